@@ -1,0 +1,1 @@
+"""The pure core: games, policies, ratings, pairings and the messages between processes."""

@@ -1,0 +1,41 @@
+"""Errors of the pure core. Each message names the value that was refused and what would be accepted."""
+
+from collections.abc import Iterable
+
+
+class ArenaError(Exception):
+    """Root of every error that the pure core raises."""
+
+
+class UnknownNameError(ArenaError):
+    """A catalog has no entry of that name."""
+
+    def __init__(self, family: str, name: str, choices: Iterable[str]) -> None:
+        """Keep the family ("game", "policy" ...), the name asked for and the names there are."""
+        self.family, self.name, self.choices = family, name, sorted(choices)
+        super().__init__(f"unknown {family} {name!r}: choose one of {', '.join(self.choices)}")
+
+
+class ParameterError(ArenaError):
+    """A parameter is unknown, of the wrong type or out of range."""
+
+    def __init__(self, owner: str, name: str, reason: str) -> None:
+        """Keep whose parameter it is, its name and why it was refused."""
+        self.owner, self.name = owner, name
+        super().__init__(f"{owner}: parameter {name!r} {reason}")
+
+
+class UnsupportedGameError(ArenaError):
+    """A policy cannot play this game."""
+
+
+class IllegalActionError(ArenaError):
+    """An action is not legal in this state."""
+
+
+class InvalidReturnsError(ArenaError):
+    """A game ended with returns that are not one finite float per seat."""
+
+
+class MessageError(ArenaError):
+    """A message does not have the form that its type declares."""

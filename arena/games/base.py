@@ -1,0 +1,122 @@
+"""What every game offers: the Game and State protocols and the checks that the results must pass."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arena.errors import InvalidReturnsError
+from arena.parameters import Parameter, Value
+
+OVER = -1
+"""What State.to_move returns once the episode has ended."""
+
+
+@dataclass(frozen=True)
+class GameSpec:
+    """What is fixed about a game: its seats, actions, observation tensor and kind."""
+
+    id: str
+    title: str
+    n_seats: int
+    n_actions: int
+    observation_shape: tuple[int, ...]
+    observation_dtype: str
+    has_chance: bool
+    has_hidden_information: bool
+    opening_plies: int
+    """Seeded random plies before the first decision, by default; 0 for a game with chance."""
+    max_steps: int
+    """More steps than this in one episode are a fault of the game."""
+    rules_version: int = 1
+    parameters: tuple[Parameter, ...] = ()
+
+
+class State(Protocol):
+    """One episode in progress. Chance is resolved inside, from the game seed."""
+
+    @property
+    def opening(self) -> Sequence[int]:
+        """The seeded random actions that were applied before the first decision."""
+        ...
+
+    @property
+    def actions(self) -> Sequence[int]:
+        """The actions applied so far, without the opening: with the game seed they replay it."""
+        ...
+
+    def to_move(self) -> int:
+        """Return the seat that decides next, or OVER."""
+        ...
+
+    def legal_actions(self) -> Sequence[int]:
+        """Return the legal actions of the seat to move, ascending; empty when over."""
+        ...
+
+    def legal_mask(self) -> NDArray[np.bool_]:
+        """Return bool [A], True where legal for the seat to move."""
+        ...
+
+    def observation(self, seat: int) -> NDArray[np.generic]:
+        """Return what the seat sees: a new array of the declared shape and dtype."""
+        ...
+
+    def apply(self, action: int) -> None:
+        """Play one action of the seat to move. Raises IllegalActionError and changes nothing."""
+        ...
+
+    def returns(self) -> Sequence[float]:
+        """Return one finite float per seat; only meaningful when over."""
+        ...
+
+
+class Game(Protocol):
+    """The rules of one game under fixed parameters."""
+
+    @property
+    def spec(self) -> GameSpec:
+        """What is fixed about the game."""
+        ...
+
+    def configured(self, parameters: Mapping[str, object]) -> "Game":
+        """Return the same game under other parameters. Raises ParameterError."""
+        ...
+
+    @property
+    def parameters(self) -> Mapping[str, Value]:
+        """The parameters in force, defaults included."""
+        ...
+
+    def start(self, game_seed: int, *, opening_plies: int) -> State:
+        """Return a new episode; all chance and the opening follow from the game seed."""
+        ...
+
+
+def ranks(returns: object, n_seats: int) -> list[int]:
+    """Return a rank per seat, 0 the best, equal returns sharing the better rank.
+
+    Raises InvalidReturnsError unless returns is a sequence of n_seats finite floats (ints and
+    bools are refused: a result that only looks like one must not be counted).
+    """
+    if not isinstance(returns, Sequence) or isinstance(returns, str):
+        raise InvalidReturnsError(f"returns must be a sequence of floats, got {returns!r}")
+    values = list(returns)
+    if len(values) != n_seats or not all(type(v) is float and isfinite(v) for v in values):
+        raise InvalidReturnsError(f"returns must be {n_seats} finite floats, got {returns!r}")
+    return [sum(other > value for other in values) for value in values]
+
+
+def forfeit_ranks(guilty: int, n_seats: int) -> list[int]:
+    """Return the ranks when one seat forfeits: it is last, the others share the first place."""
+    return [n_seats - 1 if seat == guilty else 0 for seat in range(n_seats)]
+
+
+def replay(game: Game, game_seed: int, actions: Sequence[int], *, opening_plies: int) -> State:
+    """Return the state after the actions. Raises IllegalActionError where they do not fit."""
+    state = game.start(game_seed, opening_plies=opening_plies)
+    for action in actions:
+        state.apply(action)
+    return state

@@ -1,0 +1,1 @@
+"""One file is one entry; its name is the id."""

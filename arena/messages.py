@@ -1,0 +1,203 @@
+"""What crosses a queue: match orders out, reports back. Web, workers and gpu share nothing else.
+
+Orders travel control -> `play.<capability>`, reports travel play node -> `reports`. Both are JSON
+objects made by `to_wire` and read by `read_order` and `read_report`, which refuse anything that
+does not have the declared form (a bool or a float is not an int).
+"""
+
+import hmac
+from base64 import urlsafe_b64encode
+from enum import StrEnum
+from typing import Annotated, Any
+
+import msgspec
+
+from arena.errors import MessageError
+from arena.parameters import Value
+
+PLAY_TASK = "workers.play"
+RECORD_TASK = "matches.record"
+REPORTS_QUEUE = "reports"
+MAX_DETAIL = 500
+
+Text = Annotated[str, msgspec.Meta(max_length=200)]
+Detail = Annotated[str, msgspec.Meta(max_length=MAX_DETAIL)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+BigId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e7)]
+
+
+def play_queue(capability: str) -> str:
+    """Return the name of the queue that nodes of this capability consume."""
+    return f"play.{capability}"
+
+
+class Ending(StrEnum):
+    """How an attempt ended, as its player saw it."""
+
+    DONE = "done"
+    FORFEIT = "forfeit"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
+class Reason(StrEnum):
+    """Why an attempt ended other than by the rules of the game."""
+
+    NONE = ""
+    CRASH = "crash"
+    ILLEGAL = "illegal"
+    INVALID = "invalid"
+    TIMEOUT = "timeout"
+    ERROR = "error"
+    TOO_LONG = "too_long"
+    RETURNED = "returned"
+    NODE_LOST = "node_lost"
+    EXPIRED = "expired"
+
+
+class AgentOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How to build one agent of an order."""
+
+    policy: Text
+    parameters: dict[str, Value]
+    checkpoint: Text = ""
+    placement: Text = "local"
+
+
+class MatchOrderRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """One match of an order; `seats` are indices into the agents of the order."""
+
+    match: BigId
+    attempt: Count
+    game_seed: BigId
+    seats: list[Count]
+    token: Text
+
+
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Limits enforced from outside the player, in seconds of its CPU time and of the wall clock."""
+
+    move_s: Seconds = 10.0
+    match_s: Seconds = 600.0
+
+
+class FaultRates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Faults to emulate; see arena.faults."""
+
+    error_rate: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    invalid_rate: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    hang_rate: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    hang_s: Seconds = 30.0
+    charge: Text = "platform"
+
+
+class MatchOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A chunk of matches of one game with everything needed to play it."""
+
+    order: Text
+    token: Text
+    game: Text
+    rules_version: Count
+    game_parameters: dict[str, Value]
+    opening_plies: Count
+    limits: Limits
+    agents: list[AgentOrder]
+    matches: Annotated[list[MatchOrderRow], msgspec.Meta(min_length=1)]
+    faults: FaultRates | None = None
+
+
+class ResultRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """How one attempt ended; `ranks` is empty unless it was played to the end or forfeited."""
+
+    match: BigId
+    attempt: Count
+    token: Text
+    ending: Ending
+    ranks: list[Count]
+    reason: Reason
+    seat: int
+    detail: Detail
+    n_steps: Count
+    duration_ms: Count
+    actions: Annotated[str, msgspec.Meta(max_length=100_000)]
+
+
+class Alive(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="alive", tag_field="kind"):
+    """A node says that it lives, what it can do and which orders it has in hand."""
+
+    node: Text
+    incarnation: Text
+    slots: Annotated[int, msgspec.Meta(ge=1, le=4096)]
+    capabilities: list[Text]
+    versions: dict[Text, Text]
+    orders: list[Text]
+
+
+class Started(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="started", tag_field="kind"
+):
+    """A node has taken an order off its queue and begins to play it."""
+
+    node: Text
+    incarnation: Text
+    order: Text
+    token: Text
+
+
+class Results(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="results", tag_field="kind"
+):
+    """Matches that ended since the last report; `is_last` closes the order.
+
+    `executing` names the matches that were begun and have not ended, so that a node lost while
+    it played a match can be told from one lost while the match waited.
+    """
+
+    node: Text
+    incarnation: Text
+    order: Text
+    results: list[ResultRow]
+    executing: list[BigId]
+    is_last: bool
+
+
+Report = Alive | Started | Results
+
+
+def to_wire(message: Report | MatchOrder) -> dict[str, Any]:
+    """Return the JSON object that is sent for a message."""
+    wire: dict[str, Any] = msgspec.to_builtins(message)
+    return wire
+
+
+def read_order(wire: object) -> MatchOrder:
+    """Return the order. Raises MessageError naming the field that does not fit."""
+    return _read(wire, MatchOrder, "match order")
+
+
+def read_report(wire: object) -> Report:
+    """Return the report. Raises MessageError naming the field that does not fit."""
+    return _read(wire, Report, "report")
+
+
+def _read(wire: object, form: Any, what: str) -> Any:
+    try:
+        return msgspec.convert(wire, type=form, strict=True)
+    except (msgspec.ValidationError, OverflowError, RecursionError) as error:
+        raise MessageError(f"broken {what}: {error}") from error
+
+
+def match_token(secret: bytes, match: int, attempt: int) -> str:
+    """Return the capability to report this attempt of this match (HMAC-SHA256, 128 bits)."""
+    return _token(secret, f"match:{match}:{attempt}")
+
+
+def order_token(secret: bytes, order: str) -> str:
+    """Return the capability to report that an order has been started."""
+    return _token(secret, f"order:{order}")
+
+
+def _token(secret: bytes, text: str) -> str:
+    digest = hmac.digest(secret, text.encode(), "sha256")
+    return urlsafe_b64encode(digest[:16]).rstrip(b"=").decode()

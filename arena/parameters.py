@@ -1,0 +1,69 @@
+"""Declared parameters of games and policies: one place for types, ranges, defaults and help."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from arena.errors import ParameterError
+
+Value = int | float | bool | str
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One declared parameter; its default fixes the type (int, float, bool or str)."""
+
+    name: str
+    default: Value
+    help: str
+    minimum: float | None = None
+    maximum: float | None = None
+
+    def read(self, owner: str, raw: object) -> Value:
+        """Return raw as this parameter's type. Raises ParameterError naming owner, value and range."""
+        value = self._converted(owner, raw)
+        self._check_range(owner, value)
+        return value
+
+    def _converted(self, owner: str, raw: object) -> Value:
+        wanted = type(self.default)
+        if isinstance(raw, wanted) and isinstance(raw, bool) == (wanted is bool):
+            return raw
+        if wanted is float and isinstance(raw, int) and not isinstance(raw, bool):
+            return float(raw)
+        if isinstance(raw, str) and wanted in (int, float):
+            return self._parsed(owner, raw)
+        raise ParameterError(owner, self.name, f"must be {wanted.__name__}, got {raw!r}")
+
+    def _parsed(self, owner: str, raw: str) -> Value:
+        try:
+            return type(self.default)(raw)
+        except ValueError:
+            wanted = type(self.default).__name__
+            raise ParameterError(owner, self.name, f"must be {wanted}, got {raw!r}") from None
+
+    def _check_range(self, owner: str, value: Value) -> None:
+        if isinstance(value, str | bool):
+            return
+        low = self.minimum if self.minimum is not None else float("-inf")
+        high = self.maximum if self.maximum is not None else float("inf")
+        if not (isfinite(value) and low <= value <= high):
+            raise ParameterError(owner, self.name, f"must be {low:g}..{high:g}, got {value!r}")
+
+
+def read_parameters(
+    owner: str, declared: Sequence[Parameter], given: Mapping[str, object]
+) -> dict[str, Value]:
+    """Return every declared parameter with its given or default value, in the declared order.
+
+    Raises ParameterError for a name that is not declared, a wrong type or a value out of range.
+    """
+    known = {parameter.name: parameter for parameter in declared}
+    for name in given:
+        if name not in known:
+            choices = ", ".join(known) or "none"
+            raise ParameterError(owner, name, f"is unknown: {owner} takes {choices}")
+    return {
+        name: p.read(owner, given[name]) if name in given else p.default
+        for name, p in known.items()
+    }

@@ -1,0 +1,67 @@
+"""What every policy kind offers. A policy is one kind built for one game with its parameters."""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Protocol
+
+from arena.games.base import Game, GameSpec, State
+from arena.parameters import Parameter
+from arena.seeding import derive
+
+
+class Row:
+    """One decision: the state, the seat that decides and the randomness that is its own."""
+
+    __slots__ = ("game_seed", "seat", "state")
+
+    def __init__(self, state: State, seat: int, game_seed: int) -> None:
+        """Keep the state to decide in, the deciding seat and the seed of the match."""
+        self.state, self.seat, self.game_seed = state, seat, game_seed
+
+    def seed(self) -> int:
+        """Return the seed of this decision: the same whenever the same match is replayed."""
+        return derive("decision", self.game_seed, self.seat, len(self.state.actions))
+
+    def rng(self) -> Random:
+        """Return a generator for this decision only."""
+        return Random(self.seed())
+
+
+class Policy(Protocol):
+    """Observation block -> actions."""
+
+    def act(self, rows: Sequence[Row]) -> Sequence[int]:
+        """Return one action per row; must not change the states."""
+        ...
+
+
+class PolicyKind(Protocol):
+    """A family of policies with declared parameters; a catalog file offers one as POLICY."""
+
+    @property
+    def id(self) -> str:
+        """The name of its file."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        ...
+
+    @property
+    def is_batched(self) -> bool:
+        """True when a block costs about as much as a row, so that rows are decided together."""
+        ...
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What build takes; the first one may be given by position: `mcts:100`."""
+        ...
+
+    def refusal(self, spec: GameSpec) -> str | None:
+        """Return why this kind cannot play the game, or None when it can."""
+        ...
+
+    def build(self, game: Game, parameters: Mapping[str, object]) -> Policy:
+        """Return the policy. Raises ParameterError or UnsupportedGameError."""
+        ...
