@@ -1,0 +1,1 @@
+"""Configuration only: settings, Celery app, ASGI, URLs, system checks, the stack of processes."""

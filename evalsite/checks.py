@@ -1,0 +1,37 @@
+"""System checks: refuse to run with settings that would fail or be unsafe later."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+
+@register("evalsite")
+def check_secret_key(**_: Any) -> list[CheckMessage]:
+    """Refuse the development key outside development."""
+    if settings.DEBUG or settings.SECRET_KEY != settings.INSECURE_SECRET_KEY:
+        return []
+    return [
+        Error(
+            "EVALSITE_SECRET_KEY is not set and EVALSITE_DEBUG is off.",
+            hint="`./run` writes one to var/secrets.env; elsewhere set EVALSITE_SECRET_KEY.",
+            id="evalsite.E001",
+        )
+    ]
+
+
+@register("evalsite")
+def check_var_folder(**_: Any) -> list[CheckMessage]:
+    """Refuse a data folder that cannot be written."""
+    folder = Path(settings.VAR)
+    if folder.is_dir() and os.access(folder, os.W_OK | os.X_OK):
+        return []
+    return [
+        Error(
+            f"The data folder {folder} does not exist or cannot be written.",
+            hint="Create it, or name another with EVALSITE_VAR.",
+            id="evalsite.E002",
+        )
+    ]

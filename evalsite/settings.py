@@ -1,0 +1,219 @@
+"""All settings of Django, Channels and Celery.
+
+Every value that differs between machines comes from the environment, read here by typed readers.
+`./run` keeps secrets and the addresses of its processes in `var/secrets.env` and `var/stack.env`; a
+variable that is set in the environment wins over both.
+"""
+
+import os
+from pathlib import Path
+
+import environ
+
+from evalsite.addresses import BROKER_PORT, FAST_PORT, redis_url
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+VAR = Path(env.str("EVALSITE_VAR", default=str(BASE_DIR / "var"))).resolve()
+for env_file in (VAR / "secrets.env", VAR / "stack.env"):
+    if env_file.is_file() and os.access(env_file, os.R_OK):
+        env.read_env(env_file)
+
+# Only a placeholder for development: a system check refuses it when EVALSITE_DEBUG is off.
+INSECURE_SECRET_KEY = "development-only-secret-key-refused-when-debug-is-off"
+DEBUG = env.bool("EVALSITE_DEBUG", default=False)
+SECRET_KEY = env.str("EVALSITE_SECRET_KEY", default=INSECURE_SECRET_KEY)
+ALLOWED_HOSTS = env.list("EVALSITE_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("EVALSITE_TRUSTED_ORIGINS", default=[])
+EVALSITE_HOST = env.str("EVALSITE_HOST", default="127.0.0.1")
+EVALSITE_PORT = env.int("EVALSITE_PORT", default=8000)
+EVALSITE_FLOWER_PORT = env.int("EVALSITE_FLOWER_PORT", default=5555)
+
+INSTALLED_APPS = [
+    "unfold",  # before django.contrib.admin: it replaces the admin's templates
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_filters",
+    "axes",
+    "knox",
+    "django_celery_beat",
+    "matches",
+    "live",
+    "evalsite",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",  # last: it turns a locked-out login into its answer
+]
+ROOT_URLCONF = "evalsite.urls"
+ASGI_APPLICATION = "evalsite.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+# SQLite: IMMEDIATE takes the write lock at BEGIN, so a transaction waits its turn instead of failing
+# half-way with "database is locked" (8,308 times in a trial with deferred transactions).
+SQLITE_PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{VAR / 'db.sqlite3'}")}
+DATABASES["default"]["CONN_MAX_AGE"] = env.int("EVALSITE_CONN_MAX_AGE", default=0)
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": SQLITE_PRAGMAS,
+    }
+    # A file, as in production: the in-memory default knows no WAL and no second connection.
+    DATABASES["default"]["TEST"] = {"NAME": str(VAR / "test_db.sqlite3")}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = env.str(
+    "REDIS_URL", default=redis_url(env.int("EVALSITE_BROKER_PORT", default=BROKER_PORT))
+)
+FAST_REDIS_URL = env.str(
+    "FAST_REDIS_URL", default=redis_url(env.int("EVALSITE_FAST_PORT", default=FAST_PORT))
+)
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": FAST_REDIS_URL,
+    }
+}
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [FAST_REDIS_URL]},
+    }
+}
+
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{validator}"}
+    for validator in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+    )
+]
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = 0.25  # hours
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+SECURE_CONTENT_TYPE_NOSNIFF = True
+X_FRAME_OPTIONS = "DENY"
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "knox.auth.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "rest_framework.permissions.DjangoModelPermissionsOrAnonReadOnly"
+    ],
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "evalsite",
+    "DESCRIPTION": "Which agent is best, how sure that is, and what it costs to be surer.",
+    "VERSION": "0.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+UNFOLD = {"SITE_TITLE": "evalsite", "SITE_HEADER": "evalsite"}
+
+STATIC_URL = "static/"
+STATIC_ROOT = VAR / "static_collected"
+NODE_MODULES = BASE_DIR / "node_modules"
+STATICFILES_DIRS = [
+    path
+    for path in (
+        BASE_DIR / "static",
+        ("htmx", NODE_MODULES / "htmx.org" / "dist"),
+        ("uplot", NODE_MODULES / "uplot" / "dist"),
+    )
+    if (path[1] if isinstance(path, tuple) else path).is_dir()
+]
+# Pages find their files without a collect step; a deployment may still run collectstatic.
+WHITENOISE_USE_FINDERS = True
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": "INFO"},
+}
+
+# Celery: the database owns the truth and retries, so the broker never redelivers.
+CELERY_BROKER_URL = REDIS_URL
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_RESULT_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_RESULT_BACKEND = None
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = False
+CELERY_TASK_ACKS_ON_FAILURE_OR_TIMEOUT = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    # Nothing waits in `unacked`: an order or report that a killed worker held comes back by its
+    # deadline in the database, and a play node's broker user needs fewer rights.
+    "ack_emulation": False,
+    # Without time-outs a half-open connection blocks for ever.
+    "socket_timeout": 10,
+    "socket_connect_timeout": 5,
+    "socket_keepalive": True,
+    "health_check_interval": 10,
+    "retry_on_timeout": False,
+    "max_retries": 0,
+}
+CELERY_CONTROL_QUEUE_EXPIRES = 300
+CELERY_CONTROL_QUEUE_TTL = 300
+CELERY_TASK_SEND_SENT_EVENT = False
+CELERY_TASK_DEFAULT_QUEUE = "control"
+CELERY_TASK_ROUTES = {"matches.record": {"queue": "reports"}, "matches.*": {"queue": "control"}}
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_MAX_LOOP_INTERVAL = 1
+CELERY_BEAT_SCHEDULE = {
+    # Relay, sweep and rate. A tick that waited too long is dropped: the next does its work.
+    "tick": {"task": "matches.tick", "schedule": 1.0, "options": {"expire_seconds": 2}},
+}
