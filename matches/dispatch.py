@@ -1,0 +1,117 @@
+"""The only place that names tasks and queues. Everything here may fail without harm: rows are the truth."""
+
+import logging
+from functools import cache
+from typing import Any, cast
+
+from celery import current_app
+from django.conf import settings
+from kombu.exceptions import OperationalError
+from redis import Redis
+from redis.exceptions import RedisError
+
+from arena.messages import (
+    PLAY_TASK,
+    RECORD_TASK,
+    REPORTS_QUEUE,
+    Mark,
+    MatchOrder,
+    mark_token,
+    play_queue,
+    to_wire,
+)
+from matches.errors import BrokerError
+from matches.tokens import secret
+
+log = logging.getLogger(__name__)
+
+CONTROL_QUEUE = "control"
+CAPABILITY = "cpu"
+PLAY_QUEUE = play_queue(CAPABILITY)
+TICK = "matches.tick"
+PLAN = "matches.plan"
+RELAY = "matches.relay"
+RATE = "matches.rate"
+NAMES = (RECORD_TASK, TICK, PLAN, RELAY, RATE)
+"""Every task of this app; a test compares them with the registered ones."""
+
+# A wake-up that nobody took within this time may be repeated; the tick does its work anyhow.
+_WAKE_MS = 1_000
+
+
+def publish_order(order: MatchOrder, queue: str) -> None:
+    """Send an order to the play nodes. Raises BrokerError when it was not accepted."""
+    _send(PLAY_TASK, [to_wire(order)], queue)
+
+
+def publish_mark(at: str) -> None:
+    """Send a mark through the reports queue, to learn how far the recorder has come."""
+    mark = Mark(at=at, token=mark_token(secret(), at))
+    _send(RECORD_TASK, [to_wire(mark)], REPORTS_QUEUE, expires=30)
+
+
+def wake_planner() -> None:
+    """Tell control that a tournament waits to be planned."""
+    _wake(PLAN)
+
+
+def wake_relay() -> None:
+    """Tell control that there may be matches to send or room for more."""
+    _wake(RELAY)
+
+
+def wake_rater() -> None:
+    """Tell control that there are outcomes to count."""
+    _wake(RATE)
+
+
+def woken(task: str) -> None:
+    """Note that a task begins, so that the next wake-up of it is sent."""
+    try:
+        broker().delete(_wake_key(task))
+    except RedisError as error:
+        log.warning("wake-up of %s not cleared, it expires by itself: %s", task, error)
+
+
+def queue_length(queue: str) -> int:
+    """Return how many messages wait. Raises BrokerError."""
+    try:
+        return cast(int, broker().llen(queue))
+    except RedisError as error:
+        raise BrokerError(f"broker cannot say how long {queue} is: {error}") from error
+
+
+def ping() -> str:
+    """Return the broker's version. Raises BrokerError saying what to do."""
+    try:
+        version: str = cast(dict[str, Any], broker().info("server"))["redis_version"]
+    except RedisError as error:
+        raise BrokerError(
+            f"broker does not answer ({error}): start the system with ./run, or set REDIS_URL"
+        ) from error
+    return version
+
+
+@cache
+def broker() -> "Redis":
+    """Return a client of the broker whose calls end within seconds."""
+    return Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=2)
+
+
+def _wake(task: str) -> None:
+    try:
+        if broker().set(_wake_key(task), 1, nx=True, px=_WAKE_MS):
+            _send(task, [], CONTROL_QUEUE, expires=5)
+    except (BrokerError, RedisError) as error:
+        log.warning("%s not woken, the next tick does its work: %s", task, error)
+
+
+def _wake_key(task: str) -> str:
+    return f"wake:{task}"
+
+
+def _send(task: str, args: list[Any], queue: str, expires: float | None = None) -> None:
+    try:
+        current_app.send_task(task, args, queue=queue, retry=False, expires=expires)
+    except OperationalError as error:
+        raise BrokerError(f"{task} was not accepted by the broker: {error}") from error

@@ -1,0 +1,26 @@
+"""Errors of the database app; a caller that must react differently finds its own class here."""
+
+
+class MatchError(Exception):
+    """Root of the errors of this app."""
+
+
+class BadInputError(MatchError):
+    """A value that a user gave is refused; `field` names it. HTTP 400, exit code 2."""
+
+    def __init__(self, field: str, message: str) -> None:
+        """Keep the field and say what is wrong with its value and what would be accepted."""
+        self.field = field
+        super().__init__(f"{field}: {message}")
+
+
+class NoNodeError(MatchError):
+    """No play node is alive that could play the matches."""
+
+
+class BrokerError(MatchError):
+    """The broker cannot be reached or refuses."""
+
+
+class TransitionError(MatchError):
+    """A match cannot go from its state to the one that was asked for."""

@@ -1,0 +1,24 @@
+"""How long control waits before it gives something up; all in seconds of the database's clock."""
+
+from datetime import timedelta
+
+ALIVE_WITHIN = timedelta(seconds=30)
+"""A node whose last `alive` is older gets no more orders (it sends one every 10 s)."""
+
+QUEUED_LEASE = timedelta(seconds=600)
+"""An order that nobody has started is sent again after this, whatever the queue looks like."""
+
+POPPED_GRACE = timedelta(seconds=3)
+"""An order that has left its queue must be reported as started within this, else it was lost."""
+
+PLAYING_LEASE = timedelta(seconds=30)
+"""An order in play is given up when no report of its node comes for so long."""
+
+MARK_MAX_AGE = timedelta(seconds=5)
+"""Nothing expires while the recorder lags by more than this: no storm of replays."""
+
+MAX_FAILURES = 5
+"""Failed attempts after which a match is VOID."""
+
+MAX_INTERRUPTIONS = 20
+"""Lost nodes, notices and the like after which a match is VOID."""

@@ -1,0 +1,29 @@
+"""The tables of evalsite: agents, leaderboards, tournaments, matches, what happened and ratings."""
+
+from matches.models.agent import Agent
+from matches.models.attempt import Attempt
+from matches.models.leaderboard import Leaderboard
+from matches.models.match import Match, Seat
+from matches.models.order import Order
+from matches.models.outcome import Outcome, Uncounted
+from matches.models.rating import PairCount, Rating, RatingSnapshot
+from matches.models.tournament import Entrant, Tournament
+from matches.models.worker import RecorderMark, Worker
+
+__all__ = [
+    "Agent",
+    "Attempt",
+    "Entrant",
+    "Leaderboard",
+    "Match",
+    "Order",
+    "Outcome",
+    "PairCount",
+    "Rating",
+    "RatingSnapshot",
+    "RecorderMark",
+    "Seat",
+    "Tournament",
+    "Uncounted",
+    "Worker",
+]

@@ -1,0 +1,45 @@
+"""Attempts: every try at playing a match and how it ended."""
+
+from django.db import models
+
+from matches.models.match import Match
+
+
+class Attempt(models.Model):
+    """One try at a match that has ended; a match that waits or runs has one more under way."""
+
+    class Ending(models.TextChoices):
+        """How it ended. Only done and forfeit close the match with an outcome."""
+
+        DONE = "done"
+        FORFEIT = "forfeit"
+        FAILED = "failed"
+        INTERRUPTED = "interrupted"
+        EXPIRED = "expired"
+
+    match = models.ForeignKey(
+        Match, on_delete=models.CASCADE, db_index=False, related_name="attempts"
+    )
+    number = models.PositiveSmallIntegerField()
+    ending = models.CharField(max_length=12, choices=Ending.choices)
+    reason = models.CharField(max_length=20, blank=True)
+    seat = models.SmallIntegerField(default=-1, help_text="Seat at fault; -1 for the platform.")
+    detail = models.CharField(max_length=500, blank=True)
+    node = models.CharField(max_length=200, blank=True)
+    was_executing = models.BooleanField(default=True)
+    n_steps = models.PositiveIntegerField(default=0)
+    duration_ms = models.PositiveIntegerField(default=0)
+    ended_at = models.DateTimeField()
+
+    class Meta:
+        """Each attempt ends once."""
+
+        ordering = ("number",)
+        constraints = (
+            # Also the index of the query: the attempts of a match.
+            models.UniqueConstraint(fields=("match", "number"), name="attempt_ends_once"),
+        )
+
+    def __str__(self) -> str:
+        """Return which try it was and how it ended."""
+        return f"attempt {self.number}: {self.ending} {self.reason}".rstrip()

@@ -1,0 +1,59 @@
+"""Leaderboards: agents of one game under one set of rules, ordered by rating."""
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from matches.models.choices import game_choices
+from matches.models.validation import checked_game
+
+
+class Leaderboard(models.Model):
+    """One field of agents whose results are comparable: one game, one set of rules."""
+
+    name = models.SlugField(max_length=80, unique=True)
+    title = models.CharField(max_length=120, blank=True)
+    game = models.CharField(max_length=60, choices=game_choices)
+    game_parameters = models.JSONField(default=dict, blank=True)
+    opening_plies = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="Seeded random plies; empty: the game's own number."
+    )
+    draw_probability = models.FloatField(
+        default=0.10,
+        validators=(MinValueValidator(0.0), MaxValueValidator(0.9)),
+        help_text="Between equals; 0 refuses draws.",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    next_sequence = models.PositiveBigIntegerField(
+        default=1, editable=False, help_text="Number of the next match to plan."
+    )
+    prefix_sequence = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="Every match up to here is closed and folded."
+    )
+    n_counted = models.PositiveBigIntegerField(default=0, editable=False)
+    n_settled = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="Outcomes behind the settled ratings shown."
+    )
+    results_hash = models.CharField(max_length=64, blank=True, editable=False)
+    spread = models.FloatField(null=True, editable=False, help_text="Fitted sd of skill.")
+    rated_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        """Newest first in lists."""
+
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        """Return the title, or the name where there is none."""
+        return self.title or self.name
+
+    def clean(self) -> None:
+        """Refuse an unknown game or parameters that it does not take."""
+        checked_game(self.game, self.game_parameters)
+
+    @property
+    def plies(self) -> int:
+        """Opening plies in force."""
+        if self.opening_plies is not None:
+            return self.opening_plies
+        return checked_game(self.game, self.game_parameters).spec.opening_plies

@@ -1,0 +1,136 @@
+"""Matches and their seats. The row is the truth; messages about it are only hints."""
+
+from django.db import models
+
+from matches.models.agent import Agent
+from matches.models.leaderboard import Leaderboard
+from matches.models.order import Order
+from matches.models.tournament import Tournament
+
+
+class Match(models.Model):
+    """A unit of rating between named agents."""
+
+    class State(models.TextChoices):
+        """PENDING -> QUEUED -> RUNNING -> DONE | VOID | CANCELLED; a lost attempt goes back."""
+
+        PENDING = "pending"
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        VOID = "void"
+        CANCELLED = "cancelled"
+
+    # The one table of state changes; services update where the state is in `sources(target)`.
+    OPEN = (State.PENDING, State.QUEUED, State.RUNNING)
+    IN_FLIGHT = (State.QUEUED, State.RUNNING)
+    TRANSITIONS = {
+        State.PENDING: (State.QUEUED, State.DONE, State.CANCELLED),
+        State.QUEUED: (State.RUNNING, State.PENDING, State.DONE, State.VOID, State.CANCELLED),
+        State.RUNNING: (State.PENDING, State.DONE, State.VOID, State.CANCELLED),
+        State.DONE: (),
+        State.VOID: (),
+        State.CANCELLED: (),
+    }
+
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.PROTECT, db_index=False)
+    tournament = models.ForeignKey(
+        Tournament, on_delete=models.PROTECT, db_index=False, related_name="matches"
+    )
+    sequence = models.PositiveBigIntegerField(help_text="Planned place on the leaderboard.")
+    block = models.PositiveIntegerField(help_text="How many blocks its agents had before.")
+    rotation = models.PositiveSmallIntegerField(help_text="Seat rotation within the block.")
+    game_seed = models.PositiveBigIntegerField()
+    # Agent ids by seat, as text: the relay, the recorder and the rater read a million of them
+    # without a join. Seat holds the same for queries by agent; both are written once, together.
+    lineup = models.CharField(max_length=400)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
+    attempt = models.PositiveSmallIntegerField(default=0)
+    order = models.ForeignKey(
+        Order, null=True, on_delete=models.SET_NULL, db_index=False, related_name="matches"
+    )
+    void_reason = models.CharField(max_length=20, blank=True)
+
+    class Meta:
+        """Partial indexes hold open matches only, so that finished ones cost nothing."""
+
+        constraints = (
+            models.UniqueConstraint(
+                fields=("leaderboard", "sequence"), name="match_sequence_is_unique"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    state__in=("pending", "queued", "running", "done", "void", "cancelled")
+                ),
+                name="match_state_is_known",
+            ),
+        )
+        indexes = (
+            # Query: the matches of a tournament, in planned order (pages, admin).
+            models.Index(fields=("tournament", "sequence"), name="match_by_tournament"),
+            # Query: the relay takes the next pending matches of a tournament.
+            models.Index(
+                fields=("tournament", "sequence"),
+                condition=models.Q(state="pending"),
+                name="match_pending",
+            ),
+            # Query: the first open match of a leaderboard ends the prefix of the live rating.
+            models.Index(
+                fields=("leaderboard", "sequence"),
+                condition=models.Q(state__in=("pending", "queued", "running")),
+                name="match_open",
+            ),
+            # Query: the matches in flight of an order that has started, ended or is lost.
+            models.Index(
+                fields=("order",),
+                condition=models.Q(state__in=("queued", "running")),
+                name="match_in_flight",
+            ),
+        )
+
+    def __str__(self) -> str:
+        """Return its number and state."""
+        return f"match {self.pk} ({self.state})"
+
+    @classmethod
+    def sources(cls, target: State) -> list[State]:
+        """Return the states that a match may have before it goes to the target."""
+        return [state for state, targets in cls.TRANSITIONS.items() if target in targets]
+
+    @property
+    def agent_ids(self) -> list[int]:
+        """Agent ids by seat."""
+        return numbers(self.lineup)
+
+
+class Seat(models.Model):
+    """An agent at a seat of a match."""
+
+    pk = models.CompositePrimaryKey("match_id", "seat")
+    match = models.ForeignKey(
+        Match, on_delete=models.CASCADE, db_index=False, related_name="seat_rows"
+    )
+    seat = models.PositiveSmallIntegerField()
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, db_index=False)
+
+    class Meta:
+        """Self-play cannot be rated: an agent sits once in a match."""
+
+        constraints = (
+            # Also the index of the query: the matches of an agent, newest first.
+            models.UniqueConstraint(fields=("agent", "match"), name="seat_agent_plays_once"),
+        )
+
+    def __str__(self) -> str:
+        """Return who sits where."""
+        return f"seat {self.seat} of match {self.match_id}"
+
+
+def numbers(text: str) -> list[int]:
+    """Return the integers of a comma-separated column."""
+    return [int(part) for part in text.split(",")] if text else []
+
+
+def joined(values: list[int] | tuple[int, ...]) -> str:
+    """Return integers as the text of a comma-separated column."""
+    return ",".join(map(str, values))

@@ -1,0 +1,49 @@
+"""Outcomes: the append-only log that every rating is computed from."""
+
+from django.db import models
+
+from matches.models.leaderboard import Leaderboard
+from matches.models.match import Match
+
+
+class Outcome(models.Model):
+    """The one result of a match; never changed, never deleted."""
+
+    match = models.OneToOneField(
+        Match, primary_key=True, on_delete=models.PROTECT, related_name="outcome"
+    )
+    ranks = models.CharField(max_length=200, help_text="Rank by seat, 0 the best; equal: a draw.")
+    is_forfeit = models.BooleanField(default=False)
+    guilty_seat = models.SmallIntegerField(default=-1)
+    reason = models.CharField(max_length=20, blank=True)
+    attempt = models.PositiveSmallIntegerField()
+    actions = models.TextField(blank=True, help_text="With the game seed they replay the match.")
+    recorded_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        """Return the ranks by seat."""
+        return f"ranks {self.ranks}"
+
+
+class Uncounted(models.Model):
+    """An outcome that the rater has not counted, or not yet passed with the live rating's prefix.
+
+    Rows go when the prefix passes them, so the table stays as small as what is in flight.
+    """
+
+    match = models.OneToOneField(Match, primary_key=True, on_delete=models.CASCADE)
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, db_index=False)
+    sequence = models.PositiveBigIntegerField()
+    is_counted = models.BooleanField(default=False)
+
+    class Meta:
+        """Read in sequence order."""
+
+        indexes = (
+            # Query: what the rater has to count and to fold, in canonical order.
+            models.Index(fields=("leaderboard", "sequence"), name="uncounted_in_order"),
+        )
+
+    def __str__(self) -> str:
+        """Return which match it is."""
+        return f"uncounted match {self.match_id}"

@@ -1,0 +1,92 @@
+"""Ratings: written by the rater only, from the outcomes only."""
+
+from django.db import models
+
+from arena.ratings.base import MU, SIGMA
+from matches.models.agent import Agent
+from matches.models.leaderboard import Leaderboard
+
+
+class Rating(models.Model):
+    """What is known of an agent on a leaderboard."""
+
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, db_index=False)
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT)
+    mu = models.FloatField(default=MU, help_text="Settled rating: posterior mode.")
+    sd = models.FloatField(default=SIGMA, help_text="Its doubt about the field's mean.")
+    live_mu = models.FloatField(default=MU, help_text="TrueSkill, update by update.")
+    live_sigma = models.FloatField(default=SIGMA)
+    prefix_mu = models.FloatField(default=MU, help_text="Live state at the contiguous prefix.")
+    prefix_sigma = models.FloatField(default=SIGMA)
+    n_matches = models.PositiveBigIntegerField(default=0)
+    n_wins = models.PositiveBigIntegerField(default=0)
+    n_draws = models.PositiveBigIntegerField(default=0)
+    n_losses = models.PositiveBigIntegerField(default=0)
+    n_forfeits = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        """An agent once on a leaderboard."""
+
+        constraints = (
+            models.UniqueConstraint(fields=("leaderboard", "agent"), name="rating_once"),
+        )
+        indexes = (
+            # Query: the top of a leaderboard.
+            models.Index(fields=("leaderboard", "-mu"), name="rating_top"),
+        )
+
+    def __str__(self) -> str:
+        """Return mu and its doubt."""
+        return f"{self.mu:.2f} ± {self.sd:.2f}"
+
+    @property
+    def conservative(self) -> float:
+        """mu - 3 sd."""
+        return self.mu - 3 * self.sd
+
+
+class PairCount(models.Model):
+    """How often two agents met in these seats and how it ended: all that the settled rating reads."""
+
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, db_index=False)
+    first = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="+")
+    second = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="+")
+    n_first_wins = models.PositiveBigIntegerField(default=0)
+    n_draws = models.PositiveBigIntegerField(default=0)
+    n_second_wins = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        """A row per ordered pair: the one at the earlier seat is first."""
+
+        constraints = (
+            models.UniqueConstraint(fields=("leaderboard", "first", "second"), name="pair_once"),
+            models.CheckConstraint(
+                condition=~models.Q(first=models.F("second")), name="pair_is_no_self_play"
+            ),
+        )
+
+    def __str__(self) -> str:
+        """Return wins, draws and losses of the first."""
+        return f"{self.n_first_wins}-{self.n_draws}-{self.n_second_wins}"
+
+
+class RatingSnapshot(models.Model):
+    """All ratings of a leaderboard at a moment; at most one a minute."""
+
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, db_index=False)
+    taken_at = models.DateTimeField()
+    n_outcomes = models.PositiveBigIntegerField()
+    results_hash = models.CharField(max_length=64)
+    table = models.BinaryField(help_text="zlib of JSON rows [agent, mu, sd, live mu, live sigma].")
+
+    class Meta:
+        """Read by time."""
+
+        indexes = (
+            # Query: the history of a leaderboard, newest first.
+            models.Index(fields=("leaderboard", "-taken_at"), name="snapshot_history"),
+        )
+
+    def __str__(self) -> str:
+        """Return when it was taken."""
+        return f"{self.leaderboard_id} at {self.taken_at:%Y-%m-%d %H:%M}"

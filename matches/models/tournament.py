@@ -1,0 +1,143 @@
+"""Tournaments: who meets whom, how often, under which limits."""
+
+import secrets
+from typing import Any
+
+import msgspec
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from arena.messages import FaultRates, Limits
+from matches.models.agent import Agent
+from matches.models.choices import pairing_choices
+from matches.models.leaderboard import Leaderboard
+
+MAX_MATCHES = 100_000_000
+
+
+def new_key() -> str:
+    """Return a random key; the tokens of a tournament's matches are made with it."""
+    return secrets.token_hex(16)
+
+
+class Tournament(models.Model):
+    """A plan of matches between agents of one leaderboard, and how far it has come."""
+
+    class State(models.TextChoices):
+        """Where a tournament stands; control plans what is scheduled."""
+
+        SCHEDULED = "scheduled"
+        PLANNING = "planning"
+        RUNNING = "running"
+        DONE = "done"
+        CANCELLED = "cancelled"
+
+    leaderboard = models.ForeignKey(
+        Leaderboard, on_delete=models.PROTECT, related_name="tournaments"
+    )
+    name = models.CharField(max_length=120)
+    pairing = models.CharField(
+        max_length=60, choices=pairing_choices, default="double_round_robin"
+    )
+    n_matches = models.PositiveIntegerField(
+        validators=(MinValueValidator(1), MaxValueValidator(MAX_MATCHES))
+    )
+    seed = models.BigIntegerField(
+        default=0,
+        validators=(MinValueValidator(0),),
+        help_text="The seed set: the same number replays the same pairings and games.",
+    )
+    move_s = models.FloatField(
+        default=Limits().move_s, validators=(MinValueValidator(0.01), MaxValueValidator(86_400))
+    )
+    match_s = models.FloatField(
+        default=Limits().match_s, validators=(MinValueValidator(0.01), MaxValueValidator(86_400))
+    )
+    faults = models.JSONField(
+        null=True, blank=True, help_text="Faults to emulate, to try the platform; usually empty."
+    )
+    agents = models.ManyToManyField(Agent, through="Entrant", related_name="tournaments")
+    state = models.CharField(
+        max_length=10, choices=State.choices, default=State.SCHEDULED, editable=False
+    )
+    key = models.CharField(max_length=32, default=new_key, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, editable=False)
+    finished_at = models.DateTimeField(null=True, editable=False)
+
+    # Kept by the services that move matches, so that no page counts matches.
+    n_planned = models.PositiveIntegerField(default=0, editable=False)
+    n_done = models.PositiveIntegerField(default=0, editable=False)
+    n_forfeits = models.PositiveIntegerField(default=0, editable=False)
+    n_void = models.PositiveIntegerField(default=0, editable=False)
+    n_cancelled = models.PositiveIntegerField(default=0, editable=False)
+    n_retried = models.PositiveIntegerField(default=0, editable=False)
+    n_refused = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Reports that came late, doubled or without a token."
+    )
+    mean_match_s = models.FloatField(
+        null=True, editable=False, help_text="Measured length of a match; sizes the orders."
+    )
+
+    class Meta:
+        """Active tournaments are looked up at every tick."""
+
+        ordering = ("-id",)
+        indexes = (
+            # Query: tournaments that control has work for.
+            models.Index(
+                fields=("state",),
+                condition=models.Q(state__in=("scheduled", "planning", "running")),
+                name="tournament_active",
+            ),
+        )
+
+    def __str__(self) -> str:
+        """Return the name that users gave it."""
+        return self.name
+
+    def clean(self) -> None:
+        """Refuse faults that are not rates."""
+        if self.faults is not None:
+            read_faults(self.faults)
+
+    @property
+    def n_closed(self) -> int:
+        """Matches that will not change any more; forfeits are among the done ones."""
+        return self.n_done + self.n_void + self.n_cancelled
+
+
+class Entrant(models.Model):
+    """An agent's place in a tournament; the position is its index in the pairing."""
+
+    tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE)
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT)
+    position = models.PositiveIntegerField()
+
+    class Meta:
+        """Each agent and each position once."""
+
+        ordering = ("position",)
+        constraints = (
+            models.UniqueConstraint(fields=("tournament", "agent"), name="entrant_once"),
+            models.UniqueConstraint(fields=("tournament", "position"), name="entrant_position"),
+        )
+
+    def __str__(self) -> str:
+        """Return who stands where."""
+        return f"{self.position}: {self.agent_id}"
+
+
+def read_faults(raw: Any) -> FaultRates:
+    """Return the rates. Raises ValidationError naming the rate that is wrong."""
+    try:
+        rates = msgspec.convert(raw, type=FaultRates)
+    except msgspec.ValidationError as error:
+        raise ValidationError({"faults": str(error)}) from error
+    total = rates.error_rate + rates.invalid_rate + rates.hang_rate
+    if total > 1:
+        raise ValidationError({"faults": f"the rates must add up to at most 1, got {total:g}"})
+    if rates.charge not in ("platform", "agent"):
+        raise ValidationError({"faults": f"charge must be platform or agent, got {rates.charge!r}"})
+    return rates

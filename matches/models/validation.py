@@ -1,0 +1,45 @@
+"""Checks of what users enter, against the catalogs of the pure core; used by every model's clean."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from arena.errors import ArenaError
+from arena.games import registry as games
+from arena.games.base import Game
+from arena.policies import registry as policies
+
+
+def checked_game(game: str, parameters: object) -> Game:
+    """Return the game under its parameters. Raises ValidationError naming the field."""
+    try:
+        found = games.get(game)
+    except ArenaError as error:
+        raise ValidationError({"game": str(error)}) from error
+    try:
+        return found.configured(_mapping("game_parameters", parameters))
+    except ArenaError as error:
+        raise ValidationError({"game_parameters": str(error)}) from error
+
+
+def check_policy(game: str, policy: str, parameters: object) -> None:
+    """Build the policy once. Raises ValidationError naming the field that is wrong."""
+    rules = checked_game(game, {})
+    try:
+        kind = policies.get(policy)
+    except ArenaError as error:
+        raise ValidationError({"policy": str(error)}) from error
+    refusal = kind.refusal(rules.spec)
+    if refusal is not None:
+        raise ValidationError({"policy": f"{policy} cannot play {game}: {refusal}"})
+    try:
+        kind.build(rules, _mapping("parameters", parameters))
+    except ArenaError as error:
+        raise ValidationError({"parameters": str(error)}) from error
+
+
+def _mapping(field: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise ValidationError({field: f"must be an object of names and values, got {value!r}"})
+    return value

@@ -1,0 +1,34 @@
+"""Play nodes, and how far the recorder has come."""
+
+from django.db import models
+
+
+class Worker(models.Model):
+    """A play node as its last `alive` report described it."""
+
+    node = models.CharField(max_length=200, unique=True)
+    incarnation = models.CharField(max_length=200)
+    slots = models.PositiveIntegerField()
+    capabilities = models.JSONField(default=list)
+    versions = models.JSONField(default=dict)
+    first_seen_at = models.DateTimeField()
+    last_seen_at = models.DateTimeField()
+
+    class Meta:
+        """By name."""
+
+        ordering = ("node",)
+
+    def __str__(self) -> str:
+        """Return the node's name."""
+        return self.node
+
+
+class RecorderMark(models.Model):
+    """The newest mark that came through the reports queue: all reports before it are recorded."""
+
+    marked_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        """Return the database's time when control sent the mark."""
+        return f"recorded up to {self.marked_at}"

@@ -1,0 +1,143 @@
+"""Plan the matches of scheduled tournaments: who meets whom, in which seats, with which game seed."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import F
+
+from arena.games import registry as games
+from arena.pairing import registry as pairings
+from arena.pairing.base import Field, blocks_for, rotations
+from arena.seeding import derive
+from matches import dispatch
+from matches.models import Leaderboard, Match, Seat, Tournament
+from matches.models.match import joined
+from matches.services.rows import batches, insert_rows
+
+# Matches planned in one transaction: some tens of milliseconds of the write lock.
+SLICE = 2_000
+
+
+class Planned(NamedTuple):
+    """One match that is to be: agent indices by seat, block number, rotation and game seed."""
+
+    seats: tuple[int, ...]
+    block: int
+    rotation: int
+    game_seed: int
+
+
+def plan_scheduled(*, now: datetime) -> int:
+    """Plan every tournament that waits for it; return the number of matches planned."""
+    waiting = Tournament.objects.filter(
+        state__in=(Tournament.State.SCHEDULED, Tournament.State.PLANNING)
+    ).order_by("pk")
+    return sum(plan(tournament, now=now) for tournament in waiting)
+
+
+def plan(tournament: Tournament, *, now: datetime) -> int:
+    """Write the matches that are not planned yet, a slice at a time; return how many.
+
+    After a crash the same matches are drawn again and those already written are passed over.
+    """
+    entrants = list(tournament.entrant_set.values_list("agent_id", flat=True))
+    rest = islice(planned_matches(tournament, len(entrants)), tournament.n_planned, None)
+    n_new = 0
+    for batch in batches(rest, SLICE):
+        n_written = _write(tournament, entrants, batch, now=now)
+        n_new += n_written
+        if n_written == 0:
+            return n_new
+    Tournament.objects.filter(pk=tournament.pk, state=Tournament.State.PLANNING).update(
+        state=Tournament.State.RUNNING
+    )
+    dispatch.wake_rater()
+    return n_new
+
+
+def planned_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
+    """Yield the matches of a tournament in planned order; the same tournament gives the same ones."""
+    board = tournament.leaderboard
+    spec = games.get(board.game).spec
+    field = Field(n_agents=n_agents, n_seats=spec.n_seats)
+    n_blocks = blocks_for(tournament.n_matches, spec.n_seats)
+    seed = derive("pairing", tournament.seed)
+    lineups = pairings.get(tournament.pairing).pair(field, n_blocks, seed=seed)
+    blocks = _blocks(lineups, (board.game, spec.rules_version, tournament.seed))
+    return islice(blocks, tournament.n_matches)
+
+
+def _blocks(lineups: Sequence[tuple[int, ...]], scope: tuple[str | int, ...]) -> Iterator[Planned]:
+    # Blocks are numbered per set of agents, so that two agents meet again on new seeds, and the
+    # n-th meeting of any two agents in any tournament of a seed set is on the same one.
+    met: Counter[tuple[int, ...]] = Counter()
+    seeds: list[int] = []
+    for lineup in lineups:
+        key = tuple(sorted(lineup))
+        block = met[key]
+        met[key] += 1
+        if block == len(seeds):
+            seeds.append(derive("game", *scope, block))
+        for rotation, seats in enumerate(rotations(lineup)):
+            yield Planned(seats, block, rotation, seeds[block])
+
+
+@transaction.atomic
+def _write(
+    tournament: Tournament, entrants: Sequence[int], batch: Sequence[Planned], *, now: datetime
+) -> int:
+    """Write one slice, unless the tournament was planned further or cancelled meanwhile."""
+    taken = Tournament.objects.filter(
+        pk=tournament.pk,
+        n_planned=tournament.n_planned,
+        state__in=(Tournament.State.SCHEDULED, Tournament.State.PLANNING),
+    ).update(
+        n_planned=F("n_planned") + len(batch),
+        state=Tournament.State.PLANNING,
+        started_at=tournament.started_at or now,
+    )
+    if not taken:
+        return 0
+    lineups = [[entrants[index] for index in planned.seats] for planned in batch]
+    match_ids = _insert_matches(tournament, batch, lineups)
+    insert_rows(
+        Seat,
+        ("match_id", "seat", "agent_id"),
+        [
+            (match_id, seat, agent)
+            for match_id, lineup in zip(match_ids, lineups, strict=True)
+            for seat, agent in enumerate(lineup)
+        ],
+    )
+    tournament.n_planned += len(batch)
+    transaction.on_commit(dispatch.wake_relay)
+    return len(batch)
+
+
+def _insert_matches(
+    tournament: Tournament, batch: Sequence[Planned], lineups: Sequence[list[int]]
+) -> list[int]:
+    board_id = tournament.leaderboard_id
+    first = _take_sequence(board_id, len(batch))
+    columns = ("leaderboard_id", "tournament_id", "sequence", "block", "rotation")
+    rows = [
+        (board_id, tournament.pk, first + i, p.block, p.rotation, p.game_seed, joined(lineup))
+        + (Match.State.PENDING.value, 0, "")
+        for i, (p, lineup) in enumerate(zip(batch, lineups, strict=True))
+    ]
+    insert_rows(Match, (*columns, "game_seed", "lineup", "state", "attempt", "void_reason"), rows)
+    numbered = Match.objects.filter(
+        leaderboard_id=board_id, sequence__gte=first, sequence__lt=first + len(batch)
+    )
+    return list(numbered.order_by("sequence").values_list("pk", flat=True))
+
+
+def _take_sequence(board_id: int, n: int) -> int:
+    """Return the first of n new sequence numbers; the row stays locked until the commit."""
+    Leaderboard.objects.filter(pk=board_id).update(next_sequence=F("next_sequence") + n)
+    after = Leaderboard.objects.values_list("next_sequence", flat=True).get(pk=board_id)
+    return after - n

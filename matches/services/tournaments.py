@@ -1,0 +1,127 @@
+"""Schedule and cancel tournaments."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import F
+
+from arena.messages import Limits
+from matches import dispatch
+from matches.errors import BadInputError
+from matches.models import Agent, Entrant, Leaderboard, Match, Order, Rating, Tournament
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a tournament is to be; see the fields of Tournament."""
+
+    name: str
+    n_matches: int
+    pairing: str = "double_round_robin"
+    seed: int = 0
+    move_s: float = field(default_factory=lambda: Limits().move_s)
+    match_s: float = field(default_factory=lambda: Limits().match_s)
+    faults: Mapping[str, object] | None = None
+
+
+def open_leaderboard(
+    name: str,
+    *,
+    game: str,
+    game_parameters: Mapping[str, object] | None = None,
+    title: str = "",
+    opening_plies: int | None = None,
+) -> Leaderboard:
+    """Return a new leaderboard. Raises BadInputError naming the field that is refused."""
+    board = Leaderboard(
+        name=name,
+        title=title,
+        game=game,
+        game_parameters=dict(game_parameters or {}),
+        opening_plies=opening_plies,
+    )
+    _clean(board)
+    board.save()
+    return board
+
+
+@transaction.atomic
+def schedule(plan: Plan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -> Tournament:
+    """Return a new tournament that control will plan and play.
+
+    Raises BadInputError: fewer than two agents, one twice, or one of another game.
+    """
+    _check_agents(leaderboard, agents)
+    tournament = Tournament(leaderboard=leaderboard, **asdict(plan))
+    _clean(tournament)
+    tournament.save()
+    Entrant.objects.bulk_create(
+        Entrant(tournament=tournament, agent=agent, position=position)
+        for position, agent in enumerate(agents)
+    )
+    enter(leaderboard, agents)
+    transaction.on_commit(dispatch.wake_planner)
+    return tournament
+
+
+def enter(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
+    """Put the agents on the leaderboard with the prior as their rating."""
+    Rating.objects.bulk_create(
+        (Rating(leaderboard=leaderboard, agent=agent) for agent in agents), ignore_conflicts=True
+    )
+
+
+@transaction.atomic
+def cancel(tournament: Tournament, *, now: datetime) -> int:
+    """Cancel every match that is still open; return how many. Results that come later are refused."""
+    ended = Tournament.objects.filter(pk=tournament.pk).exclude(
+        state__in=(Tournament.State.DONE, Tournament.State.CANCELLED)
+    )
+    if not ended.update(state=Tournament.State.CANCELLED, finished_at=now):
+        return 0
+    n_cancelled = Match.objects.filter(
+        tournament=tournament, state__in=Match.sources(Match.State.CANCELLED)
+    ).update(state=Match.State.CANCELLED, order=None)
+    Order.objects.filter(tournament=tournament, state__in=Order.OPEN).update(
+        state=Order.State.CLOSED, closed_at=now
+    )
+    Tournament.objects.filter(pk=tournament.pk).update(n_cancelled=F("n_cancelled") + n_cancelled)
+    transaction.on_commit(dispatch.wake_rater)
+    return n_cancelled
+
+
+def finish_if_closed(tournament_ids: Sequence[int], *, now: datetime) -> None:
+    """Mark running tournaments as done whose matches are all closed."""
+    Tournament.objects.filter(
+        pk__in=tournament_ids,
+        state=Tournament.State.RUNNING,
+        n_planned=F("n_done") + F("n_void") + F("n_cancelled"),
+    ).update(state=Tournament.State.DONE, finished_at=now)
+
+
+def _check_agents(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
+    if len(agents) < 2:  # noqa: PLR2004 - a pair is two
+        raise BadInputError("agents", f"a tournament needs two agents or more, got {len(agents)}")
+    names = [agent.name for agent in agents]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise BadInputError("agents", f"self-play is not rated: {', '.join(twice)} entered twice")
+    for agent in agents:
+        if agent.game != leaderboard.game:
+            raise BadInputError(
+                "agents",
+                f"{agent.name!r} plays {agent.game}, the leaderboard is of {leaderboard.game}",
+            )
+        if agent.is_retired:
+            raise BadInputError("agents", f"{agent.name!r} is retired")
+
+
+def _clean(row: Leaderboard | Tournament) -> None:
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        name, messages = next(iter(error.message_dict.items()))
+        raise BadInputError(name, "; ".join(messages)) from error
