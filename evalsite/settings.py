@@ -77,7 +77,7 @@ TEMPLATES = [
     }
 ]
 
-# SQLite: IMMEDIATE takes the write lock at BEGIN, so a transaction waits its turn instead of failing
+# SQLite: IMMEDIATE takes the write lock at BEGIN: a transaction waits its turn instead of failing
 # half-way with "database is locked" (8,308 times in a trial with deferred transactions).
 SQLITE_PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
 DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{VAR / 'db.sqlite3'}")}

