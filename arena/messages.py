@@ -24,6 +24,7 @@ Text = Annotated[str, msgspec.Meta(max_length=200)]
 Detail = Annotated[str, msgspec.Meta(max_length=MAX_DETAIL)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 BigId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+OrderId = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e7)]
 
 
@@ -95,7 +96,7 @@ class FaultRates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class MatchOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A chunk of matches of one game with everything needed to play it."""
 
-    order: Text
+    order: OrderId
     token: Text
     game: Text
     rules_version: Count
@@ -131,7 +132,7 @@ class Alive(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="alive"
     slots: Annotated[int, msgspec.Meta(ge=1, le=4096)]
     capabilities: list[Text]
     versions: dict[Text, Text]
-    orders: list[Text]
+    orders: list[OrderId]
 
 
 class Started(
@@ -141,7 +142,7 @@ class Started(
 
     node: Text
     incarnation: Text
-    order: Text
+    order: OrderId
     token: Text
 
 
@@ -156,13 +157,20 @@ class Results(
 
     node: Text
     incarnation: Text
-    order: Text
+    order: OrderId
     results: list[ResultRow]
     executing: list[BigId]
     is_last: bool
 
 
-Report = Alive | Started | Results
+class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="mark", tag_field="kind"):
+    """Control's own mark: what was reported before `at` (database time, ISO 8601) is recorded."""
+
+    at: Text
+    token: Text
+
+
+Report = Alive | Started | Results | Mark
 
 
 def to_wire(message: Report | MatchOrder) -> dict[str, Any]:
@@ -196,6 +204,11 @@ def match_token(secret: bytes, match: int, attempt: int) -> str:
 def order_token(secret: bytes, order: str) -> str:
     """Return the capability to report that an order has been started."""
     return _token(secret, f"order:{order}")
+
+
+def mark_token(secret: bytes, at: str) -> str:
+    """Return the proof that a mark comes from control."""
+    return _token(secret, f"mark:{at}")
 
 
 def _token(secret: bytes, text: str) -> str:

@@ -19,8 +19,8 @@ class Leaderboard(models.Model):
     )
     draw_probability = models.FloatField(
         default=0.10,
-        validators=(MinValueValidator(0.0), MaxValueValidator(0.9)),
-        help_text="Between equals; 0 refuses draws.",
+        validators=(MinValueValidator(0.001), MaxValueValidator(0.9)),
+        help_text="Of a match between equals.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -34,6 +34,9 @@ class Order(models.Model):
     started_at = models.DateTimeField(null=True)
     deadline_at = models.DateTimeField(help_text="Given up when no report moves it.")
     hard_deadline_at = models.DateTimeField(null=True, help_text="No report moves it past this.")
+    missed_at = models.DateTimeField(
+        null=True, help_text="When its queue was first seen empty though nobody had started it."
+    )
     closed_at = models.DateTimeField(null=True)
 
     class Meta:

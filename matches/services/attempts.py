@@ -89,12 +89,12 @@ def _spent(match_ids: Sequence[int]) -> set[int]:
     losses: Counter[int] = Counter()
     interruptions: Counter[int] = Counter()
     earlier = Attempt.objects.filter(match__in=match_ids)
-    for match, ending, reason, was_executing in earlier.values_list(
-        "match_id", "ending", "reason", "was_executing"
+    for match, ending, reason, node, was_executing in earlier.values_list(
+        "match_id", "ending", "reason", "node", "was_executing"
     ):
         failures[match] += ending == Ending.FAILED
         losses[match] += was_executing and reason == Reason.NODE_LOST
-        interruptions[match] += was_executing and ending != Ending.FAILED
+        interruptions[match] += node != "" and ending != Ending.FAILED
     return {
         match
         for match in match_ids

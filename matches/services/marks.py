@@ -1,0 +1,39 @@
+"""Marks: control sends the time through the reports queue to learn how far the recorder has come."""
+
+import logging
+from datetime import datetime
+from hmac import compare_digest
+
+from arena.messages import Mark, mark_token
+from matches import dispatch
+from matches.errors import BrokerError
+from matches.leases import MARK_MAX_AGE
+from matches.models import RecorderMark
+from matches.tokens import secret
+
+log = logging.getLogger(__name__)
+_ROW = 1
+
+
+def send(*, now: datetime) -> None:
+    """Send a mark of this moment."""
+    try:
+        dispatch.publish_mark(now.isoformat())
+    except BrokerError as error:
+        log.warning("no mark sent, so nothing will expire: %s", error)
+
+
+def note(mark: Mark) -> None:
+    """Note a mark that has come through; refuse one that control did not make."""
+    if not compare_digest(mark_token(secret(), mark.at), mark.token):
+        log.warning("a mark that control did not make was refused")
+        return
+    RecorderMark.objects.update_or_create(
+        pk=_ROW, defaults={"marked_at": datetime.fromisoformat(mark.at)}
+    )
+
+
+def recorded_until(*, now: datetime) -> datetime | None:
+    """Return a time before which every report is recorded, or None while the recorder lags."""
+    newest = RecorderMark.objects.filter(pk=_ROW, marked_at__gte=now - MARK_MAX_AGE).first()
+    return newest.marked_at if newest else None

@@ -1,0 +1,143 @@
+"""Play nodes: who is alive, what each has in hand, and what to do when one is lost."""
+
+import logging
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from hmac import compare_digest
+
+from django.db import connection, transaction
+
+from arena.messages import Alive, Reason, Results, Started, order_token
+from matches import dispatch
+from matches.leases import PLAYING_LEASE
+from matches.models import Attempt, Match, Order, Worker
+from matches.services.attempts import Ended, give_back
+from matches.services.tournaments import finish_if_closed
+from matches.tokens import tournament_secret
+
+log = logging.getLogger(__name__)
+
+
+@transaction.atomic
+def note_alive(report: Alive, *, now: datetime) -> None:
+    """Keep what a node says of itself. A new incarnation means that the old one's orders are lost."""
+    Worker.objects.update_or_create(
+        node=report.node,
+        defaults={
+            "incarnation": report.incarnation,
+            "slots": report.slots,
+            "capabilities": list(report.capabilities),
+            "versions": report.versions,
+            "last_seen_at": now,
+        },
+        create_defaults={
+            "incarnation": report.incarnation,
+            "slots": report.slots,
+            "capabilities": list(report.capabilities),
+            "versions": report.versions,
+            "first_seen_at": now,
+            "last_seen_at": now,
+        },
+    )
+    playing = Order.objects.filter(node=report.node, state=Order.State.PLAYING)
+    for order in playing.exclude(incarnation=report.incarnation):
+        lose_order(order, reason=Reason.NODE_LOST, now=now)
+    for order in playing.filter(incarnation=report.incarnation, uuid__in=report.orders):
+        extend(order, now=now)
+    transaction.on_commit(dispatch.wake_relay)
+
+
+@transaction.atomic
+def note_started(report: Started, *, now: datetime) -> None:
+    """Note which node plays an order; its matches run now."""
+    order = Order.objects.select_related("tournament").filter(uuid=report.order).first()
+    if order is None:
+        log.warning("start of an unknown order %s from %s refused", report.order, report.node)
+        return
+    wanted = order_token(tournament_secret(order.tournament), report.order)
+    if not compare_digest(wanted, report.token):
+        log.warning("start of order %s without its token refused", report.order)
+        return
+    started = Order.objects.filter(pk=order.pk, state=Order.State.QUEUED).update(
+        state=Order.State.PLAYING,
+        node=report.node,
+        incarnation=report.incarnation,
+        started_at=now,
+        deadline_at=now + PLAYING_LEASE,
+        hard_deadline_at=now + hard_cap(order),
+    )
+    if started:
+        order.matches.filter(state__in=Match.sources(Match.State.RUNNING)).update(
+            state=Match.State.RUNNING
+        )
+
+
+def hard_cap(order: Order) -> timedelta:
+    """Return how long an order may take at all: every match at its limit, one after the other."""
+    return timedelta(seconds=order.n_matches * order.tournament.match_s) + PLAYING_LEASE
+
+
+def extend(order: Order, *, now: datetime) -> None:
+    """Move the deadline of an order whose node is alive, never past its hard cap."""
+    deadline = now + PLAYING_LEASE
+    if order.hard_deadline_at is not None:
+        deadline = min(deadline, order.hard_deadline_at)
+    Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(deadline_at=deadline)
+
+
+def end_order(order: Order, report: Results, *, now: datetime) -> int:
+    """Close an order with its last report; return how many matches it gives back unplayed."""
+    closed = Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(
+        state=Order.State.CLOSED, closed_at=now
+    )
+    if not closed:
+        return 0
+    return _give_back_rest(
+        order, Attempt.Ending.INTERRUPTED, Reason.RETURNED, report.executing, now=now
+    )
+
+
+@transaction.atomic
+def lose_order(order: Order, *, reason: Reason, now: datetime) -> int:
+    """Give up an order; return how many of its matches were still in flight. Once only."""
+    lost = Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(
+        state=Order.State.LOST, closed_at=now
+    )
+    if not lost:
+        return 0
+    log.warning("order %s on %s is lost: %s", order.pk, order.node or "no node", reason.value)
+    ending = (
+        Attempt.Ending.EXPIRED if reason is Reason.EXPIRED else Attempt.Ending.INTERRUPTED
+    )
+    n_rest = _give_back_rest(order, ending, reason, order.executing, now=now)
+    finish_if_closed([order.tournament_id], now=now)
+    transaction.on_commit(dispatch.wake_relay)
+    transaction.on_commit(dispatch.wake_rater)
+    return n_rest
+
+
+def _give_back_rest(
+    order: Order,
+    ending: Attempt.Ending,
+    reason: Reason,
+    executing: Collection[int],
+    *,
+    now: datetime,
+) -> int:
+    rest = Match.objects.filter(order=order, state__in=Match.IN_FLIGHT).order_by("pk")
+    if connection.features.has_select_for_update:
+        rest = rest.select_for_update()
+    begun = set(executing)
+    ended = [
+        Ended(
+            match=pk,
+            number=attempt,
+            ending=ending,
+            reason=reason.value,
+            node=order.node,
+            was_executing=pk in begun,
+        )
+        for pk, attempt in rest.values_list("pk", "attempt")
+    ]
+    give_back(order.tournament_id, ended, now=now)
+    return len(ended)

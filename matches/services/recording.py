@@ -1,0 +1,248 @@
+"""Record what play nodes report. Every byte of a report is hostile until its tokens are checked."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from hmac import compare_digest
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from arena.games.base import forfeit_ranks
+from arena.messages import (
+    Alive,
+    Ending,
+    Mark,
+    Reason,
+    Report,
+    ResultRow,
+    Results,
+    Started,
+    match_token,
+)
+from matches import dispatch
+from matches.leases import PLAYING_LEASE
+from matches.models import Attempt, Match, Order, Outcome, Tournament, Uncounted
+from matches.models.match import joined
+from matches.services import marks, nodes
+from matches.services.attempts import Ended, give_back, write_attempts
+from matches.services.rows import insert_rows
+from matches.services.tournaments import finish_if_closed
+from matches.tokens import tournament_secret
+
+log = logging.getLogger(__name__)
+
+# How much of the measured length of a match comes from the newest report.
+NEWEST_WEIGHT = 0.3
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a report changed: matches closed, tried again, and rows that changed nothing."""
+
+    n_closed: int = 0
+    n_given_back: int = 0
+    n_refused: int = 0
+
+
+@dataclass
+class _Sorted:
+    """The rows of a report by what they do."""
+
+    closing: list[tuple[Match, ResultRow]] = field(default_factory=list)
+    given_back: list[ResultRow] = field(default_factory=list)
+    n_refused: int = 0
+
+
+def record(report: Report, *, now: datetime) -> Recorded:
+    """Store one report; safe to deliver twice, late, or in any order. `now`: the database's clock."""
+    match report:
+        case Alive():
+            nodes.note_alive(report, now=now)
+        case Started():
+            nodes.note_started(report, now=now)
+        case Mark():
+            marks.note(report)
+        case Results():
+            return _record_results(report, now=now)
+    return Recorded()
+
+
+@transaction.atomic
+def _record_results(report: Results, *, now: datetime) -> Recorded:
+    order = Order.objects.select_related("tournament").filter(uuid=report.order).first()
+    if order is None:
+        log.warning("results of an unknown order %s from %s refused", report.order, report.node)
+        return Recorded(n_refused=len(report.results))
+    tournament = order.tournament
+    by_kind = _sorted_rows(report.results, tournament)
+    _close(by_kind.closing, node=report.node, now=now)
+    ended = [_ended(row, report.node) for row in by_kind.given_back]
+    n_void = give_back(tournament.pk, ended, now=now)
+    n_returned = _update_order(order, report, now=now)
+    _update_tournament(tournament, by_kind)
+    finish_if_closed([tournament.pk], now=now)
+    if by_kind.closing or n_void:
+        transaction.on_commit(dispatch.wake_rater)
+    transaction.on_commit(dispatch.wake_relay)
+    return Recorded(len(by_kind.closing), len(ended) + n_returned, by_kind.n_refused)
+
+
+def _sorted_rows(results: Sequence[ResultRow], tournament: Tournament) -> _Sorted:
+    """Sort rows: the first valid one of an open match closes it, whichever attempt it is from."""
+    genuine = {row.match: row for row in reversed(list(_genuine(results, tournament)))}
+    locked = Match.objects.filter(pk__in=sorted(genuine), tournament=tournament).order_by("pk")
+    if connection.features.has_select_for_update:
+        locked = locked.select_for_update()
+    matches = {match.pk: match for match in locked}
+    by_kind = _Sorted(n_refused=len(results))
+    timed_out = _timed_out_before(list(genuine.values()))
+    for number, row in genuine.items():
+        match = matches.get(number)
+        if match is None or match.state not in Match.OPEN or row.attempt > match.attempt:
+            continue
+        settled = _charged(row, match, timed_out)
+        if settled.ending in (Ending.DONE, Ending.FORFEIT):
+            if not _has_valid_ranks(settled, match):
+                continue
+            by_kind.closing.append((match, settled))
+        elif row.attempt == match.attempt and match.state in Match.IN_FLIGHT:
+            by_kind.given_back.append(row)
+        else:
+            continue
+        by_kind.n_refused -= 1
+    return by_kind
+
+
+def _genuine(results: Sequence[ResultRow], tournament: Tournament) -> Iterator[ResultRow]:
+    secret = tournament_secret(tournament)
+    for row in results:
+        if compare_digest(match_token(secret, row.match, row.attempt), row.token):
+            yield row
+        else:
+            log.warning("result of match %s without its token refused", row.match)
+
+
+def _timed_out_before(rows: Sequence[ResultRow]) -> set[tuple[int, int]]:
+    """Return (match, seat) of the seats that timed out in an earlier attempt."""
+    late = [row.match for row in rows if row.reason == Reason.TIMEOUT and row.seat >= 0]
+    earlier = Attempt.objects.filter(match__in=late, reason=Reason.TIMEOUT.value, seat__gte=0)
+    return set(earlier.values_list("match_id", "seat"))
+
+
+def _charged(row: ResultRow, match: Match, timed_out: set[tuple[int, int]]) -> ResultRow:
+    """Return the row as it counts: a forfeit's ranks are ours, a repeated time-out is a forfeit."""
+    repeated = row.reason == Reason.TIMEOUT and (row.match, row.seat) in timed_out
+    n_seats = len(match.agent_ids)
+    if (row.ending == Ending.FORFEIT or repeated) and 0 <= row.seat < n_seats:
+        return ResultRow(
+            match=row.match,
+            attempt=row.attempt,
+            token=row.token,
+            ending=Ending.FORFEIT,
+            ranks=forfeit_ranks(row.seat, n_seats),
+            reason=row.reason,
+            seat=row.seat,
+            detail=row.detail,
+            n_steps=row.n_steps,
+            duration_ms=row.duration_ms,
+            actions=row.actions,
+        )
+    return row
+
+
+def _has_valid_ranks(row: ResultRow, match: Match) -> bool:
+    ranks = row.ranks
+    n_seats = len(match.agent_ids)
+    if len(ranks) == n_seats and all(r == sum(other < r for other in ranks) for r in ranks):
+        return True
+    log.warning("result of match %s with ranks %s refused", row.match, ranks)
+    return False
+
+
+def _close(
+    closing: Sequence[tuple[Match, ResultRow]],
+    *,
+    node: str,
+    now: datetime,
+) -> None:
+    if not closing:
+        return
+    stamp = connection.ops.adapt_datetimefield_value(now)
+    Match.objects.filter(
+        pk__in=[match.pk for match, _ in closing], state__in=Match.sources(Match.State.DONE)
+    ).update(state=Match.State.DONE)
+    write_attempts((_ended(row, node) for _, row in closing), now=now)
+    columns = ("match_id", "ranks", "is_forfeit", "guilty_seat", "reason", "attempt", "actions")
+    insert_rows(
+        Outcome,
+        (*columns, "recorded_at"),
+        [
+            (match.pk, joined(row.ranks), row.ending == Ending.FORFEIT, _guilty(row))
+            + (row.reason.value, row.attempt, row.actions, stamp)
+            for match, row in closing
+        ],
+    )
+    insert_rows(
+        Uncounted,
+        ("match_id", "leaderboard_id", "sequence", "is_counted"),
+        [(match.pk, match.leaderboard_id, match.sequence, False) for match, _ in closing],
+    )
+
+
+def _guilty(row: ResultRow) -> int:
+    return row.seat if row.ending == Ending.FORFEIT else -1
+
+
+def _ended(row: ResultRow, node: str) -> Ended:
+    return Ended(
+        match=row.match,
+        number=row.attempt,
+        ending=Attempt.Ending(row.ending.value),
+        reason=row.reason.value,
+        seat=max(-1, min(row.seat, 32_767)),
+        detail=row.detail,
+        node=node,
+        n_steps=row.n_steps,
+        duration_ms=row.duration_ms,
+    )
+
+
+def _update_order(order: Order, report: Results, *, now: datetime) -> int:
+    """Note what the node has in hand; with its last report, give back what it did not play."""
+    if order.state not in Order.OPEN:
+        return 0
+    n_returned = nodes.end_order(order, report, now=now) if report.is_last else 0
+    if not report.is_last:
+        Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(
+            executing=report.executing[: order.n_matches],
+            deadline_at=_deadline(order, now + PLAYING_LEASE),
+        )
+    return n_returned
+
+
+def _deadline(order: Order, wanted: datetime) -> datetime:
+    return min(wanted, order.hard_deadline_at) if order.hard_deadline_at else wanted
+
+
+def _update_tournament(tournament: Tournament, by_kind: _Sorted) -> None:
+    n_forfeits = sum(row.ending == Ending.FORFEIT for _, row in by_kind.closing)
+    Tournament.objects.filter(pk=tournament.pk).update(
+        n_done=F("n_done") + len(by_kind.closing),
+        n_forfeits=F("n_forfeits") + n_forfeits,
+        n_refused=F("n_refused") + by_kind.n_refused,
+        mean_match_s=_mean_match_s(tournament, by_kind.closing),
+    )
+
+
+def _mean_match_s(
+    tournament: Tournament, closing: Sequence[tuple[Match, ResultRow]]
+) -> float | None:
+    if not closing:
+        return tournament.mean_match_s
+    length = timedelta(milliseconds=sum(row.duration_ms for _, row in closing)) / len(closing)
+    newest = length.total_seconds()
+    if tournament.mean_match_s is None:
+        return newest
+    return NEWEST_WEIGHT * newest + (1 - NEWEST_WEIGHT) * tournament.mean_match_s

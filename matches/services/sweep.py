@@ -1,0 +1,48 @@
+"""Give up orders that nobody plays any more, so that their matches are tried again."""
+
+from datetime import datetime
+
+from arena.messages import Reason
+from matches import dispatch
+from matches.leases import POPPED_GRACE
+from matches.models import Order
+from matches.services import marks
+from matches.services.nodes import lose_order
+
+
+def sweep(*, now: datetime, n_waiting: int) -> int:
+    """Give up what is past its deadline or has vanished from its queue; return how many orders.
+
+    `n_waiting` is the length of the play queue at this moment. Only reports older than the mark
+    are known to be recorded, so only times before the mark are judged, and nothing while it lags.
+    """
+    mark = marks.recorded_until(now=now)
+    if mark is None:
+        return 0
+    expired = Order.objects.filter(state__in=Order.OPEN, deadline_at__lt=mark)
+    n_lost = sum(lose_order(order, reason=Reason.EXPIRED, now=now) > 0 for order in expired)
+    return n_lost + _lose_vanished(mark, n_waiting=n_waiting, now=now)
+
+
+def _lose_vanished(mark: datetime, *, n_waiting: int, now: datetime) -> int:
+    """Give up orders that left the queue and were never started: popped by a node that then died."""
+    queued = Order.objects.filter(queue=dispatch.PLAY_QUEUE, state=Order.State.QUEUED)
+    if n_waiting == 0:
+        queued.filter(missed_at__isnull=True).update(missed_at=now)
+    vanished = list(queued.filter(missed_at__lt=mark - POPPED_GRACE)) + _overtaken(mark)
+    return sum(lose_order(order, reason=Reason.EXPIRED, now=now) > 0 for order in vanished)
+
+
+def _overtaken(mark: datetime) -> list[Order]:
+    """Return queued orders older than one that was started a while ago: queues are first in, first out."""
+    started = Order.objects.filter(
+        queue=dispatch.PLAY_QUEUE, state=Order.State.PLAYING, started_at__lt=mark - POPPED_GRACE
+    )
+    newest = started.order_by("-pk").values_list("pk", flat=True).first()
+    if newest is None:
+        return []
+    return list(
+        Order.objects.filter(
+            queue=dispatch.PLAY_QUEUE, state=Order.State.QUEUED, pk__lt=newest, missed_at=None
+        )
+    )
