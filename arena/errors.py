@@ -1,4 +1,4 @@
-"""Errors of the pure core. Each message names the value that was refused and what would be accepted."""
+"""Errors of the pure core: each message names the value refused and what would be accepted."""
 
 from collections.abc import Iterable
 
@@ -14,6 +14,10 @@ class UnknownNameError(ArenaError):
         """Keep the family ("game", "policy" ...), the name asked for and the names there are."""
         self.family, self.name, self.choices = family, name, sorted(choices)
         super().__init__(f"unknown {family} {name!r}: choose one of {', '.join(self.choices)}")
+
+
+class CatalogError(ArenaError):
+    """A catalog folder or one of its files is not what it must be."""
 
 
 class ParameterError(ArenaError):
@@ -35,6 +39,10 @@ class IllegalActionError(ArenaError):
 
 class InvalidReturnsError(ArenaError):
     """A game ended with returns that are not one finite float per seat."""
+
+
+class EmulatedFaultError(ArenaError):
+    """The exception that arena.faults raises on purpose."""
 
 
 class MessageError(ArenaError):

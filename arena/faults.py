@@ -1,6 +1,6 @@
 """Faults emulated around any game at given rates, to prove that the platform survives them.
 
-A fault is drawn from (game seed, attempt): a retry may succeed while the game itself stays the same.
+A fault is drawn from (game seed, attempt): a retry may succeed while the game stays the same.
 """
 
 from dataclasses import dataclass

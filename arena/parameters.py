@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 
 from arena.errors import ParameterError
 
 Value = int | float | bool | str
+
+_WORDS = {"true": True, "false": False}
+_SHOWN_BITS = 256
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class Parameter:
     maximum: float | None = None
 
     def read(self, owner: str, raw: object) -> Value:
-        """Return raw as this parameter's type. Raises ParameterError naming owner, value and range."""
+        """Return raw as this parameter's type. Raises ParameterError naming value and range."""
         value = self._converted(owner, raw)
         self._check_range(owner, value)
         return value
@@ -29,26 +31,31 @@ class Parameter:
         wanted = type(self.default)
         if isinstance(raw, wanted) and isinstance(raw, bool) == (wanted is bool):
             return raw
-        if wanted is float and isinstance(raw, int) and not isinstance(raw, bool):
-            return float(raw)
-        if isinstance(raw, str) and wanted in (int, float):
-            return self._parsed(owner, raw)
-        raise ParameterError(owner, self.name, f"must be {wanted.__name__}, got {raw!r}")
-
-    def _parsed(self, owner: str, raw: str) -> Value:
         try:
-            return type(self.default)(raw)
-        except ValueError:
-            wanted = type(self.default).__name__
-            raise ParameterError(owner, self.name, f"must be {wanted}, got {raw!r}") from None
+            if wanted is float and isinstance(raw, int) and not isinstance(raw, bool):
+                return float(raw)
+            if isinstance(raw, str):
+                return _WORDS[raw.lower()] if wanted is bool else wanted(raw)
+        except (ValueError, KeyError, OverflowError):
+            pass
+        shown = _short(raw)
+        raise ParameterError(owner, self.name, f"must be {wanted.__name__}, got {shown}") from None
 
     def _check_range(self, owner: str, value: Value) -> None:
         if isinstance(value, str | bool):
             return
         low = self.minimum if self.minimum is not None else float("-inf")
         high = self.maximum if self.maximum is not None else float("inf")
-        if not (isfinite(value) and low <= value <= high):
-            raise ParameterError(owner, self.name, f"must be {low:g}..{high:g}, got {value!r}")
+        if not low <= value <= high or value in (float("inf"), float("-inf")):
+            wanted = f"must be {low:.15g}..{high:.15g}"
+            raise ParameterError(owner, self.name, f"{wanted}, got {_short(value)}")
+
+
+def _short(raw: object) -> str:
+    """Return raw for a message; an int of thousands of digits has no text in Python."""
+    if isinstance(raw, int) and raw.bit_length() > _SHOWN_BITS:
+        return f"an int of {raw.bit_length()} bits"
+    return f"{raw!r:.100}"
 
 
 def read_parameters(

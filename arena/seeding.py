@@ -1,4 +1,4 @@
-"""Seeds and uniform numbers derived from what they are for, so that every result can be replayed."""
+"""Seeds and uniform numbers derived from what they are for, so that results can be replayed."""
 
 from hashlib import blake2b
 

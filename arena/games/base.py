@@ -1,4 +1,4 @@
-"""What every game offers: the Game and State protocols and the checks that the results must pass."""
+"""What every game offers: the Game and State protocols, and the checks that results must pass."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +33,9 @@ class GameSpec:
     """More steps than this in one episode are a fault of the game."""
     rules_version: int = 1
     parameters: tuple[Parameter, ...] = ()
+    is_zero_sum: bool = False
+    engine: str = ""
+    """Whose states its states hold; search policies need OpenSpiel's."""
 
 
 class State(Protocol):
@@ -98,15 +101,19 @@ class Game(Protocol):
 def ranks(returns: object, n_seats: int) -> list[int]:
     """Return a rank per seat, 0 the best, equal returns sharing the better rank.
 
-    Raises InvalidReturnsError unless returns is a sequence of n_seats finite floats (ints and
-    bools are refused: a result that only looks like one must not be counted).
+    Raises InvalidReturnsError unless returns is a list or tuple of n_seats finite floats (ints
+    and bools are refused: a result that only looks like one must not be counted).
     """
-    if not isinstance(returns, Sequence) or isinstance(returns, str):
-        raise InvalidReturnsError(f"returns must be a sequence of floats, got {returns!r}")
-    values = list(returns)
-    if len(values) != n_seats or not all(type(v) is float and isfinite(v) for v in values):
+    if not isinstance(returns, (list, tuple)):
+        raise InvalidReturnsError(f"returns must be a list or tuple of floats, got {returns!r}")
+    if len(returns) != n_seats or not all(map(_is_finite_float, returns)):
         raise InvalidReturnsError(f"returns must be {n_seats} finite floats, got {returns!r}")
-    return [sum(other > value for other in values) for value in values]
+    ordered = sorted(returns, reverse=True)
+    return [ordered.index(value) for value in returns]
+
+
+def _is_finite_float(value: object) -> bool:
+    return type(value) is float and isfinite(value)
 
 
 def forfeit_ranks(guilty: int, n_seats: int) -> list[int]:

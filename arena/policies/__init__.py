@@ -1,1 +1,1 @@
-"""Policies: a block of observations in, a block of actions out. One file of catalog/ is one kind."""
+"""Policies: a block of observations in, a block of actions out. A file of catalog/ is a kind."""
