@@ -2,13 +2,15 @@
 
 from hashlib import blake2b
 
+SEED_BITS = 63
+
 _WORD = 8
 _MAX_UNIFORMS = 8
 
 
 def derive(*parts: str | int) -> int:
     """Return a 63-bit seed that depends on every part and on their order (BLAKE2b)."""
-    return int.from_bytes(_digest(parts, _WORD), "big") >> 1
+    return int.from_bytes(_digest(parts, _WORD), "big") >> 8 * _WORD - SEED_BITS
 
 
 def uniforms(n: int, *parts: str | int) -> list[float]:

@@ -26,6 +26,10 @@ _NO_CHANCE = Random(0)  # never drawn from; making one costs as much as a game o
 class NativeState(Protocol):
     """What we use of pyspiel.State. Its chance is open: a copy of it shows nothing to come."""
 
+    def get_game(self) -> Any:
+        """Return the engine's game."""
+        ...
+
     def child(self, action: int) -> "NativeState":
         """Return a copy after the action."""
         ...

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Protocol
 
+from arena.errors import UnsupportedGameError
 from arena.games.base import Game, GameSpec, State
-from arena.parameters import Parameter
-from arena.seeding import derive
+from arena.parameters import Parameter, Value, read_parameters
+from arena.seeding import SEED_BITS, derive
 
 
 class Row:
@@ -25,6 +26,10 @@ class Row:
     def rng(self) -> Random:
         """Return a generator for this decision only."""
         return Random(self.seed())
+
+    def pick(self, actions: Sequence[int]) -> int:
+        """Return one of the actions, uniformly by this decision's seed; cheaper than rng."""
+        return actions[self.seed() * len(actions) >> SEED_BITS]
 
 
 class Policy(Protocol):
@@ -65,3 +70,14 @@ class PolicyKind(Protocol):
     def build(self, game: Game, parameters: Mapping[str, object]) -> Policy:
         """Return the policy. Raises ParameterError or UnsupportedGameError."""
         ...
+
+
+def accepted(kind: PolicyKind, game: Game, parameters: Mapping[str, object]) -> Mapping[str, Value]:
+    """Return every parameter that build needs, checked, defaults included.
+
+    Raises UnsupportedGameError when the kind refuses the game, ParameterError for a parameter.
+    """
+    reason = kind.refusal(game.spec)
+    if reason is not None:
+        raise UnsupportedGameError(f"policy {kind.id!r} cannot play {game.spec.id!r}: {reason}")
+    return read_parameters(kind.id, kind.parameters, parameters)

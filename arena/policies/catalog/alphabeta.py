@@ -1,0 +1,89 @@
+"""Searches all lines of a given depth by alpha-beta; beyond the horizon every state counts 0.
+
+Sooner wins and later losses are preferred; among equal actions the row's seed picks.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import inf
+
+from arena.games.base import Game, GameSpec
+from arena.games.openspiel import NativeState, native_of
+from arena.parameters import Parameter
+from arena.policies.base import Row, accepted
+from arena.policies.search import minimax_refusal
+
+_DEPTH = Parameter("depth", 2, "plies to look ahead", 1, 12)
+_SOONER = 1e-3
+"""By how much a return is worth more for every ply that it comes sooner, as a fraction of it."""
+
+
+class AlphaBetaPolicy:
+    """Depth-limited minimax with alpha-beta pruning."""
+
+    __slots__ = ("_depth",)
+
+    def __init__(self, depth: int) -> None:
+        """Keep the number of plies to look ahead."""
+        self._depth = depth
+
+    def act(self, rows: Sequence[Row]) -> list[int]:
+        """Return the best action found per row; each row is searched on its own."""
+        return [_decide(row, self._depth) for row in rows]
+
+
+class AlphaBetaKind:
+    """Plays OpenSpiel's zero-sum games of two seats with neither chance nor hidden information."""
+
+    id = "alphabeta"
+    title = "Alpha-beta"
+    is_batched = False
+    parameters = (_DEPTH,)
+
+    def refusal(self, spec: GameSpec) -> str | None:
+        """Return why the game cannot be searched by minimax, or None."""
+        return minimax_refusal(spec)
+
+    def build(self, game: Game, parameters: Mapping[str, object]) -> AlphaBetaPolicy:
+        """Return the policy of that depth. Raises ParameterError or UnsupportedGameError."""
+        return AlphaBetaPolicy(int(accepted(self, game, parameters)[_DEPTH.name]))
+
+
+def _decide(row: Row, depth: int) -> int:
+    """Return the first best action in a random order: a later equal one cannot exceed alpha."""
+    native = native_of(row.state)
+    actions = list(row.state.legal_actions())
+    row.rng().shuffle(actions)
+    best, alpha = actions[0], -inf
+    for action in actions:
+        value = _value(native.child(action), row.seat, depth - 1, alpha, inf)
+        if value > alpha:
+            best, alpha = action, value
+    return best
+
+
+def _value(state: NativeState, seat: int, depth: int, alpha: float, beta: float) -> float:
+    """Return what the state is worth to the seat that has just moved.
+
+    depth: plies left to the horizon. Exact inside (alpha, beta); outside a bound on that side.
+    """
+    if state.is_terminal():
+        return state.player_return(seat) * (1 + _SOONER * depth)
+    if depth == 0:
+        return 0.0
+    mover = state.current_player()
+    if mover != seat:
+        return -_best(state, mover, depth, -beta, -alpha)
+    return _best(state, seat, depth, alpha, beta)
+
+
+def _best(state: NativeState, mover: int, depth: int, alpha: float, beta: float) -> float:
+    """Return the value of the best action of the seat to move, to that seat."""
+    best = -inf
+    for action in state.legal_actions():
+        best = max(best, _value(state.child(action), mover, depth - 1, max(alpha, best), beta))
+        if best >= beta:
+            break
+    return best
+
+
+POLICY = AlphaBetaKind()

@@ -1,0 +1,44 @@
+"""Plays its level in the skill game: the agent whose true skill is known."""
+
+from collections.abc import Mapping, Sequence
+
+from arena.games.base import Game, GameSpec
+from arena.games.catalog import skill_game
+from arena.parameters import Parameter
+from arena.policies.base import Row, accepted
+
+_LEVEL = Parameter("level", 50, "the true skill", 0, skill_game.RATING_RANGE - 1)
+
+
+class LevelPolicy:
+    """Always the same level."""
+
+    __slots__ = ("_level",)
+
+    def __init__(self, level: int) -> None:
+        """Keep the level to play."""
+        self._level = level
+
+    def act(self, rows: Sequence[Row]) -> list[int]:
+        """Return the level once per row."""
+        return [self._level] * len(rows)
+
+
+class LevelKind:
+    """Plays the skill game only."""
+
+    id = "level"
+    title = "Level of the skill game"
+    is_batched = True
+    parameters = (_LEVEL,)
+
+    def refusal(self, spec: GameSpec) -> str | None:
+        """Return why not, for any game but the skill game."""
+        return None if spec.id == skill_game.ID else f"only {skill_game.ID!r} has levels"
+
+    def build(self, game: Game, parameters: Mapping[str, object]) -> LevelPolicy:
+        """Return the policy of that level. Raises ParameterError or UnsupportedGameError."""
+        return LevelPolicy(int(accepted(self, game, parameters)[_LEVEL.name]))
+
+
+POLICY = LevelKind()

@@ -1,0 +1,68 @@
+"""Monte-Carlo tree search with random rollouts: OpenSpiel's, which solves what it can prove."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyspiel
+
+from arena.games.base import Game, GameSpec
+from arena.games.openspiel import native_of
+from arena.parameters import Parameter
+from arena.policies.base import Row, accepted
+from arena.policies.search import search_refusal
+
+_SIMULATIONS = Parameter("simulations", 100, "rollouts per decision", 1, 100_000)
+_EXPLORATION = Parameter("exploration", 2.0, "the constant c of UCT", 0, 100)
+_MAX_TREE_MIB = 256
+_ENGINE_SEEDS = 2**31
+"""OpenSpiel takes seeds of 31 bits."""
+
+
+class MctsPolicy:
+    """UCT with one rollout per simulation, a new tree for every decision."""
+
+    __slots__ = ("_exploration", "_simulations")
+
+    def __init__(self, simulations: int, exploration: float) -> None:
+        """Keep how much and how widely to search."""
+        self._simulations, self._exploration = simulations, exploration
+
+    def act(self, rows: Sequence[Row]) -> list[int]:
+        """Return the action that was tried most per row; each row is searched on its own."""
+        return [self._decide(row) for row in rows]
+
+    def _decide(self, row: Row) -> int:
+        """Search with fresh generators, so that the row alone decides what it answers."""
+        native, seed = native_of(row.state), row.seed() % _ENGINE_SEEDS
+        searcher: Any = pyspiel.MCTSBot(
+            native.get_game(),
+            pyspiel.RandomRolloutEvaluator(1, seed),
+            self._exploration,
+            self._simulations,
+            _MAX_TREE_MIB,
+            True,  # solve: keep proven wins and losses
+            seed,
+            False,  # verbose
+        )
+        return int(searcher.step(native))
+
+
+class MctsKind:
+    """Plays OpenSpiel's games of perfect information, with or without chance, for any seats."""
+
+    id = "mcts"
+    title = "Monte-Carlo tree search"
+    is_batched = False
+    parameters = (_SIMULATIONS, _EXPLORATION)
+
+    def refusal(self, spec: GameSpec) -> str | None:
+        """Return why the game cannot be searched, or None."""
+        return search_refusal(spec)
+
+    def build(self, game: Game, parameters: Mapping[str, object]) -> MctsPolicy:
+        """Return the policy. Raises ParameterError or UnsupportedGameError."""
+        read = accepted(self, game, parameters)
+        return MctsPolicy(int(read[_SIMULATIONS.name]), float(read[_EXPLORATION.name]))
+
+
+POLICY = MctsKind()
