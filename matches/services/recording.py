@@ -9,6 +9,7 @@ from hmac import compare_digest
 from django.db import connection, transaction
 from django.db.models import F
 
+from arena.errors import MessageError
 from arena.games.base import forfeit_ranks
 from arena.messages import (
     Alive,
@@ -20,6 +21,7 @@ from arena.messages import (
     Results,
     Started,
     match_token,
+    read_report,
 )
 from matches import dispatch
 from matches.leases import PLAYING_LEASE
@@ -53,6 +55,16 @@ class _Sorted:
     closing: list[tuple[Match, ResultRow]] = field(default_factory=list)
     given_back: list[ResultRow] = field(default_factory=list)
     n_refused: int = 0
+
+
+def receive(wire: object, *, now: datetime) -> Recorded:
+    """Record a report as it came off the queue; one that has not the form of a report is refused."""
+    try:
+        report = read_report(wire)
+    except MessageError as error:
+        log.warning("refused: %s", error)
+        return Recorded(n_refused=1)
+    return record(report, now=now)
 
 
 def record(report: Report, *, now: datetime) -> Recorded:

@@ -6,8 +6,6 @@ from typing import Any, TypeVar
 
 from django.db import connection, models
 
-# Below every database's limit of parameters in one statement.
-CHUNK = 1_000
 Item = TypeVar("Item")
 
 
@@ -24,10 +22,34 @@ def insert_rows(
         cursor.executemany(sql, rows)
 
 
-def chunks(items: Sequence[Item], size: int = CHUNK) -> Iterator[Sequence[Item]]:
-    """Yield the items in pieces of at most size."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+def add_to_rows(
+    model: type[models.Model],
+    keys: Sequence[str],
+    counters: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+) -> None:
+    """Add to the counters of rows found by their unique keys; a missing row starts at zero."""
+    table = connection.ops.quote_name(model._meta.db_table)
+    columns = [*keys, *counters]
+    marks = ", ".join("%s" for _ in columns)
+    sums = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in counters)
+    sql = (
+        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) "
+        f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {sums}"
+    )
+    with connection.cursor() as cursor:
+        cursor.executemany(sql, rows)
+
+
+def update_rows(
+    model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Set the columns of rows given as (values in the order of the columns, primary key)."""
+    quote = connection.ops.quote_name
+    sets = ", ".join(f"{quote(column)} = %s" for column in columns)
+    sql = f"UPDATE {quote(model._meta.db_table)} SET {sets} WHERE id = %s"
+    with connection.cursor() as cursor:
+        cursor.executemany(sql, rows)
 
 
 def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

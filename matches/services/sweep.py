@@ -27,9 +27,12 @@ def sweep(*, now: datetime, n_waiting: int) -> int:
 def _lose_vanished(mark: datetime, *, n_waiting: int, now: datetime) -> int:
     """Give up orders that left the queue and were never started: popped by a node that then died."""
     queued = Order.objects.filter(queue=dispatch.PLAY_QUEUE, state=Order.State.QUEUED)
-    if n_waiting == 0:
-        queued.filter(missed_at__isnull=True).update(missed_at=now)
-    vanished = list(queued.filter(missed_at__lt=mark - POPPED_GRACE)) + _overtaken(mark)
+    vanished = _overtaken(mark)
+    if n_waiting:
+        queued.exclude(missed_at=None).update(missed_at=None)
+    else:
+        vanished += queued.filter(missed_at__lt=mark - POPPED_GRACE)
+        queued.filter(missed_at=None).update(missed_at=now)
     return sum(lose_order(order, reason=Reason.EXPIRED, now=now) > 0 for order in vanished)
 
 
@@ -43,6 +46,6 @@ def _overtaken(mark: datetime) -> list[Order]:
         return []
     return list(
         Order.objects.filter(
-            queue=dispatch.PLAY_QUEUE, state=Order.State.QUEUED, pk__lt=newest, missed_at=None
+            queue=dispatch.PLAY_QUEUE, state=Order.State.QUEUED, pk__lt=newest
         )
     )

@@ -1,0 +1,117 @@
+"""`./run manage evaluate`: play a tournament through the real queue and print the ratings."""
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from arena.games import registry as games
+from arena.messages import FaultRates, Limits
+from arena.pairing import registry as pairings
+from matches.clock import db_now
+from matches.errors import MatchError
+from matches.management import following, report
+from matches.management.options import pair, real, whole, writable_file
+from matches.models import Tournament
+from matches.services.evaluation import Evaluation, start
+from matches.services.tournaments import Plan, cancel
+
+
+class Command(BaseCommand):
+    """Evaluate agents: schedule their matches, follow them, rate the agents."""
+
+    help = "Play matches between agents on the running cluster and print their ratings."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options; their types refuse what is out of range (exit code 2)."""
+        add = parser.add_argument
+        add("--game", default="skill_game", help=f"one of {', '.join(games.names())}")
+        add("--agents", type=_names, default=(), help="such as random,alphabeta:4,mcts:100")
+        add("--num-agents", type=whole(2, 10_000), default=10, help="drawn for skill_game")
+        add("--num-matches", type=whole(1, 100_000_000), default=1_000)
+        add("--pairing", default="random", help=f"one of {', '.join(pairings.names())}")
+        add("--seed", type=whole(0, 2**62), default=0, help="replays pairings and games")
+        add("--game-parameter", type=pair, action="append", default=[], metavar="NAME=VALUE")
+        add("--error-rate", type=real(0, 1), default=0.0, help="emulated exceptions")
+        add("--invalid-rate", type=real(0, 1), default=0.0, help="emulated invalid values")
+        add("--hang-rate", type=real(0, 1), default=0.0, help="emulated hangs")
+        add("--hang-s", type=real(0, 86_400), default=FaultRates().hang_s)
+        add("--charge", choices=("platform", "agent"), default="platform", help="who is at fault")
+        add("--move-s", type=real(0.01, 86_400), default=2.0, help="limit of a move")
+        add("--match-s", type=real(0.01, 86_400), default=Limits().match_s, help="of a match")
+        add("--timeout", type=real(0, 1e9), help="end after so many seconds with what is there")
+        add("--finish-fraction", type=real(0, 1), default=1.0, help="end when so much is closed")
+        add("--json", type=writable_file, metavar="FILE")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run one evaluation. Bad input ends with exit code 2 before anything is stored."""
+        try:
+            cluster = following.wait_for_cluster(self.stdout)
+            self.stdout.write(cluster)
+            tournament = start(_evaluation(options), now=db_now())
+        except (MatchError, ValidationError) as error:
+            raise CommandError(_message(error), returncode=2) from error
+        self._follow(tournament, options)
+
+    def _follow(self, tournament: Tournament, options: dict[str, Any]) -> None:
+        try:
+            elapsed_s = following.follow(
+                tournament,
+                self.stdout,
+                timeout_s=options["timeout"],
+                fraction=options["finish_fraction"],
+            )
+            with transaction.atomic():
+                cancel(tournament, now=db_now())
+        except KeyboardInterrupt:
+            cancel(tournament, now=db_now())
+            raise CommandError("interrupted: the rest is cancelled", returncode=130) from None
+        finished = report.build(tournament, elapsed_s=elapsed_s, is_skill=not options["agents"])
+        report.write(finished, self.stdout)
+        _save(finished, options["json"])
+
+
+def _evaluation(options: dict[str, Any]) -> Evaluation:
+    rates = {name: options[name] for name in ("error_rate", "invalid_rate", "hang_rate")}
+    faults = {**rates, "hang_s": options["hang_s"], "charge": options["charge"]}
+    return Evaluation(
+        game=options["game"],
+        agents=options["agents"],
+        num_agents=options["num_agents"],
+        game_parameters=dict(options["game_parameter"]),
+        plan=Plan(
+            name="evaluate",
+            n_matches=options["num_matches"],
+            pairing=options["pairing"],
+            seed=options["seed"],
+            move_s=options["move_s"],
+            match_s=options["match_s"],
+            faults=faults if any(rates.values()) else None,
+        ),
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Split a,b,c; a comma within `kind:a=1,b=2` belongs to the agent before it."""
+    parts: list[str] = []
+    for part in text.split(","):
+        if parts and "=" in part and ":" not in part:
+            parts[-1] += f",{part}"
+        else:
+            parts.append(part)
+    return tuple(part.strip() for part in parts)
+
+
+def _message(error: MatchError | ValidationError) -> str:
+    if isinstance(error, ValidationError):
+        return "; ".join(f"{name}: {', '.join(m)}" for name, m in error.message_dict.items())
+    return str(error)
+
+
+def _save(finished: report.Report, path: Path | None) -> None:
+    if path is not None:
+        path.write_text(json.dumps(report.as_json(finished), indent=2) + "\n", encoding="utf-8")

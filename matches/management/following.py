@@ -1,0 +1,86 @@
+"""Follow a tournament from the command line: wait for nodes, show progress, wait for ratings."""
+
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from matches import dispatch, selectors
+from matches.clock import db_now
+from matches.errors import NoNodeError
+from matches.models import Leaderboard, Tournament, Worker
+
+POLL_S = 0.1
+NODE_WAIT_S = 15.0
+# A terminal sees each change; a file or pipe one line in so many seconds.
+LINE_EVERY_S = 5.0
+RATING_WAIT_S = 60.0
+
+
+class Stream(Protocol):
+    """Where progress goes."""
+
+    def write(self, msg: str = "", *, ending: str = "\n") -> object:
+        """Write one message."""
+        ...
+
+    def isatty(self) -> bool:
+        """Say whether a person watches."""
+        ...
+
+
+def wait_for_cluster(out: Stream) -> str:
+    """Return a description of the play nodes, waiting a little for the first one to report.
+
+    Raises BrokerError, or NoNodeError when none is alive.
+    """
+    version = dispatch.ping()
+    deadline = time.monotonic() + NODE_WAIT_S
+    while not (nodes := selectors.alive_workers(now=db_now())):
+        if time.monotonic() > deadline:
+            raise NoNodeError("no play node is alive: start the system with ./run or ./run up")
+        time.sleep(POLL_S)
+    return described(nodes, version)
+
+
+def described(nodes: Sequence[Worker], broker_version: str) -> str:
+    """Return the cluster as lines: broker, then a line per node with slots and versions."""
+    lines = [f"Connected to broker {broker_version} with {len(nodes)} play node(s):"]
+    for node in nodes:
+        versions = ", ".join(f"{name} {text}" for name, text in sorted(node.versions.items()))
+        lines.append(f"  {node.node}: {node.slots} slot(s) ({versions})")
+    return "\n".join(lines)
+
+
+def follow(
+    tournament: Tournament, out: Stream, *, timeout_s: float | None, fraction: float
+) -> float:
+    """Show progress until all (or the fraction) is closed or time is up; return the seconds it took."""
+    began = shown = time.monotonic()
+    while True:
+        tournament.refresh_from_db()
+        elapsed_s = time.monotonic() - began
+        seen = selectors.progress(tournament)
+        is_enough = seen.completed + seen.error >= fraction * seen.n_matches
+        is_late = timeout_s is not None and elapsed_s >= timeout_s
+        if is_enough or is_late or tournament.finished_at is not None:
+            out.write(("\r" if out.isatty() else "") + seen.line(elapsed_s))
+            return elapsed_s
+        if out.isatty():
+            out.write("\r" + seen.line(elapsed_s), ending="")
+        elif time.monotonic() - shown >= LINE_EVERY_S:
+            shown = time.monotonic()
+            out.write(seen.line(elapsed_s))
+        time.sleep(POLL_S)
+
+
+def wait_for_ratings(tournament: Tournament) -> float:
+    """Wait until every outcome of the board is in its ratings; return the seconds it took."""
+    began = time.monotonic()
+    while time.monotonic() - began < RATING_WAIT_S:
+        tournament.refresh_from_db()
+        board = Leaderboard.objects.get(pk=tournament.leaderboard_id)
+        if board.n_settled >= tournament.n_done:
+            return time.monotonic() - began
+        dispatch.wake_rater()
+        time.sleep(POLL_S / 2)
+    raise NoNodeError("the ratings did not catch up: is control running? see ./run status")

@@ -1,0 +1,74 @@
+"""Reads: what pages, API and commands show."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count
+
+from matches.leases import ALIVE_WITHIN
+from matches.models import Attempt, Leaderboard, Match, Rating, Tournament, Worker
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a tournament is; `completed` includes forfeits, `error` is VOID."""
+
+    n_matches: int
+    completed: int
+    forfeits: int
+    error: int
+    cancelled: int
+    retried: int
+
+    @property
+    def pending(self) -> int:
+        """Matches that have not ended."""
+        return self.n_matches - self.completed - self.error - self.cancelled
+
+    def line(self, elapsed_s: float) -> str:
+        """Return the progress line that users of the seed's script know."""
+        closed = self.completed + self.error
+        return (
+            f"{closed}/{self.n_matches} - Pending: {self.pending}, Error: {self.error}, "
+            f"Completed: {self.completed}, Elapsed time: {elapsed_s:.2f}"
+        )
+
+
+def progress(tournament: Tournament) -> Progress:
+    """Return how far a tournament is, by its counters as they were read."""
+    return Progress(
+        n_matches=tournament.n_matches,
+        completed=tournament.n_done,
+        forfeits=tournament.n_forfeits,
+        error=tournament.n_void,
+        cancelled=tournament.n_cancelled,
+        retried=tournament.n_retried,
+    )
+
+
+def void_reasons(tournament: Tournament) -> dict[str, int]:
+    """Return how many matches are VOID, by reason."""
+    void = Match.objects.filter(tournament=tournament, state=Match.State.VOID)
+    return dict(void.values_list("void_reason").annotate(n=Count("pk")).order_by("void_reason"))
+
+
+def attempt_reasons(tournament: Tournament, ending: Attempt.Ending) -> dict[str, int]:
+    """Return how many attempts ended so, by reason."""
+    ended = Attempt.objects.filter(match__tournament=tournament, ending=ending.value)
+    return dict(ended.values_list("reason").annotate(n=Count("pk")).order_by("reason"))
+
+
+def alive_workers(*, now: datetime) -> Sequence[Worker]:
+    """Return the nodes that reported lately."""
+    return list(Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN))
+
+
+def ratings(board: Leaderboard) -> Sequence[Rating]:
+    """Return the ratings of a leaderboard, the best first."""
+    return list(Rating.objects.filter(leaderboard=board).select_related("agent").order_by("-mu", "agent_id"))
+
+
+def newest_board() -> Leaderboard | None:
+    """Return the leaderboard that was opened last."""
+    return Leaderboard.objects.order_by("-pk").first()

@@ -1,0 +1,49 @@
+"""What the control process does: plan, send, give up, rate. Each duty may be woken or ticked."""
+
+import logging
+from datetime import datetime
+
+from matches import dispatch
+from matches.errors import BrokerError
+from matches.services import marks, planning, rater, snapshots
+from matches.services import relay as relaying
+from matches.services.sweep import sweep
+
+log = logging.getLogger(__name__)
+
+
+def tick(*, now: datetime) -> None:
+    """Do every duty once."""
+    marks.send(now=now)
+    planning.plan_scheduled(now=now)
+    _sweep(now=now)
+    relaying.relay(now=now)
+    rate(now=now)
+    snapshots.take_due(now=now)
+
+
+def plan(*, now: datetime) -> None:
+    """Plan what waits for it."""
+    dispatch.woken(dispatch.PLAN)
+    planning.plan_scheduled(now=now)
+
+
+def relay(*, now: datetime) -> None:
+    """Send what is pending."""
+    dispatch.woken(dispatch.RELAY)
+    relaying.relay(now=now)
+
+
+def rate(*, now: datetime) -> None:
+    """Rate what is new."""
+    dispatch.woken(dispatch.RATE)
+    rater.rate_all(now=now)
+
+
+def _sweep(*, now: datetime) -> None:
+    try:
+        n_waiting = dispatch.queue_length(dispatch.PLAY_QUEUE)
+    except BrokerError as error:
+        log.warning("nothing is given up while the broker is away: %s", error)
+        return
+    sweep(now=now, n_waiting=n_waiting)

@@ -1,0 +1,218 @@
+"""The only writer of ratings: counts new outcomes, folds the live rating, settles the ratings.
+
+Two layers over one set of results (see arena.ratings): the settled rating reads pair counts only, so
+the order of arrival cannot matter; the live rating is folded in planned order, its state kept at the
+contiguous prefix of closed matches and the few outcomes beyond it folded on top each time.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.db import transaction
+
+from arena.games import registry as games
+from arena.ratings.base import Constants
+from arena.ratings.live import fold_matches
+from arena.ratings.settled import PairCounts, Settled, settle
+from matches.models import Leaderboard, Match, PairCount, Rating, Uncounted
+from matches.models.match import numbers
+from matches.services.rows import add_to_rows, update_rows
+
+MIN_INTERVAL = timedelta(seconds=0.5)
+"""A board with matches in flight is rated at most this often: nobody sees more."""
+
+
+class Result(NamedTuple):
+    """One outcome as the rater reads it."""
+
+    match: int
+    sequence: int
+    is_counted: bool
+    lineup: str
+    ranks: str
+    guilty_seat: int
+
+
+@dataclass
+class Tally:
+    """What new outcomes add: per agent (matches, wins, draws, losses, forfeits) and per pair."""
+
+    agents: dict[int, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0] * 5))
+    pairs: dict[tuple[int, int], list[int]] = field(
+        default_factory=lambda: defaultdict(lambda: [0] * 3)
+    )
+
+
+def rate_all(*, now: datetime) -> list[int]:
+    """Rate every leaderboard with new outcomes; return those whose ratings changed."""
+    boards = Uncounted.objects.values_list("leaderboard_id", flat=True).distinct()
+    return [board for board in boards if rate(board, now=now)]
+
+
+def rate(board_id: int, *, now: datetime) -> bool:
+    """Count, fold and settle one leaderboard; say whether its ratings changed."""
+    if not count(board_id, now=now):
+        return False
+    return settle_board(board_id, now=now)
+
+
+@transaction.atomic
+def count(board_id: int, *, now: datetime) -> int:
+    """Count new outcomes and fold the live rating; return how many outcomes were new.
+
+    The leaderboard's row lock makes it single-flight: counting twice is impossible.
+    """
+    board = Leaderboard.objects.select_for_update().get(pk=board_id)
+    prefix = _closed_prefix(board)
+    is_idle = prefix == board.next_sequence - 1
+    if board.rated_at and now - board.rated_at < MIN_INTERVAL and not is_idle:
+        return 0
+    results = _uncounted(board_id)
+    new = [result for result in results if not result.is_counted]
+    if not new and prefix == board.prefix_sequence:
+        return 0
+    _add(board_id, tally(new))
+    _fold(board, results, prefix)
+    waiting = Uncounted.objects.filter(leaderboard_id=board_id)
+    waiting.filter(sequence__lte=prefix).delete()
+    waiting.filter(is_counted=False).update(is_counted=True)
+    Leaderboard.objects.filter(pk=board_id).update(
+        n_counted=board.n_counted + len(new), prefix_sequence=prefix, rated_at=now
+    )
+    return len(new)
+
+
+def settle_board(board_id: int, *, now: datetime) -> bool:
+    """Fit the settled ratings to all counted outcomes; say whether they were stored.
+
+    The fit runs outside of any transaction; an older fit never overwrites a newer one.
+    """
+    board = Leaderboard.objects.get(pk=board_id)
+    ratings = list(
+        Rating.objects.filter(leaderboard_id=board_id).order_by("agent_id").values_list("pk", "agent_id")
+    )
+    settled = fit(board, [agent for _, agent in ratings])
+    return _store(board, [pk for pk, _ in ratings], settled, now=now)
+
+
+def fit(board: Leaderboard, agent_ids: Sequence[int]) -> Settled:
+    """Return the settled ratings of a board, by position in agent_ids; a cold start, bit-identical."""
+    index = {agent: position for position, agent in enumerate(agent_ids)}
+    rows = PairCount.objects.filter(leaderboard=board).values_list(
+        "first_id", "second_id", "n_first_wins", "n_draws", "n_second_wins"
+    )
+    counts = PairCounts.from_rows(
+        (index[first], index[second], wins, draws, losses)
+        for first, second, wins, draws, losses in rows
+    )
+    return settle(
+        counts,
+        len(agent_ids),
+        draw_probability=board.draw_probability,
+        weight=1 / (games.get(board.game).spec.n_seats - 1),
+    )
+
+
+def tally(results: Iterable[Result]) -> Tally:
+    """Return what the outcomes add to the counts of agents and pairs."""
+    total = Tally()
+    for result in results:
+        lineup, ranks = numbers(result.lineup), numbers(result.ranks)
+        for seat, agent in enumerate(lineup):
+            _tally_agent(total.agents[agent], ranks, seat, result.guilty_seat == seat)
+            for other in range(seat + 1, len(lineup)):
+                pair = total.pairs[agent, lineup[other]]
+                pair[1 + (ranks[seat] > ranks[other]) - (ranks[seat] < ranks[other])] += 1
+    return total
+
+
+def _tally_agent(counts: list[int], ranks: Sequence[int], seat: int, is_guilty: bool) -> None:
+    is_first = ranks[seat] == 0
+    is_shared = is_first and ranks.count(0) > 1
+    counts[0] += 1
+    counts[1] += is_first and not is_shared
+    counts[2] += is_shared
+    counts[3] += not is_first
+    counts[4] += is_guilty
+
+
+def _closed_prefix(board: Leaderboard) -> int:
+    """Return the last sequence number before the first open match; void matches are passed."""
+    opened = Match.objects.filter(leaderboard=board, state__in=Match.OPEN).order_by("sequence")
+    first = opened.values_list("sequence", flat=True).first()
+    return (board.next_sequence if first is None else first) - 1
+
+
+def _uncounted(board_id: int) -> list[Result]:
+    rows = Uncounted.objects.filter(leaderboard_id=board_id).order_by("sequence")
+    return [
+        Result(*row)
+        for row in rows.values_list(
+            *("match_id", "sequence", "is_counted", "match__lineup"),
+            *("match__outcome__ranks", "match__outcome__guilty_seat"),
+        )
+    ]
+
+
+def _add(board_id: int, total: Tally) -> None:
+    counters = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
+    by_agent = dict(Rating.objects.filter(leaderboard_id=board_id).values_list("agent_id", "pk"))
+    ratings = Rating.objects.in_bulk([by_agent[agent] for agent in total.agents])
+    rows = [
+        (*(getattr(ratings[by_agent[agent]], c) + n for c, n in zip(counters, added, strict=True)),)
+        + (by_agent[agent],)
+        for agent, added in total.agents.items()
+    ]
+    update_rows(Rating, counters, rows)
+    add_to_rows(
+        PairCount,
+        ("leaderboard_id", "first_id", "second_id"),
+        ("n_first_wins", "n_draws", "n_second_wins"),
+        [(board_id, first, second, *counts) for (first, second), counts in total.pairs.items()],
+    )
+
+
+def _fold(board: Leaderboard, results: Sequence[Result], prefix: int) -> None:
+    """Move the stored state to the prefix and show it with the outcomes beyond folded on top."""
+    ratings = Rating.objects.filter(leaderboard=board).order_by("agent_id")
+    rows = list(ratings.values_list("pk", "agent_id", "prefix_mu", "prefix_sigma"))
+    index = {agent: position for position, (_, agent, _, _) in enumerate(rows)}
+    constants = Constants(draw_probability=board.draw_probability)
+    mus, sigmas = [mu for _, _, mu, _ in rows], [sigma for _, _, _, sigma in rows]
+    passed = [result for result in results if result.sequence <= prefix]
+    fold_matches(mus, sigmas, _played(passed, index), constants)
+    at_prefix = list(zip(mus, sigmas, strict=True))
+    fold_matches(mus, sigmas, _played(results[len(passed) :], index), constants)
+    update_rows(
+        Rating,
+        ("prefix_mu", "prefix_sigma", "live_mu", "live_sigma"),
+        [
+            (*state, mu, sigma, pk)
+            for state, mu, sigma, (pk, *_) in zip(at_prefix, mus, sigmas, rows, strict=True)
+        ],
+    )
+
+
+def _played(
+    results: Sequence[Result], index: dict[int, int]
+) -> Iterable[tuple[list[int], list[int]]]:
+    for result in results:
+        yield [index[agent] for agent in numbers(result.lineup)], numbers(result.ranks)
+
+
+@transaction.atomic
+def _store(board: Leaderboard, pks: Sequence[int], settled: Settled, *, now: datetime) -> bool:
+    stored = Leaderboard.objects.filter(pk=board.pk, n_settled__lt=board.n_counted).update(
+        n_settled=board.n_counted,
+        results_hash=settled.results_hash,
+        spread=settled.spread,
+        rated_at=now,
+    )
+    if not stored:
+        return False
+    values = zip(settled.mu.tolist(), settled.sd.tolist(), pks, strict=True)
+    update_rows(Rating, ("mu", "sd"), values)
+    return True
