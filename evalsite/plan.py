@@ -1,0 +1,92 @@
+"""What a stack consists of: its programs, their addresses and what each may know."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evalsite import programs
+from evalsite.addresses import Ports, redis_url
+from evalsite.brokers import server_command
+from evalsite.programs import NODE_VARIABLES, ONE_THREAD, Program
+
+SERVERS = ("broker", "fast")
+URL_VARIABLES = {"broker": "REDIS_URL", "fast": "FAST_REDIS_URL"}
+FLOWER_USER = "evalsite"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A stack in one data folder; `settings` are the caller's variables for the server programs."""
+
+    var: Path
+    ports: Ports
+    host: str = "127.0.0.1"
+    nodes: int = 1
+    slots: int = 1
+    web: bool = True
+    flower: bool = True
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def own_servers(self) -> list[str]:
+        """Return which of broker and fast run here; the others are given by their address."""
+        return [name for name in SERVERS if not self.settings.get(URL_VARIABLES[name])]
+
+    @property
+    def listening(self) -> list[str]:
+        """Return the names of the ports that this stack opens."""
+        extras = [name for name, wanted in (("web", self.web), ("flower", self.flower)) if wanted]
+        return self.own_servers + extras
+
+    def server_url(self, name: str, secrets: Mapping[str, str]) -> str:
+        """Return the address of the broker or the fast store."""
+        own = redis_url(getattr(self.ports, name), secrets["EVALSITE_BROKER_PASSWORD"])
+        return self.settings.get(URL_VARIABLES[name]) or own
+
+    def addresses(self) -> dict[str, str]:
+        """Return what a browser can open, by name."""
+        host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host
+        site = f"http://{host}:{self.ports.web}"
+        pages = {"Board": f"{site}/", "Admin": f"{site}/admin/", "API": f"{site}/api/docs/"}
+        monitor = {"Flower": f"http://127.0.0.1:{self.ports.flower}/"}
+        return (pages if self.web else {}) | (monitor if self.flower else {})
+
+    def shared_variables(self, secrets: Mapping[str, str]) -> dict[str, str]:
+        """Return what settings.py and a second terminal must know of this stack."""
+        urls = {URL_VARIABLES[name]: self.server_url(name, secrets) for name in SERVERS}
+        shape = {
+            "EVALSITE_HOST": self.host,
+            "EVALSITE_NODES": str(self.nodes),
+            "EVALSITE_SLOTS": str(self.slots),
+        }
+        return {**self.settings, **self.ports.environment(), **urls, **shape}
+
+    def programs(self, secrets: Mapping[str, str]) -> list[Program]:
+        """Return the programs in the order of starting."""
+        server = {**ONE_THREAD, "EVALSITE_VAR": str(self.var)}
+        # A Celery process works on one task after the other: it keeps its database connection.
+        task = {**server, "EVALSITE_CONN_MAX_AGE": "600"}
+        chosen = [self._server(name, secrets) for name in self.own_servers]
+        chosen += [programs.recorder(task), programs.control(task), programs.beat(task)]
+        if self.web:
+            chosen.append(programs.web(self.host, self.ports.web, environment=server))
+        chosen += [self._node(number, secrets) for number in range(1, self.nodes + 1)]
+        if self.flower:
+            login = f"{FLOWER_USER}:{secrets['EVALSITE_FLOWER_PASSWORD']}"
+            own = {**server, "FLOWER_BASIC_AUTH": login}
+            chosen.append(programs.flower(self.ports.flower, var=self.var, environment=own))
+        return chosen
+
+    def _server(self, name: str, secrets: Mapping[str, str]) -> Program:
+        command = server_command(
+            self.var / name,
+            port=getattr(self.ports, name),
+            password=secrets["EVALSITE_BROKER_PASSWORD"],
+            kept=name == "broker",
+        )
+        return Program(name, tuple(command))
+
+    def _node(self, number: int, secrets: Mapping[str, str]) -> Program:
+        known = {name: self.settings[name] for name in NODE_VARIABLES if name in self.settings}
+        known |= ONE_THREAD | {"REDIS_URL": self.server_url("broker", secrets)}
+        return programs.play_node(number, slots=self.slots, environment=known)

@@ -1,0 +1,77 @@
+"""The processes of the stack: one place that says how each is started."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from arena.messages import REPORTS_QUEUE, play_queue
+
+PYTHON = sys.executable
+# Ratings are promised to the last bit with one BLAS thread; more threads also fight for the cores.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+# What a play node may know of the environment besides the broker's address and its own name.
+NODE_VARIABLES = ("EVALSITE_ALIVE_S", "EVALSITE_CAPABILITIES", "EVALSITE_PLUGINS")
+QUIET_CELERY = ("--without-gossip", "--without-mingle")
+
+
+@dataclass(frozen=True)
+class Program:
+    """One process that the supervisor keeps alive."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    stop_wait_s: int = 8
+
+
+def celery(app: str, *arguments: str) -> tuple[str, ...]:
+    """Return the command of a Celery program."""
+    return (PYTHON, "-m", "celery", "-A", app, *arguments)
+
+
+def worker(app: str, name: str, queue: str, pool: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the command of a Celery worker with one queue."""
+    flags = (*pool, "-Q", queue, "-n", f"{name}@%h", "-E", "-l", "WARNING", *QUIET_CELERY)
+    return celery(app, "worker", *flags)
+
+
+def web(host: str, port: int, *, environment: Mapping[str, str]) -> Program:
+    """Return the web server; open WebSockets may not hold up its end."""
+    command = (PYTHON, "-m", "uvicorn", "evalsite.asgi:application", "--host", host)
+    command += ("--port", str(port), "--no-access-log", "--timeout-graceful-shutdown", "3")
+    return Program("web", command, environment)
+
+
+def control(environment: Mapping[str, str]) -> Program:
+    """Return relay, sweeper, rater and tournaments."""
+    pool = ("-P", "threads", "-c", "2")
+    return Program("control", worker("evalsite", "control", "control", pool), environment)
+
+
+def beat(environment: Mapping[str, str]) -> Program:
+    """Return the clock that ticks the relay."""
+    return Program("beat", celery("evalsite", "beat", "--pidfile=", "-l", "WARNING"), environment)
+
+
+def recorder(environment: Mapping[str, str]) -> Program:
+    """Return the one consumer of reports."""
+    command = worker("evalsite", "recorder", REPORTS_QUEUE, ("-P", "solo"))
+    return Program("recorder", command, environment)
+
+
+def play_node(number: int, *, slots: int, environment: Mapping[str, str]) -> Program:
+    """Return a play node; it gets the broker's address and no secret, database or Django."""
+    name = f"node-{number}"
+    capabilities = environment.get("EVALSITE_CAPABILITIES", "cpu").split(",")
+    queues = ",".join(play_queue(capability.strip()) for capability in capabilities)
+    own = {"EVALSITE_NODE": name, "EVALSITE_SLOTS": str(slots)}
+    command = worker("workers", name, queues, ("-P", "solo"))
+    return Program(name, command, {**environment, **own}, stop_wait_s=10)
+
+
+def flower(port: int, *, var: Path, environment: Mapping[str, str]) -> Program:
+    """Return the monitor of Celery; its login is the variable FLOWER_BASIC_AUTH, unseen by ps."""
+    command = celery("evalsite", "flower", "--address=127.0.0.1", f"--port={port}")
+    command += ("--persistent=True", f"--db={var / 'flower.db'}")
+    return Program("flower", command, environment)

@@ -1,0 +1,217 @@
+"""Starts and ends the whole on this machine: servers, database, web, workers, monitor.
+
+`./run` uses it for the stack of the clone; tests, chaos and benchmarks start private ones with
+`start_stack`, each in its own data folder and on free ports.
+"""
+
+import os
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from evalsite.addresses import Ports
+from evalsite.brokers import inspect, wait_until_up
+from evalsite.errors import SetupError
+from evalsite.folders import ROOT, ensure_secrets, require_writable, write_variables
+from evalsite.plan import SERVERS, Plan
+from evalsite.programs import PYTHON
+from evalsite.supervision import (
+    UP_STATES,
+    ProgramState,
+    Supervisor,
+    kill_leftovers,
+    leftovers,
+)
+
+READY_LIMIT_S = 60.0
+PROGRAMS_LIMIT_S = 11.0
+OWN_VARIABLES = ("DATABASE_URL", "REDIS_URL", "FAST_REDIS_URL")
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A running stack; `env` is the environment for commands that should see it."""
+
+    plan: Plan
+    env: Mapping[str, str]
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """Return the supervisor that keeps the programs alive."""
+        return Supervisor(self.plan.var)
+
+    def states(self) -> list[ProgramState]:
+        """Return the state of every program."""
+        return self.supervisor.states()
+
+    def pids(self) -> dict[str, int]:
+        """Return the pid of every program that runs, by its name."""
+        return {state.name: state.pid for state in self.states() if state.state in UP_STATES}
+
+    def stop(self) -> None:
+        """End every process of the stack."""
+        stop_stack(self.plan.var)
+
+    def __enter__(self) -> Self:
+        """Return the running stack; leaving the block ends it."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def start_stack(
+    var: Path,
+    *,
+    nodes: int = 1,
+    slots: int = 1,
+    web: bool = False,
+    flower: bool = False,
+    example: bool = False,
+    settings: Mapping[str, str] | None = None,
+) -> Stack:
+    """Return a private running stack on free ports; nothing of the caller's environment enters."""
+    plan = Plan(
+        var=var.resolve(),
+        ports=Ports.free(),
+        nodes=nodes,
+        slots=slots,
+        web=web,
+        flower=flower,
+        settings=settings or {},
+    )
+    return launch(plan, example=example, say=lambda _: None)
+
+
+def own_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of an environment that are ours, but for the data folder."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if (name.startswith("EVALSITE_") or name in OWN_VARIABLES) and name != "EVALSITE_VAR"
+    }
+
+
+def child_environment(var: Path, shared: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which a command sees this data folder and these settings only."""
+    foreign = {name: value for name, value in os.environ.items() if name != "EVALSITE_VAR"}
+    for name in own_settings(foreign):
+        del foreign[name]
+    return {**foreign, **shared, "EVALSITE_VAR": str(var)}
+
+
+def launch(plan: Plan, *, example: bool, say: Callable[[str], None]) -> Stack:
+    """Return the running stack of a plan; SetupError, and nothing left running, when it fails."""
+    require_writable(plan.var)
+    require_alone(plan.var)
+    secrets = ensure_secrets(plan.var)
+    for name in SERVERS:
+        if name not in plan.own_servers:
+            warning = inspect(plan.server_url(name, secrets)).warning
+            say(f"warning: {name}: {warning}" if warning else f"{name}: uses the one given")
+    plan.ports.require_free(plan.listening, host=plan.host)
+    shared = plan.shared_variables(secrets)
+    write_variables(plan.var / "stack.env", shared)
+    stack = Stack(plan, child_environment(plan.var, shared))
+    try:
+        _start(stack, secrets, example=example, say=say)
+    except BaseException:
+        stack.stop()
+        raise
+    return stack
+
+
+def require_alone(var: Path) -> None:
+    """Raise SetupError when a stack of this folder runs or has left processes behind."""
+    pid = Supervisor(var).pid()
+    if pid is not None:
+        raise SetupError(f"evalsite already runs here (pid {pid}): ./run stop ends it")
+    pids = [process.pid for process in leftovers(var)]
+    if pids:
+        raise SetupError(
+            f"processes of an earlier run are left over (pids {', '.join(map(str, pids))}): "
+            "./run stop ends them"
+        )
+
+
+def _start(
+    stack: Stack, secrets: Mapping[str, str], *, example: bool, say: Callable[[str], None]
+) -> None:
+    plan = stack.plan
+    programs = plan.programs(secrets)
+    stack.supervisor.start(programs, at_once=plan.own_servers)
+    for name in plan.own_servers:
+        wait_until_up(plan.server_url(name, secrets), limit_s=READY_LIMIT_S)
+    say(_prepare(stack, example=example))
+    rest = [program.name for program in programs if program.name not in SERVERS]
+    stack.supervisor.start_programs(rest)
+    _wait_until_ready(stack)
+
+
+def _prepare(stack: Stack, *, example: bool) -> str:
+    """Bring the database up to date; return what the command printed."""
+    command = [PYTHON, "manage.py", "prepare", *(["--example"] if example else [])]
+    done = subprocess.run(
+        command, cwd=ROOT, env=dict(stack.env), capture_output=True, text=True, check=False
+    )
+    (stack.plan.var / "log" / "prepare.log").write_text(done.stderr)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or ["no message"]
+        raise SetupError(f"the database could not be prepared: {lines[-1]}")
+    return done.stdout.strip()
+
+
+def _wait_until_ready(stack: Stack) -> None:
+    deadline = time.monotonic() + READY_LIMIT_S
+    while not _is_ready(stack):
+        if time.monotonic() > deadline:
+            late = [state.name for state in stack.states() if state.state not in UP_STATES]
+            logs = stack.plan.var / "log"
+            raise SetupError(
+                f"not ready in time: {', '.join(late) or 'web'}; see the logs in {logs}"
+            )
+        time.sleep(0.1)
+
+
+def _is_ready(stack: Stack) -> bool:
+    if any(state.state not in UP_STATES for state in stack.states()):
+        return False
+    if not stack.plan.web:
+        return True
+    try:
+        with urllib.request.urlopen(
+            f"{stack.plan.addresses()['Board']}healthz", timeout=2
+        ) as reply:
+            return bool(reply.status == HTTPStatus.OK)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def stop_stack(var: Path) -> bool:
+    """End the stack of a data folder, with what it left behind; return whether there was any.
+
+    Play nodes end first and hand back what they hold, then the recorder, the servers last.
+    """
+    supervisor = Supervisor(var)
+    runs = supervisor.pid() is not None
+    if runs:
+        names = {state.name for state in supervisor.states()}
+        for group in (names - {"recorder", *SERVERS}, {"recorder"}, set(SERVERS)):
+            supervisor.stop_programs(group, limit_s=PROGRAMS_LIMIT_S)
+        supervisor.shut_down(limit_s=PROGRAMS_LIMIT_S)
+    killed = kill_leftovers(var)
+    for name in ("supervisord.pid", "supervisor.sock", "stack.env"):
+        (var / name).unlink(missing_ok=True)
+    return runs or killed > 0
