@@ -18,7 +18,7 @@ from arena.parameters import Parameter, Value, read_parameters
 from arena.seeding import derive
 
 ENGINE = "openspiel"
-MAX_OPENING_DRAWS = 1000
+MAX_OPENING_DRAWS = 200
 
 _NO_CHANCE = Random(0)  # never drawn from; making one costs as much as a game of tic-tac-toe
 
