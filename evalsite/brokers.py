@@ -38,7 +38,7 @@ class ServerFacts:
 def find_server() -> Path:
     """Return a server program: the bundled Valkey, else one of 7.0 or newer on PATH."""
     try:
-        return get_binary_path()
+        return Path(get_binary_path())
     except ValkeyBinaryNotFoundError as error:
         return _server_on_path(str(error))
 
@@ -82,9 +82,9 @@ def server_command(folder: Path, *, port: int, password: str, kept: bool) -> lis
     return [str(find_server()), str(options)]
 
 
-def inspect(url: str, *, timeout_s: float = 3.0) -> ServerFacts:
+def inspect(url: str, *, name: str = "broker", timeout_s: float = 3.0) -> ServerFacts:
     """Return what the server at this address says; SetupError when it cannot be used."""
-    shown = without_password(url)
+    shown = f"{name} at {without_password(url)}"
     try:
         client = redis.Redis.from_url(
             url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s
@@ -93,17 +93,17 @@ def inspect(url: str, *, timeout_s: float = 3.0) -> ServerFacts:
             client.ping()
             answer = client.info()
     except ValueError as error:
-        raise SetupError(f"the broker address {shown!r} is wrong: {error}") from error
+        raise SetupError(f"the address of the {shown} is wrong: {error}") from error
     except redis.AuthenticationError as error:
-        raise SetupError(f"the broker at {shown} refuses the login: {error}") from error
+        raise SetupError(f"the {shown} refuses the login: {error}") from error
     except redis.RedisError as error:
-        raise SetupError(f"the broker at {shown} cannot be used: {error}") from error
+        raise SetupError(f"the {shown} cannot be used: {error}") from error
     return _usable(shown, str(answer["redis_version"]), str(answer.get("maxmemory_policy", "")))
 
 
 def _usable(shown: str, version: str, eviction: str) -> ServerFacts:
     if read_version(version) < MINIMUM_VERSION:
-        raise SetupError(f"the broker at {shown} is version {version}; 7.0 or newer is needed")
+        raise SetupError(f"the {shown} is version {version}; 7.0 or newer is needed")
     return ServerFacts(read_version(version), eviction)
 
 

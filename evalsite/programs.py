@@ -38,8 +38,8 @@ def worker(app: str, name: str, queue: str, pool: tuple[str, ...]) -> tuple[str,
 
 def web(host: str, port: int, *, environment: Mapping[str, str]) -> Program:
     """Return the web server; open WebSockets may not hold up its end."""
-    command = (PYTHON, "-m", "uvicorn", "evalsite.asgi:application", "--host", host)
-    command += ("--port", str(port), "--no-access-log", "--timeout-graceful-shutdown", "3")
+    flags = ("--port", str(port), "--no-access-log", "--timeout-graceful-shutdown", "3")
+    command = (PYTHON, "-m", "uvicorn", "evalsite.asgi:application", "--host", host, *flags)
     return Program("web", command, environment)
 
 
@@ -72,6 +72,6 @@ def play_node(number: int, *, slots: int, environment: Mapping[str, str]) -> Pro
 
 def flower(port: int, *, var: Path, environment: Mapping[str, str]) -> Program:
     """Return the monitor of Celery; its login is the variable FLOWER_BASIC_AUTH, unseen by ps."""
-    command = celery("evalsite", "flower", "--address=127.0.0.1", f"--port={port}")
-    command += ("--persistent=True", f"--db={var / 'flower.db'}")
+    kept = ("--persistent=True", f"--db={var / 'flower.db'}")
+    command = celery("evalsite", "flower", "--address=127.0.0.1", f"--port={port}", *kept)
     return Program("flower", command, environment)

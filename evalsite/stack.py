@@ -20,7 +20,7 @@ from evalsite.addresses import Ports
 from evalsite.brokers import inspect, wait_until_up
 from evalsite.errors import SetupError
 from evalsite.folders import ROOT, ensure_secrets, require_writable, write_variables
-from evalsite.plan import SERVERS, Plan
+from evalsite.plan import SERVERS, URL_VARIABLES, Plan
 from evalsite.programs import PYTHON
 from evalsite.supervision import (
     UP_STATES,
@@ -119,7 +119,7 @@ def launch(plan: Plan, *, example: bool, say: Callable[[str], None]) -> Stack:
     secrets = ensure_secrets(plan.var)
     for name in SERVERS:
         if name not in plan.own_servers:
-            warning = inspect(plan.server_url(name, secrets)).warning
+            warning = inspect(plan.server_url(name, secrets), name=URL_VARIABLES[name]).warning
             say(f"warning: {name}: {warning}" if warning else f"{name}: uses the one given")
     plan.ports.require_free(plan.listening, host=plan.host)
     shared = plan.shared_variables(secrets)
