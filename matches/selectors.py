@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from matches.leases import ALIVE_WITHIN
 from matches.models import Attempt, Leaderboard, Match, Rating, Tournament, Worker
@@ -59,6 +59,21 @@ def attempt_reasons(tournament: Tournament, ending: Attempt.Ending) -> dict[str,
     return dict(ended.values_list("reason").annotate(n=Count("pk")).order_by("reason"))
 
 
+def watched_tournaments(*, now: datetime) -> Sequence[Tournament]:
+    """Return the tournaments under way and those that ended within the last minute."""
+    states = Tournament.State
+    active = Q(state__in=(states.SCHEDULED, states.PLANNING, states.RUNNING))
+    ended = Q(finished_at__gte=now - timedelta(minutes=1))
+    return list(Tournament.objects.filter(active | ended).order_by("pk"))
+
+
+def elapsed_s(tournament: Tournament, *, now: datetime) -> float:
+    """Return how long a tournament has been or was under way, in seconds."""
+    if tournament.started_at is None:
+        return 0.0
+    return ((tournament.finished_at or now) - tournament.started_at).total_seconds()
+
+
 def alive_workers(*, now: datetime) -> Sequence[Worker]:
     """Return the nodes that reported lately."""
     return list(Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN))
@@ -66,7 +81,9 @@ def alive_workers(*, now: datetime) -> Sequence[Worker]:
 
 def ratings(board: Leaderboard) -> Sequence[Rating]:
     """Return the ratings of a leaderboard, the best first."""
-    return list(Rating.objects.filter(leaderboard=board).select_related("agent").order_by("-mu", "agent_id"))
+    return list(
+        Rating.objects.filter(leaderboard=board).select_related("agent").order_by("-mu", "agent_id")
+    )
 
 
 def newest_board() -> Leaderboard | None:

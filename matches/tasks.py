@@ -11,9 +11,7 @@ from matches.clock import db_now
 from matches.services import control, recording
 
 
-@shared_task(
-    name=RECORD_TASK, autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5
-)
+@shared_task(name=RECORD_TASK, autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5)
 def record(report: dict[str, Any]) -> None:
     """Store one report of a play node; safe to deliver twice."""
     recording.receive(report, now=db_now())

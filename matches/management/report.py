@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from arena.ratings.accuracy import seed_accuracy, strict_accuracy
 from matches import selectors
+from matches.clock import db_now
 from matches.management.following import Stream, wait_for_ratings
 from matches.models import Attempt, Rating, Tournament
 
@@ -46,7 +47,7 @@ def build(tournament: Tournament, *, elapsed_s: float, is_skill: bool) -> Report
         interrupted=_lost(tournament),
         ratings=ratings,
         elapsed_s=elapsed_s,
-        play_s=_play_s(tournament),
+        play_s=selectors.elapsed_s(tournament, now=db_now()),
         rate_s=rate_s,
         accuracy_seed=seed_accuracy(levels, mus) if is_skill else None,
         accuracy_strict=strict_accuracy(levels, mus) if is_skill else None,
@@ -61,7 +62,9 @@ def write(report: Report, out: Stream) -> None:
     if report.accuracy_seed is not None:
         out.write(f"Accuracy of the ratings: {report.accuracy_seed:.3f}")
         out.write(f"Strict accuracy: {_or_dash(report.accuracy_strict)}")
-    out.write(f"Completed {seen.completed} of which forfeits {seen.forfeits}{_split(report.forfeits)}")
+    out.write(
+        f"Completed {seen.completed} of which forfeits {seen.forfeits}{_split(report.forfeits)}"
+    )
     out.write(f"Errors (void) {seen.error}{_split(report.errors)}, cancelled {seen.cancelled}")
     out.write(
         f"Attempts retried {seen.retried}: failed {sum(report.failed.values())}"
@@ -109,12 +112,6 @@ def as_json(report: Report) -> dict[str, object]:
 def _lost(tournament: Tournament) -> dict[str, int]:
     interrupted = selectors.attempt_reasons(tournament, Attempt.Ending.INTERRUPTED)
     return interrupted | selectors.attempt_reasons(tournament, Attempt.Ending.EXPIRED)
-
-
-def _play_s(tournament: Tournament) -> float:
-    if tournament.started_at is None or tournament.finished_at is None:
-        return 0.0
-    return (tournament.finished_at - tournament.started_at).total_seconds()
 
 
 def _split(reasons: dict[str, int]) -> str:

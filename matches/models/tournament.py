@@ -37,9 +37,7 @@ class Tournament(models.Model):
         Leaderboard, on_delete=models.PROTECT, related_name="tournaments"
     )
     name = models.CharField(max_length=120)
-    pairing = models.CharField(
-        max_length=60, choices=pairing_choices, default="double_round_robin"
-    )
+    pairing = models.CharField(max_length=60, choices=pairing_choices, default="double_round_robin")
     n_matches = models.PositiveIntegerField(
         validators=(MinValueValidator(1), MaxValueValidator(MAX_MATCHES))
     )

@@ -46,7 +46,7 @@ class Ended:
 
 
 def write_attempts(ended: Iterable[Ended], *, now: datetime) -> None:
-    """Insert the attempts."""
+    """Write how the attempts ended. One that was given up and reports late has its last word."""
     stamp = connection.ops.adapt_datetimefield_value(now)
     insert_rows(
         Attempt,
@@ -58,6 +58,7 @@ def write_attempts(ended: Iterable[Ended], *, now: datetime) -> None:
             )
             for e in ended
         ],
+        replaces=("match_id", "number"),
     )
 
 

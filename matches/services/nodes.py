@@ -106,9 +106,7 @@ def lose_order(order: Order, *, reason: Reason, now: datetime) -> int:
     if not lost:
         return 0
     log.warning("order %s on %s is lost: %s", order.pk, order.node or "no node", reason.value)
-    ending = (
-        Attempt.Ending.EXPIRED if reason is Reason.EXPIRED else Attempt.Ending.INTERRUPTED
-    )
+    ending = Attempt.Ending.EXPIRED if reason is Reason.EXPIRED else Attempt.Ending.INTERRUPTED
     n_rest = _give_back_rest(order, ending, reason, order.executing, now=now)
     finish_if_closed([order.tournament_id], now=now)
     transaction.on_commit(dispatch.wake_relay)

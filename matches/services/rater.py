@@ -92,7 +92,9 @@ def settle_board(board_id: int, *, now: datetime) -> bool:
     """
     board = Leaderboard.objects.get(pk=board_id)
     ratings = list(
-        Rating.objects.filter(leaderboard_id=board_id).order_by("agent_id").values_list("pk", "agent_id")
+        Rating.objects.filter(leaderboard_id=board_id)
+        .order_by("agent_id")
+        .values_list("pk", "agent_id")
     )
     settled = fit(board, [agent for _, agent in ratings])
     return _store(board, [pk for pk, _ in ratings], settled, now=now)

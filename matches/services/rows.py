@@ -10,14 +10,24 @@ Item = TypeVar("Item")
 
 
 def insert_rows(
-    model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    model: type[models.Model],
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    replaces: Sequence[str] = (),
 ) -> None:
-    """Insert rows given as plain values in the order of the columns (field attnames)."""
+    """Insert rows given as plain values in the order of the columns (field attnames).
+
+    `replaces` names the columns of a unique constraint: a row that is there already is overwritten.
+    """
     fields = [_field(model, column) for column in columns]
     quote = connection.ops.quote_name
     names = ", ".join(quote(field.column) for field in fields)
     marks = ", ".join("%s" for _ in fields)
     sql = f"INSERT INTO {quote(model._meta.db_table)} ({names}) VALUES ({marks})"
+    if replaces:
+        sets = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in replaces)
+        sql += f" ON CONFLICT ({', '.join(replaces)}) DO UPDATE SET {sets}"
     with connection.cursor() as cursor:
         cursor.executemany(sql, rows)
 

@@ -45,7 +45,5 @@ def _overtaken(mark: datetime) -> list[Order]:
     if newest is None:
         return []
     return list(
-        Order.objects.filter(
-            queue=dispatch.PLAY_QUEUE, state=Order.State.QUEUED, pk__lt=newest
-        )
+        Order.objects.filter(queue=dispatch.PLAY_QUEUE, state=Order.State.QUEUED, pk__lt=newest)
     )

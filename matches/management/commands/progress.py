@@ -1,0 +1,45 @@
+"""`./run manage progress`: show how far the tournaments are until interrupted."""
+
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from matches import selectors
+from matches.clock import db_now
+from matches.management.following import LINE_EVERY_S
+from matches.management.options import real
+
+
+class Command(BaseCommand):
+    """Print a line per active tournament whenever it has moved."""
+
+    help = "Follow the tournaments that are under way."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("--every", type=real(0.1, 3600), default=LINE_EVERY_S, metavar="S")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print until Ctrl-C."""
+        shown: dict[int, str] = {}
+        try:
+            while True:
+                self._print_changes(shown)
+                time.sleep(options["every"])
+        except KeyboardInterrupt:
+            return
+
+    def _print_changes(self, shown: dict[int, str]) -> None:
+        now = db_now()
+        for tournament in selectors.watched_tournaments(now=now):
+            seen = selectors.progress(tournament)
+            key = f"{seen} {tournament.state}"
+            if shown.get(tournament.pk) == key:
+                continue
+            shown[tournament.pk] = key
+            elapsed_s = selectors.elapsed_s(tournament, now=now)
+            line = f"{tournament.name} ({tournament.state}): {seen.line(elapsed_s)}"
+            self.stdout.write(line)
+            self.stdout.flush()

@@ -1,0 +1,24 @@
+"""`./run manage seed_example`: fill an empty database with the example tournament."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from matches.services.examples import seed
+
+
+class Command(BaseCommand):
+    """Schedule the example tournament, once."""
+
+    help = "Register the example agents and schedule the example tournament, if there is nothing."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do it, and say what was done."""
+        tournament = seed()
+        if tournament is None:
+            self.stdout.write("There are leaderboards already: no example was added.")
+        else:
+            self.stdout.write(
+                f"Scheduled {tournament.name}: {tournament.n_matches} matches of "
+                f"{tournament.leaderboard.game} between {tournament.agents.count()} agents."
+            )

@@ -1,0 +1,198 @@
+"""Arrange tournaments, nodes and reports as the real parts would make them."""
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from redis import Redis
+
+from arena.messages import (
+    Alive,
+    Ending,
+    MatchOrder,
+    MatchOrderRow,
+    Reason,
+    ResultRow,
+    Results,
+    Started,
+    read_order,
+)
+from matches import dispatch
+from matches.models import Tournament
+from matches.services import nodes, planning, recording
+from matches.services.agents import register_spelled
+from matches.services.orders import order_message
+from matches.services.relay import relay, take
+from matches.services.tournaments import Plan, open_leaderboard, schedule
+
+NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+NODE, INCARNATION = "node-1", "first-life"
+LEVELS = ("level:10", "level:50", "level:90")
+
+
+def later(seconds: float) -> datetime:
+    """Return a moment so long after NOW."""
+    return NOW + timedelta(seconds=seconds)
+
+
+def scheduled(
+    n_matches: int = 12,
+    *,
+    agents: Sequence[str] = LEVELS,
+    game: str = "skill_game",
+    board: str = "board",
+    **plan: object,
+) -> Tournament:
+    """Return a tournament that control has not planned yet."""
+    return schedule(
+        Plan(name="test", n_matches=n_matches, **plan),  # type: ignore[arg-type]
+        leaderboard=open_leaderboard(board, game=game),
+        agents=[register_spelled(text, game=game) for text in agents],
+    )
+
+
+def planned(n_matches: int = 12, **options: object) -> Tournament:
+    """Return a tournament whose matches are pending."""
+    tournament = scheduled(n_matches, **options)  # type: ignore[arg-type]
+    planning.plan(tournament, now=NOW)
+    tournament.refresh_from_db()
+    return tournament
+
+
+def alive(
+    *,
+    node: str = NODE,
+    incarnation: str = INCARNATION,
+    slots: int = 2,
+    orders: Sequence[str] = (),
+    now: datetime = NOW,
+) -> None:
+    """Let a node report that it is alive."""
+    report = Alive(
+        node=node,
+        incarnation=incarnation,
+        slots=slots,
+        capabilities=["cpu"],
+        versions={"evalsite": "test"},
+        orders=list(orders),
+    )
+    nodes.note_alive(report, now=now)
+
+
+def sent(broker: Redis, *, now: datetime = NOW) -> list[MatchOrder]:
+    """Let the relay send what it will, and take the orders off the real queue."""
+    relay(now=now)
+    return popped(broker)
+
+
+def ordered(tournament: Tournament, n_matches: int = 1_000, *, now: datetime = NOW) -> MatchOrder:
+    """Return an order of the next pending matches, as it would be sent."""
+    order = take(tournament, n_matches, now=now)
+    assert order is not None
+    return order_message(order, tournament, list(order.matches.order_by("sequence")))
+
+
+def popped(broker: Redis) -> list[MatchOrder]:
+    """Take all orders off the real queue, the oldest first."""
+    orders = []
+    while (raw := broker.rpop(dispatch.PLAY_QUEUE)) is not None:
+        (wire,), _, _ = json.loads(base64.b64decode(json.loads(raw)["body"]))
+        orders.append(read_order(wire))
+    return orders
+
+
+def start(
+    order: MatchOrder,
+    *,
+    node: str = NODE,
+    incarnation: str = INCARNATION,
+    now: datetime = NOW,
+) -> None:
+    """Let a node report that it has begun an order."""
+    report = Started(node=node, incarnation=incarnation, order=order.order, token=order.token)
+    recording.record(report, now=now)
+
+
+def first_wins(row: MatchOrderRow) -> ResultRow:
+    """Return the result in which seat 0 wins."""
+    return result(row, ranks=[0, 1])
+
+
+def result(
+    row: MatchOrderRow,
+    *,
+    ending: Ending = Ending.DONE,
+    ranks: Sequence[int] = (),
+    reason: Reason = Reason.NONE,
+    seat: int = -1,
+    duration_ms: int = 20,
+) -> ResultRow:
+    """Return how one attempt ended."""
+    return ResultRow(
+        match=row.match,
+        attempt=row.attempt,
+        token=row.token,
+        ending=ending,
+        ranks=list(ranks),
+        reason=reason,
+        seat=seat,
+        detail="",
+        n_steps=2,
+        duration_ms=duration_ms,
+        actions="10,50",
+    )
+
+
+def finished(
+    order: MatchOrder,
+    play: Callable[[MatchOrderRow], ResultRow] = first_wins,
+    *,
+    is_last: bool = True,
+    executing: Sequence[int] = (),
+) -> Results:
+    """Return the report of an order whose matches were all played."""
+    return reported(order, [play(row) for row in order.matches], is_last, executing)
+
+
+def reported(
+    order: MatchOrder,
+    rows: Sequence[ResultRow],
+    is_last: bool = True,
+    executing: Sequence[int] = (),
+) -> Results:
+    """Return a report of these rows."""
+    return Results(
+        node=NODE,
+        incarnation=INCARNATION,
+        order=order.order,
+        results=list(rows),
+        executing=list(executing),
+        is_last=is_last,
+    )
+
+
+def play_all(
+    broker: Redis,
+    play: Callable[[MatchOrderRow], ResultRow] = first_wins,
+    *,
+    now: datetime = NOW,
+) -> None:
+    """Send, play and record until nothing is pending."""
+    alive(now=now)
+    while play_all_once(broker, play, now=now):
+        pass
+
+
+def play_all_once(
+    broker: Redis,
+    play: Callable[[MatchOrderRow], ResultRow] = first_wins,
+    *,
+    now: datetime = NOW,
+) -> int:
+    """Send, play and record what the relay sends now; return how many orders that was."""
+    orders = sent(broker, now=now)
+    for order in orders:
+        start(order, now=now)
+        recording.record(finished(order, play), now=now)
+    return len(orders)
