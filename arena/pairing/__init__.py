@@ -1,0 +1,1 @@
+"""Pairing: which agents meet in which block of matches."""

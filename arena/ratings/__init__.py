@@ -1,0 +1,1 @@
+"""Ratings: how strong each agent is and how sure that is, from results alone."""

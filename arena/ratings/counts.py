@@ -1,0 +1,131 @@
+"""How often each pair of agents won, drew and lost: all that the settled rating reads."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from hashlib import sha256
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arena.ratings.base import RatingError, ScoreError, SelfPlayError
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PairCounts:
+    """Counts of results by (first, second), the agents in the order of their seats.
+
+    Five int64 columns of one length, read-only. They are made canonical: sorted, one row a pair,
+    no empty rows. So the same set of results gives the same bytes whatever its order or grouping.
+    """
+
+    first: Ints
+    second: Ints
+    n_first_wins: Ints
+    n_draws: Ints
+    n_second_wins: Ints
+
+    def __post_init__(self) -> None:
+        """Check and sort. Raises RatingError and SelfPlayError."""
+        names = [column.name for column in fields(self)]
+        table = _table([_ints(name, getattr(self, name)) for name in names])
+        for name, column in zip(names, table, strict=True):
+            _check_range(name, column)
+        _check_distinct(table[0], table[1])
+        table = _merged(table[:, table[2:].any(axis=0)])
+        table.setflags(write=False)
+        for name, column in zip(names, table, strict=True):
+            object.__setattr__(self, name, column)
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[tuple[int, int, int, int, int]]) -> "PairCounts":
+        """Return the counts of rows (first, second, n_first_wins, n_draws, n_second_wins)."""
+        return cls(*_rows(rows, 5).T)
+
+    @cached_property
+    def n_results(self) -> int:
+        """How many results there are; a match of k seats counts as k(k-1)/2 of them."""
+        return int(self.n_first_wins.sum() + self.n_draws.sum() + self.n_second_wins.sum())
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 (hex) of the canonical columns: equal for equal sets of results only."""
+        columns = (getattr(self, column.name) for column in fields(self))
+        return sha256(b"".join(column.astype("<i8").tobytes() for column in columns)).hexdigest()
+
+
+def count(results: Iterable[tuple[int, int, int]] | Ints) -> PairCounts:
+    """Return the counts of results (first, second, score); score 1 first wins, 0 draw, -1.
+
+    results: an iterable of triples or int [m, 3]. Raises RatingError, ScoreError, SelfPlayError.
+    """
+    first, second, score = _rows(results, 3).T
+    for name, agents in (("first", first), ("second", second)):
+        _check_range(name, agents)
+    _check_distinct(first, second)
+    wrong = (score < -1) | (score > 1)
+    if wrong.any():
+        raise ScoreError(int(score[wrong.argmax()]))
+    span = 1 + int(max(first.max(initial=0), second.max(initial=0)))
+    keys, totals = np.unique((first * span + second) * 3 + (1 - score), return_counts=True)
+    pairs, kinds = np.divmod(keys, 3)
+    return PairCounts(*np.divmod(pairs, span), *(totals * (kinds == kind) for kind in range(3)))
+
+
+_LIMIT = 2**30
+"""Indices and counts stay below this, so that the key of a pair and every sum fit into int64."""
+
+
+def _rows(rows: Iterable[tuple[int, ...]] | Ints, width: int) -> Ints:
+    """Return int64 [m, width]. Raises RatingError."""
+    listed = rows if isinstance(rows, np.ndarray) else list(rows)
+    if len(listed) == 0:
+        return np.empty((0, width), np.int64)
+    try:
+        table = np.asarray(listed)
+    except ValueError:
+        raise RatingError(f"every row must have {width} ints, and they differ in length") from None
+    if table.shape[1:] != (width,) or table.dtype.kind not in "iu":
+        raise RatingError(f"every row must have {width} ints, got {listed[0]!r}")
+    return table.astype(np.int64, copy=False)
+
+
+def _ints(name: str, values: Ints) -> Ints:
+    column = np.asarray(values)
+    if column.size == 0:
+        return np.empty(0, np.int64)
+    if column.ndim != 1 or column.dtype.kind not in "iu":
+        raise RatingError(f"{name} must be a column of ints, got {column.dtype} {column.shape}")
+    return column.astype(np.int64)
+
+
+def _table(columns: list[Ints]) -> Ints:
+    lengths = [len(column) for column in columns]
+    if len(set(lengths)) > 1:
+        raise RatingError(f"the columns of pair counts must be of one length, got {lengths}")
+    return np.stack(columns)
+
+
+def _check_range(name: str, column: Ints) -> None:
+    wrong = (column < 0) | (column >= _LIMIT)
+    if wrong.any():
+        raise RatingError(f"{name} must be 0..{_LIMIT - 1}, got {column[wrong.argmax()]}")
+
+
+def _check_distinct(first: Ints, second: Ints) -> None:
+    met_itself = first == second
+    if met_itself.any():
+        raise SelfPlayError(int(first[met_itself.argmax()]))
+
+
+def _merged(table: Ints) -> Ints:
+    """Sort the columns by (first, second) and add up those of one pair."""
+    if table.shape[1] == 0:
+        return table
+    table = table[:, np.lexsort((table[1], table[0]))]
+    is_new = np.ones(table.shape[1], bool)
+    is_new[1:] = (table[:2, 1:] != table[:2, :-1]).any(axis=0)
+    starts = np.flatnonzero(is_new)
+    return np.vstack([table[:2, starts], np.add.reduceat(table[2:], starts, axis=1)])

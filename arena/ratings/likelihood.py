@@ -1,0 +1,116 @@
+"""The likelihood of pair counts under TrueSkill's model, as a function of all skills at once.
+
+Skills are standardised: z = (x - MU) / (sqrt(2) beta), so that two performances of agents i and j
+differ by N(z_i - z_j, 1) and a draw is a difference within the margin.
+"""
+
+from dataclasses import dataclass
+from math import pi, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erfcx
+
+from arena.ratings.counts import Ints, PairCounts
+
+Floats = NDArray[np.float64]
+
+_SQRT_HALF = sqrt(0.5)
+_SQRT_2_OVER_PI = sqrt(2 / pi)
+_CERTAIN = 30.0
+"""A win expected by this much has probability 1; above it erfcx would overflow."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What each pair adds: log probability, its slope and minus its curvature by z_i - z_j."""
+
+    value: Floats
+    slope: Floats
+    curvature: Floats
+
+
+def win_terms(lead: Floats, margin: float) -> Terms:
+    """Return the terms of one win each, by the winner's lead z_winner - z_loser."""
+    x = np.minimum(lead - margin, _CERTAIN)
+    ratio = erfcx(-_SQRT_HALF * x)
+    v = _SQRT_2_OVER_PI / ratio
+    return Terms(np.log(ratio / 2) - x * x / 2, v, np.clip(v * (v + x), 0, 1))
+
+
+def draw_terms(lead: Floats, margin: float) -> Terms:
+    """Return the terms of one draw each; margin > 0."""
+    gap = np.abs(lead)
+    low, high = gap - margin, gap + margin
+    fall = np.exp(-2 * margin * gap)
+    mass = erfcx(_SQRT_HALF * low) - fall * erfcx(_SQRT_HALF * high)
+    v = -_SQRT_2_OVER_PI * np.expm1(-2 * margin * gap) / mass
+    w = v * v + _SQRT_2_OVER_PI * (high * fall - low) / mass
+    return Terms(np.log(mass / 2) - low * low / 2, -np.sign(lead) * v, np.clip(w, 0, 1))
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The log-likelihood at one point: its value, gradient [n] and minus its Hessian [n, n]."""
+
+    value: float
+    gradient: Floats
+    information: Floats
+
+
+class PairLikelihood:
+    """The log-likelihood of pair counts: concave in z, a sum over decided and drawn pairs."""
+
+    def __init__(self, counts: PairCounts, n_agents: int, *, margin: float, weight: float) -> None:
+        """Keep wins as (winner, loser, how often) and draws as (first, second, how often)."""
+        decided = _summed(
+            np.concatenate([counts.first, counts.second]),
+            np.concatenate([counts.second, counts.first]),
+            np.concatenate([counts.n_first_wins, counts.n_second_wins]),
+        )
+        drawn = _summed(
+            np.minimum(counts.first, counts.second),
+            np.maximum(counts.first, counts.second),
+            counts.n_draws,
+        )
+        self._n_agents, self._margin, self._n_decided = n_agents, margin, decided.shape[1]
+        self._i, self._j, times = np.concatenate([decided, drawn], axis=1)
+        self._times = weight * times.astype(np.float64)
+
+    def at(self, z: Floats) -> Evaluation:
+        """Return value, gradient and information at z: float64 [n]."""
+        terms = self._terms(z)
+        slope, curvature = self._times * terms.slope, self._times * terms.curvature
+        n = self._n_agents
+        gradient = _summed_by(self._i, slope, n) - _summed_by(self._j, slope, n)
+        return Evaluation(float(self._times @ terms.value), gradient, self._laplacian(curvature))
+
+    def _terms(self, z: Floats) -> Terms:
+        lead, n = z[self._i] - z[self._j], self._n_decided
+        parts = win_terms(lead[:n], self._margin), draw_terms(lead[n:], self._margin)
+        return Terms(
+            np.concatenate([part.value for part in parts]),
+            np.concatenate([part.slope for part in parts]),
+            np.concatenate([part.curvature for part in parts]),
+        )
+
+    def _laplacian(self, curvature: Floats) -> Floats:
+        n = self._n_agents
+        one_way = _summed_by(self._i * n + self._j, curvature, n * n).reshape(n, n)
+        both_ways = one_way + one_way.T
+        laplacian: Floats = np.diag(both_ways.sum(axis=1)) - both_ways
+        return laplacian
+
+
+def _summed_by(keys: Ints, values: Floats, n_keys: int) -> Floats:
+    """Return the sum of the values of each key; in their order, so that it is the same again."""
+    return np.bincount(keys, weights=values, minlength=n_keys).astype(np.float64, copy=False)
+
+
+def _summed(first: Ints, second: Ints, times: Ints) -> Ints:
+    """Return [3, m]: a column a pair with its total, without the pairs that never occur."""
+    n_agents = int(max(first.max(), second.max())) + 1
+    keys, which = np.unique(first * n_agents + second, return_inverse=True)
+    totals = np.zeros(len(keys), np.int64)
+    np.add.at(totals, which, times)
+    return np.stack([*np.divmod(keys, n_agents), totals])[:, totals > 0]

@@ -1,0 +1,1 @@
+"""Benchmarks: each prints one table of ours against the peer and the limit."""
