@@ -4,7 +4,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from matches.models.choices import game_choices
-from matches.models.validation import checked_game
+from matches.models.validation import checked_game, validate_finite
 
 
 class Leaderboard(models.Model):
@@ -19,7 +19,7 @@ class Leaderboard(models.Model):
     )
     draw_probability = models.FloatField(
         default=0.10,
-        validators=(MinValueValidator(0.001), MaxValueValidator(0.9)),
+        validators=(validate_finite, MinValueValidator(0.001), MaxValueValidator(0.9)),
         help_text="Of a match between equals.",
     )
     created_at = models.DateTimeField(auto_now_add=True)

@@ -12,6 +12,7 @@ from arena.messages import FaultRates, Limits
 from matches.models.agent import Agent
 from matches.models.choices import pairing_choices
 from matches.models.leaderboard import Leaderboard
+from matches.models.validation import validate_finite
 
 MAX_MATCHES = 100_000_000
 
@@ -47,10 +48,12 @@ class Tournament(models.Model):
         help_text="The seed set: the same number replays the same pairings and games.",
     )
     move_s = models.FloatField(
-        default=Limits().move_s, validators=(MinValueValidator(0.01), MaxValueValidator(86_400))
+        default=Limits().move_s,
+        validators=(validate_finite, MinValueValidator(0.01), MaxValueValidator(86_400)),
     )
     match_s = models.FloatField(
-        default=Limits().match_s, validators=(MinValueValidator(0.01), MaxValueValidator(86_400))
+        default=Limits().match_s,
+        validators=(validate_finite, MinValueValidator(0.01), MaxValueValidator(86_400)),
     )
     faults = models.JSONField(
         null=True, blank=True, help_text="Faults to emulate, to try the platform; usually empty."

@@ -1,6 +1,7 @@
 """Checks of what users enter, against the catalogs of the pure core; used by every model's clean."""
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -37,6 +38,12 @@ def check_policy(game: str, policy: str, parameters: object) -> None:
         kind.build(rules, _mapping("parameters", parameters))
     except ArenaError as error:
         raise ValidationError({"parameters": str(error)}) from error
+
+
+def validate_finite(value: float) -> None:
+    """Refuse NaN and infinity, which pass every comparison with a limit."""
+    if not isfinite(value):
+        raise ValidationError(f"must be a finite number, got {value}")
 
 
 def _mapping(field: str, value: object) -> Mapping[str, Any]:

@@ -1,0 +1,201 @@
+"""What a leaderboard shows: one serializer for the page, the snapshot and the deltas.
+
+Every number is rounded here, once, so that a page, a push and a reload can never disagree, and a
+change too small to be seen is no change.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from math import ceil, floor, log10
+from typing import TypedDict
+
+from django.db.models import QuerySet
+
+from arena.policies import registry as policies
+from arena.ratings.base import MU
+from matches import selectors
+from matches.models import Leaderboard, Rating, Tournament
+
+TOP = 200
+"""Rows that are live; a longer board has plain pages for the rest."""
+
+Z95 = 1.959964
+N_TOURNAMENTS = 4
+_N_TICKS = 6
+_STATES = Tournament.State
+_ACTIVE = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING)
+
+
+class Row(TypedDict):
+    """One agent as it is shown; low and high end the 95 % interval of mu."""
+
+    agent: int
+    rank: int
+    name: str
+    kind: str
+    mu: str
+    half: str
+    low: str
+    high: str
+    live: str
+    matches: str
+    wins: str
+    draws: str
+    losses: str
+    forfeits: str
+
+
+class Tick(TypedDict):
+    """A mark of the axis."""
+
+    at: float
+    label: str
+
+
+class Axis(TypedDict):
+    """The one scale on which all intervals of a board are drawn."""
+
+    low: float
+    high: float
+    step: float
+    ticks: list[Tick]
+
+
+class ShownTournament(TypedDict):
+    """How far a tournament is, as text, and its parts as percent of all matches for the bar."""
+
+    id: int
+    name: str
+    state: str
+    closed: str
+    n_matches: str
+    pending: str
+    completed: str
+    forfeits: str
+    error: str
+    cancelled: str
+    retried: str
+    percent_completed: float
+    percent_error: float
+    percent_cancelled: float
+    pace: str
+
+
+class Status(TypedDict):
+    """What stands above the table."""
+
+    n_outcomes: str
+    n_agents: str
+    axis: Axis
+    tournaments: list[ShownTournament]
+
+
+class Nodes(TypedDict):
+    """Who can play."""
+
+    nodes: str
+    slots: str
+
+
+def ranked(board_id: int) -> QuerySet[Rating]:
+    """Return the ratings of a board in the order of rank: settled mu, ties by agent id."""
+    ratings = Rating.objects.filter(leaderboard_id=board_id).select_related("agent")
+    return ratings.order_by("-mu", "agent_id")
+
+
+def rows(board_id: int, *, start: int = 0) -> list[Row]:
+    """Return the rows of ranks start + 1 to start + TOP."""
+    page = ranked(board_id)[start : start + TOP]
+    return [row(rating, rank) for rank, rating in enumerate(page, start + 1)]
+
+
+def row(rating: Rating, rank: int) -> Row:
+    """Return one rating as it is shown."""
+    half = Z95 * rating.sd
+    return {
+        "agent": rating.agent_id,
+        "rank": rank,
+        "name": rating.agent.name,
+        "kind": policies.get(rating.agent.policy).title,
+        "mu": f"{rating.mu:.2f}",
+        "half": f"{half:.2f}",
+        "low": f"{rating.mu - half:.2f}",
+        "high": f"{rating.mu + half:.2f}",
+        "live": f"{rating.live_mu:.2f}",
+        "matches": f"{rating.n_matches:,}",
+        "wins": f"{rating.n_wins:,}",
+        "draws": f"{rating.n_draws:,}",
+        "losses": f"{rating.n_losses:,}",
+        "forfeits": f"{rating.n_forfeits:,}",
+    }
+
+
+def status(board: Leaderboard, shown: Iterable[Row], *, now: datetime) -> Status:
+    """Return what stands above these rows. The pace is over the time until the last rating."""
+    return {
+        "n_outcomes": f"{board.n_counted:,}",
+        "n_agents": f"{Rating.objects.filter(leaderboard=board).count():,}",
+        "axis": axis(shown),
+        "tournaments": [tournament(t, now=board.rated_at or now) for t in _newest(board)],
+    }
+
+
+def axis(shown: Iterable[Row]) -> Axis:
+    """Return round limits around all intervals, so that the scale seldom moves."""
+    limits = [float(r[end]) for r in shown for end in ("low", "high")] or [0.0, 2 * MU]  # type: ignore[literal-required]
+    low, high = min(limits), max(limits)
+    step = _round_up((high - low) / (_N_TICKS - 1) or 1.0)
+    first, last = floor(low / step), ceil(high / step)
+    last = max(last, first + 1)
+    ticks: list[Tick] = [{"at": n * step, "label": f"{n * step:g}"} for n in range(first, last + 1)]
+    return {"low": first * step, "high": last * step, "step": step, "ticks": ticks}
+
+
+def tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
+    """Return the progress of one tournament."""
+    so_far = selectors.progress(shown)
+    closed = so_far.n_matches - so_far.pending
+    whole = max(so_far.n_matches, 1)
+    return {
+        "id": shown.pk,
+        "name": shown.name,
+        "state": shown.state,
+        "closed": f"{closed:,}",
+        "n_matches": f"{so_far.n_matches:,}",
+        "pending": f"{so_far.pending:,}",
+        "completed": f"{so_far.completed:,}",
+        "forfeits": f"{so_far.forfeits:,}",
+        "error": f"{so_far.error:,}",
+        "cancelled": f"{so_far.cancelled:,}",
+        "retried": f"{so_far.retried:,}",
+        "percent_completed": round(100 * so_far.completed / whole, 2),
+        "percent_error": round(100 * so_far.error / whole, 2),
+        "percent_cancelled": round(100 * so_far.cancelled / whole, 2),
+        "pace": _pace(so_far.completed, selectors.elapsed_s(shown, now=now)),
+    }
+
+
+def nodes(*, now: datetime) -> Nodes:
+    """Return how many play nodes are alive and how many matches they play at once."""
+    alive = selectors.alive_workers(now=now)
+    return {"nodes": f"{len(alive):,}", "slots": f"{sum(w.slots for w in alive):,}"}
+
+
+def _newest(board: Leaderboard) -> Sequence[Tournament]:
+    """Return those under way, then the newest that have ended."""
+    newest = board.tournaments.order_by("-pk")
+    active = list(newest.filter(state__in=_ACTIVE)[:N_TOURNAMENTS])
+    return active + list(newest.exclude(state__in=_ACTIVE)[: N_TOURNAMENTS - len(active)])
+
+
+def _pace(n: int, elapsed_s: float) -> str:
+    if elapsed_s <= 0 or not n:
+        return ""
+    per_s = n / elapsed_s
+    return f"{per_s:,.0f} matches/s" if per_s >= 10 else f"{per_s:.2g} matches/s"
+
+
+def _round_up(value: float) -> float:
+    """Return the next of 1, 2, 5, 10, ... in its power of ten."""
+    power = float(10 ** floor(log10(value)))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= value * 0.999)

@@ -1,0 +1,158 @@
+"""Planning: the same tournament plans the same matches, and a crash plans none twice."""
+
+import pytest
+from redis import Redis
+
+from matches.errors import BadInputError
+from matches.models import Match, Seat, Tournament
+from matches.services import planning
+from matches.services.agents import register, register_spelled
+from matches.services.tournaments import Plan, cancel, open_leaderboard, schedule
+from matches.tests import factories as make
+
+pytestmark = pytest.mark.django_db
+COLUMNS = ("sequence", "block", "rotation", "game_seed", "lineup")
+
+
+def _matches(tournament: Tournament) -> list[tuple[object, ...]]:
+    return list(Match.objects.filter(tournament=tournament).order_by("pk").values_list(*COLUMNS))
+
+
+@pytest.mark.parametrize("pairing", ["random", "double_round_robin"])
+@pytest.mark.parametrize("n_matches", [1, 7, 12])
+def test_it_plans_exactly_the_matches_asked_for(
+    broker: Redis, pairing: str, n_matches: int
+) -> None:
+    tournament = make.planned(n_matches, pairing=pairing)
+    assert [row[0] for row in _matches(tournament)] == list(range(1, n_matches + 1))
+    assert tournament.state == Tournament.State.RUNNING
+    assert Seat.objects.count() == 2 * n_matches
+
+
+def test_the_same_tournament_plans_the_same_matches(broker: Redis) -> None:
+    first, second = (_matches(make.planned(40, board=name, seed=5)) for name in ("a", "b"))
+    other_seed = _matches(make.planned(40, board="c", seed=6))
+    assert first == second
+    assert first != other_seed
+
+
+def test_both_rotations_of_a_block_share_the_seed_and_swap_the_seats(broker: Redis) -> None:
+    rows = _matches(make.planned(40))
+    for one, other in zip(rows[::2], rows[1::2], strict=True):
+        assert one[3] == other[3]
+        assert str(one[4]).split(",") == str(other[4]).split(",")[::-1]
+
+
+def test_two_agents_that_meet_again_play_on_a_new_seed(broker: Redis) -> None:
+    rows = _matches(make.planned(40))
+    blocks = [(frozenset(str(row[4]).split(",")), row[3]) for row in rows[::2]]
+    assert len(set(blocks)) == len(blocks)
+
+
+def test_a_planner_that_died_between_slices_goes_on_where_it_was(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = _matches(make.planned(25, board="whole"))
+    monkeypatch.setattr(planning, "SLICE", 10)
+    tournament = make.scheduled(25, board="cut")
+    slices = planning.batches(planning.planned_matches(tournament, 3), 10)
+    agents = list(tournament.entrant_set.values_list("agent_id", flat=True))
+    planning._write(tournament, agents, next(slices), now=make.NOW)
+    again = Tournament.objects.get(pk=tournament.pk)
+    assert planning.plan(again, now=make.NOW) == 15
+    assert _matches(tournament) == whole
+
+
+def test_a_second_planner_writes_nothing(broker: Redis) -> None:
+    tournament = make.scheduled(10)
+    stale = Tournament.objects.get(pk=tournament.pk)
+    planning.plan(tournament, now=make.NOW)
+    assert planning.plan(stale, now=make.NOW) == 0
+    assert Match.objects.count() == 10
+
+
+def test_a_cancelled_tournament_is_not_planned(broker: Redis) -> None:
+    tournament = make.scheduled(10)
+    cancel(tournament, now=make.NOW)
+    assert planning.plan_scheduled(now=make.NOW) == 0
+    assert not Match.objects.exists()
+
+
+def test_cancelling_twice_cancels_once(broker: Redis) -> None:
+    tournament = make.planned(10)
+    assert cancel(tournament, now=make.NOW) == 10
+    assert cancel(tournament, now=make.NOW) == 0
+    tournament.refresh_from_db()
+    assert tournament.n_cancelled == 10
+
+
+@pytest.mark.parametrize(
+    ("agents", "wanted"),
+    [
+        (["level:1"], "two agents"),
+        (["level:1", "level:1"], "self-play"),
+        (["level:1", "random"], "plays connect_four"),
+    ],
+)
+def test_it_refuses_agents_that_cannot_meet(broker: Redis, agents: list[str], wanted: str) -> None:
+    game = {"random": "connect_four"}
+    rows = [register_spelled(text, game=game.get(text, "skill_game")) for text in agents]
+    board = open_leaderboard("board", game="skill_game")
+    with pytest.raises(BadInputError, match=wanted) as error:
+        schedule(Plan(name="test", n_matches=10), leaderboard=board, agents=rows)
+    assert error.value.field == "agents"
+    assert not Tournament.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"pairing": "swiss-cheese"}, "pairing"),
+        ({"n_matches": 0}, "n_matches"),
+        ({"seed": -1}, "seed"),
+        ({"move_s": 0}, "move_s"),
+        ({"move_s": float("nan")}, "move_s"),
+        ({"faults": {"error_rate": 2}}, "faults"),
+        ({"faults": {"error_rate": 0.9, "hang_rate": 0.9}}, "faults"),
+        ({"faults": {"charge": "nobody"}}, "faults"),
+        ({"faults": {"unknown": 1}}, "faults"),
+    ],
+)
+def test_it_refuses_a_plan_naming_the_field(
+    broker: Redis, change: dict[str, object], field: str
+) -> None:
+    board = open_leaderboard("board", game="skill_game")
+    rows = [register_spelled(text, game="skill_game") for text in make.LEVELS]
+    plan = Plan(**({"name": "test", "n_matches": 10} | change))  # type: ignore[arg-type]
+    with pytest.raises(BadInputError) as error:
+        schedule(plan, leaderboard=board, agents=rows)
+    assert error.value.field == field
+    assert not Tournament.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "field", "wanted"),
+    [
+        ({"game": "poker_face"}, "game", "connect_four"),
+        ({"policy": "luck"}, "policy", "alphabeta"),
+        ({"parameters": {"depth": 0}}, "parameters", "depth"),
+        ({"parameters": {"width": 3}}, "parameters", "width"),
+        ({"parameters": {"depth": "deep"}}, "parameters", "deep"),
+        ({"game": "leduc_poker"}, "policy", "leduc_poker"),
+        ({"game": "skill_game", "policy": "mcts", "parameters": {}}, "policy", "skill_game"),
+    ],
+)
+def test_it_refuses_an_agent_naming_the_value_and_the_choices(
+    values: dict[str, object], field: str, wanted: str
+) -> None:
+    agent = {"game": "connect_four", "policy": "alphabeta", "parameters": {"depth": 2}} | values
+    with pytest.raises(BadInputError, match=wanted) as error:
+        register("agent", **agent)  # type: ignore[arg-type]
+    assert error.value.field == field
+
+
+def test_a_name_stays_with_its_agent() -> None:
+    first = register("agent", game="skill_game", policy="level", parameters={"level": 3})
+    assert register("agent", game="skill_game", policy="level", parameters={"level": 3}) == first
+    with pytest.raises(BadInputError, match="already an agent"):
+        register("agent", game="skill_game", policy="level", parameters={"level": 4})
