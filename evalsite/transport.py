@@ -1,7 +1,7 @@
 """A Redis transport that survives garbage: what is no Celery message is dropped and logged.
 
-Play nodes may push the `reports` list directly. With kombu's own transport one item that is not JSON, or
-is JSON of another form, ends the whole worker ("Unrecoverable error"): one item, one recorder.
+Play nodes may push the `reports` list directly. With kombu's own transport one item that is not
+JSON, or is JSON of another form, ends the whole worker ("Unrecoverable error").
 """
 
 import json

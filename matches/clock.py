@@ -6,7 +6,7 @@ from django.db import connection
 
 
 def db_now() -> datetime:
-    """Return the database's time, aware, in UTC. SQLite's is the clock of the machine it runs on."""
+    """Return the database's time, aware, in UTC; SQLite's is the clock of its machine."""
     if connection.vendor == "sqlite":
         return datetime.now(UTC)
     with connection.cursor() as cursor:

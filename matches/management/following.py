@@ -28,7 +28,7 @@ class Stream(Protocol):
         ...
 
 
-def wait_for_cluster(out: Stream) -> str:
+def wait_for_cluster() -> str:
     """Return a description of the play nodes, waiting a little for the first one to report.
 
     Raises BrokerError, or NoNodeError when none is alive.
@@ -54,7 +54,7 @@ def described(nodes: Sequence[Worker], broker_version: str) -> str:
 def follow(
     tournament: Tournament, out: Stream, *, timeout_s: float | None, fraction: float
 ) -> float:
-    """Show progress until all (or the fraction) is closed or time is up; return the seconds it took."""
+    """Show progress until enough is closed or time is up; return the seconds it took."""
     began = shown = time.monotonic()
     while True:
         tournament.refresh_from_db()

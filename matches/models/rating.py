@@ -41,12 +41,12 @@ class Rating(models.Model):
 
     @property
     def conservative(self) -> float:
-        """mu - 3 sd."""
+        """The skill that the agent has almost surely: mu - 3 sd."""
         return self.mu - 3 * self.sd
 
 
 class PairCount(models.Model):
-    """How often two agents met in these seats and how it ended: all that the settled rating reads."""
+    """How often two agents met in these seats, and how it ended: what the settled rating reads."""
 
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, db_index=False)
     first = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="+")

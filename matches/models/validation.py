@@ -1,4 +1,4 @@
-"""Checks of what users enter, against the catalogs of the pure core; used by every model's clean."""
+"""Checks of what users enter against the catalogs of the pure core, for the models' clean."""
 
 from collections.abc import Mapping
 from math import isfinite

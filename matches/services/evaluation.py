@@ -33,7 +33,7 @@ class Evaluation:
 
 @transaction.atomic
 def start(evaluation: Evaluation, *, now: datetime) -> Tournament:
-    """Register the agents and schedule their tournament. Raises BadInputError; then nothing is left."""
+    """Register the agents and schedule their tournament; all or, with BadInputError, nothing."""
     game = evaluation.game
     agents = _register(evaluation, game=game)
     board = open_leaderboard(

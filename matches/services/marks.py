@@ -1,4 +1,4 @@
-"""Marks: control sends the time through the reports queue to learn how far the recorder has come."""
+"""Marks: control sends the time through the reports queue to learn what is recorded."""
 
 import logging
 from datetime import datetime

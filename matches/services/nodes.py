@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 @transaction.atomic
 def note_alive(report: Alive, *, now: datetime) -> None:
-    """Keep what a node says of itself. A new incarnation means that the old one's orders are lost."""
+    """Keep what a node says of itself. With a new incarnation the old one's orders are lost."""
     Worker.objects.update_or_create(
         node=report.node,
         defaults={

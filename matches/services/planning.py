@@ -1,4 +1,4 @@
-"""Plan the matches of scheduled tournaments: who meets whom, in which seats, with which game seed."""
+"""Plan the matches of scheduled tournaments: who meets whom, in which seats, on which seed."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -60,7 +60,7 @@ def plan(tournament: Tournament, *, now: datetime) -> int:
 
 
 def planned_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
-    """Yield the matches of a tournament in planned order; the same tournament gives the same ones."""
+    """Yield the matches of a tournament in planned order; the same every time."""
     board = tournament.leaderboard
     spec = games.get(board.game).spec
     field = Field(n_agents=n_agents, n_seats=spec.n_seats)
@@ -123,13 +123,15 @@ def _insert_matches(
 ) -> list[int]:
     board_id = tournament.leaderboard_id
     first = _take_sequence(board_id, len(batch))
-    columns = ("leaderboard_id", "tournament_id", "sequence", "block", "rotation")
     rows = [
-        (board_id, tournament.pk, first + i, p.block, p.rotation, p.game_seed, joined(lineup))
-        + (Match.State.PENDING.value, 0, "")
+        (
+            *(board_id, tournament.pk, first + i, p.block, p.rotation, p.game_seed),
+            *(joined(lineup), Match.State.PENDING.value, 0, ""),
+        )
         for i, (p, lineup) in enumerate(zip(batch, lineups, strict=True))
     ]
-    insert_rows(Match, (*columns, "game_seed", "lineup", "state", "attempt", "void_reason"), rows)
+    columns = ("leaderboard_id", "tournament_id", "sequence", "block", "rotation", "game_seed")
+    insert_rows(Match, (*columns, "lineup", "state", "attempt", "void_reason"), rows)
     numbered = Match.objects.filter(
         leaderboard_id=board_id, sequence__gte=first, sequence__lt=first + len(batch)
     )

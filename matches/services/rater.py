@@ -1,11 +1,11 @@
 """The only writer of ratings: counts new outcomes, folds the live rating, settles the ratings.
 
-Two layers over one set of results (see arena.ratings): the settled rating reads pair counts only, so
-the order of arrival cannot matter; the live rating is folded in planned order, its state kept at the
-contiguous prefix of closed matches and the few outcomes beyond it folded on top each time.
+Two layers over one set of results (see arena.ratings): the settled rating reads pair counts only,
+so the order of arrival cannot matter; the live rating is folded in planned order, its state kept at
+the contiguous prefix of closed matches and the few outcomes beyond it folded on top each time.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -101,7 +101,7 @@ def settle_board(board_id: int, *, now: datetime) -> bool:
 
 
 def fit(board: Leaderboard, agent_ids: Sequence[int]) -> Settled:
-    """Return the settled ratings of a board, by position in agent_ids; a cold start, bit-identical."""
+    """Return the settled ratings of a board by position in agent_ids: cold, so bit-identical."""
     index = {agent: position for position, agent in enumerate(agent_ids)}
     rows = PairCount.objects.filter(leaderboard=board).values_list(
         "first_id", "second_id", "n_first_wins", "n_draws", "n_second_wins"
@@ -163,11 +163,11 @@ def _add(board_id: int, total: Tally) -> None:
     counters = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
     by_agent = dict(Rating.objects.filter(leaderboard_id=board_id).values_list("agent_id", "pk"))
     ratings = Rating.objects.in_bulk([by_agent[agent] for agent in total.agents])
-    rows = [
-        (*(getattr(ratings[by_agent[agent]], c) + n for c, n in zip(counters, added, strict=True)),)
-        + (by_agent[agent],)
-        for agent, added in total.agents.items()
-    ]
+    rows = []
+    for agent, added in total.agents.items():
+        rating = ratings[by_agent[agent]]
+        sums = [getattr(rating, name) + n for name, n in zip(counters, added, strict=True)]
+        rows.append((*sums, rating.pk))
     update_rows(Rating, counters, rows)
     add_to_rows(
         PairCount,

@@ -58,7 +58,7 @@ class _Sorted:
 
 
 def receive(wire: object, *, now: datetime) -> Recorded:
-    """Record a report as it came off the queue; one that has not the form of a report is refused."""
+    """Record a report as it came off the queue; refuse one that has not its form."""
     try:
         report = read_report(wire)
     except MessageError as error:
@@ -68,7 +68,7 @@ def receive(wire: object, *, now: datetime) -> Recorded:
 
 
 def record(report: Report, *, now: datetime) -> Recorded:
-    """Store one report; safe to deliver twice, late, or in any order. `now`: the database's clock."""
+    """Store one report; safe to deliver twice, late or in any order. `now`: database clock."""
     match report:
         case Alive():
             nodes.note_alive(report, now=now)
@@ -191,8 +191,10 @@ def _close(
         Outcome,
         (*columns, "recorded_at"),
         [
-            (match.pk, joined(row.ranks), row.ending == Ending.FORFEIT, _guilty(row))
-            + (row.reason.value, row.attempt, row.actions, stamp)
+            (
+                *(match.pk, joined(row.ranks), row.ending == Ending.FORFEIT, _guilty(row)),
+                *(row.reason.value, row.attempt, row.actions, stamp),
+            )
             for match, row in closing
         ],
     )

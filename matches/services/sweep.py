@@ -25,7 +25,7 @@ def sweep(*, now: datetime, n_waiting: int) -> int:
 
 
 def _lose_vanished(mark: datetime, *, n_waiting: int, now: datetime) -> int:
-    """Give up orders that left the queue and were never started: popped by a node that then died."""
+    """Give up orders that left the queue and were never started: their node died with them."""
     queued = Order.objects.filter(queue=dispatch.PLAY_QUEUE, state=Order.State.QUEUED)
     vanished = _overtaken(mark)
     if n_waiting:
@@ -37,7 +37,7 @@ def _lose_vanished(mark: datetime, *, n_waiting: int, now: datetime) -> int:
 
 
 def _overtaken(mark: datetime) -> list[Order]:
-    """Return queued orders older than one that was started a while ago: queues are first in, first out."""
+    """Return queued orders older than one started a while ago: queues are first in, first out."""
     started = Order.objects.filter(
         queue=dispatch.PLAY_QUEUE, state=Order.State.PLAYING, started_at__lt=mark - POPPED_GRACE
     )

@@ -76,7 +76,7 @@ def enter(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
 
 @transaction.atomic
 def cancel(tournament: Tournament, *, now: datetime) -> int:
-    """Cancel every match that is still open; return how many. Results that come later are refused."""
+    """Cancel every match that is still open; return how many. Later results are refused."""
     ended = Tournament.objects.filter(pk=tournament.pk).exclude(
         state__in=(Tournament.State.DONE, Tournament.State.CANCELLED)
     )

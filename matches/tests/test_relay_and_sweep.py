@@ -1,4 +1,4 @@
-"""The relay and the sweep: rows first, messages after; nothing is lost, nothing is given up early."""
+"""The relay and the sweep: rows first, messages after; nothing is lost or given up early."""
 
 import pytest
 from redis import Redis

@@ -47,10 +47,10 @@ class Command(BaseCommand):
         add("--finish-fraction", type=real(0, 1), default=1.0, help="end when so much is closed")
         add("--json", type=writable_file, metavar="FILE")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *_args: Any, **options: Any) -> None:
         """Run one evaluation. Bad input ends with exit code 2 before anything is stored."""
         try:
-            cluster = following.wait_for_cluster(self.stdout)
+            cluster = following.wait_for_cluster()
             self.stdout.write(cluster)
             tournament = start(_evaluation(options), now=db_now())
         except (MatchError, ValidationError) as error:

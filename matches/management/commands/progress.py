@@ -21,7 +21,7 @@ class Command(BaseCommand):
         """Declare the options."""
         parser.add_argument("--every", type=real(0.1, 3600), default=LINE_EVERY_S, metavar="S")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *_args: Any, **options: Any) -> None:
         """Print until Ctrl-C."""
         shown: dict[int, str] = {}
         try:

@@ -12,7 +12,7 @@ class Command(BaseCommand):
 
     help = "Register the example agents and schedule the example tournament, if there is nothing."
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *_args: Any, **_options: Any) -> None:
         """Do it, and say what was done."""
         tournament = seed()
         if tournament is None:
