@@ -181,12 +181,14 @@ def to_wire(message: Report | MatchOrder) -> dict[str, Any]:
 
 def read_order(wire: object) -> MatchOrder:
     """Return the order. Raises MessageError naming the field that does not fit."""
-    return _read(wire, MatchOrder, "match order")
+    order: MatchOrder = _read(wire, MatchOrder, "match order")
+    return order
 
 
 def read_report(wire: object) -> Report:
     """Return the report. Raises MessageError naming the field that does not fit."""
-    return _read(wire, Report, "report")
+    report: Report = _read(wire, Report, "report")
+    return report
 
 
 def _read(wire: object, form: Any, what: str) -> Any:

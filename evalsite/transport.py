@@ -69,7 +69,8 @@ class Channel(redis.Channel):
 
     def _brpop_read(self, **options: Any) -> Any:
         try:
-            return super()._brpop_read(**options)
+            # The stubs of kombu leave its private parts out.
+            return super()._brpop_read(**options)  # type: ignore[misc]
         except (JSONDecodeError, UnicodeDecodeError) as error:
             log.warning("an item that is not JSON was dropped: %s", error)
             raise Empty from error
@@ -80,7 +81,7 @@ class Transport(redis.Transport):
 
     Channel = Channel
 
-    def _deliver(self, message: Any, queue: str) -> None:
+    def _deliver(self, message: Any, queue: str | None) -> None:
         fault = fault_of(message) if queue == REPORTS_QUEUE else None
         if fault is None:
             super()._deliver(message, queue)

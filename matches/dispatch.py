@@ -2,7 +2,7 @@
 
 import logging
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 from celery import current_app
 from django.conf import settings
@@ -76,7 +76,7 @@ def woken(task: str) -> None:
 def queue_length(queue: str) -> int:
     """Return how many messages wait. Raises BrokerError."""
     try:
-        return cast(int, broker().llen(queue))
+        return broker().llen(queue)
     except RedisError as error:
         raise BrokerError(f"broker cannot say how long {queue} is: {error}") from error
 
@@ -84,7 +84,7 @@ def queue_length(queue: str) -> int:
 def ping() -> str:
     """Return the broker's version. Raises BrokerError saying what to do."""
     try:
-        version: str = cast(dict[str, Any], broker().info("server"))["redis_version"]
+        version: str = broker().info("server")["redis_version"]
     except RedisError as error:
         raise BrokerError(
             f"broker does not answer ({error}): start the system with ./run, or set REDIS_URL"

@@ -215,6 +215,6 @@ def _store(board: Leaderboard, pks: Sequence[int], settled: Settled, *, now: dat
     )
     if not stored:
         return False
-    values = zip(settled.mu.tolist(), settled.sd.tolist(), pks, strict=True)
+    values = list(zip(settled.mu.tolist(), settled.sd.tolist(), pks, strict=True))
     update_rows(Rating, ("mu", "sd"), values)
     return True

@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 def insert_rows(
     model: type[models.Model],
     columns: Sequence[str],
-    rows: Iterable[Sequence[Any]],
+    rows: Sequence[Sequence[Any]],
     *,
     replaces: Sequence[str] = (),
 ) -> None:
@@ -22,7 +22,7 @@ def insert_rows(
     """
     fields = [_field(model, column) for column in columns]
     quote = connection.ops.quote_name
-    names = ", ".join(quote(field.column) for field in fields)
+    names = ", ".join(quote(str(field.column)) for field in fields)
     marks = ", ".join("%s" for _ in fields)
     sql = f"INSERT INTO {quote(model._meta.db_table)} ({names}) VALUES ({marks})"
     if replaces:
@@ -36,7 +36,7 @@ def add_to_rows(
     model: type[models.Model],
     keys: Sequence[str],
     counters: Sequence[str],
-    rows: Iterable[Sequence[Any]],
+    rows: Sequence[Sequence[Any]],
 ) -> None:
     """Add to the counters of rows found by their unique keys; a missing row starts at zero."""
     table = connection.ops.quote_name(model._meta.db_table)
@@ -52,7 +52,7 @@ def add_to_rows(
 
 
 def update_rows(
-    model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    model: type[models.Model], columns: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> None:
     """Set the columns of rows given as (values in the order of the columns, primary key)."""
     quote = connection.ops.quote_name

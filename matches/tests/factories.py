@@ -97,6 +97,7 @@ def popped(broker: Redis) -> list[MatchOrder]:
     """Take all orders off the real queue, the oldest first."""
     orders = []
     while (raw := broker.rpop(dispatch.PLAY_QUEUE)) is not None:
+        assert isinstance(raw, bytes)
         (wire,), _, _ = json.loads(base64.b64decode(json.loads(raw)["body"]))
         orders.append(read_order(wire))
     return orders

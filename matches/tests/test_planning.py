@@ -7,6 +7,7 @@ from matches.errors import BadInputError
 from matches.models import Match, Seat, Tournament
 from matches.services import planning
 from matches.services.agents import register, register_spelled
+from matches.services.rows import batches
 from matches.services.tournaments import Plan, cancel, open_leaderboard, schedule
 from matches.tests import factories as make
 
@@ -55,7 +56,7 @@ def test_a_planner_that_died_between_slices_goes_on_where_it_was(
     whole = _matches(make.planned(25, board="whole"))
     monkeypatch.setattr(planning, "SLICE", 10)
     tournament = make.scheduled(25, board="cut")
-    slices = planning.batches(planning.planned_matches(tournament, 3), 10)
+    slices = batches(planning.planned_matches(tournament, 3), 10)
     agents = list(tournament.entrant_set.values_list("agent_id", flat=True))
     planning._write(tournament, agents, next(slices), now=make.NOW)
     again = Tournament.objects.get(pk=tournament.pk)

@@ -134,8 +134,9 @@ def test_a_busy_board_is_rated_twice_a_second_at_most(broker: Redis) -> None:
 def test_a_forfeit_is_counted_as_a_loss_and_as_a_forfeit(broker: Redis) -> None:
     tournament = make.planned(2, agents=("level:1", "level:2"))
     order = make.ordered(tournament)
-    crash = {"ending": Ending.FORFEIT, "reason": Reason.CRASH, "seat": 0}
-    _record([make.result(order.matches[0], **crash)], order)
+    row = order.matches[0]
+    crash = make.result(row, ending=Ending.FORFEIT, reason=Reason.CRASH, seat=0)
+    _record([crash], order)
     rater.rate(tournament.leaderboard_id, now=make.NOW)
     guilty = Rating.objects.get(agent_id=Match.objects.get(sequence=1).agent_ids[0])
     assert (guilty.n_losses, guilty.n_forfeits) == (1, 1)

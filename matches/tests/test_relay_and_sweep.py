@@ -3,7 +3,7 @@
 import pytest
 from redis import Redis
 
-from arena.messages import Mark, mark_token
+from arena.messages import Mark, Started, mark_token
 from matches import dispatch
 from matches.errors import BrokerError
 from matches.models import Attempt, Match, Order, Tournament, Worker
@@ -168,7 +168,7 @@ def test_a_new_incarnation_gives_the_old_ones_orders_back_at_once(broker: Redis)
 
 def test_a_start_without_its_token_is_refused(broker: Redis) -> None:
     order = make.ordered(make.planned(4))
-    forged = make.Started(
+    forged = Started(
         node=make.NODE, incarnation=make.INCARNATION, order=order.order, token="forged"
     )
     recording.record(forged, now=make.NOW)
