@@ -86,8 +86,9 @@ def inspect(url: str, *, name: str = "broker", timeout_s: float = 3.0) -> Server
     """Return what the server at this address says; SetupError when it cannot be used."""
     shown = f"{name} at {without_password(url)}"
     try:
+        # Protocol 2: a server too old for 3 shall tell its version, not an error.
         client = redis.Redis.from_url(
-            url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s
+            url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s, protocol=2
         )
         with client:
             client.ping()

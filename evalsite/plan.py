@@ -25,6 +25,7 @@ class Plan:
     slots: int = 1
     web: bool = True
     flower: bool = True
+    flower_host: str = "127.0.0.1"  # its /metrics and /healthcheck ask for no login
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -62,19 +63,25 @@ class Plan:
         return {**self.settings, **self.ports.environment(), **urls, **shape}
 
     def programs(self, secrets: Mapping[str, str]) -> list[Program]:
-        """Return the programs in the order of starting."""
+        """Return the programs in the order of starting; write the options of the servers."""
+        servers = [self._server(name, secrets) for name in self.own_servers]
+        return servers + self.task_programs(secrets)
+
+    def task_programs(self, secrets: Mapping[str, str]) -> list[Program]:
+        """Return the programs that need the servers and the database, in the order of starting."""
         server = {**ONE_THREAD, "EVALSITE_VAR": str(self.var)}
         # A Celery process works on one task after the other: it keeps its database connection.
         task = {**server, "EVALSITE_CONN_MAX_AGE": "600"}
-        chosen = [self._server(name, secrets) for name in self.own_servers]
-        chosen += [programs.recorder(task), programs.control(task), programs.beat(task)]
+        chosen = [programs.recorder(task), programs.control(task), programs.beat(task)]
         if self.web:
             chosen.append(programs.web(self.host, self.ports.web, environment=server))
         chosen += [self._node(number, secrets) for number in range(1, self.nodes + 1)]
         if self.flower:
             login = f"{FLOWER_USER}:{secrets['EVALSITE_FLOWER_PASSWORD']}"
             own = {**server, "FLOWER_BASIC_AUTH": login}
-            chosen.append(programs.flower(self.ports.flower, var=self.var, environment=own))
+            chosen.append(
+                programs.flower(self.flower_host, self.ports.flower, var=self.var, environment=own)
+            )
         return chosen
 
     def _server(self, name: str, secrets: Mapping[str, str]) -> Program:

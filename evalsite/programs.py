@@ -11,7 +11,13 @@ PYTHON = sys.executable
 # Ratings are promised to the last bit with one BLAS thread; more threads also fight for the cores.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 # What a play node may know of the environment besides the broker's address and its own name.
-NODE_VARIABLES = ("EVALSITE_ALIVE_S", "EVALSITE_CAPABILITIES", "EVALSITE_PLUGINS")
+NODE_VARIABLES = (
+    "EVALSITE_ALIVE_S",
+    "EVALSITE_CAPABILITIES",
+    "EVALSITE_NOTICE_S",
+    "EVALSITE_PLUGINS",
+    "EVALSITE_REPORT_S",
+)
 QUIET_CELERY = ("--without-gossip", "--without-mingle")
 
 
@@ -38,7 +44,15 @@ def worker(app: str, name: str, queue: str, pool: tuple[str, ...]) -> tuple[str,
 
 def web(host: str, port: int, *, environment: Mapping[str, str]) -> Program:
     """Return the web server; open WebSockets may not hold up its end."""
-    flags = ("--port", str(port), "--no-access-log", "--timeout-graceful-shutdown", "3")
+    flags = (
+        "--port",
+        str(port),
+        "--no-access-log",
+        "--lifespan",
+        "off",
+        "--timeout-graceful-shutdown",
+        "3",
+    )
     command = (PYTHON, "-m", "uvicorn", "evalsite.asgi:application", "--host", host, *flags)
     return Program("web", command, environment)
 
@@ -70,8 +84,8 @@ def play_node(number: int, *, slots: int, environment: Mapping[str, str]) -> Pro
     return Program(name, command, {**environment, **own}, stop_wait_s=10)
 
 
-def flower(port: int, *, var: Path, environment: Mapping[str, str]) -> Program:
+def flower(host: str, port: int, *, var: Path, environment: Mapping[str, str]) -> Program:
     """Return the monitor of Celery; its login is the variable FLOWER_BASIC_AUTH, unseen by ps."""
     kept = ("--persistent=True", f"--db={var / 'flower.db'}")
-    command = celery("evalsite", "flower", "--address=127.0.0.1", f"--port={port}", *kept)
+    command = celery("evalsite", "flower", f"--address={host}", f"--port={port}", *kept)
     return Program("flower", command, environment)

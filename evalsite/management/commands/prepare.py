@@ -4,6 +4,7 @@ import secrets
 from argparse import ArgumentParser
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
@@ -23,6 +24,7 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         call_command("migrate", interactive=False, verbosity=0)
+        settings.STATIC_ROOT.mkdir(exist_ok=True)  # whitenoise warns when it is missing
         if not get_user_model().objects.exists():
             self._create_admin()
         if options["example"] and not Agent.objects.exists():

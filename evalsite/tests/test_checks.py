@@ -1,0 +1,25 @@
+from pathlib import Path
+
+from django.core.checks import run_checks
+from pytest_django.fixtures import Settings
+
+
+def found() -> list[str | None]:
+    return [message.id for message in run_checks(tags=["evalsite"])]
+
+
+def test_good_settings_pass() -> None:
+    assert found() == []
+
+
+def test_the_development_key_is_refused_outside_development(settings: Settings) -> None:
+    settings.SECRET_KEY = settings.INSECURE_SECRET_KEY
+    settings.DEBUG = False
+    assert found() == ["evalsite.E001"]
+    settings.DEBUG = True
+    assert found() == []
+
+
+def test_a_missing_data_folder_is_refused(settings: Settings, tmp_path: Path) -> None:
+    settings.VAR = tmp_path / "missing"
+    assert found() == ["evalsite.E002"]

@@ -1,0 +1,78 @@
+from pathlib import Path
+
+import pytest
+
+from evalsite.addresses import Ports
+from evalsite.folders import SECRETS
+from evalsite.plan import Plan
+from evalsite.programs import Program
+
+SECRET_VALUES = {name: f"value-of-{name}" for name in SECRETS}
+
+
+def planned(plan: Plan) -> dict[str, Program]:
+    return {program.name: program for program in plan.programs(SECRET_VALUES)}
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    settings = {"DATABASE_URL": "postgres://secret", "EVALSITE_ALIVE_S": "3"}
+    return Plan(var=tmp_path, ports=Ports(), nodes=2, slots=4, settings=settings)
+
+
+def test_servers_start_first_and_the_monitor_last(plan: Plan) -> None:
+    names = list(planned(plan))
+    assert names[:2] == ["broker", "fast"]
+    assert names[-1] == "flower"
+    assert {"recorder", "control", "beat", "web", "node-1", "node-2"} == set(names[2:-1])
+
+
+def test_a_play_node_knows_the_broker_and_nothing_else(plan: Plan) -> None:
+    node = planned(plan)["node-2"]
+    assert dict(node.environment) == {
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "REDIS_URL": plan.server_url("broker", SECRET_VALUES),
+        "EVALSITE_ALIVE_S": "3",
+        "EVALSITE_NODE": "node-2",
+        "EVALSITE_SLOTS": "4",
+    }
+
+
+def test_a_play_node_takes_the_queues_of_its_capabilities(tmp_path: Path) -> None:
+    settings = {"EVALSITE_CAPABILITIES": "cpu, chess"}
+    node = planned(Plan(var=tmp_path, ports=Ports(), settings=settings))["node-1"]
+    assert node.command[node.command.index("-Q") + 1] == "play.cpu,play.chess"
+
+
+def test_no_command_line_shows_a_secret(plan: Plan) -> None:
+    words = [word for program in planned(plan).values() for word in program.command]
+    assert not [word for word in words for secret in SECRET_VALUES.values() if secret in word]
+
+
+def test_every_process_computes_with_one_thread(plan: Plan) -> None:
+    without = [
+        program.name
+        for program in planned(plan).values()
+        if program.environment.get("OPENBLAS_NUM_THREADS") != "1"
+    ]
+    assert without == ["broker", "fast"]
+
+
+def test_a_server_that_is_given_is_not_started(tmp_path: Path) -> None:
+    settings = {"REDIS_URL": "redis://elsewhere/0"}
+    plan = Plan(var=tmp_path, ports=Ports(), settings=settings)
+    assert plan.own_servers == ["fast"]
+    assert "broker" not in planned(plan)
+    assert plan.server_url("broker", SECRET_VALUES) == "redis://elsewhere/0"
+
+
+def test_a_stack_without_pages_opens_no_port_for_them(tmp_path: Path) -> None:
+    plan = Plan(var=tmp_path, ports=Ports(), web=False, flower=False)
+    assert plan.listening == ["broker", "fast"]
+    assert plan.addresses() == {}
+
+
+def test_a_browser_is_not_sent_to_the_address_of_all_hosts(tmp_path: Path) -> None:
+    plan = Plan(var=tmp_path, ports=Ports(web=81), host="0.0.0.0")
+    assert plan.addresses()["Board"] == "http://127.0.0.1:81/"
