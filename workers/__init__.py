@@ -1,0 +1,1 @@
+"""Plays match orders: neither Django nor the database, and no secret."""

@@ -1,0 +1,54 @@
+"""The Celery app of a play node: `celery -A workers worker -P solo -Q play.cpu -n node-1@%h -E`.
+
+The solo pool, because a prefork child may not start processes of its own: the players are ours.
+"""
+
+import os
+from typing import Any
+
+from celery import Celery
+from celery.signals import worker_ready, worker_shutdown
+
+from workers import node, settings
+
+app = Celery("workers", include=["workers.tasks"])
+
+
+def configuration() -> dict[str, Any]:
+    """Return Celery's settings. Raises SettingsError."""
+    return {
+        "broker_url": settings.read(os.environ).redis_url,
+        "task_serializer": "json",
+        "accept_content": ["json"],
+        "task_ignore_result": True,
+        "worker_prefetch_multiplier": 1,
+        "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,
+        # Flower needs events only; nobody may command a play node through the broker.
+        "worker_enable_remote_control": False,
+        "worker_hijack_root_logger": False,
+        "broker_transport_options": {
+            # Nothing waits in `unacked`: a lost order comes back by its deadline, and the node's
+            # broker user needs no right to any key but its own queues and the reports.
+            "ack_emulation": False,
+            "socket_timeout": 10,
+            "socket_connect_timeout": 5,
+            "socket_keepalive": True,
+            "health_check_interval": 10,
+        },
+    }
+
+
+app.add_defaults(configuration)  # read when first needed: the import needs no environment
+
+
+@worker_ready.connect
+def open_node(**_: object) -> None:
+    """Start the players once the broker can be reached."""
+    node.here().open()
+
+
+@worker_shutdown.connect
+def close_node(**_: object) -> None:
+    """End the players and send the last reports."""
+    node.here().close()

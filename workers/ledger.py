@@ -1,0 +1,129 @@
+"""Where the matches of one order stand: waiting, suspected, in a player's hand, or ended."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from arena.messages import Detail, Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
+from workers.wire import EndedRow, Item
+
+MAX_ACTIONS_TEXT = 100_000
+
+
+class Entry:
+    """One match of an order as its parent knows it."""
+
+    __slots__ = ("actions", "index", "is_struck", "n_losses", "row", "spent_s")
+
+    def __init__(self, index: int, row: MatchOrderRow) -> None:
+        self.index, self.row = index, row
+        self.actions: list[int] = []
+        # Per seat, and last the game: what its calls have used, for the limit per match.
+        self.spent_s = [0.0] * (len(row.seats) + 1)
+        self.n_losses = 0
+        self.is_struck = False
+
+    def item(self) -> Item:
+        """Return what a player needs to play or resume the match."""
+        row = self.row
+        return Item(self.index, row.attempt, row.game_seed, row.seats, self.actions)
+
+    def result(self, ended: EndedRow) -> ResultRow:
+        """Return the row to report."""
+        text = " ".join(map(str, self.actions))
+        return ResultRow(
+            match=self.row.match,
+            attempt=self.row.attempt,
+            token=self.row.token,
+            ending=ended.ending,
+            ranks=ended.ranks,
+            reason=ended.reason,
+            seat=ended.seat,
+            detail=ended.detail,
+            n_steps=len(self.actions),
+            duration_ms=round(ended.share_ms),
+            actions=text if len(text) <= MAX_ACTIONS_TEXT else "",
+        )
+
+
+class Pace:
+    """Seconds that a match of an order takes, as far as known."""
+
+    def __init__(self, known_s: float | None = None) -> None:
+        """Start from what an earlier order of the same kind took."""
+        self.match_s = known_s
+        self._n, self._sum_s = 0, 0.0
+
+    def add(self, ended: Iterable[EndedRow]) -> None:
+        """Learn from matches that ended; the first of them replace what was known before."""
+        for row in ended:
+            self._n += 1
+            self._sum_s += row.share_ms / 1000
+        if self._n:
+            self.match_s = self._sum_s / self._n
+
+
+class Ledger:
+    """The matches of one order that have not ended, in the order in which they are dealt."""
+
+    def __init__(self, order: MatchOrder) -> None:
+        self.order = order
+        self.open = {index: Entry(index, row) for index, row in enumerate(order.matches)}
+        self.waiting: deque[Entry] = deque(self.open.values())
+        # Each was executing when its player was lost: it goes on alone until it has moved.
+        self.suspects: deque[Entry] = deque()
+
+    @property
+    def is_open(self) -> bool:
+        """True while a match has not ended."""
+        return bool(self.open)
+
+    def take(self, n: int) -> list[Entry]:
+        """Return up to n of the waiting matches."""
+        waiting = self.waiting
+        return [waiting.popleft() for _ in range(min(n, len(waiting)))]
+
+    def put_back(self, entries: Sequence[Entry]) -> None:
+        """Let matches wait again, before all others."""
+        self.waiting.extendleft(reversed(entries))
+
+    def forget(self) -> None:
+        """Let nothing wait any more."""
+        self.waiting.clear()
+        self.suspects.clear()
+
+    def end(self, entry: Entry, ended: EndedRow) -> ResultRow:
+        """Close a match; return the row to report."""
+        del self.open[entry.index]
+        return entry.result(ended)
+
+
+def check(entry: Entry, ended: EndedRow) -> None:
+    """Raise ValueError unless the ending is one that a player may say of this match."""
+    n_seats = len(entry.row.seats)
+    match ended.ending:
+        case Ending.DONE:
+            is_sound = len(ended.ranks) == n_seats and ended.seat == -1
+        case Ending.FORFEIT:
+            is_sound = len(ended.ranks) == n_seats and 0 <= ended.seat < n_seats
+        case Ending.FAILED:
+            is_sound = not ended.ranks and ended.seat == -1
+        case _:
+            is_sound = False
+    if not is_sound:
+        raise ValueError(f"no ending of a match of {n_seats} seats: {ended}")
+
+
+def failed(entry: Entry, reason: Reason, detail: Detail, *, seat: int = -1) -> EndedRow:
+    """Return the ending of an attempt that is no outcome: control tries again."""
+    return EndedRow(entry.index, Ending.FAILED, [], reason, seat, detail, share_ms=_spent_ms(entry))
+
+
+def interrupted(entry: Entry, detail: Detail) -> EndedRow:
+    """Return the ending of a match that was executing when its node had to stop."""
+    return EndedRow(
+        entry.index, Ending.INTERRUPTED, [], Reason.RETURNED, -1, detail, _spent_ms(entry)
+    )
+
+
+def _spent_ms(entry: Entry) -> float:
+    return 1000 * sum(entry.spent_s)

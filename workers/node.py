@@ -1,0 +1,134 @@
+"""One play node: its settings, its players and its courier, from start to stop."""
+
+import logging
+import os
+import platform
+import time
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from uuid import uuid4
+
+import msgspec
+from celery.app import app_or_default
+from celery.worker import state
+
+from arena.messages import Alive, MatchOrder, Report
+from workers import settings
+from workers.conductor import Conductor, Stop
+from workers.courier import Courier
+from workers.crew import Crew
+from workers.ledger import Pace
+from workers.publishing import Publisher
+from workers.reporting import OrderReports
+from workers.settings import Settings
+
+log = logging.getLogger(__name__)
+
+PACKAGES = ("evalsite", "open_spiel", "numpy", "celery")
+MAX_PACES = 256
+
+
+class Node:
+    """Plays orders, one after the other."""
+
+    def __init__(
+        self,
+        own: Settings,
+        *,
+        incarnation: str,
+        publish: Callable[[Report], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._own, self._incarnation, self._clock = own, incarnation, clock
+        self._versions = versions()
+        self._orders: list[str] = []
+        self._paces: dict[bytes, Pace] = {}
+        self._crew = Crew(own.slots, clock=clock)
+        self._courier = Courier(publish, self.alive, alive_s=own.alive_s, clock=clock)
+
+    def open(self) -> None:
+        """Start the players and say that the node lives."""
+        self._crew.fill()
+        self._courier.start()
+        log.info("node %s plays with %d players", self._own.node, self._own.slots)
+
+    def close(self) -> None:
+        """End the players and send the reports that wait."""
+        self._crew.close()
+        self._courier.close(self._own.notice_s)
+
+    def alive(self) -> Alive:
+        """Return the sign of life."""
+        return Alive(
+            node=self._own.node,
+            incarnation=self._incarnation,
+            slots=self._own.slots,
+            capabilities=list(self._own.capabilities),
+            versions=self._versions,
+            orders=list(self._orders),
+        )
+
+    def play(self, order: MatchOrder, stop: Callable[[], Stop]) -> None:
+        """Play an order; all that becomes of its matches is reported."""
+        reports = OrderReports(
+            order,
+            node=self._own.node,
+            incarnation=self._incarnation,
+            post=self._courier.post,
+            report_s=self._own.report_s,
+            now=self._clock(),
+        )
+        conductor = Conductor(
+            order,
+            self._crew,
+            reports,
+            self._pace(order),
+            stop=stop,
+            notice_s=self._own.notice_s,
+            clock=self._clock,
+        )
+        self._orders.append(order.order)
+        try:
+            conductor.run()
+        finally:
+            self._orders.remove(order.order)
+
+    def _pace(self, order: MatchOrder) -> Pace:
+        """Return what is known of how long matches of this game and these parameters take."""
+        key = msgspec.json.encode([order.game, order.game_parameters], order="sorted")
+        known = self._paces.pop(key, None)
+        if len(self._paces) >= MAX_PACES:
+            self._paces.pop(next(iter(self._paces)))
+        pace = self._paces[key] = Pace(None if known is None else known.match_s)
+        return pace
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what decides how a match is played."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            log.debug("%s is not installed as a package: its version is not reported", package)
+    return found
+
+
+@cache
+def here() -> Node:
+    """Return the node that this process is."""
+    app = app_or_default()  # a proxy would find no app in another thread
+    return Node(settings.read(os.environ), incarnation=uuid4().hex, publish=Publisher(app).publish)
+
+
+def stop() -> Stop:
+    """Return whether the Celery worker has been told to stop."""
+    if _is_set(state.should_terminate):
+        return Stop.NOW
+    return Stop.SOON if _is_set(state.should_stop) else Stop.NO
+
+
+def _is_set(code: int | bool | None) -> bool:
+    # Celery keeps exit codes here: 0 is one, None and False mean that nobody asked.
+    return code is not None and code is not False

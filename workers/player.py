@@ -1,0 +1,132 @@
+"""A player: a process of its own that plays the matches its parent deals, and dies with its parent.
+
+    python -m workers.player CHANNEL_DESCRIPTOR BEACON_DESCRIPTOR PARENT_PID
+
+It runs agents' code, so nothing here is trusted by the parent, and nothing here is secret.
+"""
+
+import ctypes
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from time import perf_counter
+
+from arena.errors import ArenaError
+from workers.beacon import Beacon, Phase
+from workers.building import Catalogs, OrderError, Setup, build
+from workers.errors import ChannelError
+from workers.referee import one_line, reason_of
+from workers.stream import Stream
+from workers.table import Table
+from workers.wire import (
+    Channel,
+    Command,
+    Deal,
+    Prepare,
+    Prepared,
+    Ready,
+    Refused,
+    Release,
+    Released,
+    commands,
+)
+
+FLUSH_S = 0.005
+_PR_SET_PDEATHSIG = 1
+
+
+class Player:
+    """Obeys its parent and plays, until the parent closes the channel."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        beacon: Beacon,
+        catalogs: Catalogs,
+        *,
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
+        self._channel, self._beacon, self._catalogs = channel, beacon, catalogs
+        self._clock = clock
+        self._stream = Stream(channel)
+        self._table: Table | None = None
+
+    def run(self) -> None:
+        """Play until the parent is gone."""
+        self._channel.send(Ready())
+        try:
+            while True:
+                self._turn()
+        except ChannelError:
+            return
+
+    def _turn(self) -> None:
+        """Obey what has come, play for some milliseconds, tell what happened."""
+        table = self._table
+        for frame in self._channel.receive(wait=table is None or not table.is_busy):
+            self._obey(commands.decode(frame))
+        if self._table is not None:
+            self._play(self._table)
+            self._beacon.clear()
+            self._stream.flush()
+
+    def _play(self, table: Table) -> None:
+        until = self._clock() + FLUSH_S
+        while table.is_busy:
+            table.step()
+            if self._clock() >= until:
+                break
+
+    def _obey(self, command: Command) -> None:
+        match command:
+            case Prepare():
+                self._prepare(command)
+            case Deal(items) if self._table is not None:
+                self._table.add(items)
+            case Release(n, is_begun_too) if self._table is not None:
+                indices = self._table.release(n, is_begun_too=is_begun_too)
+                self._stream.tell(Released(indices))
+
+    def _prepare(self, prepare: Prepare) -> None:
+        self._table = None
+        self._beacon.show(0, 0, Phase.SETUP)
+        setup = self._build(prepare)
+        self._beacon.clear()
+        if isinstance(setup, Refused):
+            self._channel.send(setup)
+        else:
+            self._table = Table(setup, self._beacon, self._stream, clock=self._clock)
+            self._channel.send(Prepared(prepare.serial, setup.is_batched))
+
+    def _build(self, prepare: Prepare) -> Setup | Refused:
+        try:
+            return build(prepare, self._catalogs)
+        except (ArenaError, OrderError) as error:
+            return Refused(prepare.serial, one_line(str(error)))
+        except Exception as error:  # whatever the code of a plug-in raises refuses the order
+            return Refused(prepare.serial, reason_of(error))
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when its parent dies, however that happens."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # It may have died before the line above; where there is no prctl, the closed channel ends us.
+    if os.getppid() != parent:
+        sys.exit(0)
+
+
+def main(arguments: list[str], catalogs: Catalogs) -> None:
+    """Play for the parent that started this process."""
+    channel, beacon, parent = (int(argument) for argument in arguments)
+    die_with_parent(parent)
+    # Ctrl-C reaches every process of a terminal: the parent decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end = socket.socket(fileno=channel)
+    Player(Channel(end), Beacon(beacon), catalogs).run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:], Catalogs())

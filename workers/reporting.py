@@ -1,0 +1,84 @@
+"""Turn what happens to an order into reports: started, results each second, the last one."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from arena.messages import MatchOrder, Report, ResultRow, Results, Started
+
+MAX_ROWS = 1_000
+MAX_TEXT = 2_000_000
+KEEP_AT_LEAST_S = 60.0
+
+
+class Post(Protocol):
+    """Where reports go; returns at once and does not fail."""
+
+    def __call__(self, report: Report, *, keep_s: float) -> None:
+        """Publish a report; while the broker is unreachable keep it for so many seconds."""
+        ...
+
+
+class OrderReports:
+    """The reports of one order."""
+
+    def __init__(
+        self,
+        order: MatchOrder,
+        *,
+        node: str,
+        incarnation: str,
+        post: Post,
+        report_s: float,
+        now: float,
+    ) -> None:
+        self._order, self._node, self._incarnation = order, node, incarnation
+        self._report_s, self._flushed_at = report_s, now
+        self._post, self._keep_s = post, max(KEEP_AT_LEAST_S, order.limits.match_s)
+        self._rows: list[ResultRow] = []
+        self._n_text = 0
+        self._executing: list[int] = []
+
+    def started(self) -> None:
+        """Say that the order has been taken."""
+        started = Started(
+            node=self._node,
+            incarnation=self._incarnation,
+            order=self._order.order,
+            token=self._order.token,
+        )
+        self._post(started, keep_s=self._keep_s)
+
+    def add(self, row: ResultRow) -> None:
+        """Keep a result for the next report."""
+        self._rows.append(row)
+        self._n_text += len(row.actions)
+
+    def is_due(self, now: float) -> bool:
+        """Return True when it is time for a report, or when one is full."""
+        is_full = len(self._rows) >= MAX_ROWS or self._n_text >= MAX_TEXT
+        return is_full or now - self._flushed_at >= self._report_s
+
+    def flush(self, executing: Sequence[int], *, now: float) -> None:
+        """Report the results that wait, and what is executing if that has changed."""
+        self._flushed_at = now
+        if self._rows or self._executing != executing:
+            self._send(executing, is_last=False)
+
+    def close(self) -> None:
+        """Report the results that wait and that the order is done with."""
+        self._send([], is_last=True)
+
+    def _send(self, executing: Sequence[int], *, is_last: bool) -> None:
+        rows, self._rows, self._n_text = self._rows, [], 0
+        self._executing = list(executing)
+        for start in range(0, max(1, len(rows)), MAX_ROWS):
+            end = start + MAX_ROWS
+            results = Results(
+                node=self._node,
+                incarnation=self._incarnation,
+                order=self._order.order,
+                results=rows[start:end],
+                executing=self._executing,
+                is_last=is_last and end >= len(rows),
+            )
+            self._post(results, keep_s=self._keep_s)

@@ -1,0 +1,84 @@
+"""Settings of a play node, read from its environment once; a wrong one stops the start."""
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+
+from workers.errors import SettingsError
+
+SCHEMES = ("redis://", "rediss://", "unix://")
+MAX_SLOTS = 4096
+MAX_NAME = 200
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What distinguishes one play node from another."""
+
+    redis_url: str
+    node: str
+    slots: int
+    capabilities: tuple[str, ...] = ("cpu",)
+    alive_s: float = 10.0
+    report_s: float = 1.0
+    notice_s: float = 5.0
+
+
+def read(environ: Mapping[str, str]) -> Settings:
+    """Return the settings. Raises SettingsError naming variable, value and choices."""
+    return Settings(
+        redis_url=_redis_url(environ),
+        node=_name("EVALSITE_NODE", environ.get("EVALSITE_NODE") or socket.gethostname()),
+        slots=_slots(environ),
+        capabilities=_capabilities(environ),
+        alive_s=_seconds(environ, "EVALSITE_ALIVE_S", 10.0),
+        report_s=_seconds(environ, "EVALSITE_REPORT_S", 1.0),
+        notice_s=_seconds(environ, "EVALSITE_NOTICE_S", 5.0),
+    )
+
+
+def _redis_url(environ: Mapping[str, str]) -> str:
+    url = environ.get("REDIS_URL", "")
+    if not url.startswith(SCHEMES):
+        # The address may hold a password: only its scheme is shown.
+        shown = url.split("//")[0] + "//..." if "//" in url else url
+        raise SettingsError("REDIS_URL", shown, f"the broker's address, {' or '.join(SCHEMES)}")
+    return url
+
+
+def _slots(environ: Mapping[str, str]) -> int:
+    raw = environ.get("EVALSITE_SLOTS") or str(_n_cpus())
+    if not raw.isdecimal() or not 1 <= int(raw) <= MAX_SLOTS:
+        raise SettingsError("EVALSITE_SLOTS", raw, f"a whole number, 1..{MAX_SLOTS}")
+    return int(raw)
+
+
+def _n_cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _capabilities(environ: Mapping[str, str]) -> tuple[str, ...]:
+    raw = environ.get("EVALSITE_CAPABILITIES") or "cpu"
+    names = [name.strip() for name in raw.split(",")]
+    return tuple(_name("EVALSITE_CAPABILITIES", name) for name in names)
+
+
+def _name(variable: str, value: str) -> str:
+    if not value or not value.isprintable() or len(value) > MAX_NAME:
+        raise SettingsError(variable, value, f"1 to {MAX_NAME} printable characters per name")
+    return value
+
+
+def _seconds(environ: Mapping[str, str], name: str, default: float) -> float:
+    raw = environ.get(name) or str(default)
+    try:
+        value = float(raw)
+    except ValueError:
+        raise SettingsError(name, raw, "a number of seconds") from None
+    if not isfinite(value) or value <= 0:
+        raise SettingsError(name, raw, "a number of seconds above 0")
+    return value

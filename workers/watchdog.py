@@ -1,0 +1,82 @@
+"""How long a player's present call has run, and when it is over a limit.
+
+Time counts as the CPU time of the player where it computes and as wall time where it sleeps, and
+only over ticks in which the parent itself ran: a stopped machine, a starved or a stopped player is
+not charged. All clocks are arguments.
+"""
+
+from enum import Enum, auto
+from typing import NamedTuple
+
+from workers.beacon import Phase, Sighting
+
+_NOTHING = Sighting(0, 0, 0, Phase.IDLE)
+
+
+class Activity(Enum):
+    """What the operating system says of a player."""
+
+    COMPUTING = auto()
+    SLEEPING = auto()
+    HELD = auto()  # stopped, traced, or waiting for a disk
+
+
+class Usage(NamedTuple):
+    """CPU seconds of a player since its start, and what it does now."""
+
+    cpu_s: float
+    activity: Activity
+
+
+class Ticker:
+    """Seconds that count since the last tick: never more than two ticks."""
+
+    def __init__(self, tick_s: float, *, now: float) -> None:
+        self.tick_s = tick_s
+        self._last = now
+
+    def is_due(self, now: float) -> bool:
+        """Return True when a tick has passed."""
+        return now - self._last >= self.tick_s
+
+    def tick(self, now: float) -> float:
+        """Return the seconds that count; a longer gap means that the parent did not run."""
+        counted = min(now - self._last, 2 * self.tick_s)
+        self._last = now
+        return counted
+
+
+class Watch:
+    """What one player's present call has used so far."""
+
+    def __init__(self) -> None:
+        self.call_s = 0.0
+        self.wall_s = 0.0
+        self._sighting = _NOTHING
+        self._cpu_s: float | None = None
+
+    def observe(self, sighting: Sighting, usage: Usage, counted_s: float) -> float:
+        """Return the seconds to charge to whatever is executing; add them to its call.
+
+        A call seen for the first time is charged from here on: most of the tick was another's.
+        """
+        used_s = 0.0 if self._cpu_s is None else max(0.0, usage.cpu_s - self._cpu_s)
+        self._cpu_s = usage.cpu_s
+        charged_s = _charged(usage.activity, used_s, counted_s)
+        if sighting != self._sighting:
+            self._sighting = sighting
+            self.call_s = self.wall_s = 0.0
+        elif sighting.phase != Phase.IDLE:
+            self.call_s += charged_s
+            self.wall_s += counted_s
+        return charged_s
+
+
+def _charged(activity: Activity, used_s: float, counted_s: float) -> float:
+    match activity:
+        case Activity.SLEEPING:
+            return counted_s
+        case Activity.COMPUTING:
+            return min(used_s, counted_s)
+        case Activity.HELD:
+            return 0.0

@@ -1,0 +1,169 @@
+"""Messages between a parent and its players: length-prefixed JSON, never pickle.
+
+A player runs agents' code, so the parent believes only what has the declared form.
+"""
+
+import socket
+from struct import Struct as Layout
+from typing import Annotated
+
+import msgspec
+
+from arena.messages import AgentOrder, BigId, Count, Detail, Ending, FaultRates, Reason
+from arena.parameters import Value
+from workers.errors import ChannelError
+
+SEND_LIMIT_S = 5.0
+MAX_FRAME = 1 << 26
+
+_HEADER = Layout(">I")
+_CHUNK = 1 << 18
+
+
+class Prepare(msgspec.Struct, frozen=True, array_like=True, tag="prepare"):
+    """How to build the game and the agents of an order; `serial` is echoed in the answer."""
+
+    serial: int
+    game: str
+    rules_version: int
+    game_parameters: dict[str, Value]
+    opening_plies: int
+    agents: list[AgentOrder]
+    faults: FaultRates | None
+
+
+class Item(msgspec.Struct, frozen=True, array_like=True):
+    """One match to play, or to go on with after `actions`."""
+
+    index: int
+    attempt: int
+    game_seed: int
+    seats: list[int]
+    actions: list[int]
+
+
+class Deal(msgspec.Struct, frozen=True, array_like=True, tag="deal"):
+    """Matches to play beside those in hand."""
+
+    items: list[Item]
+
+
+class Release(msgspec.Struct, frozen=True, array_like=True, tag="release"):
+    """Give back up to n matches: those not begun first, and begun ones only if asked."""
+
+    n: int
+    is_begun_too: bool
+
+
+class Ready(msgspec.Struct, frozen=True, array_like=True, tag="ready"):
+    """The player has started."""
+
+
+class Prepared(msgspec.Struct, frozen=True, array_like=True, tag="prepared"):
+    """Game and agents are built; is_batched: some agent decides rows together."""
+
+    serial: int
+    is_batched: bool
+
+
+class Refused(msgspec.Struct, frozen=True, array_like=True, tag="refused"):
+    """Game or agents cannot be built."""
+
+    serial: int
+    detail: Detail
+
+
+class Block(msgspec.Struct, frozen=True, array_like=True, tag="block"):
+    """An agent is about to decide for several matches at once."""
+
+    agent: Count
+    indices: list[Count]
+
+
+class EndedRow(msgspec.Struct, frozen=True, array_like=True):
+    """How a match ended; `share_ms` is its part of the player's time."""
+
+    index: Count
+    ending: Ending
+    ranks: list[Count]
+    reason: Reason
+    seat: Annotated[int, msgspec.Meta(ge=-1, le=255)]
+    detail: Detail
+    share_ms: Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+
+
+class News(msgspec.Struct, frozen=True, array_like=True, tag="news"):
+    """What happened since the last news; `acted` is match, action, match, action ..."""
+
+    acted: list[BigId]
+    ended: list[EndedRow]
+
+
+class Released(msgspec.Struct, frozen=True, array_like=True, tag="released"):
+    """Matches given back."""
+
+    indices: list[Count]
+
+
+Command = Prepare | Deal | Release
+Message = Ready | Prepared | Refused | Block | News | Released
+
+commands: msgspec.json.Decoder[Command] = msgspec.json.Decoder(Command)
+messages: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+
+
+class Channel:
+    """One end of a socket pair that carries frames."""
+
+    def __init__(self, end: socket.socket) -> None:
+        """Take over the socket."""
+        self._socket = end
+        self._received = bytearray()
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait for."""
+        return self._socket.fileno()
+
+    def send(self, message: Command | Message, *, limit_s: float | None = None) -> None:
+        """Send one message. Raises ChannelError when the other end is gone or does not read."""
+        body = msgspec.json.encode(message)
+        try:
+            self._socket.settimeout(limit_s)
+            self._socket.sendall(_HEADER.pack(len(body)) + body)
+        except OSError as error:
+            raise ChannelError(f"message not sent: {error}") from error
+
+    def receive(self, *, wait: bool) -> list[bytes]:
+        """Return the frames that are complete, none if nothing has come.
+
+        wait: block until something comes. Raises ChannelError when the other end is gone.
+        """
+        try:
+            self._socket.settimeout(None if wait else 0)
+            chunk = self._socket.recv(_CHUNK)
+        except BlockingIOError:
+            return []
+        except OSError as error:
+            raise ChannelError(f"nothing received: {error}") from error
+        if not chunk:
+            raise ChannelError("the other end is closed")
+        self._received += chunk
+        return self._frames()
+
+    def close(self) -> None:
+        """Close this end."""
+        self._socket.close()
+
+    def _frames(self) -> list[bytes]:
+        frames, received, start = [], self._received, 0
+        while len(received) - start >= _HEADER.size:
+            (length,) = _HEADER.unpack_from(received, start)
+            if length > MAX_FRAME:
+                raise ChannelError(f"frame of {length} bytes, at most {MAX_FRAME} are taken")
+            end = start + _HEADER.size + length
+            if end > len(received):
+                break
+            frames.append(bytes(received[start + _HEADER.size : end]))
+            start = end
+        del received[:start]
+        return frames
