@@ -7,15 +7,15 @@ from channels.security.websocket import AllowedHostsOriginValidator
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+django_application = get_asgi_application()
 
-http = get_asgi_application()
-
-from live.routing import websocket_urlpatterns  # noqa: E402 - needs the apps that are now set up
+# Consumers import models, which exist only now that Django is set up.
+from live.routing import websocket_urlpatterns
 
 application = ProtocolTypeRouter(
     {
-        "http": http,
-        # A page of another site must not read along with its visitor's connection.
+        "http": django_application,
+        # A foreign page must not read the board through its visitor's browser.
         "websocket": AllowedHostsOriginValidator(URLRouter(websocket_urlpatterns)),
     }
 )

@@ -44,16 +44,9 @@ def worker(app: str, name: str, queue: str, pool: tuple[str, ...]) -> tuple[str,
 
 def web(host: str, port: int, *, environment: Mapping[str, str]) -> Program:
     """Return the web server; open WebSockets may not hold up its end."""
-    flags = (
-        "--port",
-        str(port),
-        "--no-access-log",
-        "--lifespan",
-        "off",
-        "--timeout-graceful-shutdown",
-        "3",
-    )
-    command = (PYTHON, "-m", "uvicorn", "evalsite.asgi:application", "--host", host, *flags)
+    server = ("--host", host, "--port", str(port), "--no-access-log", "--lifespan", "off")
+    bounds = ("--ws-max-size", "65536", "--timeout-graceful-shutdown", "3")
+    command = (PYTHON, "-m", "uvicorn", "evalsite.asgi:application", *server, *bounds)
     return Program("web", command, environment)
 
 
