@@ -1,0 +1,77 @@
+"""What import-linter does not see by itself: that it sees, and what travels as a string."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from evalsite.celery import app
+from evalsite.folders import ROOT
+from evalsite.toolbox import TOOLS
+from matches import dispatch
+
+PACKAGES = ("arena", "evalsite", "live", "matches", "workers")
+PLANTED = {
+    "arena uses Django": ("arena/seeding.py", "import django"),
+    "arena uses torch, hidden in a function": (
+        "arena/seeding.py",
+        "def planted():\n    import torch",
+    ),
+    "arena imports the database app": ("arena/seeding.py", "import matches"),
+    "a play node uses Django": ("workers/settings.py", "from django.conf import settings"),
+    "a play node imports the database app": ("workers/settings.py", "import matches.dispatch"),
+    "the database app imports play nodes": ("matches/dispatch.py", "import workers.settings"),
+    "the database app imports the pages": ("matches/dispatch.py", "import live.apps"),
+    "a model imports a service": ("matches/models/agent.py", "import matches.services.relay"),
+    "a service imports a task": ("matches/services/relay.py", "import matches.tasks"),
+    "a type is imported upward": (
+        "matches/models/agent.py",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import matches.services.relay",
+    ),
+}
+
+
+def lint_imports(tree: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(TOOLS / "lint-imports"), "--no-logo", "--no-cache"]
+    return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copy = tmp_path_factory.mktemp("tree")
+    for name in PACKAGES:
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    return copy
+
+
+def test_the_contracts_hold(tree: Path) -> None:
+    done = lint_imports(tree)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("violation", PLANTED)
+def test_the_contracts_catch_a_planted_violation(tree: Path, violation: str) -> None:
+    name, line = PLANTED[violation]
+    module = tree / name
+    clean = module.read_text()
+    try:
+        module.write_text(f"{clean}\n{line}\n")
+        done = lint_imports(tree)
+    finally:
+        module.write_text(clean)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "BROKEN" in done.stdout
+
+
+def test_every_task_that_is_sent_by_name_is_registered() -> None:
+    app.loader.import_default_modules()
+    ours = {name for name in app.tasks if not name.startswith("celery.")}
+    assert set(dispatch.NAMES) == ours
+
+
+def test_the_clock_ticks_a_task_that_exists() -> None:
+    app.loader.import_default_modules()
+    scheduled = {entry["task"] for entry in app.conf.beat_schedule.values()}
+    assert scheduled <= set(app.tasks)
