@@ -99,6 +99,7 @@ def observes_in_the_declared_form(game: Game) -> None:
             kept = first.copy()
             first.fill(-7)
             assert np.array_equal(state.observation(seat), kept), "a new array each time"
+            assert (first == -7).all(), "a new array each time"
 
 
 def replays_from_seed_and_actions(game: Game) -> None:

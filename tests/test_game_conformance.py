@@ -112,6 +112,16 @@ class SharedObservation(BrokenState):
         return self._kept[seat]
 
 
+class OneBuffer(BrokenState):
+    """Fill the same array anew each time: right until somebody keeps two."""
+
+    def observation(self, seat: int) -> NDArray[np.generic]:
+        found = self._state.observation(seat)
+        self._buffer: NDArray[np.generic] = vars(self).get("_buffer", found)
+        self._buffer[:] = found
+        return self._buffer
+
+
 class TakesAnything(BrokenState):
     def apply(self, action: int) -> None:
         legal = self._state.legal_actions()
@@ -193,6 +203,7 @@ BROKEN: tuple[tuple[Check, Game], ...] = (
     (game_checks.masks_match_the_legal_actions, with_state(Unsorted)),
     (game_checks.observes_in_the_declared_form, with_state(DoubleObservation)),
     (game_checks.observes_in_the_declared_form, with_state(SharedObservation)),
+    (game_checks.observes_in_the_declared_form, with_state(OneBuffer)),
     (game_checks.observes_in_the_declared_form, with_spec(observation_shape=(27,))),
     (game_checks.replays_from_seed_and_actions, with_state(Unrepeatable)),
     (game_checks.is_not_changed_by_looking, with_state(CountsLooks)),
