@@ -89,3 +89,10 @@ def ratings(board: Leaderboard) -> Sequence[Rating]:
 def newest_board() -> Leaderboard | None:
     """Return the leaderboard that was opened last."""
     return Leaderboard.objects.order_by("-pk").first()
+
+
+def matches_of(tournament: Tournament, *, after: int, limit: int) -> Sequence[Match]:
+    """Return matches of a tournament with their seats and outcomes, in planned order by key."""
+    planned = Match.objects.filter(tournament=tournament, sequence__gt=after)
+    whole = planned.select_related("outcome").prefetch_related("seat_rows__agent")
+    return list(whole.order_by("sequence")[:limit])
