@@ -117,9 +117,9 @@ class OneBuffer(BrokenState):
 
     def observation(self, seat: int) -> NDArray[np.generic]:
         found = self._state.observation(seat)
-        self._buffer: NDArray[np.generic] = vars(self).get("_buffer", found)
-        self._buffer[:] = found
-        return self._buffer
+        buffer: NDArray[np.generic] = vars(self).setdefault("_buffer", found)
+        buffer[:] = found
+        return buffer
 
 
 class TakesAnything(BrokenState):
