@@ -6,7 +6,6 @@ does not have the declared form (a bool or a float is not an int).
 """
 
 import hmac
-from base64 import urlsafe_b64encode
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -215,4 +214,4 @@ def mark_token(secret: bytes, at: str) -> str:
 
 def _token(secret: bytes, text: str) -> str:
     digest = hmac.digest(secret, text.encode(), "sha256")
-    return urlsafe_b64encode(digest[:16]).rstrip(b"=").decode()
+    return digest[:16].hex()

@@ -3,6 +3,7 @@
 import json
 import os
 from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -29,3 +30,14 @@ def write_json(path: Path | None, figures: dict[str, object]) -> None:
     """Write the figures, if a path was given."""
     if path is not None:
         path.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+def whole(lowest: int) -> Callable[[str], int]:
+    """Return a type that takes whole numbers from `lowest` on."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < lowest:
+            raise ArgumentTypeError(f"must be a whole number from {lowest} on, got {text!r}")
+        return int(text)
+
+    return read

@@ -1,4 +1,4 @@
-"""The only place that names tasks and queues. Messages may fail without harm: rows are the truth."""
+"""The only place that names tasks and queues. A message may fail: the rows are the truth."""
 
 import logging
 from functools import cache

@@ -2,8 +2,8 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from django.db import connection
 from django.db.models import F
@@ -11,7 +11,7 @@ from django.db.models import F
 from arena.messages import Reason
 from matches.leases import MAX_FAILURES, MAX_INTERRUPTIONS
 from matches.models import Attempt, Match, Tournament
-from matches.services.rows import insert_rows
+from matches.services.rows import among, insert_rows
 
 Ending = Attempt.Ending
 COLUMNS = (
@@ -29,14 +29,13 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How one attempt ended, as it is stored."""
+class Ended(NamedTuple):
+    """How one attempt ended: a row of Attempt but for the time, in the order of its columns."""
 
     match: int
     number: int
-    ending: Attempt.Ending
-    reason: str = Reason.NONE
+    ending: str
+    reason: str = ""
     seat: int = -1
     detail: str = ""
     node: str = ""
@@ -51,13 +50,7 @@ def write_attempts(ended: Iterable[Ended], *, now: datetime) -> None:
     insert_rows(
         Attempt,
         COLUMNS,
-        [
-            (
-                *(e.match, e.number, e.ending.value, str(e.reason), e.seat, e.detail, e.node),
-                *(e.was_executing, e.n_steps, e.duration_ms, stamp),
-            )
-            for e in ended
-        ],
+        [(*e, stamp) for e in ended],
         replaces=("match_id", "number"),
     )
 
@@ -89,13 +82,13 @@ def _spent(match_ids: Sequence[int]) -> set[int]:
     failures: Counter[int] = Counter()
     losses: Counter[int] = Counter()
     interruptions: Counter[int] = Counter()
-    earlier = Attempt.objects.filter(match__in=match_ids)
+    earlier = Attempt.objects.filter(match__in=among(match_ids))
     for match, ending, reason, node, was_executing in earlier.values_list(
         "match_id", "ending", "reason", "node", "was_executing"
     ):
-        failures[match] += ending == Ending.FAILED
-        losses[match] += was_executing and reason == Reason.NODE_LOST
-        interruptions[match] += node != "" and ending != Ending.FAILED
+        failures[match] += ending == Ending.FAILED.value
+        losses[match] += was_executing and reason == Reason.NODE_LOST.value
+        interruptions[match] += node != "" and ending != Ending.FAILED.value
     return {
         match
         for match in match_ids
@@ -108,12 +101,12 @@ def _by_reason(ended: Sequence[Ended], spent: set[int]) -> dict[str, list[int]]:
     grouped: dict[str, list[int]] = defaultdict(list)
     for e in ended:
         if e.match in spent:
-            grouped[str(e.reason)].append(e.match)
+            grouped[e.reason].append(e.match)
     return grouped
 
 
 def _move(match_ids: Sequence[int], target: Match.State, **fields: object) -> None:
     if match_ids:
-        Match.objects.filter(pk__in=match_ids, state__in=Match.sources(target)).update(
+        Match.objects.filter(pk__in=among(match_ids), state__in=Match.sources(target)).update(
             state=target, order=None, **fields
         )

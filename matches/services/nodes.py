@@ -130,7 +130,7 @@ def _give_back_rest(
         Ended(
             match=pk,
             number=attempt,
-            ending=ending,
+            ending=ending.value,
             reason=reason.value,
             node=order.node,
             was_executing=pk in begun,

@@ -1,6 +1,7 @@
 """Build the message of a match order from its rows."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from arena.games import registry as games
 from arena.messages import (
@@ -11,16 +12,30 @@ from arena.messages import (
     match_token,
     order_token,
 )
-from matches.models import Agent, Match, Order, Tournament
+from matches.models import Agent, Order, Tournament
+from matches.models.match import numbers
 from matches.models.tournament import read_faults
 from matches.tokens import tournament_secret
 
 
-def order_message(order: Order, tournament: Tournament, matches: Sequence[Match]) -> MatchOrder:
+class OrderedMatch(NamedTuple):
+    """A match as an order names it."""
+
+    pk: int
+    attempt: int
+    game_seed: int
+    lineup: str
+
+
+def order_message(
+    order: Order, tournament: Tournament, matches: Sequence[OrderedMatch]
+) -> MatchOrder:
     """Return the order as it is sent: everything that a node needs to play the matches."""
     board = tournament.leaderboard
-    agent_ids = sorted({agent for match in matches for agent in match.agent_ids})
+    lineups = {lineup: numbers(lineup) for lineup in {match.lineup for match in matches}}
+    agent_ids = sorted({agent for lineup in lineups.values() for agent in lineup})
     index = {agent: position for position, agent in enumerate(agent_ids)}
+    seats = {text: [index[agent] for agent in lineup] for text, lineup in lineups.items()}
     agents = Agent.objects.in_bulk(agent_ids)
     secret = tournament_secret(tournament)
     return MatchOrder(
@@ -32,7 +47,7 @@ def order_message(order: Order, tournament: Tournament, matches: Sequence[Match]
         opening_plies=board.plies,
         limits=Limits(move_s=tournament.move_s, match_s=tournament.match_s),
         agents=[_agent_order(agents[agent]) for agent in agent_ids],
-        matches=[_row(match, index, secret) for match in matches],
+        matches=[_row(match, seats[match.lineup], secret) for match in matches],
         faults=None if tournament.faults is None else read_faults(tournament.faults),
     )
 
@@ -46,11 +61,11 @@ def _agent_order(agent: Agent) -> AgentOrder:
     )
 
 
-def _row(match: Match, index: dict[int, int], secret: bytes) -> MatchOrderRow:
+def _row(match: OrderedMatch, seats: list[int], secret: bytes) -> MatchOrderRow:
     return MatchOrderRow(
         match=match.pk,
         attempt=match.attempt,
         game_seed=match.game_seed,
-        seats=[index[agent] for agent in match.agent_ids],
+        seats=seats,
         token=match_token(secret, match.pk, match.attempt),
     )

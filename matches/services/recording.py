@@ -4,8 +4,11 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 from hmac import compare_digest
+from typing import NamedTuple
 
+import msgspec
 from django.db import connection, transaction
 from django.db.models import F
 
@@ -29,7 +32,7 @@ from matches.models import Attempt, Match, Order, Outcome, Tournament, Uncounted
 from matches.models.match import joined
 from matches.services import marks, nodes
 from matches.services.attempts import Ended, give_back, write_attempts
-from matches.services.rows import insert_rows
+from matches.services.rows import among, insert_rows
 from matches.services.tournaments import finish_if_closed
 from matches.tokens import tournament_secret
 
@@ -37,6 +40,10 @@ log = logging.getLogger(__name__)
 
 # How much of the measured length of a match comes from the newest report.
 NEWEST_WEIGHT = 0.3
+# Plain strings, because a row read as values has no enum.
+_OPEN = frozenset(state.value for state in Match.OPEN)
+_CLOSING = frozenset((Ending.DONE, Ending.FORFEIT))
+_IN_FLIGHT = frozenset(state.value for state in Match.IN_FLIGHT)
 
 
 @dataclass(frozen=True)
@@ -48,11 +55,22 @@ class Recorded:
     n_refused: int = 0
 
 
+class OpenMatch(NamedTuple):
+    """What the recorder must know of a match."""
+
+    pk: int
+    leaderboard: int
+    sequence: int
+    n_seats: int
+    state: str
+    attempt: int
+
+
 @dataclass
 class _Sorted:
     """The rows of a report by what they do."""
 
-    closing: list[tuple[Match, ResultRow]] = field(default_factory=list)
+    closing: list[tuple[OpenMatch, ResultRow]] = field(default_factory=list)
     given_back: list[ResultRow] = field(default_factory=list)
     n_refused: int = 0
 
@@ -104,27 +122,36 @@ def _record_results(report: Results, *, now: datetime) -> Recorded:
 def _sorted_rows(results: Sequence[ResultRow], tournament: Tournament) -> _Sorted:
     """Sort rows: the first valid one of an open match closes it, whichever attempt it is from."""
     genuine = {row.match: row for row in reversed(list(_genuine(results, tournament)))}
-    locked = Match.objects.filter(pk__in=sorted(genuine), tournament=tournament).order_by("pk")
-    if connection.features.has_select_for_update:
-        locked = locked.select_for_update()
-    matches = {match.pk: match for match in locked}
+    matches = _locked(list(genuine), tournament)
     by_kind = _Sorted(n_refused=len(results))
     timed_out = _timed_out_before(list(genuine.values()))
     for number, row in genuine.items():
         match = matches.get(number)
-        if match is None or match.state not in Match.OPEN or row.attempt > match.attempt:
+        if match is None or match.state not in _OPEN or row.attempt > match.attempt:
             continue
         settled = _charged(row, match, timed_out)
-        if settled.ending in (Ending.DONE, Ending.FORFEIT):
+        if settled.ending in _CLOSING:
             if not _has_valid_ranks(settled, match):
                 continue
             by_kind.closing.append((match, settled))
-        elif row.attempt == match.attempt and match.state in Match.IN_FLIGHT:
+        elif row.attempt == match.attempt and match.state in _IN_FLIGHT:
             by_kind.given_back.append(row)
         else:
             continue
         by_kind.n_refused -= 1
     return by_kind
+
+
+def _locked(numbers: Sequence[int], tournament: Tournament) -> dict[int, OpenMatch]:
+    """Return the matches, locked in the order of their keys until the commit."""
+    locked = Match.objects.filter(pk__in=among(numbers), tournament=tournament).order_by("pk")
+    if connection.features.has_select_for_update:
+        locked = locked.select_for_update()
+    columns = ("pk", "leaderboard_id", "sequence", "lineup", "state", "attempt")
+    return {
+        pk: OpenMatch(pk, board, sequence, lineup.count(",") + 1, state, attempt)
+        for pk, board, sequence, lineup, state, attempt in locked.values_list(*columns)
+    }
 
 
 def _genuine(results: Sequence[ResultRow], tournament: Tournament) -> Iterator[ResultRow]:
@@ -143,38 +170,30 @@ def _timed_out_before(rows: Sequence[ResultRow]) -> set[tuple[int, int]]:
     return set(earlier.values_list("match_id", "seat"))
 
 
-def _charged(row: ResultRow, match: Match, timed_out: set[tuple[int, int]]) -> ResultRow:
+def _charged(row: ResultRow, match: OpenMatch, timed_out: set[tuple[int, int]]) -> ResultRow:
     """Return the row as it counts: a forfeit's ranks are ours, a repeated time-out is a forfeit."""
-    repeated = row.reason == Reason.TIMEOUT and (row.match, row.seat) in timed_out
-    n_seats = len(match.agent_ids)
-    if (row.ending == Ending.FORFEIT or repeated) and 0 <= row.seat < n_seats:
-        return ResultRow(
-            match=row.match,
-            attempt=row.attempt,
-            token=row.token,
-            ending=Ending.FORFEIT,
-            ranks=forfeit_ranks(row.seat, n_seats),
-            reason=row.reason,
-            seat=row.seat,
-            detail=row.detail,
-            n_steps=row.n_steps,
-            duration_ms=row.duration_ms,
-            actions=row.actions,
-        )
+    is_repeated = row.reason is Reason.TIMEOUT and (row.match, row.seat) in timed_out
+    if (row.ending is Ending.FORFEIT or is_repeated) and 0 <= row.seat < match.n_seats:
+        ranks = forfeit_ranks(row.seat, match.n_seats)
+        return msgspec.structs.replace(row, ending=Ending.FORFEIT, ranks=ranks)
     return row
 
 
-def _has_valid_ranks(row: ResultRow, match: Match) -> bool:
-    ranks = row.ranks
-    n_seats = len(match.agent_ids)
-    if len(ranks) == n_seats and all(r == sum(other < r for other in ranks) for r in ranks):
+def _has_valid_ranks(row: ResultRow, match: OpenMatch) -> bool:
+    if _are_ranks(tuple(row.ranks), match.n_seats):
         return True
-    log.warning("result of match %s with ranks %s refused", row.match, ranks)
+    log.warning("result of match %s with ranks %s refused", row.match, row.ranks)
     return False
 
 
+@lru_cache(maxsize=1_024)
+def _are_ranks(ranks: tuple[int, ...], n_seats: int) -> bool:
+    """Say whether every rank is the number of seats that are better."""
+    return len(ranks) == n_seats and all(r == sum(other < r for other in ranks) for r in ranks)
+
+
 def _close(
-    closing: Sequence[tuple[Match, ResultRow]],
+    closing: Sequence[tuple[OpenMatch, ResultRow]],
     *,
     node: str,
     now: datetime,
@@ -183,7 +202,8 @@ def _close(
         return
     stamp = connection.ops.adapt_datetimefield_value(now)
     Match.objects.filter(
-        pk__in=[match.pk for match, _ in closing], state__in=Match.sources(Match.State.DONE)
+        pk__in=among([match.pk for match, _ in closing]),
+        state__in=Match.sources(Match.State.DONE),
     ).update(state=Match.State.DONE)
     write_attempts((_ended(row, node) for _, row in closing), now=now)
     columns = ("match_id", "ranks", "is_forfeit", "guilty_seat", "reason", "attempt", "actions")
@@ -192,7 +212,7 @@ def _close(
         (*columns, "recorded_at"),
         [
             (
-                *(match.pk, joined(row.ranks), row.ending == Ending.FORFEIT, _guilty(row)),
+                *(match.pk, joined(row.ranks), row.ending is Ending.FORFEIT, _guilty(row)),
                 *(row.reason.value, row.attempt, row.actions, stamp),
             )
             for match, row in closing
@@ -201,19 +221,19 @@ def _close(
     insert_rows(
         Uncounted,
         ("match_id", "leaderboard_id", "sequence", "is_counted"),
-        [(match.pk, match.leaderboard_id, match.sequence, False) for match, _ in closing],
+        [(match.pk, match.leaderboard, match.sequence, False) for match, _ in closing],
     )
 
 
 def _guilty(row: ResultRow) -> int:
-    return row.seat if row.ending == Ending.FORFEIT else -1
+    return row.seat if row.ending is Ending.FORFEIT else -1
 
 
 def _ended(row: ResultRow, node: str) -> Ended:
     return Ended(
         match=row.match,
         number=row.attempt,
-        ending=Attempt.Ending(row.ending.value),
+        ending=row.ending.value,
         reason=row.reason.value,
         seat=max(-1, min(row.seat, 32_767)),
         detail=row.detail,
@@ -241,7 +261,7 @@ def _deadline(order: Order, wanted: datetime) -> datetime:
 
 
 def _update_tournament(tournament: Tournament, by_kind: _Sorted) -> None:
-    n_forfeits = sum(row.ending == Ending.FORFEIT for _, row in by_kind.closing)
+    n_forfeits = sum(row.ending is Ending.FORFEIT for _, row in by_kind.closing)
     Tournament.objects.filter(pk=tournament.pk).update(
         n_done=F("n_done") + len(by_kind.closing),
         n_forfeits=F("n_forfeits") + n_forfeits,
@@ -251,7 +271,7 @@ def _update_tournament(tournament: Tournament, by_kind: _Sorted) -> None:
 
 
 def _mean_match_s(
-    tournament: Tournament, closing: Sequence[tuple[Match, ResultRow]]
+    tournament: Tournament, closing: Sequence[tuple[OpenMatch, ResultRow]]
 ) -> float | None:
     if not closing:
         return tournament.mean_match_s

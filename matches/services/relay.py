@@ -13,7 +13,8 @@ from matches import dispatch
 from matches.errors import BrokerError
 from matches.leases import ALIVE_WITHIN, QUEUED_LEASE
 from matches.models import Match, Order, Tournament, Worker
-from matches.services.orders import order_message
+from matches.services.orders import OrderedMatch, order_message
+from matches.services.rows import among
 
 log = logging.getLogger(__name__)
 
@@ -74,9 +75,9 @@ def order_size(tournament: Tournament, cluster: Cluster) -> int:
 def _send_one(cluster: Cluster, *, now: datetime) -> bool:
     """Send one order of the tournament that has fewest in flight; say whether there was one."""
     for tournament in _waiting_tournaments():
-        order = take(tournament, order_size(tournament, cluster), now=now)
-        if order is not None:
-            return _publish(order, tournament, now=now)
+        taken = take(tournament, order_size(tournament, cluster), now=now)
+        if taken is not None:
+            return _publish(*taken, tournament, now=now)
     return False
 
 
@@ -90,29 +91,35 @@ def _waiting_tournaments() -> Sequence[Tournament]:
 
 
 @transaction.atomic
-def take(tournament: Tournament, n: int, *, now: datetime) -> Order | None:
+def take(
+    tournament: Tournament, n: int, *, now: datetime
+) -> tuple[Order, Sequence[OrderedMatch]] | None:
     """Put the next pending matches into a new order, or return None when none is pending."""
     pending = Match.objects.filter(tournament=tournament, state=Match.State.PENDING)
     if connection.features.has_select_for_update_skip_locked:
         pending = pending.select_for_update(skip_locked=True)
-    ids = list(pending.order_by("sequence").values_list("pk", flat=True)[:n])
-    if not ids:
+    columns = ("pk", "attempt", "game_seed", "lineup")
+    rows = pending.order_by("sequence").values_list(*columns)[:n]
+    matches = [OrderedMatch(pk, attempt + 1, *rest) for pk, attempt, *rest in rows]
+    if not matches:
         return None
     order = Order.objects.create(
         tournament=tournament,
         queue=dispatch.PLAY_QUEUE,
-        n_matches=len(ids),
+        n_matches=len(matches),
         created_at=now,
         deadline_at=now + QUEUED_LEASE,
     )
-    Match.objects.filter(pk__in=ids, state__in=Match.sources(Match.State.QUEUED)).update(
+    # The rows are locked (SQLite: the whole database), so they are the ones read above.
+    Match.objects.filter(pk__in=among([match.pk for match in matches])).update(
         state=Match.State.QUEUED, attempt=F("attempt") + 1, order=order
     )
-    return order
+    return order, matches
 
 
-def _publish(order: Order, tournament: Tournament, *, now: datetime) -> bool:
-    matches = list(order.matches.filter(state=Match.State.QUEUED).order_by("sequence"))
+def _publish(
+    order: Order, matches: Sequence[OrderedMatch], tournament: Tournament, *, now: datetime
+) -> bool:
     try:
         dispatch.publish_order(order_message(order, tournament, matches), order.queue)
     except BrokerError as error:

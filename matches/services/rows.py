@@ -1,12 +1,21 @@
 """Many rows in one statement, where building model objects would cost more than the database."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
 from django.db import connection, models
+from django.db.models.expressions import RawSQL
 
 Item = TypeVar("Item")
+
+
+def among(numbers: Sequence[int]) -> RawSQL:
+    """Return a subquery for `pk__in`: one parameter, however many numbers there are."""
+    if connection.vendor == "sqlite":
+        return RawSQL("SELECT value FROM json_each(%s)", [json.dumps(list(numbers))])
+    return RawSQL("SELECT unnest(%s::bigint[])", [list(numbers)])
 
 
 def insert_rows(

@@ -88,9 +88,10 @@ def sent(broker: Redis, *, now: datetime = NOW) -> list[MatchOrder]:
 
 def ordered(tournament: Tournament, n_matches: int = 1_000, *, now: datetime = NOW) -> MatchOrder:
     """Return an order of the next pending matches, as it would be sent."""
-    order = take(tournament, n_matches, now=now)
-    assert order is not None
-    return order_message(order, tournament, list(order.matches.order_by("sequence")))
+    taken = take(tournament, n_matches, now=now)
+    assert taken is not None
+    order, matches = taken
+    return order_message(order, tournament, matches)
 
 
 def popped(broker: Redis) -> list[MatchOrder]:
