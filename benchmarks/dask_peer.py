@@ -1,4 +1,4 @@
-"""The peer: the seed's way on Dask, written fairly (pure=False, one gather, the trueskill package)."""
+"""The peer: the seed's way on Dask, fairly: pure=False, one gather, the trueskill package."""
 
 import random
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class Agent:
 
 
 def play(agents: Sequence[Agent]) -> tuple[int, int, int | None]:
-    """Play one match of two agents drawn here, as the seed does; 0 first wins, 1 second, None draw."""
+    """Play one match of two agents drawn here, as in the seed; 0 first wins, None draw."""
     first, second = random.sample(range(len(agents)), 2)
     gap = agents[first].level - agents[second].level
     result = int(gap < 0)

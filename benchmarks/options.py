@@ -41,3 +41,18 @@ def whole(lowest: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def seconds(lowest: float) -> Callable[[str], float]:
+    """Return a type that takes a number of seconds from `lowest` on."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise ArgumentTypeError(f"must be a number of seconds, got {text!r}") from None
+        if not lowest <= value < float("inf"):
+            raise ArgumentTypeError(f"must be {lowest:g} s or more, got {text!r}")
+        return value
+
+    return read

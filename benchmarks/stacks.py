@@ -18,12 +18,14 @@ def private_stack(
     *, nodes: int, slots: int, settings: Mapping[str, str] | None = None
 ) -> Iterator[Stack]:
     """Run a stack without pages and let this process's Django use it; once per process."""
-    with tempfile.TemporaryDirectory(prefix="evalsite-bench-") as folder:
-        with start_stack(Path(folder), nodes=nodes, slots=slots, settings=settings) as stack:
-            os.environ.update(stack.env)
-            os.environ["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"
-            django.setup()
-            yield stack
+    with (
+        tempfile.TemporaryDirectory(prefix="evalsite-bench-") as folder,
+        start_stack(Path(folder), nodes=nodes, slots=slots, settings=settings) as stack,
+    ):
+        os.environ.update(stack.env)
+        os.environ["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"
+        django.setup()
+        yield stack
 
 
 def cpu_seconds(stack: Stack) -> dict[str, float]:

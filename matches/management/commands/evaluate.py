@@ -12,6 +12,7 @@ from django.db import transaction
 from arena.games import registry as games
 from arena.messages import FaultRates, Limits
 from arena.pairing import registry as pairings
+from arena.policies.spec import split
 from matches.clock import db_now
 from matches.errors import MatchError
 from matches.management import following, report
@@ -30,7 +31,7 @@ class Command(BaseCommand):
         """Declare the options; their types refuse what is out of range (exit code 2)."""
         add = parser.add_argument
         add("--game", default="skill_game", help=f"one of {', '.join(games.names())}")
-        add("--agents", type=_names, default=(), help="such as random,alphabeta:4,mcts:100")
+        add("--agents", type=split, default=[], help="such as random,alphabeta:4,mcts:100")
         add("--num-agents", type=whole(2, 10_000), default=10, help="drawn for skill_game")
         add("--num-matches", type=whole(1, 100_000_000), default=1_000)
         add("--pairing", default="random", help=f"one of {', '.join(pairings.names())}")
@@ -93,17 +94,6 @@ def _evaluation(options: dict[str, Any]) -> Evaluation:
             faults=faults if any(rates.values()) else None,
         ),
     )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """Split a,b,c; a comma within `kind:a=1,b=2` belongs to the agent before it."""
-    parts: list[str] = []
-    for part in text.split(","):
-        if parts and "=" in part and ":" not in part:
-            parts[-1] += f",{part}"
-        else:
-            parts.append(part)
-    return tuple(part.strip() for part in parts)
 
 
 def _message(error: MatchError | ValidationError) -> str:
