@@ -54,7 +54,7 @@ def schedule(plan: Plan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -
 
     Raises BadInputError: fewer than two agents, one twice, or one of another game.
     """
-    _check_agents(leaderboard, agents)
+    check_agents(leaderboard, agents)
     tournament = Tournament(leaderboard=leaderboard, **asdict(plan))
     _clean(tournament)
     tournament.save()
@@ -65,6 +65,24 @@ def schedule(plan: Plan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -
     enter(leaderboard, agents)
     transaction.on_commit(dispatch.wake_planner)
     return tournament
+
+
+def check_agents(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
+    """Refuse agents that cannot meet on this leaderboard. Raises BadInputError."""
+    if len(agents) < 2:  # noqa: PLR2004 - a pair is two
+        raise BadInputError("agents", f"a tournament needs two agents or more, got {len(agents)}")
+    names = [agent.name for agent in agents]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise BadInputError("agents", f"self-play is not rated: {', '.join(twice)} entered twice")
+    for agent in agents:
+        if agent.game != leaderboard.game:
+            raise BadInputError(
+                "agents",
+                f"{agent.name!r} plays {agent.game}, the leaderboard is of {leaderboard.game}",
+            )
+        if agent.is_retired:
+            raise BadInputError("agents", f"{agent.name!r} is retired")
 
 
 def enter(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
@@ -100,23 +118,6 @@ def finish_if_closed(tournament_ids: Sequence[int], *, now: datetime) -> None:
         state=Tournament.State.RUNNING,
         n_planned=F("n_done") + F("n_void") + F("n_cancelled"),
     ).update(state=Tournament.State.DONE, finished_at=now)
-
-
-def _check_agents(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
-    if len(agents) < 2:  # noqa: PLR2004 - a pair is two
-        raise BadInputError("agents", f"a tournament needs two agents or more, got {len(agents)}")
-    names = [agent.name for agent in agents]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise BadInputError("agents", f"self-play is not rated: {', '.join(twice)} entered twice")
-    for agent in agents:
-        if agent.game != leaderboard.game:
-            raise BadInputError(
-                "agents",
-                f"{agent.name!r} plays {agent.game}, the leaderboard is of {leaderboard.game}",
-            )
-        if agent.is_retired:
-            raise BadInputError("agents", f"{agent.name!r} is retired")
 
 
 def _clean(row: Leaderboard | Tournament) -> None:
