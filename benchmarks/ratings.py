@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from statistics import median
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 import trueskill
@@ -22,6 +23,18 @@ N_RUNS = 5
 MIN_UPDATES_PER_S = 500_000
 MIN_RATIO_PACKAGE = 50
 MAX_SETTLE_1E5_S, MAX_SETTLE_1E6_S, MAX_REFIT_S = 0.3, 0.5, 0.2
+
+
+class Sizes(NamedTuple):
+    """How many results each figure is measured on."""
+
+    updates: int = 300_000
+    package_updates: int = 2_000
+    small: int = 100_000
+    large: int = 1_000_000
+
+
+SIZES = Sizes()
 
 Triple = tuple[int, int, int]
 
@@ -48,13 +61,15 @@ def seconds(work: Callable[[], object]) -> float:
     return median(times)
 
 
-def fold_ours(n_agents: int, results: Sequence[Triple]) -> None:
-    """Update all ratings with the closed form."""
-    fold([MU] * n_agents, [SIGMA] * n_agents, results)
+def fold_ours(n_agents: int, results: Sequence[Triple]) -> list[float]:
+    """Return all mu by the closed form."""
+    mus = [MU] * n_agents
+    fold(mus, [SIGMA] * n_agents, results)
+    return mus
 
 
-def fold_package(n_agents: int, results: Sequence[Triple]) -> None:
-    """Update all ratings with the package, as its documentation shows."""
+def fold_package(n_agents: int, results: Sequence[Triple]) -> list[float]:
+    """Return all mu by the package, as its documentation shows."""
     model = trueskill.TrueSkill(tau=0.0)
     ratings = [model.create_rating() for _ in range(n_agents)]
     for first, second, score in results:
@@ -62,15 +77,16 @@ def fold_package(n_agents: int, results: Sequence[Triple]) -> None:
         ratings[best], ratings[other] = trueskill.rate_1vs1(
             ratings[best], ratings[other], drawn=score == 0, env=model
         )
+    return [float(rating.mu) for rating in ratings]
 
 
 def measure() -> dict[str, float]:
     """Return all figures, medians of N_RUNS runs."""
-    hundred: list[Triple] = [tuple(row) for row in simulated(100, 300_000).tolist()]
-    updates_per_s = len(hundred) / seconds(lambda: fold_ours(100, hundred))
-    few = hundred[:2_000]
+    updates: list[Triple] = [(i, j, s) for i, j, s in simulated(100, SIZES.updates).tolist()]
+    few = updates[: SIZES.package_updates]
+    updates_per_s = len(updates) / seconds(lambda: fold_ours(100, updates))
     package_updates_per_s = len(few) / seconds(lambda: fold_package(100, few))
-    small, large = simulated(200, 100_000), simulated(200, 1_000_000)
+    small, large = simulated(200, SIZES.small), simulated(200, SIZES.large)
     counts = count(large)
     start = settle(counts, 200).mu
     return {

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import combinations
 from math import isfinite, sqrt
 from statistics import NormalDist
@@ -116,19 +115,26 @@ class Result:
 
     def __post_init__(self) -> None:
         """Refuse fewer than two seats, another number of ranks and an agent named twice."""
-        if len(self.lineup) < MIN_SEATS or len(self.lineup) != len(self.ranks):
-            raise RatingError(
-                f"a result needs two or more agents and a rank for each, got {self.lineup} with "
-                f"ranks {self.ranks}"
-            )
-        for first, second in combinations(self.lineup, 2):
-            if first == second:
-                raise SelfPlayError(first)
+        check_lineup(self.lineup, self.ranks)
 
-    @cached_property
-    def pairs(self) -> Sequence[tuple[int, int, int]]:
+    @property
+    def pairs(self) -> list[tuple[int, int, int]]:
         """Every pair of its seats as (first, second, score), in the order of the seats."""
         return list(pairwise(self.lineup, self.ranks))
+
+
+def check_lineup(lineup: Sequence[int], ranks: Sequence[int], n_agents: int | None = None) -> None:
+    """Raise RatingError unless two or more distinct agents (of a field) have a rank each."""
+    if len(lineup) < MIN_SEATS or len(lineup) != len(ranks):
+        raise RatingError(
+            f"a result needs two or more agents and a rank for each, got {tuple(lineup)} with "
+            f"ranks {tuple(ranks)}"
+        )
+    for agent in lineup:
+        if n_agents is not None and not 0 <= agent < n_agents:
+            raise UnknownAgentError(agent, n_agents)
+        if lineup.count(agent) > 1:
+            raise SelfPlayError(agent)
 
 
 def pairwise(lineup: Sequence[int], ranks: Sequence[int]) -> Iterator[tuple[int, int, int]]:

@@ -7,7 +7,7 @@ not fail at large gaps.
 
 from collections.abc import Sequence
 from functools import cache
-from math import erfc, exp, pi, sqrt
+from math import sqrt
 from statistics import NormalDist, fmean
 from typing import Any, Final
 
@@ -23,8 +23,9 @@ from arena.ratings.base import (
     Rating,
     RatingError,
     Result,
+    check_lineup,
 )
-from arena.ratings.truncated import SQRT_HALF, draw, win
+from arena.ratings.truncated import draw, win
 
 
 def update_ranked(
@@ -51,6 +52,21 @@ def update_ranked(
     return [_shared(after[seat]) for seat in seats]
 
 
+def fold_ranked(
+    mus: list[float],
+    sigmas: list[float],
+    lineup: Sequence[int],
+    ranks: Sequence[int],
+    constants: Constants = DEFAULT,
+) -> None:
+    """Update mus and sigmas in place after one match. Raises RatingError and changes nothing."""
+    check_lineup(lineup, ranks, len(mus))
+    before = [(mus[agent], sigmas[agent]) for agent in lineup]
+    after = update_ranked(before, ranks, constants)
+    for agent, (mu, sigma) in zip(lineup, after, strict=True):
+        mus[agent], sigmas[agent] = mu, sigma
+
+
 def _shared(ratings: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return the rating of each of several seats that were equal before and drew."""
     if len(ratings) == 1:
@@ -60,11 +76,12 @@ def _shared(ratings: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 @cache
 def _model(constants: Constants) -> Any:
+    normal = NormalDist()
     model = trueskill.TrueSkill(
         beta=constants.beta,
         tau=0.0,
         draw_probability=constants.draw_probability,
-        backend=(_cdf, _pdf, NormalDist().inv_cdf),
+        backend=(normal.cdf, normal.pdf, normal.inv_cdf),
     )
     model.v_win = lambda t, e: win(t - e)[0]
     model.w_win = lambda t, e: win(t - e)[1]
@@ -73,26 +90,15 @@ def _model(constants: Constants) -> Any:
     return model
 
 
-def _cdf(x: float) -> float:
-    return erfc(-SQRT_HALF * x) / 2
-
-
-def _pdf(x: float) -> float:
-    return exp(-x * x / 2) / sqrt(2 * pi)
-
-
 class _System:
     id: Final = "freeforall"
     title: Final = "TrueSkill, any number of agents, in the order of the results"
 
     def rate(self, n_agents: int, results: Sequence[Result]) -> list[Rating]:
-        ratings = [Rating(MU, SIGMA)] * n_agents
+        mus, sigmas = [MU] * n_agents, [SIGMA] * n_agents
         for result in results:
-            before = [ratings[agent] for agent in result.lineup]
-            after = update_ranked(before, result.ranks)
-            for agent, (mu, sigma) in zip(result.lineup, after, strict=True):
-                ratings[agent] = Rating(mu, sigma)
-        return ratings
+            fold_ranked(mus, sigmas, result.lineup, result.ranks)
+        return [Rating(mu, sigma) for mu, sigma in zip(mus, sigmas, strict=True)]
 
 
 SYSTEM = _System()

@@ -9,7 +9,7 @@ from math import pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfcx
+from scipy.special import erfcx, log_ndtr
 
 from arena.ratings.counts import Ints, PairCounts
 
@@ -33,9 +33,8 @@ class Terms:
 def win_terms(lead: Floats, margin: float) -> Terms:
     """Return the terms of one win each, by the winner's lead z_winner - z_loser."""
     x = np.minimum(lead - margin, _CERTAIN)
-    ratio = erfcx(-_SQRT_HALF * x)
-    v = _SQRT_2_OVER_PI / ratio
-    return Terms(np.log(ratio / 2) - x * x / 2, v, np.clip(v * (v + x), 0, 1))
+    v = _SQRT_2_OVER_PI / erfcx(-_SQRT_HALF * x)
+    return Terms(log_ndtr(x), v, np.clip(v * (v + x), 0, 1))
 
 
 def draw_terms(lead: Floats, margin: float) -> Terms:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from arena.ratings.base import DEFAULT, Constants, pairwise
-from arena.ratings.freeforall import update_ranked
+from arena.ratings.base import DEFAULT, MIN_SEATS, Constants
+from arena.ratings.freeforall import fold_ranked
 from arena.ratings.trueskill import fold
 
 Played = tuple[Sequence[int], Sequence[int]]
@@ -16,22 +16,15 @@ def fold_matches(
     matches: Iterable[Played],
     constants: Constants = DEFAULT,
 ) -> None:
-    """Update mus and sigmas in place after each match, in the order given. Raises RatingError."""
+    """Update mus and sigmas in place after each match, in the order given.
+
+    Folding in parts gives the same bits as at once. Raises RatingError; the lists then hold all
+    earlier matches.
+    """
     for lineup, ranks in matches:
-        if len(lineup) == 2:  # noqa: PLR2004 - two seats have a closed form
-            fold(mus, sigmas, pairwise(lineup, ranks), constants)
+        if len(lineup) == len(ranks) == MIN_SEATS:
+            rank, other = ranks
+            score = (rank < other) - (rank > other)
+            fold(mus, sigmas, ((lineup[0], lineup[1], score),), constants)
         else:
-            _fold_ranked(mus, sigmas, lineup, ranks, constants)
-
-
-def _fold_ranked(
-    mus: list[float],
-    sigmas: list[float],
-    lineup: Sequence[int],
-    ranks: Sequence[int],
-    constants: Constants,
-) -> None:
-    before = [(mus[agent], sigmas[agent]) for agent in lineup]
-    after = update_ranked(before, list(ranks), constants)
-    for agent, (mu, sigma) in zip(lineup, after, strict=True):
-        mus[agent], sigmas[agent] = mu, sigma
+            fold_ranked(mus, sigmas, lineup, ranks, constants)

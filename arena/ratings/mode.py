@@ -42,7 +42,7 @@ def posterior_mode(likelihood: PairLikelihood, spread: float, start: Floats) -> 
         here = _climbed(likelihood, spread, here, step)
         size = float(np.abs(step).max())
         if size < _STEP_TOLERANCE or (size < _ROUNDING and size > last / 2):
-            return Posterior(here.z, _inverse(factor), spread)
+            return Posterior(here.z, _inverse(_factor(here.information)), spread)
         last = size
     raise RatingError(f"the ratings of {len(start)} agents did not settle in {_MAX_STEPS} steps")
 

@@ -28,7 +28,7 @@ def win(x: float) -> tuple[float, float]:
         v = SQRT_2_OVER_PI * exp(-0.5 * x * x) / erfc(-SQRT_HALF * x)
         return v, v * (v + x)
     excess = _excess(-x)
-    return excess - x, (excess - x) * excess
+    return excess - x, min(1.0, (excess - x) * excess)
 
 
 def draw(t: float, e: float) -> tuple[float, float]:
@@ -69,7 +69,7 @@ def _draw_far(low: float, high: float, width: float) -> tuple[float, float]:
     beyond = at_high * high_ratio
     mass = low_ratio - beyond
     mean = (low_ratio * low_excess - beyond * (width + high_excess)) / mass
-    return low + mean, mean * (low + mean) + width * at_high / mass
+    return low + mean, min(1.0, mean * (low + mean) + width * at_high / mass)
 
 
 def _excess(z: float) -> float:

@@ -1,0 +1,31 @@
+"""Fields of agents whose true skills are known, and their results under TrueSkill's own model."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arena.ratings.base import BETA, DEFAULT, MU
+from arena.ratings.counts import Ints
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """True skills, float64 [n], and results (first, second, score), int64 [m, 3]."""
+
+    skill: NDArray[np.float64]
+    results: Ints
+
+    def triples(self) -> list[tuple[int, int, int]]:
+        return [(first, second, score) for first, second, score in self.results.tolist()]
+
+
+def simulated(n_agents: int, n_results: int, *, spread: float = 25 / 3, seed: int = 0) -> Simulated:
+    """Return random pairs of agents with skills N(MU, spread^2)."""
+    rng = np.random.default_rng(seed)
+    skill = rng.normal(MU, spread, n_agents)
+    first = rng.integers(0, n_agents, n_results)
+    second = (first + rng.integers(1, n_agents, n_results)) % n_agents
+    lead = skill[first] - skill[second] + rng.normal(0, np.sqrt(2) * BETA, n_results)
+    score = np.where(np.abs(lead) < DEFAULT.draw_margin, 0, np.sign(lead)).astype(np.int64)
+    return Simulated(skill, np.stack([first, second, score], axis=1))

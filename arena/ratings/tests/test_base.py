@@ -1,0 +1,68 @@
+"""Constants, results and pairs."""
+
+import pytest
+
+from arena.ratings.base import (
+    DEFAULT,
+    MU,
+    SIGMA,
+    Constants,
+    Rating,
+    RatingError,
+    Result,
+    SelfPlayError,
+    UnknownAgentError,
+    check_lineup,
+    pairwise,
+)
+
+
+def test_the_draw_margin_is_that_of_the_package() -> None:
+    assert DEFAULT.draw_margin == pytest.approx(0.740466587453, abs=1e-11)
+    assert Constants(draw_probability=0).draw_margin == 0
+
+
+@pytest.mark.parametrize("draw_probability", [-0.1, 1, 1.5, float("nan")])
+def test_a_draw_probability_out_of_range_is_refused(draw_probability: float) -> None:
+    with pytest.raises(RatingError, match=f"draw_probability .* got {draw_probability}"):
+        Constants(draw_probability=draw_probability)
+
+
+@pytest.mark.parametrize("beta", [0, -1.0, float("inf"), float("nan")])
+def test_a_beta_out_of_range_is_refused(beta: float) -> None:
+    with pytest.raises(RatingError, match=f"beta .* got {beta}"):
+        Constants(beta=beta)
+
+
+def test_the_conservative_rating_of_an_unknown_agent_is_zero() -> None:
+    assert Rating(MU, SIGMA).conservative == pytest.approx(0)
+
+
+def test_a_match_of_three_seats_is_three_pairs() -> None:
+    assert Result((5, 3, 8), (1, 0, 1)).pairs == [(5, 3, -1), (5, 8, 0), (3, 8, 1)]
+
+
+def test_pairs_need_a_rank_for_each_seat() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        list(pairwise([0, 1, 2], [0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("lineup", "ranks", "error"),
+    [
+        ((0,), (0,), RatingError),
+        ((0, 1), (0, 1, 2), RatingError),
+        ((0, 1, 0), (0, 1, 2), SelfPlayError),
+    ],
+)
+def test_a_broken_result_is_refused(
+    lineup: tuple[int, ...], ranks: tuple[int, ...], error: type[RatingError]
+) -> None:
+    with pytest.raises(error):
+        Result(lineup, ranks)
+
+
+def test_a_lineup_from_outside_of_the_field_is_refused() -> None:
+    check_lineup((0, 4), (0, 1), 5)
+    with pytest.raises(UnknownAgentError, match=r"agent 5 .* 0\.\.4"):
+        check_lineup((0, 5), (0, 1), 5)
