@@ -120,7 +120,8 @@ class Courier:
         """Send what waits, for at most so many seconds."""
         self._is_closing = True
         self._has_news.set()
-        self._thread.join(limit_s)
+        if self._thread.is_alive():
+            self._thread.join(limit_s)
         if len(self._outbox):
             log.error("%d reports could not be sent before the node stopped", len(self._outbox))
 

@@ -33,7 +33,6 @@ from workers.wire import (
     commands,
 )
 
-FLUSH_S = 0.005
 _PR_SET_PDEATHSIG = 1
 
 
@@ -50,7 +49,7 @@ class Player:
     ) -> None:
         self._channel, self._beacon, self._catalogs = channel, beacon, catalogs
         self._clock = clock
-        self._stream = Stream(channel)
+        self._stream = Stream(channel, clock=clock)
         self._table: Table | None = None
 
     def run(self) -> None:
@@ -73,10 +72,9 @@ class Player:
             self._stream.flush()
 
     def _play(self, table: Table) -> None:
-        until = self._clock() + FLUSH_S
         while table.is_busy:
             table.step()
-            if self._clock() >= until:
+            if self._stream.is_due():
                 break
 
     def _obey(self, command: Command) -> None:

@@ -8,7 +8,18 @@ import numpy as np
 
 from arena.messages import MAX_DETAIL
 
-_brief = Repr()
+_SHOWN_BITS = 256
+
+
+class _Brief(Repr):
+    def repr_int(self, x: int, level: int) -> str:
+        # An int of thousands of digits has no text in Python: its repr raises.
+        if x.bit_length() > _SHOWN_BITS:
+            return f"an int of {x.bit_length()} bits"
+        return super().repr_int(x, level)
+
+
+_brief = _Brief()
 _brief.maxstring = _brief.maxother = 120
 
 

@@ -1,8 +1,13 @@
 """What a player has to tell its parent, collected between two flushes."""
 
+from collections.abc import Callable
+from time import perf_counter
 from typing import Protocol
 
 from workers.wire import Block, EndedRow, Message, News
+
+FLUSH_S = 0.005
+"""So much play may be lost with a player; it is played again."""
 
 
 class Sender(Protocol):
@@ -16,10 +21,11 @@ class Sender(Protocol):
 class Stream:
     """Actions and endings that wait to be sent."""
 
-    __slots__ = ("_sender", "acted", "ended")
+    __slots__ = ("_clock", "_flush_at", "_sender", "acted", "ended")
 
-    def __init__(self, sender: Sender) -> None:
-        self._sender = sender
+    def __init__(self, sender: Sender, *, clock: Callable[[], float] = perf_counter) -> None:
+        self._sender, self._clock = sender, clock
+        self._flush_at = clock() + FLUSH_S
         self.acted: list[int] = []
         self.ended: list[EndedRow] = []
 
@@ -28,6 +34,16 @@ class Stream:
         if self.acted or self.ended:
             self._sender.send(News(self.acted, self.ended))
             self.acted, self.ended = [], []
+        self._flush_at = self._clock() + FLUSH_S
+
+    def is_due(self) -> bool:
+        """Return True when what waits should be sent."""
+        return self._clock() >= self._flush_at
+
+    def pulse(self) -> None:
+        """Send what waits if it is time."""
+        if self.is_due():
+            self.flush()
 
     def tell(self, message: Message) -> None:
         """Send a message after all that waits."""

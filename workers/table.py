@@ -63,10 +63,12 @@ class Table:
         self._setup, self._beacon, self._stream = setup, beacon, stream
         self._clock, self._sleep = clock, sleep
         self._show = beacon.show
+        self._is_batched = setup.is_batched
         self._n_seats, self._n_actions = setup.spec.n_seats, setup.spec.n_actions
         self._max_steps = setup.spec.max_steps
         self._waiting: deque[Item] = deque()
         self._live: list[Live] = []
+        self._n_over = 0
         # Seconds of this player per match in play: what one match takes, lockstep or not.
         self._share_s = 0.0
         self._shared_at = clock()
@@ -92,16 +94,15 @@ class Table:
 
     def step(self) -> None:
         """Play one decision of the match in play, or of all that play in lockstep."""
-        if self._setup.is_batched:
-            while self._waiting:
-                self._begin(self._waiting.popleft())
-            self._advance_all()
+        if self._is_batched:
+            self._step_all()
+        elif self._live:
+            self._advance(self._live[0])
         else:
-            if not self._live and self._waiting:
-                self._begin(self._waiting.popleft())
-            if self._live:
-                self._advance(self._live[0])
-        self._live = [match for match in self._live if not match.is_over]
+            self._begin(self._waiting.popleft())
+        if self._n_over:
+            self._live = [match for match in self._live if not match.is_over]
+            self._n_over = 0
 
     # Beginning
 
@@ -110,10 +111,9 @@ class Table:
         began = self._share()
         try:
             match = self._start(item)
-        except Exception as error:  # whatever a game raises is its fault, and ends one match only
-            row = EndedRow(
-                item.index, Ending.FAILED, [], Reason.ERROR, -1, reason_of(error), share_ms=0
-            )
+        except Exception as error:  # whatever a game raises is its fault
+            why = reason_of(error)
+            row = EndedRow(item.index, Ending.FAILED, [], Reason.ERROR, -1, why, share_ms=0)
             self._stream.ended.append(row)
             return
         match.began = began
@@ -122,13 +122,9 @@ class Table:
 
     def _start(self, item: Item) -> Live:
         setup = self._setup
-        if len(item.seats) != self._n_seats or not all(
-            0 <= a < len(setup.agents) for a in item.seats
-        ):
-            raise OrderError(
-                f"seats {item.seats}: {setup.spec.id} has {self._n_seats} seats, "
-                f"the order has {len(setup.agents)} agents"
-            )
+        if len(item.seats) != self._n_seats or max(item.seats) >= len(setup.agents):
+            has = f"{setup.spec.id} has {self._n_seats} seats, the order {len(setup.agents)} agents"
+            raise OrderError(f"seats {item.seats}: {has}")
         state = setup.game.start(item.game_seed, opening_plies=setup.opening_plies)
         fault = None
         if setup.faults is not None:
@@ -149,7 +145,9 @@ class Table:
 
     # Deciding
 
-    def _advance_all(self) -> None:
+    def _step_all(self) -> None:
+        while self._waiting:
+            self._begin(self._waiting.popleft())
         by_agent: dict[int, list[Live]] = {}
         for match in self._live:
             if not match.is_over:
@@ -158,18 +156,24 @@ class Table:
             if self._setup.agents[agent].is_batched and len(block) > 1:
                 self._advance_block(agent, block)
             else:
-                for match in block:
-                    self._advance(match)
+                self._advance_each(block)
 
     def _advance_block(self, agent: int, block: list[Live]) -> None:
+        struck = [match for match in block if _is_struck(match)]
         together = [match for match in block if not _is_struck(match)]
         answers = self._decide_together(agent, together)
         if len(answers) == len(together):
             for match, answer in zip(together, answers, strict=True):
                 self._play(match, answer)
-            block = [match for match in block if _is_struck(match)]
+                self._stream.pulse()
+            self._advance_each(struck)
+        else:
+            self._advance_each(block)
+
+    def _advance_each(self, block: list[Live]) -> None:
         for match in block:
             self._advance(match)
+            self._stream.pulse()
 
     def _decide_together(self, agent: int, block: list[Live]) -> list[object]:
         """Return one answer per match, or none at all when they must be asked one by one."""
@@ -185,7 +189,7 @@ class Table:
         """Play one decision of one match."""
         self._show(match.index, match.turn, POLICY)
         try:
-            answer = self._struck(match) if _is_struck(match) else self._decide(match)
+            answer = self._decide_struck(match) if _is_struck(match) else self._decide(match)
         except Exception as error:  # whatever an agent raises is its fault: it forfeits
             self._forfeit(match, Reason.CRASH, reason_of(error))
         else:
@@ -200,7 +204,7 @@ class Table:
             return answers  # no action either: refused as what it is
         return answer
 
-    def _struck(self, match: Live) -> object:
+    def _decide_struck(self, match: Live) -> object:
         """Return the answer of a seat that a fault strikes, once."""
         fault, plan = match.fault, self._setup.faults
         if fault is None or plan is None:
@@ -273,6 +277,7 @@ class Table:
         detail: str = "",
     ) -> None:
         match.is_over = True
+        self._n_over += 1
         share_ms = 1000 * (self._share() - match.began)
         row = EndedRow(match.index, ending, ranks, reason, seat, detail, share_ms)
         self._stream.ended.append(row)

@@ -1,0 +1,225 @@
+"""Orders played by real player processes whose agents hang, die, cheat and raise."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+
+import psutil
+import pytest
+
+from arena.messages import AgentOrder, Ending, Limits, Reason, ResultRow, Started
+from workers.conductor import Stop
+from workers.crew import Crew
+from workers.tests.stage import fake, make_order, play
+
+QUICK = Limits(move_s=0.4, match_s=30)
+
+
+def essence(rows: Mapping[int, ResultRow]) -> dict[int, tuple[object, ...]]:
+    return {
+        match: (row.ending, row.ranks, row.reason, row.seat, row.actions)
+        for match, row in rows.items()
+    }
+
+
+def test_every_match_is_played_and_reported_once(crew: Crew) -> None:
+    posted = play(make_order(40), crew)
+    assert isinstance(posted.reports[0], Started)
+    assert sorted(posted.rows) == list(range(100, 140))
+    assert {row.ending for row in posted.rows.values()} == {Ending.DONE}
+    assert [results.is_last for results in posted.results][-1]
+    assert posted.results[-1].executing == []
+    row = posted.rows[100]
+    assert (row.n_steps, len(row.actions.split()), row.token) == (6, 6, "token-0")
+
+
+def test_lockstep_gives_the_same_results_as_one_by_one(crew: Crew) -> None:
+    one_by_one = play(make_order(30), crew)
+    batched = [fake(policy="fake_batched"), fake(policy="fake_batched")]
+    lockstep = play(make_order(30, agents=batched), crew)
+    assert essence(lockstep.rows) == essence(one_by_one.rows)
+
+
+@pytest.mark.parametrize("policy", ["fake", "fake_batched"])
+@pytest.mark.parametrize(
+    ("what", "ending", "reason"),
+    [
+        ("raise", Ending.FORFEIT, Reason.CRASH),
+        ("illegal", Ending.FORFEIT, Reason.ILLEGAL),
+        ("float", Ending.FORFEIT, Reason.INVALID),
+        ("die", Ending.FORFEIT, Reason.CRASH),
+        ("sleep", Ending.FAILED, Reason.TIMEOUT),
+        ("spin", Ending.FAILED, Reason.TIMEOUT),
+    ],
+)
+def test_a_misbehaving_agent_costs_only_its_own_matches(
+    crew: Crew, policy: str, what: str, ending: Ending, reason: Reason
+) -> None:
+    good, bad = fake(policy=policy), fake(what, policy=policy, every=7, at=3)
+    undisturbed = essence(play(make_order(15, agents=[good, good]), crew).rows)
+    rows = play(make_order(15, agents=[good, bad], limits=QUICK), crew).rows
+    guilty = {106, 113}
+    for match in guilty:
+        row = rows.pop(match)
+        assert (row.ending, row.reason, row.seat) == (ending, reason, 1), row.detail
+        assert row.ranks == ([0, 1] if ending is Ending.FORFEIT else [])
+        # The last milliseconds before a kill were not told to anybody.
+        assert row.n_steps == 3 or (what in ("die", "sleep", "spin") and row.n_steps < 3)
+        assert row.detail
+        undisturbed.pop(match)
+    assert essence(rows) == undisturbed
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [("raise", Reason.ERROR), ("die", Reason.ERROR), ("sleep", Reason.TIMEOUT)],
+)
+def test_a_misbehaving_game_fails_its_match_and_charges_no_seat(
+    crew: Crew, what: str, reason: Reason
+) -> None:
+    rows = play(make_order(10, what=what, every=5, at=2, limits=QUICK), crew).rows
+    for match in (104, 109):
+        row = rows.pop(match)
+        assert (row.ending, row.reason, row.seat, row.ranks) == (Ending.FAILED, reason, -1, [])
+    assert {row.ending for row in rows.values()} == {Ending.DONE}
+
+
+def test_a_match_over_its_limit_fails_though_no_step_is(crew: Crew) -> None:
+    limits = Limits(move_s=5, match_s=0.5)
+    rows = play(make_order(2, step_s=0.06, steps=40, limits=limits), crew).rows
+    for row in rows.values():
+        assert (row.ending, row.reason, row.seat) == (Ending.FAILED, Reason.TIMEOUT, -1)
+        assert "0.5 s" in row.detail
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"game": "chess boxing"}, ["chess boxing", "sum"]),
+        ({"agents": [fake(), AgentOrder("oracle", {})]}, ["oracle", "fake_batched"]),
+        ({"agents": [fake(), AgentOrder("fake", {"depth": 3})]}, ["depth", "what"]),
+        ({"rules_version": 2}, ["rules version 1", "2"]),
+        ({"seats": [0, 1, 0]}, ["[0, 1, 0]", "2 seats"]),
+        ({"seats": [0, 5]}, ["[0, 5]", "2 agents"]),
+        ({"agents": [fake(), fake("die in build")]}, ["died by SIGKILL"]),
+    ],
+)
+def test_an_order_that_cannot_be_played_fails_with_a_clear_detail(
+    crew: Crew, changes: Mapping[str, object], words: Sequence[str]
+) -> None:
+    rows = play(make_order(3, **changes), crew).rows  # type: ignore[arg-type]
+    assert len(rows) == 3
+    for row in rows.values():
+        assert (row.ending, row.reason, row.seat) == (Ending.FAILED, Reason.ERROR, -1)
+        assert all(word in row.detail for word in words), row.detail
+    assert {row.ending for row in play(make_order(3), crew).rows.values()} == {Ending.DONE}
+
+
+def test_a_player_killed_from_outside_changes_no_result(crew: Crew) -> None:
+    order = make_order(60, step_s=0.005)
+    undisturbed = essence(play(order, crew).rows)
+    killer = threading.Timer(0.5, lambda: os.kill(crew.players[0].pid, signal.SIGKILL))
+    killer.start()
+    assert essence(play(order, crew).rows) == undisturbed
+    assert all(psutil.pid_exists(player.pid) for player in crew.players)
+
+
+def test_a_slow_order_reports_what_is_executing(crew: Crew) -> None:
+    posted = play(make_order(4, step_s=0.05), crew, report_s=0.1)
+    seen = [match for results in posted.results[:-1] for match in results.executing]
+    assert set(seen) == {100, 101, 102, 103}
+    assert len(posted.results) > 3
+
+
+def test_told_to_stop_it_finishes_what_is_in_play_and_gives_back_the_rest(crew: Crew) -> None:
+    began = time.monotonic()
+    posted = play(
+        make_order(100, step_s=0.05),
+        crew,
+        stop=lambda: Stop.SOON if time.monotonic() > began + 1 else Stop.NO,
+    )
+    assert time.monotonic() - began < 2
+    assert posted.results[-1].is_last
+    assert 2 <= len(posted.rows) < 20
+    assert {row.ending for row in posted.rows.values()} == {Ending.DONE}
+
+
+@pytest.mark.parametrize(("stop", "notice_s"), [(Stop.SOON, 0.3), (Stop.NOW, 60.0)])
+def test_what_does_not_end_within_the_notice_is_interrupted(
+    crew: Crew, stop: Stop, notice_s: float
+) -> None:
+    began = time.monotonic()
+    posted = play(
+        make_order(9, step_s=3.0),
+        crew,
+        stop=lambda: stop if time.monotonic() > began + 0.7 else Stop.NO,
+        notice_s=notice_s,
+    )
+    assert time.monotonic() - began < 2
+    endings = [(row.ending, row.reason) for row in posted.rows.values()]
+    assert endings == [(Ending.INTERRUPTED, Reason.RETURNED)] * 2
+    assert posted.results[-1].is_last
+
+
+PARENT = """
+import sys
+import time
+from threading import Thread
+
+from arena.messages import Limits
+from workers.beacon import Phase
+from workers.crew import Crew
+from workers.tests.fake_player import COMMAND
+from workers.tests.stage import fake, make_order, play
+
+def tell():
+    while crew.players[0].sighting().phase not in (Phase.GAME, Phase.POLICY):
+        time.sleep(0.01)
+    print("playing", flush=True)
+
+crew = Crew(1, command=COMMAND)
+crew.fill()
+print(crew.players[0].pid, flush=True)
+Thread(target=tell).start()
+limits = Limits(move_s=1.0, match_s=60)
+order = make_order(1, agents=[fake(sys.argv[1])] * 2, step_s=sys.argv[2], steps=1, limits=limits)
+print(play(order, crew).rows[100].ending.value, flush=True)
+crew.close()
+"""
+
+
+def start_parent(what: str, step_s: float) -> tuple[subprocess.Popen[str], int]:
+    """Return a parent whose only player is playing, and that player's pid."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, what, str(step_s)], stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    assert parent.stdout.readline() == "playing\n"
+    return parent, pid
+
+
+@pytest.mark.parametrize(("stop_s", "ending"), [(1.0, "done"), (0.01, "failed")])
+def test_the_time_in_which_the_parent_stands_still_is_not_charged(
+    stop_s: float, ending: str
+) -> None:
+    parent, _ = start_parent("nothing", 1.4)
+    time.sleep(0.2)
+    os.kill(parent.pid, signal.SIGSTOP)
+    time.sleep(stop_s)
+    os.kill(parent.pid, signal.SIGCONT)
+    said, _ = parent.communicate(timeout=30)
+    assert said == f"{ending}\n"
+
+
+@pytest.mark.parametrize("what", ["spin", "sleep"])
+def test_no_player_outlives_a_killed_parent(what: str) -> None:
+    parent, pid = start_parent(what, 0)
+    player = psutil.Process(pid)
+    parent.kill()
+    parent.communicate()
+    assert player.wait(timeout=5) is None

@@ -1,0 +1,66 @@
+"""The environment of a play node."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from workers.errors import SettingsError
+from workers.settings import read
+
+URL = {"REDIS_URL": "redis://:secret@127.0.0.1:1/0"}
+
+
+def test_only_the_broker_must_be_named() -> None:
+    own = read(URL)
+    assert own.redis_url == URL["REDIS_URL"]
+    assert own.node
+    assert own.slots >= 1
+    assert own.capabilities == ("cpu",)
+    assert (own.alive_s, own.report_s, own.notice_s) == (10.0, 1.0, 5.0)
+
+
+def test_everything_can_be_set() -> None:
+    own = read(
+        URL
+        | {
+            "EVALSITE_NODE": "node-7",
+            "EVALSITE_SLOTS": "3",
+            "EVALSITE_CAPABILITIES": "cpu, chess",
+            "EVALSITE_ALIVE_S": "2",
+            "EVALSITE_REPORT_S": "0.5",
+            "EVALSITE_NOTICE_S": "60",
+        }
+    )
+    assert (own.node, own.slots, own.capabilities) == ("node-7", 3, ("cpu", "chess"))
+    assert (own.alive_s, own.report_s, own.notice_s) == (2.0, 0.5, 60.0)
+
+
+@pytest.mark.parametrize(
+    ("environ", "name", "value"),
+    [
+        ({}, "REDIS_URL", ""),
+        ({"REDIS_URL": "http://x"}, "REDIS_URL", "http://..."),
+        (URL | {"EVALSITE_SLOTS": "0"}, "EVALSITE_SLOTS", "0"),
+        (URL | {"EVALSITE_SLOTS": "-1"}, "EVALSITE_SLOTS", "-1"),
+        (URL | {"EVALSITE_SLOTS": "two"}, "EVALSITE_SLOTS", "two"),
+        (URL | {"EVALSITE_SLOTS": "4097"}, "EVALSITE_SLOTS", "4097"),
+        (URL | {"EVALSITE_ALIVE_S": "soon"}, "EVALSITE_ALIVE_S", "soon"),
+        (URL | {"EVALSITE_REPORT_S": "0"}, "EVALSITE_REPORT_S", "0"),
+        (URL | {"EVALSITE_NOTICE_S": "inf"}, "EVALSITE_NOTICE_S", "inf"),
+        (URL | {"EVALSITE_NODE": "a\nb"}, "EVALSITE_NODE", "a\nb"),
+        (URL | {"EVALSITE_CAPABILITIES": "cpu,,gpu"}, "EVALSITE_CAPABILITIES", ""),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name(
+    environ: Mapping[str, str], name: str, value: str
+) -> None:
+    with pytest.raises(SettingsError) as refused:
+        read(environ)
+    assert (refused.value.name, refused.value.value) == (name, value)
+    assert name in str(refused.value)
+
+
+def test_the_password_of_a_wrong_address_is_not_shown() -> None:
+    with pytest.raises(SettingsError) as refused:
+        read({"REDIS_URL": "amqp://me:secret@host"})
+    assert "secret" not in str(refused.value)
