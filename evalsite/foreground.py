@@ -4,43 +4,51 @@ import signal
 import subprocess
 import time
 from types import FrameType
-from typing import Never
 
 from evalsite.folders import ROOT
 from evalsite.plan import FLOWER_USER, Plan
 from evalsite.programs import PYTHON
 from evalsite.stack import Stack, launch
 
-LOOK_EVERY_S = 0.5
+LOOK_EVERY_S = 0.2
+
+
+class Interruption:
+    """The handler of the signals that end us: it raises while we start, later it only notes them.
+
+    An exception in the middle of Popen would lose the child that it had just made.
+    """
+
+    def __init__(self) -> None:
+        self.is_asked = False
+        self.is_raising = True
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._note)
+
+    def _note(self, _: int, __: FrameType | None) -> None:
+        self.is_asked = True
+        if self.is_raising:
+            raise KeyboardInterrupt
 
 
 def run(plan: Plan, *, example: bool, detach: bool) -> int:
     """Start the stack and follow it until a signal or another terminal ends it."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    interruption = Interruption()
     print(f"Starting in {plan.var} ...", flush=True)
     stack = launch(plan, example=example, say=_say)
+    interruption.is_raising = False
     show_addresses(plan)
     if detach:
         print("Runs on its own; ./run stop ends it.")
         return 0
     print("Ctrl-C ends it.", flush=True)
-    try:
-        _follow(stack)
-        print("It was stopped from elsewhere.")
-    except KeyboardInterrupt:
-        # The end is bounded, and half an end would leave processes behind.
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-        print("\nStopping ...", flush=True)
-    finally:
-        stack.stop()
+    _follow(stack, interruption)
+    print(
+        "\nStopping ..." if interruption.is_asked else "It was stopped from elsewhere.", flush=True
+    )
+    stack.stop()
     print("All processes have ended; ./run goes on where this stopped.")
     return 0
-
-
-def _interrupt(_: int, __: FrameType | None) -> Never:
-    raise KeyboardInterrupt
 
 
 def _say(line: str) -> None:
@@ -57,8 +65,8 @@ def show_addresses(plan: Plan) -> None:
     print(f"Flower asks for a login: {login}", flush=True)
 
 
-def _follow(stack: Stack) -> None:
-    """Print the progress of matches until the supervisor is gone."""
+def _follow(stack: Stack, interruption: Interruption) -> None:
+    """Print the progress of matches until we are asked to end or the supervisor is gone."""
     # A child of its own session: Ctrl-C is for us, and the supervisor needs no Django.
     progress = subprocess.Popen(
         [PYTHON, "manage.py", "progress"],
@@ -67,9 +75,7 @@ def _follow(stack: Stack) -> None:
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )
-    try:
-        while stack.supervisor.pid() is not None:
-            time.sleep(LOOK_EVERY_S)
-    finally:
-        progress.terminate()
-        progress.wait()
+    while not interruption.is_asked and stack.supervisor.pid() is not None:
+        time.sleep(LOOK_EVERY_S)
+    progress.terminate()
+    progress.wait()

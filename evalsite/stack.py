@@ -5,6 +5,7 @@
 """
 
 import os
+import re
 import subprocess
 import time
 import urllib.error
@@ -164,13 +165,26 @@ def _prepare(stack: Stack, *, example: bool) -> str:
     """Bring the database up to date; return what the command printed."""
     command = [PYTHON, "manage.py", "prepare", *(["--example"] if example else [])]
     done = subprocess.run(
-        command, cwd=ROOT, env=dict(stack.env), capture_output=True, text=True, check=False
+        command,
+        cwd=ROOT,
+        env=dict(stack.env),
+        umask=0o077,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    (stack.plan.var / "log" / "prepare.log").write_text(done.stderr)
+    log = stack.plan.var / "log" / "prepare.log"
+    log.write_text(done.stderr)
     if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or ["no message"]
-        raise SetupError(f"the database could not be prepared: {lines[-1]}")
+        raise SetupError(f"the database could not be prepared: {_cause(done.stderr)} (see {log})")
     return done.stdout.strip()
+
+
+def _cause(trace: str) -> str:
+    """Return the line of a traceback that says what went wrong; it may go on after it."""
+    lines = trace.strip().splitlines() or ["no message"]
+    named = [line for line in lines if re.match(r"[\w.]*(Error|Exception|DoesNotExist)\b", line)]
+    return named[-1] if named else lines[-1]
 
 
 def _wait_until_ready(stack: Stack) -> None:
