@@ -4,7 +4,6 @@ Play nodes may push the `reports` list directly. With kombu's own transport one 
 JSON, or is JSON of another form, ends the whole worker ("Unrecoverable error").
 """
 
-import json
 import logging
 from json import JSONDecodeError
 from queue import Empty
@@ -13,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from kombu.transport import redis
 
-from arena.messages import REPORTS_QUEUE
+from arena.messages import RECORD_TASK, REPORTS_QUEUE
 
 log = logging.getLogger(__name__)
 Text = Annotated[str, msgspec.Meta(max_length=1_000)]
@@ -30,24 +29,37 @@ class _Properties(msgspec.Struct):
     body_encoding: Annotated[str, msgspec.Meta(pattern="^base64$")]
 
 
-class _Headers(msgspec.Struct):
-    task: Text
+class _Headers(msgspec.Struct, forbid_unknown_fields=True):
+    """No time, no group, no chain: a report asks for nothing but to be recorded."""
+
+    task: Annotated[str, msgspec.Meta(pattern=f"^{RECORD_TASK}$")]
     id: Text
-    lang: Text
-    retries: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
-    eta: Text | None = None
-    expires: Text | float | None = None
-    timelimit: list[float | None] | None = None
+    lang: Text = "py"
+    argsrepr: str = ""
+    kwargsrepr: str = ""
     origin: Text | None = None
     root_id: Text | None = None
     parent_id: Text | None = None
-    group: Text | None = None
-    group_index: int | None = None
-    shadow: Text | None = None
+    retries: Annotated[int, msgspec.Meta(ge=0, le=0)] = 0
+    timelimit: list[None] | None = None
     ignore_result: bool = True
-    replaced_task_nesting: int = 0
-    stamped_headers: list[Text] | None = None
-    stamps: dict[str, Any] | None = None
+    replaced_task_nesting: Annotated[int, msgspec.Meta(ge=0, le=0)] = 0
+    eta: None = None
+    expires: None = None
+    group: None = None
+    group_index: None = None
+    shadow: None = None
+    stamped_headers: None = None
+    stamps: dict[str, None] = {}
+
+
+class _Embedded(msgspec.Struct, forbid_unknown_fields=True):
+    """What Celery would call after the task: from a play node, nothing ever."""
+
+    callbacks: None = None
+    errbacks: None = None
+    chain: None = None
+    chord: None = None
 
 
 class _Message(msgspec.Struct):
@@ -62,6 +74,11 @@ class _Message(msgspec.Struct):
     content_encoding: Annotated[str, msgspec.Meta(pattern="^utf-8$")] = msgspec.field(
         name="content-encoding"
     )
+
+
+_Arguments = Annotated[list[dict[str, msgspec.Raw]], msgspec.Meta(min_length=1, max_length=1)]
+_NoKeywords = Annotated[dict[str, msgspec.Raw], msgspec.Meta(max_length=0)]
+_calls = msgspec.json.Decoder(tuple[_Arguments, _NoKeywords, _Embedded])
 
 
 class Channel(redis.Channel):
@@ -90,19 +107,10 @@ class Transport(redis.Transport):
 
 
 def fault_of(message: object) -> str | None:
-    """Return what is wrong with a message, or None for a well-formed JSON task message."""
+    """Return what is wrong with a message, or None for a well-formed call of the one task."""
     try:
         checked = msgspec.convert(message, type=_Message, strict=True)
-        body = json.loads(checked.body)
-    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+        _calls.decode(checked.body)
+    except (msgspec.ValidationError, msgspec.DecodeError, ValueError, RecursionError) as error:
         return str(error)[:200]
-    return None if _is_call(body) else "its body is not [args, kwargs, embed]"
-
-
-def _is_call(body: object) -> bool:
-    kinds = (list, dict, dict)
-    return (
-        isinstance(body, list)
-        and len(body) == len(kinds)
-        and all(isinstance(part, kind) for part, kind in zip(body, kinds, strict=True))
-    )
+    return None

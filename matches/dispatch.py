@@ -47,7 +47,7 @@ def publish_order(order: MatchOrder, queue: str) -> None:
 def publish_mark(at: str) -> None:
     """Send a mark through the reports queue, to learn how far the recorder has come."""
     mark = Mark(at=at, token=mark_token(secret(), at))
-    _send(RECORD_TASK, [to_wire(mark)], REPORTS_QUEUE, expires=30)
+    _send(RECORD_TASK, [to_wire(mark)], REPORTS_QUEUE)
 
 
 def wake_planner() -> None:

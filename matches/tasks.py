@@ -3,18 +3,18 @@
 from typing import Any
 
 from celery import shared_task
-from django.db import OperationalError
 
 from arena.messages import RECORD_TASK
 from matches import dispatch
 from matches.clock import db_now
 from matches.services import control, recording
+from matches.services.patience import patiently
 
 
-@shared_task(name=RECORD_TASK, autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5)
+@shared_task(name=RECORD_TASK)
 def record(report: dict[str, Any]) -> None:
     """Store one report of a play node; safe to deliver twice."""
-    recording.receive(report, now=db_now())
+    patiently(lambda: recording.receive(report, now=db_now()))
 
 
 @shared_task(name=dispatch.TICK)

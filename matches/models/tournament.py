@@ -12,7 +12,7 @@ from arena.messages import FaultRates, Limits
 from matches.models.agent import Agent
 from matches.models.choices import pairing_choices
 from matches.models.leaderboard import Leaderboard
-from matches.models.validation import validate_finite
+from matches.models.validation import check_pairing, validate_finite
 
 MAX_MATCHES = 100_000_000
 
@@ -99,7 +99,8 @@ class Tournament(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Refuse faults that are not rates."""
+        """Refuse an unknown pairing and faults that are not rates."""
+        check_pairing(self.pairing)
         if self.faults is not None:
             read_faults(self.faults)
 

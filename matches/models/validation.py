@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.games.base import Game
+from arena.pairing import registry as pairings
 from arena.policies import registry as policies
 
 
@@ -38,6 +39,14 @@ def check_policy(game: str, policy: str, parameters: object) -> None:
         kind.build(rules, _mapping("parameters", parameters))
     except ArenaError as error:
         raise ValidationError({"parameters": str(error)}) from error
+
+
+def check_pairing(pairing: str) -> None:
+    """Refuse an unknown pairing, naming those there are."""
+    try:
+        pairings.get(pairing)
+    except ArenaError as error:
+        raise ValidationError({"pairing": str(error)}) from error
 
 
 def validate_finite(value: float) -> None:

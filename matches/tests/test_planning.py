@@ -109,6 +109,7 @@ def test_it_refuses_agents_that_cannot_meet(broker: Redis, agents: list[str], wa
     ("change", "field"),
     [
         ({"pairing": "swiss-cheese"}, "pairing"),
+        ({"pairing": ""}, "pairing"),
         ({"n_matches": 0}, "n_matches"),
         ({"seed": -1}, "seed"),
         ({"move_s": 0}, "move_s"),
