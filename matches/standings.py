@@ -142,7 +142,7 @@ def status(board: Leaderboard, shown: Iterable[Row], *, now: datetime) -> Status
 
 def axis(shown: Iterable[Row]) -> Axis:
     """Return round limits around all intervals, so that the scale seldom moves."""
-    limits = [float(r[end]) for r in shown for end in ("low", "high")] or [0.0, 2 * MU]  # type: ignore[literal-required]
+    limits = [float(end) for r in shown for end in (r["low"], r["high"])] or [0.0, 2 * MU]
     low, high = min(limits), max(limits)
     step = _round_up((high - low) / (_N_TICKS - 1) or 1.0)
     first, last = floor(low / step), ceil(high / step)
@@ -192,7 +192,7 @@ def _pace(n: int, elapsed_s: float) -> str:
     if elapsed_s <= 0 or not n:
         return ""
     per_s = n / elapsed_s
-    return f"{per_s:,.0f} matches/s" if per_s >= 10 else f"{per_s:.2g} matches/s"
+    return f"{per_s:,.1f} matches/s" if per_s >= 1 else f"{60 * per_s:.2g} matches/min"
 
 
 def _round_up(value: float) -> float:

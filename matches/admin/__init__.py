@@ -1,0 +1,23 @@
+"""The admin: registers agents, schedules tournaments, shows matches with their attempts."""
+
+from matches.admin import (
+    accounts,
+    agents,
+    leaderboards,
+    lockouts,
+    matches,
+    nodes,
+    schedules,
+    tournaments,
+)
+
+__all__ = [
+    "accounts",
+    "agents",
+    "leaderboards",
+    "lockouts",
+    "matches",
+    "nodes",
+    "schedules",
+    "tournaments",
+]

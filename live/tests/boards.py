@@ -1,0 +1,69 @@
+"""Arrange leaderboards as the real parts make them: planned, sent, played, recorded and rated."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from random import Random
+
+from redis import Redis
+
+from arena.games.base import forfeit_ranks
+from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
+from matches.models import Match, Tournament
+from matches.services import rater, recording
+from matches.tests import factories
+from matches.tests.factories import NOW, later
+
+SEARCHERS = ("random", "greedy", "alphabeta:1", "alphabeta:2", "alphabeta:4", "mcts:20", "mcts:100")
+
+Play = Callable[[MatchOrderRow], ResultRow]
+
+
+def planned_board(
+    name: str = "connect-four", *, agents: Sequence[str] = SEARCHERS, n_matches: int = 420
+) -> Tournament:
+    """Return a tournament of search agents whose matches are pending."""
+    return factories.planned(n_matches, agents=agents, game="connect_four", board=name)
+
+
+def by_strength(seed: int = 1, *, forfeits: float = 0.01) -> Play:
+    """Return results in which later entrants win more often, with some draws and forfeits."""
+    rng = Random(seed)
+
+    def play(row: MatchOrderRow) -> ResultRow:
+        first, second = Match.objects.get(pk=row.match).agent_ids
+        if rng.random() < forfeits:
+            guilty = rng.randrange(2)
+            return factories.result(
+                row,
+                ending=Ending.FORFEIT,
+                ranks=forfeit_ranks(guilty, 2),
+                reason=Reason.ILLEGAL,
+                seat=guilty,
+            )
+        if rng.random() < 0.06:
+            return factories.result(row, ranks=[0, 0])
+        wins = rng.random() < 1 / (1 + 10 ** ((second - first) / 4))
+        return factories.result(row, ranks=[0, 1] if wins else [1, 0])
+
+    return play
+
+
+def play_some(broker: Redis, play: Play, *, n_orders: int = 1_000, now: datetime = NOW) -> int:
+    """Send, play and record so many orders; return how many there were."""
+    factories.alive(now=now)
+    orders = factories.sent(broker, now=now)[:n_orders]
+    for order in orders:
+        factories.start(order, now=now)
+        recording.record(factories.finished(order, play), now=now)
+    return len(orders)
+
+
+def played_board(broker: Redis, name: str = "connect-four", *, n_matches: int = 420) -> Tournament:
+    """Return a finished tournament with its ratings."""
+    tournament = planned_board(name, n_matches=n_matches)
+    play = by_strength()
+    while play_some(broker, play):
+        pass
+    rater.rate(tournament.leaderboard_id, now=later(1))
+    tournament.refresh_from_db()
+    return tournament

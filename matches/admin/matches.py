@@ -1,0 +1,106 @@
+"""Matches with their seats, attempts and outcomes: to look at, never to edit."""
+
+from django.contrib import admin
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from unfold.admin import TabularInline
+
+from matches.admin.base import ReadOnlyAdmin
+from matches.models import Attempt, Match, Outcome, Tournament
+
+N_NEWEST = 50
+
+
+class NewestTournaments(admin.SimpleListFilter):
+    """The newest tournaments; of another one, its own page links to its matches."""
+
+    title = "tournament"
+    parameter_name = "tournament"
+
+    def lookups(self, *_: object) -> list[tuple[str, str]]:
+        """Return the newest tournaments and the chosen one."""
+        newest = Tournament.objects.values_list("pk", "name")[:N_NEWEST]
+        choices = {str(pk): f"{name} ({pk})" for pk, name in newest}
+        if self.value() is not None:
+            choices.setdefault(str(self.value()), f"tournament {self.value()}")
+        return list(choices.items())
+
+    def queryset(self, _: HttpRequest, queryset: QuerySet[Match]) -> QuerySet[Match]:
+        """Return the matches of the chosen tournament."""
+        chosen = self.value()
+        if chosen is None:
+            return queryset
+        return queryset.filter(tournament=int(chosen)) if chosen.isdigit() else queryset.none()
+
+
+class AttemptInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+    """Every try at the match that has ended, with its reason."""
+
+    model = Attempt
+    fields = (
+        *("number", "ending", "reason", "seat", "detail", "node"),
+        *("was_executing", "n_steps", "duration_ms", "ended_at"),
+    )
+    readonly_fields = fields
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, *_: object) -> bool:
+        """Refuse."""
+        return False
+
+    def has_change_permission(self, *_: object) -> bool:
+        """Refuse."""
+        return False
+
+
+@admin.register(Match)
+class MatchAdmin(ReadOnlyAdmin):
+    """A match in full."""
+
+    list_display = ("id", "tournament", "sequence", "seats", "state", "attempt", "result")
+    list_filter = ("state", NewestTournaments)
+    list_select_related = ("tournament", "outcome")
+    search_fields = ("=id",)
+    search_help_text = "The number of a match."
+    ordering = ("-pk",)
+    inlines = (AttemptInline,)
+    fields = (
+        *("leaderboard", "tournament", "sequence", "state", "void_reason", "seats", "result"),
+        *("attempt", "order", "block", "rotation", "game_seed"),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Match]:
+        """Return matches with what the list shows of them."""
+        found: QuerySet[Match] = super().get_queryset(request)
+        return found.prefetch_related("seat_rows__agent")
+
+    def view_on_site(self, obj: Model) -> str:
+        """Return the address of its page."""
+        return reverse("match", args=[obj.pk])
+
+    @admin.display(description="seats")
+    def seats(self, obj: Match) -> str:
+        """Return the agents by seat."""
+        rows = sorted(obj.seat_rows.all(), key=lambda row: row.seat)
+        return ", ".join(f"{row.seat}: {row.agent}" for row in rows)
+
+    @admin.display(description="outcome")
+    def result(self, obj: Match) -> str:
+        """Return the ranks by seat, and who forfeited why."""
+        outcome: Outcome | None = getattr(obj, "outcome", None)
+        if outcome is None:
+            return obj.void_reason or "none yet"
+        forfeit = f", seat {outcome.guilty_seat} forfeits: {outcome.reason}"
+        return f"{outcome}{forfeit if outcome.is_forfeit else ''}"
+
+
+@admin.register(Outcome)
+class OutcomeAdmin(ReadOnlyAdmin):
+    """The append-only log; nobody edits or deletes it."""
+
+    list_display = ("match_id", "ranks", "is_forfeit", "guilty_seat", "reason", "recorded_at")
+    list_filter = ("is_forfeit", "reason")
+    search_fields = ("=match__id",)
+    ordering = ("-pk",)

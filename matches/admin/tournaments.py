@@ -1,0 +1,146 @@
+"""Tournaments: adding one schedules it, cancelling asks first."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin import helpers
+from django.db.models import Model, QuerySet
+from django.forms import ModelMultipleChoiceField
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from unfold.widgets import UnfoldAdminSelectMultipleWidget
+
+from matches import selectors
+from matches.admin.base import Admin, ModelFormWithAllErrors
+from matches.clock import db_now
+from matches.errors import BadInputError
+from matches.models import Agent, Tournament
+from matches.services.tournaments import Plan, cancel, check_agents, schedule
+
+PLANNED = ("leaderboard", "name", "pairing", "n_matches", "seed", "move_s", "match_s", "faults")
+COUNTED = ("n_planned", "n_done", "n_forfeits", "n_void", "n_cancelled", "n_retried", "n_refused")
+
+
+class ScheduleForm(ModelFormWithAllErrors):
+    """What a tournament is to be, and who takes part."""
+
+    agents = ModelMultipleChoiceField(
+        queryset=Agent.objects.filter(is_retired=False).order_by("game", "name"),
+        widget=UnfoldAdminSelectMultipleWidget(attrs={"size": 12}),
+        help_text="Two or more, all of the leaderboard's game.",
+    )
+
+    class Meta:
+        """Agents are entered by the service, not by the form."""
+
+        model = Tournament
+        fields = PLANNED
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Say with every agent which game it plays."""
+        super().__init__(*args, **kwargs)
+        self.fields["agents"].label_from_instance = lambda agent: f"{agent.game}: {agent.name}"  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any] | None:
+        """Refuse agents that cannot meet on this leaderboard."""
+        cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("leaderboard") and cleaned.get("agents") is not None:
+            try:
+                check_agents(cleaned["leaderboard"], list(cleaned["agents"]))
+            except BadInputError as error:
+                self.add_error(error.field, str(error))
+        return cleaned
+
+    def plan(self) -> Plan:
+        """Return the plan that was entered."""
+        return Plan(**{name: self.cleaned_data[name] for name in PLANNED if name != "leaderboard"})
+
+
+@admin.register(Tournament)
+class TournamentAdmin(Admin):
+    """A tournament is never edited: what was planned is what is played."""
+
+    list_display = ("name", "leaderboard", "pairing", "state", "progress", "created_at")
+    list_filter = ("state", "pairing")
+    list_select_related = ("leaderboard",)
+    search_fields = ("name",)
+    actions = ("cancel_tournaments",)
+
+    def get_form(
+        self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
+    ) -> type[ModelFormWithAllErrors]:
+        """Return the form that schedules, for a new one."""
+        form = ModelFormWithAllErrors if change else ScheduleForm
+        found: type[ModelFormWithAllErrors] = super().get_form(
+            request, obj, change, **{**kwargs, "form": form}
+        )
+        return found
+
+    def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
+        """Return what is entered, and for a scheduled one also how far it is."""
+        if obj is None:
+            return ("leaderboard", "name", "agents", *PLANNED[2:])
+        return (*PLANNED, "state", "entrants", "progress", *COUNTED, "started_at", "finished_at")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
+        """Return all fields of a scheduled one."""
+        return self.get_fields(request, obj) if obj else ()
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Let the list offer its action, the page no button to save."""
+        return obj is None and bool(super().has_change_permission(request, obj))
+
+    def save_model(self, _: HttpRequest, obj: Tournament, form: ScheduleForm, change: bool) -> None:  # noqa: ARG002 - Django's name
+        """Schedule it; the row that the admin goes on with is the service's."""
+        scheduled = schedule(
+            form.plan(),
+            leaderboard=form.cleaned_data["leaderboard"],
+            agents=list(form.cleaned_data["agents"]),
+        )
+        obj.pk = scheduled.pk
+
+    def save_related(self, *_: Any) -> None:
+        """Do nothing: the service has entered the agents."""
+
+    def view_on_site(self, obj: Tournament) -> str:
+        """Return the address of its page."""
+        return reverse("tournament", args=[obj.pk])
+
+    @admin.display(description="closed")
+    def progress(self, obj: Tournament) -> str:
+        """Return how many of its matches are closed."""
+        return f"{obj.n_closed:,} of {obj.n_matches:,}"
+
+    @admin.display(description="agents")
+    def entrants(self, obj: Tournament) -> str:
+        """Return who takes part, in the order of positions."""
+        return ", ".join(obj.entrant_set.values_list("agent__name", flat=True))
+
+    @admin.action(description="Cancel the tournaments", permissions=["cancel"])
+    def cancel_tournaments(
+        self, request: HttpRequest, queryset: QuerySet[Tournament]
+    ) -> HttpResponse | None:
+        """Say what would be cancelled; with the confirmation, do it."""
+        if "confirmed" not in request.POST:
+            return self._confirmation(request, queryset)
+        n_matches = sum(cancel(tournament, now=db_now()) for tournament in queryset)
+        self.message_user(request, f"{n_matches:,} open matches cancelled.", messages.SUCCESS)
+        return None
+
+    def has_cancel_permission(self, request: HttpRequest) -> bool:
+        """Return whether the user may change tournaments."""
+        return bool(super().has_change_permission(request))
+
+    def _confirmation(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse:
+        chosen = [(t, selectors.progress(t)) for t in queryset.select_related("leaderboard")]
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Cancel tournaments?",
+            "chosen": chosen,
+            "n_open": sum(so_far.pending for _, so_far in chosen),
+            "checkbox_name": helpers.ACTION_CHECKBOX_NAME,
+            "opts": self.model._meta,
+        }
+        return TemplateResponse(request, "admin/cancel_tournaments.html", context)

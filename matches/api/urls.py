@@ -1,0 +1,3 @@
+"""Addresses of the REST API."""
+
+urlpatterns: list[object] = []

@@ -1,0 +1,201 @@
+// Keeps a leaderboard up to date by WebSocket. The page is complete without this file.
+//
+// The server sends a snapshot on connection, then deltas numbered in sequence. A delta that does not
+// follow the last one means that something was missed: the page asks for a snapshot. It never polls.
+
+const ASK_AGAIN_MS = 3000;
+const QUIET_MS = 30000;
+const BACK_OFF_MS = { first: 500, most: 10000 };
+const MOVE_MS = 450;
+const ARROW_MS = 4000;
+const SNAPSHOT_REQUEST = JSON.stringify({ type: "snapshot" });
+
+const page = document.querySelector("[data-live]");
+const table = document.querySelector("#board");
+const tbody = table.tBodies[0];
+const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
+
+/** What the page shows: the rows by agent, and where in the sequence that is. */
+const shown = { epoch: null, sequence: -1, rows: new Map() };
+
+// --- Drawing -----------------------------------------------------------------------------------
+
+function setText(element, value) {
+  const text = String(value);
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function fill(root, values, attribute = "field") {
+  for (const element of root.querySelectorAll(`[data-${attribute}]`)) {
+    const value = values[element.dataset[attribute]];
+    if (value !== undefined) setText(element, value);
+  }
+}
+
+function clone(id) {
+  return document.querySelector(id).content.firstElementChild.cloneNode(true);
+}
+
+function drawRow(element, row) {
+  element.dataset.agent = row.agent;
+  fill(element, row);
+  for (const name of ["mu", "low", "high"]) element.style.setProperty(`--${name}`, row[name]);
+  element.querySelector("[data-zero]").dataset.zero = row.forfeits;
+}
+
+function rowElement(agent) {
+  return tbody.querySelector(`[data-agent="${Number(agent)}"]`);
+}
+
+function flash(element, name, milliseconds) {
+  element.classList.remove(name);
+  void element.offsetWidth; // restarts an animation that is still running
+  element.classList.add(name);
+  clearTimeout(element[name]);
+  element[name] = setTimeout(() => element.classList.remove(name), milliseconds);
+}
+
+function markRank(element, before, after) {
+  if (before === undefined || before === after) return;
+  element.classList.remove("up", "down");
+  flash(element, after < before ? "up" : "down", ARROW_MS);
+}
+
+/** Puts the rows in the order of their ranks and lets them glide there from where they were. */
+function reorder() {
+  const ordered = [...shown.rows.values()].sort((a, b) => a.rank - b.rank).map((row) => rowElement(row.agent));
+  if (ordered.every((element, index) => tbody.children[index] === element)) return;
+  const tops = new Map(ordered.map((element) => [element, element.getBoundingClientRect().top]));
+  tbody.append(...ordered);
+  if (calm.matches) return;
+  for (const element of ordered) {
+    const distance = tops.get(element) - element.getBoundingClientRect().top;
+    if (distance) {
+      element.animate([{ transform: `translateY(${distance}px)` }, { transform: "none" }], { duration: MOVE_MS, easing: "ease" });
+    }
+  }
+}
+
+function drawRows(rows, removed, isFirst) {
+  for (const agent of removed) {
+    shown.rows.delete(agent);
+    rowElement(agent)?.remove();
+  }
+  for (const changed of rows) {
+    const before = shown.rows.get(changed.agent);
+    const row = { ...before, ...changed };
+    shown.rows.set(row.agent, row);
+    let element = rowElement(row.agent);
+    if (!element) tbody.append((element = clone("#row-template")));
+    drawRow(element, row);
+    if (isFirst) continue;
+    markRank(element, before?.rank, row.rank);
+    if (changed.mu !== undefined || changed.half !== undefined) flash(element, "touched", 1600);
+  }
+  reorder();
+  const empty = document.querySelector(".no-rows");
+  if (empty) empty.hidden = shown.rows.size > 0;
+}
+
+function drawAxis(axis) {
+  for (const name of ["low", "high", "step"]) table.style.setProperty(`--axis-${name}`, axis[name]);
+  const ticks = axis.ticks.map((tick) => {
+    const element = document.createElement("span");
+    element.className = "tick";
+    element.style.setProperty("--at", tick.at);
+    element.textContent = tick.label;
+    return element;
+  });
+  table.querySelector(".axis").replaceChildren(...ticks);
+}
+
+function drawTournament(element, tournament) {
+  element.dataset.tournament = tournament.id;
+  element.dataset.state = tournament.state;
+  fill(element, tournament);
+  const link = element.querySelector("a");
+  link.href = link.getAttribute("href").replace(/\d+\/$/, `${Number(tournament.id)}/`);
+  const bar = element.querySelector(".bar");
+  bar.setAttribute("aria-valuenow", tournament.percent_completed);
+  bar.setAttribute("aria-label", `Progress of ${tournament.name}`);
+  for (const part of bar.children) part.style.setProperty("--share", tournament[part.dataset.share]);
+}
+
+function drawStatus(status) {
+  fill(page, status, "status");
+  drawAxis(status.axis);
+  const list = document.querySelector("#tournaments");
+  const elements = status.tournaments.map((tournament) => {
+    const element = list.querySelector(`[data-tournament="${Number(tournament.id)}"]`) ?? clone("#tournament-template");
+    drawTournament(element, tournament);
+    return element;
+  });
+  const isSame = elements.length === list.children.length && elements.every((element, i) => list.children[i] === element);
+  if (!isSame) list.replaceChildren(...elements); // else the focus on a link would be lost
+}
+
+// --- Messages ----------------------------------------------------------------------------------
+
+function replaceAll(snapshot) {
+  const isFirst = shown.epoch === null;
+  const agents = new Set(snapshot.rows.map((row) => row.agent));
+  const gone = [...tbody.rows].map((element) => Number(element.dataset.agent)).filter((agent) => !agents.has(agent));
+  drawRows(snapshot.rows, gone, isFirst);
+  drawStatus(snapshot.status);
+  shown.epoch = snapshot.epoch;
+  shown.sequence = snapshot.sequence;
+}
+
+function applyDelta(delta, ask) {
+  if (delta.epoch !== shown.epoch || delta.sequence > shown.sequence + 1) {
+    ask();
+  } else if (delta.sequence === shown.sequence + 1) {
+    drawRows(delta.rows, delta.removed, false);
+    drawStatus(delta.status);
+    shown.sequence = delta.sequence;
+  } // else: known already, or the heartbeat of a quiet board
+}
+
+// --- Connection --------------------------------------------------------------------------------
+
+function say(state, words) {
+  document.querySelector("[data-connection]").dataset.connection = state;
+  setText(document.querySelector("[data-connection] .words"), words);
+}
+
+function connect(waitMs = BACK_OFF_MS.first) {
+  const scheme = window.location.protocol === "https:" ? "wss" : "ws";
+  const socket = new WebSocket(`${scheme}://${window.location.host}${page.dataset.live}`);
+  let nextWaitMs = Math.min(2 * waitMs, BACK_OFF_MS.most);
+  let quietTimer;
+  let askTimer;
+
+  function heard() {
+    say("live", "live");
+    clearTimeout(quietTimer);
+    quietTimer = setTimeout(() => say("quiet", "no news for 30 s"), QUIET_MS);
+  }
+
+  function ask() {
+    if (askTimer) return; // one is under way
+    socket.send(SNAPSHOT_REQUEST);
+    askTimer = setTimeout(() => (askTimer = undefined), ASK_AGAIN_MS);
+  }
+
+  socket.addEventListener("message", (event) => {
+    const message = JSON.parse(event.data);
+    heard();
+    nextWaitMs = BACK_OFF_MS.first;
+    if (message.type === "snapshot") replaceAll(message);
+    else if (message.type === "delta") applyDelta(message, ask);
+    else if (message.type === "nodes") fill(page, message, "nodes");
+  });
+  socket.addEventListener("close", () => {
+    clearTimeout(quietTimer);
+    clearTimeout(askTimer);
+    say("lost", "reconnecting");
+    setTimeout(connect, nextWaitMs * (0.5 + Math.random()), nextWaitMs);
+  });
+}
+
+connect();
