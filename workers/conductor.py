@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from enum import IntEnum
 
 from arena.messages import MatchOrder, Reason
 from workers import inquest
@@ -11,6 +10,7 @@ from workers.crew import Crew, Player
 from workers.dealing import Dealer
 from workers.ledger import Entry, Ledger, Pace, check, failed, interrupted
 from workers.reporting import OrderReports
+from workers.stopping import Stop
 from workers.watchdog import Ticker
 from workers.wire import (
     Block,
@@ -31,14 +31,6 @@ TICK_S = 0.05
 MAX_SETUP_LOSSES = 3
 CRIPPLED_S = 60.0
 """A node that could not start a player for so long gives its order back."""
-
-
-class Stop(IntEnum):
-    """Whether the node has to stop."""
-
-    NO = 0
-    SOON = 1
-    NOW = 2
 
 
 class Conductor:
@@ -237,6 +229,8 @@ class Conductor:
 
     def _wind_up(self) -> None:
         """Begin nothing new, wait a little for what is in play, give back the rest."""
+        n_open = len(self._ledger.open)
+        log.warning("order %s stops with %d matches to play", self._order.order, n_open)
         until = self._clock() + self._notice_s
         for player in self._crew.players:
             if player.hand:

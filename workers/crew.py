@@ -189,19 +189,22 @@ class Crew:
 
     def dismiss(self, player: Player) -> None:
         """Kill a player; its last words and its beacon can still be read until it is closed."""
-        self.players.remove(player)
-        self._selector.unregister(player)
-        player.kill()
+        self._remove(player)
         if not player.is_ready:
             self._n_stillborn += 1
             delay_s = min(MAX_BACKOFF_S, 0.1 * 2 ** min(self._n_stillborn, 10))
             self._start_at = self._clock() + delay_s
             log.error("player %d %s before it was ready", player.pid, player.fate)
 
+    def _remove(self, player: Player) -> None:
+        self.players.remove(player)
+        self._selector.unregister(player)
+        player.kill()
+
     def close(self) -> None:
         """End all players."""
         for player in list(self.players):
-            self.dismiss(player)
+            self._remove(player)
             player.close()
 
 

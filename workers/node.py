@@ -11,17 +11,17 @@ from uuid import uuid4
 
 import msgspec
 from celery.app import app_or_default
-from celery.worker import state
 
 from arena.messages import Alive, MatchOrder, Report
 from workers import settings
-from workers.conductor import Conductor, Stop
+from workers.conductor import Conductor
 from workers.courier import Courier
 from workers.crew import Crew
 from workers.ledger import Pace
 from workers.publishing import Publisher
 from workers.reporting import OrderReports
 from workers.settings import Settings
+from workers.stopping import Stopper
 
 log = logging.getLogger(__name__)
 
@@ -44,11 +44,13 @@ class Node:
         self._versions = versions()
         self._orders: list[str] = []
         self._paces: dict[bytes, Pace] = {}
+        self._stopper = Stopper()
         self._crew = Crew(own.slots, clock=clock)
         self._courier = Courier(publish, self.alive, alive_s=own.alive_s, clock=clock)
 
     def open(self) -> None:
         """Start the players and say that the node lives."""
+        self._stopper.install()
         self._crew.fill()
         self._courier.start()
         log.info("node %s plays with %d players", self._own.node, self._own.slots)
@@ -69,7 +71,7 @@ class Node:
             orders=list(self._orders),
         )
 
-    def play(self, order: MatchOrder, stop: Callable[[], Stop]) -> None:
+    def play(self, order: MatchOrder) -> None:
         """Play an order; all that becomes of its matches is reported."""
         reports = OrderReports(
             order,
@@ -84,7 +86,7 @@ class Node:
             self._crew,
             reports,
             self._pace(order),
-            stop=stop,
+            stop=self._stopper,
             notice_s=self._own.notice_s,
             clock=self._clock,
         )
@@ -120,15 +122,3 @@ def here() -> Node:
     """Return the node that this process is."""
     app = app_or_default()  # a proxy would find no app in another thread
     return Node(settings.read(os.environ), incarnation=uuid4().hex, publish=Publisher(app).publish)
-
-
-def stop() -> Stop:
-    """Return whether the Celery worker has been told to stop."""
-    if _is_set(state.should_terminate):
-        return Stop.NOW
-    return Stop.SOON if _is_set(state.should_stop) else Stop.NO
-
-
-def _is_set(code: int | bool | None) -> bool:
-    # Celery keeps exit codes here: 0 is one, None and False mean that nobody asked.
-    return code is not None and code is not False

@@ -21,4 +21,4 @@ def play(order: dict[str, Any]) -> None:
         # Nobody can be told: its matches come back by their deadline.
         log.error("order refused: %s", error)
         return
-    node.here().play(read, node.stop)
+    node.here().play(read)

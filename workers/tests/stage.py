@@ -14,10 +14,11 @@ from arena.messages import (
     ResultRow,
     Results,
 )
-from workers.conductor import Conductor, Stop
+from workers.conductor import Conductor
 from workers.crew import Crew
 from workers.ledger import Pace
 from workers.reporting import OrderReports
+from workers.stopping import Stop
 
 ORDER = "0" * 32
 

@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from arena.messages import AgentOrder, Ending, Limits, Reason, ResultRow, Started
-from workers.conductor import Stop
 from workers.crew import Crew
+from workers.stopping import Stop
 from workers.tests.stage import fake, make_order, play
 
 QUICK = Limits(move_s=0.4, match_s=30)

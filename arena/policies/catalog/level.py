@@ -29,7 +29,7 @@ class LevelKind:
 
     id = "level"
     title = "Level of the skill game"
-    is_batched = True
+    is_batched = False  # lockstep would gain nothing and put more matches at risk of a kill
     parameters = (_LEVEL,)
 
     def refusal(self, spec: GameSpec) -> str | None:

@@ -20,7 +20,7 @@ class RandomKind:
 
     id = "random"
     title = "Random"
-    is_batched = True
+    is_batched = False  # lockstep would gain nothing and put more matches at risk of a kill
     parameters: tuple[Parameter, ...] = ()
 
     def refusal(self, spec: GameSpec) -> str | None:

