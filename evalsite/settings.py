@@ -6,28 +6,21 @@ variable that is set in the environment wins over both.
 """
 
 import os
-from pathlib import Path
 
-import environ
+from evalsite.addresses import BROKER_PORT, FAST_PORT, HIGHEST_PORT, redis_url
+from evalsite.environment import database, flag, load, names, text, whole
+from evalsite.folders import ROOT, var_folder
 
-from evalsite.addresses import BROKER_PORT, FAST_PORT, redis_url
-
-BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
-VAR = Path(env.str("EVALSITE_VAR", default=str(BASE_DIR / "var"))).resolve()
-for env_file in (VAR / "secrets.env", VAR / "stack.env"):
-    if env_file.is_file() and os.access(env_file, os.R_OK):
-        env.read_env(env_file)
+BASE_DIR = ROOT
+VAR = var_folder(os.environ)
+load(VAR / "stack.env", VAR / "secrets.env")
 
 # Only a placeholder for development: a system check refuses it when EVALSITE_DEBUG is off.
 INSECURE_SECRET_KEY = "development-only-secret-key-refused-when-debug-is-off"
-DEBUG = env.bool("EVALSITE_DEBUG", default=False)
-SECRET_KEY = env.str("EVALSITE_SECRET_KEY", default=INSECURE_SECRET_KEY)
-ALLOWED_HOSTS = env.list("EVALSITE_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
-CSRF_TRUSTED_ORIGINS = env.list("EVALSITE_TRUSTED_ORIGINS", default=[])
-EVALSITE_HOST = env.str("EVALSITE_HOST", default="127.0.0.1")
-EVALSITE_PORT = env.int("EVALSITE_PORT", default=8000)
-EVALSITE_FLOWER_PORT = env.int("EVALSITE_FLOWER_PORT", default=5555)
+DEBUG = flag("EVALSITE_DEBUG", default=False)
+SECRET_KEY = text("EVALSITE_SECRET_KEY", INSECURE_SECRET_KEY)
+ALLOWED_HOSTS = names("EVALSITE_ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = names("EVALSITE_TRUSTED_ORIGINS", [])
 
 INSTALLED_APPS = [
     "unfold",  # before django.contrib.admin: it replaces the admin's templates
@@ -80,8 +73,8 @@ TEMPLATES = [
 # SQLite: IMMEDIATE takes the write lock at BEGIN: a transaction waits its turn instead of failing
 # half-way with "database is locked" (8,308 times in a trial with deferred transactions).
 SQLITE_PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{VAR / 'db.sqlite3'}")}
-DATABASES["default"]["CONN_MAX_AGE"] = env.int("EVALSITE_CONN_MAX_AGE", default=0)
+DATABASES = {"default": database("DATABASE_URL", f"sqlite:///{VAR / 'db.sqlite3'}")}
+DATABASES["default"]["CONN_MAX_AGE"] = whole("EVALSITE_CONN_MAX_AGE", 0, highest=86_400)
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
@@ -92,12 +85,11 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["TEST"] = {"NAME": str(VAR / "test_db.sqlite3")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = env.str(
-    "REDIS_URL", default=redis_url(env.int("EVALSITE_BROKER_PORT", default=BROKER_PORT))
-)
-FAST_REDIS_URL = env.str(
-    "FAST_REDIS_URL", default=redis_url(env.int("EVALSITE_FAST_PORT", default=FAST_PORT))
-)
+_BROKER_PORT = whole("EVALSITE_BROKER_PORT", BROKER_PORT, highest=HIGHEST_PORT)
+_FAST_PORT = whole("EVALSITE_FAST_PORT", FAST_PORT, highest=HIGHEST_PORT)
+_PASSWORD = text("EVALSITE_BROKER_PASSWORD", "")
+REDIS_URL = text("REDIS_URL", redis_url(_BROKER_PORT, _PASSWORD))
+FAST_REDIS_URL = text("FAST_REDIS_URL", redis_url(_FAST_PORT, _PASSWORD))
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",

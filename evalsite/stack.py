@@ -181,9 +181,9 @@ def _prepare(stack: Stack, *, example: bool) -> str:
 
 
 def _cause(trace: str) -> str:
-    """Return the line of a traceback that says what went wrong; it may go on after it."""
+    """Return the line of a traceback that says what went wrong; more lines may follow it."""
     lines = trace.strip().splitlines() or ["no message"]
-    named = [line for line in lines if re.match(r"[\w.]*(Error|Exception|DoesNotExist)\b", line)]
+    named = [line for line in lines if re.match(r"[A-Za-z_][\w.]*: ", line)]
     return named[-1] if named else lines[-1]
 
 

@@ -51,6 +51,11 @@ def test_a_secret_that_is_missing_is_added_and_the_others_stay(tmp_path: Path) -
     assert read_variables(tmp_path / "secrets.env") == made
 
 
+def test_a_value_of_two_lines_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="EVALSITE_X"):
+        write_variables(tmp_path / "x.env", {"EVALSITE_X": "a\nREDIS_URL=b"})
+
+
 def test_variables_are_read_as_they_were_written(tmp_path: Path) -> None:
     variables = {"DATABASE_URL": "postgres://u:p%40x@h/db?options=a=b", "EMPTY": ""}
     write_variables(tmp_path / "x.env", variables)

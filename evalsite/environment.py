@@ -1,0 +1,64 @@
+"""Typed readers of environment variables; a wrong value is an error that names it.
+
+`environ` reads "maybe" as False and does not name the variable of a wrong number.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+from evalsite.folders import read_variables
+
+FLAGS = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False, "": False}
+SCHEMES = ("sqlite", "postgres", "postgresql")
+
+
+def load(*files: Path) -> None:
+    """Add the variables of these files to the environment; what is set already wins."""
+    for file in files:
+        for name, value in read_variables(file).items():
+            os.environ.setdefault(name, value)
+
+
+def text(name: str, default: str) -> str:
+    """Return a variable as it is."""
+    return os.environ.get(name, default)
+
+
+def names(name: str, default: list[str]) -> list[str]:
+    """Return the comma-separated values of a variable."""
+    raw = os.environ.get(name)
+    return default if raw is None else [part.strip() for part in raw.split(",") if part.strip()]
+
+
+def flag(name: str, *, default: bool) -> bool:
+    """Return whether a variable is on."""
+    raw = os.environ.get(name)
+    if raw is None:
+        return default
+    if raw.lower() not in FLAGS:
+        raise ImproperlyConfigured(f"{name} is {raw!r}; choose 1 or 0")
+    return FLAGS[raw.lower()]
+
+
+def whole(name: str, default: int, *, highest: int) -> int:
+    """Return a variable that is a whole number from 0 to `highest`."""
+    raw = os.environ.get(name, str(default))
+    if not raw.isdecimal() or int(raw) > highest:
+        raise ImproperlyConfigured(f"{name} is {raw!r}; a whole number up to {highest} is needed")
+    return int(raw)
+
+
+def database(name: str, default: str) -> dict[str, Any]:
+    """Return the settings of the database at the address of a variable."""
+    url = os.environ.get(name, default)
+    scheme = url.partition("://")[0]
+    if "://" not in url or scheme not in SCHEMES:
+        # The address may hold a password: only its beginning is shown.
+        raise ImproperlyConfigured(
+            f"{name} begins with {scheme[:20]!r}; choose one of {', '.join(SCHEMES)} and ://"
+        )
+    return dict(environ.Env.db_url_config(url))

@@ -1,0 +1,92 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from evalsite import environment
+from evalsite.folders import ROOT, write_variables
+from evalsite.stack import child_environment
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"), [("1", True), ("True", True), ("off", False), ("", False)]
+)
+def test_a_flag_is_read(raw: str, value: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALSITE_X", raw)
+    assert environment.flag("EVALSITE_X", default=not value) is value
+
+
+def test_what_is_not_set_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EVALSITE_X", raising=False)
+    assert environment.flag("EVALSITE_X", default=True)
+    assert environment.whole("EVALSITE_X", 7, highest=9) == 7
+    assert environment.names("EVALSITE_X", ["a"]) == ["a"]
+    assert environment.text("EVALSITE_X", "b") == "b"
+
+
+def test_names_are_read_without_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALSITE_X", " a.example, b.example,")
+    assert environment.names("EVALSITE_X", []) == ["a.example", "b.example"]
+
+
+def test_a_wrong_flag_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALSITE_X", "maybe")
+    with pytest.raises(ImproperlyConfigured, match="EVALSITE_X is 'maybe'; choose 1 or 0"):
+        environment.flag("EVALSITE_X", default=False)
+
+
+@pytest.mark.parametrize("raw", ["", "-1", "10", "1.0", "x"])
+def test_a_wrong_number_is_named(raw: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALSITE_X", raw)
+    with pytest.raises(ImproperlyConfigured, match="EVALSITE_X is .* up to 9"):
+        environment.whole("EVALSITE_X", 1, highest=9)
+
+
+@pytest.mark.parametrize("raw", ["", "nonsense", "mysql://user:s3cret@host/x"])
+def test_a_wrong_database_is_named_without_its_password(
+    raw: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", raw)
+    with pytest.raises(ImproperlyConfigured, match="DATABASE_URL .*postgres") as caught:
+        environment.database("DATABASE_URL", "")
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_database_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://u:p%40x@host:5/name")
+    read = environment.database("DATABASE_URL", "")
+    assert (read["ENGINE"], read["PASSWORD"], read["PORT"]) == (
+        "django.db.backends.postgresql",
+        "p@x",
+        5,
+    )
+
+
+def settings_in(var: Path, given: dict[str, str]) -> dict[str, object]:
+    ask = (
+        "import json; from evalsite import settings as s;"
+        "print(json.dumps([s.SECRET_KEY, s.REDIS_URL, s.DEBUG, s.DATABASES['default']['NAME']]))"
+    )
+    printed = subprocess.check_output(
+        [sys.executable, "-c", ask], cwd=ROOT, env=child_environment(var, given), text=True
+    )
+    return dict(zip(("key", "broker", "debug", "database"), json.loads(printed), strict=True))
+
+
+def test_settings_come_from_the_data_folder_and_the_environment_wins(tmp_path: Path) -> None:
+    write_variables(tmp_path / "secrets.env", {"EVALSITE_SECRET_KEY": "kept"})
+    write_variables(tmp_path / "stack.env", {"REDIS_URL": "redis://kept/0"})
+    assert settings_in(tmp_path, {"REDIS_URL": "redis://given/0"}) == {
+        "key": "kept",
+        "broker": "redis://given/0",
+        "debug": False,
+        "database": str(tmp_path / "db.sqlite3"),
+    }
+
+
+def test_settings_without_a_stack_name_our_own_broker_with_its_password(tmp_path: Path) -> None:
+    write_variables(tmp_path / "secrets.env", {"EVALSITE_BROKER_PASSWORD": "kept"})
+    assert settings_in(tmp_path, {})["broker"] == "redis://:kept@127.0.0.1:7379/0"
