@@ -41,7 +41,7 @@ def test_a_wrong_flag_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("raw", ["", "-1", "10", "1.0", "x"])
 def test_a_wrong_number_is_named(raw: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALSITE_X", raw)
-    with pytest.raises(ImproperlyConfigured, match="EVALSITE_X is .* up to 9"):
+    with pytest.raises(ImproperlyConfigured, match=r"EVALSITE_X is .* up to 9"):
         environment.whole("EVALSITE_X", 1, highest=9)
 
 
@@ -50,7 +50,7 @@ def test_a_wrong_database_is_named_without_its_password(
     raw: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", raw)
-    with pytest.raises(ImproperlyConfigured, match="DATABASE_URL .*postgres") as caught:
+    with pytest.raises(ImproperlyConfigured, match=r"DATABASE_URL .*postgres") as caught:
         environment.database("DATABASE_URL", "")
     assert "s3cret" not in str(caught.value)
 
