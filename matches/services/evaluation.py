@@ -31,6 +31,13 @@ class Evaluation:
     game_parameters: Mapping[str, object] = field(default_factory=dict)
 
 
+def check(evaluation: Evaluation, *, now: datetime) -> None:
+    """Raise BadInputError if the evaluation could not start; leave nothing behind."""
+    with transaction.atomic():
+        start(evaluation, now=now)
+        transaction.set_rollback(True)
+
+
 @transaction.atomic
 def start(evaluation: Evaluation, *, now: datetime) -> Tournament:
     """Register the agents and schedule their tournament; all or, with BadInputError, nothing."""

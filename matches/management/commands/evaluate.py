@@ -18,7 +18,7 @@ from matches.errors import MatchError
 from matches.management import following, report
 from matches.management.options import pair, real, whole, writable_file
 from matches.models import Tournament
-from matches.services.evaluation import Evaluation, start
+from matches.services.evaluation import Evaluation, check, start
 from matches.services.tournaments import Plan, cancel
 
 
@@ -51,9 +51,10 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run one evaluation. Bad input ends with exit code 2 before anything is stored."""
         try:
-            cluster = following.wait_for_cluster()
-            self.stdout.write(cluster)
-            tournament = start(_evaluation(options), now=db_now())
+            evaluation = _evaluation(options)
+            check(evaluation, now=db_now())
+            self.stdout.write(following.wait_for_cluster())
+            tournament = start(evaluation, now=db_now())
         except (MatchError, ValidationError) as error:
             raise CommandError(_message(error), returncode=2) from error
         self._follow(tournament, options)

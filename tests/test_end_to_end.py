@@ -1,0 +1,155 @@
+"""The main work on real processes: matches are planned, sent, played, recorded and rated."""
+
+import base64
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from evalsite.folders import ROOT
+from evalsite.stack import Stack
+
+pytestmark = pytest.mark.slow
+
+
+def _evaluate(cluster: Stack, tmp_path: Path, *arguments: str) -> dict[str, Any]:
+    """Evaluate on the running cluster; return its JSON with what it printed."""
+    path = tmp_path / "report.json"
+    command = [sys.executable, "manage.py", "evaluate", "--json", str(path), *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, env=dict(cluster.env), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    report: dict[str, Any] = json.loads(path.read_text())
+    return report | {"printed": done.stdout}
+
+
+def test_the_test_game_is_rated_in_the_order_of_its_levels(cluster: Stack, tmp_path: Path) -> None:
+    report = _evaluate(cluster, tmp_path, "--num-matches", "1000", "--seed", "1")
+    assert (report["completed"], report["pending"], report["void"]) == (1000, 0, 0)
+    assert report["accuracy_strict"] >= 0.97
+    assert sum(rating["games"] for rating in report["ratings"]) == 2 * 1000
+    for line in (
+        "1000/1000 - Pending: 0, Error: 0, Completed: 1000, Elapsed time: ",
+        "Game run in ",
+        "Skills computed in ",
+        "Accuracy of the ratings: ",
+        "node-2: 2 slot(s)",
+    ):
+        assert line in report["printed"]
+
+
+def test_platform_faults_are_retried_and_every_match_is_closed(
+    cluster: Stack, tmp_path: Path
+) -> None:
+    report = _evaluate(
+        cluster,
+        tmp_path,
+        *("--num-matches", "300", "--move-s", "0.5", "--seed", "2"),
+        *("--error-rate", "0.1", "--invalid-rate", "0.05", "--hang-rate", "0.01"),
+    )
+    failed = report["failed_attempts"]
+    assert (report["pending"], report["forfeits"]) == (0, 0)
+    assert report["completed"] + report["void"] == 300
+    assert report["void"] == sum(report["errors"].values())
+    assert set(failed) == {"error", "invalid", "timeout"}
+    assert sum(failed.values()) == report["retried"] + report["void"]
+    assert report["accuracy_strict"] >= 0.9
+
+
+def test_agents_that_fault_are_charged(cluster: Stack, tmp_path: Path) -> None:
+    report = _evaluate(
+        cluster,
+        tmp_path,
+        *("--num-matches", "300", "--charge", "agent", "--seed", "3"),
+        *("--error-rate", "0.1", "--invalid-rate", "0.1"),
+    )
+    reasons = report["forfeit_reasons"]
+    assert (report["completed"], report["void"], report["retried"]) == (300, 0, 0)
+    assert report["forfeits"] == sum(reasons.values()) > 30
+    assert reasons["crash"] > 10
+    assert reasons["invalid"] + reasons.get("illegal", 0) > 10
+
+
+def test_real_agents_are_rated_the_same_way(cluster: Stack, tmp_path: Path) -> None:
+    agents = ["random", "greedy", "alphabeta:2", "alphabeta:4"]
+    report = _evaluate(
+        cluster,
+        tmp_path,
+        *("--game", "connect_four", "--agents", ",".join(agents), "--num-matches", "240"),
+        *("--pairing", "double_round_robin"),
+    )
+    order = [rating["agent"] for rating in report["ratings"]]
+    assert order == agents[::-1]
+    assert report["accuracy_strict"] is None
+
+
+def test_it_ends_early_with_what_is_there(cluster: Stack, tmp_path: Path) -> None:
+    slow = ("--num-matches", "2000", "--game-parameter", "duration_s=0.05")
+    late = _evaluate(cluster, tmp_path, *slow, "--timeout", "1")
+    enough = _evaluate(cluster, tmp_path, *slow, "--finish-fraction", "0.01")
+    for report in (late, enough):
+        assert report["pending"] == 0
+        assert 0 < report["completed"] < 1000
+        assert report["completed"] + report["cancelled"] == 2000
+
+
+def _garbage(rng: random.Random) -> bytes:
+    """Return what is no report: bytes, JSON of any form, or a report with a part spoiled."""
+    kind = rng.random()
+    if kind < 0.25:
+        return rng.randbytes(rng.randint(0, 200))
+    if kind < 0.4:
+        return json.dumps(rng.choice([1, "a", None, [], {}, {"body": "x"}])).encode()
+    return json.dumps(_spoiled(_message(), rng)).encode()
+
+
+def _message() -> dict[str, Any]:
+    call = [[{"kind": "alive"}], {}, {"callbacks": None}]
+    return {
+        "body": base64.b64encode(json.dumps(call).encode()).decode(),
+        "content-encoding": "utf-8",
+        "content-type": "application/json",
+        "headers": {"lang": "py", "task": "matches.record", "id": "x", "eta": None},
+        "properties": {
+            "delivery_info": {"exchange": "", "routing_key": "reports"},
+            "body_encoding": "base64",
+            "delivery_tag": "x",
+        },
+    }
+
+
+def _spoiled(part: Any, rng: random.Random) -> Any:
+    if isinstance(part, dict) and part and rng.random() < 0.8:
+        key = rng.choice(list(part))
+        return {**part, key: _spoiled(part[key], rng)}
+    calls = [[[{}], {}, {"chain": [{"task": "matches.tick"}]}], [[], {}, {}], [[{}, {}], {}, {}]]
+    encoded = [base64.b64encode(json.dumps(call).encode()).decode() for call in calls]
+    return rng.choice([None, True, -1, "", "x", [], {}, 1e308, "application/data", *encoded])
+
+
+def test_garbage_in_the_reports_queue_ends_nothing(cluster: Stack, tmp_path: Path) -> None:
+    rng = random.Random(5)
+    before = cluster.pids()["recorder"]
+    broker = Redis.from_url(cluster.env["REDIS_URL"])
+    broker.lpush("reports", *[_garbage(rng) for _ in range(500)])
+    report = _evaluate(cluster, tmp_path, "--num-matches", "200")
+    assert (report["completed"], report["pending"]) == (200, 0)
+    assert cluster.pids()["recorder"] == before
+
+
+def test_a_tenth_of_chaos_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "chaos.json"
+    command = [sys.executable, "-m", "benchmarks", "chaos", "--matches", "200", "--json", str(path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures = json.loads(path.read_text())
+    assert (figures["lost"], figures["doubled"], figures["void"]) == (0, 0, 0)
+    assert figures["ratings_equal"]
+    assert figures["kills"] >= 2
+    assert figures["broker_kills"] == 2
