@@ -90,16 +90,19 @@ _FAST_PORT = whole("EVALSITE_FAST_PORT", FAST_PORT, highest=HIGHEST_PORT)
 _PASSWORD = text("EVALSITE_BROKER_PASSWORD", "")
 REDIS_URL = text("REDIS_URL", redis_url(_BROKER_PORT, _PASSWORD))
 FAST_REDIS_URL = text("FAST_REDIS_URL", redis_url(_FAST_PORT, _PASSWORD))
+FAST_TIMEOUTS = {"socket_timeout": 2, "socket_connect_timeout": 1}
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": FAST_REDIS_URL,
+        # Control must not wait for a fast store that hangs: it can do without.
+        "OPTIONS": FAST_TIMEOUTS,
     }
 }
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [FAST_REDIS_URL]},
+        "CONFIG": {"hosts": [{"address": FAST_REDIS_URL, **FAST_TIMEOUTS}]},
     }
 }
 
@@ -132,6 +135,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "matches.api.errors.exception_handler",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "evalsite",
@@ -141,6 +145,10 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
+    "ENUM_NAME_OVERRIDES": {
+        "MatchStateEnum": "matches.models.Match.State",
+        "TournamentStateEnum": "matches.models.Tournament.State",
+    },
 }
 UNFOLD = {"SITE_TITLE": "evalsite", "SITE_HEADER": "evalsite"}
 

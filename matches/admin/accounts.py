@@ -14,7 +14,7 @@ for model in (User, Group, AuthToken):
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[misc]  # unfold has no types
+class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]  # no types
     """Users."""
 
     form = UserChangeForm

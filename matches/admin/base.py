@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
-from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -25,7 +24,7 @@ PER_PAGE = 50
 class ModelFormWithAllErrors(AnyModelForm):
     """A form whose model may refuse a field that the form does not show."""
 
-    def add_error(self, field: str | None, error: ValidationError | str) -> None:
+    def add_error(self, field: str | None, error: Any) -> None:
         """Put errors of fields that are not shown above the form."""
         by_field: Mapping[str, Any] = getattr(error, "error_dict", {})
         for name, errors in by_field.items():

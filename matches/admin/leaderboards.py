@@ -16,7 +16,6 @@ class LeaderboardAdmin(Admin):
     list_display = ("name", "title", "game", "n_counted", "rated_at", "created_at")
     list_filter = ("game",)
     search_fields = ("name", "title")
-    prepopulated_fields = {"name": ("title",)}
     fields = ("title", "name", "game", "game_parameters", "opening_plies", "draw_probability")
 
     def get_readonly_fields(self, _: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
@@ -27,7 +26,7 @@ class LeaderboardAdmin(Admin):
         self, _: HttpRequest, obj: Model | None = None
     ) -> dict[str, tuple[str, ...]]:
         """Propose a name from the title for a new one only."""
-        return {} if obj else self.prepopulated_fields
+        return {} if obj else {"name": ("title",)}
 
     def view_on_site(self, obj: Leaderboard) -> str:
         """Return the address of its page."""
