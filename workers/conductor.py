@@ -190,16 +190,15 @@ class Conductor:
             self._kill(player)
             self._inquest.overran(player, dearest)
         elif is_held:
-            self._kill(player)
-            self._inquest.held(player)
+            self._inquest.held(player, self._kill(player))
 
     def _kill_hung(self, player: Player, sighting: Sighting) -> None:
         if sighting.phase is Phase.BLOCK:
             self._dealer.shrink()
         if self._kill(player) == sighting:
             self._inquest.hung(player, sighting)
-        else:  # the call returned just before the kill
-            self._inquest.held(player)
+        else:
+            self._inquest.spared(player)
 
     def _bury(self, player: Player) -> None:
         """Deal with a player that died, or that must because it talks nonsense."""

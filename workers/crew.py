@@ -63,7 +63,6 @@ class Player:
                 stdout=subprocess.DEVNULL,
                 pass_fds=descriptors,
                 env=_environment(),
-                cwd=_ROOT,
                 # A group of its own: one kill ends it with whatever it has started.
                 start_new_session=True,
             )

@@ -90,8 +90,17 @@ class Inquest:
         self._close(player, entry, failed(entry, Reason.TIMEOUT, detail, seat=seat))
         self._scatter(player)
 
-    def held(self, player: Player) -> None:
-        """Deal with the hand of a player that was stopped or starved: nobody is to blame."""
+    def held(self, player: Player, sighting: Sighting) -> None:
+        """Deal with the hand of a player that was stopped or starved: no seat is to blame."""
+        for entry in executing(player, sighting):
+            entry.n_losses += 1
+            if entry.n_losses >= MAX_LOSSES:
+                detail = f"its player stood still for {self._limits.match_s:g} s and was lost"
+                self._close(player, entry, failed(entry, Reason.TIMEOUT, detail))
+        self._scatter(player)
+
+    def spared(self, player: Player) -> None:
+        """Deal with the hand of a player whose call returned just before it was killed."""
         self._scatter(player)
 
     def _accuse(self, player: Player, entry: Entry, sighting: Sighting, *, is_proven: bool) -> None:

@@ -6,6 +6,7 @@ It runs agents' code, so nothing here is trusted by the parent, and nothing here
 """
 
 import ctypes
+import gc
 import os
 import signal
 import socket
@@ -54,6 +55,7 @@ class Player:
 
     def run(self) -> None:
         """Play until the parent is gone."""
+        gc.freeze()  # what was imported stays: no collection need look at it again
         self._channel.send(Ready())
         try:
             while True:

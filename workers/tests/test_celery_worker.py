@@ -140,6 +140,10 @@ def test_told_to_stop_at_once_it_gives_back_what_it_plays(broker: Broker, worker
     assert {(row.ending, row.reason) for row in rows} == {(Ending.INTERRUPTED, Reason.RETURNED)}
 
 
+def test_a_worker_without_work_stops_at_once(worker: Worker) -> None:
+    assert worker.stop() < 2
+
+
 def test_results_wait_for_a_broker_that_is_away(broker: Broker, worker: Worker) -> None:
     broker.send(levels(60, duration_s=0.1))
     wait_until(lambda: results(broker), "results come")

@@ -168,7 +168,16 @@ def test_what_is_executing_is_in_the_hand() -> None:
     assert begun(player, at(1, Phase.GAME)) == [case.ledger.open[0], case.ledger.open[1]]
 
 
-def test_nobody_is_blamed_for_a_player_that_was_held() -> None:
+def test_nobody_is_blamed_for_a_call_that_returned_in_time() -> None:
     case = Case()
-    case.inquest.held(case.deal(0, 1, 2))
+    case.inquest.spared(case.deal(0, 1, 2))
     assert (case.waiting, case.suspects, case.ended) == ([0, 1, 2, 3, 4, 5], [], {})
+
+
+def test_a_match_whose_player_stands_still_again_and_again_fails() -> None:
+    case = Case()
+    for _ in range(MAX_LOSSES):
+        assert case.ended == {}
+        case.inquest.held(case.deal(0, 1, 2), at(1, Phase.POLICY))
+    assert (case.ended[1].reason, case.ended[1].seat) == (Reason.TIMEOUT, -1)
+    assert case.waiting == [0, 2, 3, 4, 5]
