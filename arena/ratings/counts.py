@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from arena.ratings.base import RatingError, ScoreError, SelfPlayError
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,11 @@ def count(results: Iterable[tuple[int, int, int]] | Ints) -> PairCounts:
     keys, totals = np.unique((first * span + second) * 3 + (1 - score), return_counts=True)
     pairs, kinds = np.divmod(keys, 3)
     return PairCounts(*np.divmod(pairs, span), *(totals * (kinds == kind) for kind in range(3)))
+
+
+def summed_by(keys: Ints, values: Floats, n_keys: int) -> Floats:
+    """Return the sum of the values of each key; in their order, so that it is the same again."""
+    return np.bincount(keys, weights=values, minlength=n_keys).astype(np.float64, copy=False)
 
 
 _LIMIT = 2**30

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from math import pi, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx, log_ndtr
 
-from arena.ratings.counts import Ints, PairCounts
-
-Floats = NDArray[np.float64]
+from arena.ratings.counts import Floats, Ints, PairCounts, summed_by
 
 _SQRT_HALF = sqrt(0.5)
 _SQRT_2_OVER_PI = sqrt(2 / pi)
@@ -50,15 +47,18 @@ def draw_terms(lead: Floats, margin: float) -> Terms:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The log-likelihood at one point: its value, gradient [n] and minus its Hessian [n, n]."""
+    """The log-likelihood at one point: its value, gradient [n] and curvature [m] of each pair."""
 
     value: float
     gradient: Floats
-    information: Floats
+    curvature: Floats
 
 
 class PairLikelihood:
-    """The log-likelihood of pair counts: concave in z, a sum over decided and drawn pairs."""
+    """The log-likelihood of pair counts: concave in z, a sum over m decided and drawn pairs.
+
+    i, j: int64 [m], the agents of each pair, the winner first where there is one.
+    """
 
     def __init__(self, counts: PairCounts, n_agents: int, *, margin: float, weight: float) -> None:
         """Keep wins as (winner, loser, how often) and draws as (first, second, how often)."""
@@ -73,37 +73,24 @@ class PairLikelihood:
             counts.n_draws,
         )
         self._n_agents, self._margin, self._n_decided = n_agents, margin, decided.shape[1]
-        self._i, self._j, times = np.concatenate([decided, drawn], axis=1)
+        self.i, self.j, times = np.concatenate([decided, drawn], axis=1)
         self._times = weight * times.astype(np.float64)
 
     def at(self, z: Floats) -> Evaluation:
-        """Return value, gradient and information at z: float64 [n]."""
-        terms = self._terms(z)
+        """Return value, gradient and curvature at z: float64 [n]."""
+        terms, n = self._terms(z), self._n_agents
         slope, curvature = self._times * terms.slope, self._times * terms.curvature
-        n = self._n_agents
-        gradient = _summed_by(self._i, slope, n) - _summed_by(self._j, slope, n)
-        return Evaluation(float(self._times @ terms.value), gradient, self._laplacian(curvature))
+        gradient = summed_by(self.i, slope, n) - summed_by(self.j, slope, n)
+        return Evaluation(float(self._times @ terms.value), gradient, curvature)
 
     def _terms(self, z: Floats) -> Terms:
-        lead, n = z[self._i] - z[self._j], self._n_decided
+        lead, n = z[self.i] - z[self.j], self._n_decided
         parts = win_terms(lead[:n], self._margin), draw_terms(lead[n:], self._margin)
         return Terms(
             np.concatenate([part.value for part in parts]),
             np.concatenate([part.slope for part in parts]),
             np.concatenate([part.curvature for part in parts]),
         )
-
-    def _laplacian(self, curvature: Floats) -> Floats:
-        n = self._n_agents
-        one_way = _summed_by(self._i * n + self._j, curvature, n * n).reshape(n, n)
-        both_ways = one_way + one_way.T
-        laplacian: Floats = np.diag(both_ways.sum(axis=1)) - both_ways
-        return laplacian
-
-
-def _summed_by(keys: Ints, values: Floats, n_keys: int) -> Floats:
-    """Return the sum of the values of each key; in their order, so that it is the same again."""
-    return np.bincount(keys, weights=values, minlength=n_keys).astype(np.float64, copy=False)
 
 
 def _summed(first: Ints, second: Ints, times: Ints) -> Ints:

@@ -26,7 +26,7 @@ def test_it_ends_at_the_same_point_from_anywhere(start: list[float], spread: flo
     wanted = posterior_mode(CHAIN, spread, np.zeros(3))
     found = posterior_mode(CHAIN, spread, np.array(start))
     assert found.z == pytest.approx(wanted.z, abs=1e-9)
-    assert found.covariance == pytest.approx(wanted.covariance, abs=1e-9)
+    assert found.doubt.covariance == pytest.approx(wanted.doubt.covariance, abs=1e-9)
 
 
 def test_a_step_too_far_is_shortened() -> None:
@@ -43,8 +43,8 @@ def test_the_slopes_are_those_of_the_value(z_0: float, z_1: float, score: int) -
     here, up, down = of_one.at(z), of_one.at(z + aside), of_one.at(z - aside)
     assert here.gradient[0] == pytest.approx((up.value - down.value) / (2 * step), abs=1e-5)
     slope = (down.gradient[0] - up.gradient[0]) / (2 * step)
-    assert here.information[0, 0] == pytest.approx(slope, abs=1e-5)
-    assert here.information[0, 1] == -here.information[0, 0]
+    assert here.curvature == pytest.approx([slope], abs=1e-5)
+    assert here.gradient[1] == -here.gradient[0]
 
 
 @given(st.integers(0, 2), st.integers(0, 2))

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.stats import norm
+from scipy.special import ndtr
 
+from arena.ratings import information
 from arena.ratings.base import (
     BETA,
     MU,
@@ -22,6 +23,7 @@ from arena.ratings.base import (
     UnknownAgentError,
     unit_draw_margin,
 )
+from arena.ratings.counts import Ints
 from arena.ratings.settled import SYSTEM, PairCounts, Settled, count, settle
 from arena.ratings.tests.simulated import simulated
 
@@ -29,19 +31,22 @@ UNIT = np.sqrt(2) * BETA
 Floats = NDArray[np.float64]
 
 
-def minus_log_posterior(x: Floats, results: list[tuple[int, int, int]], spread: float) -> float:
+def minus_log_posterior(x: Floats, results: Ints, spread: float) -> float:
     """Return it by the formula of the model alone, to compare with."""
-    total = float(((x - MU) ** 2).sum() / (2 * spread**2))
-    e = unit_draw_margin(0.1)
-    for first, second, score in results:
-        d = (x[first] - x[second]) / UNIT
-        total -= norm.logcdf(score * d - e) if score else np.log(norm.cdf(e - d) - norm.cdf(-e - d))
-    return total
+    first, second, score = results.T
+    d, e = (x[first] - x[second]) / UNIT, unit_draw_margin(0.1)
+    chance = np.where(score, ndtr(score * d - e), ndtr(e - d) - ndtr(-e - d))
+    return float(((x - MU) ** 2).sum() / (2 * spread**2) - np.log(chance).sum())
 
 
 def bits(settled: Settled) -> tuple[bytes, bytes, bytes, float, str]:
-    arrays = (settled.mu.tobytes(), settled.sd.tobytes(), settled.covariance.tobytes())
+    arrays = (settled.mu.tobytes(), settled.sd.tobytes(), joint(settled).tobytes())
     return (*arrays, settled.spread, settled.results_hash)
+
+
+def joint(settled: Settled) -> Floats:
+    assert settled.covariance is not None
+    return settled.covariance
 
 
 def test_it_is_the_mode_of_the_posterior_and_its_curvature() -> None:
@@ -50,17 +55,17 @@ def test_it_is_the_mode_of_the_posterior_and_its_curvature() -> None:
     found = minimize(
         minus_log_posterior,
         np.full(6, MU),
-        args=(field.triples(), settled.spread),
+        args=(field.results, settled.spread),
         method="BFGS",
         options={"gtol": 1e-8},
     )
     assert settled.mu == pytest.approx(found.x, abs=1e-4)
     assert settled.covariance == pytest.approx(
-        np.linalg.inv(curvature(settled, field.triples())), rel=1e-3
+        np.linalg.inv(curvature(settled, field.results)), rel=1e-3
     )
 
 
-def curvature(settled: Settled, results: list[tuple[int, int, int]]) -> Floats:
+def curvature(settled: Settled, results: Ints) -> Floats:
     n, h = len(settled.mu), 1e-3
     steps = np.eye(n) * h
 
@@ -138,7 +143,7 @@ def test_nobody_has_played(n_agents: int) -> None:
     settled = settle(count([]), n_agents)
     assert settled.mu.tolist() == [MU] * n_agents
     assert settled.sd.tolist() == [SIGMA] * n_agents
-    assert (settled.covariance == np.diag([SIGMA**2] * n_agents)).all()
+    assert (joint(settled) == np.diag([SIGMA**2] * n_agents)).all()
     assert (settled.spread, settled.n_results) == (SIGMA, 0)
 
 
@@ -164,7 +169,7 @@ def test_two_groups_that_never_met_are_rated_apart() -> None:
     assert settled.mu[[0, 1]] == pytest.approx(settled.mu[[2, 3]])
     assert settled.superiority(0, 2) == pytest.approx(0.5)
     assert settled.superiority(0, 1) > 0.99
-    assert settled.covariance[0, 2] == 0
+    assert joint(settled)[0, 2] == 0
 
 
 @pytest.mark.parametrize("n_wins", [1, 100, 10**6, 10**9])
@@ -229,6 +234,21 @@ def test_the_spread_of_a_close_field_is_found() -> None:
         for seed in range(40)
     ]
     assert 2.0 < np.mean(spreads) < 2.2
+
+
+def test_a_large_field_is_settled_without_its_covariance(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = count(simulated(300, 6000).results)
+    exact = settle(counts, 310)
+    monkeypatch.setattr(information, "DENSE_LIMIT", 299)
+    large = settle(counts, 310)
+    assert large.covariance is None
+    assert large.spread == pytest.approx(exact.spread, rel=0.01)
+    assert large.mu == pytest.approx(exact.mu, abs=0.02)
+    assert large.sd == pytest.approx(exact.sd, rel=0.1)
+    assert large.superiorities() == pytest.approx(exact.superiorities(), abs=0.05)
+    assert large.superiority(3, 7) == pytest.approx(large.superiorities()[3, 7])
+    again = settle(counts, 310)
+    assert (again.mu.tobytes(), again.sd.tobytes()) == (large.mu.tobytes(), large.sd.tobytes())
 
 
 @pytest.mark.parametrize("spread", [25 / 12, 25 / 3])

@@ -1,0 +1,63 @@
+"""The information matrix: dense and sparse say the same, exactly and nearly."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arena.ratings import information as module
+from arena.ratings.base import RatingError
+from arena.ratings.counts import Floats
+from arena.ratings.information import DenseInformation, SparseInformation, information
+
+RNG = np.random.default_rng(5)
+N, M = 80, 600
+FIRST = RNG.integers(0, N, M)
+SECOND = (FIRST + RNG.integers(1, N, M)) % N
+CURVATURE = RNG.uniform(0.1, 5, M)
+RIGHT_SIDE = RNG.normal(size=N)
+
+
+def test_the_dense_one_is_the_inverse_of_the_matrix() -> None:
+    matrix: Floats = 0.3 * np.eye(N)
+    for i, j, curvature in zip(FIRST, SECOND, CURVATURE, strict=True):
+        matrix[np.ix_([i, j], [i, j])] += curvature * np.array([[1, -1], [-1, 1]])
+    made = DenseInformation(FIRST, SECOND, CURVATURE, N, 0.3)
+    centred = np.eye(N) - 1 / N
+    assert made.doubt().covariance == pytest.approx(np.linalg.inv(matrix))
+    assert made.doubt().variances == pytest.approx(
+        np.diag(centred @ np.linalg.inv(matrix) @ centred)
+    )
+    assert matrix @ made.solved(RIGHT_SIDE) == pytest.approx(RIGHT_SIDE)
+
+
+def test_the_sparse_one_solves_as_the_dense_one_does() -> None:
+    dense, sparse = (
+        made(FIRST, SECOND, CURVATURE, N, 0.3) for made in (DenseInformation, SparseInformation)
+    )
+    assert sparse.solved(RIGHT_SIDE) == pytest.approx(dense.solved(RIGHT_SIDE), abs=1e-7)
+
+
+def test_the_variances_of_the_sparse_one_are_nearly_right() -> None:
+    dense, sparse = (
+        made(FIRST, SECOND, CURVATURE, N, 0.3) for made in (DenseInformation, SparseInformation)
+    )
+    ratio = sparse.doubt().variances / dense.doubt().variances
+    assert ratio.mean() == pytest.approx(1, abs=0.05)
+    assert ratio == pytest.approx(np.ones(N), abs=0.15)
+    assert sparse.doubt().covariance is None
+
+
+def test_the_number_of_agents_decides() -> None:
+    assert isinstance(information(FIRST, SECOND, CURVATURE, N, 0.3), DenseInformation)
+    one, other = np.array([0]), np.array([3000])
+    assert isinstance(information(one, other, np.ones(1), 3001, 0.3), SparseInformation)
+
+
+def test_a_step_that_is_not_found_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def give_up(matrix: Any, right_side: Any, **_: Any) -> tuple[Any, int]:
+        return right_side, 10
+
+    monkeypatch.setattr(module, "cg", give_up)
+    with pytest.raises(RatingError, match="not found in 10 turns"):
+        SparseInformation(FIRST, SECOND, CURVATURE, N, 0.3).solved(np.ones(N))
