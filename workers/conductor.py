@@ -1,7 +1,7 @@
 """Play one order with a crew of players: deal, listen, watch, report."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from arena.messages import MatchOrder, Reason
 from workers import inquest
@@ -73,12 +73,13 @@ class Conductor:
         for player in self._crew.wait(TICK_S):
             for message in player.receive():
                 self._hear(player, message)
-        for player in [player for player in self._crew.players if player.is_broken]:
-            self._bury(player)
+        for player in self._living():
+            if player.is_broken:
+                self._bury(player)
         now = self._clock()
         if self._ticker.is_due(now):
             counted_s = self._ticker.tick(now)
-            for player in list(self._crew.players):
+            for player in self._living():
                 self._watch(player, counted_s)
         if self._reports.is_due(now):
             self._reports.flush(self._executing(), now=now)
@@ -220,8 +221,9 @@ class Conductor:
 
     def _fail_all(self, detail: str) -> None:
         """Close every match that is open; players that still play some are not needed any more."""
-        for player in [player for player in self._crew.players if player.hand]:
-            self._kill(player)
+        for player in self._living():
+            if player.hand:
+                self._kill(player)
         for entry in list(self._ledger.open.values()):
             self._end(entry, failed(entry, Reason.ERROR, detail))
         self._ledger.forget()
@@ -236,10 +238,20 @@ class Conductor:
                 player.send(Release(len(player.hand), is_begun_too=False))
         while self._is_playing() and self._stop() < Stop.NOW and self._clock() < until:
             self._turn()
-        for player in [player for player in self._crew.players if player.hand]:
-            sighting = self._kill(player)
-            for entry in inquest.begun(player, sighting):
-                self._end(entry, interrupted(entry, "its node had to stop"))
+        for player in self._living():
+            if player.hand:
+                self._interrupt(player)
+
+    def _interrupt(self, player: Player) -> None:
+        sighting = self._kill(player)
+        for entry in inquest.begun(player, sighting):
+            self._end(entry, interrupted(entry, "its node had to stop"))
+
+    def _living(self) -> Iterator[Player]:
+        """Yield the players, without those that are lost meanwhile."""
+        for player in list(self._crew.players):
+            if player in self._crew.players:
+                yield player
 
     def _is_playing(self) -> bool:
         return any(player.hand for player in self._crew.players)

@@ -82,13 +82,17 @@ class Inquest:
 
     def overran(self, player: Player, entry: Entry) -> None:
         """Deal with the hand of a player that was killed because one match took too long in all."""
+        if entry.index in player.hand:  # else it ended just before the kill
+            self._close(player, entry, self._overrun(entry))
+        self._scatter(player)
+
+    def _overrun(self, entry: Entry) -> EndedRow:
         spent = entry.spent_s
         payer = max(range(len(spent)), key=spent.__getitem__)
         seat = payer if payer < len(spent) - 1 else -1
         whose = f"most of them seat {seat}'s" if seat >= 0 else "most of them the game's"
         detail = f"the match took over {self._limits.match_s:g} s, {whose}"
-        self._close(player, entry, failed(entry, Reason.TIMEOUT, detail, seat=seat))
-        self._scatter(player)
+        return failed(entry, Reason.TIMEOUT, detail, seat=seat)
 
     def held(self, player: Player, sighting: Sighting) -> None:
         """Deal with the hand of a player that was stopped or starved: no seat is to blame."""

@@ -149,8 +149,8 @@ class FakeKind:
 
     def build(self, game: Game, parameters: Mapping[str, object]) -> Policy:
         given = accepted(cast(PolicyKind, self), game, parameters)
-        if given["what"] == "die in build":
-            misbehave("die")
+        if str(given["what"]).endswith(" in build"):
+            misbehave(str(given["what"]).removesuffix(" in build"))
         return FakePolicy(
             cast(str, given["what"]), cast(int, given["every"]), cast(int, given["at"])
         )

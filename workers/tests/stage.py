@@ -83,6 +83,7 @@ def play(
     stop: Callable[[], Stop] = lambda: Stop.NO,
     notice_s: float = 5.0,
     report_s: float = 1.0,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Posted:
     """Play an order with a crew and return what is reported."""
     posted = Posted()
@@ -92,9 +93,7 @@ def play(
         incarnation="first",
         post=posted.post,
         report_s=report_s,
-        now=time.monotonic(),
+        now=clock(),
     )
-    Conductor(
-        order, crew, reports, Pace(), stop=stop, notice_s=notice_s, clock=time.monotonic
-    ).run()
+    Conductor(order, crew, reports, Pace(), stop=stop, notice_s=notice_s, clock=clock).run()
     return posted

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import psutil
 import pytest
@@ -163,6 +163,63 @@ def test_what_does_not_end_within_the_notice_is_interrupted(
     endings = [(row.ending, row.reason) for row in posted.rows.values()]
     assert endings == [(Ending.INTERRUPTED, Reason.RETURNED)] * 2
     assert posted.results[-1].is_last
+
+
+def test_agents_that_take_for_ever_to_build_fail_the_order(crew: Crew) -> None:
+    agents = [fake(), fake("sleep in build")]
+    rows = play(make_order(2, agents=agents, limits=Limits(move_s=9, match_s=0.2)), crew).rows
+    assert [row.reason for row in rows.values()] == [Reason.ERROR] * 2
+    assert "3 players had to be killed while they set it up" in rows[100].detail
+
+
+def test_a_match_goes_on_when_its_player_was_stopped(crew: Crew) -> None:
+    order = make_order(6, step_s=0.05, limits=Limits(move_s=9, match_s=0.6))
+    stopper = threading.Timer(0.3, lambda: os.kill(crew.players[0].pid, signal.SIGSTOP))
+    stopper.start()
+    assert {row.ending for row in play(order, crew).rows.values()} == {Ending.DONE}
+
+
+def crew_of(program: str, clock: Callable[[], float] = time.monotonic) -> Crew:
+    """Return a crew whose players run this instead, with `said` as messages to send."""
+    start = "import socket, sys, time; channel = socket.socket(fileno=int(sys.argv[1]));"
+    say = "say = lambda said: channel.sendall(len(said).to_bytes(4) + said);"
+    return Crew(1, command=(sys.executable, "-c", start + say + program), clock=clock)
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        "not json",
+        '["news",[0,1,2],[]]',
+        '["news",[7,1],[]]',
+        '["news",[],[[0,"done",[0],"",-1,"",0]]]',
+        '["news",[],[[0,"forfeit",[0,1],"crash",2,"",0]]]',
+        '["news",[],[[0,"failed",[0,1],"error",-1,"",0]]]',
+        '["news",[],[[0,"interrupted",[],"returned",-1,"",0]]]',
+    ],
+)
+def test_a_player_that_talks_nonsense_is_replaced_and_not_believed(nonsense: str) -> None:
+    hello = """say(b'["ready"]'); say(b'["prepared",1,false]'); time.sleep(0.05);"""
+    crew = crew_of(f"{hello} channel.recv(9999); say({nonsense.encode()!r}); time.sleep(60)")
+    posted = play(make_order(1), crew)
+    crew.close()
+    assert (posted.rows[100].ending, posted.rows[100].reason) == (Ending.FAILED, Reason.ERROR)
+    assert "lost 3 times" in posted.rows[100].detail
+
+
+def test_a_node_that_cannot_start_players_gives_its_order_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def clock() -> float:
+        return 100 * time.monotonic()
+
+    crew = crew_of("sys.exit(3)", clock)
+    posted = play(make_order(3), crew, clock=clock)
+    crew.close()
+    assert posted.rows == {}
+    assert posted.results[-1].is_last
+    assert "exited with 3 before it was ready" in caplog.text
+    assert "goes back" in caplog.text
 
 
 PARENT = """

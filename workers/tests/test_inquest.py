@@ -150,6 +150,14 @@ def test_a_match_over_its_limit_is_charged_to_whoever_used_the_most() -> None:
     assert case.ended[0].share_ms == 10_000
 
 
+def test_a_match_that_ended_before_the_kill_is_not_over_its_limit() -> None:
+    case = Case()
+    player, entry = case.deal(0, 1), case.ledger.open[0]
+    del player.hand[0]
+    case.inquest.overran(player, entry)
+    assert (case.waiting, case.ended) == ([1, 2, 3, 4, 5], {})
+
+
 def test_a_block_shares_its_seconds_among_its_matches() -> None:
     case = Case()
     player = case.deal(0, 1, block=[0, 1])

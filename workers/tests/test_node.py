@@ -1,0 +1,137 @@
+"""A play node in this process: its task, its signals and its broker."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from celery import Celery
+from celery.worker import state
+
+from arena.messages import AgentOrder, Alive, Ending, Report, Results, to_wire
+from workers import celery, node, tasks
+from workers.errors import PublishError
+from workers.node import Node
+from workers.publishing import Publisher
+from workers.settings import Settings
+from workers.stopping import Stop, Stopper
+from workers.tests.broker import OPTIONS, Broker, wait_until
+from workers.tests.stage import ORDER, make_order
+
+OWN = Settings(redis_url="redis://127.0.0.1:1/0", node="node-1", slots=1, notice_s=2)
+LEVELS = (AgentOrder("level", {"level": 20}), AgentOrder("level", {"level": 90}))
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+
+
+@pytest.fixture
+def usual_signals() -> Iterator[None]:
+    usual = {number: signal.getsignal(number) for number in SIGNALS}
+    yield
+    for number, answer in usual.items():
+        signal.signal(number, answer)
+    state.should_stop = None
+
+
+def test_a_node_plays_an_order_between_two_signs_of_life(usual_signals: None) -> None:
+    published: list[Report] = []
+    here = Node(OWN, incarnation="first", publish=published.append)
+    here.open()
+    here.play(make_order(20, game="skill_game", agents=LEVELS))
+    here.play(make_order(20, game="skill_game", agents=LEVELS))
+    here.close()
+    alive, *reports = published
+    assert isinstance(alive, Alive)
+    assert (alive.node, alive.incarnation, alive.slots, alive.orders) == ("node-1", "first", 1, [])
+    results = [report for report in reports if isinstance(report, Results)]
+    assert sum(len(report.results) for report in results) == 40
+    assert {row.ending for report in results for row in report.results} == {Ending.DONE}
+
+
+def test_a_node_names_the_order_that_it_has_in_hand() -> None:
+    published: list[Report] = []
+
+    def publish(report: Report) -> None:
+        published.append(here.alive())
+
+    here = Node(OWN, incarnation="first", publish=publish)
+    here._courier.start()
+    here.play(make_order(3, game="skill_game", agents=LEVELS, duration_s=0.1))
+    here.close()
+    assert [ORDER] in [alive.orders for alive in published if isinstance(alive, Alive)]
+
+
+def test_what_is_known_of_the_pace_is_kept_per_game_and_bounded() -> None:
+    here = Node(OWN, incarnation="first", publish=lambda report: None)
+    for n in range(node.MAX_PACES + 5):
+        here._pace(make_order(1, steps=n)).match_s = float(n)
+    assert len(here._paces) == node.MAX_PACES
+    assert here._pace(make_order(1, steps=7)).match_s == 7.0
+    assert here._pace(make_order(1, steps=1)).match_s is None
+
+
+def test_a_broken_order_is_logged_and_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    played: list[object] = []
+    monkeypatch.setattr(node.Node, "play", lambda self, order: played.append(order))
+    monkeypatch.setenv("REDIS_URL", OWN.redis_url)
+    wire = to_wire(make_order(1))
+    tasks.play(wire | {"limits": {"move_s": "soon"}})
+    assert "order refused" in caplog.text
+    assert "$.limits.move_s" in caplog.text
+    tasks.play(wire)
+    assert played == [make_order(1)]
+    node.here.cache_clear()
+
+
+def test_the_app_takes_nothing_but_json_and_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REDIS_URL", OWN.redis_url)
+    read = celery.configuration()
+    assert read["broker_url"] == OWN.redis_url
+    assert read["accept_content"] == ["json"]
+    assert read["worker_enable_remote_control"] is False
+
+
+@pytest.mark.parametrize(
+    ("sent", "wanted"),
+    [
+        ([], Stop.NO),
+        ([signal.SIGTERM], Stop.SOON),
+        ([signal.SIGTERM, signal.SIGTERM], Stop.SOON),
+        ([signal.SIGINT], Stop.SOON),
+        ([signal.SIGINT, signal.SIGINT], Stop.NOW),
+        ([signal.SIGQUIT], Stop.NOW),
+        ([signal.SIGQUIT, signal.SIGTERM], Stop.NOW),
+    ],
+)
+def test_a_signal_says_how_soon_to_stop(
+    usual_signals: None, sent: list[signal.Signals], wanted: Stop
+) -> None:
+    stopper = Stopper()
+    stopper.install()
+    for number in sent:
+        os.kill(os.getpid(), number)
+    assert stopper() is wanted
+    assert (vars(state)["should_stop"] == 0) == bool(sent)
+
+
+def test_a_publisher_comes_back_with_its_broker(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    app = Celery(broker=broker.url, set_as_current=False)
+    app.conf.broker_transport_options = OPTIONS
+    publisher = Publisher(app)
+    alive = Alive("node-1", "first", 1, ["cpu"], {"python": "3.11"}, [])
+    publisher.publish(alive)
+    publisher.publish(alive)
+    broker.kill()
+    began = time.monotonic()
+    with pytest.raises(PublishError, match="Connection"):
+        publisher.publish(alive)
+    assert time.monotonic() - began < 5
+    broker.start()
+    publisher.publish(alive)
+    wait_until(lambda: len(broker.read()) == 3, "what was sent is there")
+    assert broker.reports == [alive] * 3
+    broker.kill()

@@ -1,0 +1,104 @@
+"""A player without a process of its own: what it says to what it hears."""
+
+import socket
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from arena.messages import Ending
+from workers.beacon import SIZE, Beacon, Phase
+from workers.player import Player, die_with_parent
+from workers.tests.fakes import CATALOGS
+from workers.tests.stage import fake
+from workers.wire import (
+    Channel,
+    Command,
+    Deal,
+    Item,
+    Message,
+    News,
+    Prepare,
+    Prepared,
+    Ready,
+    Refused,
+    Release,
+    Released,
+    messages,
+)
+
+
+def converse(*heard: Command) -> tuple[list[Message], Beacon]:
+    """Return what a player says that hears all this at once, after which its parent is gone."""
+    ours, theirs = socket.socketpair()
+    with tempfile.TemporaryFile() as shared, ours:
+        shared.truncate(SIZE)
+        beacon = Beacon(shared.fileno())
+        parent = Channel(ours)
+        for command in heard:
+            parent.send(command)
+        ours.shutdown(socket.SHUT_WR)
+        player = Player(Channel(theirs), beacon, CATALOGS)
+        player.run()
+        return [messages.decode(frame) for frame in parent.receive(wait=True)], beacon
+
+
+def prepare(what: str = "nothing", game: str = "sum") -> Prepare:
+    return Prepare(5, game, 1, {}, 0, [fake(what), fake()], None)
+
+
+def deal(n: int) -> Deal:
+    return Deal([Item(i, 1, i + 1, [0, 1], []) for i in range(n)])
+
+
+def test_it_is_ready_and_ends_with_its_parent() -> None:
+    said, _ = converse()
+    assert said == [Ready()]
+
+
+def test_it_prepares_and_plays_what_it_is_dealt() -> None:
+    said, beacon = converse(prepare(), deal(3))
+    assert said[:2] == [Ready(), Prepared(5, is_batched=False)]
+    rows = [row for news in said[2:] if isinstance(news, News) for row in news.ended]
+    assert [(row.index, row.ending) for row in rows] == [(i, Ending.DONE) for i in range(3)]
+    assert beacon.read().phase is Phase.IDLE
+
+
+def test_it_gives_back_what_it_has_not_begun() -> None:
+    said, _ = converse(prepare(), deal(3), Release(2, is_begun_too=False))
+    assert said[2] == Released([2, 1])
+
+
+def test_a_new_order_takes_the_place_of_the_old() -> None:
+    said, _ = converse(prepare(), deal(3), prepare())
+    assert said == [Ready(), Prepared(5, is_batched=False), Prepared(5, is_batched=False)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        (prepare(game="go fish"), "unknown game 'go fish': choose one of sum"),
+        (Prepare(5, "sum", 1, {"steps": 0}, 0, [], None), "steps"),
+        (Prepare(5, "sum", 3, {}, 0, [], None), "rules version 1"),
+        (prepare("raise in build"), "RuntimeError: out of luck (fakes.py:"),
+    ],
+)
+def test_it_says_why_it_refuses_an_order(wrong: Prepare, word: str) -> None:
+    said, _ = converse(wrong, deal(1), Release(1, is_begun_too=True))
+    (_, refused) = said
+    assert isinstance(refused, Refused)
+    assert refused.serial == 5
+    assert word in refused.detail
+
+
+def test_it_does_not_start_for_a_parent_that_is_gone() -> None:
+    with pytest.raises(SystemExit):
+        die_with_parent(parent=1 << 22)
+
+
+def test_a_player_that_nobody_starts_says_nothing() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "workers.player"], capture_output=True, text=True, check=False
+    )
+    assert "not enough values" in ended.stderr
