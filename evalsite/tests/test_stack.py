@@ -129,6 +129,17 @@ def test_ctrl_c_and_sigterm_end_everything_and_the_next_start_finds_the_old_stat
         assert leftovers(tmp_path) == []
 
 
+def test_stop_from_another_terminal_ends_the_first(tmp_path: Path) -> None:
+    command = run_in(tmp_path, "--nodes", "0", "--no-example", ports=Ports.free())
+    read_until(command, "Ctrl-C")
+    other = run_in(tmp_path, "stop")
+    assert other.communicate(timeout=20)[0] == "stopped\n"
+    printed, _ = command.communicate(timeout=20)
+    assert "stopped from elsewhere" in printed
+    assert command.returncode == 0
+    assert leftovers(tmp_path) == []
+
+
 def test_what_a_killed_supervisor_leaves_is_told_and_ended_by_stop(tmp_path: Path) -> None:
     stack = start_stack(tmp_path, nodes=0)
     pid = stack.supervisor.pid()
