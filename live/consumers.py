@@ -4,7 +4,7 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, ParamSpec, TypeVar
 
 from channels.db import database_sync_to_async
@@ -17,6 +17,9 @@ from matches.services import broadcast
 
 log = logging.getLogger(__name__)
 
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -34,6 +37,14 @@ class LeaderboardConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # chan
 
     board_id: int | None = None
 
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the viewer away for now when the fast store is, which may fail anywhere below."""
+        try:
+            await super().__call__(scope, receive, send)
+        except RedisError as error:
+            log.warning("viewer sent away while the fast store is away: %s", error)
+            await send({"type": "websocket.close", "code": TRY_LATER})
+
     async def connect(self) -> None:
         """Join the board's viewers first, so that no delta falls between it and the snapshot."""
         await self.accept()
@@ -42,11 +53,11 @@ class LeaderboardConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # chan
         if board_id is None:
             await self.close(NOT_FOUND)
             return
-        try:
-            await self._join(board_id)
-        except RedisError as error:
-            log.warning("viewer sent away while the fast store is away: %s", error)
-            await self.close(TRY_LATER)
+        self.board_id = board_id
+        for group in (broadcast.group(board_id), broadcast.NODES_GROUP):
+            await self.channel_layer.group_add(group, self.channel_name)
+        await self._send_snapshot()
+        await self.send(text_data=await _in_thread(_nodes))
 
     async def disconnect(self, _: int) -> None:
         """Leave the groups; a fast store that is away has forgotten them by itself."""
@@ -63,23 +74,12 @@ class LeaderboardConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # chan
         refusal = self._refusal(text_data)
         if refusal is not None:
             await self.close(refusal)
-            return
-        try:
+        else:
             await self._send_snapshot()
-        except RedisError as error:
-            log.warning("no snapshot while the fast store is away: %s", error)
-            await self.close(TRY_LATER)
 
     async def board_text(self, message: dict[str, Any]) -> None:
         """Pass on what was pushed."""
         await self.send(text_data=message["text"])
-
-    async def _join(self, board_id: int) -> None:
-        self.board_id = board_id
-        for group in (broadcast.group(board_id), broadcast.NODES_GROUP):
-            await self.channel_layer.group_add(group, self.channel_name)
-        await self._send_snapshot()
-        await self.send(text_data=await _in_thread(_nodes))
 
     async def _send_snapshot(self) -> None:
         if self.board_id is not None:
