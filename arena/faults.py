@@ -73,7 +73,10 @@ class Fault:
 
 
 def draw(plan: FaultPlan, game_seed: int, attempt: int, n_seats: int) -> Fault | None:
-    """Return the fault of this attempt, or None; the same arguments give the same answer."""
+    """Return the fault of this attempt, or None; the same arguments give the same answer.
+
+    A caller whose matches share game seeds mixes the lineup into the seed that it passes.
+    """
     which, where, what = uniforms(3, "fault", game_seed, attempt)
     seat = int(where * n_seats)
     if which < plan.error_rate:

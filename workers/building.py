@@ -32,6 +32,8 @@ class Agent:
 
     policy: Policy
     is_batched: bool
+    identity: str = ""
+    """Its kind, parameters and checkpoint as text: the same on every node and in every order."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ def _agent(game: Game, order: AgentOrder, catalogs: Catalogs) -> Agent:
     kind = catalogs.policy(order.policy)
     if order.placement != "local":
         raise OrderError(f"{order.policy}: placement {order.placement!r}: this node offers local")
-    return Agent(kind.build(game, order.parameters), kind.is_batched)
+    identity = repr((order.policy, sorted(order.parameters.items()), order.checkpoint))
+    return Agent(kind.build(game, order.parameters), kind.is_batched, identity)
 
 
 def _plan(rates: FaultRates) -> FaultPlan:

@@ -14,6 +14,7 @@ from arena.faults import Charge, Fault, draw, struck_action, struck_state
 from arena.games.base import OVER, State, forfeit_ranks, ranks
 from arena.messages import Ending, Reason
 from arena.policies.base import Row
+from arena.seeding import derive
 from workers.beacon import Beacon, Phase
 from workers.building import OrderError, Setup
 from workers.referee import read_action, reason_of, shown
@@ -128,11 +129,16 @@ class Table:
         state = setup.game.start(item.game_seed, opening_plies=setup.opening_plies)
         fault = None
         if setup.faults is not None:
-            fault = draw(setup.faults, item.game_seed, item.attempt, self._n_seats)
+            fault = draw(setup.faults, self._fault_seed(item), item.attempt, self._n_seats)
             if fault is not None and setup.faults.charge is Charge.PLATFORM:
                 state = struck_state(state, fault, hang_s=setup.faults.hang_s, sleep=self._sleep)
                 fault = None
         return self._replayed(item, state, fault)
+
+    def _fault_seed(self, item: Item) -> int:
+        """Return a seed of the game and its lineup: matches on one block fault independently."""
+        lineup = [self._setup.agents[agent].identity for agent in item.seats]
+        return derive("faults", item.game_seed, *lineup)
 
     def _replayed(self, item: Item, state: State, fault: Fault | None) -> Live:
         for action in item.actions:

@@ -114,7 +114,7 @@ def fit(board: Leaderboard, agent_ids: Sequence[int]) -> Settled:
         counts,
         len(agent_ids),
         draw_probability=board.draw_probability,
-        weight=1 / (games.get(board.game).spec.n_seats - 1),
+        weight=1 / max(1, games.get(board.game).spec.n_seats - 1),
     )
 
 

@@ -249,6 +249,24 @@ def test_emulated_faults_strike_whom_they_are_charged_to(
             assert {row.seat for row in ended.values()} == {0, 1}
 
 
+def test_lineups_on_one_game_seed_fault_independently_and_the_same_on_every_node(
+    stage: Stage,
+) -> None:
+    agents = [fake(every=every) for every in (50, 60, 70, 80)]
+    lineups = [[a, b] for a in range(4) for b in range(4) if a != b]
+    same_seed = [Item(i, 1, 9, lineup, []) for i, lineup in enumerate(lineups)]
+    faults = FaultRates(error_rate=0.5)
+    first, again = (
+        {
+            i: row.ending
+            for i, row in stage.play(stage.table(agents, faults=faults), same_seed).items()
+        }
+        for _ in range(2)
+    )
+    assert set(first.values()) == {Ending.DONE, Ending.FAILED}
+    assert first == again
+
+
 def test_a_seat_that_has_decided_is_not_struck_again(stage: Stage) -> None:
     table = stage.table(faults=FaultRates(hang_rate=1.0, charge="agent"))
     stage.play(table, items(9, actions=[1, 2]))
