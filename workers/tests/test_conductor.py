@@ -128,6 +128,21 @@ def test_a_player_killed_from_outside_changes_no_result(crew: Crew) -> None:
     assert all(psutil.pid_exists(player.pid) for player in crew.players)
 
 
+def test_a_match_that_moves_between_two_losses_is_not_to_blame(crew: Crew) -> None:
+    def kill_twice() -> None:
+        for _ in range(2):
+            time.sleep(0.7)
+            for player in crew.players:
+                if player.hand:
+                    os.kill(player.pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_twice)
+    killer.start()
+    rows = play(make_order(1, step_s=0.2, steps=12), crew).rows
+    killer.join()
+    assert (rows[100].ending, rows[100].n_steps) == (Ending.DONE, 12)
+
+
 def test_a_slow_order_reports_what_is_executing(crew: Crew) -> None:
     posted = play(make_order(4, step_s=0.05), crew, report_s=0.1)
     seen = [match for results in posted.results[:-1] for match in results.executing]
