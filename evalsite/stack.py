@@ -139,7 +139,7 @@ def require_alone(var: Path) -> None:
     pid = Supervisor(var).pid()
     if pid is not None:
         raise SetupError(f"evalsite already runs here (pid {pid}): ./run stop ends it")
-    pids = [process.pid for process in leftovers(var)]
+    pids = [left.pid for left in leftovers(var)]
     if pids:
         raise SetupError(
             f"processes of an earlier run are left over (pids {', '.join(map(str, pids))}): "

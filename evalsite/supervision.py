@@ -2,10 +2,12 @@
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -177,12 +179,12 @@ class Supervisor:
 
 def leftovers(var: Path) -> list[psutil.Process]:
     """Return the running processes that a stack of this folder started."""
-    return [process for process in psutil.process_iter() if _mark(process) == str(var)]
+    return [found for found in psutil.process_iter() if _mark(found) == str(var)]
 
 
-def _mark(process: psutil.Process) -> str | None:
+def _mark(found: psutil.Process) -> str | None:
     try:
-        return process.environ().get(MARK)
+        return found.environ().get(MARK)
     except (psutil.Error, OSError):
         return None
 
@@ -190,10 +192,14 @@ def _mark(process: psutil.Process) -> str | None:
 def kill_leftovers(var: Path) -> int:
     """End what is left of a stack whose supervisor is gone; return how many there were."""
     found = leftovers(var)
-    for process in found:
-        process.terminate()
+    _signal_all(found, signal.SIGTERM)
     _, alive = psutil.wait_procs(found, timeout=5)
-    for process in alive:
-        process.kill()
+    _signal_all(alive, signal.SIGKILL)
     psutil.wait_procs(alive, timeout=5)
     return len(found)
+
+
+def _signal_all(running: Iterable[psutil.Process], number: signal.Signals) -> None:
+    for each in running:
+        with suppress(psutil.NoSuchProcess):  # it ended by itself
+            each.send_signal(number)

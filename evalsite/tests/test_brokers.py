@@ -32,13 +32,13 @@ def pretended_server(answers: dict[bytes, str]) -> Iterator[str]:
         server.shutdown()
 
 
-def info(text: str) -> str:
+def bulk(text: str) -> str:
     return f"${len(text)}\r\n{text}\r\n"
 
 
 def answers(version: str, policy: str) -> dict[bytes, str]:
     facts = f"redis_version:{version}\r\nmaxmemory_policy:{policy}\r\n"
-    return {b"PING": "+PONG\r\n", b"INFO": info(facts)}
+    return {b"PING": "+PONG\r\n", b"INFO": bulk(facts)}
 
 
 def test_a_broker_that_is_too_old_is_refused_with_its_version() -> None:
