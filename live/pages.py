@@ -41,7 +41,7 @@ def board(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 def boards(request: HttpRequest) -> HttpResponse:
     """List the leaderboards, the newest first, a page at a time by key."""
-    before = _number(request, "before", default=10**MAX_DIGITS)
+    before = _number(request, "before", default=10**MAX_DIGITS - 1)
     found = list(Leaderboard.objects.filter(pk__lt=before)[: BOARDS_A_PAGE + 1])
     shown = found[:BOARDS_A_PAGE]
     context = {"boards": _titled(shown), "next": shown[-1].pk if found[BOARDS_A_PAGE:] else None}

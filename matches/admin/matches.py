@@ -10,6 +10,7 @@ from matches.admin.base import ReadOnlyAdmin
 from matches.models import Attempt, Match, Outcome, Tournament
 
 N_NEWEST = 50
+MAX_DIGITS = 18
 
 
 class NewestTournaments(admin.SimpleListFilter):
@@ -31,7 +32,8 @@ class NewestTournaments(admin.SimpleListFilter):
         chosen = self.value()
         if chosen is None:
             return queryset
-        return queryset.filter(tournament=int(chosen)) if chosen.isdigit() else queryset.none()
+        is_id = chosen.isdecimal() and len(chosen) <= MAX_DIGITS
+        return queryset.filter(tournament=int(chosen)) if is_id else queryset.none()
 
 
 class AttemptInline(TabularInline):  # type: ignore[misc]  # unfold has no types

@@ -1,0 +1,233 @@
+"""The admin: registers agents, schedules tournaments, shows everything, edits no result."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+from redis import Redis
+
+from matches.errors import BadInputError
+from matches.models import Agent, Leaderboard, Match, Outcome, Rating, Tournament
+from matches.services.agents import register_spelled
+from matches.services.tournaments import open_leaderboard
+from matches.tests import boards, factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def form(broker: Redis) -> dict[str, Any]:
+    """Return what schedules a tournament when it is posted."""
+    board = open_leaderboard("board", game="skill_game")
+    agents = [register_spelled(f"level:{level}", game="skill_game") for level in (10, 90)]
+    return {
+        "leaderboard": board.pk,
+        "name": "cup",
+        "agents": [agent.pk for agent in agents],
+        "pairing": "double_round_robin",
+        "n_matches": 20,
+        "seed": 1,
+        "move_s": 10,
+        "match_s": 600,
+        "faults": "",
+    }
+
+
+def _errors(client: Client, address: str, form: dict[str, Any]) -> str:
+    response = client.post(f"/admin/matches/{address}/add/", form)
+    assert response.status_code == 200, "a form that is refused is shown again"
+    found = response.context["adminform"].form.errors
+    return " ".join(f"{field}: {' '.join(messages)}" for field, messages in found.items())
+
+
+def _registered() -> Iterator[str]:
+    for model in admin.site._registry:
+        yield f"{model._meta.app_label}/{model._meta.model_name}"
+
+
+def test_every_list_and_form_opens(admin_client: Client, broker: Redis) -> None:
+    boards.played_board(broker, n_matches=84)
+    for name in _registered():
+        response = admin_client.get(f"/admin/{name}/")
+        assert response.status_code == 200, name
+        assert admin_client.get(f"/admin/{name}/add/").status_code in {200, 403}, name
+    assert admin_client.get("/admin/").status_code == 200
+
+
+def test_every_row_opens(admin_client: Client, broker: Redis) -> None:
+    boards.played_board(broker, n_matches=84)
+    for model in admin.site._registry:
+        row = model._default_manager.first()
+        if row is not None:
+            meta = model._meta
+            address = f"/admin/{meta.app_label}/{meta.model_name}/{row.pk}/change/"
+            assert admin_client.get(address).status_code == 200, address
+
+
+def test_an_agent_is_registered(admin_client: Client) -> None:
+    form = {
+        "name": "m",
+        "game": "connect_four",
+        "policy": "mcts",
+        "parameters": '{"simulations": 10}',
+    }
+    assert admin_client.post("/admin/matches/agent/add/", form).status_code == 302
+    assert Agent.objects.get().parameters == {"simulations": 10}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"policy": "level"}, "policy: level cannot play connect_four"),
+        ({"parameters": '{"depth": 3}'}, "takes simulations"),
+        ({"parameters": "{"}, "parameters: Enter a valid JSON."),
+        ({"parameters": "[1]"}, "parameters: must be an object"),
+        ({"game": "poker"}, "game: Select a valid choice"),
+    ],
+)
+def test_an_agent_that_cannot_be_is_a_form_error(
+    admin_client: Client, change: dict[str, str], words: str
+) -> None:
+    form = {"name": "m", "game": "connect_four", "policy": "mcts", "parameters": "{}"}
+    assert words in _errors(admin_client, "agent", form | change)
+    assert not Agent.objects.exists()
+
+
+def test_what_an_agent_is_does_not_change(admin_client: Client) -> None:
+    agent = register_spelled("mcts:5", game="connect_four")
+    before = agent.parameters
+    form = {"name": "renamed", "policy": "random", "parameters": "{}", "is_retired": "on"}
+    admin_client.post(f"/admin/matches/agent/{agent.pk}/change/", form)
+    agent.refresh_from_db()
+    assert (agent.name, agent.is_retired) == ("renamed", True)
+    assert (agent.policy, agent.parameters) == ("mcts", before)
+
+
+def test_a_leaderboard_is_opened_and_only_its_title_changes(admin_client: Client) -> None:
+    form = {
+        "name": "hex",
+        "title": "Hex",
+        "game": "hex",
+        "game_parameters": "{}",
+        "draw_probability": "0.1",
+    }
+    admin_client.post("/admin/matches/leaderboard/add/", form)
+    board = Leaderboard.objects.get()
+    address = f"/admin/matches/leaderboard/{board.pk}/change/"
+    admin_client.post(address, {"title": "New", "game": "chess", "name": "chess"})
+    board.refresh_from_db()
+    assert (board.title, board.game, board.name) == ("New", "hex", "hex")
+
+
+def test_adding_a_tournament_schedules_it(admin_client: Client, form: dict[str, Any]) -> None:
+    response = admin_client.post("/admin/matches/tournament/add/", form)
+    assert response.status_code == 302
+    tournament = Tournament.objects.get()
+    assert (tournament.state, tournament.agents.count()) == ("scheduled", 2)
+    assert Rating.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"agents": []}, "agents: This field is required"),
+        ({"n_matches": 0}, "n_matches: Ensure this value is greater"),
+        ({"n_matches": "many"}, "n_matches: Enter a whole number"),
+        ({"seed": -1}, "seed: Ensure"),
+        ({"pairing": "chaos"}, "pairing: Select a valid choice"),
+        ({"faults": '{"error_rate": 3}'}, "faults: "),
+        ({"faults": '{"charge": "nobody"}'}, "faults: charge must be platform or agent"),
+        ({"leaderboard": 999}, "leaderboard: Select a valid choice"),
+    ],
+)
+def test_a_tournament_that_cannot_be_is_a_form_error(
+    admin_client: Client, form: dict[str, Any], change: dict[str, Any], words: str
+) -> None:
+    assert words in _errors(admin_client, "tournament", form | change)
+    assert not Tournament.objects.exists()
+
+
+def test_agents_that_cannot_meet_are_a_form_error(
+    admin_client: Client, form: dict[str, Any]
+) -> None:
+    chess = register_spelled("random", game="chess")
+    for agents, words in (
+        (form["agents"][:1], "needs two agents or more, got 1"),
+        ([form["agents"][0], chess.pk], "'random' plays chess, the leaderboard is of skill_game"),
+    ):
+        assert words in _errors(admin_client, "tournament", form | {"agents": agents})
+    assert not Tournament.objects.exists()
+
+
+def test_a_refusal_after_the_forms_check_is_a_message(
+    admin_client: Client, form: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("matches.admin.tournaments.schedule", _refuse)
+    response = admin_client.post("/admin/matches/tournament/add/", form, follow=True)
+    assert response.status_code == 200
+    assert "is retired" in response.content.decode()
+    assert not Tournament.objects.exists()
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise BadInputError("agents", "'level:10' is retired")
+
+
+def test_a_scheduled_tournament_is_not_edited(admin_client: Client, broker: Redis) -> None:
+    tournament = factories.scheduled()
+    address = f"/admin/matches/tournament/{tournament.pk}/change/"
+    assert admin_client.post(address, {"name": "other"}).status_code == 403
+    assert "level:10, level:50, level:90" in admin_client.get(address).content.decode()
+
+
+def test_cancelling_asks_first_and_says_what_it_touches(
+    admin_client: Client, broker: Redis
+) -> None:
+    tournament = factories.planned()
+    form = {"action": "cancel_tournaments", "_selected_action": [tournament.pk]}
+    asked = admin_client.post("/admin/matches/tournament/", form)
+    assert "12 matches that are not closed would be cancelled" in asked.content.decode()
+    assert Match.objects.filter(state="cancelled").count() == 0
+    admin_client.post("/admin/matches/tournament/", form | {"confirmed": "yes"})
+    tournament.refresh_from_db()
+    assert (tournament.state, tournament.n_cancelled) == ("cancelled", 12)
+
+
+def test_a_match_shows_seats_attempts_and_reasons(admin_client: Client, broker: Redis) -> None:
+    boards.played_board(broker, n_matches=84)
+    outcome = Outcome.objects.filter(is_forfeit=True).first()
+    assert outcome is not None
+    page = admin_client.get(f"/admin/matches/match/{outcome.pk}/change/").content.decode()
+    for words in ("illegal", "forfeits", "node-1", f'href="/matches/{outcome.pk}/"'):
+        assert words in page
+
+
+@pytest.mark.parametrize("name", ["match", "outcome", "worker", "order"])
+def test_what_services_write_is_only_looked_at(
+    admin_client: Client, broker: Redis, name: str
+) -> None:
+    boards.played_board(broker, n_matches=84)
+    (model,) = (m for m in admin.site._registry if m._meta.label_lower == f"matches.{name}")
+    row = model._default_manager.earliest("pk")
+    address = f"/admin/matches/{name}"
+    assert admin_client.post(f"{address}/add/").status_code == 403
+    assert admin_client.post(f"{address}/{row.pk}/change/", {"state": "void"}).status_code == 403
+    assert admin_client.post(f"{address}/{row.pk}/delete/", {"post": "yes"}).status_code == 403
+    form = {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"}
+    admin_client.post(f"{address}/", form)
+    assert model._default_manager.filter(pk=row.pk).exists()
+
+
+def test_the_list_of_matches_is_filtered_and_counts_nothing(
+    admin_client: Client, broker: Redis, django_assert_max_num_queries: Any
+) -> None:
+    tournament = factories.planned(150)
+    address = f"/admin/matches/match/?tournament={tournament.pk}&state__exact=pending"
+    with django_assert_max_num_queries(8) as queries:
+        page = admin_client.get(address)
+    assert page.status_code == 200
+    assert not [q for q in queries.captured_queries if "COUNT(" in q["sql"].upper()]
+    for odd in ("x", "99999999999999999999999", "-1"):
+        assert admin_client.get(f"/admin/matches/match/?tournament={odd}").status_code in {200, 302}
