@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from asgiref.sync import sync_to_async
 from asgiref.testing import ApplicationCommunicator
 from channels.db import database_sync_to_async
 from channels.routing import URLRouter
+from django.db import connection
 from pytest_django import Settings
 from redis import Redis
 
@@ -34,7 +34,7 @@ async def _in_database(function: Callable[..., Any], *args: Any, **kwargs: Any) 
 async def _planned() -> int:
     """Return a board that has just been pushed, so that a viewer is not told of a new epoch."""
     tournament = await _in_database(factories.planned)
-    await _in_database(broadcast.publish, tournament.leaderboard_id, now=db_now())
+    await _in_database(_publish, tournament.leaderboard_id)
     return int(tournament.leaderboard_id)
 
 
@@ -79,9 +79,18 @@ async def _closing_code(viewer: Viewer) -> int:
     return int(message["code"])
 
 
-def _soon() -> datetime:
-    """Return a moment at which a board pushed just now may be pushed again."""
-    return db_now() + broadcast.MIN_INTERVAL
+def _publish(board_id: int) -> broadcast.Delta | None:
+    return broadcast.publish(board_id, now=db_now())
+
+
+def _publish_soon(board_id: int) -> broadcast.Delta | None:
+    """Push at a moment at which a board pushed just now may be pushed again."""
+    return broadcast.publish(board_id, now=db_now() + broadcast.MIN_INTERVAL)
+
+
+def _push_soon(board_id: int) -> None:
+    broadcast.push([board_id], now=db_now() + broadcast.MIN_INTERVAL)
+    connection.close()
 
 
 def _raise_rating() -> None:
@@ -102,7 +111,7 @@ async def test_what_is_pushed_reaches_every_viewer_under_the_next_number(broker:
         for viewer in (first, second):
             await _received(viewer), await _received(viewer)
         await _in_database(_raise_rating)
-        await _in_database(broadcast.publish, board_id, now=_soon())
+        await _in_database(_publish_soon, board_id)
         deltas = [await _received(first), await _received(second)]
     assert deltas[0] == deltas[1]
     assert (deltas[0]["type"], deltas[0]["sequence"]) == ("delta", 1)
@@ -114,7 +123,7 @@ async def test_a_viewer_that_missed_something_asks_and_gets_the_same_numbers(bro
     async with _viewer() as viewer:
         await _received(viewer), await _received(viewer)
         await _in_database(_raise_rating)
-        delta = await _in_database(broadcast.publish, board_id, now=_soon())
+        delta = await _in_database(_publish_soon, board_id)
         await _received(viewer)
         await viewer.ask(ASK)
         snapshot = await _received(viewer)
@@ -188,7 +197,6 @@ async def test_a_thread_of_control_can_push(broker: Redis) -> None:
         await _received(viewer), await _received(viewer)
         await _in_database(_raise_rating)
         # Outside of this loop's threads, as a Celery worker does it.
-        push = sync_to_async(broadcast.push, thread_sensitive=False)
-        await push([board_id], now=_soon())
+        await sync_to_async(_push_soon, thread_sensitive=False)(board_id)
         received = {(await _received(viewer))["type"] for _ in range(2)}
     assert received == {"delta", "nodes"}

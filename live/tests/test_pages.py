@@ -120,8 +120,8 @@ def test_no_page_asks_more_of_the_database_for_more_rows(
     tournament = boards.planned_board(n_matches=84)
     match = Match.objects.earliest("pk")
     for address, most in (
-        ("/", 9),
-        (f"/tournaments/{tournament.pk}/", 4),
+        ("/", 10),
+        (f"/tournaments/{tournament.pk}/", 5),
         (f"/matches/{match.pk}/", 4),
         ("/leaderboards/", 1),
     ):
