@@ -6,6 +6,7 @@ import pytest
 
 from workers.crew import Crew
 from workers.tests.fake_player import COMMAND
+from workers.tests.stage import make_order, play
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +18,8 @@ def shared_crew() -> Iterator[Crew]:
 
 @pytest.fixture
 def crew(shared_crew: Crew) -> Crew:
-    """Two real players that outlive the test, as they outlive an order."""
+    """Two real players that are ready; they outlive the test, as they outlive an order."""
     shared_crew.fill()
+    while not all(player.is_ready for player in shared_crew.players):
+        play(make_order(1), shared_crew)
     return shared_crew

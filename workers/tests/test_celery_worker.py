@@ -16,6 +16,8 @@ from arena.messages import AgentOrder, Alive, Ending, MatchOrder, Reason, Result
 from workers.tests.broker import Broker, wait_until
 from workers.tests.stage import ORDER, make_order
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 COMMAND = (
     *(sys.executable, "-m", "celery", "-A", "workers", "worker", "-P", "solo", "-Q", "play.cpu"),

@@ -16,6 +16,8 @@ from workers.crew import Crew
 from workers.stopping import Stop
 from workers.tests.stage import fake, make_order, play
 
+pytestmark = pytest.mark.slow
+
 QUICK = Limits(move_s=0.4, match_s=30)
 
 
@@ -129,16 +131,21 @@ def test_a_player_killed_from_outside_changes_no_result(crew: Crew) -> None:
 
 
 def test_a_match_that_moves_between_two_losses_is_not_to_blame(crew: Crew) -> None:
-    def kill_twice() -> None:
-        for _ in range(2):
-            time.sleep(0.7)
-            for player in crew.players:
-                if player.hand:
+    def kill_at(n_steps: int) -> None:
+        while True:
+            for player in list(crew.players):
+                if any(len(entry.actions) >= n_steps for entry in list(player.hand.values())):
                     os.kill(player.pid, signal.SIGKILL)
+                    return
+            time.sleep(0.005)
+
+    def kill_twice() -> None:
+        kill_at(2)
+        kill_at(6)
 
     killer = threading.Thread(target=kill_twice)
     killer.start()
-    rows = play(make_order(1, step_s=0.2, steps=12), crew).rows
+    rows = play(make_order(1, step_s=0.05, steps=12), crew).rows
     killer.join()
     assert (rows[100].ending, rows[100].n_steps) == (Ending.DONE, 12)
 
@@ -147,7 +154,7 @@ def test_a_slow_order_reports_what_is_executing(crew: Crew) -> None:
     posted = play(make_order(4, step_s=0.05), crew, report_s=0.1)
     seen = [match for results in posted.results[:-1] for match in results.executing]
     assert set(seen) == {100, 101, 102, 103}
-    assert len(posted.results) > 3
+    assert len(posted.results) >= 3
 
 
 def test_told_to_stop_it_finishes_what_is_in_play_and_gives_back_the_rest(crew: Crew) -> None:
