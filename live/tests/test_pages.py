@@ -48,7 +48,7 @@ def test_the_first_page_shows_the_newest_leaderboard_and_lists_all(
 
 
 def test_page_and_snapshot_show_the_same_numbers(client: Client, broker: Redis) -> None:
-    tournament = boards.played_board(broker)
+    tournament = boards.played_board()
     shown = _shown_rows(_get(client, "/leaderboards/connect-four/"))
     snapshot = json.loads(broadcast.snapshot(tournament.leaderboard_id, now=db_now()))
     wanted = [{name: str(value) for name, value in row.items()} for row in snapshot["rows"]]
@@ -92,7 +92,7 @@ def test_a_tournament_lists_its_matches_in_pages_by_key(client: Client, broker: 
 
 
 def test_a_match_shows_seats_attempts_and_outcome(client: Client, broker: Redis) -> None:
-    boards.played_board(broker, n_matches=84)
+    boards.played_board(n_matches=84)
     forfeited = Match.objects.filter(outcome__is_forfeit=True).first()
     assert forfeited is not None
     page = _get(client, f"/matches/{forfeited.pk}/")

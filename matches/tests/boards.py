@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from random import Random
 
-from redis import Redis
-
 from arena.games.base import forfeit_ranks
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from matches.models import Match, Tournament
@@ -48,22 +46,18 @@ def by_strength(seed: int = 1, *, forfeits: float = 0.01) -> Play:
     return play
 
 
-def play_some(broker: Redis, play: Play, *, n_orders: int = 1_000, now: datetime = NOW) -> int:
-    """Send, play and record so many orders; return how many there were."""
+def play_some(tournament: Tournament, n_matches: int, play: Play, *, now: datetime = NOW) -> None:
+    """Send, play and record so many of the pending matches."""
     factories.alive(now=now)
-    orders = factories.sent(broker, now=now)[:n_orders]
-    for order in orders:
-        factories.start(order, now=now)
-        recording.record(factories.finished(order, play), now=now)
-    return len(orders)
+    order = factories.ordered(tournament, n_matches, now=now)
+    factories.start(order, now=now)
+    recording.record(factories.finished(order, play), now=now)
 
 
-def played_board(broker: Redis, name: str = "connect-four", *, n_matches: int = 420) -> Tournament:
+def played_board(name: str = "connect-four", *, n_matches: int = 420) -> Tournament:
     """Return a finished tournament with its ratings."""
     tournament = planned_board(name, n_matches=n_matches)
-    play = by_strength()
-    while play_some(broker, play):
-        pass
+    play_some(tournament, n_matches, by_strength())
     rater.rate(tournament.leaderboard_id, now=later(1))
     tournament.refresh_from_db()
     return tournament

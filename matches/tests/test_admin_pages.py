@@ -48,7 +48,7 @@ def _registered() -> Iterator[str]:
 
 
 def test_every_list_and_form_opens(admin_client: Client, broker: Redis) -> None:
-    boards.played_board(broker, n_matches=84)
+    boards.played_board(n_matches=84)
     for name in _registered():
         response = admin_client.get(f"/admin/{name}/")
         assert response.status_code == 200, name
@@ -57,7 +57,7 @@ def test_every_list_and_form_opens(admin_client: Client, broker: Redis) -> None:
 
 
 def test_every_row_opens(admin_client: Client, broker: Redis) -> None:
-    boards.played_board(broker, n_matches=84)
+    boards.played_board(n_matches=84)
     for model in admin.site._registry:
         row = model._default_manager.first()
         if row is not None:
@@ -196,7 +196,7 @@ def test_cancelling_asks_first_and_says_what_it_touches(
 
 
 def test_a_match_shows_seats_attempts_and_reasons(admin_client: Client, broker: Redis) -> None:
-    boards.played_board(broker, n_matches=84)
+    boards.played_board(n_matches=84)
     outcome = Outcome.objects.filter(is_forfeit=True).first()
     assert outcome is not None
     page = admin_client.get(f"/admin/matches/match/{outcome.pk}/change/").content.decode()
@@ -208,7 +208,7 @@ def test_a_match_shows_seats_attempts_and_reasons(admin_client: Client, broker: 
 def test_what_services_write_is_only_looked_at(
     admin_client: Client, broker: Redis, name: str
 ) -> None:
-    boards.played_board(broker, n_matches=84)
+    boards.played_board(n_matches=84)
     (model,) = (m for m in admin.site._registry if m._meta.label_lower == f"matches.{name}")
     row = model._default_manager.earliest("pk")
     address = f"/admin/matches/{name}"

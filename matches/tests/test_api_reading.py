@@ -19,7 +19,7 @@ def _get(client: Client, address: str) -> Any:
 
 
 def test_a_leaderboard_comes_with_its_ratings_the_best_first(client: Client, broker: Redis) -> None:
-    boards.played_board(broker)
+    boards.played_board()
     board = _get(client, "leaderboards/connect-four/")
     mus = [rating["mu"] for rating in board["ratings"]]
     assert len(mus) == 7
@@ -40,7 +40,7 @@ def test_matches_are_listed_by_tournament_in_planned_order(client: Client, broke
 
 
 def test_a_match_comes_with_attempts_and_outcome(client: Client, broker: Redis) -> None:
-    boards.played_board(broker, n_matches=84)
+    boards.played_board(n_matches=84)
     forfeited = Match.objects.filter(outcome__is_forfeit=True).first()
     assert forfeited is not None
     match = _get(client, f"matches/{forfeited.pk}/")

@@ -50,7 +50,7 @@ def test_rank_is_by_settled_rating_and_ties_are_by_agent_id(broker: Redis) -> No
 
 @pytest.mark.django_db
 def test_the_counts_of_a_played_board_add_up(broker: Redis) -> None:
-    tournament = boards.played_board(broker)
+    tournament = boards.played_board()
     shown = standings.rows(tournament.leaderboard_id)
     assert sum(int(row["matches"]) for row in shown) == 2 * 420
     assert shown[0]["name"].startswith("mcts")
