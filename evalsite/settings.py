@@ -10,6 +10,7 @@ import os
 from evalsite.addresses import BROKER_PORT, FAST_PORT, HIGHEST_PORT, redis_url
 from evalsite.environment import database, flag, load, names, text, whole
 from evalsite.folders import ROOT, var_folder
+from evalsite.look import ADMIN_LOOK
 
 BASE_DIR = ROOT
 VAR = var_folder(os.environ)
@@ -150,7 +151,7 @@ SPECTACULAR_SETTINGS = {
         "TournamentStateEnum": "matches.models.Tournament.State",
     },
 }
-UNFOLD = {"SITE_TITLE": "evalsite", "SITE_HEADER": "evalsite"}
+UNFOLD = ADMIN_LOOK
 
 STATIC_URL = "static/"
 STATIC_ROOT = VAR / "static_collected"

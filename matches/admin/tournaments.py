@@ -20,6 +20,12 @@ from matches.models import Agent, Tournament
 from matches.services.tournaments import Plan, cancel, check_agents, schedule
 
 PLANNED = ("leaderboard", "name", "pairing", "n_matches", "seed", "move_s", "match_s", "faults")
+LABELS = {
+    "n_matches": "Matches to play",
+    "move_s": "Limit of a move, s",
+    "match_s": "Limit of a match, s",
+    "faults": "Faults to emulate",
+}
 COUNTED = ("n_planned", "n_done", "n_forfeits", "n_void", "n_cancelled", "n_retried", "n_refused")
 
 
@@ -73,9 +79,8 @@ class TournamentAdmin(Admin):
     ) -> type[ModelFormWithAllErrors]:
         """Return the form that schedules, for a new one."""
         form = ModelFormWithAllErrors if change else ScheduleForm
-        found: type[ModelFormWithAllErrors] = super().get_form(
-            request, obj, change, **{**kwargs, "form": form}
-        )
+        options = {**kwargs, "form": form, "labels": LABELS}
+        found: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
         return found
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:

@@ -54,6 +54,9 @@ class Migration(migrations.Migration):
                 ('void_reason', models.CharField(blank=True, max_length=20)),
                 ('leaderboard', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, to='matches.leaderboard')),
             ],
+            options={
+                'verbose_name_plural': 'matches',
+            },
         ),
         migrations.CreateModel(
             name='Order',

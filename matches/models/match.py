@@ -1,6 +1,9 @@
 """Matches and their seats. The row is the truth; messages about it are only hints."""
 
+from collections.abc import Iterable
+
 from django.db import models
+from django.db.models.expressions import RawSQL
 
 from matches.models.agent import Agent
 from matches.models.leaderboard import Leaderboard
@@ -54,6 +57,7 @@ class Match(models.Model):
     class Meta:
         """Partial indexes hold open matches only, so that finished ones cost nothing."""
 
+        verbose_name_plural = "matches"
         constraints = (
             models.UniqueConstraint(
                 fields=("leaderboard", "sequence"), name="match_sequence_is_unique"
@@ -97,6 +101,16 @@ class Match(models.Model):
         """Return the states that a match may have before it goes to the target."""
         return [state for state, targets in cls.TRANSITIONS.items() if target in targets]
 
+    @classmethod
+    def is_open(cls) -> RawSQL:
+        """Return the condition of the index match_open."""
+        return _is_one_of(cls.OPEN)
+
+    @classmethod
+    def is_in_flight(cls) -> RawSQL:
+        """Return the condition of the index match_in_flight."""
+        return _is_one_of(cls.IN_FLIGHT)
+
     @property
     def agent_ids(self) -> list[int]:
         """Agent ids by seat."""
@@ -124,6 +138,12 @@ class Seat(models.Model):
     def __str__(self) -> str:
         """Return who sits where."""
         return f"seat {self.seat} of match {self.match_id}"
+
+
+def _is_one_of(states: Iterable[Match.State]) -> RawSQL:
+    """Return a condition in literals: SQLite finds no partial index for bound values of IN."""
+    names = ", ".join(f"'{state.value}'" for state in states)
+    return RawSQL(f'"matches_match"."state" IN ({names})', [], output_field=models.BooleanField())
 
 
 def numbers(text: str) -> list[int]:
