@@ -73,7 +73,8 @@ def server_command(folder: Path, *, port: int, password: str, kept: bool) -> lis
     The options go to a file that only its owner reads: a command line would show the password.
     """
     lines = ["bind 127.0.0.1", f"port {port}", f'dir "{folder}"', *(KEPT if kept else NOT_KEPT)]
-    lines += ['save ""', "maxmemory-policy noeviction", "daemonize no"]
+    # A changed title would overwrite the environment by which `stop` knows its own processes.
+    lines += ['save ""', "maxmemory-policy noeviction", "daemonize no", "set-proc-title no"]
     if password:
         lines.append(f"requirepass {password}")
     folder.mkdir(parents=True, exist_ok=True)

@@ -142,6 +142,7 @@ def test_stop_from_another_terminal_ends_the_first(tmp_path: Path) -> None:
 
 def test_what_a_killed_supervisor_leaves_is_told_and_ended_by_stop(tmp_path: Path) -> None:
     stack = start_stack(tmp_path, nodes=0)
+    pids = stack.pids().values()
     pid = stack.supervisor.pid()
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
@@ -150,7 +151,7 @@ def test_what_a_killed_supervisor_leaves_is_told_and_ended_by_stop(tmp_path: Pat
     with pytest.raises(SetupError, match=r"left over \(pids .*\): \./run stop ends them"):
         require_alone(tmp_path)
     assert stop_stack(tmp_path)
-    require_alone(tmp_path)
+    assert [left for left in pids if psutil.pid_exists(left)] == []
 
 
 def test_a_database_that_cannot_be_reached_is_a_clear_line_and_ends_what_started(
