@@ -67,7 +67,8 @@ def note_started(report: Started, *, now: datetime) -> None:
         hard_deadline_at=now + hard_cap(order),
     )
     if started:
-        order.matches.filter(state__in=Match.sources(Match.State.RUNNING)).update(
+        queued = Match.objects.filter(Match.is_in_flight(), order=order)
+        queued.filter(state__in=Match.sources(Match.State.RUNNING)).update(
             state=Match.State.RUNNING
         )
 
@@ -122,7 +123,7 @@ def _give_back_rest(
     *,
     now: datetime,
 ) -> int:
-    rest = Match.objects.filter(order=order, state__in=Match.IN_FLIGHT).order_by("pk")
+    rest = Match.objects.filter(Match.is_in_flight(), order=order).order_by("pk")
     if connection.features.has_select_for_update:
         rest = rest.select_for_update()
     begun = set(executing)

@@ -18,8 +18,8 @@ from matches.models import Leaderboard, Match, Seat, Tournament
 from matches.models.match import joined
 from matches.services.rows import batches, insert_rows
 
-# Matches planned in one transaction: some tens of milliseconds of the write lock.
-SLICE = 2_000
+# Matches planned in one transaction: some ten milliseconds of the write lock.
+SLICE = 500
 
 
 class Planned(NamedTuple):

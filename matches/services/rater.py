@@ -143,7 +143,7 @@ def _tally_agent(counts: list[int], ranks: Sequence[int], seat: int, is_guilty: 
 
 def _closed_prefix(board: Leaderboard) -> int:
     """Return the last sequence number before the first open match; void matches are passed."""
-    opened = Match.objects.filter(leaderboard=board, state__in=Match.OPEN).order_by("sequence")
+    opened = Match.objects.filter(Match.is_open(), leaderboard=board).order_by("sequence")
     first = opened.values_list("sequence", flat=True).first()
     return (board.next_sequence if first is None else first) - 1
 

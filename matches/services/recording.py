@@ -99,14 +99,23 @@ def record(report: Report, *, now: datetime) -> Recorded:
     return Recorded()
 
 
-@transaction.atomic
 def _record_results(report: Results, *, now: datetime) -> Recorded:
+    """Check the tokens, then store: what costs time and needs no lock comes before the lock."""
     order = Order.objects.select_related("tournament").filter(uuid=report.order).first()
     if order is None:
         log.warning("results of an unknown order %s from %s refused", report.order, report.node)
         return Recorded(n_refused=len(report.results))
+    genuine = {row.match: row for row in _genuine(report.results, order.tournament)}
+    return _store(report, order, genuine, now=now)
+
+
+@transaction.atomic
+def _store(
+    report: Results, order: Order, genuine: dict[int, ResultRow], *, now: datetime
+) -> Recorded:
     tournament = order.tournament
-    by_kind = _sorted_rows(report.results, tournament)
+    by_kind = _sorted_rows(genuine, tournament)
+    by_kind.n_refused += len(report.results) - len(genuine)
     _close(by_kind.closing, node=report.node, now=now)
     ended = [_ended(row, report.node) for row in by_kind.given_back]
     n_void = give_back(tournament.pk, ended, now=now)
@@ -119,11 +128,10 @@ def _record_results(report: Results, *, now: datetime) -> Recorded:
     return Recorded(len(by_kind.closing), len(ended) + n_returned, by_kind.n_refused)
 
 
-def _sorted_rows(results: Sequence[ResultRow], tournament: Tournament) -> _Sorted:
+def _sorted_rows(genuine: dict[int, ResultRow], tournament: Tournament) -> _Sorted:
     """Sort rows: the first valid one of an open match closes it, whichever attempt it is from."""
-    genuine = {row.match: row for row in reversed(list(_genuine(results, tournament)))}
     matches = _locked(list(genuine), tournament)
-    by_kind = _Sorted(n_refused=len(results))
+    by_kind = _Sorted(n_refused=len(genuine))
     timed_out = _timed_out_before(list(genuine.values()))
     for number, row in genuine.items():
         match = matches.get(number)
@@ -144,20 +152,27 @@ def _sorted_rows(results: Sequence[ResultRow], tournament: Tournament) -> _Sorte
 
 def _locked(numbers: Sequence[int], tournament: Tournament) -> dict[int, OpenMatch]:
     """Return the matches, locked in the order of their keys until the commit."""
-    locked = Match.objects.filter(pk__in=among(numbers), tournament=tournament).order_by("pk")
+    # Not filtered by tournament: SQLite would then read all of its matches instead of these.
+    locked = Match.objects.filter(pk__in=among(numbers)).order_by("pk")
     if connection.features.has_select_for_update:
         locked = locked.select_for_update()
-    columns = ("pk", "leaderboard_id", "sequence", "lineup", "state", "attempt")
+    columns = ("pk", "leaderboard_id", "sequence", "lineup", "state", "attempt", "tournament_id")
     return {
         pk: OpenMatch(pk, board, sequence, lineup.count(",") + 1, state, attempt)
-        for pk, board, sequence, lineup, state, attempt in locked.values_list(*columns)
+        for pk, board, sequence, lineup, state, attempt, of in locked.values_list(*columns)
+        if of == tournament.pk
     }
 
 
 def _genuine(results: Sequence[ResultRow], tournament: Tournament) -> Iterator[ResultRow]:
+    """Yield the first row of each match that comes with its token."""
     secret = tournament_secret(tournament)
+    seen = set[int]()
     for row in results:
+        if row.match in seen:
+            continue
         if compare_digest(match_token(secret, row.match, row.attempt), row.token):
+            seen.add(row.match)
             yield row
         else:
             log.warning("result of match %s without its token refused", row.match)

@@ -1,0 +1,78 @@
+"""No query of control or recorder grows with the matches that are finished.
+
+Query plans do not tell (SQLite plans again when bound values are known), so the steps of its
+virtual machine are counted.
+"""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.db import connection
+from redis import Redis
+
+from arena.messages import MatchOrder, Reason
+from matches.models import Match, Order, Tournament
+from matches.services import nodes, rater, recording, relay
+from matches.services.sweep import sweep
+from matches.tests import factories as make
+
+pytestmark = pytest.mark.django_db
+N_FEW, N_MANY = 500, 5_000
+
+
+def _board(n_finished: int) -> Tournament:
+    """Return a tournament of which so many matches are finished and 200 are pending."""
+    tournament = make.planned(n_finished + 200, board=f"board-{n_finished}")
+    Match.objects.filter(tournament=tournament, sequence__lte=n_finished).update(
+        state=Match.State.DONE
+    )
+    Tournament.objects.update(mean_match_s=0.05)
+    make.alive()
+    return tournament
+
+
+def _steps(work: Callable[[], object]) -> int:
+    counted = 0
+
+    def count() -> int:
+        nonlocal counted
+        counted += 1
+        return 0
+
+    connection.connection.set_progress_handler(count, 10)
+    try:
+        work()
+    finally:
+        connection.connection.set_progress_handler(None, 0)
+    return counted
+
+
+def _round(tournament: Tournament) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield every duty of control and recorder, in an order in which each has work to do."""
+    first, second = make.ordered(tournament, 40), make.ordered(tournament, 40)
+    yield "start", lambda: make.start(first)
+    yield "record", lambda: recording.record(make.finished(first), now=make.NOW)
+    yield "rate", lambda: rater.rate(tournament.leaderboard_id, now=make.later(1))
+    yield "lose", lambda: nodes.lose_order(_row(second), reason=Reason.EXPIRED, now=make.NOW)
+    yield "relay", lambda: relay.relay(now=make.NOW)
+    yield "sweep", lambda: sweep(now=make.NOW, n_waiting=0)
+
+
+def _close_all() -> None:
+    Match.objects.update(state=Match.State.DONE)
+    Order.objects.update(state=Order.State.CLOSED)
+    Tournament.objects.update(state=Tournament.State.DONE)
+
+
+def _row(order: MatchOrder) -> Order:
+    return Order.objects.get(uuid=order.order)
+
+
+def test_no_duty_grows_with_the_finished_matches(broker: Redis) -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("counts the steps of SQLite")
+    few = {name: _steps(work) for name, work in _round(_board(N_FEW))}
+    _close_all()
+    many = {name: _steps(work) for name, work in _round(_board(N_MANY))}
+    grown = {name: many[name] / few[name] for name in few if many[name] > 1.3 * few[name]}
+    assert grown == {}
