@@ -8,8 +8,12 @@ from matches.services.tournaments import Plan, open_leaderboard, schedule
 
 GAME = "connect_four"
 BOARD = "connect-four"
-AGENTS = ("random", "greedy", "alphabeta:2", "alphabeta:4", "mcts:20", "mcts:100")
-N_MATCHES = 1_200
+AGENTS = (
+    *("random", "greedy", "alphabeta:2", "alphabeta:4", "alphabeta:6"),
+    *("mcts:30", "mcts:100", "mcts:300", "mcts:1000"),
+)
+# A hundred meetings of each two in both seats: some minutes on two cores, long enough to watch.
+N_MATCHES = 7_200
 
 
 @transaction.atomic
