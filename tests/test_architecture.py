@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from arena.messages import PLAY_TASK
 from evalsite.celery import app
 from evalsite.folders import ROOT
 from evalsite.toolbox import TOOLS
 from matches import dispatch
+from workers import tasks as play_tasks
 
 PACKAGES = ("arena", "evalsite", "live", "matches", "workers")
 PLANTED = {
@@ -67,8 +69,12 @@ def test_the_contracts_catch_a_planted_violation(tree: Path, violation: str) -> 
 
 def test_every_task_that_is_sent_by_name_is_registered() -> None:
     app.loader.import_default_modules()
-    ours = {name for name in app.tasks if not name.startswith("celery.")}
+    ours = {name for name in app.tasks if name.startswith("matches.")}
     assert set(dispatch.NAMES) == ours
+
+
+def test_the_task_of_a_match_order_is_the_one_that_play_nodes_register() -> None:
+    assert play_tasks.play.name == PLAY_TASK
 
 
 def test_the_clock_ticks_a_task_that_exists() -> None:
