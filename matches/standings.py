@@ -22,6 +22,8 @@ TOP = 200
 Z95 = 1.959964
 N_TOURNAMENTS = 4
 _N_TICKS = 6
+_N_PARTS = 5  # of a step: how finely the ends of the axis are rounded
+_ROUNDING = 1e-9
 _STATES = Tournament.State
 _ACTIVE = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING)
 
@@ -141,14 +143,15 @@ def status(board: Leaderboard, shown: Iterable[Row], *, now: datetime) -> Status
 
 
 def axis(shown: Iterable[Row]) -> Axis:
-    """Return round limits around all intervals, so that the scale seldom moves."""
+    """Return limits close around all intervals, rounded so that the scale seldom moves."""
     limits = [float(end) for r in shown for end in (r["low"], r["high"])] or [0.0, 2 * MU]
-    low, high = min(limits), max(limits)
-    step = _round_up((high - low) / (_N_TICKS - 1) or 1.0)
-    first, last = floor(low / step), ceil(high / step)
-    last = max(last, first + 1)
-    ticks: list[Tick] = [{"at": n * step, "label": f"{n * step:g}"} for n in range(first, last + 1)]
-    return {"low": first * step, "high": last * step, "step": step, "ticks": ticks}
+    step = _round_up((max(limits) - min(limits)) / (_N_TICKS - 1) or 1.0)
+    part = step / _N_PARTS
+    low, high = floor(min(limits) / part) * part, ceil(max(limits) / part) * part
+    high = max(high, low + step)
+    marks = range(ceil(low / step - _ROUNDING), floor(high / step + _ROUNDING) + 1)
+    ticks: list[Tick] = [{"at": n * step, "label": f"{n * step:g}"} for n in marks]
+    return {"low": low, "high": high, "step": step, "ticks": ticks}
 
 
 def tournament(shown: Tournament, *, now: datetime) -> ShownTournament:

@@ -98,7 +98,8 @@ function drawRows(rows, removed, isFirst) {
 }
 
 function drawAxis(axis) {
-  for (const name of ["low", "high", "step"]) table.style.setProperty(`--axis-${name}`, axis[name]);
+  const limits = { low: axis.low, high: axis.high, first: axis.ticks[0].at, step: axis.step };
+  for (const [name, value] of Object.entries(limits)) table.style.setProperty(`--axis-${name}`, value);
   const ticks = axis.ticks.map((tick) => {
     const element = document.createElement("span");
     element.className = "tick";
