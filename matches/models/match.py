@@ -1,11 +1,10 @@
 """Matches and their seats. The row is the truth; messages about it are only hints."""
 
-from collections.abc import Iterable
-
 from django.db import models
 from django.db.models.expressions import RawSQL
 
 from matches.models.agent import Agent
+from matches.models.conditions import is_in_state
 from matches.models.leaderboard import Leaderboard
 from matches.models.order import Order
 from matches.models.tournament import Tournament
@@ -104,12 +103,12 @@ class Match(models.Model):
     @classmethod
     def is_open(cls) -> RawSQL:
         """Return the condition of the index match_open."""
-        return _is_one_of(cls.OPEN)
+        return is_in_state("matches_match", cls.OPEN)
 
     @classmethod
     def is_in_flight(cls) -> RawSQL:
         """Return the condition of the index match_in_flight."""
-        return _is_one_of(cls.IN_FLIGHT)
+        return is_in_state("matches_match", cls.IN_FLIGHT)
 
     @property
     def agent_ids(self) -> list[int]:
@@ -138,12 +137,6 @@ class Seat(models.Model):
     def __str__(self) -> str:
         """Return who sits where."""
         return f"seat {self.seat} of match {self.match_id}"
-
-
-def _is_one_of(states: Iterable[Match.State]) -> RawSQL:
-    """Return a condition in literals: SQLite finds no partial index for bound values of IN."""
-    names = ", ".join(f"'{state.value}'" for state in states)
-    return RawSQL(f'"matches_match"."state" IN ({names})', [], output_field=models.BooleanField())
 
 
 def numbers(text: str) -> list[int]:

@@ -3,7 +3,9 @@
 import uuid
 
 from django.db import models
+from django.db.models.expressions import RawSQL
 
+from matches.models.conditions import is_in_state
 from matches.models.tournament import Tournament
 
 
@@ -54,3 +56,8 @@ class Order(models.Model):
     def __str__(self) -> str:
         """Return its number and state."""
         return f"order {self.pk} ({self.state})"
+
+    @classmethod
+    def is_open(cls) -> RawSQL:
+        """Return the condition of the index order_open."""
+        return is_in_state("matches_order", cls.OPEN)

@@ -63,6 +63,9 @@ class Tournament(models.Model):
         max_length=10, choices=State.choices, default=State.SCHEDULED, editable=False
     )
     key = models.CharField(max_length=32, default=new_key, editable=False)
+    problem = models.CharField(
+        max_length=300, blank=True, editable=False, help_text="Why it could not be planned."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, editable=False)
     finished_at = models.DateTimeField(null=True, editable=False)

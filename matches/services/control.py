@@ -5,7 +5,7 @@ from datetime import datetime
 
 from matches import dispatch
 from matches.errors import BrokerError
-from matches.services import marks, planning, rater, snapshots
+from matches.services import broadcast, marks, planning, rater, snapshots
 from matches.services import relay as relaying
 from matches.services.sweep import sweep
 
@@ -13,13 +13,13 @@ log = logging.getLogger(__name__)
 
 
 def tick(*, now: datetime) -> None:
-    """Do every duty once."""
+    """Do every duty once; the longest one, planning, last."""
     marks.send(now=now)
-    planning.plan_scheduled(now=now)
     _sweep(now=now)
     relaying.relay(now=now)
     rate(now=now)
     snapshots.take_due(now=now)
+    planning.plan_scheduled(now=now)
 
 
 def plan(*, now: datetime) -> None:
@@ -37,7 +37,7 @@ def relay(*, now: datetime) -> None:
 def rate(*, now: datetime) -> None:
     """Rate what is new."""
     dispatch.woken(dispatch.RATE)
-    rater.rate_all(now=now)
+    broadcast.push(rater.rate_all(now=now), now=now)
 
 
 def _sweep(*, now: datetime) -> None:

@@ -39,7 +39,7 @@ def note_alive(report: Alive, *, now: datetime) -> None:
             "last_seen_at": now,
         },
     )
-    playing = Order.objects.filter(node=report.node, state=Order.State.PLAYING)
+    playing = Order.objects.filter(Order.is_open(), node=report.node, state=Order.State.PLAYING)
     for order in playing.exclude(incarnation=report.incarnation):
         lose_order(order, reason=Reason.NODE_LOST, now=now)
     for order in playing.filter(incarnation=report.incarnation, uuid__in=report.orders):

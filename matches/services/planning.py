@@ -1,5 +1,6 @@
 """Plan the matches of scheduled tournaments: who meets whom, in which seats, on which seed."""
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -9,6 +10,7 @@ from typing import NamedTuple
 from django.db import transaction
 from django.db.models import F
 
+from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.pairing import registry as pairings
 from arena.pairing.base import Field, blocks_for, rotations
@@ -17,6 +19,9 @@ from matches import dispatch
 from matches.models import Leaderboard, Match, Seat, Tournament
 from matches.models.match import joined
 from matches.services.rows import batches, insert_rows
+from matches.services.tournaments import cancel
+
+log = logging.getLogger(__name__)
 
 # Matches planned in one transaction: some ten milliseconds of the write lock.
 SLICE = 500
@@ -36,7 +41,18 @@ def plan_scheduled(*, now: datetime) -> int:
     waiting = Tournament.objects.filter(
         state__in=(Tournament.State.SCHEDULED, Tournament.State.PLANNING)
     ).order_by("pk")
-    return sum(plan(tournament, now=now) for tournament in waiting)
+    return sum(_plan_or_refuse(tournament, now=now) for tournament in waiting)
+
+
+def _plan_or_refuse(tournament: Tournament, *, now: datetime) -> int:
+    """Plan, or cancel with the reason what cannot be planned, so that the others go on."""
+    try:
+        return plan(tournament, now=now)
+    except ArenaError as error:
+        log.error("tournament %s cannot be planned: %s", tournament.pk, error)
+        Tournament.objects.filter(pk=tournament.pk).update(problem=str(error)[:300])
+        cancel(tournament, now=now)
+        return 0
 
 
 def plan(tournament: Tournament, *, now: datetime) -> int:

@@ -1,13 +1,14 @@
 """Send pending matches to the play nodes: commit first, publish after."""
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
 
 from django.db import connection, transaction
-from django.db.models import Count, F, Q
+from django.db.models import F
 
 from matches import dispatch
 from matches.errors import BrokerError
@@ -54,7 +55,7 @@ def relay(*, now: datetime) -> int:
     With no node alive nothing is sent: what waits in a queue helps nobody and would expire there.
     """
     cluster = alive_cluster(now=now)
-    n_open = Order.objects.filter(queue=dispatch.PLAY_QUEUE, state__in=Order.OPEN).count()
+    n_open = Order.objects.filter(Order.is_open(), queue=dispatch.PLAY_QUEUE).count()
     n_sent = 0
     while n_open + n_sent < ORDERS_PER_NODE * cluster.n_nodes and _send_one(cluster, now=now):
         n_sent += 1
@@ -82,12 +83,13 @@ def _send_one(cluster: Cluster, *, now: datetime) -> bool:
 
 
 def _waiting_tournaments() -> Sequence[Tournament]:
-    in_flight = Count("order", filter=Q(order__state__in=Order.OPEN))
+    """Return the tournaments that may have pending matches, those with fewest in flight first."""
+    in_flight = Counter(Order.objects.filter(Order.is_open()).values_list("tournament", flat=True))
     active = Tournament.objects.filter(
         state__in=(Tournament.State.PLANNING, Tournament.State.RUNNING)
     )
-    by_load = active.annotate(n_in_flight=in_flight).order_by("n_in_flight", "pk")
-    return list(by_load.select_related("leaderboard"))
+    by_age = active.select_related("leaderboard").order_by("pk")
+    return sorted(by_age, key=lambda tournament: in_flight[tournament.pk])
 
 
 @transaction.atomic
@@ -132,5 +134,7 @@ def _publish(
 @transaction.atomic
 def withdraw(order: Order, *, now: datetime) -> None:
     """Put the matches of an order that was not published back; nobody has played them."""
-    order.matches.filter(state=Match.State.QUEUED).update(state=Match.State.PENDING, order=None)
+    Match.objects.filter(Match.is_in_flight(), order=order).update(
+        state=Match.State.PENDING, order=None
+    )
     Order.objects.filter(pk=order.pk).update(state=Order.State.CLOSED, closed_at=now)

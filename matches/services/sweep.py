@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from django.db.models import QuerySet
+
 from arena.messages import Reason
 from matches import dispatch
 from matches.leases import POPPED_GRACE
@@ -19,14 +21,14 @@ def sweep(*, now: datetime, n_waiting: int) -> int:
     mark = marks.recorded_until(now=now)
     if mark is None:
         return 0
-    expired = Order.objects.filter(state__in=Order.OPEN, deadline_at__lt=mark)
+    expired = Order.objects.filter(Order.is_open(), deadline_at__lt=mark)
     n_lost = sum(lose_order(order, reason=Reason.EXPIRED, now=now) > 0 for order in expired)
     return n_lost + _lose_vanished(mark, n_waiting=n_waiting, now=now)
 
 
 def _lose_vanished(mark: datetime, *, n_waiting: int, now: datetime) -> int:
     """Give up orders that left the queue and were never started: their node died with them."""
-    queued = Order.objects.filter(queue=dispatch.PLAY_QUEUE, state=Order.State.QUEUED)
+    queued = _open_orders(Order.State.QUEUED)
     vanished = _overtaken(mark)
     if n_waiting:
         queued.exclude(missed_at=None).update(missed_at=None)
@@ -38,12 +40,12 @@ def _lose_vanished(mark: datetime, *, n_waiting: int, now: datetime) -> int:
 
 def _overtaken(mark: datetime) -> list[Order]:
     """Return queued orders older than one started a while ago: queues are first in, first out."""
-    started = Order.objects.filter(
-        queue=dispatch.PLAY_QUEUE, state=Order.State.PLAYING, started_at__lt=mark - POPPED_GRACE
-    )
+    started = _open_orders(Order.State.PLAYING).filter(started_at__lt=mark - POPPED_GRACE)
     newest = started.order_by("-pk").values_list("pk", flat=True).first()
     if newest is None:
         return []
-    return list(
-        Order.objects.filter(queue=dispatch.PLAY_QUEUE, state=Order.State.QUEUED, pk__lt=newest)
-    )
+    return list(_open_orders(Order.State.QUEUED).filter(pk__lt=newest))
+
+
+def _open_orders(state: Order.State) -> QuerySet[Order]:
+    return Order.objects.filter(Order.is_open(), queue=dispatch.PLAY_QUEUE, state=state)

@@ -8,7 +8,9 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F
 
+from arena.games import registry as games
 from arena.messages import Limits
+from arena.pairing.base import MIN_AGENTS
 from matches import dispatch
 from matches.errors import BadInputError
 from matches.models import Agent, Entrant, Leaderboard, Match, Order, Rating, Tournament
@@ -69,8 +71,10 @@ def schedule(plan: Plan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -
 
 def check_agents(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
     """Refuse agents that cannot meet on this leaderboard. Raises BadInputError."""
-    if len(agents) < 2:  # noqa: PLR2004 - a pair is two
-        raise BadInputError("agents", f"a tournament needs two agents or more, got {len(agents)}")
+    n_needed = max(MIN_AGENTS, games.get(leaderboard.game).spec.n_seats)
+    if len(agents) < n_needed:
+        wanted = f"{leaderboard.game} needs {n_needed} agents or more"
+        raise BadInputError("agents", f"a tournament of {wanted}, got {len(agents)}")
     names = [agent.name for agent in agents]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -101,9 +105,12 @@ def cancel(tournament: Tournament, *, now: datetime) -> int:
     if not ended.update(state=Tournament.State.CANCELLED, finished_at=now):
         return 0
     n_cancelled = Match.objects.filter(
-        tournament=tournament, state__in=Match.sources(Match.State.CANCELLED)
+        Match.is_open(),
+        leaderboard=tournament.leaderboard_id,
+        tournament=tournament,
+        state__in=Match.sources(Match.State.CANCELLED),
     ).update(state=Match.State.CANCELLED, order=None)
-    Order.objects.filter(tournament=tournament, state__in=Order.OPEN).update(
+    Order.objects.filter(Order.is_open(), tournament=tournament).update(
         state=Order.State.CLOSED, closed_at=now
     )
     Tournament.objects.filter(pk=tournament.pk).update(n_cancelled=F("n_cancelled") + n_cancelled)

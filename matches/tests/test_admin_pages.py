@@ -154,7 +154,7 @@ def test_agents_that_cannot_meet_are_a_form_error(
 ) -> None:
     chess = register_spelled("random", game="chess")
     for agents, words in (
-        (form["agents"][:1], "needs two agents or more, got 1"),
+        (form["agents"][:1], "needs 2 agents or more, got 1"),
         ([form["agents"][0], chess.pk], "'random' plays chess, the leaderboard is of skill_game"),
     ):
         assert words in _errors(admin_client, "tournament", form | {"agents": agents})

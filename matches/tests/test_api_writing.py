@@ -134,7 +134,7 @@ def test_a_leaderboard_that_cannot_be_is_refused(
         ({"faults": {"error_rate": 2}}, "faults", ["error_rate"]),
         ({"faults": "often"}, "faults", []),
         ({"leaderboard": "nowhere"}, "leaderboard", ["nowhere"]),
-        ({"agents": []}, "agents", ["two agents"]),
+        ({"agents": []}, "agents", ["2 agents"]),
         ({"agents": [10**30, 77]}, "agents", ["77"]),
         ({"agents": "all"}, "agents", ["all"]),
         ({"name": ""}, "name", []),
@@ -157,7 +157,7 @@ def test_agents_that_cannot_meet_are_refused(admin_client: Client, field: dict[s
     chess = register_spelled("random", game="chess")
     Agent.objects.filter(pk=second).update(is_retired=True)
     for agents, words in (
-        ([first], "two agents"),
+        ([first], "2 agents"),
         ([first, first], "self-play"),
         ([first, chess.pk], "plays chess"),
         ([first, second], "retired"),

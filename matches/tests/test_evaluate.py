@@ -19,7 +19,7 @@ CONNECT_FOUR = "--game connect_four"
         ("--game poker", "connect_four"),
         ("--pairing swiss", "double_round_robin"),
         (CONNECT_FOUR, "needs --agents"),
-        (f"{CONNECT_FOUR} --agents random", "two agents"),
+        (f"{CONNECT_FOUR} --agents random", "needs 2 agents"),
         (f"{CONNECT_FOUR} --agents random,random", "self-play"),
         (f"{CONNECT_FOUR} --agents random,luck", "alphabeta"),
         (f"{CONNECT_FOUR} --agents random,alphabeta:99", "99"),

@@ -10,11 +10,13 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from arena.messages import MatchOrder, Reason
+from arena.messages import Mark, MatchOrder, Reason, mark_token
+from matches import dispatch
 from matches.models import Match, Order, Tournament
-from matches.services import nodes, rater, recording, relay
+from matches.services import marks, nodes, rater, recording, relay
 from matches.services.sweep import sweep
 from matches.tests import factories as make
+from matches.tokens import secret
 
 pytestmark = pytest.mark.django_db
 N_FEW, N_MANY = 500, 5_000
@@ -27,6 +29,18 @@ def _board(n_finished: int) -> Tournament:
         state=Match.State.DONE
     )
     Tournament.objects.update(mean_match_s=0.05)
+    Order.objects.bulk_create(
+        Order(
+            tournament=tournament,
+            queue=dispatch.PLAY_QUEUE,
+            n_matches=1,
+            state=Order.State.CLOSED,
+            node=make.NODE,
+            created_at=make.NOW,
+            deadline_at=make.NOW,
+        )
+        for _ in range(n_finished)
+    )
     make.alive()
     return tournament
 
@@ -54,8 +68,15 @@ def _round(tournament: Tournament) -> Iterator[tuple[str, Callable[[], object]]]
     yield "record", lambda: recording.record(make.finished(first), now=make.NOW)
     yield "rate", lambda: rater.rate(tournament.leaderboard_id, now=make.later(1))
     yield "lose", lambda: nodes.lose_order(_row(second), reason=Reason.EXPIRED, now=make.NOW)
+    yield "alive", lambda: make.alive(orders=[first.order])
     yield "relay", lambda: relay.relay(now=make.NOW)
+    marks.note(_mark())
     yield "sweep", lambda: sweep(now=make.NOW, n_waiting=0)
+
+
+def _mark() -> Mark:
+    at = make.NOW.isoformat()
+    return Mark(at=at, token=mark_token(secret(), at))
 
 
 def _close_all() -> None:

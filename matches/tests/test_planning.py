@@ -79,6 +79,23 @@ def test_a_cancelled_tournament_is_not_planned(broker: Redis) -> None:
     assert not Match.objects.exists()
 
 
+def test_a_tournament_that_cannot_be_planned_is_cancelled_and_the_others_are_planned(
+    broker: Redis,
+) -> None:
+    broken, sound = make.scheduled(10, board="broken"), make.scheduled(10, board="sound")
+    Tournament.objects.filter(pk=broken.pk).update(pairing="gone")
+    assert planning.plan_scheduled(now=make.NOW) == 10
+    broken.refresh_from_db()
+    assert broken.state == Tournament.State.CANCELLED
+    assert "gone" in broken.problem
+    assert Match.objects.filter(tournament=sound).count() == 10
+
+
+def test_a_game_of_three_needs_three_agents(broker: Redis) -> None:
+    with pytest.raises(BadInputError, match="needs 3 agents"):
+        make.scheduled(10, game="kuhn_poker_3", agents=["random"])
+
+
 def test_cancelling_twice_cancels_once(broker: Redis) -> None:
     tournament = make.planned(10)
     assert cancel(tournament, now=make.NOW) == 10
@@ -90,7 +107,7 @@ def test_cancelling_twice_cancels_once(broker: Redis) -> None:
 @pytest.mark.parametrize(
     ("agents", "wanted"),
     [
-        (["level:1"], "two agents"),
+        (["level:1"], "needs 2 agents"),
         (["level:1", "level:1"], "self-play"),
         (["level:1", "random"], "plays connect_four"),
     ],
