@@ -6,6 +6,7 @@
 import sqlite3
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,16 +104,17 @@ def measure(stack: Stack, options: Any) -> dict[str, Any]:
     n = options.matches
     run_ours(n // 10, seed=99)
     peer = Peer(N_PROCESSES)
-    ours, dask, loop = [], [], []
-    before = cpu_seconds(stack)
+    ours, dask, loop = list[Timed](), list[float](), list[float]()
+    used: Counter[str] = Counter()
     try:
         for run in range(options.runs):
+            before = cpu_seconds(stack)
             ours.append(run_ours(n, seed=run))
+            used.update({name: s - before.get(name, 0) for name, s in cpu_seconds(stack).items()})
             dask.append(peer.run(n, N_AGENTS))
             loop.append(run_loop(n, seed=run))
     finally:
         peer.close()
-    used = {name: at - before.get(name, 0.0) for name, at in cpu_seconds(stack).items()}
     seconds = {
         "ours": median(run.seconds for run in ours),
         "peer (Dask)": median(dask),

@@ -77,6 +77,7 @@ SQLITE_PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
 DATABASES = {"default": database("DATABASE_URL", f"sqlite:///{VAR / 'db.sqlite3'}")}
 DATABASES["default"]["CONN_MAX_AGE"] = whole("EVALSITE_CONN_MAX_AGE", 0, highest=86_400)
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    DATABASES["default"]["ENGINE"] = "evalsite.sqlite"
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,

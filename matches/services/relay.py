@@ -23,7 +23,7 @@ ORDERS_PER_NODE = 3
 """One in play and two waiting: waiting stays short and no node runs dry."""
 ORDER_AIM_S = 2.0
 """Work that one order aims at, per slot of a node."""
-FIRST_PER_SLOT = 8
+FIRST_PER_SLOT = 32
 """Matches a slot in an order while the length of a match is not known."""
 MAX_ORDER = 1_000
 

@@ -65,7 +65,7 @@ def test_orders_grow_to_the_work_that_they_aim_at(broker: Redis) -> None:
     for mean in (None, 100.0, 0.05, 0.0):
         tournament.mean_match_s = mean
         sizes[mean] = relay.order_size(tournament, cluster)
-    assert sizes == {None: 16, 100.0: 1, 0.05: 80, 0.0: relay.MAX_ORDER}
+    assert sizes == {None: 64, 100.0: 1, 0.05: 80, 0.0: relay.MAX_ORDER}
 
 
 def test_an_order_that_the_broker_refuses_is_taken_back(

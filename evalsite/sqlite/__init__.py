@@ -1,0 +1,1 @@
+"""Django's SQLite backend with a shorter wait for the write lock."""
