@@ -88,8 +88,8 @@ def _publish_soon(board_id: int) -> broadcast.Delta | None:
     return broadcast.publish(board_id, now=db_now() + broadcast.MIN_INTERVAL)
 
 
-def _push_soon(board_id: int) -> None:
-    broadcast.push([board_id], now=db_now() + broadcast.MIN_INTERVAL)
+def _push_soon() -> None:
+    broadcast.push_due(now=db_now() + broadcast.MIN_INTERVAL)
     connection.close()
 
 
@@ -192,11 +192,11 @@ async def test_without_a_fast_store_the_viewer_is_asked_to_come_back(
 
 
 async def test_a_thread_of_control_can_push(broker: Redis) -> None:
-    board_id = await _planned()
+    await _planned()
     async with _viewer() as viewer:
         await _received(viewer), await _received(viewer)
         await _in_database(_raise_rating)
         # Outside of this loop's threads, as a Celery worker does it.
-        await sync_to_async(_push_soon, thread_sensitive=False)(board_id)
+        await sync_to_async(_push_soon, thread_sensitive=False)()
         received = {(await _received(viewer))["type"] for _ in range(2)}
     assert received == {"delta", "nodes"}

@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 MIN_INTERVAL = timedelta(seconds=0.5)
 """A board is pushed at most this often."""
 
-RECENT = timedelta(minutes=2)
-"""A board that was rated so lately is compared at every call: its last push may have been lost."""
+RECENT = timedelta(seconds=15)
+"""A board that was rated so lately is compared every second: its last push may have been lost."""
 
 HEARTBEAT = timedelta(seconds=10)
 """A quiet board's sequence number and the nodes are sent again so often: messages may be lost, and
@@ -71,19 +71,29 @@ def group(board_id: int) -> str:
 
 
 def push(board_ids: Sequence[int], *, now: datetime) -> None:
-    """Push these leaderboards and all others that may have changed without a push.
+    """Push these leaderboards, which were rated just now.
 
-    Call it once a second even with no ids: it then sends what the rate limit kept back, and the
-    progress of tournaments. It only logs when the fast store is away: the next call catches up.
+    It only logs when the fast store is away: the next call of push_due catches up.
+    """
+    try:
+        for board_id in board_ids:
+            publish(board_id, now=now)
+    except RedisError as error:
+        log.warning("nothing pushed while the fast store is away: %s", error)
+
+
+def push_due(*, now: datetime) -> None:
+    """Push every leaderboard that may have changed without a push; call it once a second.
+
+    It sends what the rate limit kept back, the progress of tournaments and who can play.
     """
     watched = {tournament.leaderboard_id for tournament in selectors.watched_tournaments(now=now)}
     recent = Leaderboard.objects.filter(rated_at__gte=now - RECENT).values_list("pk", flat=True)
+    push(sorted({*watched, *recent}), now=now)
     try:
-        for board_id in sorted({*board_ids, *watched, *recent}):
-            publish(board_id, now=now)
         _publish_nodes(now=now)
     except RedisError as error:
-        log.warning("nothing pushed while the fast store is away: %s", error)
+        log.warning("nodes not pushed while the fast store is away: %s", error)
 
 
 def publish(board_id: int, *, now: datetime) -> Delta | None:

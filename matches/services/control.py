@@ -18,6 +18,7 @@ def tick(*, now: datetime) -> None:
     _sweep(now=now)
     relaying.relay(now=now)
     rate(now=now)
+    broadcast.push_due(now=now)
     snapshots.take_due(now=now)
     planning.plan_scheduled(now=now)
 

@@ -84,22 +84,22 @@ def test_what_the_limit_kept_back_is_sent_by_the_next_call_without_ids(board: Le
     _move(board, "level:10", 31)
     broadcast.push([board.pk], now=later(0.2))
     assert _state(board, now=later(0.2))["sequence"] == 0
-    broadcast.push([], now=later(1.2))
+    broadcast.push_due(now=later(1.2))
     state = _state(board, now=later(1.2))
     assert (state["sequence"], state["rows"][0]["mu"]) == (1, "31.00")
 
 
 def test_the_progress_of_a_tournament_is_pushed_without_a_rating(board: Leaderboard) -> None:
-    broadcast.push([], now=NOW)
+    broadcast.push_due(now=NOW)
     Tournament.objects.update(n_void=3)
-    broadcast.push([], now=later(1))
+    broadcast.push_due(now=later(1))
     assert _state(board, now=later(1))["status"]["tournaments"][0]["error"] == "3"
 
 
 def test_a_cancelled_tournament_is_pushed(board: Leaderboard) -> None:
-    broadcast.push([], now=NOW)
+    broadcast.push_due(now=NOW)
     tournaments.cancel(Tournament.objects.get(), now=later(1))
-    broadcast.push([], now=later(2))
+    broadcast.push_due(now=later(2))
     assert _state(board, now=later(2))["status"]["tournaments"][0]["state"] == "cancelled"
 
 
@@ -174,11 +174,11 @@ def test_a_fast_store_that_is_away_breaks_nothing(
 
 
 def test_nodes_are_sent_when_they_change_and_as_a_sign_of_life(board: Leaderboard) -> None:
-    broadcast.push([], now=NOW)
+    broadcast.push_due(now=NOW)
     factories.alive(now=NOW)
-    broadcast.push([], now=later(1))
+    broadcast.push_due(now=later(1))
     assert cache.get("live:nodes") == (later(1), {"nodes": "1", "slots": "2"})
-    broadcast.push([], now=later(5))
+    broadcast.push_due(now=later(5))
     assert cache.get("live:nodes")[0] == later(1)
-    broadcast.push([], now=later(11))
+    broadcast.push_due(now=later(11))
     assert cache.get("live:nodes")[0] == later(11)
