@@ -2,6 +2,7 @@
 
 import logging
 from datetime import datetime
+from threading import Lock
 
 from matches import dispatch
 from matches.errors import BrokerError
@@ -10,6 +11,7 @@ from matches.services import relay as relaying
 from matches.services.sweep import sweep
 
 log = logging.getLogger(__name__)
+_planner = Lock()
 
 
 def tick(*, now: datetime) -> None:
@@ -20,13 +22,13 @@ def tick(*, now: datetime) -> None:
     rate(now=now)
     broadcast.push_due(now=now)
     snapshots.take_due(now=now)
-    planning.plan_scheduled(now=now)
+    _plan_once(now=now)
 
 
 def plan(*, now: datetime) -> None:
     """Plan what waits for it."""
     dispatch.woken(dispatch.PLAN)
-    planning.plan_scheduled(now=now)
+    _plan_once(now=now)
 
 
 def relay(*, now: datetime) -> None:
@@ -39,6 +41,15 @@ def rate(*, now: datetime) -> None:
     """Rate what is new."""
     dispatch.woken(dispatch.RATE)
     broadcast.push(rater.rate_all(now=now), now=now)
+
+
+def _plan_once(*, now: datetime) -> None:
+    """Plan, unless another thread does: a second planner draws all pairings again for nothing."""
+    if _planner.acquire(blocking=False):
+        try:
+            planning.plan_scheduled(now=now)
+        finally:
+            _planner.release()
 
 
 def _sweep(*, now: datetime) -> None:
