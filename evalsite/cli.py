@@ -137,3 +137,7 @@ def main(arguments: Sequence[str]) -> int:
         return BAD_INPUT
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        # Who read the output has seen enough (| head); the interpreter must not flush it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

@@ -30,16 +30,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
 
 
 @pytest.fixture
-def redis(valkey_url: str) -> Iterator[Redis]:
-    """Give an empty real Valkey."""
-    client = Redis.from_url(valkey_url)
-    client.flushall()
-    yield client
-    client.close()
-
-
-@pytest.fixture
-def site(transactional_db: None, redis: Redis, browser: webdriver.Chrome) -> Iterator[str]:
+def site(transactional_db: None, broker: Redis, browser: webdriver.Chrome) -> Iterator[str]:
     """Run the web server; give its address. The browser leaves it before it ends."""
     with web_server(free_port()) as address:
         yield address
@@ -115,7 +106,7 @@ def test_rows_move_without_a_reload(browser: webdriver.Chrome, site: str) -> Non
 
 
 def test_a_reconnect_shows_what_was_missed(
-    browser: webdriver.Chrome, transactional_db: None, redis: Redis
+    browser: webdriver.Chrome, transactional_db: None, broker: Redis
 ) -> None:
     port = free_port()
     with web_server(port) as address:

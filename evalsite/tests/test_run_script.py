@@ -76,8 +76,10 @@ def test_a_failed_installation_ends_it_and_is_tried_again(clone: Path) -> None:
     assert not [line for line in called(clone) if "evalsite" in line]
 
 
-def test_without_node_it_says_so_and_goes_on(clone: Path) -> None:
+def test_without_node_it_says_so_where_it_is_needed_and_goes_on(clone: Path) -> None:
     pretend(clone, ".venv/bin/python")
+    assert "Node.js" not in run(clone, "status").stderr
+    (clone / "package-lock.json").write_text("{}")
     done = run(clone, "status")
     assert done.returncode == 0
     assert "Node.js is missing" in done.stderr

@@ -1,20 +1,8 @@
-"""A broker of its own for every test of this app."""
-
-from collections.abc import Iterator
+"""What several tests of this app arrange."""
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
-from redis import Redis
-
-
-@pytest.fixture
-def broker(valkey_url: str) -> Iterator[Redis]:
-    """Give an empty real broker."""
-    client = Redis.from_url(valkey_url)
-    client.flushall()
-    yield client
-    client.close()
 
 
 @pytest.fixture
