@@ -87,7 +87,8 @@ class TournamentAdmin(Admin):
         """Return what is entered, and for a scheduled one also how far it is."""
         if obj is None:
             return ("leaderboard", "name", "agents", *PLANNED[2:])
-        return (*PLANNED, "state", "entrants", "progress", *COUNTED, "started_at", "finished_at")
+        shown = ("state", "problem", "entrants", "progress", *COUNTED)
+        return (*PLANNED, *shown, "started_at", "finished_at")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return all fields of a scheduled one."""

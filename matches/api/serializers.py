@@ -130,6 +130,7 @@ class TournamentSerializer(serializers.ModelSerializer[Tournament]):
             *("id", "leaderboard", "name", "pairing", "n_matches", "seed", "move_s", "match_s"),
             *("faults", "state", "created_at", "started_at", "finished_at", "n_planned", "n_done"),
             *("n_forfeits", "n_void", "n_cancelled", "n_retried", "n_refused", "mean_match_s"),
+            "problem",
         )
 
 
