@@ -58,7 +58,7 @@ def test_a_transaction_begins_soon_after_the_lock_is_free(
     wrapper.rollback()
     wrapper.close()
     timer.join()
-    assert waited_s < 0.05
+    assert waited_s < 1
 
 
 def test_it_gives_up_after_the_time_out(path: Path, holder: sqlite3.Connection) -> None:
