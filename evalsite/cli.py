@@ -12,7 +12,7 @@ from evalsite.errors import SetupError
 from evalsite.folders import ROOT, read_variables, var_folder
 from evalsite.foreground import show_addresses
 from evalsite.plan import Plan
-from evalsite.programs import PYTHON
+from evalsite.programs import ONE_THREAD, PYTHON
 from evalsite.stack import child_environment, own_settings, stop_stack
 from evalsite.supervision import Supervisor
 
@@ -108,7 +108,7 @@ def pass_on(*command: str) -> Callable[[Sequence[str]], int]:
     def run(arguments: Sequence[str]) -> int:
         var = var_folder(os.environ)
         shared = read_variables(var / "stack.env") | own_settings(os.environ)
-        environment = child_environment(var, shared)
+        environment = ONE_THREAD | child_environment(var, shared)
         return subprocess.call([PYTHON, *command, *arguments], cwd=ROOT, env=environment)
 
     return run
