@@ -2,8 +2,7 @@
 
 import os
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,12 +38,3 @@ def cpu_seconds(stack: Stack) -> dict[str, float]:
             used[name] = times[0].user + times[0].system
             used[f"{name}, players"] = sum(spent.user + spent.system for spent in times[1:])
     return used
-
-
-def wait_until(limit_s: float, is_met: Callable[[], bool]) -> None:
-    """Poll until is_met() is true. Raises TimeoutError."""
-    deadline = time.monotonic() + limit_s
-    while not is_met():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"not reached within {limit_s:g} s")
-        time.sleep(0.005)

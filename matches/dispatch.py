@@ -94,8 +94,8 @@ def ping() -> str:
 
 @cache
 def broker() -> "Redis":
-    """Return a client of the broker whose calls end within seconds."""
-    return Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=2)
+    """Return a client of the broker whose calls end soon: a web request may wait for one."""
+    return Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1)
 
 
 def _wake(task: str) -> None:

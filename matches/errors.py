@@ -20,7 +20,3 @@ class NoNodeError(MatchError):
 
 class BrokerError(MatchError):
     """The broker cannot be reached or refuses."""
-
-
-class TransitionError(MatchError):
-    """A match cannot go from its state to the one that was asked for."""

@@ -39,11 +39,6 @@ class Rating(models.Model):
         """Return mu and its doubt."""
         return f"{self.mu:.2f} ± {self.sd:.2f}"
 
-    @property
-    def conservative(self) -> float:
-        """The skill that the agent has almost surely: mu - 3 sd."""
-        return self.mu - 3 * self.sd
-
 
 class PairCount(models.Model):
     """How often two agents met in these seats, and how it ended: what the settled rating reads."""

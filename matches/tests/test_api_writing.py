@@ -12,7 +12,7 @@ from knox.models import AuthToken
 from redis import Redis
 
 from matches.api.errors import exception_handler
-from matches.errors import BadInputError, BrokerError, NoNodeError, TransitionError
+from matches.errors import BadInputError, BrokerError, MatchError, NoNodeError
 from matches.models import Agent, Leaderboard, Rating, Tournament
 from matches.services.agents import register_spelled
 from matches.services.tournaments import open_leaderboard
@@ -197,7 +197,7 @@ def test_a_token_serves_as_login(client: Client) -> None:
     ("error", "status"),
     [
         (BadInputError("agents", "it is so"), 400),
-        (TransitionError("it is so"), 400),
+        (MatchError("it is so"), 400),
         (ValidationError("it is so"), 400),
         (ValidationError({"seed": "it is so"}), 400),
         (BrokerError("it is so"), 503),

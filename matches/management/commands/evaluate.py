@@ -7,7 +7,6 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
-from django.db import transaction
 
 from arena.games import registry as games
 from arena.messages import FaultRates, Limits
@@ -67,8 +66,7 @@ class Command(BaseCommand):
                 timeout_s=options["timeout"],
                 fraction=options["finish_fraction"],
             )
-            with transaction.atomic():
-                cancel(tournament, now=db_now())
+            cancel(tournament, now=db_now())
         except KeyboardInterrupt:
             cancel(tournament, now=db_now())
             raise CommandError("interrupted: the rest is cancelled", returncode=130) from None
