@@ -47,3 +47,11 @@ class EmulatedFaultError(ArenaError):
 
 class MessageError(ArenaError):
     """A message does not have the form that its type declares."""
+
+
+class InvalidOutputError(ArenaError):
+    """A network answered what is no distribution over actions: the fault of its agent."""
+
+
+class CheckpointFileError(ArenaError):
+    """A file is no checkpoint that can be used; the message says why and what would be."""

@@ -16,6 +16,8 @@ from arena.parameters import Value
 
 PLAY_TASK = "workers.play"
 RECORD_TASK = "matches.record"
+DRAIN_TASK = "inference.drain"
+CHECK_TASK = "inference.check"
 REPORTS_QUEUE = "reports"
 MAX_DETAIL = 500
 
@@ -25,11 +27,19 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 BigId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 OrderId = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e7)]
+Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+Link = Annotated[str, msgspec.Meta(max_length=400)]
+"""Path and query of a signed address on the web server: /files/...?until=...&signature=..."""
 
 
 def play_queue(capability: str) -> str:
     """Return the name of the queue that nodes of this capability consume."""
     return f"play.{capability}"
+
+
+def gpu_queue(shard: int) -> str:
+    """Return the name of the queue of that shard of the checkpoints."""
+    return f"gpu.{shard}" if shard else "gpu"
 
 
 class Ending(StrEnum):
@@ -54,6 +64,7 @@ class Reason(StrEnum):
     RETURNED = "returned"
     NODE_LOST = "node_lost"
     EXPIRED = "expired"
+    GPU_LOST = "gpu_lost"
 
 
 class AgentOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,6 +74,10 @@ class AgentOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parameters: dict[str, Value]
     checkpoint: Text = ""
     placement: Text = "local"
+    source: Link = ""
+    """Where the checkpoint is fetched."""
+    state_size: Count = 0
+    """Floats of recurrent state that travel with each row; 0 for a feed-forward network."""
 
 
 class MatchOrderRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -105,6 +120,8 @@ class MatchOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     agents: list[AgentOrder]
     matches: Annotated[list[MatchOrderRow], msgspec.Meta(min_length=1)]
     faults: FaultRates | None = None
+    trajectories: Link = ""
+    """Where pieces of trajectories are put; empty when none are stored."""
 
 
 class ResultRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -121,6 +138,19 @@ class ResultRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     n_steps: Count
     duration_ms: Count
     actions: Annotated[str, msgspec.Meta(max_length=100_000)]
+    trajectory: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")] = ""
+    """SHA-256 of the piece that holds the trajectories of this attempt, put before this report."""
+
+
+class CheckOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A checkpoint to check on a gpu worker: it must load, fit its game and answer finitely."""
+
+    checkpoint: Hash
+    source: Link
+    token: Text
+    game: Text
+    n_actions: Count
+    observation_shape: list[Count]
 
 
 class Alive(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="alive", tag_field="kind"):
@@ -169,10 +199,25 @@ class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="mark", 
     token: Text
 
 
-Report = Alive | Started | Results | Mark
+class Checked(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="checked", tag_field="kind"
+):
+    """A gpu worker's verdict on a checkpoint; `refusal` is empty when it can play."""
+
+    node: Text
+    checkpoint: Hash
+    token: Text
+    refusal: Detail
+    n_parameters: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+    state_size: Count
+    row_ms: Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+    """Measured forward of one row on one CPU core: small networks are placed in the player."""
 
 
-def to_wire(message: Report | MatchOrder) -> dict[str, Any]:
+Report = Alive | Started | Results | Mark | Checked
+
+
+def to_wire(message: Report | MatchOrder | CheckOrder) -> dict[str, Any]:
     """Return the JSON object that is sent for a message."""
     wire: dict[str, Any] = msgspec.to_builtins(message)
     return wire
@@ -181,6 +226,12 @@ def to_wire(message: Report | MatchOrder) -> dict[str, Any]:
 def read_order(wire: object) -> MatchOrder:
     """Return the order. Raises MessageError naming the field that does not fit."""
     order: MatchOrder = _read(wire, MatchOrder, "match order")
+    return order
+
+
+def read_check(wire: object) -> CheckOrder:
+    """Return the order of a check. Raises MessageError naming the field that does not fit."""
+    order: CheckOrder = _read(wire, CheckOrder, "check order")
     return order
 
 
@@ -210,6 +261,11 @@ def order_token(secret: bytes, order: str) -> str:
 def mark_token(secret: bytes, at: str) -> str:
     """Return the proof that a mark comes from control."""
     return _token(secret, f"mark:{at}")
+
+
+def checkpoint_token(secret: bytes, checkpoint: str) -> str:
+    """Return the capability to report what a check of this checkpoint found."""
+    return _token(secret, f"checkpoint:{checkpoint}")
 
 
 def _token(secret: bytes, text: str) -> str:

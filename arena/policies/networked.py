@@ -1,0 +1,82 @@
+"""Policies that decide with a neural network, wherever the network runs.
+
+The network answers logits; the policy chooses with the randomness of the match, so that a request
+that is sent twice changes no game. Asking and answering are apart, so that a player can step other
+matches while it waits.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arena.policies.base import Row
+
+Block = NDArray[np.float32]
+
+
+class Evaluation(NamedTuple):
+    """What a network says of a block of B observations.
+
+    logits: float32 [B, A]; values: float32 [B], what the seat to move expects of its return;
+    states: float32 [B, S], the recurrent state after each row, S = 0 when feed-forward.
+    """
+
+    logits: Block
+    values: Block
+    states: Block
+
+
+class Network(Protocol):
+    """One checkpoint that answers blocks, in process or on the gpu queue."""
+
+    @property
+    def state_size(self) -> int:
+        """Floats of recurrent state per row; 0 when feed-forward."""
+        ...
+
+    def submit(self, observations: Block, states: Block) -> Any:
+        """Ask; return a ticket at once. observations: [B, *shape], states: [B, S]."""
+        ...
+
+    def result(self, ticket: Any) -> Evaluation:
+        """Return the answer when it is there. Raises what the network or the platform did wrong."""
+        ...
+
+
+class Question(NamedTuple):
+    """Rows that a network has been asked about."""
+
+    rows: Sequence[Row]
+    ticket: Any
+
+
+class Decisions(NamedTuple):
+    """One action per row, with what the network had said of it."""
+
+    actions: Sequence[int]
+    evaluation: Evaluation
+
+
+class NetworkPolicy(ABC):
+    """A policy whose network is attached by whoever plays it."""
+
+    network: Network
+
+    def attach(self, network: Network) -> None:
+        """Take the network to ask."""
+        self.network = network
+
+    @abstractmethod
+    def ask(self, rows: Sequence[Row]) -> Question:
+        """Send the observations of the rows; must not change the states."""
+
+    @abstractmethod
+    def decide(self, question: Question) -> Decisions:
+        """Wait for the answer and choose. Raises InvalidOutputError for what is no distribution."""
+
+    def act(self, rows: Sequence[Row]) -> Sequence[int]:
+        """Return one action per row."""
+        return self.decide(self.ask(rows)).actions

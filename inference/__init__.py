@@ -1,0 +1,1 @@
+"""Networks of all agents in shared micro-batches: the gpu worker, and its clients."""
