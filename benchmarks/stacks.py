@@ -19,7 +19,7 @@ def private_stack(
     """Run a stack without pages and let this process's Django use it; once per process."""
     with (
         tempfile.TemporaryDirectory(prefix="evalsite-bench-") as folder,
-        start_stack(Path(folder), nodes=nodes, slots=slots, settings=settings) as stack,
+        start_stack(Path(folder), nodes=nodes, slots=slots, settings=settings or {}) as stack,
     ):
         os.environ.update(stack.env)
         os.environ["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"

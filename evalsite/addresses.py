@@ -16,9 +16,9 @@ HIGHEST_PORT = 65535
 LOOPBACK = "127.0.0.1"
 
 
-def redis_url(port: int, password: str = "") -> str:
+def redis_url(port: int, password: str = "", *, user: str = "") -> str:
     """Return the address of a Valkey server on this machine."""
-    login = f":{password}@" if password else ""
+    login = f"{user}:{password}@" if password else ""
     return f"redis://{login}{LOOPBACK}:{port}/0"
 
 

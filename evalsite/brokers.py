@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,13 @@ from evalsite.folders import write_private
 MINIMUM_VERSION = (7, 0)  # functions, which the inference queue uses, came with 7.0
 KEPT = ("appendonly yes", "appendfsync everysec")
 NOT_KEPT = ("appendonly no",)
+INFERENCE_USER = "inference"
+# What the players of a node may do in the fast store: ask networks, and take their own answers.
+# They run agents' code, so nothing else is allowed; inference.functions names the same commands.
+INFERENCE_RIGHTS = (
+    "resetchannels ~inf:* -@all +fcall +blpop +lpop "
+    "+time +ping +hello +auth +select +client|setinfo +client|setname"
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,14 @@ def read_version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", text))
 
 
-def server_command(folder: Path, *, port: int, password: str, kept: bool) -> list[str]:
+def inference_user(password: str) -> str:
+    """Return the line of a server's options that lets players in."""
+    return f"user {INFERENCE_USER} on >{password} {INFERENCE_RIGHTS}"
+
+
+def server_command(
+    folder: Path, *, port: int, password: str, kept: bool, users: Sequence[str] = ()
+) -> list[str]:
     """Return the command of a server of our own; `kept` makes what it holds survive a kill.
 
     The options go to a file that only its owner reads: a command line would show the password.
@@ -77,6 +92,7 @@ def server_command(folder: Path, *, port: int, password: str, kept: bool) -> lis
     lines += ['save ""', "maxmemory-policy noeviction", "daemonize no", "set-proc-title no"]
     if password:
         lines.append(f"requirepass {password}")
+    lines += users
     folder.mkdir(parents=True, exist_ok=True)
     options = folder / "valkey.conf"
     write_private(options, "\n".join([*lines, ""]))

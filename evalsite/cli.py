@@ -44,6 +44,9 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="T",
         help="players per node (the number of cores)",
     )
+    up.add_argument(
+        "--gpus", type=whole_number(0), default=1, metavar="G", help="servers of networks (1)"
+    )
     up.add_argument("--detach", action="store_true", help="return when it runs; ./run stop ends it")
     up.add_argument("--no-example", action="store_true", help="leave an empty database empty")
     up.set_defaults(run=start)
@@ -61,7 +64,7 @@ def build_parser() -> argparse.ArgumentParser:
 PASSED_ON_HELP = {
     "test": "check, then the tests; arguments go to pytest",
     "manage": "a management command of Django, as in ./run manage evaluate --help",
-    "bench": "measure: ./run bench matches|ratings",
+    "bench": "measure: ./run bench matches|ratings|inference",
     "chaos": "play while processes are killed, and compare",
 }
 
@@ -74,6 +77,7 @@ def start(options: argparse.Namespace) -> int:
         host=os.environ.get("EVALSITE_HOST", "127.0.0.1"),
         nodes=options.nodes,
         slots=options.concurrency,
+        gpus=options.gpus,
         settings=own_settings(os.environ),
     )
     return foreground.run(plan, example=not options.no_example, detach=options.detach)

@@ -8,7 +8,12 @@ from pathlib import Path
 from evalsite.errors import SetupError
 
 ROOT = Path(__file__).resolve().parent.parent
-SECRETS = ("EVALSITE_SECRET_KEY", "EVALSITE_BROKER_PASSWORD", "EVALSITE_FLOWER_PASSWORD")
+SECRETS = (
+    "EVALSITE_SECRET_KEY",
+    "EVALSITE_BROKER_PASSWORD",
+    "EVALSITE_FLOWER_PASSWORD",
+    "EVALSITE_INFERENCE_PASSWORD",
+)
 # A Unix socket's address holds about 104 characters on the strictest system.
 LONGEST_SOCKET = 100
 

@@ -6,12 +6,20 @@ from pathlib import Path
 
 from evalsite import programs
 from evalsite.addresses import Ports, redis_url
-from evalsite.brokers import server_command
-from evalsite.programs import NODE_VARIABLES, ONE_THREAD, Program
+from evalsite.brokers import INFERENCE_USER, inference_user, server_command
+from evalsite.errors import SetupError
+from evalsite.programs import (
+    GPU_VARIABLES,
+    INFERENCE_VARIABLES,
+    NODE_VARIABLES,
+    ONE_THREAD,
+    Program,
+)
 
 SERVERS = ("broker", "fast")
 URL_VARIABLES = {"broker": "REDIS_URL", "fast": "FAST_REDIS_URL"}
 FLOWER_USER = "evalsite"
+MAX_SHARDS = 64
 
 
 @dataclass(frozen=True)
@@ -23,6 +31,7 @@ class Plan:
     host: str = "127.0.0.1"
     nodes: int = 1
     slots: int = 1
+    gpus: int = 0
     web: bool = True
     flower: bool = True
     flower_host: str = "127.0.0.1"  # its /metrics and /healthcheck ask for no login
@@ -44,10 +53,26 @@ class Plan:
         own = redis_url(getattr(self.ports, name), secrets["EVALSITE_BROKER_PASSWORD"])
         return self.settings.get(URL_VARIABLES[name]) or own
 
+    def inference_url(self, secrets: Mapping[str, str]) -> str:
+        """Return the address by which players ask networks, empty when nobody gave one."""
+        if "fast" not in self.own_servers:
+            return self.settings.get("EVALSITE_INFERENCE_URL", "")
+        password = secrets["EVALSITE_INFERENCE_PASSWORD"]
+        return redis_url(self.ports.fast, password, user=INFERENCE_USER)
+
+    @property
+    def site_url(self) -> str:
+        """Return where nodes fetch checkpoints and put trajectories, empty without a web server."""
+        return self.settings.get("EVALSITE_SITE_URL") or (self._site if self.web else "")
+
+    @property
+    def _site(self) -> str:
+        host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host
+        return f"http://{host}:{self.ports.web}"
+
     def addresses(self) -> dict[str, str]:
         """Return what a browser can open, by name."""
-        host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host
-        site = f"http://{host}:{self.ports.web}"
+        site = self._site
         pages = {"Board": f"{site}/", "Admin": f"{site}/admin/", "API": f"{site}/api/docs/"}
         monitor = {"Flower": f"http://127.0.0.1:{self.ports.flower}/"}
         return (pages if self.web else {}) | (monitor if self.flower else {})
@@ -59,6 +84,7 @@ class Plan:
             "EVALSITE_HOST": self.host,
             "EVALSITE_NODES": str(self.nodes),
             "EVALSITE_SLOTS": str(self.slots),
+            "EVALSITE_GPUS": str(self.gpus),
         }
         return {**self.settings, **self.ports.environment(), **urls, **shape}
 
@@ -75,6 +101,7 @@ class Plan:
         chosen = [programs.recorder(task), programs.control(task), programs.beat(task)]
         if self.web:
             chosen.append(programs.web(self.host, self.ports.web, environment=server))
+        chosen += [self._gpu(number, secrets) for number in range(1, self.gpus + 1)]
         chosen += [self._node(number, secrets) for number in range(1, self.nodes + 1)]
         if self.flower:
             login = f"{FLOWER_USER}:{secrets['EVALSITE_FLOWER_PASSWORD']}"
@@ -90,10 +117,37 @@ class Plan:
             port=getattr(self.ports, name),
             password=secrets["EVALSITE_BROKER_PASSWORD"],
             kept=name == "broker",
+            users=()
+            if name == "broker"
+            else (inference_user(secrets["EVALSITE_INFERENCE_PASSWORD"]),),
         )
         return Program(name, tuple(command))
 
     def _node(self, number: int, secrets: Mapping[str, str]) -> Program:
-        known = {name: self.settings[name] for name in NODE_VARIABLES if name in self.settings}
+        known = self._known(*NODE_VARIABLES, *INFERENCE_VARIABLES) | self._files
         known |= ONE_THREAD | {"REDIS_URL": self.server_url("broker", secrets)}
+        asks = self.inference_url(secrets)
+        known |= {"EVALSITE_INFERENCE_URL": asks} if asks else {}
         return programs.play_node(number, slots=self.slots, environment=known)
+
+    def _gpu(self, number: int, secrets: Mapping[str, str]) -> Program:
+        urls = {URL_VARIABLES[name]: self.server_url(name, secrets) for name in SERVERS}
+        known = self._known(*GPU_VARIABLES) | self._files | ONE_THREAD | urls
+        return programs.gpu_worker(number, shards=self._shards, environment=known)
+
+    @property
+    def _shards(self) -> int:
+        text = self.settings.get("EVALSITE_SHARDS", "1")
+        if not text.isdecimal() or not 1 <= int(text) <= MAX_SHARDS:
+            raise SetupError(f"EVALSITE_SHARDS is {text!r}; a number from 1 to {MAX_SHARDS}")
+        return int(text)
+
+    @property
+    def _files(self) -> dict[str, str]:
+        """Return where a node finds checkpoints: the web server, and what it has fetched before."""
+        cache = self.settings.get("EVALSITE_CACHE") or str(self.var / "cache")
+        site = {"EVALSITE_SITE_URL": self.site_url} if self.site_url else {}
+        return {"EVALSITE_CACHE": cache, **site}
+
+    def _known(self, *names: str) -> dict[str, str]:
+        return {name: self.settings[name] for name in names if name in self.settings}

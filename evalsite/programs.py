@@ -3,9 +3,10 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
-from arena.messages import REPORTS_QUEUE, play_queue
+from arena.messages import REPORTS_QUEUE, gpu_queue, play_queue
 
 PYTHON = sys.executable
 # Ratings are promised to the last bit with one BLAS thread; more threads also fight for the cores.
@@ -17,6 +18,31 @@ NODE_VARIABLES = (
     "EVALSITE_NOTICE_S",
     "EVALSITE_PLUGINS",
     "EVALSITE_REPORT_S",
+)
+# What clients and servers of the inference queue must agree on, and what only the servers read.
+INFERENCE_VARIABLES = (
+    "EVALSITE_DEADLINE_MS",
+    "EVALSITE_DETERMINISTIC",
+    "EVALSITE_MAX_DRAINERS",
+    "EVALSITE_QUEUE_LIMIT",
+    "EVALSITE_RETRY_AFTER_MS",
+    "EVALSITE_SHARDS",
+)
+GPU_VARIABLES = (
+    *INFERENCE_VARIABLES,
+    "EVALSITE_ALIVE_S",
+    "EVALSITE_CACHE_MB",
+    "EVALSITE_COMPILE",
+    "EVALSITE_DEVICE",
+    "EVALSITE_LEASE_MS",
+    "EVALSITE_LINGER_MS",
+    "EVALSITE_MAX_BATCH_SIZE",
+    "EVALSITE_MAX_WAIT_MS",
+    "EVALSITE_METRICS_PORT",
+    "EVALSITE_PLUGINS",
+    "EVALSITE_PRECISION",
+    "EVALSITE_SERVES",
+    "EVALSITE_SLICE_MS",
 )
 QUIET_CELERY = ("--without-gossip", "--without-mingle")
 
@@ -70,11 +96,26 @@ def recorder(environment: Mapping[str, str]) -> Program:
 def play_node(number: int, *, slots: int, environment: Mapping[str, str]) -> Program:
     """Return a play node; it gets the broker's address and no secret, database or Django."""
     name = f"node-{number}"
-    capabilities = environment.get("EVALSITE_CAPABILITIES", "cpu").split(",")
-    queues = ",".join(play_queue(capability.strip()) for capability in capabilities)
+    capabilities = environment.get("EVALSITE_CAPABILITIES") or own_capabilities()
+    queues = ",".join(play_queue(capability.strip()) for capability in capabilities.split(","))
     own = {"EVALSITE_NODE": name, "EVALSITE_SLOTS": str(slots)}
+    own["EVALSITE_CAPABILITIES"] = capabilities
     command = worker("workers", name, queues, ("-P", "solo"))
     return Program(name, command, {**environment, **own}, stop_wait_s=10)
+
+
+def own_capabilities() -> str:
+    """Return what a play node of this installation can do; torch runs small networks in players."""
+    return "cpu,torch" if find_spec("torch") else "cpu"
+
+
+def gpu_worker(number: int, *, shards: int, environment: Mapping[str, str]) -> Program:
+    """Return a server of networks; a thread and not a fork, because CUDA does not survive one."""
+    name = f"gpu-{number}"
+    pool = ("-P", "threads", "-c", "1", "--prefetch-multiplier", "1")
+    queues = ",".join(gpu_queue(shard) for shard in range(shards))
+    command = worker("inference", name, queues, pool)
+    return Program(name, command, {**environment, "EVALSITE_GPU": name}, stop_wait_s=10)
 
 
 def flower(host: str, port: int, *, var: Path, environment: Mapping[str, str]) -> Program:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypedDict, Unpack
 
 from evalsite.addresses import Ports
 from evalsite.brokers import inspect, wait_until_up
@@ -73,26 +73,24 @@ class Stack:
         self.stop()
 
 
-def start_stack(
-    var: Path,
-    *,
-    nodes: int = 1,
-    slots: int = 1,
-    web: bool = False,
-    flower: bool = False,
-    example: bool = False,
-    settings: Mapping[str, str] | None = None,
-) -> Stack:
-    """Return a private running stack on free ports; nothing of the caller's environment enters."""
-    plan = Plan(
-        var=var.resolve(),
-        ports=Ports.free(),
-        nodes=nodes,
-        slots=slots,
-        web=web,
-        flower=flower,
-        settings=settings or {},
-    )
+class Shape(TypedDict, total=False):
+    """What of a Plan the caller of start_stack may choose."""
+
+    nodes: int
+    slots: int
+    gpus: int
+    web: bool
+    flower: bool
+    settings: Mapping[str, str]
+
+
+def start_stack(var: Path, *, example: bool = False, **shape: Unpack[Shape]) -> Stack:
+    """Return a private running stack on free ports; nothing of the caller's environment enters.
+
+    Pages and monitor are off unless they are asked for.
+    """
+    chosen: Shape = {"web": False, "flower": False, **shape}
+    plan = Plan(var=var.resolve(), ports=Ports.free(), **chosen)
     return launch(plan, example=example, say=lambda _: None)
 
 

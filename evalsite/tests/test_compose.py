@@ -6,14 +6,20 @@ import pytest
 import yaml
 
 from evalsite.addresses import Ports
-from evalsite.brokers import KEPT, NOT_KEPT
+from evalsite.brokers import INFERENCE_RIGHTS, INFERENCE_USER, KEPT, NOT_KEPT
 from evalsite.folders import ROOT, SECRETS
 from evalsite.plan import Plan
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, Any] = COMPOSE["services"]
 PLAN = Plan(
-    var=Path("/var/lib/evalsite"), ports=Ports(), host="0.0.0.0", flower_host="0.0.0.0", slots=1
+    var=Path("/var/lib/evalsite"),
+    ports=Ports(),
+    host="0.0.0.0",
+    flower_host="0.0.0.0",
+    slots=1,
+    gpus=1,
+    settings={"EVALSITE_CAPABILITIES": "cpu,torch"},
 )
 
 
@@ -24,13 +30,13 @@ def words_of(service: str) -> list[str]:
 @pytest.mark.parametrize(
     ("service", "program"),
     [(name, name) for name in ("recorder", "control", "beat", "web", "flower")]
-    + [("play", "node-1")],
+    + [("play", "node-1"), ("gpu", "gpu-1")],
 )
 def test_a_container_runs_the_command_of_the_supervisor(service: str, program: str) -> None:
     chosen = [
         each for each in PLAN.task_programs(dict.fromkeys(SECRETS, "x")) if each.name == program
     ]
-    command = [word.replace("node-1@", "play@") for word in chosen[0].command]
+    command = [word.replace(f"{program}@", f"{service}@") for word in chosen[0].command]
     assert words_of(service) == ["python", *command[1:]]
 
 
@@ -41,9 +47,19 @@ def test_a_server_runs_with_the_same_options(service: str, options: tuple[str, .
         assert f"--{option}" in command
 
 
+def test_the_fast_store_lets_players_do_what_ours_lets_them() -> None:
+    words = shlex.split(SERVICES["fast"]["command"])
+    login, _, rights = words[words.index("--user") + 1].partition("} ")
+    assert login.startswith(f"{INFERENCE_USER} on >$")
+    assert rights == INFERENCE_RIGHTS
+
+
 def test_a_play_node_gets_no_database_and_no_secret_key() -> None:
     assert set(SERVICES["play"]["environment"]) == {
         "REDIS_URL",
+        "EVALSITE_CAPABILITIES",
+        "EVALSITE_INFERENCE_URL",
+        "EVALSITE_SITE_URL",
         "EVALSITE_SLOTS",
         "OPENBLAS_NUM_THREADS",
         "OMP_NUM_THREADS",

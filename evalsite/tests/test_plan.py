@@ -2,7 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from evalsite import programs
 from evalsite.addresses import Ports
+from evalsite.errors import SetupError
 from evalsite.folders import SECRETS
 from evalsite.plan import Plan
 from evalsite.programs import Program
@@ -27,9 +29,15 @@ def test_servers_start_first_and_the_monitor_last(plan: Plan) -> None:
     assert {"recorder", "control", "beat", "web", "node-1", "node-2"} == set(names[2:-1])
 
 
-def test_a_play_node_knows_the_broker_and_nothing_else(plan: Plan) -> None:
+def test_a_play_node_knows_addresses_and_nothing_else(plan: Plan) -> None:
     node = planned(plan)["node-2"]
     assert dict(node.environment) == {
+        "EVALSITE_CACHE": str(plan.var / "cache"),
+        "EVALSITE_CAPABILITIES": "cpu,torch",
+        "EVALSITE_INFERENCE_URL": (
+            "redis://inference:value-of-EVALSITE_INFERENCE_PASSWORD@127.0.0.1:7380/0"
+        ),
+        "EVALSITE_SITE_URL": "http://127.0.0.1:8000",
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
         "REDIS_URL": plan.server_url("broker", SECRET_VALUES),
@@ -43,6 +51,36 @@ def test_a_play_node_takes_the_queues_of_its_capabilities(tmp_path: Path) -> Non
     settings = {"EVALSITE_CAPABILITIES": "cpu, chess"}
     node = planned(Plan(var=tmp_path, ports=Ports(), settings=settings))["node-1"]
     assert node.command[node.command.index("-Q") + 1] == "play.cpu,play.chess"
+
+
+def test_a_play_node_without_torch_takes_no_match_that_needs_it(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "find_spec", lambda _: None)
+    node = planned(plan)["node-1"]
+    assert node.command[node.command.index("-Q") + 1] == "play.cpu"
+
+
+def test_a_server_of_networks_knows_both_servers_and_takes_every_shard(tmp_path: Path) -> None:
+    settings = {"EVALSITE_SHARDS": "2", "EVALSITE_DEVICE": "cuda"}
+    plan = Plan(var=tmp_path, ports=Ports(), gpus=2, settings=settings)
+    gpu = planned(plan)["gpu-2"]
+    assert gpu.command[gpu.command.index("-Q") + 1] == "gpu,gpu.1"
+    assert gpu.environment["FAST_REDIS_URL"] == plan.server_url("fast", SECRET_VALUES)
+    assert gpu.environment["EVALSITE_DEVICE"] == "cuda"
+    assert gpu.environment["EVALSITE_GPU"] == "gpu-2"
+
+
+def test_a_wrong_number_of_shards_is_named(tmp_path: Path) -> None:
+    plan = Plan(var=tmp_path, ports=Ports(), gpus=1, settings={"EVALSITE_SHARDS": "many"})
+    with pytest.raises(SetupError, match="EVALSITE_SHARDS is 'many'"):
+        planned(plan)
+
+
+def test_players_ask_a_foreign_fast_store_only_by_an_address_given_for_them(tmp_path: Path) -> None:
+    settings = {"FAST_REDIS_URL": "redis://:secret@elsewhere/0"}
+    plan = Plan(var=tmp_path, ports=Ports(), settings=settings)
+    assert "EVALSITE_INFERENCE_URL" not in planned(plan)["node-1"].environment
 
 
 def test_no_command_line_shows_a_secret(plan: Plan) -> None:
