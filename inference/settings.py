@@ -1,0 +1,139 @@
+"""Settings of inference, read from the environment once; a wrong one stops the start."""
+
+import os
+import socket
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from inference.errors import SettingsError
+
+SCHEMES = ("redis://", "rediss://", "unix://")
+DEVICES = ("auto", "cpu", "cuda")
+PRECISIONS = ("float32", "float16", "bfloat16")
+COMPILES = ("none", "compile", "graphs")
+MAX_NAME = 200
+MAX_SHARDS = 1024
+
+
+DEFAULT_CACHE = Path(tempfile.gettempdir()) / f"evalsite-cache-{os.getuid()}"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What clients and gpu workers must know; the defaults are those of one laptop.
+
+    redis_url: the broker; fast_url: the fast store, in a player as a user with few rights; both
+    empty where only local inference is used.
+    """
+
+    redis_url: str = ""
+    fast_url: str = ""
+    site_url: str = ""
+    cache: Path = DEFAULT_CACHE
+    gpu: str = "gpu"
+    n_shards: int = 1
+    serves: tuple[int, ...] = (0,)
+    max_batch_size: int = 1024
+    """Rows that one batch takes."""
+    max_wait_ms: int = 0
+    """How long a batch that is not full waits for more; 0: it runs when the network is free."""
+    retry_after_ms: int = 2_000
+    deadline_ms: int = 60_000
+    linger_ms: int = 200
+    """How long a drainer waits for more before it gives its lease up."""
+    slice_ms: int = 1_000
+    lease_ms: int = 3_000
+    queue_limit: int = 4_096
+    """Requests that wait per shard."""
+    max_drainers: int = 8
+    """Per shard; a second one starts only when more waits than the first can take."""
+    device: str = "auto"
+    precision: str = "float32"
+    compile: str = "none"
+    is_deterministic: bool = False
+    cache_mb: int = 2_048
+    """Models on the device."""
+    metrics_port: int = 0
+    alive_s: float = 10.0
+
+
+def read(environ: Mapping[str, str]) -> Settings:
+    """Return the settings. Raises SettingsError naming variable, value and what would do."""
+    n_shards = _whole(environ, "EVALSITE_SHARDS", Settings.n_shards, low=1, high=MAX_SHARDS)
+    return Settings(
+        redis_url=_url(environ, "REDIS_URL"),
+        fast_url=_url(environ, "EVALSITE_INFERENCE_URL") or _url(environ, "FAST_REDIS_URL"),
+        site_url=_site_url(environ),
+        cache=Path(environ.get("EVALSITE_CACHE") or DEFAULT_CACHE),
+        gpu=_name(environ, "EVALSITE_GPU", default=f"gpu@{socket.gethostname()}"),
+        n_shards=n_shards,
+        serves=_shards(environ, "EVALSITE_SERVES", n_shards=n_shards),
+        max_batch_size=_whole(environ, "EVALSITE_MAX_BATCH_SIZE", 1_024, low=1, high=1 << 20),
+        max_wait_ms=_whole(environ, "EVALSITE_MAX_WAIT_MS", 0, low=0, high=60_000),
+        retry_after_ms=_milliseconds(environ, "EVALSITE_RETRY_AFTER_MS", Settings.retry_after_ms),
+        deadline_ms=_milliseconds(environ, "EVALSITE_DEADLINE_MS", Settings.deadline_ms),
+        linger_ms=_milliseconds(environ, "EVALSITE_LINGER_MS", Settings.linger_ms),
+        slice_ms=_milliseconds(environ, "EVALSITE_SLICE_MS", Settings.slice_ms),
+        lease_ms=_milliseconds(environ, "EVALSITE_LEASE_MS", Settings.lease_ms),
+        queue_limit=_whole(environ, "EVALSITE_QUEUE_LIMIT", 4_096, low=1, high=1 << 20),
+        max_drainers=_whole(environ, "EVALSITE_MAX_DRAINERS", 8, low=1, high=1_024),
+        device=_choice(environ, "EVALSITE_DEVICE", DEVICES),
+        precision=_choice(environ, "EVALSITE_PRECISION", PRECISIONS),
+        compile=_choice(environ, "EVALSITE_COMPILE", COMPILES),
+        is_deterministic=_choice(environ, "EVALSITE_DETERMINISTIC", ("0", "1")) == "1",
+        cache_mb=_whole(environ, "EVALSITE_CACHE_MB", Settings.cache_mb, low=1, high=1 << 24),
+        metrics_port=_whole(environ, "EVALSITE_METRICS_PORT", 0, low=0, high=65_535),
+    )
+
+
+def _url(environ: Mapping[str, str], name: str) -> str:
+    url = environ.get(name, "")
+    if url and not url.startswith(SCHEMES):
+        # The address may hold a password: only its scheme is shown.
+        shown = url.split("//")[0] + "//..." if "//" in url else url
+        raise SettingsError(name, shown, f"an address, {' or '.join(SCHEMES)}")
+    return url
+
+
+def _site_url(environ: Mapping[str, str]) -> str:
+    url = environ.get("EVALSITE_SITE_URL", "")
+    if url and not url.startswith(("http://", "https://")):
+        raise SettingsError("EVALSITE_SITE_URL", url, "the web server, http://... or https://...")
+    return url.rstrip("/")
+
+
+def _name(environ: Mapping[str, str], name: str, *, default: str) -> str:
+    value = environ.get(name) or default
+    if not value.isprintable() or len(value) > MAX_NAME:
+        raise SettingsError(name, value, f"1 to {MAX_NAME} printable characters")
+    return value
+
+
+def _whole(environ: Mapping[str, str], name: str, default: int, *, low: int, high: int) -> int:
+    raw = environ.get(name) or str(default)
+    if not raw.isdecimal() or not low <= int(raw) <= high:
+        raise SettingsError(name, raw, f"a whole number, {low}..{high}")
+    return int(raw)
+
+
+def _milliseconds(environ: Mapping[str, str], name: str, default: int) -> int:
+    return _whole(environ, name, default, low=1, high=3_600_000)
+
+
+def _shards(environ: Mapping[str, str], name: str, *, n_shards: int) -> tuple[int, ...]:
+    raw = environ.get(name, "")
+    if not raw:
+        return tuple(range(n_shards))
+    parts = [part.strip() for part in raw.split(",")]
+    if not all(part.isdecimal() and int(part) < n_shards for part in parts):
+        raise SettingsError(name, raw, f"numbers of shards below {n_shards}, as in 0,1")
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def _choice(environ: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+    raw = environ.get(name) or choices[0]
+    if raw not in choices:
+        raise SettingsError(name, raw, f"one of {', '.join(choices)}")
+    return raw
