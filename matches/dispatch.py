@@ -21,13 +21,13 @@ from arena.messages import (
     to_wire,
 )
 from matches.errors import BrokerError
+from matches.models.choices import PLAYS
 from matches.tokens import secret
 
 log = logging.getLogger(__name__)
 
 CONTROL_QUEUE = "control"
-CAPABILITY = "cpu"
-PLAY_QUEUE = play_queue(CAPABILITY)
+PLAY_QUEUES = tuple(play_queue(capability.value) for capability in PLAYS)
 TICK = "matches.tick"
 PLAN = "matches.plan"
 RELAY = "matches.relay"

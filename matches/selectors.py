@@ -1,6 +1,6 @@
 """Reads: what pages, API and commands show."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -8,6 +8,7 @@ from django.db.models import Count, Q
 
 from matches.leases import ALIVE_WITHIN
 from matches.models import Attempt, Leaderboard, Match, Rating, Tournament, Worker
+from matches.models.choices import PLAYS, Capability
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,20 @@ def elapsed_s(tournament: Tournament, *, now: datetime) -> float:
 
 
 def alive_workers(*, now: datetime) -> Sequence[Worker]:
-    """Return the nodes that reported lately."""
-    return list(Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN))
+    """Return the play nodes that reported lately."""
+    return _able(PLAYS, now=now)
+
+
+def alive_gpu_workers(*, now: datetime) -> Sequence[Worker]:
+    """Return the gpu workers that reported lately."""
+    return _able([Capability.GPU], now=now)
+
+
+def _able(capabilities: Iterable[str], *, now: datetime) -> Sequence[Worker]:
+    # Chosen here and not by the database: SQLite cannot look into a JSON list with an index.
+    recent = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN)
+    wanted = set(capabilities)
+    return [worker for worker in recent if wanted.intersection(worker.capabilities)]
 
 
 def ratings(board: Leaderboard) -> Sequence[Rating]:

@@ -24,6 +24,8 @@ BadInputSerializer = inline_serializer("BadInput", {"errors": ProblemSerializer(
 class AgentSerializer(serializers.ModelSerializer[Agent]):
     """A rated competitor."""
 
+    checkpoint = serializers.CharField(source="checkpoint_id", read_only=True, allow_null=True)
+
     class Meta:
         """Everything of it."""
 

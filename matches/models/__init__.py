@@ -1,7 +1,8 @@
-"""The tables of evalsite: agents, leaderboards, tournaments, matches, what happened and ratings."""
+"""The tables of evalsite: agents, checkpoints, leaderboards, tournaments, matches and ratings."""
 
 from matches.models.agent import Agent
 from matches.models.attempt import Attempt
+from matches.models.checkpoint import Checkpoint
 from matches.models.leaderboard import Leaderboard
 from matches.models.match import Match, Seat
 from matches.models.order import Order
@@ -13,6 +14,7 @@ from matches.models.worker import RecorderMark, Worker
 __all__ = [
     "Agent",
     "Attempt",
+    "Checkpoint",
     "Entrant",
     "Leaderboard",
     "Match",

@@ -2,18 +2,13 @@
 
 from django.db import models
 
-from matches.models.choices import game_choices, policy_choices
-from matches.models.validation import check_policy
+from matches.models.checkpoint import Checkpoint
+from matches.models.choices import Placement, game_choices, policy_choices
+from matches.models.validation import check_checkpoint, check_policy
 
 
 class Agent(models.Model):
     """A policy kind with its parameters (and a checkpoint, if it has one) in one game."""
-
-    class Placement(models.TextChoices):
-        """Where its network runs; decided here and carried in the order."""
-
-        LOCAL = "local", "in the player"
-        GPU = "gpu", "on the gpu queue"
 
     name = models.CharField(max_length=120, help_text="Unique within the game.")
     game = models.CharField(max_length=60, choices=game_choices)
@@ -21,11 +16,21 @@ class Agent(models.Model):
     parameters = models.JSONField(
         default=dict, blank=True, help_text='Of the policy kind, such as {"simulations": 100}.'
     )
-    checkpoint = models.CharField(
-        max_length=64, blank=True, help_text="SHA-256 of its weights; empty without a network."
+    checkpoint = models.ForeignKey(
+        Checkpoint,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        to_field="sha256",
+        related_name="agents",
+        help_text="Weights of its network; empty without one.",
     )
     placement = models.CharField(
-        max_length=10, choices=Placement.choices, default=Placement.LOCAL, editable=False
+        max_length=10,
+        choices=Placement.choices,
+        default=Placement.LOCAL,
+        editable=False,
+        help_text="Where its network runs: the verdict on its checkpoint, once that is ready.",
     )
     is_retired = models.BooleanField(
         default=False, help_text="Stays on its leaderboards and is not entered any more."
@@ -44,5 +49,6 @@ class Agent(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Refuse a policy or parameters that cannot play the game."""
-        check_policy(self.game, self.policy, self.parameters)
+        """Refuse a policy, parameters or a checkpoint that cannot play the game."""
+        policy = check_policy(self.game, self.policy, self.parameters)
+        check_checkpoint(policy, self.policy, self.game, self.checkpoint)

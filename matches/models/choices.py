@@ -1,10 +1,31 @@
 """Choices that come from the catalogs: callables, so that no migration lists an id."""
 
+from django.db import models
+
 from arena.games import registry as games
 from arena.pairing import registry as pairings
 from arena.policies import registry as policies
 
 Choices = list[tuple[str, str]]
+
+
+class Placement(models.TextChoices):
+    """Where the network of an agent runs; decided on control and carried in the order."""
+
+    LOCAL = "local", "in the player"
+    GPU = "gpu", "on the gpu queue"
+
+
+class Capability(models.TextChoices):
+    """What a worker says of itself in its `alive` reports."""
+
+    CPU = "cpu", "plays"
+    TORCH = "torch", "plays, with networks in its players"
+    GPU = "gpu", "answers for networks, plays nothing"
+
+
+PLAYS = (Capability.CPU, Capability.TORCH)
+"""The capabilities of play nodes; each has a queue of its own."""
 
 
 def game_choices() -> Choices:

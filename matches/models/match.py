@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models.expressions import RawSQL
 
 from matches.models.agent import Agent
+from matches.models.choices import Capability
 from matches.models.conditions import is_in_state
 from matches.models.leaderboard import Leaderboard
 from matches.models.order import Order
@@ -22,6 +23,31 @@ class Match(models.Model):
         DONE = "done"
         VOID = "void"
         CANCELLED = "cancelled"
+
+    class Needs(models.TextChoices):
+        """What must be there to play it: the play nodes' capability, and gpu workers or not."""
+
+        CPU = Capability.CPU.value
+        TORCH = Capability.TORCH.value
+        CPU_AND_GPU = "cpu+gpu"
+        TORCH_AND_GPU = "torch+gpu"
+
+        @property
+        def capability(self) -> str:
+            """What the node that plays it must be able to do."""
+            return self.value.partition("+")[0]
+
+        @property
+        def wants_gpu(self) -> bool:
+            """True when some network of it is asked on the gpu queue."""
+            return self.value.endswith("+gpu")
+
+        @classmethod
+        def of(cls, *, has_local: bool, has_gpu: bool) -> "Match.Needs":
+            """Return what networks in the player and on the gpu queue need."""
+            if has_gpu:
+                return cls.TORCH_AND_GPU if has_local else cls.CPU_AND_GPU
+            return cls.TORCH if has_local else cls.CPU
 
     # The one table of state changes; services update where the state is in `sources(target)`.
     OPEN = (State.PENDING, State.QUEUED, State.RUNNING)
@@ -46,6 +72,13 @@ class Match(models.Model):
     # Agent ids by seat, as text: the relay, the recorder and the rater read a million of them
     # without a join. Seat holds the same for queries by agent; both are written once, together.
     lineup = models.CharField(max_length=400)
+    needs = models.CharField(
+        max_length=12,
+        choices=Needs.choices,
+        default=Needs.CPU,
+        db_default=Needs.CPU.value,
+        help_text="Follows from where its agents' networks run; written at planning.",
+    )
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     attempt = models.PositiveSmallIntegerField(default=0)
     order = models.ForeignKey(
@@ -71,11 +104,11 @@ class Match(models.Model):
         indexes = (
             # Query: the matches of a tournament, in planned order (pages, admin).
             models.Index(fields=("tournament", "sequence"), name="match_by_tournament"),
-            # Query: the relay takes the next pending matches of a tournament.
+            # Query: the relay takes the next pending matches of a tournament with the same needs.
             models.Index(
-                fields=("tournament", "sequence"),
+                fields=("tournament", "needs", "sequence"),
                 condition=models.Q(state="pending"),
-                name="match_pending",
+                name="match_to_send",
             ),
             # Query: the first open match of a leaderboard ends the prefix of the live rating.
             models.Index(

@@ -11,6 +11,9 @@ from arena.games import registry as games
 from arena.games.base import Game
 from arena.pairing import registry as pairings
 from arena.policies import registry as policies
+from arena.policies.base import Policy
+from arena.policies.networked import NetworkPolicy
+from matches.models.checkpoint import Checkpoint
 
 
 def checked_game(game: str, parameters: object) -> Game:
@@ -25,8 +28,8 @@ def checked_game(game: str, parameters: object) -> Game:
         raise ValidationError({"game_parameters": str(error)}) from error
 
 
-def check_policy(game: str, policy: str, parameters: object) -> None:
-    """Build the policy once. Raises ValidationError naming the field that is wrong."""
+def check_policy(game: str, policy: str, parameters: object) -> Policy:
+    """Return the policy, built once. Raises ValidationError naming the field that is wrong."""
     rules = checked_game(game, {})
     try:
         kind = policies.get(policy)
@@ -36,9 +39,22 @@ def check_policy(game: str, policy: str, parameters: object) -> None:
     if refusal is not None:
         raise ValidationError({"policy": f"{policy} cannot play {game}: {refusal}"})
     try:
-        kind.build(rules, _mapping("parameters", parameters))
+        return kind.build(rules, _mapping("parameters", parameters))
     except ArenaError as error:
         raise ValidationError({"parameters": str(error)}) from error
+
+
+def check_checkpoint(policy: Policy, kind: str, game: str, checkpoint: Checkpoint | None) -> None:
+    """Refuse a network without weights, weights without a network, and those of another game."""
+    is_networked = isinstance(policy, NetworkPolicy)
+    if checkpoint is None:
+        if is_networked:
+            refusal = f"policy {kind} needs one: add it with its agent, or name a stored one"
+            raise ValidationError({"checkpoint": refusal})
+    elif not is_networked:
+        raise ValidationError({"checkpoint": f"policy {kind} has no network: leave it empty"})
+    elif checkpoint.game != game:
+        raise ValidationError({"checkpoint": f"{checkpoint} is of {checkpoint.game}, not {game}"})
 
 
 def check_pairing(pairing: str) -> None:

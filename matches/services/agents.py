@@ -39,7 +39,7 @@ def register_spelled(text: str, *, game: str, copy: int = 1) -> Agent:
 
 
 def _same(found: Agent, wanted: Agent) -> Agent:
-    same = ("policy", "parameters", "checkpoint")
+    same = ("policy", "parameters", "checkpoint_id")
     if any(getattr(found, field) != getattr(wanted, field) for field in same):
         raise BadInputError(
             "name",

@@ -54,7 +54,7 @@ def _plan_once(*, now: datetime) -> None:
 
 def _sweep(*, now: datetime) -> None:
     try:
-        n_waiting = dispatch.queue_length(dispatch.PLAY_QUEUE)
+        n_waiting = {queue: dispatch.queue_length(queue) for queue in dispatch.PLAY_QUEUES}
     except BrokerError as error:
         log.warning("nothing is given up while the broker is away: %s", error)
         return

@@ -56,7 +56,7 @@ def _agent_order(agent: Agent) -> AgentOrder:
     return AgentOrder(
         policy=agent.policy,
         parameters=agent.parameters,
-        checkpoint=agent.checkpoint,
+        checkpoint=agent.checkpoint_id or "",
         placement=agent.placement,
     )
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
@@ -10,10 +10,12 @@ from math import ceil
 from django.db import connection, transaction
 from django.db.models import F
 
-from matches import dispatch
+from arena.messages import play_queue
+from matches import dispatch, selectors
 from matches.errors import BrokerError
-from matches.leases import ALIVE_WITHIN, QUEUED_LEASE
-from matches.models import Match, Order, Tournament, Worker
+from matches.leases import QUEUED_LEASE
+from matches.models import Match, Order, Tournament
+from matches.models.choices import PLAYS
 from matches.services.orders import OrderedMatch, order_message
 from matches.services.rows import among
 
@@ -30,10 +32,10 @@ MAX_ORDER = 1_000
 
 @dataclass(frozen=True)
 class Cluster:
-    """The play nodes that are alive."""
+    """The play nodes of one capability that are alive."""
 
-    n_nodes: int
-    n_slots: int
+    n_nodes: int = 0
+    n_slots: int = 0
 
     @property
     def slots_per_node(self) -> float:
@@ -41,25 +43,43 @@ class Cluster:
         return self.n_slots / self.n_nodes
 
 
-def alive_cluster(*, now: datetime) -> Cluster:
-    """Return the nodes whose last report is young enough."""
-    slots = list(
-        Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN).values_list("slots", flat=True)
-    )
-    return Cluster(n_nodes=len(slots), n_slots=sum(slots))
+def alive_clusters(*, now: datetime) -> dict[str, Cluster]:
+    """Return the nodes whose last report is young enough, by the queue that they consume."""
+    nodes = selectors.alive_workers(now=now)
+    able = {c.value: [n.slots for n in nodes if c in n.capabilities] for c in PLAYS}
+    return {play_queue(c): Cluster(len(slots), sum(slots)) for c, slots in able.items()}
 
 
 def relay(*, now: datetime) -> int:
     """Send orders until every node has enough to do; return how many were sent.
 
-    With no node alive nothing is sent: what waits in a queue helps nobody and would expire there.
+    With no node alive that could play a match, it waits: what waits in a queue helps nobody and
+    would expire there. So do matches that ask the gpu queue while no gpu worker is alive.
     """
-    cluster = alive_cluster(now=now)
-    n_open = Order.objects.filter(Order.is_open(), queue=dispatch.PLAY_QUEUE).count()
+    clusters = alive_clusters(now=now)
+    has_gpu = bool(selectors.alive_gpu_workers(now=now))
+    n_open = Counter(Order.objects.filter(Order.is_open()).values_list("queue", flat=True))
     n_sent = 0
-    while n_open + n_sent < ORDERS_PER_NODE * cluster.n_nodes and _send_one(cluster, now=now):
+    while playable := _playable(clusters, n_open, has_gpu=has_gpu):
+        queue = _send_one(playable, clusters, now=now)
+        if queue is None:
+            break
+        n_open[queue] += 1
         n_sent += 1
     return n_sent
+
+
+def queue_of(needs: Match.Needs) -> str:
+    """Return the queue of orders whose matches have these needs."""
+    return play_queue(needs.capability)
+
+
+def _playable(
+    clusters: Mapping[str, Cluster], n_open: Mapping[str, int], *, has_gpu: bool
+) -> list[Match.Needs]:
+    """Return what needs can be met now by a queue that has room for one more order."""
+    room = {q for q, nodes in clusters.items() if n_open[q] < ORDERS_PER_NODE * nodes.n_nodes}
+    return [n for n in Match.Needs if queue_of(n) in room and (has_gpu or not n.wants_gpu)]
 
 
 def order_size(tournament: Tournament, cluster: Cluster) -> int:
@@ -73,13 +93,28 @@ def order_size(tournament: Tournament, cluster: Cluster) -> int:
     return max(1, min(int(aim), share, MAX_ORDER))
 
 
-def _send_one(cluster: Cluster, *, now: datetime) -> bool:
-    """Send one order of the tournament that has fewest in flight; say whether there was one."""
+def _send_one(
+    playable: Sequence[Match.Needs], clusters: Mapping[str, Cluster], *, now: datetime
+) -> str | None:
+    """Send one order of the tournament that has fewest in flight; return its queue, if any."""
     for tournament in _waiting_tournaments():
-        taken = take(tournament, order_size(tournament, cluster), now=now)
+        needs = _next_needs(tournament, playable)
+        if needs is None:
+            continue
+        size = order_size(tournament, clusters[queue_of(needs)])
+        taken = take(tournament, needs, size, now=now)
         if taken is not None:
-            return _publish(*taken, tournament, now=now)
-    return False
+            return taken[0].queue if _publish(*taken, tournament, now=now) else None
+    return None
+
+
+def _next_needs(tournament: Tournament, playable: Sequence[Match.Needs]) -> Match.Needs | None:
+    """Return the needs of the next pending match that can be played, by one look-up per need."""
+    pending = Match.objects.filter(tournament=tournament, state=Match.State.PENDING)
+    in_order = pending.order_by("sequence").values_list("sequence", flat=True)
+    firsts = {needs: in_order.filter(needs=needs.value).first() for needs in playable}
+    waiting = [(first, needs) for needs, first in firsts.items() if first is not None]
+    return min(waiting)[1] if waiting else None
 
 
 def _waiting_tournaments() -> Sequence[Tournament]:
@@ -94,10 +129,12 @@ def _waiting_tournaments() -> Sequence[Tournament]:
 
 @transaction.atomic
 def take(
-    tournament: Tournament, n: int, *, now: datetime
+    tournament: Tournament, needs: Match.Needs, n: int, *, now: datetime
 ) -> tuple[Order, Sequence[OrderedMatch]] | None:
-    """Put the next pending matches into a new order, or return None when none is pending."""
-    pending = Match.objects.filter(tournament=tournament, state=Match.State.PENDING)
+    """Put the next pending matches of these needs into a new order; None when none is pending."""
+    pending = Match.objects.filter(
+        tournament=tournament, needs=needs.value, state=Match.State.PENDING
+    )
     if connection.features.has_select_for_update_skip_locked:
         pending = pending.select_for_update(skip_locked=True)
     columns = ("pk", "attempt", "game_seed", "lineup")
@@ -107,7 +144,7 @@ def take(
         return None
     order = Order.objects.create(
         tournament=tournament,
-        queue=dispatch.PLAY_QUEUE,
+        queue=queue_of(needs),
         n_matches=len(matches),
         created_at=now,
         deadline_at=now + QUEUED_LEASE,

@@ -19,7 +19,7 @@ from arena.messages import (
     read_order,
 )
 from matches import dispatch
-from matches.models import Tournament
+from matches.models import Match, Tournament
 from matches.services import nodes, planning, recording
 from matches.services.agents import register_spelled
 from matches.services.orders import order_message
@@ -66,6 +66,7 @@ def alive(
     incarnation: str = INCARNATION,
     slots: int = 2,
     orders: Sequence[str] = (),
+    capabilities: Sequence[str] = ("cpu",),
     now: datetime = NOW,
 ) -> None:
     """Let a node report that it is alive."""
@@ -73,7 +74,7 @@ def alive(
         node=node,
         incarnation=incarnation,
         slots=slots,
-        capabilities=["cpu"],
+        capabilities=list(capabilities),
         versions={"evalsite": "test"},
         orders=list(orders),
     )
@@ -86,18 +87,24 @@ def sent(broker: Redis, *, now: datetime = NOW) -> list[MatchOrder]:
     return popped(broker)
 
 
-def ordered(tournament: Tournament, n_matches: int = 1_000, *, now: datetime = NOW) -> MatchOrder:
+def ordered(
+    tournament: Tournament,
+    n_matches: int = 1_000,
+    *,
+    needs: Match.Needs = Match.Needs.CPU,
+    now: datetime = NOW,
+) -> MatchOrder:
     """Return an order of the next pending matches, as it would be sent."""
-    taken = take(tournament, n_matches, now=now)
+    taken = take(tournament, needs, n_matches, now=now)
     assert taken is not None
     order, matches = taken
     return order_message(order, tournament, matches)
 
 
-def popped(broker: Redis) -> list[MatchOrder]:
-    """Take all orders off the real queue, the oldest first."""
+def popped(broker: Redis, queue: str = dispatch.PLAY_QUEUES[0]) -> list[MatchOrder]:
+    """Take all orders off a real queue, the oldest first."""
     orders = []
-    while (raw := broker.rpop(dispatch.PLAY_QUEUE)) is not None:
+    while (raw := broker.rpop(queue)) is not None:
         assert isinstance(raw, bytes)
         (wire,), _, _ = json.loads(base64.b64decode(json.loads(raw)["body"]))
         orders.append(read_order(wire))

@@ -32,7 +32,7 @@ def _board(n_finished: int) -> Tournament:
     Order.objects.bulk_create(
         Order(
             tournament=tournament,
-            queue=dispatch.PLAY_QUEUE,
+            queue=dispatch.PLAY_QUEUES[0],
             n_matches=1,
             state=Order.State.CLOSED,
             node=make.NODE,
@@ -71,7 +71,7 @@ def _round(tournament: Tournament) -> Iterator[tuple[str, Callable[[], object]]]
     yield "alive", lambda: make.alive(orders=[first.order])
     yield "relay", lambda: relay.relay(now=make.NOW)
     marks.note(_mark())
-    yield "sweep", lambda: sweep(now=make.NOW, n_waiting=0)
+    yield "sweep", lambda: sweep(now=make.NOW, n_waiting=dict.fromkeys(dispatch.PLAY_QUEUES, 0))
 
 
 def _mark() -> Mark:

@@ -15,6 +15,9 @@ from matches.tokens import secret
 pytestmark = pytest.mark.django_db
 
 
+CPU_QUEUE = dispatch.PLAY_QUEUES[0]
+
+
 def _states() -> set[str]:
     return set(Match.objects.values_list("state", flat=True))
 
@@ -39,7 +42,7 @@ def test_orders_in_flight_are_capped_per_node(broker: Redis) -> None:
     make.alive(node="node-2")
     assert relay.relay(now=make.NOW) == 2 * relay.ORDERS_PER_NODE
     assert relay.relay(now=make.NOW) == 0
-    assert broker.llen(dispatch.PLAY_QUEUE) == 2 * relay.ORDERS_PER_NODE
+    assert broker.llen(CPU_QUEUE) == 2 * relay.ORDERS_PER_NODE
 
 
 def test_an_order_carries_all_that_is_needed_and_no_more(broker: Redis) -> None:
@@ -97,11 +100,11 @@ def test_an_order_expires_only_when_the_reports_before_its_deadline_are_recorded
     broker: Redis,
 ) -> None:
     make.start(make.ordered(make.planned(4)))
-    assert sweep(now=make.later(40), n_waiting=0) == 0
+    assert sweep(now=make.later(40), n_waiting={CPU_QUEUE: 0}) == 0
     _marked(29)
-    assert sweep(now=make.later(33), n_waiting=0) == 0
+    assert sweep(now=make.later(33), n_waiting={CPU_QUEUE: 0}) == 0
     _marked(31)
-    assert sweep(now=make.later(33), n_waiting=0) == 1
+    assert sweep(now=make.later(33), n_waiting={CPU_QUEUE: 0}) == 1
     assert _states() == {"pending"}
     assert set(Attempt.objects.values_list("ending", "reason", "node")) == {
         ("expired", "expired", make.NODE)
@@ -111,8 +114,8 @@ def test_an_order_expires_only_when_the_reports_before_its_deadline_are_recorded
 def test_nothing_expires_while_the_recorder_lags(broker: Redis) -> None:
     make.start(make.ordered(make.planned(4)))
     _marked(40)
-    assert sweep(now=make.later(46), n_waiting=0) == 0
-    assert sweep(now=make.later(44), n_waiting=0) == 1
+    assert sweep(now=make.later(46), n_waiting={CPU_QUEUE: 0}) == 0
+    assert sweep(now=make.later(44), n_waiting={CPU_QUEUE: 0}) == 1
 
 
 def test_reports_move_the_deadline_but_never_past_the_cap(broker: Redis) -> None:
@@ -129,7 +132,7 @@ def test_an_order_that_vanished_from_its_queue_is_sent_again(broker: Redis) -> N
     make.ordered(make.planned(4))
     for seconds, n_lost in ((1, 0), (3, 0), (5, 1)):
         _marked(seconds)
-        assert sweep(now=make.later(seconds), n_waiting=0) == n_lost
+        assert sweep(now=make.later(seconds), n_waiting={CPU_QUEUE: 0}) == n_lost
     assert _states() == {"pending"}
 
 
@@ -137,7 +140,7 @@ def test_an_order_that_waits_in_its_queue_is_not_given_up(broker: Redis) -> None
     make.ordered(make.planned(4))
     for seconds, n_waiting in ((1, 0), (3, 1), (5, 1), (6, 0), (8, 0)):
         _marked(seconds)
-        assert sweep(now=make.later(seconds), n_waiting=n_waiting) == 0
+        assert sweep(now=make.later(seconds), n_waiting={CPU_QUEUE: n_waiting}) == 0
     assert _states() == {"queued"}
 
 
@@ -147,7 +150,7 @@ def test_an_order_that_a_later_one_overtook_was_lost(broker: Redis) -> None:
     make.start(make.ordered(tournament, 4), now=make.NOW)
     for seconds, n_lost in ((2, 0), (4, 1)):
         _marked(seconds)
-        assert sweep(now=make.later(seconds), n_waiting=5) == n_lost
+        assert sweep(now=make.later(seconds), n_waiting={CPU_QUEUE: 5}) == n_lost
 
 
 def test_a_forged_mark_is_refused(broker: Redis) -> None:
