@@ -9,6 +9,8 @@ from arena.errors import ParameterError, UnsupportedGameError
 from arena.faults import Fault, FaultKind, struck_state
 from arena.games.base import OVER, Game
 from arena.policies.base import Policy, PolicyKind, Row
+from arena.policies.networked import NetworkPolicy
+from arena.policies.tests.networks import Linear
 from tests.game_checks import assert_same, choose, seen
 
 GAME_SEED = 11
@@ -84,7 +86,7 @@ def answers_each_row_on_its_own(kind: PolicyKind, game: Game) -> None:
         rows = rows_of(game)
         together = list(policy.act(rows))
         assert list(policy.act(rows[::-1]))[::-1] == together, "the order of the rows matters"
-        alone = [next(iter(kind.build(game, {}).act([row]))) for row in rows]
+        alone = [next(iter(built(kind, game).act([row]))) for row in rows]
         assert alone == together, "the other rows of the block matter"
 
 
@@ -103,12 +105,20 @@ def cannot_tell_a_struck_state(kind: PolicyKind, game: Game) -> None:
 
 
 def supported(kind: PolicyKind, game: Game) -> Policy | None:
-    return kind.build(game, {}) if kind.refusal(game.spec) is None else None
+    return built(kind, game) if kind.refusal(game.spec) is None else None
+
+
+def built(kind: PolicyKind, game: Game) -> Policy:
+    """Return the policy; one that needs a network gets a small recurrent one."""
+    policy = kind.build(game, {})
+    if isinstance(policy, NetworkPolicy):
+        policy.attach(Linear(game, size=4))
+    return policy
 
 
 def match_of(kind: PolicyKind, game: Game) -> Sequence[int]:
     """Return the first actions of a match of the policy against itself."""
-    policy = kind.build(game, {})
+    policy = built(kind, game)
     state = game.start(GAME_SEED, opening_plies=game.spec.opening_plies)
     while state.to_move() != OVER and len(state.actions) < N_STEPS:
         (action,) = policy.act([Row(state, state.to_move(), GAME_SEED)])

@@ -98,7 +98,9 @@ class NativeGame(Protocol):
 class OpenSpielState:
     """One episode; `native` is the engine's state, which a policy may copy and must not change."""
 
-    __slots__ = ("_chance", "_game", "_legal", "_seat", "actions", "native", "opening")
+    __slots__ = (
+        "__weakref__", "_chance", "_game", "_legal", "_seat", "actions", "native", "opening",
+    )  # fmt: skip
 
     def __init__(
         self, game: "OpenSpielGame", native: NativeState, opening: Sequence[int], chance: Random

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from arena.policies.base import Row
 
 Block = NDArray[np.float32]
+Masks = NDArray[np.bool_]
 
 
 class Evaluation(NamedTuple):
@@ -47,10 +48,17 @@ class Network(Protocol):
 
 
 class Question(NamedTuple):
-    """Rows that a network has been asked about."""
+    """Rows that a network has been asked about, and what it was shown.
+
+    ticket: None for no rows. observations: float32 [B, *shape]; states: float32 [B, S]; masks:
+    bool [B, A], the legal actions.
+    """
 
     rows: Sequence[Row]
     ticket: Any
+    observations: Block
+    states: Block
+    masks: Masks
 
 
 class Decisions(NamedTuple):
@@ -71,7 +79,10 @@ class NetworkPolicy(ABC):
 
     @abstractmethod
     def ask(self, rows: Sequence[Row]) -> Question:
-        """Send the observations of the rows; must not change the states."""
+        """Send the observations of the rows; must not change the states.
+
+        All that the game is asked for is asked here: what `decide` raises is not the game's fault.
+        """
 
     @abstractmethod
     def decide(self, question: Question) -> Decisions:

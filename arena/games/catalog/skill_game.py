@@ -48,7 +48,7 @@ _SPEC = GameSpec(
 class SkillState:
     """One episode: at most two levels, in the order of the seats."""
 
-    __slots__ = ("_game", "_game_seed", "actions")
+    __slots__ = ("__weakref__", "_game", "_game_seed", "actions")
     opening: Sequence[int] = ()
 
     def __init__(self, game: "SkillGame", game_seed: int) -> None:

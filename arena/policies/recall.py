@@ -1,0 +1,97 @@
+"""The recurrent states of the matches that a network plays, one per match and seat.
+
+They live as long as the state of the game. One that is not known, as after a player was lost, is
+computed again: the match is replayed from its seed and the network shown what the seat had seen.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from arena.errors import InvalidOutputError
+from arena.games.base import Game, State
+from arena.policies.base import Row
+from arena.policies.networked import Block, Network
+
+
+class Last(NamedTuple):
+    """The last decision of a seat: after how many actions, and the state before and after it."""
+
+    n_actions: int
+    before: Block
+    after: Block
+
+
+class Recall:
+    """What the network remembers of each match.
+
+    Every decision of a seat is asked of its policy: between two of them only others have moved.
+    """
+
+    def __init__(self, game: Game) -> None:
+        """Remember nothing yet."""
+        self._game = game
+        self._kept: WeakKeyDictionary[State, dict[int, Last]] = WeakKeyDictionary()
+
+    def before(self, rows: Sequence[Row], network: Network) -> Block:
+        """Return the recurrent state of each row's seat before the row, float32 [B, S].
+
+        Raises whatever the network raises where a state has to be computed again.
+        """
+        states = np.zeros((len(rows), network.state_size), np.float32)
+        unknown = []
+        for place, row in enumerate(rows):
+            known = self._known(row)
+            if known is not None:
+                states[place] = known
+            elif row.state.actions:
+                unknown.append(place)
+        if unknown:
+            states[unknown] = self._replayed([rows[place] for place in unknown], network)
+        return states
+
+    def keep(self, rows: Sequence[Row], before: Block, after: Block) -> None:
+        """Remember the states before and after the rows."""
+        for row, old, new in zip(rows, before, after, strict=True):
+            seats = self._kept.setdefault(row.state, {})
+            seats[row.seat] = Last(len(row.state.actions), old.copy(), new.copy())
+
+    def _known(self, row: Row) -> Block | None:
+        last = self._kept.get(row.state, {}).get(row.seat)
+        n_actions = len(row.state.actions)
+        if last is None or last.n_actions > n_actions:
+            return None
+        # The same row again, as when a block failed and its rows are asked one by one.
+        return last.before if last.n_actions == n_actions else last.after
+
+    def _replayed(self, rows: Sequence[Row], network: Network) -> Block:
+        """Return the states that the network reaches by what the rows' seats have seen so far."""
+        seen = [self._seen(row) for row in rows]
+        states = np.zeros((len(rows), network.state_size), np.float32)
+        for depth in range(max(map(len, seen))):
+            places = [place for place, blocks in enumerate(seen) if len(blocks) > depth]
+            observations = np.stack([seen[place][depth] for place in places])
+            answer = network.result(network.submit(observations, states[places]))
+            states[places] = checked(answer.states, len(places), network)
+        return states
+
+    def _seen(self, row: Row) -> list[Block]:
+        """Return the observations that the seat has decided on, in their order."""
+        seen = []
+        state = self._game.start(row.game_seed, opening_plies=len(row.state.opening))
+        for action in row.state.actions:
+            if state.to_move() == row.seat:
+                seen.append(np.asarray(state.observation(row.seat), np.float32))
+            state.apply(action)
+        return seen
+
+
+def checked(states: Block, n_rows: int, network: Network) -> Block:
+    """Return the states. Raises InvalidOutputError unless they are [B, S] and finite."""
+    wanted = (n_rows, network.state_size)
+    if states.shape != wanted or not np.isfinite(states).all():
+        got = f"{states.shape}" if states.shape != wanted else "NaN or infinity"
+        raise InvalidOutputError(f"recurrent states must be finite and {wanted}, got {got}")
+    return states

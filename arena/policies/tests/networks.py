@@ -1,0 +1,36 @@
+"""Networks without torch, for the tests of whatever asks one."""
+
+import numpy as np
+
+from arena.games.base import Game
+from arena.policies.networked import Block, Evaluation
+
+
+class Linear:
+    """A network of one layer; with `size` it also adds up what it has seen."""
+
+    def __init__(self, game: Game, *, size: int = 0, seed: int = 3) -> None:
+        rng = np.random.default_rng(seed)
+        n_inputs = int(np.prod(game.spec.observation_shape))
+        self.weights = rng.standard_normal((n_inputs, game.spec.n_actions))
+        self.mixed = rng.standard_normal((n_inputs, size))
+        self.recalled = rng.standard_normal((size, game.spec.n_actions))
+        self.state_size = size
+        self.blocks: list[int] = []
+        self.spoil: float | None = None
+
+    def submit(self, observations: Block, states: Block) -> tuple[Block, Block]:
+        assert observations.dtype == states.dtype == np.float32
+        assert states.shape == (len(observations), self.state_size)
+        self.blocks.append(len(observations))
+        return observations.copy(), states.copy()
+
+    def result(self, ticket: tuple[Block, Block]) -> Evaluation:
+        observations, states = ticket
+        flat = observations.reshape(len(observations), -1).astype(np.float64)
+        after = np.tanh(0.5 * states + flat @ self.mixed)
+        logits = flat @ self.weights + after @ self.recalled
+        if self.spoil is not None:
+            logits[-1, 0] = self.spoil
+        values = np.zeros(len(flat), np.float32)
+        return Evaluation(logits.astype(np.float32), values, after.astype(np.float32))
