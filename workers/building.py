@@ -11,6 +11,7 @@ from arena.policies import registry as policies
 from arena.policies.base import Policy, PolicyKind
 from workers.beacon import MAX_SEATS
 from workers.errors import WorkerError
+from workers.recorder import Recorder
 from workers.wire import Prepare
 
 
@@ -18,12 +19,19 @@ class OrderError(WorkerError):
     """This node cannot play an order."""
 
 
+def no_recorder(prepare: Prepare, game: Game) -> Recorder:
+    """Refuse an order whose trajectories are to be stored. Raises OrderError."""
+    del prepare
+    raise OrderError(f"{game.spec.id}: this player stores no trajectories")
+
+
 @dataclass(frozen=True)
 class Catalogs:
-    """Where games and policy kinds are looked up by name."""
+    """Where games and policy kinds are looked up by name, and who keeps trajectories."""
 
     game: Callable[[str], Game] = games.get
     policy: Callable[[str], PolicyKind] = policies.get
+    recorder: Callable[[Prepare, Game], Recorder] = no_recorder
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,9 @@ class Agent:
     is_batched: bool
     identity: str = ""
     """Its kind, parameters and checkpoint as text: the same on every node and in every order."""
+    checkpoint: str = ""
+    is_remote: bool = False
+    """Its network answers from the gpu queue: meanwhile other matches can be stepped."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,7 @@ class Setup:
     opening_plies: int
     agents: tuple[Agent, ...]
     faults: FaultPlan | None
+    recorder: Recorder | None = None
 
     @property
     def is_batched(self) -> bool:
@@ -66,6 +78,7 @@ def build(prepare: Prepare, catalogs: Catalogs) -> Setup:
         opening_plies=prepare.opening_plies,
         agents=tuple(_agent(game, order, catalogs) for order in prepare.agents),
         faults=None if prepare.faults is None else _plan(prepare.faults),
+        recorder=catalogs.recorder(prepare, game) if prepare.trajectories else None,
     )
 
 
@@ -84,7 +97,9 @@ def _agent(game: Game, order: AgentOrder, catalogs: Catalogs) -> Agent:
     if order.placement != "local":
         raise OrderError(f"{order.policy}: placement {order.placement!r}: this node offers local")
     identity = repr((order.policy, sorted(order.parameters.items()), order.checkpoint))
-    return Agent(kind.build(game, order.parameters), kind.is_batched, identity)
+    return Agent(
+        kind.build(game, order.parameters), kind.is_batched, identity, checkpoint=order.checkpoint
+    )
 
 
 def _plan(rates: FaultRates) -> FaultPlan:

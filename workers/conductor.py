@@ -113,6 +113,7 @@ class Conductor:
             opening_plies=order.opening_plies,
             agents=order.agents,
             faults=order.faults,
+            trajectories=order.trajectories,
         )
         player.send(prepare)
 

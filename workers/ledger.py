@@ -42,6 +42,7 @@ class Entry:
             n_steps=len(self.actions),
             duration_ms=round(ended.share_ms),
             actions=text if len(text) <= MAX_ACTIONS_TEXT else "",
+            trajectory=ended.trajectory,
         )
 
 

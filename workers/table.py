@@ -17,36 +17,12 @@ from arena.policies.base import Row
 from arena.seeding import derive
 from workers.beacon import Beacon, Phase
 from workers.building import OrderError, Setup
+from workers.live import Live
 from workers.referee import read_action, reason_of, shown
 from workers.stream import Stream
 from workers.wire import EndedRow, Item
 
 POLICY, GAME, BLOCK = Phase.POLICY, Phase.GAME, Phase.BLOCK
-
-
-class Live:
-    """A match that has begun."""
-
-    __slots__ = (
-        "began",
-        "fault",
-        "game_seed",
-        "index",
-        "is_over",
-        "n_steps",
-        "seats",
-        "state",
-        "turn",
-    )
-
-    def __init__(self, item: Item, state: State, fault: Fault | None) -> None:
-        """Start from a state whose recorded actions have been applied."""
-        self.index, self.game_seed, self.seats = item.index, item.game_seed, item.seats
-        self.n_steps = len(item.actions)
-        self.state, self.fault = state, fault
-        self.turn = OVER
-        self.began = 0.0
-        self.is_over = False
 
 
 class Table:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from arena.messages import AgentOrder, BigId, Count, Detail, Ending, FaultRates, Reason
+from arena.messages import AgentOrder, BigId, Count, Detail, Ending, FaultRates, Link, Reason
 from arena.parameters import Value
 from workers.errors import ChannelError
 
@@ -30,6 +30,7 @@ class Prepare(msgspec.Struct, frozen=True, array_like=True, tag="prepare"):
     opening_plies: int
     agents: list[AgentOrder]
     faults: FaultRates | None
+    trajectories: Link = ""
 
 
 class Item(msgspec.Struct, frozen=True, array_like=True):
@@ -90,6 +91,7 @@ class EndedRow(msgspec.Struct, frozen=True, array_like=True):
     seat: Annotated[int, msgspec.Meta(ge=-1, le=255)]
     detail: Detail
     share_ms: Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+    trajectory: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")] = ""
 
 
 class News(msgspec.Struct, frozen=True, array_like=True, tag="news"):
