@@ -1,0 +1,1 @@
+"""Networks that a checkpoint may name: one file of the catalog each."""

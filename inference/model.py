@@ -1,0 +1,176 @@
+"""Checkpoints as networks: built from their seal, filled from their file, never unpickled."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from arena.checkpoints import Contents, Seal, check_seal, inspect, write_sealed
+from arena.errors import ArenaError, CheckpointFileError
+from arena.tensorfiles import TensorForm
+from inference.architectures import registry
+
+MAX_PARAMETERS = 256 * 2**20
+_WEIGHTS = ("F32", "F16", "BF16")
+_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Model:
+    """A network ready to answer: in eval mode, without gradients, on its device.
+
+    n_bytes: what its weights take there, in bytes; state_size: floats of recurrent state per row.
+    """
+
+    module: nn.Module
+    seal: Seal
+    n_parameters: int
+    n_bytes: int
+    state_size: int
+
+
+def load(
+    path: Path, *, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
+) -> Model:
+    """Return the network of a sealed checkpoint, its weights converted to dtype.
+
+    Names and shapes are compared with the architecture before a weight is read. Raises
+    CheckpointFileError for a file that is not sealed or does not fit, and for weights not finite.
+    """
+    contents = inspect(path)
+    if contents.seal is None:
+        raise CheckpointFileError("the file is not sealed: it does not name its architecture")
+    module = skeleton(contents.seal)
+    _check_forms(module, contents)
+    module.load_state_dict(_weights(path, contents.tensors, device, dtype), assign=True)
+    return _ready(module, contents.seal)
+
+
+def fresh(seal: Seal, *, seed: int) -> nn.Module:
+    """Return a new network on the CPU, in train mode; its weights follow from the seed alone.
+
+    Raises CheckpointFileError where the seal names nothing that can be built.
+    """
+    skeleton(seal)
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        return _built(seal)
+
+
+def save_sealed(module: nn.Module, path: Path, seal: Seal) -> str:
+    """Write the weights as a checkpoint; return its SHA-256, the name of the checkpoint.
+
+    Raises CheckpointFileError where the seal does not describe the module.
+    """
+    tensors = {name: value.detach().cpu().contiguous() for name, value in _state(module).items()}
+    compare({name: tuple(value.shape) for name, value in tensors.items()}, skeleton(seal))
+    with TemporaryDirectory(dir=path.parent, prefix=".saving-") as folder:
+        plain = Path(folder) / "plain.safetensors"
+        save_file({name: value.clone() for name, value in tensors.items()}, plain)
+        return write_sealed(plain, path, seal)
+
+
+def skeleton(seal: Seal) -> nn.Module:
+    """Return the network without storage for its weights (meta device).
+
+    Raises CheckpointFileError where the seal names nothing that can be built, or too much.
+    """
+    check_seal(seal)
+    with torch.device("meta"):
+        module = _built(seal)
+    n_parameters = sum(value.numel() for value in _state(module).values())
+    if n_parameters > MAX_PARAMETERS:
+        raise CheckpointFileError(
+            f"{seal.architecture} with these parameters has {n_parameters} weights: "
+            f"at most {MAX_PARAMETERS} are taken"
+        )
+    return module
+
+
+def compare(shapes: Mapping[str, tuple[int, ...]], module: nn.Module) -> None:
+    """Raise CheckpointFileError unless names and shapes are those of the module's weights."""
+    wanted = {name: tuple(value.shape) for name, value in _state(module).items()}
+    differing = [
+        f"{name} is {list(shapes[name])}, not {list(shape)}"
+        for name, shape in wanted.items()
+        if name in shapes and shapes[name] != shape
+    ]
+    faults = [
+        _listed("missing", [f"{n} {list(s)}" for n, s in wanted.items() if n not in shapes]),
+        _listed(
+            "unexpected", [f"{n:.100} {list(s)}" for n, s in shapes.items() if n not in wanted]
+        ),
+        _listed("of another shape", differing),
+    ]
+    if any(faults):
+        raise CheckpointFileError(
+            f"the tensors do not fit the architecture: {'; '.join(filter(None, faults))}"
+        )
+
+
+def _built(seal: Seal) -> nn.Module:
+    try:
+        architecture = registry.get(seal.architecture)
+        return architecture.build(seal.observation_shape, seal.n_actions, seal.parameters)
+    except ArenaError as error:
+        raise CheckpointFileError(f"no network can be built: {error}") from error
+
+
+def _state(module: nn.Module) -> dict[str, Tensor]:
+    state: dict[str, Tensor] = module.state_dict()
+    return state
+
+
+def _listed(what: str, names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{what}: {', '.join(names[:_SHOWN])}{more}" if names else ""
+
+
+def _check_forms(module: nn.Module, contents: Contents) -> None:
+    compare({name: form.shape for name, form in contents.tensors.items()}, module)
+    for name, form in contents.tensors.items():
+        _check_dtype(name, form)
+
+
+def _check_dtype(name: str, form: TensorForm) -> None:
+    if form.dtype not in _WEIGHTS:
+        raise CheckpointFileError(f"{name} is {form.dtype}: weights must be {', '.join(_WEIGHTS)}")
+
+
+def _weights(
+    path: Path, names: Iterable[str], device: torch.device | str, dtype: torch.dtype
+) -> dict[str, Tensor]:
+    """Return the tensors in memory of our own: the file may go while the network lives."""
+    with safe_open(path, framework="pt") as file:
+        return {name: _weight(name, file.get_tensor(name), device, dtype) for name in names}
+
+
+def _weight(name: str, stored: Tensor, device: torch.device | str, dtype: torch.dtype) -> Tensor:
+    if not bool(torch.isfinite(stored).all()):
+        what = "NaN" if bool(torch.isnan(stored).any()) else "infinity"
+        raise CheckpointFileError(f"the weights of {name!r} hold {what}")
+    weight = stored.to(device=device, dtype=dtype, copy=True)
+    if dtype != stored.dtype and not bool(torch.isfinite(weight).all()):
+        raise CheckpointFileError(f"the weights of {name!r} do not fit {dtype}")
+    return weight
+
+
+def _ready(module: nn.Module, seal: Seal) -> Model:
+    homeless = [name for name, value in module.named_buffers() if value.is_meta]
+    if homeless:
+        raise CheckpointFileError(
+            f"{seal.architecture} keeps {homeless[0]} outside its weights: make it persistent"
+        )
+    state = _state(module)
+    return Model(
+        module.eval().requires_grad_(False),
+        seal,
+        sum(value.numel() for value in state.values()),
+        sum(value.numel() * value.element_size() for value in state.values()),
+        registry.get(seal.architecture).state_size(seal.parameters),
+    )
