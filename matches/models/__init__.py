@@ -9,6 +9,7 @@ from matches.models.order import Order
 from matches.models.outcome import Outcome, Uncounted
 from matches.models.rating import PairCount, Rating, RatingSnapshot
 from matches.models.tournament import Entrant, Tournament
+from matches.models.trajectory import TrajectoryPiece
 from matches.models.worker import RecorderMark, Worker
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "RecorderMark",
     "Seat",
     "Tournament",
+    "TrajectoryPiece",
     "Uncounted",
     "Worker",
 ]

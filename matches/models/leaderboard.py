@@ -22,6 +22,12 @@ class Leaderboard(models.Model):
         validators=(validate_finite, MinValueValidator(0.001), MaxValueValidator(0.9)),
         help_text="Of a match between equals.",
     )
+    is_listed = models.BooleanField(
+        default=True,
+        db_default=True,
+        editable=False,
+        help_text="Unrated play has boards that no page lists.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     next_sequence = models.PositiveBigIntegerField(

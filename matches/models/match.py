@@ -160,11 +160,11 @@ class Seat(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, db_index=False)
 
     class Meta:
-        """Self-play cannot be rated: an agent sits once in a match."""
+        """In unrated self-play an agent has several seats of a match."""
 
-        constraints = (
-            # Also the index of the query: the matches of an agent, newest first.
-            models.UniqueConstraint(fields=("agent", "match"), name="seat_agent_plays_once"),
+        indexes = (
+            # Query: the matches of an agent, newest first.
+            models.Index(fields=("agent", "match"), name="seat_of_agent"),
         )
 
     def __str__(self) -> str:

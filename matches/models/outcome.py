@@ -18,6 +18,13 @@ class Outcome(models.Model):
     reason = models.CharField(max_length=20, blank=True)
     attempt = models.PositiveSmallIntegerField()
     actions = models.TextField(blank=True, help_text="With the game seed they replay the match.")
+    trajectory = models.CharField(
+        max_length=64,
+        blank=True,
+        db_default="",
+        default="",
+        help_text="SHA-256 of the piece that holds its trajectories, if they are kept.",
+    )
     recorded_at = models.DateTimeField()
 
     def __str__(self) -> str:

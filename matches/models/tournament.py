@@ -15,6 +15,7 @@ from matches.models.leaderboard import Leaderboard
 from matches.models.validation import check_pairing, validate_finite
 
 MAX_MATCHES = 100_000_000
+MAX_DAYS = 36_500
 
 
 def new_key() -> str:
@@ -57,6 +58,28 @@ class Tournament(models.Model):
     )
     faults = models.JSONField(
         null=True, blank=True, help_text="Faults to emulate, to try the platform; usually empty."
+    )
+    is_rated = models.BooleanField(
+        default=True,
+        db_default=True,
+        help_text="Unrated outcomes change no rating; only then may an agent play itself.",
+    )
+    keeps_trajectories = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Store observation, action, reward ... of every decision.",
+    )
+    trajectory_days = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=(MinValueValidator(1), MaxValueValidator(MAX_DAYS)),
+        help_text="Delete them after so many days; empty: never.",
+    )
+    order_limit = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=(MinValueValidator(1),),
+        help_text="Matches that one order holds at most; empty: by their length.",
     )
     agents = models.ManyToManyField(Agent, through="Entrant", related_name="tournaments")
     state = models.CharField(
@@ -102,8 +125,11 @@ class Tournament(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Refuse an unknown pairing and faults that are not rates."""
+        """Refuse an unknown pairing, faults that are not rates and a time for nothing kept."""
         check_pairing(self.pairing)
+        if self.trajectory_days is not None and not self.keeps_trajectories:
+            refusal = "no trajectories are kept: leave it empty, or keep them"
+            raise ValidationError({"trajectory_days": refusal})
         if self.faults is not None:
             read_faults(self.faults)
 
