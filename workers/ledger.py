@@ -25,7 +25,7 @@ class Entry:
     def item(self) -> Item:
         """Return what a player needs to play or resume the match."""
         row = self.row
-        return Item(self.index, row.attempt, row.game_seed, row.seats, self.actions)
+        return Item(self.index, row.attempt, row.game_seed, row.seats, self.actions, row.match)
 
     def result(self, ended: EndedRow) -> ResultRow:
         """Return the row to report."""

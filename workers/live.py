@@ -15,6 +15,7 @@ class Live:
         "game_seed",
         "index",
         "is_over",
+        "match",
         "n_steps",
         "seats",
         "state",
@@ -23,7 +24,7 @@ class Live:
 
     def __init__(self, item: Item, state: State, fault: Fault | None) -> None:
         """Start from a state whose recorded actions have been applied."""
-        self.index, self.attempt = item.index, item.attempt
+        self.index, self.match, self.attempt = item.index, item.match, item.attempt
         self.game_seed, self.seats = item.game_seed, item.seats
         self.n_steps = len(item.actions)
         self.state, self.fault = state, fault

@@ -34,13 +34,14 @@ class Prepare(msgspec.Struct, frozen=True, array_like=True, tag="prepare"):
 
 
 class Item(msgspec.Struct, frozen=True, array_like=True):
-    """One match to play, or to go on with after `actions`."""
+    """One match to play, or to go on with after `actions`; trajectories are told by `match`."""
 
     index: int
     attempt: int
     game_seed: int
     seats: list[int]
     actions: list[int]
+    match: BigId = 0
 
 
 class Deal(msgspec.Struct, frozen=True, array_like=True, tag="deal"):
