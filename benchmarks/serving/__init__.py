@@ -1,0 +1,1 @@
+"""What `./run bench inference` measures: clients in a closed loop and the servers they ask."""
