@@ -1,0 +1,50 @@
+"""Answer a doorbell: hold the lease of a shard for one slice, then give it up or hand it on.
+
+functions.lua tells the life of a lease.
+"""
+
+import logging
+from collections import Counter
+
+from inference import functions
+from inference.forms import Answerer
+from inference.link import LinkLostError
+from inference.slices import Slice, Tools
+
+log = logging.getLogger(__name__)
+
+ENGINE_COUNTS = ("forwards", "rows", "models_loaded", "models_evicted", "halvings", "stacked")
+
+
+def drain(tools: Tools, shard: int, lease: str) -> dict[str, int]:
+    """Work on a shard for one slice; return what was done, by name, without zeros."""
+    before = _engine_counts(tools.engine)
+    counts: Counter[str] = Counter()
+    try:
+        _drain(tools, shard, lease, counts)
+    except (LinkLostError, functions.MissingError) as error:
+        # Whatever was in hand is sent again by its client, which rings again.
+        log.warning("shard %d: %s", shard, error)
+        counts["lost"] += 1
+    return dict(counts + (_engine_counts(tools.engine) - before))
+
+
+def _engine_counts(engine: Answerer) -> Counter[str]:
+    return Counter({name: engine.counts.get(name, 0) for name in ENGINE_COUNTS})
+
+
+def _drain(tools: Tools, shard: int, lease: str, counts: Counter[str]) -> None:
+    while (now_ms := _begin(tools, shard, lease)) is not None:
+        if Slice(tools, shard, lease, now_ms=now_ms, counts=counts).run():
+            return
+        functions.run(tools.link, "inf_pass", shard, lease)
+        if tools.ring(shard, lease):
+            return
+        # The broker is away: to go on without a message is better than to stand still.
+
+
+def _begin(tools: Tools, shard: int, lease: str) -> float | None:
+    """Return the time of the fast store if the lease is held now; None: nothing is to be done."""
+    lease_ms = tools.settings.lease_ms
+    is_held, now_ms = functions.run(tools.link, "inf_begin", shard, lease, lease_ms)
+    return float(now_ms) if is_held else None

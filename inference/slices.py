@@ -1,0 +1,230 @@
+"""The loop of a drainer for about a second: pop what waits, run it, answer.
+
+One round trip to the fast store per batch carries the answers of the batch before and the pop of
+the next.
+"""
+
+import logging
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import redis
+
+from inference import functions, wire
+from inference.batcher import MicroBatcher
+from inference.forms import Answer, Answerer, BlockRequest, Fault, FaultKind
+from inference.link import MAX_BLOCK_S, Command, Link, Reply
+from inference.settings import Settings
+
+log = logging.getLogger(__name__)
+
+MAX_POP = 256
+
+
+class Popped(NamedTuple):
+    """A request in hand, with its bytes and its shard to give it back."""
+
+    raw: bytes
+    shard: int
+    client: str
+    request: int
+    asked_ms: float
+    deadline_ms: float
+    block: BlockRequest
+    n_rows: int
+
+
+Observer = Callable[[Sequence[Popped], Sequence[Answer], float, float], None]
+"""Is told of every batch, its answers, and when it began and ended (the fast store's ms)."""
+
+
+def no_observer(
+    batch: Sequence[Popped], answers: Sequence[Answer], began_ms: float, ended_ms: float
+) -> None:
+    """Take no note."""
+    del batch, answers, began_ms, ended_ms
+
+
+class Tools(NamedTuple):
+    """What a drainer works with."""
+
+    link: Link
+    engine: Answerer
+    settings: Settings
+    ring: Callable[[int, str], bool]
+    """Publishes a doorbell for a shard with a lease; False when it could not."""
+    stop: Callable[[], bool]
+    """True when the worker has been told to end."""
+    clock: Callable[[], float]
+    """Seconds, monotonic."""
+    observe: Observer = no_observer
+
+
+class Slice:
+    """The requests in hand, the answers to send, and how long to go on."""
+
+    def __init__(
+        self, tools: Tools, shard: int, lease: str, *, now_ms: float, counts: Counter[str]
+    ) -> None:
+        """now_ms: the fast store's clock; counts: where to add what was done."""
+        self._tools, self._shard, self._lease, self._counts = tools, shard, lease, counts
+        self._settings = settings = tools.settings
+        self._offset_ms = now_ms - 1000 * tools.clock()
+        self._ends_ms = now_ms + settings.slice_ms
+        self._extend_ms = now_ms + settings.lease_ms / 3
+        # Whoever drains a shard helps with the others that its worker serves: a worker of one
+        # thread would else let them wait for the end of the slice.
+        self._shards = deque(dict.fromkeys((shard, *settings.serves)))
+        self._shard_of = {functions.queue_key(each).encode(): each for each in self._shards}
+        self._batcher: MicroBatcher[Popped] = MicroBatcher(
+            max_batch_size=settings.max_batch_size, max_wait_ms=settings.max_wait_ms
+        )
+        self._rows_per_request = 1.0
+        self._answers: defaultdict[str, list[bytes]] = defaultdict(list)
+
+    def run(self) -> bool:
+        """Work until idle, told to stop or the slice is spent; return True if the lease is gone."""
+        while not self._tools.stop():
+            if not self._turn() and self._finish():
+                return True
+            if self._now_ms() >= self._ends_ms:
+                self._wind_up()
+                return False
+        self._wind_up()
+        return self._finish()
+
+    def _now_ms(self) -> float:
+        return self._offset_ms + 1000 * self._tools.clock()
+
+    def _turn(self) -> bool:
+        """Send answers, pop, run a batch; return False when nothing has come."""
+        is_pop = self._batcher.room > 0
+        commands = self._outgoing()
+        if is_pop:
+            commands.append(self._pop())
+        replies = self._exchange(commands)
+        if is_pop and isinstance(replies[-1], list):
+            self._take(*replies[-1])
+        if not self._batcher:
+            return bool(self._answers)  # of requests that were refused when they were read
+        batch = self._batcher.take(self._now_ms())
+        self._counts["expired"] += len(batch.expired)
+        if batch.run:
+            self._answer(batch.run)
+        return True
+
+    def _pop(self) -> Reply:
+        """Return the pop of as many requests as may fit; it waits for the first if none is due."""
+        n = max(1, min(MAX_POP, int(self._batcher.room / self._rows_per_request)))
+        keys = [functions.queue_key(shard) for shard in self._shards]
+        self._shards.rotate(-1)  # or the first list that never empties would starve the others
+        due_in_ms = self._batcher.due_in_ms(self._now_ms())
+        if due_in_ms == 0:
+            return ("LMPOP", len(keys), *keys, "LEFT", "COUNT", n)
+        wait_ms = self._linger_ms if due_in_ms is None else max(1.0, due_in_ms)
+        return ("BLMPOP", wait_ms / 1000, len(keys), *keys, "LEFT", "COUNT", n)
+
+    @property
+    def _linger_ms(self) -> float:
+        settings = self._settings
+        return min(settings.linger_ms, settings.lease_ms / 3, 1000 * MAX_BLOCK_S)
+
+    def _take(self, key: bytes, raws: Sequence[bytes]) -> None:
+        """Read what was popped; answer at once what cannot be run."""
+        n_rows, now_ms = 0, self._now_ms()
+        for raw in raws:
+            try:
+                request = wire.decode_request(raw)
+            except wire.MalformedError as error:
+                log.warning("a request that cannot be read was dropped: %s", error)
+                self._counts["dropped"] += 1
+                continue
+            if isinstance(request.block, Fault):
+                self._post(request.client, request.request, request.block)
+                continue
+            n_rows += request.n_rows
+            popped = Popped(
+                raw,
+                self._shard_of[key],
+                request.client,
+                request.request,
+                request.asked_ms,
+                request.deadline_ms,
+                request.block,
+                request.n_rows,
+            )
+            self._batcher.add(popped, now_ms=now_ms)
+        self._rows_per_request = max(1.0, n_rows / len(raws))
+
+    def _answer(self, batch: Sequence[Popped]) -> None:
+        began_ms = self._now_ms()
+        answers = self._evaluate([popped.block for popped in batch])
+        for popped, answer in zip(batch, answers, strict=True):
+            self._post(popped.client, popped.request, answer)
+        self._counts["requests"] += len(batch)
+        self._tools.observe(batch, answers, began_ms, self._now_ms())
+
+    def _evaluate(self, blocks: Sequence[BlockRequest]) -> Sequence[Answer]:
+        try:
+            return self._tools.engine.answer(blocks, keep_alive=self._keep_alive)
+        except Exception as error:
+            # The engine answers the faults of models itself: what it raises is its own, and must
+            # neither end the worker nor be charged to an agent.
+            log.exception("the engine failed on a batch of %d", len(blocks))
+            self._counts["engine_errors"] += 1
+            if len(blocks) == 1:
+                detail = f"{type(error).__name__}: {error}"
+                return [Fault(FaultKind.UNAVAILABLE, detail)]
+            return [self._evaluate([block])[0] for block in blocks]
+
+    def _post(self, client: str, request: int, answer: Answer) -> None:
+        if isinstance(answer, Fault):
+            self._counts[answer.kind.value] += 1
+        self._answers[client].append(wire.encode_answer(request, answer))
+
+    def _outgoing(self) -> list[Reply]:
+        """Return the commands that send the answers, and keep the lease when it is time."""
+        keep_ms = self._settings.deadline_ms  # by then its client has given up
+        commands: list[Reply] = []
+        for client, answers in self._answers.items():
+            key = functions.reply_key(client)
+            commands += (("RPUSH", key, *answers), ("PEXPIRE", key, keep_ms))
+        self._answers.clear()
+        if self._now_ms() >= self._extend_ms:
+            commands.append(self._extension())
+        return commands
+
+    def _extension(self) -> Command:
+        lease_ms = self._settings.lease_ms
+        self._extend_ms = self._now_ms() + lease_ms / 3
+        return functions.call("inf_extend", self._shard, self._lease, lease_ms)
+
+    def _keep_alive(self) -> None:
+        """Keep the lease while something takes long; the engine calls this."""
+        if self._now_ms() >= self._extend_ms:
+            self._exchange([self._extension()])
+
+    def _exchange(self, commands: Sequence[Command]) -> list[Reply]:
+        replies = self._tools.link.exchange(commands) if commands else []
+        for reply in replies:
+            if isinstance(reply, redis.ResponseError):
+                # Out of memory, or just restarted: the clients ask again.
+                log.warning("the fast store refuses: %s", reply)
+                self._counts["store_errors"] += 1
+        return replies
+
+    def _finish(self) -> bool:
+        """Give the lease up unless something waits; return True when it is gone."""
+        (reply,) = self._exchange([functions.call("inf_finish", self._shard, self._lease)])
+        return bool(reply)
+
+    def _wind_up(self) -> None:
+        """Send the last answers; give back, in front of all others, what was not run."""
+        commands = self._outgoing()
+        left: defaultdict[int, list[bytes]] = defaultdict(list)
+        for popped in reversed(self._batcher.empty()):
+            left[popped.shard].append(popped.raw)
+        for shard, raws in left.items():
+            commands.append(("LPUSH", functions.queue_key(shard), *raws))
+        self._exchange(commands)
