@@ -1,6 +1,9 @@
-"""Play a tournament undisturbed, then again while nodes and broker are killed, and compare.
+"""Play a tournament undisturbed, then again while processes are killed, and compare.
 
-./run chaos [--matches N] [--every S] [--json FILE]
+./run chaos [--gpu] [--matches N] [--every S] [--json FILE]
+
+Play nodes are killed in turn and the broker twice; with --gpu agents are networks on the gpu queue,
+and their only server is killed.
 """
 
 import os
@@ -10,8 +13,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, NamedTuple
 
+from benchmarks.networks import register_networks
 from benchmarks.options import parser, seconds, whole, write_json
 from benchmarks.stacks import private_stack
 from benchmarks.table import table
@@ -19,6 +23,7 @@ from evalsite.stack import Stack
 
 N_NODES = 2
 N_AGENTS = 10
+N_NETWORKS = 6
 UNDISTURBED_S = 60.0
 """How long 2,000 matches last undisturbed; other numbers in proportion."""
 MATCH_S = UNDISTURBED_S * N_NODES / 2_000
@@ -26,11 +31,22 @@ LIMIT_S = 1_200.0
 POLL_S = 0.02
 
 
+class Storm(NamedTuple):
+    """What is killed while which matches are played."""
+
+    victims: tuple[str, ...]
+    kills_broker: bool
+    every_s: float
+    n_matches: int
+    schedule: Callable[[int], Any]
+
+
 @dataclass
 class Killer:
-    """Kills a node every so often, in turn, and the broker twice; notes how long each takes."""
+    """Kills a victim every so often, in turn, and the broker; notes how long each is away."""
 
     stack: Stack
+    victims: tuple[str, ...]
     every_s: float
     broker_at: tuple[int, ...]
     """After how many recorded matches the broker is killed."""
@@ -50,7 +66,7 @@ class Killer:
             self._kill_broker(n_done)
         if now >= self._next_at:
             self._next_at = now + self.every_s
-            self._kill_node(f"node-{1 + self.n_kills % N_NODES}")
+            self._kill_node(self.victims[self.n_kills % len(self.victims)])
 
     def _kill_node(self, name: str) -> None:
         before = _incarnation(name)
@@ -84,10 +100,9 @@ def _n_done() -> int:
     return Outcome.objects.count()
 
 
-def play(n_matches: int, *, on_tick: Callable[[int], None]) -> Any:
-    """Play a tournament on the running stack; return it once it is closed and rated."""
+def schedule_levels(n_matches: int) -> Any:
+    """Schedule matches of the skill game that last some time."""
     from matches.clock import db_now  # noqa: PLC0415
-    from matches.models import Leaderboard  # noqa: PLC0415
     from matches.services.evaluation import Evaluation, start  # noqa: PLC0415
     from matches.services.tournaments import Plan  # noqa: PLC0415
 
@@ -97,7 +112,24 @@ def play(n_matches: int, *, on_tick: Callable[[int], None]) -> Any:
         num_agents=N_AGENTS,
         game_parameters={"duration_s": MATCH_S},
     )
-    tournament = start(evaluation, now=db_now())
+    return start(evaluation, now=db_now())
+
+
+def schedule_networks(n_matches: int) -> Any:
+    """Schedule matches between networks on the gpu queue, on a leaderboard of their own."""
+    from matches.clock import db_now  # noqa: PLC0415
+    from matches.services.tournaments import Plan, open_leaderboard, schedule  # noqa: PLC0415
+
+    agents = register_networks("chaos", N_NETWORKS, parameters={"width": 1024, "depth": 4})
+    board = open_leaderboard(f"chaos-{db_now():%H%M%S-%f}", game="connect_four")
+    plan = Plan(name="chaos", n_matches=n_matches, pairing="random", seed=11)
+    return schedule(plan, leaderboard=board, agents=agents)
+
+
+def play(tournament: Any, *, on_tick: Callable[[int], None]) -> Any:
+    """Wait until a tournament of the running stack is closed and rated; return it."""
+    from matches.models import Leaderboard  # noqa: PLC0415
+
     boards = Leaderboard.objects.filter(pk=tournament.leaderboard_id)
     deadline = monotonic() + LIMIT_S
     while monotonic() < deadline:
@@ -143,16 +175,17 @@ def n_closed(tournament: Any) -> tuple[int, int]:
     return Outcome.objects.filter(match__tournament=tournament).count(), n_void
 
 
-def measure(stack: Stack, options: Any) -> dict[str, Any]:
+def measure(stack: Stack, storm: Storm) -> dict[str, Any]:
     """Play both tournaments; return what was lost, doubled, and whether the ratings are equal."""
-    n = options.matches
+    n = storm.n_matches
     calm_began = monotonic()
-    calm = play(n, on_tick=lambda _: None)
+    calm = play(storm.schedule(n), on_tick=lambda _: None)
     calm_s = monotonic() - calm_began
     n_before = _n_done()
-    killer = Killer(stack, options.every, (n_before + n // 3, n_before + 2 * n // 3))
+    broker_at = (n_before + n // 3, n_before + 2 * n // 3) if storm.kills_broker else ()
+    killer = Killer(stack, storm.victims, storm.every_s, broker_at)
     began = monotonic()
-    stormy = play(n, on_tick=lambda n_done: killer.tick(n_before + n_done))
+    stormy = play(storm.schedule(n), on_tick=lambda n_done: killer.tick(n_before + n_done))
     n_outcomes, n_void = n_closed(stormy)
     return {
         "matches": n,
@@ -172,16 +205,26 @@ def measure(stack: Stack, options: Any) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; exit 1 when a match was lost or counted twice or a rating differs."""
-    options_parser = parser("chaos", "Kill nodes and broker during a tournament; lose nothing.")
-    options_parser.add_argument("--matches", type=whole(10), default=2_000)
-    options_parser.add_argument("--every", type=seconds(0.1), default=2.0, metavar="S")
+    options_parser = parser("chaos", "Kill processes during a tournament; lose nothing.")
+    options_parser.add_argument("--gpu", action="store_true", help="kill the server of networks")
+    options_parser.add_argument("--matches", type=whole(10), help="2000, or 1000 with --gpu")
+    options_parser.add_argument("--every", type=seconds(0.1), metavar="S", help="2, 5 with --gpu")
     options = options_parser.parse_args(arguments)
-    with private_stack(nodes=N_NODES, slots=1) as stack:
-        figures = measure(stack, options)
+    storm = _storm(is_gpu=options.gpu, every_s=options.every, n_matches=options.matches)
+    n_gpus = int(options.gpu)
+    with private_stack(nodes=N_NODES, slots=1, gpus=n_gpus, web=options.gpu) as stack:
+        figures = measure(stack, storm)
     print(table(["", "figure"], [[name, str(value)] for name, value in figures.items()]))
     write_json(options.json, figures)
     is_whole = not figures["lost"] and not figures["doubled"] and figures["ratings_equal"]
     return 0 if is_whole else 1
+
+
+def _storm(*, is_gpu: bool, every_s: float | None, n_matches: int | None) -> Storm:
+    if is_gpu:
+        return Storm(("gpu-1",), False, every_s or 5.0, n_matches or 1_000, schedule_networks)
+    nodes = tuple(f"node-{number}" for number in range(1, N_NODES + 1))
+    return Storm(nodes, True, every_s or 2.0, n_matches or 2_000, schedule_levels)
 
 
 if __name__ == "__main__":

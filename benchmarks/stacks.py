@@ -2,24 +2,23 @@
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Unpack
 
 import django
 import psutil
 
-from evalsite.stack import Stack, start_stack
+from evalsite.stack import Shape, Stack, start_stack
 
 
 @contextmanager
-def private_stack(
-    *, nodes: int, slots: int, settings: Mapping[str, str] | None = None
-) -> Iterator[Stack]:
-    """Run a stack without pages and let this process's Django use it; once per process."""
+def private_stack(**shape: Unpack[Shape]) -> Iterator[Stack]:
+    """Run a stack, without pages by default, and let this process's Django use it; once each."""
     with (
         tempfile.TemporaryDirectory(prefix="evalsite-bench-") as folder,
-        start_stack(Path(folder), nodes=nodes, slots=slots, settings=settings or {}) as stack,
+        start_stack(Path(folder), **shape) as stack,
     ):
         os.environ.update(stack.env)
         os.environ["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"
