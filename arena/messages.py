@@ -65,6 +65,7 @@ class Reason(StrEnum):
     NODE_LOST = "node_lost"
     EXPIRED = "expired"
     GPU_LOST = "gpu_lost"
+    SITE_LOST = "site_lost"
 
 
 class AgentOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -60,9 +60,14 @@ class Form:
         return prod(self.observation_shape)
 
     @property
+    def row_bytes(self) -> int:
+        """Bytes of one observation, mask and logits."""
+        return 4 * self.n_features + 5 * self.n_actions
+
+    @property
     def group_rows(self) -> int:
         """Rows of a row group."""
-        return max(1, GROUP_BYTES // (4 * self.n_features + 5 * self.n_actions))
+        return max(1, GROUP_BYTES // self.row_bytes)
 
 
 class Step(NamedTuple):

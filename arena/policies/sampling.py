@@ -50,6 +50,20 @@ def sampled(
     return chosen
 
 
+def log_prob(
+    logits: NDArray[np.float32], mask: NDArray[np.bool_], action: int, *, temperature: float
+) -> float:
+    """Return the log-probability with which `sampled`, or at 0 `greedy`, chooses the action.
+
+    logits: finite float [A]; mask: bool [A]. 0.0 or minus infinity at temperature 0.
+    """
+    if not temperature:
+        return 0.0 if greedy(logits[None], mask[None])[0] == action else -np.inf
+    masked = np.where(mask, logits.astype(np.float64), -np.inf) / temperature
+    masked -= masked.max()
+    return float(masked[action] - np.log(np.exp(masked).sum()))
+
+
 def uniforms_of(rows: Sequence[Row]) -> NDArray[np.float64]:
     """Return a float64 in [0, 1) per row, by the row's own seed."""
     seeds = np.array([row.seed() for row in rows], np.uint64)
