@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from safetensors import SafetensorError, safe_open
 
 from arena.errors import CheckpointFileError
 from arena.parameters import Value
-from arena.tensorfiles import Layout, TensorForm, read_layout, short, write_header
+from arena.tensorfiles import Layout, TensorForm, read_layout, short, strict_json, write_header
 
 MAX_BYTES = 256 * 2**20
 FORMAT = "evalsite/1"
@@ -33,9 +33,11 @@ _MAX_ACTIONS = 10**6
 _MAX_OBSERVATION = 10**7
 _MAX_DIMENSIONS = 8
 _PIECE_BYTES = 2**20
-_MARKED_STEP = re.compile(r"steps?[=_.-]?([0-9]+)|([0-9]+)[_.-]?steps?(?![a-z])")
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[kmb](?![a-z]))?")
-_MAX_STEP = 2**63 - 1
+_N = r"[0-9]+(?:\.[0-9]+)?(?:[kmb](?![a-z]))?"
+_STEPS = [
+    re.compile(text) for text in (rf"steps?[=_.-]?({_N})", rf"({_N})[_.-]?steps?", rf"({_N})")
+]
+_MAX_STEP_DIGITS = 18
 
 
 @dataclass(frozen=True)
@@ -110,11 +112,9 @@ def step_of(name: str) -> int | None:
     """
     stem, dot, suffix = Path(name).name.lower().rpartition(".")
     text = stem if dot and stem and not suffix.isdigit() else Path(name).name.lower()
-    marked = _MARKED_STEP.findall(text)
-    numbers = ["".join(groups) for groups in marked] or _NUMBER.findall(text)
-    if not numbers or not numbers[-1].isdecimal() or int(numbers[-1][-40:]) > _MAX_STEP:
-        return None
-    return int(numbers[-1])
+    numbers = next(filter(None, (pattern.findall(text) for pattern in _STEPS)), [])
+    digits = numbers[-1].lstrip("0") or "0" if numbers else ""
+    return int(digits) if digits.isdecimal() and len(digits) <= _MAX_STEP_DIGITS else None
 
 
 def check_seal(seal: Seal) -> None:
@@ -134,7 +134,8 @@ def _opened(path: Path, max_bytes: int) -> Iterator[tuple[BinaryIO, Layout]]:
         _check_kind_and_size(status, max_bytes)
         file = path.open("rb")
     except (OSError, ValueError) as error:
-        raise CheckpointFileError(f"the file cannot be read: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise CheckpointFileError(f"the file cannot be read: {reason}") from error
     with file:
         yield file, read_layout(file, status.st_size)
 
@@ -158,7 +159,7 @@ def _ask_library(path: Path, layout: Layout) -> None:
     try:
         with safe_open(path, framework="numpy") as opened:
             agreed = set(opened.keys()) == set(layout.entries)
-    except SafetensorError as error:
+    except (SafetensorError, OSError) as error:
         raise CheckpointFileError(f"safetensors cannot read it: {error!s:.200}") from None
     if not agreed:
         raise CheckpointFileError("safetensors reads other tensors than the header names")
@@ -212,25 +213,15 @@ def _read_seal(metadata: Mapping[str, str]) -> Seal | None:
         raise CheckpointFileError(
             f"the seal must have {', '.join(_KEYS)}; missing or extra: {shown}"
         )
-    shape = _json("observation_shape", metadata["observation_shape"])
+    parameters, shape, n_actions = (
+        strict_json(f"{key} of the seal", metadata[key])
+        for key in ("parameters", "observation_shape", "n_actions")
+    )
     if not isinstance(shape, list):
         raise CheckpointFileError(f"observation_shape is {short(shape)}: must be a list")
-    seal = Seal(
-        metadata["architecture"],
-        _json("parameters", metadata["parameters"]),
-        metadata["game"],
-        tuple(shape),
-        _json("n_actions", metadata["n_actions"]),
-    )
+    seal = Seal(metadata["architecture"], parameters, metadata["game"], tuple(shape), n_actions)
     check_seal(seal)
     return seal
-
-
-def _json(name: str, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise CheckpointFileError(f"{name} of the seal is no JSON: {short(text)}") from None
 
 
 def _check_text(name: str, text: object) -> None:
