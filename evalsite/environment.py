@@ -3,7 +3,9 @@
 `environ` reads "maybe" as False and does not name the variable of a wrong number.
 """
 
+import json
 import os
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,43 @@ def whole(name: str, default: int, *, highest: int) -> int:
     if not raw.isdecimal() or int(raw) > highest:
         raise ImproperlyConfigured(f"{name} is {raw!r}; a whole number up to {highest} is needed")
     return int(raw)
+
+
+def real(name: str, default: float, *, highest: float) -> float:
+    """Return a variable that is a number from 0 to `highest`."""
+    raw = os.environ.get(name, str(default))
+    try:
+        value = float(raw)
+    except ValueError:
+        value = -1.0
+    if not (isfinite(value) and 0 <= value <= highest):
+        raise ImproperlyConfigured(f"{name} is {raw!r}; a number from 0 to {highest:g} is needed")
+    return value
+
+
+def storage(name: str, folder: Path) -> dict[str, Any]:
+    """Return the settings of a Django storage: this folder, or what two variables say.
+
+    `<name>_STORAGE` is the dotted name of its class, `<name>_OPTIONS` its options as JSON.
+    """
+    backend = text(f"{name}_STORAGE", "")
+    if not backend:
+        return {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": str(folder)},
+        }
+    return {"BACKEND": backend, "OPTIONS": _options(f"{name}_OPTIONS")}
+
+
+def _options(name: str) -> dict[str, Any]:
+    try:
+        options = json.loads(os.environ.get(name, "{}"))
+    except ValueError:
+        options = None
+    if not isinstance(options, dict):
+        # Options may hold a password: their text is not shown.
+        raise ImproperlyConfigured(f"{name} is no JSON object, such as {{}}")
+    return options
 
 
 def database(name: str, default: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ variable that is set in the environment wins over both.
 import os
 
 from evalsite.addresses import BROKER_PORT, FAST_PORT, HIGHEST_PORT, redis_url
-from evalsite.environment import database, flag, load, names, text, whole
+from evalsite.environment import database, flag, load, names, real, storage, text, whole
 from evalsite.folders import ROOT, var_folder
 from evalsite.look import ADMIN_LOOK
 
@@ -153,6 +153,15 @@ SPECTACULAR_SETTINGS = {
     },
 }
 UNFOLD = ADMIN_LOOK
+
+# Checkpoints may lie elsewhere, such as in S3: EVALSITE_CHECKPOINTS_STORAGE and _OPTIONS.
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "checkpoints": storage("EVALSITE_CHECKPOINTS", VAR / "checkpoints"),
+}
+# Networks that answer one row faster than this run in the players, the others on the gpu queue.
+EVALSITE_LOCAL_MS = real("EVALSITE_LOCAL_MS", 0.3, highest=1e6)
 
 STATIC_URL = "static/"
 STATIC_ROOT = VAR / "static_collected"

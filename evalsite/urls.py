@@ -10,6 +10,7 @@ urlpatterns = [
     path("", include("live.urls")),
     path("healthz", healthz, name="healthz"),
     path("admin/", admin.site.urls),
+    path("files/", include("matches.files.urls")),
     path("api/v1/", include("matches.api.urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="api-docs"),

@@ -11,11 +11,14 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from arena.messages import (
+    CHECK_TASK,
     PLAY_TASK,
     RECORD_TASK,
     REPORTS_QUEUE,
+    CheckOrder,
     Mark,
     MatchOrder,
+    gpu_queue,
     mark_token,
     play_queue,
     to_wire,
@@ -42,6 +45,11 @@ _WAKE_MS = 1_000
 def publish_order(order: MatchOrder, queue: str) -> None:
     """Send an order to the play nodes. Raises BrokerError when it was not accepted."""
     _send(PLAY_TASK, [to_wire(order)], queue)
+
+
+def publish_check(order: CheckOrder) -> None:
+    """Send a checkpoint to be checked to the gpu workers. Raises BrokerError."""
+    _send(CHECK_TASK, [to_wire(order)], gpu_queue(0))
 
 
 def publish_mark(at: str) -> None:

@@ -16,6 +16,11 @@ ROUNDED_S = 3_600
 _MAX_DIGITS = 12
 
 
+def checkpoint_path(sha256: str) -> str:
+    """Return the address of the file of a checkpoint."""
+    return f"/files/checkpoints/{sha256}"
+
+
 def signed(method: str, path: str, *, now: datetime) -> str:
     """Return the path with its signature: good for this method, for a day to the full hour."""
     until = (int(now.timestamp()) + LIFETIME_S) // ROUNDED_S * ROUNDED_S + ROUNDED_S

@@ -7,8 +7,11 @@ from datetime import datetime, timedelta
 from django.db.models import Count, Q
 
 from matches.leases import ALIVE_WITHIN
-from matches.models import Attempt, Leaderboard, Match, Rating, Tournament, Worker
+from matches.models import Attempt, Checkpoint, Leaderboard, Match, Rating, Tournament, Worker
 from matches.models.choices import PLAYS, Capability
+
+SHORTEST_HASH = 6
+"""A hash may be given by its beginning, of so many digits at least."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,36 @@ def _able(capabilities: Iterable[str], *, now: datetime) -> Sequence[Worker]:
     recent = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN)
     wanted = set(capabilities)
     return [worker for worker in recent if wanted.intersection(worker.capabilities)]
+
+
+def checkpoint(text: str, *, game: str = "") -> Checkpoint | None:
+    """Return the checkpoint of an agent of the game, else that of a hash or its beginning."""
+    of_agent = Checkpoint.objects.filter(agents__name=text, agents__game=game).first()
+    if of_agent is not None or len(text) < SHORTEST_HASH:
+        return of_agent
+    found = Checkpoint.objects.filter(sha256__startswith=text.lower())[:2]
+    return found[0] if len(found) == 1 else None
+
+
+def waits_for(tournament: Tournament, *, now: datetime) -> str:
+    """Return what is missing to go on with a tournament, or nothing."""
+    unchecked = Checkpoint.objects.filter(
+        agents__tournaments=tournament, state=Checkpoint.State.CHECKING
+    )
+    if tournament.state == Tournament.State.SCHEDULED and (n := unchecked.count()):
+        return f"the check of {n} checkpoint(s): {check_waits_for(now=now) or 'under way'}"
+    pending = Match.objects.filter(tournament=tournament, state=Match.State.PENDING)
+    waiting = [needs for needs in Match.Needs if pending.filter(needs=needs.value).exists()]
+    able = {name for node in alive_workers(now=now) for name in node.capabilities}
+    missing = [f"a play node with {n.capability}" for n in waiting if n.capability not in able]
+    if any(n.wants_gpu for n in waiting):
+        missing += filter(None, [check_waits_for(now=now)])
+    return ", ".join(dict.fromkeys(missing))
+
+
+def check_waits_for(*, now: datetime) -> str:
+    """Return what is missing to check a checkpoint, or nothing."""
+    return "" if alive_gpu_workers(now=now) else "a gpu worker: none is alive"
 
 
 def ratings(board: Leaderboard) -> Sequence[Rating]:

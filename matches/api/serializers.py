@@ -43,6 +43,12 @@ class NewAgentSerializer(serializers.Serializer[Any]):
     game = serializers.CharField(max_length=60)
     policy = serializers.CharField(max_length=60)
     parameters = serializers.DictField(default=dict)
+    checkpoint = serializers.CharField(
+        max_length=120,
+        default="",
+        allow_blank=True,
+        help_text="Of a network: the hash of a stored one, or an agent that has it.",
+    )
 
 
 class AgentNameSerializer(serializers.ModelSerializer[Agent]):

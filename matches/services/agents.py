@@ -5,27 +5,54 @@ from collections.abc import Mapping
 from django.core.exceptions import ValidationError
 
 from arena.policies.spec import parse
+from matches import selectors
 from matches.errors import BadInputError
-from matches.models import Agent
+from matches.models import Agent, Checkpoint
+from matches.models.choices import Placement
 
 
 def register(
-    name: str, *, game: str, policy: str, parameters: Mapping[str, object] | None = None
+    name: str,
+    *,
+    game: str,
+    policy: str,
+    parameters: Mapping[str, object] | None = None,
+    checkpoint: str = "",
 ) -> Agent:
     """Return the agent of that name, new or the same as before.
 
-    Raises BadInputError when a value is refused or another agent has the name.
+    `checkpoint` is the hash of a stored one, or the name of an agent that has it. Raises
+    BadInputError when a value is refused or another agent has the name.
     """
-    wanted = Agent(name=name, game=game, policy=policy, parameters=dict(parameters or {}))
+    weights = _weights(checkpoint, game=game)
+    wanted = Agent(
+        name=name,
+        game=game,
+        policy=policy,
+        parameters=dict(parameters or {}),
+        checkpoint=weights,
+        placement=placement(weights),
+    )
     found = Agent.objects.filter(game=game, name=name).first()
     if found is not None:
         return _same(found, wanted)
     try:
         wanted.full_clean()
     except ValidationError as error:
-        raise _bad_input(error) from error
+        raise bad_input(error) from error
     wanted.save()
-    return found or wanted
+    return wanted
+
+
+def placement(checkpoint: Checkpoint | None) -> str:
+    """Return where an agent's network runs, as far as it is known; a verdict may change it."""
+    return (checkpoint.placement if checkpoint else "") or Placement.LOCAL.value
+
+
+def bad_input(error: ValidationError, *, field: str = "") -> BadInputError:
+    """Return the first refusal of a model as an error that names its field, or this one."""
+    name, messages = next(iter(error.message_dict.items()))
+    return BadInputError(field or name, "; ".join(messages))
 
 
 def register_spelled(text: str, *, game: str, copy: int = 1) -> Agent:
@@ -49,6 +76,10 @@ def _same(found: Agent, wanted: Agent) -> Agent:
     return found
 
 
-def _bad_input(error: ValidationError) -> BadInputError:
-    field, messages = next(iter(error.message_dict.items()))
-    return BadInputError(field, "; ".join(messages))
+def _weights(text: str, *, game: str) -> Checkpoint | None:
+    found = selectors.checkpoint(text, game=game) if text else None
+    if text and found is None:
+        raise BadInputError(
+            "checkpoint", f"{text!r} is no SHA-256 of a checkpoint and no agent of {game} with one"
+        )
+    return found

@@ -6,7 +6,7 @@ from threading import Lock
 
 from matches import dispatch
 from matches.errors import BrokerError
-from matches.services import broadcast, marks, planning, rater, snapshots
+from matches.services import broadcast, checks, marks, planning, rater, snapshots
 from matches.services import relay as relaying
 from matches.services.sweep import sweep
 
@@ -18,6 +18,7 @@ def tick(*, now: datetime) -> None:
     """Do every duty once; the longest one, planning, last."""
     marks.send(now=now)
     _sweep(now=now)
+    checks.order_due(now=now)
     relaying.relay(now=now)
     rate(now=now)
     broadcast.push_due(now=now)

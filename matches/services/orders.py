@@ -1,6 +1,7 @@
 """Build the message of a match order from its rows."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from arena.games import registry as games
@@ -12,6 +13,7 @@ from arena.messages import (
     match_token,
     order_token,
 )
+from matches import links
 from matches.models import Agent, Order, Tournament
 from matches.models.match import numbers
 from matches.models.tournament import read_faults
@@ -36,7 +38,7 @@ def order_message(
     agent_ids = sorted({agent for lineup in lineups.values() for agent in lineup})
     index = {agent: position for position, agent in enumerate(agent_ids)}
     seats = {text: [index[agent] for agent in lineup] for text, lineup in lineups.items()}
-    agents = Agent.objects.in_bulk(agent_ids)
+    agents = Agent.objects.select_related("checkpoint").in_bulk(agent_ids)
     secret = tournament_secret(tournament)
     return MatchOrder(
         order=order.uuid.hex,
@@ -46,18 +48,23 @@ def order_message(
         game_parameters=board.game_parameters,
         opening_plies=board.plies,
         limits=Limits(move_s=tournament.move_s, match_s=tournament.match_s),
-        agents=[_agent_order(agents[agent]) for agent in agent_ids],
+        agents=[_agent_order(agents[agent], now=order.created_at) for agent in agent_ids],
         matches=[_row(match, seats[match.lineup], secret) for match in matches],
         faults=None if tournament.faults is None else read_faults(tournament.faults),
     )
 
 
-def _agent_order(agent: Agent) -> AgentOrder:
+def _agent_order(agent: Agent, *, now: datetime) -> AgentOrder:
+    if agent.checkpoint is None:
+        return AgentOrder(policy=agent.policy, parameters=agent.parameters)
+    sha256 = agent.checkpoint.sha256
     return AgentOrder(
         policy=agent.policy,
         parameters=agent.parameters,
-        checkpoint=agent.checkpoint_id or "",
+        checkpoint=sha256,
         placement=agent.placement,
+        source=links.signed("GET", links.checkpoint_path(sha256), now=now),
+        state_size=agent.checkpoint.state_size,
     )
 
 

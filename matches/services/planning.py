@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
@@ -16,10 +16,12 @@ from arena.pairing import registry as pairings
 from arena.pairing.base import Field, blocks_for, rotations
 from arena.seeding import derive
 from matches import dispatch
-from matches.models import Leaderboard, Match, Seat, Tournament
+from matches.errors import BadInputError
+from matches.models import Agent, Checkpoint, Leaderboard, Match, Seat, Tournament
+from matches.models.choices import Placement
 from matches.models.match import joined
-from matches.services.rows import batches, insert_rows
-from matches.services.tournaments import cancel
+from matches.services.rows import among, batches, insert_rows
+from matches.services.tournaments import cancel, refuse_unusable
 
 log = logging.getLogger(__name__)
 
@@ -47,12 +49,19 @@ def plan_scheduled(*, now: datetime) -> int:
 def _plan_or_refuse(tournament: Tournament, *, now: datetime) -> int:
     """Plan, or cancel with the reason what cannot be planned, so that the others go on."""
     try:
-        return plan(tournament, now=now)
-    except ArenaError as error:
+        return plan(tournament, now=now) if _is_checked(tournament) else 0
+    except (ArenaError, BadInputError) as error:
         log.error("tournament %s cannot be planned: %s", tournament.pk, error)
         Tournament.objects.filter(pk=tournament.pk).update(problem=str(error)[:300])
         cancel(tournament, now=now)
         return 0
+
+
+def _is_checked(tournament: Tournament) -> bool:
+    """Say whether every checkpoint is ready. Raises BadInputError for one that was refused."""
+    entered = Agent.objects.filter(tournaments=tournament)
+    refuse_unusable(entered)
+    return not entered.filter(checkpoint__state=Checkpoint.State.CHECKING).exists()
 
 
 def plan(tournament: Tournament, *, now: datetime) -> int:
@@ -139,19 +148,32 @@ def _insert_matches(
 ) -> list[int]:
     board_id = tournament.leaderboard_id
     first = _take_sequence(board_id, len(batch))
+    placements = _placements(lineups)
     rows = [
         (
             *(board_id, tournament.pk, first + i, p.block, p.rotation, p.game_seed),
-            *(joined(lineup), Match.State.PENDING.value, 0, ""),
+            *(joined(lineup), _needs(lineup, placements).value, Match.State.PENDING.value, 0, ""),
         )
         for i, (p, lineup) in enumerate(zip(batch, lineups, strict=True))
     ]
     columns = ("leaderboard_id", "tournament_id", "sequence", "block", "rotation", "game_seed")
-    insert_rows(Match, (*columns, "lineup", "state", "attempt", "void_reason"), rows)
+    insert_rows(Match, (*columns, "lineup", "needs", "state", "attempt", "void_reason"), rows)
     numbered = Match.objects.filter(
         leaderboard_id=board_id, sequence__gte=first, sequence__lt=first + len(batch)
     )
     return list(numbered.order_by("sequence").values_list("pk", flat=True))
+
+
+def _placements(lineups: Sequence[list[int]]) -> dict[int, str]:
+    """Return where the networks of these agents run, by agent id; the others have none."""
+    ids = sorted({agent for lineup in lineups for agent in lineup})
+    networked = Agent.objects.filter(pk__in=among(ids), checkpoint__isnull=False)
+    return dict(networked.values_list("pk", "placement"))
+
+
+def _needs(lineup: Sequence[int], placements: Mapping[int, str]) -> Match.Needs:
+    places = {placements[agent] for agent in lineup if agent in placements}
+    return Match.Needs.of(has_local=Placement.LOCAL in places, has_gpu=Placement.GPU in places)
 
 
 def _take_sequence(board_id: int, n: int) -> int:

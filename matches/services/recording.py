@@ -1,4 +1,4 @@
-"""Record what play nodes report. Every byte of a report is hostile until its tokens are checked."""
+"""Record what nodes report. Every byte of a report is hostile until its tokens are checked."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -16,6 +16,7 @@ from arena.errors import MessageError
 from arena.games.base import forfeit_ranks
 from arena.messages import (
     Alive,
+    Checked,
     Ending,
     Mark,
     Reason,
@@ -30,7 +31,7 @@ from matches import dispatch
 from matches.leases import PLAYING_LEASE
 from matches.models import Attempt, Match, Order, Outcome, Tournament, Uncounted
 from matches.models.match import joined
-from matches.services import marks, nodes
+from matches.services import checks, marks, nodes
 from matches.services.attempts import Ended, give_back, write_attempts
 from matches.services.rows import among, insert_rows
 from matches.services.tournaments import finish_if_closed
@@ -94,6 +95,8 @@ def record(report: Report, *, now: datetime) -> Recorded:
             nodes.note_started(report, now=now)
         case Mark():
             marks.note(report)
+        case Checked():
+            checks.note(report, now=now)
         case Results():
             return _record_results(report, now=now)
     return Recorded()

@@ -6,14 +6,15 @@ from datetime import datetime
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from arena.games import registry as games
 from arena.messages import Limits
 from arena.pairing.base import MIN_AGENTS
 from matches import dispatch
 from matches.errors import BadInputError
-from matches.models import Agent, Entrant, Leaderboard, Match, Order, Rating, Tournament
+from matches.models import Agent, Checkpoint, Entrant, Leaderboard, Match, Order, Rating, Tournament
+from matches.services.rows import among
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,15 @@ def check_agents(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
             )
         if agent.is_retired:
             raise BadInputError("agents", f"{agent.name!r} is retired")
+    refuse_unusable(Agent.objects.filter(pk__in=among([agent.pk for agent in agents])))
+
+
+def refuse_unusable(agents: QuerySet[Agent]) -> None:
+    """Raise BadInputError when the checkpoint of one of the agents was refused."""
+    refused = agents.filter(checkpoint__state=Checkpoint.State.REFUSED)
+    for agent in refused.select_related("checkpoint")[:1]:
+        reason = agent.checkpoint.reason if agent.checkpoint else ""
+        raise BadInputError("agents", f"the checkpoint of {agent.name!r} was refused: {reason}")
 
 
 def enter(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:

@@ -1,0 +1,1 @@
+"""Files that nodes fetch and put under signed links."""
