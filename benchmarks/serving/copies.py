@@ -3,12 +3,15 @@
 Also the limit: the same forward with whole blocks and nobody in between.
 """
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from arena.policies.networked import Block
+from arena.policies.networked import Block, Evaluation, Network
+from benchmarks.serving.battles import Side, Spell
 from benchmarks.serving.forward import Forward
 from benchmarks.serving.load import Asker
 
@@ -37,3 +40,44 @@ class _Rows:
 class _Blocks(_Rows):
     def ask(self, observations: Block) -> Block:
         return self._forward(observations)[:, :-1]
+
+
+@dataclass(frozen=True)
+class CopySideMaker:
+    """Gives a worker of battles both networks for itself."""
+
+    paths: Sequence[Path]
+
+    def __call__(self) -> Side:
+        return _CopySide(self.paths)
+
+
+class _CopySide:
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.spells: list[Spell] = []
+        self.networks: Sequence[Network] = [
+            _CopyNetwork(Forward(path), self.spells) for path in paths
+        ]
+        self.n_loads = len(self.networks)
+
+
+class _CopyNetwork:
+    """One checkpoint in this process, asked row by row."""
+
+    state_size = 0
+
+    def __init__(self, forward: Forward, spells: list[Spell]) -> None:
+        self._forward, self._spells = forward, spells
+
+    def submit(self, observations: Block, states: Block) -> Evaluation:
+        answers = np.concatenate([self._row(row[None]) for row in observations])
+        return Evaluation(answers[:, :-1], answers[:, -1], states)
+
+    def result(self, ticket: Evaluation) -> Evaluation:
+        return ticket
+
+    def _row(self, row: Block) -> Block:
+        began = time.monotonic()
+        answer = self._forward(row)
+        self._spells.append(Spell(began, time.monotonic()))
+        return answer
