@@ -58,8 +58,12 @@ def bad_input(error: ValidationError, *, field: str = "") -> BadInputError:
 def register_spelled(text: str, *, game: str, copy: int = 1) -> Agent:
     """Return the agent spelled as on the command line, such as `alphabeta:4`.
 
-    The second and later copies of one spelling are agents of their own, named `...#2`.
+    An agent with a checkpoint goes by its name. The second and later copies of one spelling are
+    agents of their own, named `...#2`.
     """
+    networked = Agent.objects.filter(game=game, name=text, checkpoint__isnull=False).first()
+    if networked is not None:
+        return networked
     policy, parameters = parse(text)
     name = text if copy == 1 else f"{text}#{copy}"
     return register(name, game=game, policy=policy, parameters=parameters)

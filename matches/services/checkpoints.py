@@ -137,6 +137,8 @@ def _check_fields(new: New) -> None:
     if new.placement and new.placement not in Placement.values:
         choices = ", ".join(Placement.values)
         raise BadInputError("placement", f"{new.placement!r}: choose {choices}, or leave it empty")
+    if not new.name.isprintable():
+        raise BadInputError("name", f"{new.name!r:.150}: must be printable text")
     if new.step is not None and not 0 <= new.step <= MAX_STEP:
         raise BadInputError("step", f"{new.step}: must be 0..{MAX_STEP}")
     if new.game:
@@ -166,9 +168,14 @@ def _seal(new: New, found: Seal | None) -> Seal:
         wanted = "name its architecture, such as mlp"
         raise BadInputError("architecture", f"{new.source_name} is not sealed: {wanted}")
     parameters = dict(new.parameters) or (found.parameters if found else {})
-    # Their values are checked when the file is sealed.
     typed = cast(dict[str, Value], parameters)
-    return Seal(architecture, typed, game, spec.observation_shape, spec.n_actions)
+    seal = Seal(architecture, typed, game, spec.observation_shape, spec.n_actions)
+    try:
+        files.check_seal(seal)
+    except CheckpointFileError as error:
+        field = "parameters" if architecture.isprintable() else "architecture"
+        raise BadInputError(field, str(error)) from error
+    return seal
 
 
 def _spec(game: str) -> GameSpec:

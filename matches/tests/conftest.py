@@ -1,8 +1,14 @@
 """What several tests of this app arrange."""
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
+
+from evalsite.environment import storage
 
 
 @pytest.fixture
@@ -11,3 +17,15 @@ def admin_client(db: None, client: Client) -> Client:
     user = get_user_model().objects.create(username="admin", is_staff=True, is_superuser=True)
     client.force_login(user)
     return client
+
+
+@pytest.fixture(autouse=True)
+def _own_checkpoints(settings: Any, tmp_path: Path) -> None:
+    """Keep the files of each test apart: rows are rolled back, files are not."""
+    settings.STORAGES = {**settings.STORAGES, "checkpoints": storage("EVALSITE_NONE", tmp_path)}
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Callable[[], list[str]]:
+    """Return the names of the checkpoint files that are stored."""
+    return lambda: sorted(path.stem for path in tmp_path.glob("??/*"))

@@ -19,7 +19,7 @@ from arena.messages import (
     read_order,
 )
 from matches import dispatch
-from matches.models import Match, Tournament
+from matches.models import Agent, Match, Tournament
 from matches.services import nodes, planning, recording
 from matches.services.agents import register_spelled
 from matches.services.orders import order_message
@@ -39,7 +39,7 @@ def later(seconds: float) -> datetime:
 def scheduled(
     n_matches: int = 12,
     *,
-    agents: Sequence[str] = LEVELS,
+    agents: Sequence[str | Agent] = LEVELS,
     game: str = "skill_game",
     board: str = "board",
     **plan: object,
@@ -48,7 +48,10 @@ def scheduled(
     return schedule(
         Plan(name="test", n_matches=n_matches, **plan),  # type: ignore[arg-type]
         leaderboard=open_leaderboard(board, game=game),
-        agents=[register_spelled(text, game=game) for text in agents],
+        agents=[
+            agent if isinstance(agent, Agent) else register_spelled(agent, game=game)
+            for agent in agents
+        ],
     )
 
 
