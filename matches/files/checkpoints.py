@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
-from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase
-from django.views.decorators.http import require_safe
+from django.core.files import File
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.views.decorators.http import require_GET
 
 from matches import links, vault
 from matches.clock import db_now
@@ -15,19 +15,7 @@ FOREVER = "public, max-age=31536000, immutable"
 PIECE_BYTES = 2**20
 
 
-class Streamed(FileResponse):
-    """A file of which only a piece is in memory, also under ASGI, where Django reads it whole."""
-
-    block_size = PIECE_BYTES
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Yield the pieces, read in a thread."""
-        file = self.file_to_stream
-        while file and (piece := await asyncio.to_thread(file.read, PIECE_BYTES)):
-            yield piece
-
-
-@require_safe
+@require_GET
 def checkpoint_file(request: HttpRequest, sha256: str) -> HttpResponseBase:
     """Answer the sealed file of that hash; its content never changes."""
     refusal = links.check("GET", links.checkpoint_path(sha256), request.GET, now=db_now())
@@ -37,8 +25,21 @@ def checkpoint_file(request: HttpRequest, sha256: str) -> HttpResponseBase:
     file = vault.opened(found.path) if found else None
     if file is None:
         return _text(f"there is no file of checkpoint {sha256}: it may be refused", status=404)
-    headers: dict[str, Any] = {"Cache-Control": FOREVER, "ETag": f'"{sha256}"'}
-    return Streamed(file, content_type="application/octet-stream", headers=headers)
+    headers = {
+        "Cache-Control": FOREVER,
+        "Content-Length": str(file.size),
+        "ETag": f'"{sha256}"',
+    }
+    # Not FileResponse: under ASGI, Django reads a file that is no asynchronous iterator whole.
+    return StreamingHttpResponse(
+        _pieces(file), content_type="application/octet-stream", headers=headers
+    )
+
+
+async def _pieces(file: "File[bytes]") -> AsyncIterator[bytes]:
+    with file:
+        while piece := await asyncio.to_thread(file.read, PIECE_BYTES):
+            yield piece
 
 
 def _text(reason: str, *, status: int) -> HttpResponse:
