@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 
 from arena.faults import Charge, FaultPlan
 from arena.games import registry as games
@@ -9,29 +10,40 @@ from arena.games.base import Game, GameSpec
 from arena.messages import AgentOrder, FaultRates
 from arena.policies import registry as policies
 from arena.policies.base import Policy, PolicyKind
+from arena.policies.networked import Network, NetworkPolicy
 from workers.beacon import MAX_SEATS
 from workers.errors import WorkerError
 from workers.recorder import Recorder
 from workers.wire import Prepare
+
+LOCAL, GPU = "local", "gpu"
+"""Where the network of an agent runs: in its player, or behind the gpu queue."""
 
 
 class OrderError(WorkerError):
     """This node cannot play an order."""
 
 
-def no_recorder(prepare: Prepare, game: Game) -> Recorder:
-    """Refuse an order whose trajectories are to be stored. Raises OrderError."""
-    del prepare
-    raise OrderError(f"{game.spec.id}: this player stores no trajectories")
+def no_network(order: AgentOrder, spec: GameSpec) -> Network:
+    """Refuse an agent that needs a network. Raises OrderError."""
+    raise OrderError(f"{order.policy}: this player asks no networks for {spec.id}")
+
+
+def open_recorder(prepare: Prepare, game: Game) -> Recorder:
+    """Return who keeps the trajectories of an order. Raises OrderError."""
+    # Imported only for such an order: it takes each player some 50 MB.
+    recorder: Recorder = import_module("workers.recording").open_recorder(prepare, game)
+    return recorder
 
 
 @dataclass(frozen=True)
 class Catalogs:
-    """Where games and policy kinds are looked up by name, and who keeps trajectories."""
+    """Where games and policy kinds are looked up by name, networks and recorders opened."""
 
     game: Callable[[str], Game] = games.get
     policy: Callable[[str], PolicyKind] = policies.get
-    recorder: Callable[[Prepare, Game], Recorder] = no_recorder
+    network: Callable[[AgentOrder, GameSpec], Network] = no_network
+    recorder: Callable[[Prepare, Game], Recorder] = open_recorder
 
 
 @dataclass(frozen=True)
@@ -94,11 +106,24 @@ def _check_rules(spec: GameSpec, wanted: int) -> None:
 
 def _agent(game: Game, order: AgentOrder, catalogs: Catalogs) -> Agent:
     kind = catalogs.policy(order.policy)
-    if order.placement != "local":
-        raise OrderError(f"{order.policy}: placement {order.placement!r}: this node offers local")
-    identity = repr((order.policy, sorted(order.parameters.items()), order.checkpoint))
+    policy = kind.build(game, order.parameters)
+    is_network = isinstance(policy, NetworkPolicy)
+    if is_network != bool(order.checkpoint):
+        has = "needs a checkpoint" if is_network else "takes no checkpoint"
+        raise OrderError(f"{order.policy}: {has}")
+    offered = (LOCAL, GPU) if is_network else (LOCAL,)
+    if order.placement not in offered:
+        raise OrderError(
+            f"{order.policy}: placement {order.placement!r}: choose one of {', '.join(offered)}"
+        )
+    if isinstance(policy, NetworkPolicy):
+        policy.attach(catalogs.network(order, game.spec))
     return Agent(
-        kind.build(game, order.parameters), kind.is_batched, identity, checkpoint=order.checkpoint
+        policy,
+        kind.is_batched,
+        identity=repr((order.policy, sorted(order.parameters.items()), order.checkpoint)),
+        checkpoint=order.checkpoint,
+        is_remote=order.placement == GPU,
     )
 
 

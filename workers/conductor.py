@@ -13,7 +13,7 @@ from workers.reporting import OrderReports
 from workers.stopping import Stop
 from workers.watchdog import Ticker
 from workers.wire import (
-    Block,
+    Begun,
     EndedRow,
     Message,
     News,
@@ -23,6 +23,7 @@ from workers.wire import (
     Refused,
     Release,
     Released,
+    Ring,
 )
 
 log = logging.getLogger(__name__)
@@ -100,6 +101,7 @@ class Conductor:
         self._crew.n_orders += 1
         for player in self._crew.players:
             player.is_prepared = False
+            player.begun.clear()
             if player.is_ready:
                 self._prepare(player)
 
@@ -123,14 +125,21 @@ class Conductor:
         match message:
             case News():
                 self._hear_news(player, message)
-            case Block(_, indices):
-                player.block = indices
+            case Begun(indices):
+                player.begun.update(player.hand.keys() & indices)
+            case Ring(shard, lease):
+                self._crew.ring(player, shard, lease)
             case Released(indices):
-                player.is_releasing = False
-                given = [player.hand.pop(index) for index in indices if index in player.hand]
-                self._ledger.put_back(given)
+                self._take_back(player, indices)
             case _:
                 self._hear_start(player, message)
+
+    def _take_back(self, player: Player, indices: list[int]) -> None:
+        player.is_releasing = False
+        player.n_kept = len(player.hand) if not indices else 0
+        player.begun.difference_update(indices)
+        given = [player.hand.pop(index) for index in indices if index in player.hand]
+        self._ledger.put_back(given)
 
     def _hear_start(self, player: Player, message: Ready | Prepared | Refused) -> None:
         serial = self._crew.n_orders
@@ -177,10 +186,24 @@ class Conductor:
         """Kill a player whose call or match is over a limit."""
         sighting = player.sighting()
         usage = None if sighting.phase is Phase.IDLE else player.usage()
-        if usage is None:
+        if usage is not None:
+            charged_s = player.watch.observe(sighting, usage, counted_s)
+            if sighting.phase is Phase.WAIT:
+                self._watch_waiting(player, sighting)
+            else:
+                self._watch_call(player, sighting, charged_s)
+
+    def _watch_waiting(self, player: Player, sighting: Sighting) -> None:
+        """Kill a player that waits for longer than any answer may take."""
+        if player.watch.wall_s <= self._crew.wait_s:
             return
+        if self._kill(player) == sighting:
+            self._inquest.unanswered(player, sighting)
+        else:
+            self._inquest.spared(player)
+
+    def _watch_call(self, player: Player, sighting: Sighting, charged_s: float) -> None:
         limits, watch = self._order.limits, player.watch
-        charged_s = watch.observe(sighting, usage, counted_s)
         dearest = inquest.charge(player, sighting, charged_s)
         is_held = watch.wall_s > limits.match_s
         if sighting.phase is Phase.SETUP:

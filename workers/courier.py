@@ -8,11 +8,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from arena.messages import Alive, Report
+from workers.bells import Ring, unheard
 from workers.errors import PublishError
 
 log = logging.getLogger(__name__)
 
 BACKOFF_S = 0.5
+MAX_BELLS = 256
+"""Doorbells that wait for a broker that hangs; whoever rang rings again."""
 
 
 class Kept(NamedTuple):
@@ -32,8 +35,11 @@ class Outbox:
         *,
         alive_s: float,
         now: float,
+        ring: Ring = unheard,
     ) -> None:
         self._publish, self._alive, self._alive_s = publish, alive, alive_s
+        self._ring = ring
+        self._bells: deque[tuple[int, str]] = deque(maxlen=MAX_BELLS)
         self._alive_at = self._retry_at = now
         self._kept: deque[Kept] = deque()
         self._is_up = True
@@ -41,12 +47,17 @@ class Outbox:
     def __len__(self) -> int:
         return len(self._kept)
 
+    def add_bell(self, shard: int, lease: str) -> None:
+        """Have a doorbell sent before all reports; one that cannot be sent is dropped."""
+        self._bells.append((shard, lease))
+
     def add(self, report: Report, *, until: float) -> None:
         """Keep a report; what cannot be sent until then is given up."""
         self._kept.append(Kept(report, until))
 
     def pump(self, now: float) -> float:
         """Send what is due; return the seconds after which to come again."""
+        self._ring_all()
         self._give_up(now)
         if now < self._retry_at:
             return self._retry_at - now
@@ -58,6 +69,13 @@ class Outbox:
             return BACKOFF_S
         return max(0.0, self._alive_at - now)
 
+    def _ring_all(self) -> None:
+        try:
+            while self._bells:
+                self._ring(*self._bells.popleft())
+        except PublishError as error:
+            log.warning("a doorbell of the gpu queue was not sent: %s", error)
+
     def _send_due(self, now: float) -> None:
         if now >= self._alive_at:
             self._publish(self._alive())
@@ -67,6 +85,7 @@ class Outbox:
             self._publish(self._kept[0].report)
             self._kept.popleft()
             self._note_up()
+            self._ring_all()
 
     def _give_up(self, now: float) -> None:
         n_before = len(self._kept)
@@ -100,9 +119,10 @@ class Courier:
         *,
         alive_s: float,
         clock: Callable[[], float] = time.monotonic,
+        ring: Ring = unheard,
     ) -> None:
         self._clock = clock
-        self._outbox = Outbox(publish, alive, alive_s=alive_s, now=clock())
+        self._outbox = Outbox(publish, alive, alive_s=alive_s, now=clock(), ring=ring)
         self._has_news = threading.Event()
         self._is_closing = False
         self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
@@ -114,6 +134,11 @@ class Courier:
     def post(self, report: Report, *, keep_s: float) -> None:
         """Have a report sent soon; while the broker is away keep it for so many seconds."""
         self._outbox.add(report, until=self._clock() + keep_s)
+        self._has_news.set()
+
+    def ring(self, shard: int, lease: str) -> None:
+        """Have a doorbell sent at once; returns at once."""
+        self._outbox.add_bell(shard, lease)
         self._has_news.set()
 
     def close(self, limit_s: float) -> None:

@@ -15,7 +15,8 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from workers.beacon import SIZE, Beacon, Sighting
+from workers.beacon import SIZE, Beacon, Phase, Sighting
+from workers.bells import Allowance, Ring, unheard
 from workers.errors import ChannelError
 from workers.ledger import Entry
 from workers.watchdog import Activity, Usage, Watch
@@ -27,10 +28,15 @@ COMMAND = (sys.executable, "-m", "workers.player")
 MAX_BACKOFF_S = 10.0
 KILL_LIMIT_S = 5.0
 EXIT_LIMIT_S = 0.2
+WAIT_S = 300.0
 
 # What a player may know of its parent's environment: nothing secret, such as the broker's address.
+# That of the fast store, EVALSITE_INFERENCE_URL, is of a user who may ask networks and no more.
 _INHERITED = (
-    "CUDA_VISIBLE_DEVICES", "EVALSITE_PLUGINS", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH",
+    "CUDA_VISIBLE_DEVICES", "EVALSITE_CACHE", "EVALSITE_CACHE_MB", "EVALSITE_DEADLINE_MS",
+    "EVALSITE_DETERMINISTIC", "EVALSITE_INFERENCE_URL", "EVALSITE_MAX_BATCH_SIZE",
+    "EVALSITE_MAX_DRAINERS", "EVALSITE_PLUGINS", "EVALSITE_QUEUE_LIMIT", "EVALSITE_RETRY_AFTER_MS",
+    "EVALSITE_SHARDS", "EVALSITE_SITE_URL", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH",
     "TMPDIR", "TZ", "VIRTUAL_ENV",
 )  # fmt: skip
 # One thread per player, as the slots share the cores; and the same hash order in every player.
@@ -51,8 +57,9 @@ _ACTIVITIES = {
 class Player:
     """One player as its parent sees it."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], *, now: float) -> None:
         """Start the subprocess."""
+        self.allowance = Allowance(now=now)
         ours, theirs = socket.socketpair()
         with theirs, tempfile.TemporaryFile() as shared:
             shared.truncate(SIZE)
@@ -72,6 +79,9 @@ class Player:
         self.fate = "lives"
         self.hand: dict[int, Entry] = {}
         self.block: list[int] = []
+        self.begun: set[int] = set()
+        self.n_kept = 0
+        """Matches in hand when it last had none to give away."""
         self.watch = Watch()
         self.is_ready = self.is_prepared = self.is_alone = self.is_releasing = False
         self.is_broken = False
@@ -105,8 +115,13 @@ class Player:
         return []
 
     def sighting(self) -> Sighting:
-        """Return what the player is executing, or was when it died."""
-        return self._beacon.read()
+        """Return what the player is executing, or was when it died; `block` if it is a block."""
+        sighting = self._beacon.read()
+        if sighting.phase is Phase.BLOCK:
+            self.block = self._beacon.read_block()
+            if self._beacon.read() != sighting:  # another one began meanwhile
+                self.block = []
+        return sighting
 
     def usage(self) -> Usage | None:
         """Return what the player uses, or None when it is gone."""
@@ -157,9 +172,16 @@ class Crew:
         *,
         command: Sequence[str] = COMMAND,
         clock: Callable[[], float] = time.monotonic,
+        ring: Ring = unheard,
+        wait_s: float = WAIT_S,
     ) -> None:
+        """Start nobody yet.
+
+        wait_s: how long a player may wait at a time for what is computed or kept elsewhere.
+        """
         self.players: list[Player] = []
         self.n_orders = 0
+        self.wait_s, self._ring = wait_s, ring
         self._n_players, self._command, self._clock = n_players, command, clock
         self._selector = selectors.DefaultSelector()
         # Players that died before they were ready: a node that cannot start any must not spin.
@@ -173,7 +195,7 @@ class Crew:
     def fill(self) -> None:
         """Start the players that are missing."""
         while len(self.players) < self._n_players and self._clock() >= self._start_at:
-            player = Player(self._command)
+            player = Player(self._command, now=self._clock())
             self._selector.register(player, selectors.EVENT_READ, player)
             self.players.append(player)
 
@@ -185,6 +207,13 @@ class Crew:
         """Note that a player has started."""
         player.is_ready = True
         self._n_stillborn = 0
+
+    def ring(self, player: Player, shard: int, lease: str) -> None:
+        """Pass a doorbell on, unless the player rings too often."""
+        if player.allowance.take(self._clock()):
+            self._ring(shard, lease)
+        else:
+            log.warning("player %d rings too often: shard %d is not rung", player.pid, shard)
 
     def dismiss(self, player: Player) -> None:
         """Kill a player; its last words and its beacon can still be read until it is closed."""

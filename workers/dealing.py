@@ -9,8 +9,7 @@ from workers.wire import Deal, Release
 HAND_S = 1.0
 """Work that a player has in hand; more waits with the parent."""
 MAX_HAND = 256
-BATCHED_HAND = 64
-"""Matches in hand at least where agents decide rows together: a block of one is no block."""
+"""Also the matches in play of an order whose agents decide rows together, as far as there are."""
 STEAL_S = 0.02
 """Less work than this is not worth moving to an idle player."""
 
@@ -49,22 +48,29 @@ class Dealer:
 
     def _portion(self) -> int:
         """Return how many matches a hand holds now; smaller towards the end of the order."""
-        share = -(-len(self._ledger.waiting) // (2 * len(self._crew.players)))
-        least = BATCHED_HAND if self.is_batched else 1
+        n_players = len(self._crew.players)
+        if self.is_batched:
+            # All in play at once: blocks are as large as they can be, and a player that is lost
+            # costs little, as its matches go on from their actions.
+            return max(1, min(-(-len(self._ledger.open) // n_players), self._max_hand))
+        share = -(-len(self._ledger.waiting) // (2 * n_players))
         match_s = self._pace.match_s
-        wanted = least if match_s is None else int(HAND_S / max(match_s, 1e-6))
-        return max(1, min(max(wanted, least), share, self._max_hand))
+        wanted = 1 if match_s is None else int(HAND_S / max(match_s, 1e-6))
+        return max(1, min(wanted, share, self._max_hand))
 
     def _give(self, player: Player, entries: Sequence[Entry]) -> None:
         player.hand.update({entry.index: entry for entry in entries})
+        player.n_kept = 0
         player.send(Deal([entry.item() for entry in entries]))
 
     def _steal(self) -> None:
         """Ask the player with the fullest hand for half of it."""
-        victims = [player for player in self._crew.players if len(player.hand) > 1]
+        players = self._crew.players
+        victims = [player for player in players if len(player.hand) > max(1, player.n_kept)]
         if not victims or any(player.is_releasing for player in victims):
             return
         victim = max(victims, key=lambda player: len(player.hand))
         if len(victim.hand) * (self._pace.match_s or STEAL_S) >= STEAL_S:
             victim.is_releasing = True
-            victim.send(Release(len(victim.hand) // 2, is_begun_too=self.is_batched))
+            is_begun_too = self.is_batched and not self._ledger.is_recorded
+            victim.send(Release(len(victim.hand) // 2, is_begun_too=is_begun_too))

@@ -5,13 +5,13 @@ the match whose call ended in the player's death. A suspect goes on alone, in a 
 until it has moved: dying there, it is guilty. All others go on from their recorded actions.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from arena.games.base import forfeit_ranks
 from arena.messages import Ending, Limits, Reason
 from workers.beacon import Phase, Sighting
 from workers.crew import Player
-from workers.ledger import Entry, Ledger, failed
+from workers.ledger import Entry, Ledger, failed, interrupted
 from workers.wire import EndedRow
 
 MAX_LOSSES = 3
@@ -32,7 +32,7 @@ def executing(player: Player, sighting: Sighting) -> list[Entry]:
 
 def begun(player: Player, sighting: Sighting) -> list[Entry]:
     """Return the matches of a player that have begun and not ended."""
-    now = {entry.index for entry in executing(player, sighting)}
+    now = {entry.index for entry in executing(player, sighting)} | player.begun
     return [entry for entry in player.hand.values() if entry.actions or entry.index in now]
 
 
@@ -63,6 +63,9 @@ class Inquest:
 
     def died(self, player: Player, sighting: Sighting) -> None:
         """Deal with the hand of a player that died by itself."""
+        if sighting.phase is Phase.WAIT:
+            self._lose(player, begun(player, sighting))
+            return
         accused = executing(player, sighting) or begun(player, sighting)
         accused = accused or list(player.hand.values())
         for entry in accused:
@@ -103,6 +106,22 @@ class Inquest:
                 self._close(player, entry, failed(entry, Reason.TIMEOUT, detail))
         self._scatter(player)
 
+    def unanswered(self, player: Player, sighting: Sighting) -> None:
+        """Deal with the hand of a player that was killed because it waited without an end."""
+        for entry in begun(player, sighting):
+            detail = "its player waited without an end for what is computed elsewhere"
+            self._close(player, entry, interrupted(entry, detail, reason=Reason.GPU_LOST))
+        self._scatter(player)
+
+    def _lose(self, player: Player, entries: Sequence[Entry]) -> None:
+        """Let matches go on whose player died while nobody's code ran: no seat is to blame."""
+        for entry in entries:
+            entry.lose()
+            if entry.n_losses >= MAX_LOSSES:
+                detail = f"its player was lost {MAX_LOSSES} times, the last one {player.fate}"
+                self._close(player, entry, failed(entry, Reason.ERROR, detail))
+        self._scatter(player)
+
     def spared(self, player: Player) -> None:
         """Deal with the hand of a player whose call returned just before it was killed."""
         self._scatter(player)
@@ -126,10 +145,8 @@ class Inquest:
             self._suspect(player, entry)
 
     def _suspect(self, player: Player, entry: Entry) -> None:
-        entry.n_losses += 1
-        entry.is_struck = True
         del player.hand[entry.index]
-        self._ledger.suspects.append(entry)
+        self._ledger.suspect(entry)
 
     def _time_out(self, player: Player, entry: Entry, sighting: Sighting) -> None:
         is_policy = sighting.phase in (Phase.POLICY, Phase.BLOCK)

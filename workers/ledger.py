@@ -8,11 +8,14 @@ from workers.wire import EndedRow, Item
 
 MAX_ACTIONS_TEXT = 100_000
 
+_LOST = (Reason.GPU_LOST, Reason.SITE_LOST)
+"""What a player may miss; whether its node stops is for the parent to say."""
+
 
 class Entry:
     """One match of an order as its parent knows it."""
 
-    __slots__ = ("actions", "index", "is_struck", "n_losses", "row", "spent_s")
+    __slots__ = ("actions", "index", "is_struck", "lost_at", "n_losses", "row", "spent_s")
 
     def __init__(self, index: int, row: MatchOrderRow) -> None:
         self.index, self.row = index, row
@@ -20,7 +23,14 @@ class Entry:
         # Per seat, and last the game: what its calls have used, for the limit per match.
         self.spent_s = [0.0] * (len(row.seats) + 1)
         self.n_losses = 0
+        self.lost_at = -1
         self.is_struck = False
+
+    def lose(self) -> None:
+        """Count a loss that nobody is to blame for; one that has moved since the last is new."""
+        has_moved = len(self.actions) > self.lost_at
+        self.n_losses = 1 if has_moved else self.n_losses + 1
+        self.lost_at = len(self.actions)
 
     def item(self) -> Item:
         """Return what a player needs to play or resume the match."""
@@ -57,8 +67,9 @@ class Pace:
     def add(self, ended: Iterable[EndedRow]) -> None:
         """Learn from matches that ended; the first of them replace what was known before."""
         for row in ended:
-            self._n += 1
-            self._sum_s += row.share_ms / 1000
+            if row.ending is not Ending.INTERRUPTED:  # it may have waited for long
+                self._n += 1
+                self._sum_s += row.share_ms / 1000
         if self._n:
             self.match_s = self._sum_s / self._n
 
@@ -68,6 +79,8 @@ class Ledger:
 
     def __init__(self, order: MatchOrder) -> None:
         self.order = order
+        # Trajectories are told whole: a match that changes its player starts again.
+        self.is_recorded = bool(order.trajectories)
         self.open = {index: Entry(index, row) for index, row in enumerate(order.matches)}
         self.waiting: deque[Entry] = deque(self.open.values())
         # Each was executing when its player was lost: it goes on alone until it has moved.
@@ -85,7 +98,20 @@ class Ledger:
 
     def put_back(self, entries: Sequence[Entry]) -> None:
         """Let matches wait again, before all others."""
+        self._rewind(entries)
         self.waiting.extendleft(reversed(entries))
+
+    def suspect(self, entry: Entry) -> None:
+        """Let a match that may have cost a player go on alone."""
+        self._rewind([entry])
+        entry.n_losses += 1
+        entry.is_struck = True
+        self.suspects.append(entry)
+
+    def _rewind(self, entries: Sequence[Entry]) -> None:
+        if self.is_recorded:
+            for entry in entries:
+                entry.actions = []
 
     def forget(self) -> None:
         """Let nothing wait any more."""
@@ -108,8 +134,8 @@ def check(entry: Entry, ended: EndedRow) -> None:
             is_sound = len(ended.ranks) == n_seats and 0 <= ended.seat < n_seats
         case Ending.FAILED:
             is_sound = not ended.ranks and ended.seat == -1
-        case _:
-            is_sound = False
+        case Ending.INTERRUPTED:
+            is_sound = not ended.ranks and ended.seat == -1 and ended.reason in _LOST
     if not is_sound:
         raise ValueError(f"no ending of a match of {n_seats} seats: {ended}")
 
@@ -119,11 +145,9 @@ def failed(entry: Entry, reason: Reason, detail: Detail, *, seat: int = -1) -> E
     return EndedRow(entry.index, Ending.FAILED, [], reason, seat, detail, share_ms=_spent_ms(entry))
 
 
-def interrupted(entry: Entry, detail: Detail) -> EndedRow:
+def interrupted(entry: Entry, detail: Detail, *, reason: Reason = Reason.RETURNED) -> EndedRow:
     """Return the ending of a match that was executing when its node had to stop."""
-    return EndedRow(
-        entry.index, Ending.INTERRUPTED, [], Reason.RETURNED, -1, detail, _spent_ms(entry)
-    )
+    return EndedRow(entry.index, Ending.INTERRUPTED, [], reason, -1, detail, _spent_ms(entry))
 
 
 def _spent_ms(entry: Entry) -> float:

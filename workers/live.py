@@ -2,17 +2,19 @@
 
 from arena.faults import Fault
 from arena.games.base import OVER, State
+from arena.policies.base import Row
 from workers.wire import Item
 
 
 class Live:
-    """A match that has begun."""
+    """A match in play; `group` is the one of two that it is stepped with."""
 
     __slots__ = (
         "attempt",
         "began",
         "fault",
         "game_seed",
+        "group",
         "index",
         "is_over",
         "match",
@@ -30,4 +32,19 @@ class Live:
         self.state, self.fault = state, fault
         self.turn = OVER
         self.began = 0.0
+        self.group = 0
         self.is_over = False
+
+    @property
+    def agent(self) -> int:
+        """The agent that decides next."""
+        return self.seats[self.turn]
+
+    @property
+    def is_struck(self) -> bool:
+        """True when an emulated fault strikes the seat that decides next."""
+        return self.fault is not None and self.fault.seat == self.turn
+
+    def row(self) -> Row:
+        """Return the decision that is due."""
+        return Row(self.state, self.turn, self.game_seed)

@@ -15,6 +15,7 @@ from celery.app import app_or_default
 
 from arena.messages import Alive, MatchOrder, Report
 from workers import settings
+from workers.bells import Ring, unheard
 from workers.conductor import Conductor
 from workers.courier import Courier
 from workers.crew import Crew
@@ -39,6 +40,7 @@ class Node:
         *,
         incarnation: str,
         publish: Callable[[Report], None],
+        ring: Ring = unheard,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._own, self._incarnation, self._clock = own, incarnation, clock
@@ -46,8 +48,8 @@ class Node:
         self._orders: list[str] = []
         self._paces: dict[bytes, Pace] = {}
         self._stopper = Stopper()
-        self._crew = Crew(own.slots, clock=clock)
-        self._courier = Courier(publish, self.alive, alive_s=own.alive_s, clock=clock)
+        self._courier = Courier(publish, self.alive, alive_s=own.alive_s, clock=clock, ring=ring)
+        self._crew = Crew(own.slots, clock=clock, ring=self._ring, wait_s=own.wait_s)
 
     def open(self) -> None:
         """Start the players and say that the node lives."""
@@ -101,6 +103,13 @@ class Node:
         finally:
             self._orders.remove(order.order)
 
+    def _ring(self, shard: int, lease: str) -> None:
+        """Pass a doorbell on; a shard that does not exist would fill a queue nobody reads."""
+        if shard < self._own.n_shards:
+            self._courier.ring(shard, lease)
+        else:
+            log.warning("a player rings for shard %d of %d", shard, self._own.n_shards)
+
     def _pace(self, order: MatchOrder) -> Pace:
         """Return what is known of how long matches of this game and these parameters take."""
         key = msgspec.json.encode([order.game, order.game_parameters], order="sorted")
@@ -126,4 +135,10 @@ def versions() -> dict[str, str]:
 def here() -> Node:
     """Return the node that this process is."""
     app = app_or_default()  # a proxy would find no app in another thread
-    return Node(settings.read(os.environ), incarnation=uuid4().hex, publish=Publisher(app).publish)
+    publisher = Publisher(app)
+    return Node(
+        settings.read(os.environ),
+        incarnation=uuid4().hex,
+        publish=publisher.publish,
+        ring=publisher.ring,
+    )

@@ -18,6 +18,7 @@ from arena.errors import ArenaError
 from workers.beacon import Beacon, Phase
 from workers.building import Catalogs, OrderError, Setup, build
 from workers.errors import ChannelError
+from workers.networks import Networks
 from workers.referee import one_line, reason_of
 from workers.stream import Stream
 from workers.table import Table
@@ -31,6 +32,7 @@ from workers.wire import (
     Refused,
     Release,
     Released,
+    Ring,
     commands,
 )
 
@@ -70,6 +72,7 @@ class Player:
             self._obey(commands.decode(frame))
         if self._table is not None:
             self._play(self._table)
+            self._table.give_out()
             self._beacon.clear()
             self._stream.flush()
 
@@ -118,15 +121,24 @@ def die_with_parent(parent: int) -> None:
         sys.exit(0)
 
 
-def main(arguments: list[str], catalogs: Catalogs) -> None:
+def catalogs_of(channel: Channel, beacon: Beacon) -> Catalogs:
+    """Return the catalogs of a player that asks networks and has its parent ring for them."""
+
+    def ring(shard: int, lease: str) -> None:
+        channel.send(Ring(shard, lease))
+
+    return Catalogs(network=Networks(os.environ, ring=ring, beacon=beacon).open)
+
+
+def main(arguments: list[str], catalogs: Callable[[Channel, Beacon], Catalogs]) -> None:
     """Play for the parent that started this process."""
-    channel, beacon, parent = (int(argument) for argument in arguments)
+    end, shared, parent = (int(argument) for argument in arguments)
     die_with_parent(parent)
     # Ctrl-C reaches every process of a terminal: the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end = socket.socket(fileno=channel)
-    Player(Channel(end), Beacon(beacon), catalogs).run()
+    channel, beacon = Channel(socket.socket(fileno=end)), Beacon(shared)
+    Player(channel, beacon, catalogs(channel, beacon)).run()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:], Catalogs())
+    main(sys.argv[1:], catalogs_of)

@@ -1,15 +1,24 @@
-"""Publish reports as Celery messages over a connection of its own."""
+"""Publish reports and doorbells as Celery messages over a connection of its own."""
+
+from typing import Any
 
 from celery import Celery
 from kombu import Connection, Producer
 from kombu.exceptions import KombuError
 
-from arena.messages import RECORD_TASK, REPORTS_QUEUE, Report, to_wire
+from arena.messages import (
+    DRAIN_TASK,
+    RECORD_TASK,
+    REPORTS_QUEUE,
+    Report,
+    gpu_queue,
+    to_wire,
+)
 from workers.errors import PublishError
 
 
 class Publisher:
-    """Sends reports to the recorder; used by one thread."""
+    """Sends reports to the recorder and rings for gpu workers; used by one thread."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
@@ -18,26 +27,36 @@ class Publisher:
 
     def publish(self, report: Report) -> None:
         """Send one report. Raises PublishError when the broker did not take it."""
+        # Celery would print the whole report to cut it to this length.
+        shown = f"({type(report).__name__})"
+        self._publish(RECORD_TASK, [to_wire(report)], queue=REPORTS_QUEUE, argsrepr=shown)
+
+    def ring(self, shard: int, lease: str) -> None:
+        """Have a gpu worker drain a shard. Raises PublishError when the broker did not take it."""
+        shown = f"({shard}, {lease!r})"
+        self._publish(DRAIN_TASK, [shard, lease], queue=gpu_queue(shard), argsrepr=shown)
+
+    def _publish(self, task: str, arguments: list[Any], *, queue: str, argsrepr: str) -> None:
         connection = self._connection = self._connection or self._app.connection_for_write()
         try:
-            self._send(report, connection)
+            self._send(connection, task, arguments, queue, argsrepr)
         except self._errors(connection) as error:
             self._disconnect()
             raise PublishError(f"{type(error).__name__}: {error}") from error
 
-    def _send(self, report: Report, connection: Connection) -> None:
+    def _send(
+        self, connection: Connection, task: str, arguments: list[Any], queue: str, argsrepr: str
+    ) -> None:
         self._producer = self._producer or self._app.amqp.Producer(connection, auto_declare=False)
-        kind = type(report).__name__
         self._app.send_task(
-            RECORD_TASK,
-            [to_wire(report)],
+            task,
+            arguments,
             producer=self._producer,
-            queue=REPORTS_QUEUE,
+            queue=queue,
             retry=False,
             # Pushing to the queue is all that a play node may do: it declares nothing.
             declare=[],
-            # Celery would print the whole report to cut it to this length.
-            argsrepr=f"({kind})",
+            argsrepr=argsrepr,
             kwargsrepr="{}",
         )
 

@@ -28,7 +28,7 @@ class Recorder(Protocol):
         logits: Block | None,
         value: float | None,
     ) -> None:
-        """Keep one decision, told before it is applied.
+        """Keep one decision that the game has taken; `match.n_steps` counts those before it.
 
         observation: as the game gives it (float32 of a network); mask: bool [A]; logits: float32
         [A] and value, if a network decided. The arrays may be rows of a block: copy what is kept.

@@ -3,12 +3,28 @@
 from pathlib import Path
 from reprlib import Repr
 from traceback import extract_tb, format_exception_only
+from typing import NamedTuple
 
 import numpy as np
 
-from arena.messages import MAX_DETAIL
+from arena.errors import InvalidOutputError
+from arena.messages import MAX_DETAIL, Ending, Reason
+from inference.errors import InferenceError, ModelError, UnavailableError
 
 _SHOWN_BITS = 256
+
+
+class Verdict(NamedTuple):
+    """How a match ends that cannot be played on."""
+
+    ending: Ending
+    reason: Reason
+    detail: str
+
+    @property
+    def is_platforms(self) -> bool:
+        """True when no agent and no game is to blame: it would strike the next match too."""
+        return self.ending is Ending.INTERRUPTED
 
 
 class _Brief(Repr):
@@ -30,6 +46,34 @@ def read_action(answer: object) -> int | None:
     if isinstance(answer, (int, np.integer)) and not isinstance(answer, bool):
         return int(answer)
     return None
+
+
+def verdict(error: Exception) -> Verdict:
+    """Return by whose fault an agent has not decided; whatever it raises is its own fault."""
+    return Verdict(Ending.FORFEIT, Reason.CRASH, reason_of(error))
+
+
+def network_verdict(error: Exception) -> Verdict:
+    """Return by whose fault a network has not decided."""
+    said = one_line(str(error))
+    match error:
+        case UnavailableError():
+            return Verdict(Ending.INTERRUPTED, Reason.GPU_LOST, said)
+        case InvalidOutputError():
+            return Verdict(Ending.FORFEIT, Reason.INVALID, said)
+        case ModelError():
+            return Verdict(Ending.FORFEIT, Reason.CRASH, said)
+        case InferenceError():
+            return Verdict(Ending.FAILED, Reason.ERROR, said)
+        case _:
+            return verdict(error)
+
+
+def question_verdict(error: Exception) -> Verdict:
+    """Return by whose fault a network could not be asked: else than its own, it is the game's."""
+    if isinstance(error, InferenceError | InvalidOutputError):
+        return network_verdict(error)
+    return Verdict(Ending.FAILED, Reason.ERROR, reason_of(error))
 
 
 def shown(answer: object) -> str:

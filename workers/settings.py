@@ -4,6 +4,7 @@ import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from math import isfinite
 
 from workers.errors import SettingsError
@@ -11,6 +12,8 @@ from workers.errors import SettingsError
 SCHEMES = ("redis://", "rediss://", "unix://")
 MAX_SLOTS = 4096
 MAX_NAME = 200
+MAX_SHARDS = 1024
+WAIT_AT_LEAST_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,10 @@ class Settings:
     alive_s: float = 10.0
     report_s: float = 1.0
     notice_s: float = 5.0
+    n_shards: int = 1
+    """Queues of gpu workers: no doorbell goes to any other."""
+    wait_s: float = WAIT_AT_LEAST_S
+    """How long a player may wait for an answer: longer than any answer may take."""
 
 
 def read(environ: Mapping[str, str]) -> Settings:
@@ -36,6 +43,10 @@ def read(environ: Mapping[str, str]) -> Settings:
         alive_s=_seconds(environ, "EVALSITE_ALIVE_S", 10.0),
         report_s=_seconds(environ, "EVALSITE_REPORT_S", 1.0),
         notice_s=_seconds(environ, "EVALSITE_NOTICE_S", 5.0),
+        n_shards=_whole(environ, "EVALSITE_SHARDS", 1, MAX_SHARDS),
+        wait_s=max(
+            WAIT_AT_LEAST_S, 2 * _whole(environ, "EVALSITE_DEADLINE_MS", 60_000, 3_600_000) / 1000
+        ),
     )
 
 
@@ -49,9 +60,13 @@ def _redis_url(environ: Mapping[str, str]) -> str:
 
 
 def _slots(environ: Mapping[str, str]) -> int:
-    raw = environ.get("EVALSITE_SLOTS") or str(_n_cpus())
-    if not raw.isdecimal() or not 1 <= int(raw) <= MAX_SLOTS:
-        raise SettingsError("EVALSITE_SLOTS", raw, f"a whole number, 1..{MAX_SLOTS}")
+    return _whole(environ, "EVALSITE_SLOTS", _n_cpus(), MAX_SLOTS)
+
+
+def _whole(environ: Mapping[str, str], name: str, default: int, highest: int) -> int:
+    raw = environ.get(name) or str(default)
+    if not raw.isdecimal() or not 1 <= int(raw) <= highest:
+        raise SettingsError(name, raw, f"a whole number, 1..{highest}")
     return int(raw)
 
 
@@ -62,7 +77,9 @@ def _n_cpus() -> int:
 
 
 def _capabilities(environ: Mapping[str, str]) -> tuple[str, ...]:
-    raw = environ.get("EVALSITE_CAPABILITIES") or "cpu"
+    # Looked for, not imported: the parent of the players computes nothing itself.
+    offered = "cpu,torch" if find_spec("torch") else "cpu"
+    raw = environ.get("EVALSITE_CAPABILITIES") or offered
     names = [name.strip() for name in raw.split(",")]
     return tuple(_name("EVALSITE_CAPABILITIES", name) for name in names)
 

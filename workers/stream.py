@@ -4,7 +4,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Protocol
 
-from workers.wire import Block, EndedRow, Message, News
+from workers.wire import EndedRow, Message, News
 
 FLUSH_S = 0.005
 """So much play may be lost with a player; it is played again."""
@@ -49,7 +49,3 @@ class Stream:
         """Send a message after all that waits."""
         self.flush()
         self._sender.send(message)
-
-    def announce(self, agent: int, indices: list[int]) -> None:
-        """Say that an agent is about to decide for these matches together."""
-        self.tell(Block(agent, indices))

@@ -59,6 +59,7 @@ class Watch:
         """Return the seconds to charge to whatever is executing; add them to its call.
 
         A call seen for the first time is charged from here on: most of the tick was another's.
+        Waiting for what is computed elsewhere is charged to nobody.
         """
         used_s = 0.0 if self._cpu_s is None else max(0.0, usage.cpu_s - self._cpu_s)
         self._cpu_s = usage.cpu_s
@@ -69,7 +70,7 @@ class Watch:
         elif sighting.phase != Phase.IDLE:
             self.call_s += charged_s
             self.wall_s += counted_s
-        return charged_s
+        return 0.0 if sighting.phase is Phase.WAIT else charged_s
 
 
 def _charged(activity: Activity, used_s: float, counted_s: float) -> float:

@@ -15,6 +15,7 @@ from workers.errors import ChannelError
 
 SEND_LIMIT_S = 5.0
 MAX_FRAME = 1 << 26
+MAX_SHARDS = 1024
 
 _HEADER = Layout(">I")
 _CHUNK = 1 << 18
@@ -75,11 +76,17 @@ class Refused(msgspec.Struct, frozen=True, array_like=True, tag="refused"):
     detail: Detail
 
 
-class Block(msgspec.Struct, frozen=True, array_like=True, tag="block"):
-    """An agent is about to decide for several matches at once."""
+class Begun(msgspec.Struct, frozen=True, array_like=True, tag="begun"):
+    """These matches have begun, before any of them has moved."""
 
-    agent: Count
     indices: list[Count]
+
+
+class Ring(msgspec.Struct, frozen=True, array_like=True, tag="ring"):
+    """Requests wait in a shard: have somebody come with this lease to answer them."""
+
+    shard: Annotated[int, msgspec.Meta(ge=0, lt=MAX_SHARDS)]
+    lease: Annotated[str, msgspec.Meta(max_length=64, pattern="^[0-9A-Za-z:_-]*$")]
 
 
 class EndedRow(msgspec.Struct, frozen=True, array_like=True):
@@ -109,7 +116,7 @@ class Released(msgspec.Struct, frozen=True, array_like=True, tag="released"):
 
 
 Command = Prepare | Deal | Release
-Message = Ready | Prepared | Refused | Block | News | Released
+Message = Ready | Prepared | Refused | Begun | Ring | News | Released
 
 commands: msgspec.json.Decoder[Command] = msgspec.json.Decoder(Command)
 messages: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)

@@ -8,4 +8,4 @@ from workers.tests.fakes import CATALOGS
 COMMAND = (sys.executable, "-m", "workers.tests.fake_player")
 
 if __name__ == "__main__":
-    main(sys.argv[1:], CATALOGS)
+    main(sys.argv[1:], lambda channel, beacon: CATALOGS)

@@ -36,6 +36,7 @@ class Worker:
             "REDIS_URL": broker.url,
             "EVALSITE_NODE": "node-1",
             "EVALSITE_SLOTS": "2",
+            "EVALSITE_CAPABILITIES": "cpu",
             "EVALSITE_REPORT_S": "0.2",
             "EVALSITE_NOTICE_S": "2",
         }

@@ -6,7 +6,7 @@ import pytest
 
 from arena.messages import Ending, Reason
 from workers.crew import Crew
-from workers.dealing import BATCHED_HAND, MAX_HAND, Dealer
+from workers.dealing import MAX_HAND, Dealer
 from workers.ledger import Entry, Ledger, Pace
 from workers.tests.stage import make_order
 from workers.wire import Command, Deal, EndedRow, Release
@@ -20,6 +20,7 @@ class Seated:
         self.hand: dict[int, Entry] = {}
         self.is_prepared = True
         self.is_alone = self.is_broken = self.is_releasing = False
+        self.n_kept = 0
 
     def send(self, command: Command) -> None:
         self.sent.append(command)
@@ -60,14 +61,21 @@ def test_a_hand_of_short_matches_is_limited() -> None:
     assert [len(player.hand) for player in seats.players] == [MAX_HAND, MAX_HAND]
 
 
-def test_agents_that_decide_together_get_more_matches() -> None:
-    dealer, _, seats = set_up(5000, 2, 10.0)
+@pytest.mark.parametrize("match_s", [None, 10.0])
+@pytest.mark.parametrize(("n", "n_players", "size"), [(500, 10, 50), (5000, 2, MAX_HAND)])
+def test_agents_that_decide_together_have_all_their_matches_in_play(
+    n: int, n_players: int, size: int, match_s: float | None
+) -> None:
+    dealer, _, seats = set_up(n, n_players, match_s)
     dealer.is_batched = True
     dealer.deal()
-    assert len(seats.players[0].hand) == BATCHED_HAND
-    dealer.shrink()
-    seats.players[0].hand.clear()
-    for _ in range(3):
+    assert [len(player.hand) for player in seats.players] == [size] * n_players
+
+
+def test_a_block_that_took_too_long_halves_the_hands() -> None:
+    dealer, _, seats = set_up(5000, 2, None)
+    dealer.is_batched = True
+    for _ in range(4):
         dealer.shrink()
     dealer.deal()
     assert len(seats.players[0].hand) == MAX_HAND // 16

@@ -17,6 +17,7 @@ class Corpse:
     def __init__(self, entries: list[Entry], block: list[int] | None = None) -> None:
         self.hand = {entry.index: entry for entry in entries}
         self.block = block or []
+        self.begun: set[int] = set()
         self.fate = "died by SIGSEGV"
 
 

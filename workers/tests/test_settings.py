@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from workers import settings
 from workers.errors import SettingsError
 from workers.settings import read
 
@@ -15,8 +16,8 @@ def test_only_the_broker_must_be_named() -> None:
     assert own.redis_url == URL["REDIS_URL"]
     assert own.node
     assert own.slots >= 1
-    assert own.capabilities == ("cpu",)
     assert (own.alive_s, own.report_s, own.notice_s) == (10.0, 1.0, 5.0)
+    assert (own.n_shards, own.wait_s) == (1, 300.0)
 
 
 def test_everything_can_be_set() -> None:
@@ -29,10 +30,21 @@ def test_everything_can_be_set() -> None:
             "EVALSITE_ALIVE_S": "2",
             "EVALSITE_REPORT_S": "0.5",
             "EVALSITE_NOTICE_S": "60",
+            "EVALSITE_SHARDS": "4",
+            "EVALSITE_DEADLINE_MS": "400000",
         }
     )
+    assert (own.n_shards, own.wait_s) == (4, 800.0)
     assert (own.node, own.slots, own.capabilities) == ("node-7", 3, ("cpu", "chess"))
     assert (own.alive_s, own.report_s, own.notice_s) == (2.0, 0.5, 60.0)
+
+
+@pytest.mark.parametrize(("found", "offered"), [(None, ("cpu",)), (object(), ("cpu", "torch"))])
+def test_a_node_offers_torch_where_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch, found: object, offered: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(settings, "find_spec", lambda name: found)
+    assert read(URL).capabilities == offered
 
 
 @pytest.mark.parametrize(
@@ -44,6 +56,8 @@ def test_everything_can_be_set() -> None:
         (URL | {"EVALSITE_SLOTS": "-1"}, "EVALSITE_SLOTS", "-1"),
         (URL | {"EVALSITE_SLOTS": "two"}, "EVALSITE_SLOTS", "two"),
         (URL | {"EVALSITE_SLOTS": "4097"}, "EVALSITE_SLOTS", "4097"),
+        (URL | {"EVALSITE_SHARDS": "1025"}, "EVALSITE_SHARDS", "1025"),
+        (URL | {"EVALSITE_DEADLINE_MS": "1.5"}, "EVALSITE_DEADLINE_MS", "1.5"),
         (URL | {"EVALSITE_ALIVE_S": "soon"}, "EVALSITE_ALIVE_S", "soon"),
         (URL | {"EVALSITE_REPORT_S": "0"}, "EVALSITE_REPORT_S", "0"),
         (URL | {"EVALSITE_NOTICE_S": "inf"}, "EVALSITE_NOTICE_S", "inf"),

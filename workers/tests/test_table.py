@@ -15,7 +15,7 @@ from workers.stream import Stream
 from workers.table import Table
 from workers.tests.fakes import CATALOGS
 from workers.tests.stage import fake
-from workers.wire import Block, EndedRow, Item, Message, News, Prepare
+from workers.wire import Begun, EndedRow, Item, Message, News, Prepare
 
 PAIR = (fake(), fake())
 BATCHED = (fake(policy="fake_batched"), fake(policy="fake_batched"))
@@ -55,10 +55,15 @@ class Lookout(Beacon):
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor)
         self.calls: list[tuple[int, int, Phase]] = []
+        self.blocks: list[tuple[int, list[int]]] = []
 
     def show(self, index: int, seat: int, phase: Phase) -> None:
         self.calls.append((index, seat, phase))
         super().show(index, seat, phase)
+
+    def show_block(self, agent: int, indices: Sequence[int]) -> None:
+        super().show_block(agent, indices)
+        self.blocks.append((agent, self.read_block()))
 
 
 class Stage:
@@ -131,11 +136,13 @@ def test_agents_that_decide_alone_are_played_match_by_match(stage: Stage) -> Non
 
 def test_agents_that_decide_together_get_one_block_per_step(stage: Stage) -> None:
     stage.play(stage.table(BATCHED), items(3))
-    blocks = [message for message in stage.told.messages if isinstance(message, Block)]
-    assert [(block.agent, block.indices) for block in blocks] == [
-        (0, [0, 1, 2]),
-        (1, [0, 1, 2]),
-    ] * 3
+    assert stage.beacon.blocks == [(0, [0, 1, 2]), (1, [0, 1, 2])] * 3
+
+
+def test_matches_in_lockstep_are_said_to_have_begun(stage: Stage) -> None:
+    stage.play(stage.table(BATCHED), items(3))
+    begun = [message for message in stage.told.messages if isinstance(message, Begun)]
+    assert begun == [Begun([0, 1, 2])]
 
 
 @pytest.mark.parametrize("policy", ["fake", "fake_batched"])

@@ -1,0 +1,143 @@
+"""The networks that a player asks: over the queue, or computed in the player itself.
+
+What answers them is opened when an order first needs it and kept for the next ones.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from arena.games.base import GameSpec
+from arena.messages import AgentOrder
+from arena.policies.networked import Block, Evaluation, Network
+from inference import settings
+from inference.client import (
+    CheckpointRef,
+    Inference,
+    InferenceClient,
+    InferenceError,
+    QueueFullError,
+    RemoteNetwork,
+    UnavailableError,
+    open_local,
+)
+from workers.beacon import Beacon
+from workers.building import GPU, OrderError
+
+ADDRESS = "EVALSITE_INFERENCE_URL"
+FIRST_PAUSE_S = 0.01
+LONGEST_PAUSE_S = 1.0
+PATIENCE = 5
+"""Deadlines for which a full queue is asked again and again, before it counts as lost."""
+
+Ring = Callable[[int, str], None]
+
+
+class PatientNetwork:
+    """A network far away: while it is asked and answers, nobody in this player is charged."""
+
+    def __init__(
+        self,
+        network: Network,
+        beacon: Beacon,
+        *,
+        patience_s: float,
+        clock: Callable[[], float],
+        sleep: Callable[[float], object],
+    ) -> None:
+        """patience_s: how long a full queue is asked again."""
+        self._network, self._beacon, self._patience_s = network, beacon, patience_s
+        self._clock, self._sleep = clock, sleep
+
+    @property
+    def state_size(self) -> int:
+        """Floats of recurrent state per row."""
+        return self._network.state_size
+
+    def submit(self, observations: Block, states: Block) -> Any:
+        """Ask, later where the queue is full. Raises UnavailableError where it stays full."""
+        until, pause_s = self._clock() + self._patience_s, FIRST_PAUSE_S
+        while True:
+            with self._beacon.waiting():
+                try:
+                    return self._network.submit(observations, states)
+                except QueueFullError as error:
+                    if self._clock() >= until:
+                        raise UnavailableError(f"the queue stays full: {error}") from error
+                    self._sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    def result(self, ticket: Any) -> Evaluation:
+        """Return the answer when it is there."""
+        with self._beacon.waiting():
+            return self._network.result(ticket)
+
+
+class Networks:
+    """Opens networks by their orders; one connection, and one engine, for all of them."""
+
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        *,
+        ring: Ring,
+        beacon: Beacon,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._environ, self._ring, self._beacon = environ, ring, beacon
+        self._clock, self._sleep = clock, sleep
+        self._remote: Inference | None = None
+        self._local: Inference | None = None
+
+    def open(self, order: AgentOrder, spec: GameSpec) -> Network:
+        """Return the network of an agent. Raises OrderError where this node cannot ask it."""
+        own = self._settings()
+        ref = CheckpointRef(order.checkpoint, order.source)
+        if order.placement != GPU:
+            local = self._local = self._local or _local(own)
+            _warm(local, ref, order, spec)
+            return RemoteNetwork(local, ref, order.state_size)
+        remote = self._remote = self._remote or self._connected(own)
+        return PatientNetwork(
+            RemoteNetwork(remote, ref, order.state_size),
+            self._beacon,
+            patience_s=PATIENCE * own.deadline_ms / 1000,
+            clock=self._clock,
+            sleep=self._sleep,
+        )
+
+    def _settings(self) -> settings.Settings:
+        try:
+            return settings.read(self._environ)
+        except InferenceError as error:
+            raise OrderError(str(error)) from error
+
+    def _connected(self, own: settings.Settings) -> Inference:
+        # The address of the broker's side of the fast store, FAST_REDIS_URL, is not for players.
+        url = self._environ.get(ADDRESS, "")
+        if not url:
+            raise OrderError(
+                f"{ADDRESS} is not set: networks on the gpu queue need the address of the fast "
+                "store with the user that players have"
+            )
+        return InferenceClient(url, settings=own, ring=self._ring)
+
+
+def _local(own: settings.Settings) -> Inference:
+    try:
+        return open_local(own)
+    except ImportError as error:
+        detail = f"networks placed locally need torch, the extra [inference], on this node: {error}"
+        raise OrderError(detail) from error
+
+
+def _warm(local: Inference, ref: CheckpointRef, order: AgentOrder, spec: GameSpec) -> None:
+    """Have the checkpoint fetched and loaded while nobody's time runs."""
+    observation = np.zeros((1, *spec.observation_shape), np.float32)
+    try:
+        local.infer(ref, observation, np.zeros((1, order.state_size), np.float32))
+    except InferenceError:
+        return  # said again, to the matches that it concerns, when they ask
