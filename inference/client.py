@@ -21,6 +21,7 @@ from arena.policies.networked import Block, Evaluation
 from inference import functions, wire
 from inference.errors import (
     InferenceError,
+    InvalidAnswerError,
     ModelError,
     QueueFullError,
     RequestError,
@@ -35,6 +36,7 @@ __all__ = [
     "Inference",
     "InferenceClient",
     "InferenceError",
+    "InvalidAnswerError",
     "ModelError",
     "QueueFullError",
     "RemoteNetwork",
@@ -56,7 +58,7 @@ Ring = Callable[[int, str], None]
 _ERRORS: Mapping[FaultKind, type[InferenceError]] = {
     FaultKind.BAD_REQUEST: RequestError,
     FaultKind.MODEL_RAISED: ModelError,
-    FaultKind.MODEL_INVALID: ModelError,
+    FaultKind.MODEL_INVALID: InvalidAnswerError,
     FaultKind.UNAVAILABLE: UnavailableError,
 }
 

@@ -28,3 +28,7 @@ class RequestError(InferenceError):
 
 class ModelError(InferenceError):
     """The network raised or answered NaN: the fault of its agent."""
+
+
+class InvalidAnswerError(ModelError):
+    """The network answered NaN or infinity."""

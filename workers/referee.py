@@ -9,7 +9,12 @@ import numpy as np
 
 from arena.errors import InvalidOutputError
 from arena.messages import MAX_DETAIL, Ending, Reason
-from inference.errors import InferenceError, ModelError, UnavailableError
+from inference.errors import (
+    InferenceError,
+    InvalidAnswerError,
+    ModelError,
+    UnavailableError,
+)
 
 _SHOWN_BITS = 256
 
@@ -59,7 +64,7 @@ def network_verdict(error: Exception) -> Verdict:
     match error:
         case UnavailableError():
             return Verdict(Ending.INTERRUPTED, Reason.GPU_LOST, said)
-        case InvalidOutputError():
+        case InvalidOutputError() | InvalidAnswerError():
             return Verdict(Ending.FORFEIT, Reason.INVALID, said)
         case ModelError():
             return Verdict(Ending.FORFEIT, Reason.CRASH, said)
