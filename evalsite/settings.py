@@ -154,12 +154,16 @@ SPECTACULAR_SETTINGS = {
 }
 UNFOLD = ADMIN_LOOK
 
-# Checkpoints may lie elsewhere, such as in S3: EVALSITE_CHECKPOINTS_STORAGE and _OPTIONS.
+# Both may lie elsewhere, such as in S3: EVALSITE_CHECKPOINTS_STORAGE and _OPTIONS, and so on.
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     "checkpoints": storage("EVALSITE_CHECKPOINTS", VAR / "checkpoints"),
+    "trajectories": storage("EVALSITE_TRAJECTORIES", VAR / "trajectories"),
 }
+# Files of forms go to disk as they come, beside the storages: /tmp may lie in memory.
+FILE_UPLOAD_HANDLERS = ["matches.uploads.BoundedUpload"]
+FILE_UPLOAD_TEMP_DIR = str(VAR)
 # Networks that answer one row faster than this run in the players, the others on the gpu queue.
 EVALSITE_LOCAL_MS = real("EVALSITE_LOCAL_MS", 0.3, highest=1e6)
 

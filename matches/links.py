@@ -21,6 +21,11 @@ def checkpoint_path(sha256: str) -> str:
     return f"/files/checkpoints/{sha256}"
 
 
+def trajectories_path(order: str) -> str:
+    """Return the address under which an order (32 hex digits) puts pieces, each by its hash."""
+    return f"/files/trajectories/{order}"
+
+
 def signed(method: str, path: str, *, now: datetime) -> str:
     """Return the path with its signature: good for this method, for a day to the full hour."""
     until = (int(now.timestamp()) + LIFETIME_S) // ROUNDED_S * ROUNDED_S + ROUNDED_S

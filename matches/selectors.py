@@ -134,7 +134,7 @@ def ratings(board: Leaderboard) -> Sequence[Rating]:
 
 def newest_board() -> Leaderboard | None:
     """Return the leaderboard that was opened last."""
-    return Leaderboard.objects.order_by("-pk").first()
+    return Leaderboard.objects.filter(is_listed=True).order_by("-pk").first()
 
 
 def matches_of(tournament: Tournament, *, after: int, limit: int) -> Sequence[Match]:

@@ -1,10 +1,12 @@
-"""The files of checkpoints, in the storage that the settings name, by the hash of their content."""
+"""Files by the hash of their content, in the storages that the settings name."""
 
 import os
 from pathlib import Path
 
 from django.core.files import File
-from django.core.files.storage import Storage, storages
+from django.core.files.storage import storages
+
+CHECKPOINTS = "checkpoints"
 
 
 class Staged(File):  # type: ignore[type-arg]  # generic for the type checker only
@@ -15,33 +17,29 @@ class Staged(File):  # type: ignore[type-arg]  # generic for the type checker on
         return os.fspath(self.name or "")
 
 
-def keep(staged: Path, name: str) -> None:
+def keep(staged: Path, name: str, *, storage: str = CHECKPOINTS) -> None:
     """Move a whole file into the storage; one that is there with this size stays."""
-    storage = _storage()
-    if storage.exists(name):
-        if storage.size(name) == staged.stat().st_size:
+    shelf = storages[storage]
+    if shelf.exists(name):
+        if shelf.size(name) == staged.stat().st_size:
             return
-        storage.delete(name)
+        shelf.delete(name)
     with staged.open("rb") as file:
-        kept = storage.save(name, Staged(file, os.fspath(staged)))
+        kept = shelf.save(name, Staged(file, os.fspath(staged)))
     if kept != name:
         # Another process has put the same content meanwhile.
-        storage.delete(kept)
+        shelf.delete(kept)
 
 
-def opened(name: str) -> "File[bytes] | None":
+def opened(name: str, *, storage: str = CHECKPOINTS) -> "File[bytes] | None":
     """Return the file to read, or None when it is not there."""
     try:
-        file: File[bytes] = _storage().open(name)
+        file: File[bytes] = storages[storage].open(name)
     except FileNotFoundError:
         return None
     return file
 
 
-def remove(name: str) -> None:
+def remove(name: str, *, storage: str = CHECKPOINTS) -> None:
     """Delete a file; one that is not there is no error."""
-    _storage().delete(name)
-
-
-def _storage() -> Storage:
-    return storages["checkpoints"]
+    storages[storage].delete(name)

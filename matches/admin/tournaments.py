@@ -19,12 +19,18 @@ from matches.errors import BadInputError
 from matches.models import Agent, Tournament
 from matches.services.tournaments import Plan, cancel, check_agents, schedule
 
-PLANNED = ("leaderboard", "name", "pairing", "n_matches", "seed", "move_s", "match_s", "faults")
+PLANNED = (
+    *("leaderboard", "name", "pairing", "n_matches", "seed", "move_s", "match_s", "faults"),
+    *("is_rated", "keeps_trajectories", "trajectory_days"),
+)
 LABELS = {
     "n_matches": "Matches to play",
     "move_s": "Limit of a move, s",
     "match_s": "Limit of a match, s",
     "faults": "Faults to emulate",
+    "is_rated": "Rated",
+    "keeps_trajectories": "Store trajectories",
+    "trajectory_days": "Days to keep them",
 }
 COUNTED = ("n_planned", "n_done", "n_forfeits", "n_void", "n_cancelled", "n_retried", "n_refused")
 
@@ -54,7 +60,11 @@ class ScheduleForm(ModelFormWithAllErrors):
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("leaderboard") and cleaned.get("agents") is not None:
             try:
-                check_agents(cleaned["leaderboard"], list(cleaned["agents"]))
+                check_agents(
+                    cleaned["leaderboard"],
+                    list(cleaned["agents"]),
+                    is_rated=bool(cleaned.get("is_rated")),
+                )
             except BadInputError as error:
                 self.add_error(error.field, str(error))
         return cleaned

@@ -136,6 +136,7 @@ class TournamentSerializer(serializers.ModelSerializer[Tournament]):
         model = Tournament
         fields: tuple[str, ...] = (
             *("id", "leaderboard", "name", "pairing", "n_matches", "seed", "move_s", "match_s"),
+            *("is_rated", "keeps_trajectories", "trajectory_days", "order_limit"),
             *("faults", "state", "created_at", "started_at", "finished_at", "n_planned", "n_done"),
             *("n_forfeits", "n_void", "n_cancelled", "n_retried", "n_refused", "mean_match_s"),
             "problem",
@@ -167,6 +168,10 @@ class NewTournamentSerializer(serializers.Serializer[Any]):
     move_s = serializers.FloatField(required=False)
     match_s = serializers.FloatField(required=False)
     faults = serializers.JSONField(default=None, allow_null=True)
+    is_rated = serializers.BooleanField(default=True)
+    keeps_trajectories = serializers.BooleanField(default=False)
+    trajectory_days = serializers.IntegerField(default=None, allow_null=True)
+    order_limit = serializers.IntegerField(default=None, allow_null=True)
 
 
 class OutcomeSerializer(serializers.ModelSerializer[Outcome]):
@@ -180,7 +185,7 @@ class OutcomeSerializer(serializers.ModelSerializer[Outcome]):
         model = Outcome
         fields: tuple[str, ...] = (
             *("ranks", "is_forfeit", "guilty_seat", "reason"),
-            *("attempt", "actions", "recorded_at"),
+            *("attempt", "actions", "trajectory", "recorded_at"),
         )
 
     def get_ranks(self, outcome: Outcome) -> list[int]:

@@ -6,7 +6,7 @@ from threading import Lock
 
 from matches import dispatch
 from matches.errors import BrokerError
-from matches.services import broadcast, checks, marks, planning, rater, snapshots
+from matches.services import broadcast, checks, marks, planning, rater, snapshots, trajectories
 from matches.services import relay as relaying
 from matches.services.sweep import sweep
 
@@ -23,6 +23,7 @@ def tick(*, now: datetime) -> None:
     rate(now=now)
     broadcast.push_due(now=now)
     snapshots.take_due(now=now)
+    trajectories.delete_expired(now=now)
     _plan_once(now=now)
 
 

@@ -51,7 +51,13 @@ def order_message(
         agents=[_agent_order(agents[agent], now=order.created_at) for agent in agent_ids],
         matches=[_row(match, seats[match.lineup], secret) for match in matches],
         faults=None if tournament.faults is None else read_faults(tournament.faults),
+        trajectories=_link(order) if tournament.keeps_trajectories else "",
     )
+
+
+def _link(order: Order) -> str:
+    path = links.trajectories_path(order.uuid.hex)
+    return links.signed("PUT", path, now=order.created_at)
 
 
 def _agent_order(agent: Agent, *, now: datetime) -> AgentOrder:

@@ -88,12 +88,20 @@ def planned_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
     """Yield the matches of a tournament in planned order; the same every time."""
     board = tournament.leaderboard
     spec = games.get(board.game).spec
+    scope = (board.game, spec.rules_version, tournament.seed)
+    if n_agents == 1:
+        return _self_play(tournament.n_matches, spec.n_seats, scope)
     field = Field(n_agents=n_agents, n_seats=spec.n_seats)
     n_blocks = blocks_for(tournament.n_matches, spec.n_seats)
     seed = derive("pairing", tournament.seed)
     lineups = pairings.get(tournament.pairing).pair(field, n_blocks, seed=seed)
-    blocks = _blocks(lineups, (board.game, spec.rules_version, tournament.seed))
-    return islice(blocks, tournament.n_matches)
+    return islice(_blocks(lineups, scope), tournament.n_matches)
+
+
+def _self_play(n_matches: int, n_seats: int, scope: tuple[str | int, ...]) -> Iterator[Planned]:
+    """Yield one match per block: with itself in the other seats it would only be repeated."""
+    for block in range(n_matches):
+        yield Planned((0,) * n_seats, block, 0, derive("game", *scope, block))
 
 
 def _blocks(lineups: Sequence[tuple[int, ...]], scope: tuple[str | int, ...]) -> Iterator[Planned]:

@@ -31,7 +31,7 @@ from matches import dispatch
 from matches.leases import PLAYING_LEASE
 from matches.models import Attempt, Match, Order, Outcome, Tournament, Uncounted
 from matches.models.match import joined
-from matches.services import checks, marks, nodes
+from matches.services import checks, marks, nodes, trajectories
 from matches.services.attempts import Ended, give_back, write_attempts
 from matches.services.rows import among, insert_rows
 from matches.services.tournaments import finish_if_closed
@@ -108,7 +108,8 @@ def _record_results(report: Results, *, now: datetime) -> Recorded:
     if order is None:
         log.warning("results of an unknown order %s from %s refused", report.order, report.node)
         return Recorded(n_refused=len(report.results))
-    genuine = {row.match: row for row in _genuine(report.results, order.tournament)}
+    rows = _with_trajectories(list(_genuine(report.results, order.tournament)), order.tournament)
+    genuine = {row.match: row for row in rows}
     return _store(report, order, genuine, now=now)
 
 
@@ -119,7 +120,7 @@ def _store(
     tournament = order.tournament
     by_kind = _sorted_rows(genuine, tournament)
     by_kind.n_refused += len(report.results) - len(genuine)
-    _close(by_kind.closing, node=report.node, now=now)
+    _close(by_kind.closing, tournament, node=report.node, now=now)
     ended = [_ended(row, report.node) for row in by_kind.given_back]
     n_void = give_back(tournament.pk, ended, now=now)
     n_returned = _update_order(order, report, now=now)
@@ -181,6 +182,33 @@ def _genuine(results: Sequence[ResultRow], tournament: Tournament) -> Iterator[R
             log.warning("result of match %s without its token refused", row.match)
 
 
+def _with_trajectories(rows: Sequence[ResultRow], tournament: Tournament) -> list[ResultRow]:
+    """Return the rows with trajectories that are stored; an outcome without its own is none.
+
+    Only a seat that forfeits may leave nothing: it may have taken its player with it.
+    """
+    named = {row.trajectory for row in rows if row.trajectory}
+    keeps = tournament.keeps_trajectories
+    stored = trajectories.stored(tournament, named) if keeps else set[str]()
+    return [
+        row if row.trajectory in stored else _without_trajectory(row, is_wanted=keeps)
+        for row in rows
+    ]
+
+
+def _without_trajectory(row: ResultRow, *, is_wanted: bool) -> ResultRow:
+    if not (is_wanted and row.ending is Ending.DONE):
+        return msgspec.structs.replace(row, trajectory="") if row.trajectory else row
+    return msgspec.structs.replace(
+        row,
+        ending=Ending.FAILED,
+        reason=Reason.ERROR,
+        ranks=[],
+        trajectory="",
+        detail=f"its trajectory is not stored: {row.trajectory or 'none was put'}",
+    )
+
+
 def _timed_out_before(rows: Sequence[ResultRow]) -> set[tuple[int, int]]:
     """Return (match, seat) of the seats that timed out in an earlier attempt."""
     late = [row.match for row in rows if row.reason == Reason.TIMEOUT and row.seat >= 0]
@@ -212,6 +240,7 @@ def _are_ranks(ranks: tuple[int, ...], n_seats: int) -> bool:
 
 def _close(
     closing: Sequence[tuple[OpenMatch, ResultRow]],
+    tournament: Tournament,
     *,
     node: str,
     now: datetime,
@@ -227,20 +256,21 @@ def _close(
     columns = ("match_id", "ranks", "is_forfeit", "guilty_seat", "reason", "attempt", "actions")
     insert_rows(
         Outcome,
-        (*columns, "recorded_at"),
+        (*columns, "trajectory", "recorded_at"),
         [
             (
                 *(match.pk, joined(row.ranks), row.ending is Ending.FORFEIT, _guilty(row)),
-                *(row.reason.value, row.attempt, row.actions, stamp),
+                *(row.reason.value, row.attempt, row.actions, row.trajectory, stamp),
             )
             for match, row in closing
         ],
     )
-    insert_rows(
-        Uncounted,
-        ("match_id", "leaderboard_id", "sequence", "is_counted"),
-        [(match.pk, match.leaderboard, match.sequence, False) for match, _ in closing],
-    )
+    if tournament.is_rated:
+        insert_rows(
+            Uncounted,
+            ("match_id", "leaderboard_id", "sequence", "is_counted"),
+            [(match.pk, match.leaderboard, match.sequence, False) for match, _ in closing],
+        )
 
 
 def _guilty(row: ResultRow) -> int:

@@ -90,7 +90,7 @@ def order_size(tournament: Tournament, cluster: Cluster) -> int:
         aim = FIRST_PER_SLOT * cluster.slots_per_node
     else:
         aim = ORDER_AIM_S * cluster.slots_per_node / max(tournament.mean_match_s, 1e-6)
-    return max(1, min(int(aim), share, MAX_ORDER))
+    return max(1, min(int(aim), share, tournament.order_limit or MAX_ORDER, MAX_ORDER))
 
 
 def _send_one(

@@ -28,6 +28,10 @@ class Plan:
     move_s: float = field(default_factory=lambda: Limits().move_s)
     match_s: float = field(default_factory=lambda: Limits().match_s)
     faults: Mapping[str, object] | None = None
+    is_rated: bool = True
+    keeps_trajectories: bool = False
+    trajectory_days: int | None = None
+    order_limit: int | None = None
 
 
 def open_leaderboard(
@@ -37,6 +41,7 @@ def open_leaderboard(
     game_parameters: Mapping[str, object] | None = None,
     title: str = "",
     opening_plies: int | None = None,
+    is_listed: bool = True,
 ) -> Leaderboard:
     """Return a new leaderboard. Raises BadInputError naming the field that is refused."""
     board = Leaderboard(
@@ -45,6 +50,7 @@ def open_leaderboard(
         game=game,
         game_parameters=dict(game_parameters or {}),
         opening_plies=opening_plies,
+        is_listed=is_listed,
     )
     _clean(board)
     board.save()
@@ -55,9 +61,10 @@ def open_leaderboard(
 def schedule(plan: Plan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -> Tournament:
     """Return a new tournament that control will plan and play.
 
-    Raises BadInputError: fewer than two agents, one twice, or one of another game.
+    Raises BadInputError: fewer than two agents, one twice, or one of another game. Unrated, one
+    agent alone plays itself in every seat.
     """
-    check_agents(leaderboard, agents)
+    check_agents(leaderboard, agents, is_rated=plan.is_rated)
     tournament = Tournament(leaderboard=leaderboard, **asdict(plan))
     _clean(tournament)
     tournament.save()
@@ -65,15 +72,19 @@ def schedule(plan: Plan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -
         Entrant(tournament=tournament, agent=agent, position=position)
         for position, agent in enumerate(agents)
     )
-    enter(leaderboard, agents)
+    if plan.is_rated:
+        enter(leaderboard, agents)
     transaction.on_commit(dispatch.wake_planner)
     return tournament
 
 
-def check_agents(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
+def check_agents(
+    leaderboard: Leaderboard, agents: Sequence[Agent], *, is_rated: bool = True
+) -> None:
     """Refuse agents that cannot meet on this leaderboard. Raises BadInputError."""
     n_needed = max(MIN_AGENTS, games.get(leaderboard.game).spec.n_seats)
-    if len(agents) < n_needed:
+    is_self_play = len(agents) == 1 and not is_rated
+    if len(agents) < n_needed and not is_self_play:
         wanted = f"{leaderboard.game} needs {n_needed} agents or more"
         raise BadInputError("agents", f"a tournament of {wanted}, got {len(agents)}")
     names = [agent.name for agent in agents]

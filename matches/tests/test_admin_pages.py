@@ -32,6 +32,7 @@ def form(broker: Redis) -> dict[str, Any]:
         "move_s": 10,
         "match_s": 600,
         "faults": "",
+        "is_rated": "on",
     }
 
 

@@ -175,3 +175,25 @@ def test_a_name_stays_with_its_agent() -> None:
     assert register("agent", game="skill_game", policy="level", parameters={"level": 3}) == first
     with pytest.raises(BadInputError, match="already an agent"):
         register("agent", game="skill_game", policy="level", parameters={"level": 4})
+
+
+def test_one_agent_alone_plays_itself_on_a_new_seed_each_time(broker: Redis) -> None:
+    tournament = make.planned(5, agents=["level:7"], is_rated=False)
+    matches = Match.objects.filter(tournament=tournament).order_by("sequence")
+    assert [match.agent_ids[0] == match.agent_ids[1] for match in matches] == [True] * 5
+    assert [match.block for match in matches] == list(range(5))
+    assert len({match.game_seed for match in matches}) == 5
+    assert Seat.objects.filter(match__tournament=tournament).count() == 10
+    order = make.ordered(tournament)
+    assert {tuple(row.seats) for row in order.matches} == {(0, 0)}
+
+
+def test_self_play_is_refused_where_it_would_be_rated(broker: Redis) -> None:
+    with pytest.raises(BadInputError, match="2 agents or more"):
+        make.scheduled(5, agents=["level:7"])
+
+
+def test_an_order_holds_no_more_than_the_tournament_allows(broker: Redis) -> None:
+    make.alive(slots=8)
+    make.planned(64, order_limit=5)
+    assert {len(order.matches) for order in make.sent(broker)} == {5}
