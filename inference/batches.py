@@ -1,0 +1,120 @@
+"""Requests of one checkpoint as one batch: what fits it, merged into one tensor."""
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from arena.policies.networked import Block
+from inference.forms import BlockRequest
+from inference.model_cache import Form, Resident
+
+
+class Request(NamedTuple):
+    """One block and its place among the answers."""
+
+    place: int
+    block: BlockRequest
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the block."""
+        return len(self.block.observations)
+
+
+class Batch(NamedTuple):
+    """What is asked of one checkpoint."""
+
+    resident: Resident
+    requests: list[Request]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all blocks."""
+        return sum(request.n_rows for request in self.requests)
+
+    def alone(self) -> list["Batch"]:
+        """Return each request as a batch of its own."""
+        return [Batch(self.resident, [request]) for request in self.requests]
+
+
+def by_checkpoint(blocks: Sequence[BlockRequest]) -> list[list[Request]]:
+    """Return the requests of each checkpoint, in the order in which they were asked."""
+    groups: dict[str, list[Request]] = {}
+    for index, block in enumerate(blocks):
+        groups.setdefault(block.ref.checkpoint, []).append(Request(index, block))
+    return list(groups.values())
+
+
+def by_form(batches: Iterable[Batch]) -> list[list[Batch]]:
+    """Return the batches of each form: siblings stand together."""
+    groups: dict[Form, list[Batch]] = {}
+    for batch in batches:
+        groups.setdefault(batch.resident.form, []).append(batch)
+    return list(groups.values())
+
+
+def misfit(block: BlockRequest, resident: Resident) -> str:
+    """Return why the block does not fit the checkpoint, or an empty text."""
+    n_rows = len(block.observations) if block.observations.ndim else 0
+    wanted = (n_rows, *resident.form.observation_shape)
+    if not n_rows:
+        return "the block has no rows"
+    return _difference("observations", block.observations, wanted) or _difference(
+        "states", block.states, (n_rows, resident.model.state_size)
+    )
+
+
+def _difference(what: str, block: Block, wanted: tuple[int, ...]) -> str:
+    if block.dtype == np.float32 and block.shape == wanted:
+        return ""
+    found = f"{block.dtype} {list(block.shape)}"
+    return f"{what} are {found}: the checkpoint takes float32 {list(wanted)}"
+
+
+def has_nan(block: BlockRequest) -> bool:
+    """Return True for a block that holds NaN or infinity."""
+    return not (np.isfinite(block.observations).all() and np.isfinite(block.states).all())
+
+
+def merged(
+    batches: Sequence[Batch | None], size: int, *, is_pinned: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Return the rows [N, size, *shape] and states [N, size, S] of N batches, on the CPU.
+
+    Each batch is filled up with zeros; None is all zeros. At least one is a batch. is_pinned: in
+    memory that a GPU can read by itself.
+    """
+    resident = next(batch.resident for batch in batches if batch)
+    is_full = all(batch and batch.n_rows == size for batch in batches)
+    make = torch.empty if is_full else torch.zeros
+    shape, state_size = resident.form.observation_shape, resident.model.state_size
+    rows = make((len(batches), size, *shape), dtype=torch.float32, pin_memory=is_pinned)
+    states = make((len(batches), size, state_size), pin_memory=is_pinned)
+    # Through numpy, whose copies of small blocks cost least.
+    seen, kept = rows.numpy(), states.numpy()
+    for place, batch in enumerate(batches):
+        if batch:
+            _fill(seen[place], kept[place], batch)
+    return rows, states
+
+
+def _fill(rows: Block, states: Block, batch: Batch) -> None:
+    at = 0
+    for request in batch.requests:
+        rows[at : at + request.n_rows] = request.block.observations
+        states[at : at + request.n_rows] = request.block.states
+        at += request.n_rows
+
+
+def is_finite(*tensors: Tensor) -> bool:
+    """Return True when no tensor holds NaN or infinity."""
+    # The sum is finite in nearly every case and costs a fifth; it may overflow where nothing is.
+    return all(
+        bool(tensor.sum().isfinite()) or bool(tensor.isfinite().all())
+        for tensor in tensors
+        if prod(tensor.shape)
+    )

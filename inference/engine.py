@@ -1,0 +1,253 @@
+"""Answers blocks of any checkpoints with as few forwards as it can; isolates what goes wrong.
+
+Blocks of one checkpoint are merged into one forward, and siblings with few rows may share one. What
+one request or one network does wrong touches no other request.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+import torch
+from torch import Tensor
+
+from arena.policies.networked import Evaluation
+from inference.batches import (
+    Batch,
+    Request,
+    by_checkpoint,
+    by_form,
+    has_nan,
+    is_finite,
+    merged,
+    misfit,
+)
+from inference.errors import RequestError, UnavailableError
+from inference.forms import Answer, BlockRequest, CheckpointRef, Fault, FaultKind, no_op
+from inference.forwards import Forwards, NetworkRaisedError, NoMemoryError, is_memory, received
+from inference.model_cache import ModelCache, Resident
+from inference.rows import FREE, Outputs, RowRule
+from inference.stacking import BUCKETS, Stack, Stacks
+from inference.tracing import Program
+
+Answers = dict[int, Answer]
+
+
+class Engine:
+    """The networks of one device."""
+
+    def __init__(
+        self,
+        models: ModelCache,
+        *,
+        stacks: Stacks | None,
+        is_deterministic: bool,
+        default_rule: RowRule = FREE,
+    ) -> None:
+        """Answer with the networks of the cache.
+
+        is_deterministic: a row's bits do not depend on the rows beside it.
+        """
+        self.models, self.stacks = models, stacks
+        self.forwards = Forwards(
+            models.device,
+            models.dtype,
+            is_deterministic=is_deterministic,
+            default_rule=default_rule,
+            make_room=self._make_room,
+        )
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def counts(self) -> Counter[str]:
+        """What has happened since the start: see inference.forms.Answerer; and faults by kind."""
+        return self._counts + self.models.counts + self.forwards.counts
+
+    def answer(
+        self, blocks: Sequence[BlockRequest], *, keep_alive: Callable[[], None] = no_op
+    ) -> list[Answer]:
+        """Return one answer per block, in order; a fault touches only its own block.
+
+        Raises only what leaves the device unusable.
+        """
+        answers: Answers = {}
+        with torch.inference_mode():
+            waiting = []
+            for batch in self._batches(blocks, answers, keep_alive):
+                if self.stacks and self.stacks.takes(batch.resident, batch.n_rows):
+                    waiting.append(batch)
+                else:
+                    self._run(batch, answers)
+            for siblings in by_form(waiting):
+                self._run_siblings(siblings, answers, keep_alive)
+        self._counts["requests"] += len(blocks)
+        self._counts.update(f"fault_{a.kind}" for a in answers.values() if isinstance(a, Fault))
+        return [answers[index] for index in range(len(blocks))]
+
+    def _batches(
+        self, blocks: Sequence[BlockRequest], answers: Answers, keep_alive: Callable[[], None]
+    ) -> Iterable[Batch]:
+        """Yield what can be asked of each checkpoint, loaded one after the other."""
+        for requests in by_checkpoint(blocks):
+            try:
+                resident = self._resident({r.block.ref for r in requests}, keep_alive)
+            except (UnavailableError, NoMemoryError) as error:
+                _refuse(requests, FaultKind.UNAVAILABLE, str(error), answers)
+            except RequestError as error:
+                _refuse(requests, FaultKind.BAD_REQUEST, str(error), answers)
+            else:
+                fitting = _fitting(requests, resident, answers)
+                if fitting:
+                    yield Batch(resident, fitting)
+
+    def _resident(self, refs: Iterable[CheckpointRef], keep_alive: Callable[[], None]) -> Resident:
+        """Return the network, by the first of its links that works."""
+        *others, last = sorted(refs)
+        for ref in others:
+            try:
+                return self._loaded(ref, keep_alive)
+            except UnavailableError:
+                continue  # its link may have expired, another may have not
+        return self._loaded(last, keep_alive)
+
+    def _loaded(self, ref: CheckpointRef, keep_alive: Callable[[], None]) -> Resident:
+        try:
+            return self.models.get(ref, keep_alive=keep_alive)
+        except (RuntimeError, MemoryError) as error:
+            if not is_memory(error):
+                raise
+        self._make_room(ref.checkpoint)
+        try:
+            return self.models.get(ref, keep_alive=keep_alive)
+        except (RuntimeError, MemoryError) as error:
+            if not is_memory(error):
+                raise
+            raise NoMemoryError(f"no memory to load {ref.checkpoint[:12]}") from error
+
+    def _make_room(self, checkpoint: str) -> None:
+        """Free what the device can do without while it runs this checkpoint."""
+        self.models.drop_others(checkpoint)
+        if self.stacks:
+            self.stacks.forget()
+        if self.models.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def _run(self, batch: Batch, answers: Answers) -> None:
+        """Answer a batch with forwards of its own; when one raises, each request alone."""
+        rows, states = (tensor[0] for tensor in self._merged([batch], batch.n_rows))
+        if not is_finite(rows, states):
+            clean = _without_nan(batch, answers)
+            if clean.requests:
+                self._run(clean, answers)
+            return
+        try:
+            found = self.forwards.run(batch.resident, rows, states)
+        except (NetworkRaisedError, NoMemoryError) as error:
+            if len(batch.requests) == 1:
+                _refuse(batch.requests, _kind(error), str(error), answers)
+                return
+            for alone in batch.alone():
+                self._run(alone, answers)
+        else:
+            _deliver(batch, found, answers)
+
+    def _run_siblings(
+        self, batches: Sequence[Batch], answers: Answers, keep_alive: Callable[[], None]
+    ) -> None:
+        """Answer batches of one form: those that can as one, the others alone."""
+        most = max(batch.n_rows for batch in batches)
+        n_rows = next(bucket for bucket in BUCKETS if most <= bucket)
+        held: list[Batch] = []
+        found = self._stack_for(batches, n_rows, keep_alive)
+        if found:
+            stack, program = found
+            held = [batch for batch in batches if batch.resident.checkpoint in stack.places]
+            if not self._run_stacked(stack, program, held, n_rows, answers):
+                held = []
+        for batch in batches:
+            if batch not in held:
+                self._run(batch, answers)
+
+    def _stack_for(
+        self, batches: Sequence[Batch], n_rows: int, keep_alive: Callable[[], None]
+    ) -> tuple[Stack, Program] | None:
+        if self.stacks is None or len(batches) == 1:
+            return None
+        residents = [batch.resident for batch in batches]
+        return self.stacks.stack_for(residents, n_rows, self.forwards, keep_alive=keep_alive)
+
+    def _run_stacked(
+        self, stack: Stack, program: Program, batches: list[Batch], n_rows: int, answers: Answers
+    ) -> bool:
+        """Answer all batches with one forward, or return False when they must run alone."""
+        rows, states = self._merged(_placed(stack, batches), n_rows)
+        if self.stacks is None or not is_finite(rows, states):
+            return False
+        try:
+            sent = self.forwards.sent(rows), self.forwards.sent(states)
+            found = received(self.stacks.run(stack, program, *sent))
+        except torch.AcceleratorError:
+            raise
+        except Exception:
+            return False
+        for batch in batches:
+            place = stack.places[batch.resident.checkpoint]
+            logits, values, after = (part[place, : batch.n_rows] for part in found)
+            _deliver(batch, (logits, values, after), answers)
+        self._counts["forwards"] += 1
+        self._counts["stacked"] += 1
+        self._counts["rows"] += sum(batch.n_rows for batch in batches)
+        return True
+
+    def _merged(self, batches: Sequence[Batch | None], size: int) -> tuple[Tensor, Tensor]:
+        return merged(batches, size, is_pinned=self.models.device.type == "cuda")
+
+
+def _placed(stack: Stack, batches: Sequence[Batch]) -> list[Batch | None]:
+    """Return the batches in the places of the stack, None where it has nothing to answer."""
+    placed: list[Batch | None] = [None] * stack.size
+    for batch in batches:
+        placed[stack.places[batch.resident.checkpoint]] = batch
+    return placed
+
+
+def _kind(error: Exception) -> FaultKind:
+    is_network = isinstance(error, NetworkRaisedError)
+    return FaultKind.MODEL_RAISED if is_network else FaultKind.UNAVAILABLE
+
+
+def _refuse(requests: Iterable[Request], kind: FaultKind, detail: str, answers: Answers) -> None:
+    answers.update((request.place, Fault(kind, detail)) for request in requests)
+
+
+def _fitting(requests: Sequence[Request], resident: Resident, answers: Answers) -> list[Request]:
+    """Return the requests that fit the checkpoint; refuse the others."""
+    fitting = []
+    for request in requests:
+        reason = misfit(request.block, resident)
+        if reason:
+            _refuse([request], FaultKind.BAD_REQUEST, reason, answers)
+        else:
+            fitting.append(request)
+    return fitting
+
+
+def _without_nan(batch: Batch, answers: Answers) -> Batch:
+    """Return the batch without the blocks that hold NaN or infinity; refuse those."""
+    broken = [request for request in batch.requests if has_nan(request.block)]
+    _refuse(broken, FaultKind.BAD_REQUEST, "the block holds NaN or infinity", answers)
+    gone = {request.place for request in broken}
+    return Batch(batch.resident, [r for r in batch.requests if r.place not in gone])
+
+
+def _deliver(batch: Batch, found: Outputs, answers: Answers) -> None:
+    """Cut the answer into those of the requests; only who was answered NaN has a fault."""
+    is_good, at = is_finite(*found), 0
+    logits, values, states = (part.numpy() for part in found)
+    for request in batch.requests:
+        rows = slice(at, at + request.n_rows)
+        at += request.n_rows
+        if is_good or is_finite(*(part[rows] for part in found)):
+            answers[request.place] = Evaluation(logits[rows], values[rows], states[rows])
+        else:
+            reason = "the network answered NaN or infinity"
+            _refuse([request], FaultKind.MODEL_INVALID, reason, answers)

@@ -1,0 +1,102 @@
+"""How many rows a forward is given, so that a row's answer does not depend on the rows beside it.
+
+Products of matrices choose their way by the number of rows, and then the last bits of one row
+differ from batch to batch. In deterministic mode a forward has only numbers of rows for which every
+row was seen to be answered with the same bits wherever it stands.
+"""
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+# Read by the library of matrix products (MKL) at its first product: without it the bits depend on
+# where in memory a row begins. It costs nothing that could be measured.
+os.environ.setdefault("MKL_CBWR", "AUTO")
+
+MOST_ROWS = 4096
+_DISTINCT = 5
+_REFERENCE_ROWS = 64
+
+Outputs = tuple[Tensor, Tensor, Tensor]
+Forward = Callable[[Tensor, Tensor], Outputs]
+
+
+class RowRule(NamedTuple):
+    """A forward has a multiple of so many rows, or a power of two, and no more than `most`."""
+
+    multiple: int
+    most: int = MOST_ROWS
+    is_power: bool = False
+    is_proven: bool = False
+
+    def padded(self, n_rows: int) -> int:
+        """Return the number of rows of the forward for these."""
+        if self.is_power:
+            return 1 << (n_rows - 1).bit_length()
+        return -(-n_rows // self.multiple) * self.multiple
+
+    def parts(self, n_rows: int, *, limit: int) -> list[int]:
+        """Return the sizes of the forwards for these rows, none over limit, padding included."""
+        whole = max(self.multiple, min(limit, self.most) // self.multiple * self.multiple)
+        n_whole, rest = divmod(n_rows, whole)
+        return [whole] * n_whole + ([min(whole, self.padded(rest))] if rest else [])
+
+
+FREE = RowRule(1)
+POWERS = RowRule(1, is_power=True)
+CANDIDATES = (RowRule(4), RowRule(16), RowRule(_REFERENCE_ROWS, most=_REFERENCE_ROWS))
+"""The cheapest first; with the last, every forward has the same size."""
+
+
+class Scalar(nn.Linear):
+    """A linear layer of one output, summed row by row.
+
+    As a product of matrix and vector its bits depend on the place of the row, and differ when
+    several networks run as one.
+    """
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Return [..., 1]."""
+        total = (rows * self.weight[0]).sum(-1, keepdim=True)
+        return total if self.bias is None else total + self.bias
+
+
+def settle(module: nn.Module) -> None:
+    """Give the linear layers of one output the sum that does not depend on the place of a row."""
+    for layer in module.modules():
+        if type(layer) is nn.Linear and layer.out_features == 1:
+            layer.__class__ = Scalar
+
+
+def proven(forward: Forward, rows: Tensor, states: Tensor) -> RowRule:
+    """Return the cheapest rule under which rows are answered with the same bits everywhere.
+
+    rows: [5, *shape] and states: [5, S], any that are distinct. When no rule is good enough, the
+    last is returned with is_proven False.
+    """
+    wanted = forward(*_tiled(rows, states, _REFERENCE_ROWS))
+    for rule in CANDIDATES:
+        if all(_agrees(forward, rows, states, n, wanted) for n in _sizes(rule)):
+            return rule._replace(is_proven=True)
+    return CANDIDATES[-1]
+
+
+def _sizes(rule: RowRule) -> list[int]:
+    if rule.multiple == rule.most:
+        return [rule.multiple]
+    return [rule.multiple * factor for factor in (1, 2, 3, 5)] + [2 * _REFERENCE_ROWS]
+
+
+def _tiled(rows: Tensor, states: Tensor, n_rows: int) -> tuple[Tensor, Tensor]:
+    places = torch.arange(n_rows, device=rows.device) % _DISTINCT
+    return rows[places], states[places]
+
+
+def _agrees(forward: Forward, rows: Tensor, states: Tensor, n: int, wanted: Outputs) -> bool:
+    """Return True when each of the distinct rows has its wanted bits at every place of n rows."""
+    found = forward(*_tiled(rows, states, n))
+    places = torch.arange(n, device=rows.device) % _DISTINCT
+    return all(torch.equal(a, b[places]) for a, b in zip(found, wanted, strict=True))

@@ -1,0 +1,45 @@
+"""Sealed checkpoints for tests, and a store that holds them without a web server."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from arena.checkpoints import Seal, sha256_of
+from arena.parameters import Value
+from inference.forms import CheckpointRef
+from inference.model import fresh, save_sealed
+from inference.store import CheckpointStore
+from inference.tests.file_server import LINK
+
+BOARD = (3, 6, 7)
+N_ACTIONS = 7
+
+
+class Folder:
+    """A cache folder to which a test adds checkpoints."""
+
+    def __init__(self, path: Path, site_url: str = "") -> None:
+        self.store = CheckpointStore(path, site_url)
+        path.mkdir(exist_ok=True)
+
+    def add(
+        self,
+        architecture: str,
+        parameters: Mapping[str, Value],
+        *,
+        seed: int,
+        shape: tuple[int, ...] = BOARD,
+    ) -> CheckpointRef:
+        seal = Seal(architecture, dict(parameters), "connect_four", shape, N_ACTIONS)
+        written = self.store.folder / f"new-{seed}"
+        save_sealed(fresh(seal, seed=seed), written, seal)
+        return self.adopt(written)
+
+    def adopt(self, path: Path) -> CheckpointRef:
+        """Give a file the name of its hash."""
+        digest = sha256_of(path)
+        path.rename(path.with_name(f"{digest}.safetensors"))
+        return ref_of(digest)
+
+
+def ref_of(digest: str) -> CheckpointRef:
+    return CheckpointRef(digest, f"{LINK}{digest}?until=1&signature=a")
