@@ -15,9 +15,11 @@ from arena.errors import ArenaError, CheckpointFileError
 from arena.tensorfiles import TensorForm
 from inference.architectures import registry
 
-MAX_PARAMETERS = 256 * 2**20
+MAX_PARAMETERS = 50_000_000
+"""200 MB in float32: a check may take 512 MiB, of which torch itself takes 220."""
 _WEIGHTS = ("F32", "F16", "BF16")
 _SHOWN = 4
+_PIECE = 2**20
 
 
 @dataclass(frozen=True)
@@ -145,19 +147,24 @@ def _check_dtype(name: str, form: TensorForm) -> None:
 def _weights(
     path: Path, names: Iterable[str], device: torch.device | str, dtype: torch.dtype
 ) -> dict[str, Tensor]:
-    """Return the tensors in memory of our own: the file may go while the network lives."""
-    with safe_open(path, framework="pt") as file:
+    """Return the tensors in memory of our own, not mapped: the file may go or change."""
+    with safe_open(path, framework="pt", backend="pread") as file:
         return {name: _weight(name, file.get_tensor(name), device, dtype) for name in names}
 
 
 def _weight(name: str, stored: Tensor, device: torch.device | str, dtype: torch.dtype) -> Tensor:
-    if not bool(torch.isfinite(stored).all()):
+    if not is_finite(stored):
         what = "NaN" if bool(torch.isnan(stored).any()) else "infinity"
         raise CheckpointFileError(f"the weights of {name!r} hold {what}")
-    weight = stored.to(device=device, dtype=dtype, copy=True)
-    if dtype != stored.dtype and not bool(torch.isfinite(weight).all()):
+    weight = stored.to(device=device, dtype=dtype)
+    if dtype != stored.dtype and not is_finite(weight):
         raise CheckpointFileError(f"the weights of {name!r} do not fit {dtype}")
     return weight
+
+
+def is_finite(weight: Tensor) -> bool:
+    """Return True if every element is finite; looks at pieces, so as to need little memory."""
+    return all(bool(torch.isfinite(piece).all()) for piece in torch.split(weight.flatten(), _PIECE))
 
 
 def _ready(module: nn.Module, seal: Seal) -> Model:
