@@ -23,6 +23,7 @@ TEAL = {
 MENU = {
     "Evaluate": {
         "Agents": "matches_agent",
+        "Checkpoints": "matches_checkpoint",
         "Leaderboards": "matches_leaderboard",
         "Tournaments": "matches_tournament",
         "Matches": "matches_match",

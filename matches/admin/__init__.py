@@ -3,6 +3,7 @@
 from matches.admin import (
     accounts,
     agents,
+    checkpoints,
     leaderboards,
     lockouts,
     matches,
@@ -14,6 +15,7 @@ from matches.admin import (
 __all__ = [
     "accounts",
     "agents",
+    "checkpoints",
     "leaderboards",
     "lockouts",
     "matches",

@@ -1,0 +1,142 @@
+"""Checkpoints: upload one, see what its check found; nothing of it can be edited."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+from unfold.widgets import (
+    UnfoldAdminFileFieldWidget,
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from matches.admin.base import Admin, ModelFormWithAllErrors
+from matches.clock import db_now
+from matches.errors import BadInputError
+from matches.models import Checkpoint
+from matches.services.checkpoints import MAX_STEP, New, add
+
+UPLOADED = ("file", "name", "game", "architecture", "parameters", "step", "parent_name")
+# The form's names of what the service refuses.
+FIELDS = {"parent": "parent_name", "placement": "forced_placement", "sha256": "file"}
+
+
+class UploadForm(ModelFormWithAllErrors):
+    """A file, and what it is; a sealed file says itself what it is."""
+
+    file = forms.FileField(
+        widget=UnfoldAdminFileFieldWidget, help_text="safetensors; never a pickle (.pt)."
+    )
+    name = forms.CharField(
+        max_length=100,
+        widget=UnfoldAdminTextInputWidget,
+        help_text="Of the agent; with a step it becomes NAME@STEP.",
+    )
+    architecture = forms.CharField(
+        max_length=200,
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        help_text="Such as mlp; empty for a sealed file.",
+    )
+    step = forms.IntegerField(
+        min_value=0, max_value=MAX_STEP, required=False, widget=UnfoldAdminIntegerFieldWidget
+    )
+    parent_name = forms.CharField(
+        label="Parent",
+        max_length=120,
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        help_text="SHA-256 of the checkpoint it was trained from, or an agent that has it.",
+    )
+
+    class Meta:
+        """What the service takes and the model has."""
+
+        model = Checkpoint
+        fields = ("game", "parameters", "forced_placement")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Ask for nothing that a sealed file says."""
+        super().__init__(*args, **kwargs)
+        for name in ("game", "parameters"):
+            self.fields[name].required = False
+
+    def clean(self) -> dict[str, Any]:
+        """Add the checkpoint when the form is whole, so that a refusal stands at its field."""
+        cleaned = super().clean() or self.cleaned_data
+        if not self.errors:
+            try:
+                self.agent = add(_path(cleaned["file"]), _new(cleaned), now=db_now())
+            except BadInputError as error:
+                name = FIELDS.get(error.field, error.field)
+                self.add_error(name if name in self.fields else None, str(error))
+        return cleaned
+
+    def _post_clean(self) -> None:
+        """Build no row: the service has written it."""
+
+
+@admin.register(Checkpoint)
+class CheckpointAdmin(Admin):
+    """What was uploaded is what is played."""
+
+    list_display = ("__str__", "game", "architecture", "state", "reason", "placement", "row_ms")
+    list_filter = ("state", "game")
+    search_fields = ("sha256__startswith", "run")
+    ordering = ("-pk",)
+
+    def get_form(
+        self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
+    ) -> type[ModelFormWithAllErrors]:
+        """Return the form that uploads, for a new one."""
+        form = ModelFormWithAllErrors if change else UploadForm
+        found: type[ModelFormWithAllErrors] = super().get_form(
+            request, obj, change, **{**kwargs, "form": form}
+        )
+        return found
+
+    def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
+        """Return what is entered, and of a stored one everything."""
+        if obj is None:
+            return (*UPLOADED, "forced_placement")
+        known = [field.name for field in Checkpoint._meta.fields if field.name != "id"]
+        return (*known, "agent_names")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
+        """Return all fields of a stored one."""
+        return self.get_fields(request, obj) if obj else ()
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's name
+        """Refuse: weights are immutable."""
+        return False
+
+    def save_model(self, _: HttpRequest, obj: Checkpoint, form: UploadForm, change: bool) -> None:  # noqa: ARG002 - Django's name
+        """Take the row that the service has written."""
+        obj.pk = Checkpoint.objects.get(agents=form.agent).pk
+        obj.refresh_from_db()
+
+    @admin.display(description="agents")
+    def agent_names(self, obj: Checkpoint) -> str:
+        """Return who plays it."""
+        return ", ".join(obj.agents.values_list("name", flat=True))
+
+
+def _path(upload: Any) -> Path:
+    return Path(upload.temporary_file_path())
+
+
+def _new(cleaned: dict[str, Any]) -> New:
+    return New(
+        cleaned["name"],
+        game=cleaned["game"],
+        architecture=cleaned["architecture"],
+        parameters=cleaned["parameters"] or {},
+        step=cleaned["step"],
+        parent=cleaned["parent_name"],
+        placement=cleaned["forced_placement"],
+        source_name=cleaned["file"].name,
+    )

@@ -1,0 +1,101 @@
+"""Endpoints of checkpoints: uploading one registers its agent."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.files.uploadedfile import TemporaryUploadedFile
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, status
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from matches import selectors
+from matches.api.pagination import NewestFirst
+from matches.api.serializers import AgentNameSerializer, BadInputSerializer
+from matches.clock import db_now
+from matches.models import Checkpoint
+from matches.models.choices import Placement
+from matches.services.checkpoints import MAX_STEP, New, add
+
+
+class CheckpointSerializer(serializers.ModelSerializer[Checkpoint]):
+    """Immutable weights with what is known of them."""
+
+    parent = serializers.CharField(source="parent_id", read_only=True, allow_null=True)
+    placement = serializers.CharField(read_only=True, help_text="Forced, else as measured.")
+    agents = AgentNameSerializer(many=True, read_only=True)
+    waits_for = serializers.SerializerMethodField(
+        help_text="What is missing to check it; empty while its check is under way or done."
+    )
+
+    class Meta:
+        """Everything but when its check was ordered."""
+
+        model = Checkpoint
+        fields: tuple[str, ...] = (
+            *("id", "sha256", "game", "architecture", "parameters", "run", "step", "parent"),
+            *("source_name", "n_bytes", "n_parameters", "state_size", "row_ms", "placement"),
+            *("forced_placement", "measured_placement", "state", "reason", "waits_for"),
+            *("created_at", "checked_at", "agents"),
+        )
+
+    def get_waits_for(self, checkpoint: Checkpoint) -> str:
+        """Return what is missing to check it."""
+        if checkpoint.state != Checkpoint.State.CHECKING:
+            return ""
+        return selectors.check_waits_for(now=db_now())
+
+
+class NewCheckpointSerializer(serializers.Serializer[Any]):
+    """A safetensors file to register with its agent; a sealed one needs no architecture or game."""
+
+    file = serializers.FileField()
+    name = serializers.CharField(max_length=100, help_text="Of the agent, without the step.")
+    game = serializers.CharField(max_length=60, default="", allow_blank=True)
+    architecture = serializers.CharField(max_length=200, default="", allow_blank=True)
+    parameters = serializers.JSONField(default=dict, help_text="Of the architecture: an object.")
+    step = serializers.IntegerField(default=None, allow_null=True, min_value=0, max_value=MAX_STEP)
+    parent = serializers.CharField(
+        max_length=120, default="", allow_blank=True, help_text="A hash, or an agent's name."
+    )
+    sha256 = serializers.CharField(
+        max_length=64, default="", allow_blank=True, help_text="Of the file, to be compared."
+    )
+    placement = serializers.ChoiceField(
+        choices=Placement.choices, default="", allow_blank=True, help_text="Empty: as measured."
+    )
+
+    def validate_parameters(self, value: object) -> dict[str, object]:
+        """Refuse what is no object."""
+        if not isinstance(value, dict):
+            raise serializers.ValidationError(f"must be an object of names and values, got {value}")
+        return value
+
+
+class CheckpointView(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Checkpoint]):
+    """Checkpoints by the SHA-256 of their sealed file: checking, then ready or refused."""
+
+    queryset = Checkpoint.objects.prefetch_related("agents")
+    serializer_class = CheckpointSerializer
+    pagination_class = NewestFirst
+    parser_classes = (MultiPartParser,)
+    filterset_fields = ("game", "run", "state")
+    lookup_field = "sha256"
+    lookup_value_regex = "[0-9a-f]{64}"
+
+    @extend_schema(
+        request={"multipart/form-data": NewCheckpointSerializer},
+        responses={201: CheckpointSerializer, 400: BadInputSerializer},
+    )
+    def create(self, request: Request) -> Response:
+        """Add a checkpoint and its agent NAME, or NAME@STEP; control then has it checked."""
+        form = NewCheckpointSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        wanted = dict(form.validated_data)
+        upload: TemporaryUploadedFile = wanted.pop("file")
+        new = New(source_name=upload.name or "", expected_sha256=wanted.pop("sha256"), **wanted)
+        agent = add(Path(upload.temporary_file_path()), new, now=db_now())
+        shown = CheckpointSerializer(Checkpoint.objects.get(agents=agent))
+        return Response(shown.data, status=status.HTTP_201_CREATED)
