@@ -120,7 +120,7 @@ def schedule_networks(n_matches: int) -> Any:
     from matches.clock import db_now  # noqa: PLC0415
     from matches.services.tournaments import Plan, open_leaderboard, schedule  # noqa: PLC0415
 
-    agents = register_networks("chaos", N_NETWORKS, parameters={"width": 1024, "depth": 4})
+    agents = register_networks("chaos", N_NETWORKS, parameters={"hidden": "1024,1024,1024,1024"})
     board = open_leaderboard(f"chaos-{db_now():%H%M%S-%f}", game="connect_four")
     plan = Plan(name="chaos", n_matches=n_matches, pairing="random", seed=11)
     return schedule(plan, leaderboard=board, agents=agents)
