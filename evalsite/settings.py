@@ -148,6 +148,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
+        "PlacementEnum": "matches.models.choices.Placement",
         "MatchStateEnum": "matches.models.Match.State",
         "TournamentStateEnum": "matches.models.Tournament.State",
     },

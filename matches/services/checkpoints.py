@@ -137,6 +137,9 @@ def _check_fields(new: New) -> None:
     if new.placement and new.placement not in Placement.values:
         choices = ", ".join(Placement.values)
         raise BadInputError("placement", f"{new.placement!r}: choose {choices}, or leave it empty")
+    if not isinstance(new.parameters, Mapping):
+        wanted = "must be an object of names and values"
+        raise BadInputError("parameters", f"{new.parameters!r:.80}: {wanted}")
     if not new.name.isprintable():
         raise BadInputError("name", f"{new.name!r:.150}: must be printable text")
     if new.step is not None and not 0 <= new.step <= MAX_STEP:

@@ -10,6 +10,7 @@ import pytest
 from redis import Redis
 
 from arena.errors import UnknownNameError
+from arena.games import registry as games
 from arena.messages import CheckOrder, checkpoint_token, gpu_queue, read_check
 from matches import dispatch, links, selectors
 from matches.errors import BrokerError
@@ -118,7 +119,7 @@ def test_a_game_that_is_gone_refuses_the_checkpoint_and_not_the_tick(
 
     row = _row(added(tmp_path))
     _gpu()
-    monkeypatch.setattr(checks.games, "get", gone)
+    monkeypatch.setattr(games, "get", gone)
     assert checks.order_due(now=make.NOW) == 0
     row.refresh_from_db()
     assert "its game cannot be played here" in row.reason
