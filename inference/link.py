@@ -58,7 +58,7 @@ class Link:
         try:
             packed = [hiredis.pack_command(command) for command in commands]
             # One write: what is sent in two waits for the delayed acknowledgement of the first.
-            self._connection.send_packed_command(b"".join(packed) if len(packed) > 1 else packed)
+            self._connection.send_packed_command([b"".join(packed)])
             return [self._read() for _ in commands]
         except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
             self.close()
