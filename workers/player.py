@@ -12,13 +12,18 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from time import perf_counter
+from typing import Any
 
 from arena.errors import ArenaError
+from arena.games.base import GameSpec
+from arena.messages import AgentOrder
+from arena.policies.networked import Network
 from workers.beacon import Beacon, Phase
 from workers.building import Catalogs, OrderError, Setup, build
 from workers.errors import ChannelError
-from workers.networks import Networks
 from workers.referee import one_line, reason_of
 from workers.stream import Stream
 from workers.table import Table
@@ -127,7 +132,16 @@ def catalogs_of(channel: Channel, beacon: Beacon) -> Catalogs:
     def ring(shard: int, lease: str) -> None:
         channel.send(Ring(shard, lease))
 
-    return Catalogs(network=Networks(os.environ, ring=ring, beacon=beacon).open)
+    @cache
+    def networks() -> Any:
+        # Imported for the first order that needs it: the client of the fast store takes 80 ms.
+        return import_module("workers.networks").Networks(os.environ, ring=ring, beacon=beacon)
+
+    def network(order: AgentOrder, spec: GameSpec) -> Network:
+        opened: Network = networks().open(order, spec)
+        return opened
+
+    return Catalogs(network=network)
 
 
 def main(arguments: list[str], catalogs: Callable[[Channel, Beacon], Catalogs]) -> None:

@@ -1,11 +1,11 @@
-"""A real player whose catalogs hold the fakes."""
+"""A real player whose catalogs hold the fakes, networks included."""
 
 import sys
 
 from workers.player import main
-from workers.tests.fakes import CATALOGS
+from workers.tests.fake_networks import catalogs_with
 
 COMMAND = (sys.executable, "-m", "workers.tests.fake_player")
 
 if __name__ == "__main__":
-    main(sys.argv[1:], lambda channel, beacon: CATALOGS)
+    main(sys.argv[1:], lambda channel, beacon: catalogs_with(beacon))

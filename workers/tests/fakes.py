@@ -13,6 +13,7 @@ from arena.errors import IllegalActionError, UnknownNameError
 from arena.games.base import OVER, Game, GameSpec, State
 from arena.parameters import Parameter, Value, read_parameters
 from arena.policies.base import Policy, PolicyKind, Row, accepted
+from arena.policies.catalog.network import POLICY as NETWORK
 from arena.seeding import derive
 from workers.building import Catalogs
 
@@ -160,6 +161,7 @@ GAMES: Mapping[str, Game] = {"sum": cast(Game, SumGame())}
 POLICIES: Mapping[str, PolicyKind] = {
     "fake": cast(PolicyKind, FakeKind("fake", is_batched=False)),
     "fake_batched": cast(PolicyKind, FakeKind("fake_batched", is_batched=True)),
+    "network": NETWORK,
 }
 
 

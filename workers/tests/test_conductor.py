@@ -12,8 +12,11 @@ import psutil
 import pytest
 
 from arena.messages import AgentOrder, Ending, Limits, Reason, ResultRow, Started
+from workers.beacon import Phase
+from workers.bells import BURST, unheard
 from workers.crew import Crew
 from workers.stopping import Stop
+from workers.tests.fake_networks import network
 from workers.tests.stage import fake, make_order, play
 
 pytestmark = pytest.mark.slow
@@ -102,7 +105,7 @@ def test_a_match_over_its_limit_fails_though_no_step_is(crew: Crew) -> None:
     ("changes", "words"),
     [
         ({"game": "chess boxing"}, ["chess boxing", "sum"]),
-        ({"agents": [fake(), AgentOrder("oracle", {})]}, ["oracle", "fake_batched"]),
+        ({"agents": [fake(), AgentOrder("oracle", {})]}, ["oracle", "fake_batched, network"]),
         ({"agents": [fake(), AgentOrder("fake", {"depth": 3})]}, ["depth", "what"]),
         ({"rules_version": 2}, ["rules version 1", "2"]),
         ({"seats": [0, 1, 0]}, ["[0, 1, 0]", "2 seats"]),
@@ -148,6 +151,81 @@ def test_a_match_that_moves_between_two_losses_is_not_to_blame(crew: Crew) -> No
     rows = play(make_order(1, step_s=0.05, steps=12), crew).rows
     killer.join()
     assert (rows[100].ending, rows[100].n_steps) == (Ending.DONE, 12)
+
+
+@pytest.mark.parametrize("placement", ["gpu", "local"])
+def test_networks_give_the_same_results_wherever_they_run(crew: Crew, placement: str) -> None:
+    agents = [network(placement=placement), network(placement=placement)]
+    rows = play(make_order(30, agents=agents), crew).rows
+    assert {row.ending for row in rows.values()} == {Ending.DONE}
+    local = [network(placement="local"), network(placement="local")]
+    assert essence(rows) == essence(play(make_order(30, agents=local), crew).rows)
+
+
+def test_nobody_is_charged_while_a_network_is_waited_for(crew: Crew) -> None:
+    agents = [network("slow"), network()]
+    order = make_order(8, agents=agents, limits=Limits(move_s=0.06, match_s=0.3))
+    rows = play(order, crew).rows
+    assert {row.ending for row in rows.values()} == {Ending.DONE}, rows[100].detail
+    slow = [network("slow", placement="local"), network()]
+    order = make_order(8, agents=slow, limits=Limits(move_s=0.06, match_s=0.3))
+    rows = play(order, crew).rows
+    assert Reason.TIMEOUT in {row.reason for row in rows.values()}
+
+
+def test_a_network_that_is_lost_interrupts_its_matches_only(crew: Crew) -> None:
+    undisturbed = essence(play(make_order(30, agents=[network(), network()]), crew).rows)
+    rows = play(make_order(30, agents=[network(), network("lost")]), crew).rows
+    lost = {match for match, row in rows.items() if row.ending is Ending.INTERRUPTED}
+    assert lost
+    for match in lost:
+        row = rows.pop(match)
+        assert (row.reason, row.seat, row.ranks) == (Reason.GPU_LOST, -1, [])
+        assert "no answer" in row.detail
+        undisturbed.pop(match)
+    assert essence(rows) == undisturbed
+
+
+def kill_waiting(crew: Crew) -> None:
+    """Kill a player that waits for a network and has matches in play."""
+    while True:
+        for player in list(crew.players):
+            is_waiting = player.sighting().phase is Phase.WAIT
+            if is_waiting and any(entry.actions for entry in list(player.hand.values())):
+                os.kill(player.pid, signal.SIGKILL)
+                return
+        time.sleep(0.002)
+
+
+def test_a_player_killed_while_it_waits_changes_no_result(crew: Crew) -> None:
+    order = make_order(20, agents=[network("slow"), network()])
+    undisturbed = essence(play(order, crew).rows)
+    killer = threading.Thread(target=kill_waiting, args=(crew,))
+    killer.start()
+    posted = play(order, crew, report_s=0.05)
+    killer.join()
+    assert essence(posted.rows) == undisturbed
+    executing = [match for results in posted.results for match in results.executing]
+    assert set(executing) == set(range(100, 120))
+
+
+def test_a_player_that_always_dies_while_it_waits_charges_no_seat(crew: Crew) -> None:
+    rows = play(make_order(6, agents=[network("die"), network("die")]), crew).rows
+    failed = {row.match for row in rows.values() if row.ending is Ending.FAILED}
+    assert failed
+    for match in failed:
+        assert (rows[match].reason, rows[match].seat) == (Reason.ERROR, -1)
+        assert "lost 3 times, the last one died by SIGKILL" in rows[match].detail
+    assert {rows[match].ending for match in rows.keys() - failed} <= {Ending.DONE}
+
+
+def test_a_player_that_waits_without_an_end_is_lost_to_the_platform(
+    crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew, "wait_s", 0.3)
+    rows = play(make_order(4, agents=[network("stuck"), network()]), crew).rows
+    endings = {(row.ending, row.reason, row.seat) for row in rows.values()}
+    assert endings == {(Ending.INTERRUPTED, Reason.GPU_LOST, -1)}
 
 
 def test_a_slow_order_reports_what_is_executing(crew: Crew) -> None:
@@ -201,11 +279,33 @@ def test_a_match_goes_on_when_its_player_was_stopped(crew: Crew) -> None:
     assert {row.ending for row in play(order, crew).rows.values()} == {Ending.DONE}
 
 
-def crew_of(program: str, clock: Callable[[], float] = time.monotonic) -> Crew:
+def crew_of(
+    program: str,
+    clock: Callable[[], float] = time.monotonic,
+    ring: Callable[[int, str], None] = unheard,
+) -> Crew:
     """Return a crew whose players run this instead, with `said` as messages to send."""
     start = "import socket, sys, time; channel = socket.socket(fileno=int(sys.argv[1]));"
     say = "say = lambda said: channel.sendall(len(said).to_bytes(4) + said);"
-    return Crew(1, command=(sys.executable, "-c", start + say + program), clock=clock)
+    command = (sys.executable, "-c", start + say + program)
+    return Crew(1, command=command, clock=clock, ring=ring)
+
+
+ENDS = """say(b'["news",[],[[0,"failed",[],"error",-1,"",0]]]');"""
+
+
+def test_a_ring_goes_out_but_not_more_often_than_an_honest_player_rings(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rung: list[tuple[int, str]] = []
+    rings = f"""[say(b'["ring",3,"1a"]') for _ in range({int(BURST) + 50})];"""
+    hello = """say(b'["ready"]'); say(b'["prepared",1,false]'); time.sleep(0.05);"""
+    program = f"{hello} channel.recv(9999); {rings} {ENDS} time.sleep(60)"
+    crew = crew_of(program, clock=lambda: 7.0, ring=lambda *rang: rung.append(rang))
+    play(make_order(1), crew)
+    crew.close()
+    assert rung == [(3, "1a")] * int(BURST)
+    assert "rings too often" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -218,6 +318,11 @@ def crew_of(program: str, clock: Callable[[], float] = time.monotonic) -> Crew:
         '["news",[],[[0,"forfeit",[0,1],"crash",2,"",0]]]',
         '["news",[],[[0,"failed",[0,1],"error",-1,"",0]]]',
         '["news",[],[[0,"interrupted",[],"returned",-1,"",0]]]',
+        '["news",[],[[0,"interrupted",[0,1],"gpu_lost",-1,"",0]]]',
+        '["news",[],[[0,"done",[0,1],"",-1,"",0,"no hash"]]]',
+        '["ring",1024,"1a"]',
+        '["ring",-1,"1a"]',
+        '["ring",0,"a lease"]',
     ],
 )
 def test_a_player_that_talks_nonsense_is_replaced_and_not_believed(nonsense: str) -> None:
@@ -253,6 +358,7 @@ from arena.messages import Limits
 from workers.beacon import Phase
 from workers.crew import Crew
 from workers.tests.fake_player import COMMAND
+from workers.tests.fake_networks import network
 from workers.tests.stage import fake, make_order, play
 
 def tell():

@@ -1,0 +1,352 @@
+"""Matches of networks stepped in a player's hand, without processes."""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from arena.games.base import GameSpec
+from arena.messages import AgentOrder, Ending, FaultRates, Reason
+from arena.policies.networked import Block, Masks, Network
+from workers.beacon import SIZE, Phase
+from workers.building import GPU, LOCAL, OrderError, Setup, build
+from workers.live import Live
+from workers.stream import Stream
+from workers.table import Table
+from workers.tests.fake_networks import CHECKPOINT, GUILTY_SUM, SumNetwork, network
+from workers.tests.fakes import CATALOGS, GAMES, SumGame, SumState
+from workers.tests.stage import fake
+from workers.tests.test_table import Lookout, Told, fate, items
+from workers.wire import EndedRow, Item, Prepare
+
+PAIR = (network(), network())
+
+
+class Stage:
+    """A table whose networks keep a common log."""
+
+    def __init__(self, beacon: Lookout) -> None:
+        self.beacon, self.told, self.log = beacon, Told(), list[tuple[str, int]]()
+        self.networks: list[SumNetwork] = []
+        self.slept: list[float] = []
+
+    def open(self, order: AgentOrder, spec: GameSpec) -> Network:
+        self.networks.append(SumNetwork(order.source, self.log))
+        return self.networks[-1]
+
+    def setup(self, agents: Sequence[AgentOrder] = PAIR, faults: FaultRates | None = None) -> Setup:
+        prepare = Prepare(1, "sum", 1, {}, 0, list(agents), faults)
+        return build(prepare, replace(CATALOGS, network=self.open))
+
+    def table(self, setup: Setup) -> Table:
+        self.told.messages.clear()
+        self.stream = Stream(self.told, clock=lambda: 0.0)
+        return Table(setup, self.beacon, self.stream, clock=lambda: 0.0, sleep=self.slept.append)
+
+    def play(
+        self, agents: Sequence[AgentOrder] = PAIR, n: int = 40, **more: FaultRates
+    ) -> dict[int, EndedRow]:
+        return self.finish(self.table(self.setup(agents, **more)), items(n))
+
+    def finish(self, table: Table, items: Sequence[Item]) -> dict[int, EndedRow]:
+        table.add(items)
+        while table.is_busy:
+            table.step()
+            table.give_out()
+        self.stream.flush()
+        return self.told.ended
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    with tempfile.TemporaryFile() as shared:
+        shared.truncate(SIZE)
+        beacon = Lookout(shared.fileno())
+    yield Stage(beacon)
+    beacon.close()
+
+
+def test_matches_far_away_and_local_play_the_same(stage: Stage) -> None:
+    far = stage.play()
+    actions = stage.told.actions
+    local = [network(placement=LOCAL)] * 2
+    assert stage.play(local) == far
+    assert stage.told.actions == actions
+    assert {row.ending for row in far.values()} == {Ending.DONE}
+    assert len({tuple(some) for some in actions.values()}) > 30
+
+
+def test_one_group_is_asked_while_the_other_waits(stage: Stage) -> None:
+    stage.play(n=10)
+    assert stage.log[:8] == [
+        *[("ask", 5), ("ask", 5)],
+        *[("answer", 5), ("ask", 5)] * 3,
+    ]
+
+
+def test_networks_in_the_player_are_asked_about_all_matches_at_once(stage: Stage) -> None:
+    stage.play([network(placement=LOCAL)] * 2, n=10)
+    assert stage.log == [("ask", 10), ("answer", 10)] * 6
+
+
+def test_both_networks_are_asked_before_either_is_waited_for(stage: Stage) -> None:
+    table = stage.table(stage.setup())
+    seats = ([0, 1], [0, 1], [1, 0], [1, 0])
+    stage.finish(table, [Item(i, 1, i + 1, seats[i % 4], []) for i in range(8)])
+    assert stage.log[:4] == [("ask", 2)] * 4
+
+
+def test_others_decide_at_once_beside_a_network(stage: Stage) -> None:
+    ended = stage.play([network(), fake(policy="fake_batched")])
+    assert {row.ending for row in ended.values()} == {Ending.DONE}
+    ended = stage.play([fake(), network()])
+    assert {row.ending for row in ended.values()} == {Ending.DONE}
+
+
+def stumbled(stage: Stage, seat: int = 1) -> set[int]:
+    """Return the matches in which that seat saw the sum, by an undisturbed game."""
+    found = set()
+    for index, actions in stage.told.actions.items():
+        seen = [sum(actions[:n]) for n in range(seat, 6, 2)]
+        if GUILTY_SUM in seen:
+            found.add(index)
+    return found
+
+
+@pytest.mark.parametrize("placement", [GPU, LOCAL])
+@pytest.mark.parametrize(
+    ("what", "ending", "reason", "seat"),
+    [
+        ("nan", Ending.FORFEIT, Reason.INVALID, 1),
+        ("invalid", Ending.FORFEIT, Reason.INVALID, 1),
+        ("raise", Ending.FORFEIT, Reason.CRASH, 1),
+        ("bug", Ending.FORFEIT, Reason.CRASH, 1),
+        ("request", Ending.FAILED, Reason.ERROR, -1),
+        ("other", Ending.FAILED, Reason.ERROR, -1),
+    ],
+)
+def test_only_the_rows_that_a_network_stumbles_over_pay(
+    stage: Stage, what: str, ending: Ending, reason: Reason, seat: int, placement: str
+) -> None:
+    undisturbed = stage.play()
+    actions, guilty = stage.told.actions, stumbled(stage)
+    assert 1 < len(guilty) < 20
+    ended = stage.play([network(placement=placement), network(what, placement=placement)])
+    for index in guilty:
+        row = ended.pop(index)
+        assert fate(row) == (ending, reason, seat, [0, 1] if seat == 1 else [])
+        assert row.detail
+        undisturbed.pop(index)
+    assert ended == undisturbed
+    assert all(stage.told.actions[index] == actions[index] for index in ended)
+
+
+def test_a_network_that_is_lost_interrupts_its_block_and_blames_nobody(stage: Stage) -> None:
+    stage.play()
+    guilty = stumbled(stage)
+    ended = stage.play([network(), network("lost")])
+    interrupted = {i for i, row in ended.items() if row.ending is Ending.INTERRUPTED}
+    assert guilty <= interrupted
+    for index in interrupted:
+        assert fate(ended[index]) == (Ending.INTERRUPTED, Reason.GPU_LOST, -1, [])
+    assert {ended[i].ending for i in ended.keys() - interrupted} <= {Ending.DONE}
+
+
+def test_rows_asked_one_by_one_are_not_each_waited_for_when_the_network_is_lost(
+    stage: Stage,
+) -> None:
+    setup = stage.setup()
+    inner = stage.networks[0]
+    inner.what = "raise"
+    table = stage.table(setup)
+    n_asked = 0
+
+    def lose(observations: Block, states: Block) -> Block:
+        nonlocal n_asked
+        n_asked += 1
+        if len(observations) == 1:
+            observations[:, 1] = GUILTY_SUM
+            inner.what = "lost"
+        else:
+            observations[0, 1] = GUILTY_SUM
+        return observations.copy()
+
+    inner.submit = lose  # type: ignore[method-assign]
+    ended = stage.finish(table, items(12))
+    assert {row.ending for row in ended.values()} == {Ending.INTERRUPTED}
+    # Two blocks that raise, and the one row that found the network lost in each.
+    assert n_asked <= 4
+
+
+class Blind(SumState):
+    """Raises where it is looked at."""
+
+    def observation(self, seat: int) -> NDArray[np.generic]:
+        if sum(self.actions) == GUILTY_SUM:
+            raise RuntimeError("no view")
+        return super().observation(seat)
+
+
+class BlindGame(SumGame):
+    def configured(self, parameters: Mapping[str, object]) -> "BlindGame":
+        return BlindGame(parameters)
+
+    def start(self, game_seed: int, *, opening_plies: int) -> Blind:
+        return Blind(self, game_seed, opening_plies)
+
+
+def test_a_game_that_cannot_be_looked_at_is_not_the_networks_fault(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undisturbed = stage.play()
+    guilty = stumbled(stage, seat=0) | stumbled(stage, seat=1)
+    monkeypatch.setitem(GAMES, "sum", BlindGame())
+    ended = stage.play()
+    for index, row in ended.items():
+        if index in guilty:
+            assert fate(row) == (Ending.FAILED, Reason.ERROR, -1, [])
+            assert "no view (test_lockstep.py:" in row.detail
+        else:
+            assert row == undisturbed[index]
+
+
+def test_a_match_given_back_while_its_network_is_asked_is_played_on_elsewhere(
+    stage: Stage,
+) -> None:
+    undisturbed = stage.play(n=8)
+    actions = stage.told.actions
+    table = stage.table(stage.setup())
+    table.add(items(8))
+    for _ in range(4):
+        table.step()
+    given = table.release(3, is_begun_too=True)
+    assert given == [5, 6, 7]
+    ended = stage.finish(table, [])
+    assert ended == {index: row for index, row in undisturbed.items() if index < 5}
+    assert all(stage.told.actions[index] == actions[index] for index in range(5))
+    assert len(stage.told.actions[7]) < 6
+
+
+@pytest.mark.parametrize("charge", ["agent", "platform"])
+def test_emulated_faults_strike_matches_of_networks_too(stage: Stage, charge: str) -> None:
+    faults = FaultRates(error_rate=0.3, invalid_rate=0.2, hang_rate=0.5, charge=charge)
+    ended = stage.play(faults=faults)
+    assert stage.slept
+    found = {row.ending for row in ended.values()}
+    bad = Ending.FORFEIT if charge == "agent" else Ending.FAILED
+    assert found == {Ending.DONE, bad}
+
+
+def test_what_runs_is_on_the_beacon(stage: Stage) -> None:
+    stage.play(n=2)
+    index, phase = 0, Phase.GAME
+    calls = [call for call in stage.beacon.calls if call[0] == index]
+    # Each match is a group of its own: begun, and then asked, decided, moved by turns.
+    assert [call[2] for call in calls[:4]] == [phase, phase, Phase.POLICY, phase]
+    stage.beacon.blocks.clear()
+    stage.play(n=6)
+    assert stage.beacon.blocks[:4] == [
+        (0, [0, 2, 4]),
+        (0, [1, 3, 5]),
+        (0, [0, 2, 4]),
+        (1, [0, 2, 4]),
+    ]
+
+
+class Kept:
+    """A recorder that keeps rows back until it is told to flush, or two have come."""
+
+    def __init__(self) -> None:
+        self.steps: dict[int, list[tuple[int, int, int, bool]]] = {}
+        self.rows: list[EndedRow] = []
+        self.returns: dict[int, Sequence[float] | None] = {}
+        self.let_go: list[int] = []
+
+    def decided(
+        self,
+        match: Live,
+        seat: int,
+        action: int,
+        *,
+        observation: NDArray[np.generic],
+        mask: Masks,
+        logits: Block | None,
+        value: float | None,
+    ) -> None:
+        assert mask[action]
+        if logits is not None:
+            assert value == -observation[1]
+            assert logits.shape == mask.shape
+        step = (match.n_steps, seat, action, logits is not None)
+        self.steps.setdefault(match.index, []).append(step)
+
+    def ended(self, match: Live, row: EndedRow, returns: Sequence[float] | None) -> bool:
+        self.rows.append(row)
+        self.returns[row.index] = returns
+        return True
+
+    def released(self, match: Live) -> None:
+        self.let_go.append(match.index)
+
+    def due(self, *, flush: bool) -> list[EndedRow]:
+        if not flush and len(self.rows) < 2:
+            return []
+        rows, self.rows = self.rows, []
+        return [msgspec.structs.replace(row, trajectory=CHECKPOINT) for row in rows]
+
+
+@pytest.mark.parametrize(
+    "agents",
+    [PAIR, [network(placement=LOCAL), fake()], [fake(), fake()], [fake(policy="fake_batched")] * 2],
+)
+def test_a_recorder_is_told_every_decision_and_holds_endings_back(
+    stage: Stage, agents: Sequence[AgentOrder]
+) -> None:
+    recorder = Kept()
+    ended = stage.finish(stage.table(replace(stage.setup(agents), recorder=recorder)), items(5))
+    assert {row.trajectory for row in ended.values()} == {CHECKPOINT}
+    assert sorted(ended) == list(range(5))
+    for index, steps in recorder.steps.items():
+        assert [step[0] for step in steps] == list(range(6))
+        assert [step[1] for step in steps] == [0, 1] * 3
+        assert [step[2] for step in steps] == stage.told.actions[index]
+        is_network = [agent.policy == "network" for agent in agents]
+        assert [step[3] for step in steps] == is_network * 3
+    assert all(returns is not None for returns in recorder.returns.values())
+
+
+def test_a_recorder_hears_of_forfeits_of_one_asked_alone_and_of_matches_given_back(
+    stage: Stage,
+) -> None:
+    recorder = Kept()
+    setup = replace(stage.setup([network(), network("nan")]), recorder=recorder)
+    table = stage.table(setup)
+    table.add(items(30))
+    for _ in range(3):
+        table.step()
+    given = table.release(4, is_begun_too=True)
+    assert recorder.let_go == given
+    ended = stage.finish(table, [])
+    forfeits = [i for i, row in ended.items() if row.ending is Ending.FORFEIT]
+    assert forfeits
+    assert all(recorder.returns[i] is None for i in forfeits)
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        (AgentOrder("network", {}), "network: needs a checkpoint"),
+        (AgentOrder("fake", {}, checkpoint=CHECKPOINT), "fake: takes no checkpoint"),
+        (AgentOrder("fake", {}, placement="gpu"), "'gpu': choose one of local"),
+        (network(placement="moon"), "'moon': choose one of local, gpu"),
+    ],
+)
+def test_an_agent_that_does_not_fit_its_kind_refuses_the_order(
+    stage: Stage, order: AgentOrder, words: str
+) -> None:
+    with pytest.raises(OrderError, match=words):
+        stage.setup([order, order])

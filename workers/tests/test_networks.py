@@ -1,0 +1,170 @@
+"""The networks that a player asks."""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from arena.games import registry as games
+from arena.policies.networked import Block, Evaluation
+from inference.errors import RequestError, UnavailableError
+from inference.forms import CheckpointRef
+from workers import networks
+from workers.beacon import SIZE, Beacon, Phase
+from workers.building import LOCAL, OrderError
+from workers.networks import LONGEST_PAUSE_S, Networks, PatientNetwork
+from workers.tests.fake_networks import CHECKPOINT, SumNetwork, network
+
+OBSERVATIONS = np.zeros((2, 2), np.float32)
+STATES = np.zeros((2, 0), np.float32)
+TWO = games.get("tic_tac_toe").spec
+
+
+@pytest.fixture
+def beacon() -> Iterator[Beacon]:
+    with tempfile.TemporaryFile() as shared:
+        shared.truncate(SIZE)
+        beacon = Beacon(shared.fileno())
+    yield beacon
+    beacon.close()
+
+
+class Clock:
+    """A clock that moves by sleeping."""
+
+    def __init__(self) -> None:
+        self.now, self.slept = 0.0, list[float]()
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def patient(inner: SumNetwork, beacon: Beacon, clock: Clock) -> PatientNetwork:
+    return PatientNetwork(inner, beacon, patience_s=30, clock=clock, sleep=clock.sleep)
+
+
+class Watched(SumNetwork):
+    """Keeps what the beacon shows while it is asked."""
+
+    def __init__(self, beacon: Beacon) -> None:
+        super().__init__()
+        self.beacon, self.shown = beacon, list[Phase]()
+
+    def submit(self, observations: Block, states: Block) -> Block:
+        self.shown.append(self.beacon.read().phase)
+        return super().submit(observations, states)
+
+    def result(self, ticket: Block) -> Evaluation:
+        self.shown.append(self.beacon.read().phase)
+        return super().result(ticket)
+
+
+def test_waiting_is_shown_and_after_it_a_new_call_of_the_same_kind(beacon: Beacon) -> None:
+    inner = Watched(beacon)
+    asked = patient(inner, beacon, Clock())
+    beacon.show(7, 1, Phase.POLICY)
+    before = beacon.read()
+    answer = asked.result(asked.submit(OBSERVATIONS, STATES))
+    assert answer.logits.shape == (2, 10)
+    assert inner.shown == [Phase.WAIT, Phase.WAIT]
+    after = beacon.read()
+    assert after[1:] == before[1:]
+    assert after.turn == before.turn + 4
+    assert asked.state_size == 0
+
+
+def test_a_full_queue_is_asked_again_ever_more_slowly(beacon: Beacon) -> None:
+    clock = Clock()
+    asked = patient(SumNetwork("full"), beacon, clock)
+    asked.submit(OBSERVATIONS, STATES)
+    assert clock.slept == [0.01, 0.02, 0.04]
+
+
+def test_a_queue_that_stays_full_is_lost(beacon: Beacon) -> None:
+    clock, inner = Clock(), SumNetwork("full")
+    inner.n_full = 10**6
+    with pytest.raises(UnavailableError, match="stays full: 4096 requests"):
+        patient(inner, beacon, clock).submit(OBSERVATIONS, STATES)
+    assert 30 <= clock.now < 32
+    assert max(clock.slept) == LONGEST_PAUSE_S
+    assert beacon.read().phase is Phase.IDLE
+
+
+def no_ring(shard: int, lease: str) -> None:
+    raise AssertionError("nothing is asked")
+
+
+def opened(environ: dict[str, str], beacon: Beacon) -> Networks:
+    return Networks(environ, ring=no_ring, beacon=beacon)
+
+
+def test_networks_far_away_need_the_address_that_players_may_know(beacon: Beacon) -> None:
+    environ = {"FAST_REDIS_URL": "redis://127.0.0.1:1/0"}
+    with pytest.raises(OrderError, match="EVALSITE_INFERENCE_URL is not set"):
+        opened(environ, beacon).open(network(), TWO)
+
+
+def test_a_wrong_setting_refuses_the_order_by_name(beacon: Beacon) -> None:
+    with pytest.raises(OrderError, match="EVALSITE_SHARDS is 'many'"):
+        opened({"EVALSITE_SHARDS": "many"}, beacon).open(network(), TWO)
+
+
+def test_all_networks_far_away_share_one_connection(
+    beacon: Beacon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    class Client:
+        def __init__(self, url: str, *, settings: object, ring: object) -> None:
+            made.append(url)
+
+        def submit(self, ref: CheckpointRef, observations: object, states: object) -> str:
+            return ref.checkpoint
+
+        def result(self, ticket: str) -> str:
+            return f"answer of {ticket}"
+
+    monkeypatch.setattr(networks, "InferenceClient", Client)
+    where = opened({"EVALSITE_INFERENCE_URL": "redis://play:secret@127.0.0.1:1/0"}, beacon)
+    one, other = where.open(network(), TWO), where.open(network(), TWO)
+    assert made == ["redis://play:secret@127.0.0.1:1/0"]
+    answer: object = one.result(other.submit(OBSERVATIONS, STATES))
+    assert answer == f"answer of {CHECKPOINT}"
+
+
+class Engine:
+    """Inference in process, which raises what it is given."""
+
+    def __init__(self, raised: Exception | None = None) -> None:
+        self.raised, self.asked = raised, list[tuple[CheckpointRef, tuple[int, ...]]]()
+
+    def infer(self, ref: CheckpointRef, observations: Block, states: Block) -> None:
+        self.asked.append((ref, observations.shape))
+        if self.raised is not None:
+            raise self.raised
+
+
+@pytest.mark.parametrize("raised", [None, RequestError("does not fit"), UnavailableError("gone")])
+def test_a_local_network_is_loaded_when_it_is_opened_and_its_faults_wait_for_its_matches(
+    beacon: Beacon, monkeypatch: pytest.MonkeyPatch, raised: Exception | None
+) -> None:
+    engine = Engine(raised)
+    monkeypatch.setattr(networks, "open_local", lambda settings: engine)
+    where = opened({}, beacon)
+    assert where.open(network("/files", placement=LOCAL), TWO).state_size == 0
+    where.open(network("/files", placement=LOCAL), TWO)
+    assert engine.asked == [(CheckpointRef(CHECKPOINT, "/files"), (1, 3, 3, 3))] * 2
+
+
+def test_a_node_without_torch_refuses_local_networks(
+    beacon: Beacon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "inference.local", None)
+    with pytest.raises(OrderError, match="need torch"):
+        opened({}, beacon).open(network(placement=LOCAL), TWO)
