@@ -9,6 +9,7 @@ import numpy as np
 from arena.checkpoints import Seal
 from arena.policies.networked import Block
 from benchmarks.serving.forward import Forward
+from inference.forms import CheckpointRef
 from inference.model import fresh, save_sealed
 
 N_ACTIONS = 8
@@ -83,3 +84,8 @@ def checkpoint(seal: Seal, cache: Path, *, seed: int) -> Checkpoint:
     sealed = cache / "sealed"
     sha256 = save_sealed(fresh(seal, seed=seed), sealed, seal)
     return Checkpoint(sealed.rename(cache / f"{sha256}.safetensors"), sha256)
+
+
+def ref_of(sha256: str) -> CheckpointRef:
+    """Return what is asked; the file lies in the cache, so that its link is never followed."""
+    return CheckpointRef(sha256, f"/files/checkpoints/{sha256}")

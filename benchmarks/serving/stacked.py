@@ -1,0 +1,107 @@
+"""Sixteen sibling checkpoints with four rows each: one forward of all against one of each."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.serving.networks import N_ACTIONS, SHAPE, Size, checkpoint, ref_of
+from inference.building import build
+from inference.engine import Engine
+from inference.forms import BlockRequest, CheckpointRef
+from inference.settings import Settings
+
+N_SIBLINGS = 16
+N_ROWS = 4
+MOST_WARMING = 50
+CALLS = 10
+NARROW = Size("narrow", 64, 2)
+
+
+def measure(size: Size, cache: Path, *, repeats: int) -> dict[str, Any]:
+    """Return the ratio of the forwards, and of the whole engine with and without stacking."""
+    torch.set_num_threads(1)
+    seal = size.seal("bench", SHAPE, N_ACTIONS)
+    refs = [ref_of(checkpoint(seal, cache, seed=seed).sha256) for seed in range(N_SIBLINGS)]
+    settings = Settings(cache=cache, device="cpu")
+    stacking, plain = build(settings), build(settings)
+    plain.stacks = None
+    rows = torch.randn(N_SIBLINGS, N_ROWS, *SHAPE, generator=torch.Generator().manual_seed(0))
+    blocks = [_block(ref, own) for ref, own in zip(refs, rows, strict=True)]
+    _warm(stacking, blocks)
+    with torch.inference_mode():
+        seconds = _interleaved(
+            {
+                "alone": _alone(stacking, refs, rows),
+                "stacked": _stacked(stacking, refs, rows),
+                "engine": lambda: stacking.answer(blocks),
+                "engine, plain": lambda: plain.answer(blocks),
+            },
+            repeats,
+        )
+    return {
+        "network": size.name,
+        "hidden": seal.parameters["hidden"],
+        "alone_us": 1e6 * seconds["alone"],
+        "stacked_us": 1e6 * seconds["stacked"],
+        "ratio": seconds["alone"] / seconds["stacked"],
+        "engine_ratio": seconds["engine, plain"] / seconds["engine"],
+    }
+
+
+def _block(ref: CheckpointRef, rows: torch.Tensor) -> BlockRequest:
+    return BlockRequest(ref, rows.numpy(), np.empty((len(rows), 0), np.float32))
+
+
+def _warm(engine: Engine, blocks: Sequence[BlockRequest]) -> None:
+    """Answer until the engine has found that stacking pays. Raises RuntimeError if it never does."""
+    for _ in range(MOST_WARMING):
+        engine.answer(blocks)
+        if engine.counts["stacked"]:
+            return
+    trials = engine.stacks.trials.values() if engine.stacks else ()
+    raise RuntimeError(f"the engine does not stack: {', '.join(t.reason for t in trials)}")
+
+
+def _alone(
+    engine: Engine, refs: Sequence[CheckpointRef], rows: torch.Tensor
+) -> Callable[[], object]:
+    forwards = [engine.models.get(ref).forward for ref in refs]
+    nothing = torch.zeros(N_ROWS, 0)
+    return lambda: [forward(own, nothing) for forward, own in zip(forwards, rows, strict=True)]
+
+
+def _stacked(
+    engine: Engine, refs: Sequence[CheckpointRef], rows: torch.Tensor
+) -> Callable[[], object]:
+    stacks = engine.stacks
+    found = stacks and stacks.stack_for(
+        [engine.models.get(ref) for ref in refs], N_ROWS, engine.forwards
+    )
+    if not stacks or not found:
+        raise RuntimeError("the engine keeps no stack")
+    states = torch.zeros(N_SIBLINGS, N_ROWS, 0)
+    return lambda: stacks.run(*found, rows, states)
+
+
+def _interleaved(ways: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+    """Return the median seconds of each way; they take turns, so that noise meets all alike.
+
+    A turn is several calls: a server too finds in the CPU's cache what it read a moment ago.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(repeats):
+        for name, way in ways.items():
+            way()
+            seconds[name] += [_timed(way) for _ in range(CALLS)]
+    return {name: median(taken) for name, taken in seconds.items()}
+
+
+def _timed(way: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    way()
+    return time.perf_counter() - began
