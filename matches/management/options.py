@@ -46,6 +46,14 @@ def writable_file(text: str) -> Path:
         raise argparse.ArgumentTypeError(f"cannot write {text!r}: {error.strerror}") from None
 
 
+def existing(text: str) -> Path:
+    """Take a path that exists."""
+    path = Path(text)
+    if not path.exists():
+        raise argparse.ArgumentTypeError(f"there is no file or folder {text!r}")
+    return path
+
+
 def pair(text: str) -> tuple[str, str]:
     """Take NAME=VALUE."""
     name, equals, value = text.partition("=")

@@ -8,8 +8,6 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from evalsite.environment import storage
-
 
 @pytest.fixture
 def admin_client(db: None, client: Client) -> Client:
@@ -22,7 +20,9 @@ def admin_client(db: None, client: Client) -> Client:
 @pytest.fixture(autouse=True)
 def _own_checkpoints(settings: Any, tmp_path: Path) -> None:
     """Keep the files of each test apart: rows are rolled back, files are not."""
-    settings.STORAGES = {**settings.STORAGES, "checkpoints": storage("EVALSITE_NONE", tmp_path)}
+    backend = "django.core.files.storage.FileSystemStorage"
+    own = {"BACKEND": backend, "OPTIONS": {"location": str(tmp_path)}}
+    settings.STORAGES = {**settings.STORAGES, "checkpoints": own}
 
 
 @pytest.fixture

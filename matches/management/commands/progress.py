@@ -35,11 +35,12 @@ class Command(BaseCommand):
         now = db_now()
         for tournament in selectors.watched_tournaments(now=now):
             seen = selectors.progress(tournament)
-            key = f"{seen} {tournament.state}"
+            missing = selectors.waits_for(tournament, now=now)
+            key = f"{seen} {tournament.state} {missing}"
             if shown.get(tournament.pk) == key:
                 continue
             shown[tournament.pk] = key
             elapsed_s = selectors.elapsed_s(tournament, now=now)
             line = f"{tournament.name} ({tournament.state}): {seen.line(elapsed_s)}"
-            self.stdout.write(line)
+            self.stdout.write(f"{line}, waiting for {missing}" if missing else line)
             self.stdout.flush()
