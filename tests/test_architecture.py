@@ -13,7 +13,7 @@ from evalsite.toolbox import TOOLS
 from matches import dispatch
 from workers import tasks as play_tasks
 
-PACKAGES = ("arena", "evalsite", "live", "matches", "workers")
+PACKAGES = ("arena", "evalsite", "inference", "live", "matches", "workers")
 PLANTED = {
     "arena uses Django": ("arena/seeding.py", "import django"),
     "arena uses torch, hidden in a function": (

@@ -90,3 +90,39 @@ def test_settings_come_from_the_data_folder_and_the_environment_wins(tmp_path: P
 def test_settings_without_a_stack_name_our_own_broker_with_its_password(tmp_path: Path) -> None:
     write_variables(tmp_path / "secrets.env", {"EVALSITE_BROKER_PASSWORD": "kept"})
     assert settings_in(tmp_path, {})["broker"] == "redis://:kept@127.0.0.1:7379/0"
+
+
+@pytest.mark.parametrize("raw", ["", "-0.1", "10", "nan", "inf", "x"])
+def test_a_wrong_fraction_is_named(raw: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALSITE_X", raw)
+    with pytest.raises(ImproperlyConfigured, match=r"EVALSITE_X is .* from 0 to 9"):
+        environment.real("EVALSITE_X", 1.0, highest=9)
+
+
+def test_a_fraction_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert environment.real("EVALSITE_X", 0.3, highest=9) == 0.3
+    monkeypatch.setenv("EVALSITE_X", "1.5")
+    assert environment.real("EVALSITE_X", 0.3, highest=9) == 1.5
+
+
+def test_files_lie_in_a_folder_unless_a_storage_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert environment.storage("EVALSITE_X", tmp_path)["OPTIONS"] == {"location": str(tmp_path)}
+    monkeypatch.setenv("EVALSITE_X_STORAGE", "storages.backends.s3.S3Storage")
+    monkeypatch.setenv("EVALSITE_X_OPTIONS", '{"bucket_name": "b"}')
+    assert environment.storage("EVALSITE_X", tmp_path) == {
+        "BACKEND": "storages.backends.s3.S3Storage",
+        "OPTIONS": {"bucket_name": "b"},
+    }
+
+
+@pytest.mark.parametrize("raw", ["{", "[1]", "s3cret"])
+def test_wrong_options_of_a_storage_are_named_and_not_shown(
+    raw: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALSITE_X_STORAGE", "a.B")
+    monkeypatch.setenv("EVALSITE_X_OPTIONS", raw)
+    with pytest.raises(ImproperlyConfigured, match="EVALSITE_X_OPTIONS is no JSON object") as error:
+        environment.storage("EVALSITE_X", tmp_path)
+    assert "s3cret" not in str(error.value)
