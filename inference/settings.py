@@ -55,8 +55,10 @@ class Settings:
     is_deterministic: bool = False
     cache_mb: int = 2_048
     """Models on the device."""
+    metrics_host: str = "127.0.0.1"
     metrics_port: int = 0
-    alive_s: float = 10.0
+    """For Prometheus; 0: none is opened."""
+    alive_s: int = 10
 
 
 def read(environ: Mapping[str, str]) -> Settings:
@@ -64,7 +66,7 @@ def read(environ: Mapping[str, str]) -> Settings:
     n_shards = _whole(environ, "EVALSITE_SHARDS", Settings.n_shards, low=1, high=MAX_SHARDS)
     return Settings(
         redis_url=_url(environ, "REDIS_URL"),
-        fast_url=_url(environ, "EVALSITE_INFERENCE_URL") or _url(environ, "FAST_REDIS_URL"),
+        fast_url=_url(environ, "FAST_REDIS_URL") or _url(environ, "EVALSITE_INFERENCE_URL"),
         site_url=_site_url(environ),
         cache=Path(environ.get("EVALSITE_CACHE") or DEFAULT_CACHE),
         gpu=_name(environ, "EVALSITE_GPU", default=f"gpu@{socket.gethostname()}"),
@@ -84,8 +86,19 @@ def read(environ: Mapping[str, str]) -> Settings:
         compile=_choice(environ, "EVALSITE_COMPILE", COMPILES),
         is_deterministic=_choice(environ, "EVALSITE_DETERMINISTIC", ("0", "1")) == "1",
         cache_mb=_whole(environ, "EVALSITE_CACHE_MB", Settings.cache_mb, low=1, high=1 << 24),
+        metrics_host=_name(environ, "EVALSITE_METRICS_HOST", default=Settings.metrics_host),
         metrics_port=_whole(environ, "EVALSITE_METRICS_PORT", 0, low=0, high=65_535),
+        alive_s=_whole(environ, "EVALSITE_ALIVE_S", Settings.alive_s, low=1, high=3_600),
     )
+
+
+def read_worker(environ: Mapping[str, str]) -> Settings:
+    """Return the settings of a gpu worker, which needs both servers. Raises SettingsError."""
+    settings = read(environ)
+    for name, url in (("REDIS_URL", settings.redis_url), ("FAST_REDIS_URL", settings.fast_url)):
+        if not url:
+            raise SettingsError(name, url, f"an address, {' or '.join(SCHEMES)}")
+    return settings
 
 
 def _url(environ: Mapping[str, str], name: str) -> str:

@@ -5,6 +5,7 @@ the next.
 """
 
 import logging
+import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -14,7 +15,7 @@ import redis
 from inference import functions, wire
 from inference.batcher import MicroBatcher
 from inference.forms import Answer, Answerer, BlockRequest, Fault, FaultKind
-from inference.link import MAX_BLOCK_S, Command, Link, Reply
+from inference.link import MAX_BLOCK_S, Command, Link, LinkLostError, Reply
 from inference.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -56,8 +57,9 @@ class Tools(NamedTuple):
     """Publishes a doorbell for a shard with a lease; False when it could not."""
     stop: Callable[[], bool]
     """True when the worker has been told to end."""
-    clock: Callable[[], float]
-    """Seconds, monotonic."""
+    fail: Callable[[], None]
+    """Has the worker end: its engine cannot go on."""
+    clock: Callable[[], float] = time.monotonic
     observe: Observer = no_observer
 
 
@@ -168,15 +170,16 @@ class Slice:
     def _evaluate(self, blocks: Sequence[BlockRequest]) -> Sequence[Answer]:
         try:
             return self._tools.engine.answer(blocks, keep_alive=self._keep_alive)
+        except LinkLostError:
+            raise  # of keep_alive
         except Exception as error:
-            # The engine answers the faults of models itself: what it raises is its own, and must
-            # neither end the worker nor be charged to an agent.
-            log.exception("the engine failed on a batch of %d", len(blocks))
+            # The engine answers the faults of requests and networks; what it raises leaves the
+            # device unusable. Nobody is charged, and another process goes on.
+            log.exception("the engine failed on a batch of %d: this worker ends", len(blocks))
             self._counts["engine_errors"] += 1
-            if len(blocks) == 1:
-                detail = f"{type(error).__name__}: {error}"
-                return [Fault(FaultKind.UNAVAILABLE, detail)]
-            return [self._evaluate([block])[0] for block in blocks]
+            self._tools.fail()
+            detail = f"{type(error).__name__}: {error}"
+            return [Fault(FaultKind.UNAVAILABLE, detail)] * len(blocks)
 
     def _post(self, client: str, request: int, answer: Answer) -> None:
         if isinstance(answer, Fault):

@@ -1,0 +1,64 @@
+"""The Celery app of a gpu worker.
+
+`celery -A inference worker -Q gpu -P threads -c 1 --prefetch-multiplier 1 --without-gossip
+--without-mingle -E`: threads, because CUDA does not survive a fork.
+"""
+
+import logging
+import os
+from typing import Any
+
+from celery import Celery
+from celery.signals import worker_ready, worker_shutdown
+
+from inference import node, settings
+from inference.errors import InferenceError
+
+log = logging.getLogger(__name__)
+
+app = Celery("inference", include=["inference.tasks"])
+
+
+def configuration() -> dict[str, Any]:
+    """Return Celery's settings. Raises SettingsError."""
+    return {
+        "broker_url": settings.read_worker(os.environ).redis_url,
+        "task_serializer": "json",
+        "accept_content": ["json"],
+        "task_ignore_result": True,
+        "worker_prefetch_multiplier": 1,
+        "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,
+        # Flower needs events only; nobody may command a gpu worker through the broker.
+        "worker_enable_remote_control": False,
+        "worker_hijack_root_logger": False,
+        "broker_transport_options": {
+            # Nothing waits in `unacked`: requests without an answer are sent again, and a lost
+            # doorbell is rung again.
+            "ack_emulation": False,
+            "socket_timeout": 10,
+            "socket_connect_timeout": 5,
+            "socket_keepalive": True,
+            "health_check_interval": 10,
+        },
+    }
+
+
+app.add_defaults(configuration)  # read when first needed: the import needs no environment
+
+
+@worker_ready.connect
+def open_node(**_: object) -> None:
+    """Load torch and begin to serve; a worker that cannot ends."""
+    try:
+        node.here().open()
+    except (InferenceError, ImportError, OSError) as error:
+        # Celery would log it and go on without an engine.
+        log.critical("this worker cannot serve: %s", error)
+        raise SystemExit(node.EXIT_BROKEN) from error
+
+
+@worker_shutdown.connect
+def close_node(**_: object) -> None:
+    """Give back what is held."""
+    node.here().close()

@@ -1,0 +1,41 @@
+"""Publish doorbells and reports as Celery messages."""
+
+from typing import Any
+
+import redis
+from celery import Celery
+from kombu.exceptions import KombuError
+
+from arena.messages import DRAIN_TASK, RECORD_TASK, REPORTS_QUEUE, Report, gpu_queue, to_wire
+from inference.errors import InferenceError
+
+# One more try: a connection that has waited in the pool may have been closed by the broker.
+RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
+
+
+class PublishError(InferenceError):
+    """The broker did not take a message."""
+
+
+class Publisher:
+    """Sends over the connections of a Celery app; may be used by several threads."""
+
+    def __init__(self, app: Celery) -> None:
+        """app: whose broker is meant."""
+        self._app = app
+
+    def ring(self, shard: int, lease: str) -> None:
+        """Have some worker drain a shard with this lease. Raises PublishError."""
+        self._send(DRAIN_TASK, [shard, lease], queue=gpu_queue(shard))
+
+    def report(self, report: Report) -> None:
+        """Send a report to the recorder. Raises PublishError."""
+        self._send(RECORD_TASK, [to_wire(report)], queue=REPORTS_QUEUE)
+
+    def _send(self, task: str, arguments: list[Any], *, queue: str) -> None:
+        try:
+            self._app.send_task(
+                task, arguments, queue=queue, retry_policy=RETRY_POLICY, ignore_result=True
+            )
+        except (KombuError, redis.RedisError, OSError) as error:
+            raise PublishError(f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,33 @@
+"""The tasks of a gpu worker."""
+
+import logging
+from typing import Any
+
+from celery import shared_task
+
+from arena.errors import MessageError
+from arena.messages import CHECK_TASK, DRAIN_TASK, read_check
+from inference import node
+
+log = logging.getLogger(__name__)
+
+
+@shared_task(name=DRAIN_TASK)
+def drain(shard: int, lease: str) -> dict[str, int]:
+    """Be the micro-batcher of a shard for about a second; safe to deliver twice.
+
+    Returns what was done, which Flower shows: forwards, rows, requests, models_loaded ...
+    """
+    return node.here().drain(int(shard), str(lease))
+
+
+@shared_task(name=CHECK_TASK)
+def check(order: dict[str, Any]) -> None:
+    """Find out whether a checkpoint can play and report it; safe to deliver twice."""
+    try:
+        read = read_check(order)
+    except MessageError as error:
+        # Nobody can be told: control asks again.
+        log.error("order of a check refused: %s", error)
+        return
+    node.here().check(read)
