@@ -10,6 +10,7 @@ import psutil
 
 from evalsite.errors import SetupError
 
+WEB_PORT = 8000
 BROKER_PORT = 7379
 FAST_PORT = 7380
 HIGHEST_PORT = 65535
@@ -34,7 +35,7 @@ def without_password(url: str) -> str:
 class Ports:
     """Where the processes listen; each can be changed by the variable of the same name."""
 
-    web: int = 8000
+    web: int = WEB_PORT
     flower: int = 5555
     broker: int = BROKER_PORT
     fast: int = FAST_PORT

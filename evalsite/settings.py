@@ -7,7 +7,7 @@ variable that is set in the environment wins over both.
 
 import os
 
-from evalsite.addresses import BROKER_PORT, FAST_PORT, HIGHEST_PORT, redis_url
+from evalsite.addresses import BROKER_PORT, FAST_PORT, HIGHEST_PORT, WEB_PORT, redis_url
 from evalsite.environment import database, flag, load, names, real, storage, text, whole
 from evalsite.folders import ROOT, var_folder
 from evalsite.look import ADMIN_LOOK
@@ -165,6 +165,9 @@ STORAGES = {
 # Files of forms go to disk as they come, beside the storages: /tmp may lie in memory.
 FILE_UPLOAD_HANDLERS = ["matches.uploads.BoundedUpload"]
 FILE_UPLOAD_TEMP_DIR = str(VAR)
+# Where nodes reach the web server; a command looks here whether it takes trajectories.
+_WEB_PORT = whole("EVALSITE_PORT", WEB_PORT, highest=HIGHEST_PORT)
+EVALSITE_SITE_URL = text("EVALSITE_SITE_URL", f"http://127.0.0.1:{_WEB_PORT}").rstrip("/")
 # Networks that answer one row faster than this run in the players, the others on the gpu queue.
 EVALSITE_LOCAL_MS = real("EVALSITE_LOCAL_MS", 0.3, highest=1e6)
 

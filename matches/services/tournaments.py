@@ -14,6 +14,7 @@ from arena.pairing.base import MIN_AGENTS
 from matches import dispatch
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint, Entrant, Leaderboard, Match, Order, Rating, Tournament
+from matches.models.tournament import new_key
 from matches.services.rows import among
 
 
@@ -32,6 +33,7 @@ class Plan:
     keeps_trajectories: bool = False
     trajectory_days: int | None = None
     order_limit: int | None = None
+    key: str = field(default_factory=new_key)
 
 
 def open_leaderboard(

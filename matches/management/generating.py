@@ -1,0 +1,162 @@
+"""One run of `generate` in its folder: what it was asked for, and going on where it stopped."""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from matches import selectors
+from matches.clock import db_now
+from matches.errors import BadInputError, MatchError
+from matches.management import following
+from matches.management.following import LINE_EVERY_S, Stream
+from matches.models import Match, Tournament
+from matches.services import manifests
+from matches.services.generation import missing
+from matches.services.shards import Exporter
+
+RUN = "run.json"
+FORMAT = "evalsite run/1"
+POLL_S = 0.5
+SITE_S = 3.0
+
+
+class LackingError(MatchError):
+    """Something that a run needs is not there."""
+
+
+class StoppedError(MatchError):
+    """The matches of a run will never all be closed."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A folder and what it is for; `key` is that of the tournament."""
+
+    folder: Path
+    asked: Mapping[str, Any]
+    key: str
+
+    def save(self) -> None:
+        """Write it down before the tournament exists, so that no second one is scheduled."""
+        text = json.dumps({"format": FORMAT, "asked": self.asked, "key": self.key}, indent=2)
+        draft = self.folder / f".{RUN}.part"
+        draft.write_text(f"{text}\n", encoding="utf-8")
+        draft.replace(self.folder / RUN)
+
+
+def opened(folder: Path, asked: Mapping[str, Any], key: str) -> Run:
+    """Return the run of a folder, the one begun there or a new one.
+
+    Raises BadInputError: not writable, not empty, or begun with other arguments.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".writable"
+        probe.touch()
+        probe.unlink()
+        found = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        raise BadInputError("out", f"cannot write {str(folder)!r}: {error.strerror}") from error
+    if RUN in found:
+        return _again(folder, asked)
+    if found:
+        wanted = "it must be empty, or hold a run of this command"
+        raise BadInputError("out", f"{str(folder)!r} holds {found[0]!r}: {wanted}")
+    return Run(folder, asked, key)
+
+
+def _again(folder: Path, asked: Mapping[str, Any]) -> Run:
+    try:
+        found = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        before, key = dict(found["asked"]), str(found["key"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInputError("out", f"{folder / RUN} cannot be read: {error}") from error
+    names = [name for name in {**before, **asked} if before.get(name) != asked.get(name)]
+    if names:
+        changes = "; ".join(f"{n} was {before.get(n)!r}, now {asked.get(n)!r}" for n in names)
+        raise BadInputError("out", f"{str(folder)!r} holds another run: {changes}")
+    return Run(folder, asked, key)
+
+
+def require(folder: Path, needs: Match.Needs, *, n_bytes: int, site_url: str) -> None:
+    """Wait a little for nodes; raise LackingError naming all that is missing to generate."""
+    deadline = time.monotonic() + following.NODE_WAIT_S
+    while (found := missing(needs, now=db_now())) and time.monotonic() < deadline:
+        time.sleep(following.POLL_S)
+    free = shutil.disk_usage(folder).free
+    if free < n_bytes:
+        found.append(f"room in {folder}: about {n_bytes:,} bytes are needed, {free:,} are free")
+    found += _without_site(site_url)
+    if found:
+        raise LackingError("nothing was started, as this is missing:\n  " + "\n  ".join(found))
+
+
+def _without_site(url: str) -> list[str]:
+    try:
+        with urlopen(f"{url}/healthz", timeout=SITE_S):
+            return []
+    except (URLError, OSError) as error:
+        where = "start it with ./run, or say with EVALSITE_SITE_URL where it is"
+        return [f"the web server at {url}, which takes the trajectories ({error}): {where}"]
+
+
+def collect(
+    exporter: Exporter,
+    tournament: Tournament,
+    folder: Path,
+    out: Stream,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Write shards as their matches are closed, until all are. Raises ExportError, StoppedError."""
+    shown_at, line = clock() - LINE_EVERY_S, ""
+    while True:
+        tournament.refresh_from_db()
+        while exporter.advance():
+            manifests.write(exporter, tournament, folder)
+        if exporter.is_complete:
+            break
+        _check_goes_on(tournament)
+        if clock() - shown_at >= LINE_EVERY_S and (now := _line(exporter, tournament)) != line:
+            shown_at, line = clock(), now
+            out.write(line)
+        sleep(POLL_S)
+    manifests.write(exporter, tournament, folder)
+    out.write(_line(exporter, tournament))
+
+
+def _line(exporter: Exporter, tournament: Tournament) -> str:
+    now = db_now()
+    seen = selectors.progress(tournament).line(selectors.elapsed_s(tournament, now=now))
+    waits = selectors.waits_for(tournament, now=now) if not exporter.is_complete else ""
+    written = f"{len(exporter.shards)} shard(s) with {exporter.n_episodes} episodes"
+    return f"{seen}, {written}" + (f"; waits for {waits}" if waits else "")
+
+
+def _check_goes_on(tournament: Tournament) -> None:
+    """Raise StoppedError when matches were cancelled; those closed are in the shards."""
+    if tournament.state == Tournament.State.CANCELLED:
+        why = tournament.problem or "somebody cancelled it"
+        raise StoppedError(f"tournament {tournament.pk} was cancelled: {why}")
+
+
+def summary(manifest: Mapping[str, Any], *, elapsed_s: float) -> Sequence[str]:
+    """Return what was generated, as lines for a person."""
+    rate = f"{manifest['steps'] / elapsed_s:,.0f} steps/s" if elapsed_s > 0 else "no time"
+    lines = [
+        f"{manifest['matches']} matches, {manifest['steps']} steps ({rate}), "
+        f"{manifest['forfeits']} forfeits, {manifest['illegal_actions']} illegal actions, "
+        f"{manifest['matches_without_outcome']} without an outcome"
+    ]
+    for agent in manifest["agents"]:
+        for seat, counts in agent["seats"].items():
+            said = ", ".join(f"{n} {name}" for name, n in counts.items())
+            lines.append(f"  {agent['name']} at seat {seat}: {said}")
+    return lines
