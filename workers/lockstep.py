@@ -5,6 +5,7 @@ other is stepped. What an agent decides in this player it decides at once.
 """
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import NamedTuple
 
 from arena.policies.networked import Decisions, NetworkPolicy, Question
@@ -13,6 +14,10 @@ from workers.building import Setup
 from workers.deciding import AskingError, Deciding, insight_of
 from workers.live import Live
 from workers.playing import Playing
+
+BLOCK_BYTES = 4 << 20
+"""Observations that are sent at once: a request has a limit, and large ones make others wait."""
+_FLOAT_BYTES = 4
 
 
 class Asked(NamedTuple):
@@ -39,6 +44,8 @@ class Lockstep:
         self._deciding, self._pulse = deciding, pulse
         n_groups = 2 if any(agent.is_remote for agent in setup.agents) else 1
         self._asked: list[list[Asked]] = [[] for _ in range(n_groups)]
+        row_bytes = _FLOAT_BYTES * prod(setup.spec.observation_shape)
+        self._max_rows = max(1, BLOCK_BYTES // max(1, row_bytes))
         self._group = 0
 
     def join(self, matches: Sequence[Live]) -> None:
@@ -92,8 +99,9 @@ class Lockstep:
         return networks, others
 
     def _ask(self, group: int, agent: int, policy: NetworkPolicy, block: list[Live]) -> None:
-        matches, struck = _apart(block)
-        if matches:
+        together, struck = _apart(block)
+        for start in range(0, len(together), self._max_rows):
+            matches = together[start : start + self._max_rows]
             self._show(agent, matches, Phase.GAME)
             try:
                 question = policy.ask([match.row() for match in matches])

@@ -46,6 +46,12 @@ class Broker:
         with app.connection_for_write() as connection:
             app.send_task(PLAY_TASK, [wire], queue="play.cpu", connection=connection)
 
+    def take(self, queue: str) -> tuple[str, list[Any]]:
+        """Take the next message of a queue: its task and arguments."""
+        message = json.loads(self._client.rpop(queue))
+        arguments, _, _ = json.loads(b64decode(message["body"]))
+        return message["headers"]["task"], arguments
+
     def read(self) -> list[Report]:
         """Take the reports that have come since; return all of them so far."""
         try:

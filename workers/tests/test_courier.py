@@ -93,6 +93,45 @@ def test_a_report_that_waited_too_long_is_given_up_loudly(
     assert "1 reports given up" in caplog.text
 
 
+def test_doorbells_go_out_before_reports_and_also_while_reports_wait(broker: Broker) -> None:
+    rung: list[tuple[int, str]] = []
+    box = Outbox(broker.publish, lambda: ALIVE, alive_s=10, now=0.0, ring=lambda *r: rung.append(r))
+    broker.is_up = False
+    box.add(started(1), until=60)
+    box.add_bell(2, "1a")
+    box.pump(0.0)
+    assert rung == [(2, "1a")]
+    box.add_bell(0, "2b")
+    assert box.pump(0.1) == pytest.approx(BACKOFF_S - 0.1)
+    assert rung == [(2, "1a"), (0, "2b")]
+
+
+def test_a_doorbell_that_cannot_be_sent_is_dropped_and_reports_go_on(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(shard: int, lease: str) -> None:
+        raise PublishError("no such user")
+
+    box = Outbox(broker.publish, lambda: ALIVE, alive_s=10, now=0.0, ring=refuse)
+    box.add(started(1), until=60)
+    box.add_bell(2, "1a")
+    box.pump(0.0)
+    box.pump(0.1)
+    assert broker.orders == [1]
+    assert caplog.text.count("doorbell of the gpu queue was not sent: no such user") == 1
+
+
+def test_the_thread_rings_at_once(broker: Broker) -> None:
+    has_rung = threading.Event()
+    courier = Courier(
+        broker.publish, lambda: ALIVE, alive_s=100, ring=lambda shard, lease: has_rung.set()
+    )
+    courier.start()
+    courier.ring(0, "1a")
+    assert has_rung.wait(5)
+    courier.close(5)
+
+
 def test_the_thread_sends_what_is_posted_and_what_waits_at_the_end(broker: Broker) -> None:
     has_sent = threading.Event()
 

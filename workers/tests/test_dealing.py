@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 
 from arena.messages import Ending, Reason
-from workers.crew import Crew
+from workers.crew import Crew, Player
 from workers.dealing import MAX_HAND, Dealer
 from workers.ledger import Entry, Ledger, Pace
 from workers.tests.stage import make_order
@@ -137,6 +137,30 @@ def test_an_idle_player_asks_for_half_of_the_fullest_hand_once() -> None:
     assert busy.is_releasing
 
 
+def test_a_player_that_had_nothing_to_give_is_asked_again_when_its_hand_has_changed() -> None:
+    dealer, ledger, seats = set_up(8, 2, 0.05)
+    busy, _ = seats.players
+    busy.hand = {entry.index: entry for entry in ledger.take(8)}
+    busy.n_kept = 8
+    dealer.deal()
+    assert busy.sent == []
+    dealer._give(cast(Player, busy), [])
+    dealer.deal()
+    assert isinstance(busy.sent[-1], Release)
+
+
+@pytest.mark.parametrize("trajectories", ["", "/files/trajectories/0"])
+def test_begun_matches_move_to_idle_players_unless_their_trajectories_would_be_lost(
+    trajectories: str,
+) -> None:
+    dealer, ledger, seats = set_up(8, 2, 0.05)
+    dealer.is_batched, ledger.is_recorded = True, bool(trajectories)
+    busy, _ = seats.players
+    busy.hand = {entry.index: entry for entry in ledger.take(8)}
+    dealer.deal()
+    assert busy.sent == [Release(4, is_begun_too=not trajectories)]
+
+
 @pytest.mark.parametrize(("n", "match_s"), [(1, 10.0), (8, 0.001)])
 def test_little_work_is_not_moved(n: int, match_s: float) -> None:
     dealer, ledger, seats = set_up(n, 2, match_s)
@@ -158,5 +182,6 @@ def test_the_pace_is_the_mean_of_what_ended() -> None:
     assert pace.match_s == 9.0
     row = EndedRow(0, Ending.DONE, [0, 1], Reason.NONE, -1, "", 1000)
     pace.add([row])
+    pace.add([EndedRow(2, Ending.INTERRUPTED, [], Reason.GPU_LOST, -1, "", 60_000)])
     pace.add([EndedRow(1, Ending.DONE, [0, 1], Reason.NONE, -1, "", 3000)])
     assert pace.match_s == 2.0

@@ -177,6 +177,59 @@ def test_what_is_executing_is_in_the_hand() -> None:
     assert begun(player, at(1, Phase.GAME)) == [case.ledger.open[0], case.ledger.open[1]]
 
 
+def test_matches_that_wait_for_an_answer_have_begun() -> None:
+    case = Case()
+    player = case.deal(0, 1, 2)
+    player.begun.update((0, 2, 5))
+    assert [entry.index for entry in begun(player, at(0, Phase.WAIT))] == [0, 2]
+    assert executing(player, at(0, Phase.WAIT)) == []
+
+
+def test_a_death_while_waiting_blames_nobody() -> None:
+    case = Case()
+    case.ledger.open[1].actions.append(3)
+    case.inquest.died(case.deal(0, 1, 2), at(0, Phase.WAIT))
+    assert (case.waiting, case.suspects, case.ended) == ([0, 1, 2, 3, 4, 5], [], {})
+    assert [case.ledger.open[index].n_losses for index in (0, 1, 2)] == [0, 1, 0]
+
+
+def test_a_match_that_gets_on_between_deaths_while_waiting_is_played_on() -> None:
+    case = Case()
+    for n_actions in range(2 * MAX_LOSSES):
+        case.ledger.open[0].actions = [1] * (n_actions + 1)
+        case.inquest.died(case.deal(0), at(0, Phase.WAIT))
+    assert case.ended == {}
+
+
+def test_a_match_that_gets_nowhere_between_deaths_while_waiting_fails() -> None:
+    case = Case()
+    case.ledger.open[0].actions.append(3)
+    for _ in range(MAX_LOSSES):
+        case.inquest.died(case.deal(0), at(0, Phase.WAIT))
+    row = case.ended[0]
+    assert (row.ending, row.reason, row.seat) == (Ending.FAILED, Reason.ERROR, -1)
+
+
+def test_matches_that_were_never_answered_are_interrupted() -> None:
+    case = Case()
+    player = case.deal(0, 1)
+    player.begun.add(0)
+    case.inquest.unanswered(player, at(0, Phase.WAIT))
+    row = case.ended[0]
+    assert (row.ending, row.reason, row.seat) == (Ending.INTERRUPTED, Reason.GPU_LOST, -1)
+    assert case.waiting == [1, 2, 3, 4, 5]
+
+
+def test_a_recorded_match_starts_again_when_its_player_is_lost() -> None:
+    case = Case()
+    case.ledger.is_recorded = True
+    for index in (0, 1):
+        case.ledger.open[index].actions.append(3)
+    case.inquest.died(case.deal(0, 1), at(1, Phase.POLICY))
+    assert (case.waiting[0], case.suspects) == (0, [1])
+    assert [case.ledger.open[index].actions for index in (0, 1)] == [[], []]
+
+
 def test_nobody_is_blamed_for_a_call_that_returned_in_time() -> None:
     case = Case()
     case.inquest.spared(case.deal(0, 1, 2))

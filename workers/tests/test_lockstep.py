@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from arena.games.base import GameSpec
 from arena.messages import AgentOrder, Ending, FaultRates, Reason
 from arena.policies.networked import Block, Masks, Network
+from workers import lockstep
 from workers.beacon import SIZE, Phase
 from workers.building import GPU, LOCAL, OrderError, Setup, build
 from workers.live import Live
@@ -98,6 +99,16 @@ def test_both_networks_are_asked_before_either_is_waited_for(stage: Stage) -> No
     seats = ([0, 1], [0, 1], [1, 0], [1, 0])
     stage.finish(table, [Item(i, 1, i + 1, seats[i % 4], []) for i in range(8)])
     assert stage.log[:4] == [("ask", 2)] * 4
+
+
+def test_a_block_of_large_observations_is_asked_in_parts(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = stage.play(n=10)
+    stage.log.clear()
+    monkeypatch.setattr(lockstep, "BLOCK_BYTES", 3 * 2 * 4)  # three rows of two floats
+    assert stage.play(n=10) == whole
+    assert stage.log[:2] == [("ask", 3), ("ask", 2)]
 
 
 def test_others_decide_at_once_beside_a_network(stage: Stage) -> None:

@@ -2,8 +2,10 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -115,6 +117,39 @@ def test_a_signal_says_how_soon_to_stop(
         os.kill(os.getpid(), number)
     assert stopper() is wanted
     assert (vars(state)["should_stop"] == 0) == bool(sent)
+
+
+def test_a_doorbell_goes_to_the_queue_of_its_shard(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    app = Celery(broker=broker.url, set_as_current=False)
+    app.conf.broker_transport_options = OPTIONS
+    publisher = Publisher(app)
+    publisher.ring(0, "1a")
+    publisher.ring(2, "2b")
+    assert [broker.take("gpu"), broker.take("gpu.2")] == [
+        ("inference.drain", [0, "1a"]),
+        ("inference.drain", [2, "2b"]),
+    ]
+    broker.kill()
+
+
+def test_a_shard_that_does_not_exist_is_not_rung(caplog: pytest.LogCaptureFixture) -> None:
+    rung: list[tuple[int, str]] = []
+    has_rung = threading.Event()
+
+    def ring(shard: int, lease: str) -> None:
+        rung.append((shard, lease))
+        has_rung.set()
+
+    own = replace(OWN, n_shards=2)
+    here = Node(own, incarnation="first", publish=lambda report: None, ring=ring)
+    here._courier.start()
+    here._ring(2, "1a")
+    here._ring(1, "2b")
+    assert has_rung.wait(5)
+    here._courier.close(2)
+    assert rung == [(1, "2b")]
+    assert "rings for shard 2 of 2" in caplog.text
 
 
 def test_a_publisher_comes_back_with_its_broker(tmp_path: Path) -> None:

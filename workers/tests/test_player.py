@@ -4,12 +4,16 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 
 import pytest
 
+from arena.games import registry as games
 from arena.messages import Ending
+from workers import networks
 from workers.beacon import SIZE, Beacon, Phase
-from workers.player import Player, die_with_parent
+from workers.player import Player, catalogs_of, die_with_parent
+from workers.tests.fake_networks import network
 from workers.tests.fakes import CATALOGS
 from workers.tests.stage import fake
 from workers.wire import (
@@ -25,6 +29,7 @@ from workers.wire import (
     Refused,
     Release,
     Released,
+    Ring,
     messages,
 )
 
@@ -102,3 +107,31 @@ def test_a_player_that_nobody_starts_says_nothing() -> None:
         [sys.executable, "-m", "workers.player"], capture_output=True, text=True, check=False
     )
     assert "not enough values" in ended.stderr
+
+
+def test_a_player_of_an_order_passes_the_doorbell_to_its_parent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours, theirs = socket.socketpair()
+    with tempfile.TemporaryFile() as shared, ours, theirs:
+        shared.truncate(SIZE)
+        catalogs = catalogs_of(Channel(theirs), Beacon(shared.fileno()))
+        rung: list[object] = []
+
+        def asking(url: str, *, settings: object, ring: Callable[[int, str], None]) -> None:
+            rung.append(url)
+            ring(3, "1a")
+
+        monkeypatch.setattr(networks, "InferenceClient", asking)
+        monkeypatch.setenv("EVALSITE_INFERENCE_URL", "redis://127.0.0.1:1/0")
+        spec = games.get("tic_tac_toe").spec
+        assert catalogs.network(network(), spec).state_size == 0
+        (frame,) = Channel(ours).receive(wait=True)
+        assert messages.decode(frame) == Ring(3, "1a")
+        assert rung == ["redis://127.0.0.1:1/0"]
+
+
+def test_a_player_without_networks_refuses_an_agent_that_needs_one() -> None:
+    agents = [network(), network()]
+    said, _ = converse(Prepare(5, "sum", 1, {}, 0, agents, None))
+    assert said[1:] == [Refused(5, "network: this player asks no networks for sum")]

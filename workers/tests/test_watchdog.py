@@ -48,6 +48,14 @@ def test_a_new_call_starts_from_nothing() -> None:
     assert watch.call_s == 0.1
 
 
+def test_waiting_is_charged_to_nobody_but_its_wall_time_is_known() -> None:
+    watch = Watch()
+    waiting = Sighting(3, 0, 0, Phase.WAIT)
+    charged = [watch.observe(waiting, Usage(0.0, Activity.SLEEPING), 0.1) for _ in range(4)]
+    assert charged == [0.0] * 4
+    assert watch.wall_s == pytest.approx(0.3)
+
+
 def test_no_call_is_charged_nothing() -> None:
     watch = Watch()
     for _ in range(3):
