@@ -7,6 +7,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from arena.games import registry as games
+from live import plots
 from matches import selectors, standings
 from matches.clock import db_now
 from matches.models import Leaderboard, Match, Tournament
@@ -42,7 +43,7 @@ def board(request: HttpRequest, name: str) -> HttpResponse:
 def boards(request: HttpRequest) -> HttpResponse:
     """List the leaderboards, the newest first, a page at a time by key."""
     before = _number(request, "before", default=10**MAX_DIGITS - 1)
-    found = list(Leaderboard.objects.filter(pk__lt=before)[: BOARDS_A_PAGE + 1])
+    found = list(Leaderboard.objects.filter(is_listed=True, pk__lt=before)[: BOARDS_A_PAGE + 1])
     shown = found[:BOARDS_A_PAGE]
     context = {"boards": _titled(shown), "next": shown[-1].pk if found[BOARDS_A_PAGE:] else None}
     return render(request, "pages/boards.html", context)
@@ -121,9 +122,10 @@ def _board_context(found: Leaderboard, *, page: int) -> dict[str, Any]:
         "board": found,
         "game": game_title(found.game),
         "rows": rows,
+        "plots": plots.of_board(found.pk, rows) if page == 1 else [],
         "status": standings.status(found, rows, now=now),
         "nodes": standings.nodes(now=now),
-        "boards": _titled(Leaderboard.objects.all()[:N_RECENT_BOARDS]),
+        "boards": _titled(Leaderboard.objects.filter(is_listed=True)[:N_RECENT_BOARDS]),
         "is_live": page == 1,
         "page": page,
         "next": page + 1 if standings.ranked(found.pk)[start + TOP :].exists() else None,

@@ -38,6 +38,7 @@ function clone(id) {
 
 function drawRow(element, row) {
   element.dataset.agent = row.agent;
+  element.id = `agent-${row.agent}`;
   fill(element, row);
   for (const name of ["mu", "low", "high"]) element.style.setProperty(`--${name}`, row[name]);
   element.querySelector("[data-zero]").dataset.zero = row.forfeits;
@@ -125,6 +126,7 @@ function drawTournament(element, tournament) {
 function drawStatus(status) {
   fill(page, status, "status");
   drawAxis(status.axis);
+  drawStrength(status.axis);
   const list = document.querySelector("#tournaments");
   const elements = status.tournaments.map((tournament) => {
     const element = list.querySelector(`[data-tournament="${Number(tournament.id)}"]`) ?? clone("#tournament-template");
@@ -133,6 +135,70 @@ function drawStatus(status) {
   });
   const isSame = elements.length === list.children.length && elements.every((element, i) => list.children[i] === element);
   if (!isSame) list.replaceChildren(...elements); // else the focus on a link would be lost
+}
+
+// --- Strength by training step: the server drew it the same way, see live/plots.py ---------------
+
+const LABEL_GAP = 16;
+
+function drawStrength(axis) {
+  for (const drawing of document.querySelectorAll(".drawing")) {
+    const points = [...drawing.querySelectorAll(".point")];
+    const rows = points.map((point) => shown.rows.get(Number(point.dataset.agent)));
+    if (rows.includes(undefined)) continue; // below the rows that are live
+    const [top, bottom, height] = ["top", "bottom", "height"].map((name) => Number(drawing.dataset[name]));
+    const down = (rating) => top + ((height - top - bottom) * (axis.high - rating)) / (axis.high - axis.low);
+    drawScale(drawing.querySelector(".scale"), axis, down);
+    drawPoints(points, rows, down);
+    drawWay(drawing.querySelectorAll(".way line"), rows, down);
+    drawCompared(drawing, down);
+    for (const row of rows) fill(drawing.parentElement.querySelector(`tr[data-agent="${row.agent}"]`), row);
+  }
+}
+
+function drawScale(scale, axis, down) {
+  const ticks = axis.ticks.map((tick) => {
+    const element = scale.firstElementChild.cloneNode(true);
+    element.style.setProperty("--at", `${down(tick.at)}px`);
+    setText(element.querySelector("text"), tick.label);
+    return element;
+  });
+  scale.replaceChildren(...ticks);
+}
+
+function drawPoints(points, rows, down) {
+  points.forEach((point, i) => {
+    const { name, mu, low, high } = rows[i];
+    const title = `${name}, step ${Number(point.dataset.step).toLocaleString("en-US")}: ${mu}, ${low} to ${high}`;
+    point.setAttribute("aria-label", title);
+    setText(point.querySelector("title"), title);
+    setAll(point.querySelector(".range"), { y1: down(high), y2: down(low) });
+    setAll(point.querySelector(".mode"), { cy: down(mu) });
+  });
+}
+
+function drawWay(lines, rows, down) {
+  lines.forEach((line, i) => setAll(line, { y1: down(rows[i].mu), y2: down(rows[i + 1].mu) }));
+}
+
+/** Moves the lines and their labels, the strongest first; what would cover a label is hidden. */
+function drawCompared(drawing, down) {
+  const agents = [...drawing.querySelectorAll(".names span")].map((label) => Number(label.dataset.agent));
+  const rows = agents.map((agent) => shown.rows.get(agent)).filter(Boolean);
+  let freeFrom = 0;
+  for (const row of rows.sort((a, b) => a.rank - b.rank)) {
+    const at = down(row.mu);
+    const isHidden = at < freeFrom;
+    if (!isHidden) freeFrom = at + LABEL_GAP;
+    for (const element of drawing.querySelectorAll(`:is(.compared, .names) [data-agent="${row.agent}"]`)) {
+      element.style.setProperty("--at", `${at}px`);
+      element.toggleAttribute("hidden", isHidden);
+    }
+  }
+}
+
+function setAll(element, values) {
+  for (const [name, value] of Object.entries(values)) element.setAttribute(name, value);
 }
 
 // --- Messages ----------------------------------------------------------------------------------
