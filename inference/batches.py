@@ -1,16 +1,17 @@
 """Requests of one checkpoint as one batch: what fits it, merged into one tensor."""
 
 from collections.abc import Iterable, Sequence
-from math import prod
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from arena.policies.networked import Block
+from arena.policies.networked import Block, Evaluation
 from inference.forms import BlockRequest
 from inference.model_cache import Form, Resident
+from inference.rows import Outputs
 
 
 class Request(NamedTuple):
@@ -18,34 +19,32 @@ class Request(NamedTuple):
 
     place: int
     block: BlockRequest
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of the block."""
-        return len(self.block.observations)
+    n_rows: int
 
 
 class Batch(NamedTuple):
-    """What is asked of one checkpoint."""
+    """What is asked of one checkpoint; n_rows: the rows of all its blocks."""
 
     resident: Resident
     requests: list[Request]
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of all blocks."""
-        return sum(request.n_rows for request in self.requests)
+    n_rows: int
 
     def alone(self) -> list["Batch"]:
         """Return each request as a batch of its own."""
-        return [Batch(self.resident, [request]) for request in self.requests]
+        return [batch_of(self.resident, [request]) for request in self.requests]
+
+
+def batch_of(resident: Resident, requests: list[Request]) -> Batch:
+    """Return the batch of these requests."""
+    return Batch(resident, requests, sum(request.n_rows for request in requests))
 
 
 def by_checkpoint(blocks: Sequence[BlockRequest]) -> list[list[Request]]:
     """Return the requests of each checkpoint, in the order in which they were asked."""
     groups: dict[str, list[Request]] = {}
-    for index, block in enumerate(blocks):
-        groups.setdefault(block.ref.checkpoint, []).append(Request(index, block))
+    for place, block in enumerate(blocks):
+        n_rows = len(block.observations) if block.observations.ndim else 0
+        groups.setdefault(block.ref.checkpoint, []).append(Request(place, block, n_rows))
     return list(groups.values())
 
 
@@ -57,9 +56,9 @@ def by_form(batches: Iterable[Batch]) -> list[list[Batch]]:
     return list(groups.values())
 
 
-def misfit(block: BlockRequest, resident: Resident) -> str:
+def misfit(request: Request, resident: Resident) -> str:
     """Return why the block does not fit the checkpoint, or an empty text."""
-    n_rows = len(block.observations) if block.observations.ndim else 0
+    block, n_rows = request.block, request.n_rows
     wanted = (n_rows, *resident.form.observation_shape)
     if not n_rows:
         return "the block has no rows"
@@ -111,10 +110,12 @@ def _fill(rows: Block, states: Block, batch: Batch) -> None:
 
 
 def is_finite(*tensors: Tensor) -> bool:
-    """Return True when no tensor holds NaN or infinity."""
+    """Return True when no tensor holds NaN or infinity; they are on the CPU."""
     # The sum is finite in nearly every case and costs a fifth; it may overflow where nothing is.
-    return all(
-        bool(tensor.sum().isfinite()) or bool(tensor.isfinite().all())
-        for tensor in tensors
-        if prod(tensor.shape)
-    )
+    return all(isfinite(tensor.sum().item()) or bool(tensor.isfinite().all()) for tensor in tensors)
+
+
+def in_numpy(found: Outputs) -> Evaluation:
+    """Return the answer as arrays over the same memory."""
+    logits, values, states = (part.numpy() for part in found)
+    return Evaluation(logits, values, states)

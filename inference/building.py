@@ -1,6 +1,7 @@
 """The engine that the settings describe: on which device, in which precision, compiled or not."""
 
 import logging
+import time
 
 import torch
 
@@ -40,12 +41,14 @@ def build(settings: Settings) -> Engine:
         limit_bytes=limit_bytes,
         device=device,
         dtype=dtype,
-        prepare=lambda model: prepared(model, settings.compile),
+        prepare=lambda model: prepared(model, settings),
     )
     stacks = Stacks(
         models.held,
         must_be_equal=settings.is_deterministic,
         limit_bytes=limit_bytes // _STACKED_SHARE,
+        # The time of others on the same cores does not count.
+        clock=time.thread_time if device.type == "cpu" else time.perf_counter,
     )
     return Engine(
         models,
@@ -64,13 +67,14 @@ def device_of(settings: Settings) -> torch.device:
     return torch.device(settings.device)
 
 
-def prepared(model: Model, how: str) -> Forward:
-    """Return what is called for a model: its module, or that compiled ("compile", "graphs")."""
-    settle(model.module)
-    if how == "none":
+def prepared(model: Model, settings: Settings) -> Forward:
+    """Return what is called for a model: its module, or that compiled."""
+    if settings.is_deterministic:
+        settle(model.module)
+    if settings.compile == "none":
         return model.module
     # A graph's answer lies in memory that its next run writes to: it is copied at once.
-    compiled: Forward = torch.compile(model.module, mode=_MODES[how], dynamic=False)
+    compiled: Forward = torch.compile(model.module, mode=_MODES[settings.compile], dynamic=False)
     return compiled
 
 

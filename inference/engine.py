@@ -7,6 +7,7 @@ one request or one network does wrong touches no other request.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,9 +15,11 @@ from arena.policies.networked import Evaluation
 from inference.batches import (
     Batch,
     Request,
+    batch_of,
     by_checkpoint,
     by_form,
     has_nan,
+    in_numpy,
     is_finite,
     merged,
     misfit,
@@ -25,7 +28,7 @@ from inference.errors import RequestError, UnavailableError
 from inference.forms import Answer, BlockRequest, CheckpointRef, Fault, FaultKind, no_op
 from inference.forwards import Forwards, NetworkRaisedError, NoMemoryError, is_memory, received
 from inference.model_cache import ModelCache, Resident
-from inference.rows import FREE, Outputs, RowRule
+from inference.rows import FREE, RowRule
 from inference.stacking import BUCKETS, Stack, Stacks
 from inference.tracing import Program
 
@@ -97,7 +100,7 @@ class Engine:
             else:
                 fitting = _fitting(requests, resident, answers)
                 if fitting:
-                    yield Batch(resident, fitting)
+                    yield batch_of(resident, fitting)
 
     def _resident(self, refs: Iterable[CheckpointRef], keep_alive: Callable[[], None]) -> Resident:
         """Return the network, by the first of its links that works."""
@@ -148,7 +151,7 @@ class Engine:
             for alone in batch.alone():
                 self._run(alone, answers)
         else:
-            _deliver(batch, found, answers)
+            _deliver(batch, in_numpy(found), answers, is_good=is_finite(*found))
 
     def _run_siblings(
         self, batches: Sequence[Batch], answers: Answers, keep_alive: Callable[[], None]
@@ -189,10 +192,11 @@ class Engine:
             raise
         except Exception:
             return False
+        is_good, (logits, values, after) = is_finite(*found), in_numpy(found)
         for batch in batches:
             place = stack.places[batch.resident.checkpoint]
-            logits, values, after = (part[place, : batch.n_rows] for part in found)
-            _deliver(batch, (logits, values, after), answers)
+            own = Evaluation(logits[place], values[place], after[place])
+            _deliver(batch, own, answers, is_good=is_good)
         self._counts["forwards"] += 1
         self._counts["stacked"] += 1
         self._counts["rows"] += sum(batch.n_rows for batch in batches)
@@ -223,7 +227,7 @@ def _fitting(requests: Sequence[Request], resident: Resident, answers: Answers) 
     """Return the requests that fit the checkpoint; refuse the others."""
     fitting = []
     for request in requests:
-        reason = misfit(request.block, resident)
+        reason = misfit(request, resident)
         if reason:
             _refuse([request], FaultKind.BAD_REQUEST, reason, answers)
         else:
@@ -236,18 +240,19 @@ def _without_nan(batch: Batch, answers: Answers) -> Batch:
     broken = [request for request in batch.requests if has_nan(request.block)]
     _refuse(broken, FaultKind.BAD_REQUEST, "the block holds NaN or infinity", answers)
     gone = {request.place for request in broken}
-    return Batch(batch.resident, [r for r in batch.requests if r.place not in gone])
+    return batch_of(batch.resident, [r for r in batch.requests if r.place not in gone])
 
 
-def _deliver(batch: Batch, found: Outputs, answers: Answers) -> None:
-    """Cut the answer into those of the requests; only who was answered NaN has a fault."""
-    is_good, at = is_finite(*found), 0
-    logits, values, states = (part.numpy() for part in found)
+def _deliver(batch: Batch, found: Evaluation, answers: Answers, *, is_good: bool) -> None:
+    """Cut the answer into those of the requests; unless is_good, some may hold NaN."""
+    logits, values, states = found
+    begin = 0
     for request in batch.requests:
-        rows = slice(at, at + request.n_rows)
-        at += request.n_rows
-        if is_good or is_finite(*(part[rows] for part in found)):
-            answers[request.place] = Evaluation(logits[rows], values[rows], states[rows])
+        end = begin + request.n_rows
+        own = Evaluation(logits[begin:end], values[begin:end], states[begin:end])
+        if is_good or all(np.isfinite(part).all() for part in own):
+            answers[request.place] = own
         else:
             reason = "the network answered NaN or infinity"
             _refuse([request], FaultKind.MODEL_INVALID, reason, answers)
+        begin = end

@@ -19,6 +19,8 @@ os.environ.setdefault("MKL_CBWR", "AUTO")
 MOST_ROWS = 4096
 _DISTINCT = 5
 _REFERENCE_ROWS = 64
+_LANES = 16
+"""Floats in a register."""
 
 Outputs = tuple[Tensor, Tensor, Tensor]
 Forward = Callable[[Tensor, Tensor], Outputs]
@@ -64,11 +66,51 @@ class Scalar(nn.Linear):
         return total if self.bias is None else total + self.bias
 
 
+class Pointwise(nn.Conv2d):
+    """A 1 x 1 convolution as a linear layer: below 16 rows its own kernel rounds otherwise."""
+
+    def forward(self, planes: Tensor) -> Tensor:
+        """Return planes [B, C, H, W]."""
+        cells, weight = planes.movedim(1, -1).contiguous(), self.weight.flatten(1)
+        if self.out_channels == 1:
+            total = (cells * weight[0]).sum(-1, keepdim=True)
+            mixed = total if self.bias is None else total + self.bias
+        else:
+            mixed = nn.functional.linear(cells, weight, self.bias)
+        return mixed.movedim(-1, 1)
+
+
+class Broad(nn.Conv2d):
+    """A convolution whose planes are filled up with zeros to a multiple of 16.
+
+    For fewer there is a kernel of its own, which rounds otherwise than that for several networks.
+    """
+
+    def forward(self, planes: Tensor) -> Tensor:
+        """Return planes [B, C, H, W]."""
+        more = (0, 0, 0, 0, 0, -self.in_channels % _LANES)
+        planes, weight = nn.functional.pad(planes, more), nn.functional.pad(self.weight, more)
+        broad: Tensor = self._conv_forward(planes, weight, self.bias)
+        return broad
+
+
 def settle(module: nn.Module) -> None:
-    """Give the linear layers of one output the sum that does not depend on the place of a row."""
+    """Let layers whose bits depend on the place or the number of rows compute otherwise.
+
+    They keep their weights; what they answer changes by rounding only.
+    """
     for layer in module.modules():
         if type(layer) is nn.Linear and layer.out_features == 1:
             layer.__class__ = Scalar
+        elif type(layer) is nn.Conv2d and layer.groups == 1 and layer.padding_mode == "zeros":
+            if _is_pointwise(layer):
+                layer.__class__ = Pointwise
+            elif layer.in_channels % _LANES:
+                layer.__class__ = Broad
+
+
+def _is_pointwise(layer: nn.Conv2d) -> bool:
+    return (layer.kernel_size, layer.stride, layer.padding) == ((1, 1), (1, 1), (0, 0))
 
 
 def proven(forward: Forward, rows: Tensor, states: Tensor) -> RowRule:

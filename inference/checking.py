@@ -1,0 +1,167 @@
+"""Check an uploaded checkpoint: it must load, fit its game and answer finite numbers.
+
+That is tried in a process of its own whose memory and time are watched, so that no file harms the
+worker. Only the checkpoint's own failings refuse it; what the machine does wrong is raised.
+"""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import msgspec
+import psutil
+
+from arena.messages import MAX_DETAIL, Checked, CheckOrder
+from inference.errors import UnavailableError
+from inference.forms import CheckpointRef, no_op
+from inference.store import CheckpointStore
+
+_TICK_S = 0.02
+_READY = b"ready\n"
+_MAX_ANSWER = 1 << 16
+# What a trial may know of its parent's environment: nothing secret.
+_KEPT = ("HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "EVALSITE_PLUGINS")
+_ROOT = str(Path(__file__).parents[1])
+
+
+class Limits(NamedTuple):
+    """What a trial may use beyond a process that has imported torch.
+
+    cpu_s: its own time; patience_s: the wall clock, after which the machine is to blame.
+    """
+
+    memory_bytes: int = 512 << 20
+    cpu_s: float = 10.0
+    patience_s: float = 60.0
+
+
+LIMITS = Limits()
+
+
+class Refused(Exception):  # noqa: N818 - an outcome, not an error
+    """The checkpoint is refused; the message says why."""
+
+
+def run(
+    order: CheckOrder,
+    *,
+    store: CheckpointStore,
+    node: str,
+    limits: Limits = LIMITS,
+    keep_alive: Callable[[], None] = no_op,
+) -> Checked:
+    """Return what was found. Raises UnavailableError when it could not be found out: ask again."""
+    path = store.path(CheckpointRef(order.checkpoint, order.source), keep_alive=keep_alive)
+    try:
+        found = _tried(path, order, limits, keep_alive)
+    except Refused as error:
+        found = {"refusal": str(error)}
+    return Checked(
+        node=node,
+        checkpoint=order.checkpoint,
+        token=order.token,
+        refusal=str(found["refusal"])[:MAX_DETAIL],
+        n_parameters=found.get("n_parameters", 0),
+        state_size=found.get("state_size", 0),
+        row_ms=found.get("row_ms", 0.0),
+    )
+
+
+def _tried(
+    path: Path, order: CheckOrder, limits: Limits, keep_alive: Callable[[], None]
+) -> dict[str, Any]:
+    """Run a trial to its end. Raises Refused, UnavailableError."""
+    wanted = json.dumps(msgspec.to_builtins(order))
+    command = [sys.executable, "-m", "inference.trial", str(path), wanted]
+    with tempfile.TemporaryFile() as complaints:
+        trial = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            env=_environment(os.environ),
+            start_new_session=True,
+        )
+        with trial:
+            try:
+                said = _Watched(trial, limits).listen(keep_alive)
+            finally:
+                trial.kill()
+        return _understood(said, trial.returncode, _last_line(complaints))
+
+
+class _Watched:
+    """A trial that runs, and what it uses."""
+
+    def __init__(self, trial: "subprocess.Popen[bytes]", limits: Limits) -> None:
+        self._from, self._limits = _descriptor(trial.stdout), limits
+        self._usage = psutil.Process(trial.pid)
+        self._cpu_s, self._bytes = 0.0, 0
+        self._is_ready = False
+
+    def listen(self, keep_alive: Callable[[], None]) -> bytes:
+        """Return all that it says until it ends. Raises Refused, UnavailableError."""
+        said, give_up = b"", time.monotonic() + self._limits.patience_s
+        while len(said) < _MAX_ANSWER:
+            if select.select([self._from], [], [], _TICK_S)[0]:
+                piece = os.read(self._from, _MAX_ANSWER)
+                if not piece:
+                    break
+                said += piece
+            self._look(said)
+            if time.monotonic() > give_up:
+                raise UnavailableError(f"a trial took over {self._limits.patience_s:.0f} s here")
+            keep_alive()
+        return said
+
+    def _look(self, said: bytes) -> None:
+        """Compare what it uses with the limits; its imports are ours and do not count."""
+        try:
+            used, times = self._usage.memory_info(), self._usage.cpu_times()
+        except psutil.NoSuchProcess:
+            return  # it has ended: what it said says how
+        # The pages of the file itself are the machine's, which may take them back.
+        n_bytes, cpu_s = used.rss - getattr(used, "shared", 0), times.user + times.system
+        if not self._is_ready:
+            self._is_ready = said.startswith(_READY)
+            self._bytes, self._cpu_s = n_bytes, cpu_s
+        if n_bytes - self._bytes > self._limits.memory_bytes:
+            raise Refused(f"it needs more than {self._limits.memory_bytes >> 20} MiB of memory")
+        if cpu_s - self._cpu_s > self._limits.cpu_s:
+            raise Refused(f"it needs more than {self._limits.cpu_s:.0f} s to load and answer")
+
+
+def _understood(said: bytes, status: int, complaint: str) -> dict[str, Any]:
+    """Return the answer of a trial. Raises Refused where the file ended it, else the machine."""
+    answer = said.removeprefix(_READY)
+    if said.startswith(_READY) and answer.endswith(b"\n"):
+        found: dict[str, Any] = json.loads(answer)
+        return found
+    if status < 0 and said and -status != signal.SIGKILL:
+        raise Refused(f"loading or asking it ended the process by {signal.Signals(-status).name}")
+    raise UnavailableError(f"a trial failed here, with status {status}: {complaint}")
+
+
+def _last_line(complaints: IO[bytes]) -> str:
+    complaints.seek(0)
+    lines = complaints.read()[-_MAX_ANSWER:].decode(errors="replace").strip().splitlines()
+    return lines[-1][:MAX_DETAIL] if lines else "it said nothing"
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a trial; it finds modules wherever the worker was started."""
+    kept = {name: environ[name] for name in _KEPT if name in environ}
+    path = os.pathsep.join(filter(None, (_ROOT, environ.get("PYTHONPATH"))))
+    return {**kept, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
+
+
+def _descriptor(stream: IO[bytes] | None) -> int:
+    return stream.fileno() if stream else -1
