@@ -1,7 +1,7 @@
 """Try one checkpoint, in a process of its own: `python -m inference.trial FILE ORDER`.
 
 Says "ready" when all is imported, then in one line of JSON why the checkpoint is refused, or what
-it is. Its parent, inference.checking, watches memory and time.
+it is. Its parent, inference.check, watches memory and time.
 """
 
 import json

@@ -22,6 +22,7 @@ import psutil
 from arena.messages import MAX_DETAIL, Checked, CheckOrder
 from inference.errors import UnavailableError
 from inference.forms import CheckpointRef, no_op
+from inference.settings import Settings
 from inference.store import CheckpointStore
 
 _TICK_S = 0.02
@@ -48,6 +49,12 @@ LIMITS = Limits()
 
 class Refused(Exception):  # noqa: N818 - an outcome, not an error
     """The checkpoint is refused; the message says why."""
+
+
+def check(order: CheckOrder, own: Settings, *, limits: Limits = LIMITS) -> Checked:
+    """Return what a worker of these settings finds. Raises UnavailableError: ask again."""
+    store = CheckpointStore(own.cache, own.site_url)
+    return run(order, store=store, node=own.gpu, limits=limits)
 
 
 def run(
