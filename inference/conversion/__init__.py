@@ -1,0 +1,1 @@
+"""Turning weights of other programs into checkpoints, on the side of whoever trained them."""

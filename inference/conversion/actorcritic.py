@@ -1,0 +1,200 @@
+"""Actors and critics of linear layers, as Stable-Baselines3 and CleanRL write them, on our mlp.
+
+The mlp can be exactly such a network: layers of their own for the value, tanh or relu, a linear
+value. Whatever else these libraries write is refused with what it would need.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import linear
+
+from arena.errors import CheckpointFileError
+from arena.parameters import Value
+from inference.conversion.base import Converted, Tensors
+
+Activation = Callable[[Tensor], Tensor]
+ACTIVATIONS: dict[str, Activation] = {"tanh": torch.tanh, "relu": torch.relu}
+_IMAGE, _MATRIX = 3, 2
+"""Dimensions of them."""
+_OWN = (
+    "write it as an architecture of your own (EVALSITE_PLUGINS), save its state_dict() alone "
+    "and convert --from state_dict"
+)
+_SB3_OTHERS = {
+    "q_net.": "DQN answers Q-values and has no value head",
+    "features_extractor.": f"its features extractor is a network (CnnPolicy): {_OWN}",
+    "pi_features_extractor.": f"its features extractor is a network (CnnPolicy): {_OWN}",
+    "lstm_actor.": f"RecurrentPPO keeps an LSTM: {_OWN}",
+    "log_std": "its actions are continuous; games here have numbered actions",
+    "actor.": "its actions are continuous (SAC, TD3); games here have numbered actions",
+}
+_CLEANRL_OTHERS = {
+    "network.": f"its layers are shared (ppo_atari) or it is a DQN: {_OWN}",
+    "actor_mean.": "its actions are continuous; games here have numbered actions",
+    "actor_logstd": "its actions are continuous; games here have numbered actions",
+    "lstm.": f"it keeps an LSTM: {_OWN}",
+}
+
+
+class Layer(NamedTuple):
+    """One linear layer: weight [O, I] and bias [O]."""
+
+    weight: Tensor
+    bias: Tensor
+
+
+class ActorCritic(NamedTuple):
+    """All linear layers in order; every one but the last of actor and critic has an activation."""
+
+    actor: list[Layer]
+    critic: list[Layer]
+    activation: str
+
+
+def sb3(tensors: Tensors, facts: Mapping[str, Any], given: Mapping[str, Value]) -> Converted:
+    """Return an MlpPolicy of PPO or A2C as an mlp. Raises CheckpointFileError for any other.
+
+    Layers that actor and critic share are written into both: the function is the same.
+    """
+    _refuse_others(tensors, _SB3_OTHERS)
+    _check_spaces(facts)
+    shared = _tower(tensors, "mlp_extractor.shared_net.")
+    actor = [*shared, *_tower(tensors, "mlp_extractor.policy_net."), _layer(tensors, "action_net")]
+    critic = [*shared, *_tower(tensors, "mlp_extractor.value_net."), _layer(tensors, "value_net")]
+    _check_all_used(tensors, 2 * (len(actor) + len(critic) - len(shared)))
+    activation = _sb3_activation(facts, given)
+    notes = [
+        f"activation {activation}, layers {_sizes(actor)}; value {_sizes(critic)}",
+        "statistics of VecNormalize are in a file of their own and are not converted",
+    ]
+    return _converted(ActorCritic(actor, critic, activation), given, notes)
+
+
+def cleanrl(tensors: Tensors, given: Mapping[str, Value]) -> Converted:
+    """Return the agent of ppo.py (`actor`, `critic`) as an mlp. Raises CheckpointFileError."""
+    _refuse_others(tensors, _CLEANRL_OTHERS)
+    actor, critic = _tower(tensors, "actor."), _tower(tensors, "critic.")
+    if not actor or not critic:
+        raise CheckpointFileError("no actor.0.weight and critic.0.weight: not the agent of ppo.py")
+    _check_all_used(tensors, 2 * (len(actor) + len(critic)))
+    activation = str(given.get("activation", "tanh"))
+    said = "as told" if "activation" in given else "as in ppo.py: the file does not say"
+    return _converted(ActorCritic(actor, critic, activation), given, [f"{activation}, {said}"])
+
+
+def _converted(found: ActorCritic, given: Mapping[str, Value], notes: list[str]) -> Converted:
+    parameters: dict[str, Value] = {
+        "hidden": _sizes(found.actor),
+        "value_hidden": _sizes(found.critic),
+        "activation": found.activation,
+        "bounded_value": False,
+    }
+    for name, value in given.items():
+        if parameters.get(name) != value:
+            raise CheckpointFileError(
+                f"--parameter {name}={value}: the file says {parameters.get(name)}"
+            )
+    tensors = {
+        **_named("body", found.actor[:-1]),
+        **_named("value_body", found.critic[:-1]),
+        "policy.weight": found.actor[-1].weight,
+        "policy.bias": found.actor[-1].bias,
+        "value.weight": found.critic[-1].weight,
+        "value.bias": found.critic[-1].bias,
+    }
+    return Converted(tensors, parameters, partial(_forward, found), notes)
+
+
+def _forward(found: ActorCritic, observations: Tensor) -> tuple[Tensor, Tensor]:
+    """Return logits and values by plain operations on what the file holds."""
+    activation = ACTIVATIONS[found.activation]
+    logits, values = (
+        _through(layers, activation, observations.flatten(1))
+        for layers in (found.actor, found.critic)
+    )
+    return logits, values.squeeze(-1)
+
+
+def _through(layers: Sequence[Layer], activation: Activation, rows: Tensor) -> Tensor:
+    """Return what the layers make of the rows, in float64 where the file has it, else float32."""
+    exact = torch.promote_types(layers[0].weight.dtype, torch.float32)
+    rows = rows.to(exact)
+    for place, (weight, bias) in enumerate(layers):
+        rows = linear(activation(rows) if place else rows, weight.to(exact), bias.to(exact))
+    return rows
+
+
+def _refuse_others(tensors: Tensors, others: Mapping[str, str]) -> None:
+    for start, reason in others.items():
+        name = next((name for name in tensors if name.startswith(start)), None)
+        if name is not None:
+            raise CheckpointFileError(f"no mlp ({name}): {reason}")
+
+
+def _tower(tensors: Tensors, prefix: str) -> list[Layer]:
+    """Return the linear layers of a Sequential, in its order."""
+    ends = (name.removeprefix(prefix).split(".") for name in tensors if name.startswith(prefix))
+    places = sorted({int(place) for place, *_ in ends if place.isdecimal()})
+    return [_layer(tensors, f"{prefix}{place}") for place in places]
+
+
+def _layer(tensors: Tensors, name: str) -> Layer:
+    weight, bias = tensors.get(f"{name}.weight"), tensors.get(f"{name}.bias")
+    if weight is None or bias is None or weight.dim() != _MATRIX or bias.shape != weight.shape[:1]:
+        raise CheckpointFileError(f"{name} is no linear layer with a bias")
+    return Layer(weight, bias)
+
+
+def _check_all_used(tensors: Tensors, n_used: int) -> None:
+    if len(tensors) != n_used:
+        names = ", ".join(list(tensors)[:10])
+        raise CheckpointFileError(f"{len(tensors) - n_used} tensors too many for an mlp: {names}")
+
+
+def _named(prefix: str, layers: Sequence[Layer]) -> Tensors:
+    """Return the tensors of hidden layers; an activation stands after each."""
+    return {
+        f"{prefix}.{2 * place}.{leaf}": tensor
+        for place, layer in enumerate(layers)
+        for leaf, tensor in layer._asdict().items()
+    }
+
+
+def _sizes(layers: Sequence[Layer]) -> str:
+    return ",".join(str(layer.bias.shape[0]) for layer in layers[:-1])
+
+
+def _check_spaces(facts: Mapping[str, Any]) -> None:
+    """Refuse what Stable-Baselines3 does to observations and actions around the network."""
+    seen, chosen = facts.get("observation_space"), facts.get("action_space")
+    if isinstance(seen, dict):
+        kind = str(seen.get(":type:"))
+        if not kind.endswith(".Box'>"):
+            raise CheckpointFileError(f"trained on {kind}, which is encoded first: must be a Box")
+        if seen.get("dtype") == "uint8" and len(seen.get("_shape") or ()) == _IMAGE:
+            raise CheckpointFileError("trained on images of uint8, which are divided by 255 first")
+    if isinstance(chosen, dict):
+        kind, start = str(chosen.get(":type:")), str(chosen.get("start", 0))
+        if not kind.endswith(".Discrete'>") or start != "0":
+            raise CheckpointFileError(
+                f"its actions are {kind} from {start}: must be Discrete from 0"
+            )
+
+
+def _sb3_activation(facts: Mapping[str, Any], given: Mapping[str, Value]) -> str:
+    """Return what the archive says in text of its activation; PPO and A2C have tanh by default."""
+    chosen = facts.get("policy_kwargs")
+    if not isinstance(chosen, dict):
+        if "activation" in given:
+            return str(given["activation"])
+        raise CheckpointFileError(
+            "the archive does not say which activation: add --parameter activation=tanh or relu"
+        )
+    said = str(chosen.get("activation_fn", "Tanh")).rstrip("'>").rpartition(".")[2].lower()
+    if said not in ACTIVATIONS:
+        raise CheckpointFileError(f"activation {said}: mlp has {' and '.join(ACTIVATIONS)}. {_OWN}")
+    return said

@@ -1,0 +1,117 @@
+"""Which tensor of a foreign file is which of an architecture: by name, by shape, or as told."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from arena.errors import CheckpointFileError
+
+Shape = tuple[int, ...]
+Shapes = Mapping[str, Shape]
+Signature = tuple[tuple[str, Shape], ...]
+_NUMBER = re.compile(r"[0-9]+")
+_SHOWN = 6
+_HINT = "name it with --map OLD=NEW (a layer or one tensor); --map OLD= drops it"
+
+
+def renamed(names: Iterable[str], told: Mapping[str, str]) -> dict[str, str]:
+    """Return the name after for each name before, as the user told; dropped names are left out.
+
+    A mapping holds for a tensor or for all tensors of a layer; the longest that fits wins. Raises
+    CheckpointFileError for one that fits nothing.
+    """
+    after: dict[str, str] = {}
+    unused = set(told)
+    for name in names:
+        fitting = [old for old in told if name == old or name.startswith(f"{old}.")]
+        best = max(fitting, key=len, default=None)
+        unused.discard(best or "")
+        if best is None:
+            after[name] = name
+        elif told[best]:
+            after[name] = told[best] + name.removeprefix(best)
+    if unused:
+        raise CheckpointFileError(f"--map {min(unused)}: there is no such tensor or layer")
+    return after
+
+
+def paired(found: Shapes, wanted: Shapes) -> dict[str, str]:
+    """Return the name found for each name wanted.
+
+    Equal names are one; of the rest, layers of a shape that occurs once are one, and layers of one
+    shape whose names differ in numbers only follow each other by these. Raises CheckpointFileError
+    where that leaves a doubt, or anything over.
+    """
+    equal = {name: name for name, shape in wanted.items() if found.get(name) == shape}
+    ours = _layers({name: shape for name, shape in wanted.items() if name not in equal})
+    theirs = _layers({name: shape for name, shape in found.items() if name not in equal})
+    _check_all_there(ours, theirs)
+    for signature, layers in ours.items():
+        pairs = zip(layers, _ordered(theirs[signature], layers), strict=True)
+        for new, old in pairs:
+            equal.update({_joined(new, leaf): _joined(old, leaf) for leaf, _ in signature})
+    return equal
+
+
+def renamed_layers(pairs: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the layers (old, new) whose name changes; pairs: old tensor by new."""
+    layers = {
+        (old.rpartition(".")[0] or old, new.rpartition(".")[0] or new) for new, old in pairs.items()
+    }
+    return sorted((old, new) for old, new in layers if old != new)
+
+
+def _layers(shapes: Shapes) -> dict[Signature, list[str]]:
+    """Return the layers by what they consist of: the shapes of their weight, bias ..."""
+    parts: dict[str, list[tuple[str, Shape]]] = defaultdict(list)
+    for name, shape in shapes.items():
+        layer, _, leaf = name.rpartition(".")
+        parts[layer].append((leaf, shape))
+    layers: dict[Signature, list[str]] = defaultdict(list)
+    for layer, part in parts.items():
+        layers[tuple(sorted(part))].append(layer)
+    return layers
+
+
+def _check_all_there(
+    ours: Mapping[Signature, list[str]], theirs: Mapping[Signature, list[str]]
+) -> None:
+    over = {
+        signature: (theirs.get(signature, []), ours.get(signature, []))
+        for signature in {**ours, **theirs}
+        if len(ours.get(signature, [])) != len(theirs.get(signature, []))
+    }
+    if not over:
+        return
+    lost = [_told(new, signature) for signature, (_, news) in over.items() for new in news]
+    left = [_told(old, signature) for signature, (olds, _) in over.items() for old in olds]
+    raise CheckpointFileError(
+        f"the file does not fit: the architecture wants {_listed(lost)}; "
+        f"the file has {_listed(left)}. Choose other --parameter, or {_HINT}"
+    )
+
+
+def _ordered(olds: list[str], news: list[str]) -> list[str]:
+    """Return the old layers in the order of the new ones, where it cannot be doubted."""
+    patterns = {_NUMBER.sub("#", old) for old in olds}
+    places = {new.split(".")[0] for new in news}
+    if len(news) > 1 and (len(patterns) > 1 or len(places) > 1):
+        raise CheckpointFileError(
+            f"{_listed(olds)} have the same shapes, so which is which of {_listed(news)} "
+            f"is not certain: {_HINT}"
+        )
+    return sorted(olds, key=lambda old: [int(number) for number in _NUMBER.findall(old)])
+
+
+def _joined(layer: str, leaf: str) -> str:
+    return f"{layer}.{leaf}" if layer else leaf
+
+
+def _told(layer: str, signature: Signature) -> str:
+    parts = ", ".join(f"{leaf} {list(shape)}" for leaf, shape in signature)
+    return f"{layer} ({parts})" if layer else parts
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return (", ".join(names[:_SHOWN]) or "nothing more") + more

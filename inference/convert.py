@@ -1,0 +1,202 @@
+"""Turn a user's own weights into sealed checkpoints: python -m inference.convert --help.
+
+Runs where they were trained and needs torch. Nothing is guessed: what no architecture can answer
+exactly is refused, and where the forward of before can be rebuilt, both must answer the same.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+from safetensors.torch import save_file
+
+from arena.checkpoints import Seal, step_of, write_sealed
+from arena.errors import ArenaError, CheckpointFileError
+from arena.games import registry as games
+from arena.parameters import Value, read_parameters
+from inference.architectures import registry as architectures
+from inference.conversion import actorcritic
+from inference.conversion.base import Converted, Original, Tensors
+from inference.conversion.naming import paired, renamed, renamed_layers
+from inference.conversion.sources import SUFFIXES, read_sb3, read_state_dict
+from inference.model import load, skeleton
+
+MAX_DIFFERENCE = 1e-5
+_N_ROWS = 64
+_FAILED = 2
+_SUFFIX = ".safetensors"
+_KNOWN = {suffix for suffixes in SUFFIXES.values() for suffix in suffixes}
+_UNKNOWN = "no parity check possible: the original's code is not known"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What to convert into: parameters as given, names as told (old -> new, or dropped)."""
+
+    program: str
+    seal: Seal
+    told: Mapping[str, str]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Convert what the arguments say; return 0, or 2 when a file failed."""
+    given = _parser().parse_args(arguments)
+    try:
+        wish = _wish(given)
+        sources = _sources(given.path, wish.program)
+        given.out.mkdir(parents=True, exist_ok=True)
+    except (ArenaError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return _FAILED
+    n_failed = sum(not _tried(source, given.out, wish) for source in sources)
+    if len(sources) > 1:
+        sys.stdout.write(f"{len(sources) - n_failed} converted, {n_failed} failed\n")
+    return _FAILED if n_failed else 0
+
+
+def convert(source: Path, out: Path, wish: Wish) -> list[str]:
+    """Write one checkpoint into out under the name of its source; return what to tell of it.
+
+    Raises CheckpointFileError, and leaves nothing behind.
+    """
+    stem = source.stem if source.suffix in _KNOWN else source.name
+    target = out / f"{stem}{_SUFFIX}"
+    if target.exists():
+        raise CheckpointFileError(f"{target} is there already and is not overwritten")
+    converted = _converted(source, wish)
+    seal = Seal(**{**vars(wish.seal), "parameters": dict(converted.parameters)})
+    with TemporaryDirectory(dir=out, prefix=".converting-") as folder:
+        plain, sealed = Path(folder) / "plain", Path(folder) / "sealed"
+        save_file({name: tensor.clone() for name, tensor in converted.tensors.items()}, plain)
+        checkpoint = write_sealed(plain, sealed, seal)
+        parity = _parity(sealed, converted.original)
+        sealed.rename(target)
+    step = step_of(source.name)
+    told = f"{target}  {checkpoint[:12]}" + ("" if step is None else f"  step {step}")
+    return [told, *converted.notes, parity]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("convert", description="Turn weights into checkpoints.")
+    parser.add_argument("path", type=Path, help="a file, or a folder: all files in it")
+    parser.add_argument("--from", dest="program", choices=sorted(SUFFIXES), required=True)
+    parser.add_argument("--architecture", required=True, help=", ".join(architectures.names()))
+    parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--game", required=True, help="whose observations it sees")
+    parser.add_argument("--out", type=Path, required=True, help="folder; made if missing")
+    parser.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="OLD=NEW",
+        help="a layer or tensor of the file and its name in the architecture; OLD= drops it",
+    )
+    return parser
+
+
+def _wish(given: argparse.Namespace) -> Wish:
+    architecture = architectures.get(given.architecture)
+    spec = games.get(given.game).spec
+    words = _pairs("--parameter", given.parameter)
+    read = read_parameters(architecture.id, architecture.parameters, words)
+    parameters = {name: read[name] for name in words}
+    seal = Seal(architecture.id, parameters, spec.id, spec.observation_shape, spec.n_actions)
+    return Wish(given.program, seal, _pairs("--map", given.map))
+
+
+def _pairs(option: str, words: Sequence[str]) -> dict[str, str]:
+    pairs = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if not sign or not name or name in pairs:
+            raise CheckpointFileError(f"{option} {word}: must be NAME=VALUE, each name once")
+        pairs[name] = value
+    return pairs
+
+
+def _sources(path: Path, program: str) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    sources = [p for p in sorted(path.iterdir()) if p.suffix in SUFFIXES[program] and p.is_file()]
+    if not sources:
+        raise CheckpointFileError(f"{path}: no file ends in {', '.join(SUFFIXES[program])}")
+    return sorted(sources, key=lambda source: (step_of(source.name) or 0, source.name))
+
+
+def _tried(source: Path, out: Path, wish: Wish) -> bool:
+    try:
+        lines = convert(source, out, wish)
+    except (ArenaError, OSError) as error:
+        sys.stderr.write(f"{source}: {error}\n")
+        return False
+    sys.stdout.write(f"{source} -> " + "\n  ".join(lines) + "\n")
+    return True
+
+
+def _converted(source: Path, wish: Wish) -> Converted:
+    if wish.program == "state_dict":
+        return _by_names(read_state_dict(source), wish)
+    if wish.seal.architecture != "mlp" or wish.told:
+        raise CheckpointFileError(
+            f"--from {wish.program} knows its names and makes an mlp: "
+            "give --architecture mlp and no --map, or convert --from state_dict"
+        )
+    parameters: Mapping[str, Value] = wish.seal.parameters
+    if wish.program == "sb3":
+        return _as_floats(actorcritic.sb3(*read_sb3(source), parameters))
+    return _as_floats(actorcritic.cleanrl(read_state_dict(source), parameters))
+
+
+def _by_names(tensors: Tensors, wish: Wish) -> Converted:
+    """Return the tensors under the names of the architecture, with a note of what was renamed."""
+    after = renamed(tensors, wish.told)
+    found = {after[name]: tensor for name, tensor in tensors.items() if name in after}
+    if len(found) != len(after):
+        raise CheckpointFileError("--map gives two tensors one name")
+    wanted = {n: tuple(t.shape) for n, t in skeleton(wish.seal).state_dict().items()}
+    olds = paired({name: tuple(tensor.shape) for name, tensor in found.items()}, wanted)
+    notes = [f"{old} is {new}, by its shape" for old, new in renamed_layers(olds)]
+    tensors = {new: found[old] for new, old in olds.items()}
+    return _as_floats(Converted(tensors, wish.seal.parameters, None, notes))
+
+
+def _as_floats(converted: Converted) -> Converted:
+    """Return weights that a checkpoint may hold; float64 is rounded to float32, and said."""
+    for name, tensor in converted.tensors.items():
+        if not tensor.is_floating_point() or tensor.layout != torch.strided:
+            raise CheckpointFileError(f"{name} is {tensor.dtype}: weights must be dense floats")
+    doubles = [n for n, tensor in converted.tensors.items() if tensor.dtype == torch.float64]
+    if not doubles:
+        return converted
+    tensors = {n: t.float() if n in doubles else t for n, t in converted.tensors.items()}
+    notes = [*converted.notes, f"{len(doubles)} tensors of float64 are rounded to float32"]
+    return Converted(tensors, converted.parameters, converted.original, notes)
+
+
+def _parity(path: Path, original: Original | None) -> str:
+    """Return what the comparison says. Raises CheckpointFileError where the answers differ."""
+    model = load(path)
+    if original is None:
+        return _UNKNOWN
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(_N_ROWS, *model.seal.observation_shape, generator=generator)
+    with torch.no_grad():
+        logits, values, _ = model.module(rows, torch.zeros(_N_ROWS, model.state_size))
+        wanted = original(rows)
+    difference = max(
+        float((one - other).abs().max())
+        for one, other in zip((logits, values), wanted, strict=True)
+    )
+    if not difference <= MAX_DIFFERENCE:
+        raise CheckpointFileError(
+            f"answers differ from the original by {difference:.2g}: at most {MAX_DIFFERENCE:.0e}"
+        )
+    return f"answers as the original: differs by at most {difference:.2g} on {_N_ROWS} observations"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
