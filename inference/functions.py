@@ -10,6 +10,8 @@ from inference.link import Command, Link, Reply
 
 CODE: Final = (Path(__file__).parent / "functions.lua").read_text()
 VERSION: Final = 1
+MAX_BYTES: Final = 16 << 20
+"""Of one request."""
 FULL: Final = -1
 
 _MISSING = "Function not found"

@@ -15,12 +15,12 @@ import numpy as np
 
 from arena.messages import Hash
 from arena.policies.networked import Block, Evaluation
+from inference import functions
 from inference.errors import RequestError
 from inference.forms import Answer, BlockRequest, CheckpointRef, Fault, FaultKind
 
 VERSION = 1
-MAX_BYTES = 16 << 20
-"""Of one request; functions.lua refuses larger ones too."""
+MAX_BYTES = functions.MAX_BYTES
 DTYPE = "float32"
 MAX_DETAIL = 500
 _MIN_NDIM = 2
