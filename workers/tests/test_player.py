@@ -44,7 +44,8 @@ def converse(*heard: Command) -> tuple[list[Message], Beacon]:
         for command in heard:
             parent.send(command)
         ours.shutdown(socket.SHUT_WR)
-        player = Player(Channel(theirs), beacon, CATALOGS)
+        # A clock that stands still: it plays all that it is dealt before it listens again.
+        player = Player(Channel(theirs), beacon, CATALOGS, clock=lambda: 0.0)
         player.run()
         return [messages.decode(frame) for frame in parent.receive(wait=True)], beacon
 
