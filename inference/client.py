@@ -16,7 +16,6 @@ import msgspec
 import numpy as np
 import redis
 
-from arena.messages import Hash
 from arena.policies.networked import Block, Evaluation
 from inference import functions, wire
 from inference.errors import (
@@ -201,7 +200,7 @@ class InferenceClient:
 
     def _check(self, ref: CheckpointRef) -> None:
         try:
-            msgspec.convert(list(ref), tuple[Hash, wire.Source])
+            msgspec.convert(list(ref), tuple[wire.Checkpoint, wire.Source])
         except msgspec.ValidationError as error:
             raise RequestError(f"{ref.checkpoint[:80]!r} cannot be asked: {error}") from error
         self._checked.add(ref)

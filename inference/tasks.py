@@ -8,6 +8,8 @@ from celery import shared_task
 from arena.errors import MessageError
 from arena.messages import CHECK_TASK, DRAIN_TASK, read_check
 from inference import node
+from inference.errors import UnavailableError
+from inference.publishing import PublishError
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +23,12 @@ def drain(shard: int, lease: str) -> dict[str, int]:
     return node.here().drain(int(shard), str(lease))
 
 
-@shared_task(name=CHECK_TASK)
+@shared_task(
+    name=CHECK_TASK,
+    autoretry_for=(UnavailableError, PublishError),
+    retry_backoff=True,
+    max_retries=5,
+)
 def check(order: dict[str, Any]) -> None:
     """Find out whether a checkpoint can play and report it; safe to deliver twice."""
     try:

@@ -13,7 +13,6 @@ from typing import Annotated, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from arena.messages import Hash
 from arena.policies.networked import Block, Evaluation
 from inference import functions
 from inference.errors import RequestError
@@ -25,9 +24,11 @@ DTYPE = "float32"
 MAX_DETAIL = 500
 _MIN_NDIM = 2
 
-Client = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
+# Unlike "$", "\Z" does not match before a newline at the end.
+Client = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}\Z")]
+Checkpoint = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 # Joined to the web server's address: anything but a path could name another server.
-Source = Annotated[str, msgspec.Meta(pattern=r"^(/[!-~]*)?$", max_length=400)]
+Source = Annotated[str, msgspec.Meta(pattern=r"^(/[!-~]*)?\Z", max_length=400)]
 Size = Annotated[int, msgspec.Meta(ge=0, le=MAX_BYTES)]
 RequestId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
@@ -52,7 +53,7 @@ class RequestHeader(msgspec.Struct, frozen=True, array_like=True):
     request: RequestId
     asked_ms: Milliseconds
     deadline_ms: Milliseconds
-    checkpoint: Hash
+    checkpoint: Checkpoint
     source: Source
     dtype: Annotated[str, msgspec.Meta(max_length=16)]
     shape: Annotated[list[Size], msgspec.Meta(min_length=_MIN_NDIM, max_length=8)]

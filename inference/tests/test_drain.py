@@ -1,0 +1,423 @@
+"""Client and drainer over a real Valkey, with an engine that adds."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+
+from inference import functions
+from inference.client import InferenceClient, shard_of
+from inference.errors import (
+    InferenceError,
+    QueueFullError,
+    RequestError,
+    UnavailableError,
+)
+from inference.forms import CheckpointRef
+from inference.link import Link
+from inference.tests.drainers import QUICK, Drainers
+from inference.tests.echo import BREAKS_ENGINE, GOOD, MISSING, EchoEngine, block_of, ref_of
+from inference.tests.servers import Server, wait_until
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def store(server: Server) -> Server:
+    """Return the server, empty but for the functions."""
+    server.empty()
+    server.load()
+    return server
+
+
+@pytest.fixture
+def drainers(store: Server) -> Iterator[Drainers]:
+    drainers = Drainers(store)
+    yield drainers
+    drainers.close()
+
+
+class Bells(list[tuple[int, str]]):
+    """Doorbells that nobody answers until the test does."""
+
+    def __call__(self, shard: int, lease: str) -> None:
+        self.append((shard, lease))
+
+
+def unanswered(store: Server, bells: Bells, **changes: int) -> InferenceClient:
+    return InferenceClient(store.url, settings=replace(QUICK, **changes), ring=bells)
+
+
+def test_a_block_is_answered_row_by_row(drainers: Drainers) -> None:
+    client = drainers.client()
+    block = np.arange(24, dtype=np.float32).reshape(6, 2, 2)
+    answer = client.infer(GOOD, block, np.zeros((6, 3), np.float32))
+    sums = block.sum(axis=(1, 2))
+    np.testing.assert_array_equal(answer.values, sums)
+    np.testing.assert_array_equal(answer.logits, np.repeat(sums[:, None], 3, axis=1))
+    np.testing.assert_array_equal(answer.states, np.ones((6, 3)))
+
+
+def test_what_waits_together_runs_together(store: Server) -> None:
+    bells, engine = Bells(), EchoEngine()
+    client = unanswered(store, bells)
+    tickets = [
+        client.submit(ref, block_of(n)) for n, ref in ((1, GOOD), (2, ref_of("d")), (3, GOOD))
+    ]
+    assert len(bells) == 1
+    drainers = Drainers(store, engine=engine, n_threads=0)
+    counts = drainers.drain(*bells[0], Link(store.url))
+    assert engine.batches == [[1, 2, 3]]
+    assert counts == {"requests": 3, "forwards": 2, "rows": 6}
+    assert [len(client.result(ticket).values) for ticket in tickets] == [1, 2, 3]
+
+
+def test_several_checkpoints_are_asked_at_once(drainers: Drainers) -> None:
+    refs = [ref_of(f"{n:x}") for n in range(5)]
+    answers = drainers.client().infer_many(
+        {ref: block_of(2, float(n)) for n, ref in enumerate(refs)}
+    )
+    assert [answers[ref].values[0] for ref in refs] == [0, 4, 8, 12, 16]
+
+
+def test_only_the_guilty_request_fails(drainers: Drainers) -> None:
+    client = drainers.client()
+    good = client.submit(GOOD, block_of(2))
+    missing = client.submit(MISSING, block_of(2))
+    nan = client.submit(GOOD, block_of(2, np.nan))
+    other = client.submit(GOOD, block_of(1))
+    with pytest.raises(UnavailableError, match="no such checkpoint"):
+        client.result(missing)
+    with pytest.raises(RequestError, match="NaN"):
+        client.result(nan)
+    assert client.result(good).values.tolist() == [4, 4]
+    assert client.result(other).values.tolist() == [4]
+
+
+def test_malformed_bytes_are_counted_and_the_next_request_is_served(store: Server) -> None:
+    bells = Bells()
+    client = unanswered(store, bells)
+    raw = [b"", b"\0" * 40, b"\x01\0\xff\xff", b"pickle", b"\x01\0\x05\0abcde"]
+    store.client.rpush(functions.queue_key(0), *raw)
+    ticket = client.submit(GOOD, block_of(1))
+    drainers = Drainers(store, n_threads=0)
+    counts = drainers.drain(*bells[0], Link(store.url))
+    assert counts["dropped"] == len(raw)
+    assert client.result(ticket).values.tolist() == [4]
+
+
+def test_a_block_that_was_cut_off_is_refused_by_name(store: Server) -> None:
+    bells = Bells()
+    client = unanswered(store, bells)
+    ticket = client.submit(GOOD, block_of(1))
+    whole = store.client.rpop(functions.queue_key(0))
+    store.client.rpush(functions.queue_key(0), whole[:-4])
+    counts = Drainers(store, n_threads=0).drain(*bells[0], Link(store.url))
+    assert counts == {"bad_request": 1}
+    with pytest.raises(RequestError, match="12 bytes of floats; the header says 16"):
+        client.result(ticket)
+
+
+def test_what_nobody_waits_for_any_more_is_not_run(store: Server) -> None:
+    bells, engine = Bells(), EchoEngine()
+    client = unanswered(store, bells, deadline_ms=1)
+    ticket = client.submit(GOOD, block_of(1))
+    with pytest.raises(UnavailableError, match="no answer within 1 ms"):
+        client.result(ticket)
+    counts = Drainers(store, engine=engine, n_threads=0).drain(*bells[0], Link(store.url))
+    assert counts == {"expired": 1}
+    assert engine.batches == []
+
+
+def test_the_answers_for_a_dead_client_expire(store: Server) -> None:
+    bells = Bells()
+    client = unanswered(store, bells)
+    client.submit(GOOD, block_of(1))
+    Drainers(store, n_threads=0).drain(*bells[0], Link(store.url))
+    (key,) = store.client.keys("inf:reply:*")
+    assert 0 < store.client.pttl(key) <= QUICK.deadline_ms
+
+
+def test_a_full_queue_says_so_at_once(store: Server) -> None:
+    bells = Bells()
+    client = unanswered(store, bells, queue_limit=2)
+    tickets = [client.submit(GOOD, block_of(1)) for _ in range(2)]
+    with pytest.raises(QueueFullError, match="2 requests wait"):
+        client.submit(GOOD, block_of(1))
+    assert store.n_waiting() == 2
+    Drainers(store, n_threads=0).drain(*bells[0], Link(store.url))
+    assert [len(client.result(ticket).values) for ticket in tickets] == [1, 1]
+
+
+def test_a_full_memory_is_a_full_queue(store: Server) -> None:
+    client = unanswered(store, Bells())
+    store.client.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(QueueFullError):
+            client.submit(GOOD, block_of(1))
+    finally:
+        store.client.config_set("maxmemory", 0)
+    client.submit(GOOD, block_of(1))
+
+
+def test_requests_in_a_dead_worker_are_sent_again_and_late_answers_dropped(
+    store: Server, drainers: Drainers
+) -> None:
+    drainers.n_to_lose = 1
+    client, link = drainers.client(), Link(store.url)
+    ticket = client.submit(GOOD, block_of(3))
+    # A worker answers the doorbell, pops the request and dies.
+    functions.run(link, "inf_begin", *drainers.lost[0], QUICK.lease_ms)
+    popped = store.client.lpop(functions.queue_key(0))
+    assert client.result(ticket).values.tolist() == [4, 4, 4]
+    assert client.n_sent_again == 1
+    # It was not dead, only slow.
+    store.client.rpush(functions.queue_key(0), popped)
+    assert client.infer(GOOD, block_of(1)).values.tolist() == [4]
+    wait_until(lambda: drainers.counts["requests"] == 3, "the late answer is there")
+    client.infer(GOOD, block_of(1))
+    assert client.n_late == 1
+
+
+def test_a_fast_store_that_restarts_is_filled_again(store: Server, drainers: Drainers) -> None:
+    client = drainers.client()
+    client.infer(GOOD, block_of(1))
+    wait_until(lambda: not store.leases(), "the drainer is idle")
+    drainers.n_to_lose = 1
+    tickets = [client.submit(GOOD, block_of(n)) for n in (1, 2)]
+    store.kill()
+    restarted = threading.Timer(0.2, store.start)
+    # Its functions come later: until then requests cannot even be sent.
+    loaded = threading.Timer(0.8, store.load)
+    for timer in (restarted, loaded):
+        timer.start()
+    assert [len(client.result(ticket).values) for ticket in tickets] == [1, 2]
+    assert len(client.infer(GOOD, block_of(3)).values) == 3
+    loaded.join()
+
+
+def test_a_request_asked_while_the_fast_store_is_away_is_sent_when_it_is_back(
+    store: Server, drainers: Drainers
+) -> None:
+    client = drainers.client()
+    store.kill()
+    back = threading.Timer(0.3, lambda: (store.start(), store.load()))
+    back.start()
+    assert len(client.infer(GOOD, block_of(3)).values) == 3
+    back.join()
+
+
+def test_without_a_fast_store_it_gives_up_at_the_deadline() -> None:
+    now = [0.0]
+
+    def pause(seconds: float) -> None:
+        now[0] += seconds
+
+    client = InferenceClient(
+        "redis://127.0.0.1:1/0", settings=QUICK, ring=no_ring, clock=lambda: now[0], pause=pause
+    )
+    with pytest.raises(UnavailableError, match="no answer within 5000 ms"):
+        client.infer(GOOD, block_of(1))
+    assert 5 <= now[0] < 6.1
+    assert client.n_sent_again < 12, "it pauses longer each time"
+
+
+def no_ring(shard: int, lease: str) -> None:
+    raise AssertionError("nothing was sent")
+
+
+def test_the_drainer_ends_when_the_fast_store_goes(store: Server) -> None:
+    engine, bells = EchoEngine(), Bells()
+    client = unanswered(store, bells)
+    client.submit(GOOD, block_of(1))
+    engine.before = lambda keep_alive: store.kill()
+    drainers = Drainers(store, engine=engine, n_threads=0)
+    try:
+        assert drainers.drain(*bells[0], Link(store.url))["lost"] == 1
+    finally:
+        store.start()
+
+
+def test_a_doorbell_after_a_restart_finds_nothing_to_do(store: Server) -> None:
+    store.client.function_flush()
+    drainers = Drainers(store, n_threads=0)
+    assert drainers.drain(0, "lease", Link(store.url)) == {"lost": 1}
+
+
+def test_a_lease_is_kept_while_a_model_loads(store: Server) -> None:
+    engine, bells = EchoEngine(), Bells()
+    client = unanswered(store, bells)
+    kept: list[list[str]] = []
+
+    def load_for_long(keep_alive: Callable[[], None]) -> None:
+        if kept:
+            return
+        for _ in range(2 * QUICK.lease_ms // 50):
+            threading.Event().wait(0.05)
+            keep_alive()
+            client.submit(GOOD, block_of(1))
+            kept.append(store.leases())
+
+    engine.before = load_for_long
+    client.submit(GOOD, block_of(1))
+    Drainers(store, engine=engine, n_threads=0).drain(*bells[0], Link(store.url))
+    assert kept
+    assert all(leases == [bells[0][1]] for leases in kept)
+    assert len(bells) == 1
+
+
+def test_a_drainer_that_is_told_to_stop_ends_after_its_batch_and_gives_the_rest_back(
+    store: Server,
+) -> None:
+    engine, bells = EchoEngine(), Bells()
+    client = unanswered(store, bells)
+    drainers = Drainers(
+        store, engine=engine, settings=replace(QUICK, max_batch_size=4), n_threads=0
+    )
+    tickets = [client.submit(GOOD, block_of(2, n)) for n in range(5)]
+    waiting = store.client.lrange(functions.queue_key(0), 0, -1)
+
+    def stop(keep_alive: Callable[[], None]) -> None:
+        drainers.is_stopping = True
+
+    engine.before = stop
+    counts = drainers.drain(*bells[0], Link(store.url))
+    assert counts["requests"] == 2
+    assert engine.batches == [[2, 2]]
+    assert store.client.lrange(functions.queue_key(0), 0, -1) == waiting[2:]
+    assert drainers.n_rung == 1, "another worker goes on"
+    assert [client.result(ticket).values[0] for ticket in tickets[:2]] == [0, 4]
+
+
+def test_an_engine_that_fails_ends_the_worker_and_charges_nobody(store: Server) -> None:
+    bells = Bells()
+    client = unanswered(store, bells)
+    drainers = Drainers(store, n_threads=0)
+    tickets = [client.submit(ref, block_of(1)) for ref in (GOOD, BREAKS_ENGINE)]
+    counts = drainers.drain(*bells[0], Link(store.url))
+    assert counts["engine_errors"] == 1
+    assert drainers.is_broken
+    for ticket in tickets:
+        with pytest.raises(UnavailableError, match="RuntimeError: the device is gone"):
+            client.result(ticket)
+
+
+def test_while_the_broker_is_away_the_drainer_goes_on_without_messages(store: Server) -> None:
+    bells = Bells()
+    client = unanswered(store, bells)
+    drainers = Drainers(store, settings=replace(QUICK, slice_ms=1), n_threads=0)
+    drainers.is_broker_away = True
+    tickets = [client.submit(GOOD, block_of(1)) for _ in range(3)]
+    drainers.drain(*bells[0], Link(store.url))
+    assert [len(client.result(ticket).values) for ticket in tickets] == [1, 1, 1]
+    assert drainers.n_rung == 0
+    assert store.leases() == []
+
+
+def test_a_spent_slice_is_followed_by_another(store: Server, drainers: Drainers) -> None:
+    client = drainers.client()
+    while len(drainers.slices) < 4:
+        client.infer(GOOD, block_of(1))
+    assert drainers.n_rung >= 4
+    wait_until(lambda: not store.leases(), "the drainer is idle")
+
+
+def test_a_drainer_helps_with_the_other_shards_of_its_worker(store: Server) -> None:
+    settings = replace(QUICK, n_shards=3, serves=(0, 2))
+    drainers = Drainers(store, settings=settings, n_threads=0)
+    bells = Bells()
+    client = InferenceClient(store.url, settings=settings, ring=bells)
+    refs = {shard_of(ref.checkpoint, 3): ref for ref in map(ref_of, ("0", "1", "00000002"))}
+    tickets = {shard: client.submit(ref, block_of(1)) for shard, ref in refs.items()}
+    assert sorted(shard for shard, _ in bells) == [0, 1, 2]
+    drainers.drain(0, dict(bells)[0], Link(store.url))
+    for shard in (0, 2):
+        assert len(client.result(tickets[shard]).values) == 1
+    assert [store.n_waiting(shard) for shard in range(3)] == [0, 1, 0]
+
+
+def test_no_wake_up_is_lost_whoever_stops_when(store: Server) -> None:
+    """Slices and lingering are tiny, so that leases are given up and taken all the time."""
+    settings = replace(QUICK, linger_ms=1, slice_ms=3, retry_after_ms=60_000, deadline_ms=60_000)
+    drainers = Drainers(store, settings=settings, n_threads=2)
+    n_done: list[int] = []
+
+    def ask(seed: int) -> None:
+        client, random = drainers.client(), Random(seed)
+        for n in range(150):
+            answer = client.infer(GOOD, block_of(random.randint(1, 5), float(n)))
+            assert answer.values[0] == 4 * n
+            threading.Event().wait(random.choice((0, 0, 0.001, 0.003)))
+        n_done.append(seed)
+        assert client.n_sent_again == 0
+
+    clients = [threading.Thread(target=ask, args=(seed,)) for seed in range(4)]
+    for thread in clients:
+        thread.start()
+    for thread in clients:
+        thread.join(30)
+    drainers.close()
+    assert sorted(n_done) == [0, 1, 2, 3]
+    assert drainers.n_rung > 50
+
+
+def test_steady_traffic_pays_no_doorbell_but_one_per_slice(store: Server) -> None:
+    drainers = Drainers(store, settings=replace(QUICK, slice_ms=10_000, linger_ms=200))
+    client = drainers.client()
+    for _ in range(200):
+        client.infer(GOOD, block_of(1))
+    assert drainers.n_rung == 1
+    drainers.close()
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        CheckpointRef("ab", "/files"),
+        CheckpointRef("ab" * 32, "//elsewhere\n"),
+        CheckpointRef("ab" * 32, "elsewhere"),
+    ],
+)
+def test_what_is_no_checkpoint_is_refused_before_it_is_sent(
+    store: Server, ref: CheckpointRef
+) -> None:
+    with pytest.raises(RequestError, match="cannot be asked"):
+        unanswered(store, Bells()).submit(ref, block_of(1))
+
+
+def test_rights_that_are_missing_are_told_at_once(store: Server) -> None:
+    rules = ("RESET", "on", ">x", "+fcall", "+time", "~inf:{*}:*")
+    store.client.execute_command("ACL", "SETUSER", "weak", *rules)
+    url = store.url.replace("://", "://weak:x@")
+    client = InferenceClient(url, settings=QUICK, ring=no_ring)
+    with pytest.raises(UnavailableError, match="refuses a request"):
+        client.submit(GOOD, block_of(1))
+
+
+def test_a_ticket_that_is_let_go_is_forgotten(store: Server) -> None:
+    bells = Bells()
+    client = unanswered(store, bells)
+    ticket = client.submit(GOOD, block_of(1))
+    del ticket
+    Drainers(store, n_threads=0).drain(*bells[0], Link(store.url))
+    assert client.n_late == 0
+    drainers = Drainers(store)
+    again = client.submit(GOOD, block_of(2))
+    for shard, lease in bells[1:]:
+        drainers.ring(shard, lease)
+    assert len(client.result(again).values) == 2
+    assert client.n_late == 1
+    drainers.close()
+
+
+def test_every_error_of_asking_has_the_same_root() -> None:
+    for error in (QueueFullError, RequestError, UnavailableError):
+        assert issubclass(error, InferenceError)
