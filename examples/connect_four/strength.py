@@ -107,7 +107,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("folder", type=Path, help="of checkpoints (*.safetensors)")
     parser.add_argument("--against", default="random,greedy,alphabeta:2,alphabeta:4")
     parser.add_argument("--matches", type=int, default=200, help="of each two (200)")
-    parser.add_argument("--temperature", type=float, default=0.3, help="of the networks (0.3)")
+    parser.add_argument("--temperature", type=float, default=0, help="of the networks (0)")
     parser.add_argument("--seed", type=int, default=1, help="of the openings (1)")
     return parser.parse_args()
 
