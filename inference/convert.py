@@ -17,8 +17,9 @@ from safetensors.torch import save_file
 from arena.checkpoints import Seal, step_of, write_sealed
 from arena.errors import ArenaError, CheckpointFileError
 from arena.games import registry as games
-from arena.parameters import Value, read_parameters
+from arena.parameters import Value
 from inference.architectures import registry as architectures
+from inference.architectures.base import values
 from inference.conversion import actorcritic
 from inference.conversion.base import Converted, Original, Tensors
 from inference.conversion.naming import paired, renamed, renamed_layers
@@ -102,7 +103,7 @@ def _wish(given: argparse.Namespace) -> Wish:
     architecture = architectures.get(given.architecture)
     spec = games.get(given.game).spec
     words = _pairs("--parameter", given.parameter)
-    read = read_parameters(architecture.id, architecture.parameters, words)
+    read = values(architecture, words)
     parameters = {name: read[name] for name in words}
     seal = Seal(architecture.id, parameters, spec.id, spec.observation_shape, spec.n_actions)
     return Wish(given.program, seal, _pairs("--map", given.map))

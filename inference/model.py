@@ -12,8 +12,10 @@ from torch import Tensor, nn
 
 from arena.checkpoints import Contents, Seal, check_seal, inspect, write_sealed
 from arena.errors import ArenaError, CheckpointFileError
+from arena.parameters import Value
 from arena.tensorfiles import TensorForm
 from inference.architectures import registry
+from inference.architectures.base import values
 
 MAX_PARAMETERS = 50_000_000
 """200 MB in float32: a check may take 512 MiB, of which torch itself takes 220."""
@@ -26,7 +28,9 @@ _PIECE = 2**20
 class Model:
     """A network ready to answer: in eval mode, without gradients, on its device.
 
-    n_bytes: what its weights take there, in bytes; state_size: floats of recurrent state per row.
+    n_bytes: what its weights take there, in bytes; state_size: floats of recurrent state per row;
+    parameters: all that its architecture declares, defaults included, so that two networks of one
+    form have equal ones however their seals spell them.
     """
 
     module: nn.Module
@@ -34,6 +38,7 @@ class Model:
     n_parameters: int
     n_bytes: int
     state_size: int
+    parameters: Mapping[str, Value]
 
 
 def load(
@@ -173,11 +178,12 @@ def _ready(module: nn.Module, seal: Seal) -> Model:
         raise CheckpointFileError(
             f"{seal.architecture} keeps {homeless[0]} outside its weights: make it persistent"
         )
-    state = _state(module)
+    state, architecture = _state(module), registry.get(seal.architecture)
     return Model(
         module.eval().requires_grad_(False),
         seal,
         sum(value.numel() for value in state.values()),
         sum(value.numel() * value.element_size() for value in state.values()),
-        registry.get(seal.architecture).state_size(seal.parameters),
+        architecture.state_size(seal.parameters),
+        values(architecture, seal.parameters),
     )

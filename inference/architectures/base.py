@@ -67,7 +67,24 @@ def accepted(
     reason = architecture.refusal(observation_shape)
     if reason is not None:
         raise ParameterError(architecture.id, "observation_shape", reason)
-    return read_parameters(architecture.id, architecture.parameters, parameters)
+    return values(architecture, parameters)
+
+
+def values(architecture: Architecture, parameters: Mapping[str, object]) -> dict[str, Value]:
+    """Return all parameters with their values. Raises ParameterError.
+
+    A whole number stands for its text where a text is declared: hidden=64 on a command line.
+    """
+    declared = {parameter.name: parameter for parameter in architecture.parameters}
+    worded = {
+        name: str(value) if _is_worded(declared.get(name), value) else value
+        for name, value in parameters.items()
+    }
+    return read_parameters(architecture.id, architecture.parameters, worded)
+
+
+def _is_worded(parameter: Parameter | None, value: object) -> bool:
+    return parameter is not None and isinstance(parameter.default, str) and type(value) is int
 
 
 def floats(observation_shape: tuple[int, ...]) -> int:

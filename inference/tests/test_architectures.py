@@ -72,6 +72,16 @@ def test_the_value_is_bounded_unless_asked_otherwise() -> None:
     assert torch.equal(bounded(ROWS, NO_STATE)[1], free(ROWS, NO_STATE)[1].tanh())
 
 
+def test_a_whole_number_is_the_size_of_one_layer() -> None:
+    assert shapes(mlp(hidden=8)) == shapes(mlp(hidden="8"))
+
+
+@pytest.mark.parametrize("value", [True, 8.0, None, ["8"]])
+def test_nothing_else_stands_for_a_text(value: object) -> None:
+    with pytest.raises(ParameterError, match="'hidden' must be str"):
+        mlp(hidden=value)
+
+
 def test_the_activation_may_be_tanh() -> None:
     module = mlp(hidden="8", activation="tanh")
     hidden = torch.tanh(module.body[:1](ROWS.flatten(1)))

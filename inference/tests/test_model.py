@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from arena.checkpoints import Seal, inspect, write_sealed
 from arena.errors import CheckpointFileError
-from arena.parameters import Parameter
+from arena.parameters import Parameter, Value
 from inference.model import fresh, load, save_sealed, skeleton
 
 SEAL = Seal("mlp", {"hidden": "8,8"}, "tic_tac_toe", (3, 3, 3), 9)
@@ -48,6 +48,16 @@ def test_a_network_is_loaded_ready_to_answer(path: Path) -> None:
     assert model.n_parameters == 27 * 8 + 8 + 8 * 8 + 8 + 8 * 9 + 9 + 8 + 1
     assert model.n_bytes == 4 * model.n_parameters
     assert model.state_size == 0
+
+
+def test_one_form_has_equal_parameters_however_it_is_spelled(tmp_path: Path) -> None:
+    spelled: list[dict[str, Value]] = [{"width": "4"}, {"width": 4, "layers": 1}]
+    loaded = []
+    for parameters in spelled:
+        seal = replace(GRU, parameters=parameters)
+        save_sealed(fresh(seal, seed=1), tmp_path / "model", seal)
+        loaded.append(load(tmp_path / "model").parameters)
+    assert loaded == [{"width": 4, "layers": 1}] * 2
 
 
 def test_it_answers_as_the_network_that_was_saved(path: Path) -> None:
@@ -155,7 +165,7 @@ def test_weights_too_large_for_half_precision_are_refused_there(path: Path) -> N
     [
         (replace(SEAL, architecture="net"), "unknown architecture 'net': choose one of gru, mlp"),
         (replace(SEAL, parameters={"depth": 3}), "'depth' is unknown: mlp takes hidden"),
-        (replace(SEAL, parameters={"hidden": 3}), "must be str, got 3"),
+        (replace(SEAL, parameters={"hidden": 3.5}), "must be str, got 3.5"),
         (Seal("rescnn", {}, "kuhn_poker", (7,), 2), r"must be \[planes, rows, columns\]"),
         (Seal("gru", {"width": 0}, "kuhn_poker", (7,), 2), r"must be 1..4096, got 0"),
         (replace(SEAL, n_actions=0), "n_actions is 0"),

@@ -6,8 +6,8 @@ from math import sqrt
 import torch
 from torch import Tensor, nn
 
-from arena.parameters import Parameter, read_parameters
-from inference.architectures.base import Heads, accepted, floats
+from arena.parameters import Parameter
+from inference.architectures.base import Heads, accepted, floats, values
 
 _WIDTH = Parameter("width", 128, "units of every layer", 1, 4096)
 _LAYERS = Parameter("layers", 1, "recurrent layers", 1, 8)
@@ -68,7 +68,7 @@ class GruArchitecture:
 
     def state_size(self, parameters: Mapping[str, object]) -> int:
         """Return the units of all layers. Raises ParameterError."""
-        read = read_parameters(self.id, self.parameters, parameters)
+        read = values(self, parameters)
         return int(read["width"]) * int(read["layers"])
 
     def build(
