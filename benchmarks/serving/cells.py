@@ -35,6 +35,8 @@ class Cell:
     """The logits that must come, computed in this process."""
     fixed_rows: int = 0
     """Rows of every forward where nothing is merged; 0: the server counts them."""
+    settle_s: float = 0.0
+    """Longer warm-up before the first window: what is learned once is not what is measured."""
     windows: list[Window] = field(default_factory=list)
 
     def measure(self, pool: Pool, length: Length, shape: Sequence[int]) -> Window:
@@ -44,7 +46,7 @@ class Cell:
             [(self.block, *shape)] * self.clients,
             key=f"{self.name} {self.network}",
             served=self.served,
-            warm_s=length.warm_s,
+            warm_s=length.warm_s + (0.0 if self.windows else self.settle_s),
             window_s=length.window_s,
         )
         for tally in window.tallies:

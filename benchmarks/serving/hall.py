@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from benchmarks.serving.cells import Cell, Length
 from benchmarks.serving.copies import CopyMaker
 from benchmarks.serving.load import Maker, Pool, Served
 from benchmarks.serving.networks import BIG, N_ACTIONS, SHAPE, SMALL, Network, networks
+from benchmarks.serving.ours import OurMaker, Ours, our_server
 from benchmarks.serving.stores import stores
 from benchmarks.serving.zmq_server import zmq_server
 
@@ -21,6 +23,7 @@ CELERY, ZMQ = "plain Celery", "ideal ZMQ"
 OURS, SIBLINGS, EXACT = "ours", "ours, 8 siblings", "ours, deterministic"
 N_CLIENTS = 8
 DIRECT_BLOCKS = (1, 32, 128, 512)
+SETTLE_S = 3.0  # a gpu worker tries out once whether stacking siblings pays
 
 
 class Load(NamedTuple):
@@ -77,12 +80,22 @@ class Way(NamedTuple):
     served: Served = Served()
     fixed_rows: Callable[[Load], int] = lambda _: 0
     answer: Callable[[Network], Callable[[Block], Block]] = Network.answer
+    settle_s: float = 0.0
 
     def cells(self, network: Network) -> list[Cell]:
         """Return the rows of the table for a network."""
         make, answer = self.make(network), self.answer(network)
         return [
-            Cell(self.name, network.name, *load, make, self.served, answer, self.fixed_rows(load))
+            Cell(
+                self.name,
+                network.name,
+                *load,
+                make,
+                self.served,
+                answer,
+                self.fixed_rows(load),
+                self.settle_s,
+            )
             for load in self.loads
         ]
 
@@ -97,6 +110,8 @@ def hall(folder: Path) -> Iterator[Hall]:
             *_alone(),
             _celery(stack, folder, paths),
             _zmq(stack, paths),
+            *_ours(stack, folder),
+            _exact(stack, folder),
         ]
         pool = Pool(N_CLIENTS)
         stack.callback(pool.close)
@@ -140,3 +155,29 @@ def _zmq(stack: ExitStack, paths: Mapping[str, Path]) -> Way:
         lambda network: ZmqMaker(address, network.name, N_ACTIONS),
         served,
     )
+
+
+def _ours(stack: ExitStack, folder: Path) -> list[Way]:
+    ours = stack.enter_context(our_server(folder / "ours", folder / "cache", {}))
+    loads = (ONE, EIGHT, BLOCKS, LARGE)
+    return [
+        Way(OURS, loads, partial(_asked, ours), ours.served),
+        Way(
+            SIBLINGS,
+            (BLOCKS,),
+            lambda network: OurMaker(ours.environment, [one.sha256 for one in network.siblings]),
+            ours.served,
+            answer=Network.siblings_answer,
+            settle_s=SETTLE_S,
+        ),
+    ]
+
+
+def _exact(stack: ExitStack, folder: Path) -> Way:
+    settings = {"EVALSITE_DETERMINISTIC": "1"}
+    ours = stack.enter_context(our_server(folder / "exact", folder / "cache", settings))
+    return Way(EXACT, (EIGHT, BLOCKS), partial(_asked, ours), ours.served)
+
+
+def _asked(ours: Ours, network: Network) -> Maker:
+    return OurMaker(ours.environment, [network.siblings[0].sha256])

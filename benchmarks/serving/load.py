@@ -91,7 +91,7 @@ def ask_in_a_loop(asker: Asker, load: Load, observations: Block) -> Tally:
     while (began := clock()) < load.start_at:
         answer = asker.ask(observations)
     first, cpu_s, latencies = began, time.process_time(), list[float]()
-    while began < load.end_at:
+    while began < load.end_at or not latencies:
         answer = asker.ask(observations)
         ended = clock()
         latencies.append(ended - began)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
+from torch import nn
 
 from arena.checkpoints import Seal
 from arena.policies.networked import Block
@@ -15,6 +17,7 @@ from inference.model import fresh, save_sealed
 N_ACTIONS = 8
 SHAPE = (128,)
 N_SIBLINGS = 8
+GAIN = 6**0.5
 
 
 @dataclass(frozen=True)
@@ -82,8 +85,17 @@ def checkpoint(seal: Seal, cache: Path, *, seed: int) -> Checkpoint:
     """Write fresh weights into the cache under the name that the store looks for."""
     cache.mkdir(parents=True, exist_ok=True)
     sealed = cache / "sealed"
-    sha256 = save_sealed(fresh(seal, seed=seed), sealed, seal)
+    sha256 = save_sealed(_lively(fresh(seal, seed=seed)), sealed, seal)
     return Checkpoint(sealed.rename(cache / f"{sha256}.safetensors"), sha256)
+
+
+def _lively(module: nn.Module) -> nn.Module:
+    """Give the layers the variance that passes a signal on: else deep logits are all alike."""
+    with torch.no_grad():
+        for weight in module.parameters():
+            if weight.dim() > 1:
+                weight.mul_(GAIN)
+    return module
 
 
 def ref_of(sha256: str) -> CheckpointRef:

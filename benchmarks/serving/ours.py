@@ -1,15 +1,19 @@
-"""Ours as it runs: two Valkey servers, a gpu worker started by Celery's command, real clients."""
+"""Ours as it runs: two Valkey servers, a gpu worker by the stack's own command, real clients."""
 
 import os
+import socket
 import subprocess
-import sys
+import time
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from celery import Celery
+from prometheus_client.parser import text_string_to_metric_families
 
 from arena.messages import DRAIN_TASK, gpu_queue
 from arena.policies.networked import Block
@@ -17,8 +21,11 @@ from benchmarks.serving.load import Asker, Served
 from benchmarks.serving.networks import ref_of
 from benchmarks.serving.stores import stores
 from evalsite.folders import ROOT
-from inference.client import CheckpointRef, InferenceClient
+from evalsite.programs import ONE_THREAD, gpu_worker
+from inference.client import InferenceClient
 from inference.settings import read
+
+READY_S = 30.0
 
 
 class Doorbell:
@@ -28,7 +35,8 @@ class Doorbell:
         self._app = Celery("doorbell", broker=broker)
 
     def __call__(self, shard: int, lease: str) -> None:
-        self._app.send_task(DRAIN_TASK, (shard, lease), queue=gpu_queue(shard), ignore_result=True)
+        queue = gpu_queue(shard)
+        self._app.send_task(DRAIN_TASK, (shard, lease), queue=queue, ignore_result=True)
 
 
 @dataclass(frozen=True)
@@ -58,5 +66,80 @@ class _OurAsker:
 
 def client_of(environment: Mapping[str, str]) -> InferenceClient:
     """Return a client of the queue in this process."""
-    settings = read(environment)
-    return InferenceClient(settings.fast_url, settings=settings, ring=Doorbell(settings.redis_url))
+    own = read(environment)
+    ring = Doorbell(environment["REDIS_URL"])
+    return InferenceClient(own.fast_url, settings=own, ring=ring)
+
+
+class Counts:
+    """Reads what a gpu worker tells Prometheus."""
+
+    def __init__(self, port: int) -> None:
+        self._url = f"http://127.0.0.1:{port}/metrics"
+
+    def read(self) -> dict[str, float]:
+        """Return every sample by its name, or that of what it counts."""
+        with urllib.request.urlopen(self._url, timeout=5) as reply:
+            families = text_string_to_metric_families(reply.read().decode())
+            samples = [sample for family in families for sample in family.samples]
+        return {one.labels.get("what", one.name): one.value for one in samples}
+
+    def forwards(self) -> tuple[int, int]:
+        """Return the forwards and the rows that went through them so far."""
+        found = self.read()
+        return int(found.get("forwards", 0)), int(found.get("rows", 0))
+
+
+class Ours(NamedTuple):
+    """A running queue: what its clients must know, and what is read of it."""
+
+    environment: Mapping[str, str]
+    served: Served
+    counts: Counts
+
+
+@contextmanager
+def our_server(folder: Path, cache: Path, settings: Mapping[str, str]) -> Iterator[Ours]:
+    """Run two stores and a gpu worker that finds its checkpoints in the cache."""
+    with stores(folder) as servers:
+        urls = {"REDIS_URL": servers.broker, "FAST_REDIS_URL": servers.fast}
+        port = free_port()
+        own = {"EVALSITE_CACHE": str(cache), "EVALSITE_METRICS_PORT": str(port), **settings}
+        program = gpu_worker(1, shards=1, environment={**ONE_THREAD, **urls, **own})
+        with (folder / "gpu.log").open("w") as log:
+            worker = subprocess.Popen(
+                program.command,
+                cwd=ROOT,
+                env={**os.environ, **program.environment},
+                stdout=log,
+                stderr=log,
+            )
+        counts = Counts(port)
+        try:
+            _wait_until_ready(counts, worker, folder / "gpu.log")
+            served = Served(lambda: (worker.pid, *servers.pids), counts.forwards)
+            yield Ours({**urls, **settings}, served, counts)
+        finally:
+            worker.terminate()
+            worker.wait()
+
+
+def _wait_until_ready(counts: Counts, worker: "subprocess.Popen[bytes]", log: Path) -> None:
+    deadline = time.monotonic() + READY_S
+    while True:
+        try:
+            counts.read()
+        except OSError as error:
+            if worker.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the gpu worker does not start: {log.read_text()}") from error
+            time.sleep(0.1)
+        else:
+            return
+
+
+def free_port() -> int:
+    """Return a port that is free now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+    return port

@@ -58,7 +58,7 @@ def _block(ref: CheckpointRef, rows: torch.Tensor) -> BlockRequest:
 
 
 def _warm(engine: Engine, blocks: Sequence[BlockRequest]) -> None:
-    """Answer until the engine has found that stacking pays. Raises RuntimeError if it never does."""
+    """Answer until the engine has found that stacking pays; RuntimeError if it never does."""
     for _ in range(MOST_WARMING):
         engine.answer(blocks)
         if engine.counts["stacked"]:
