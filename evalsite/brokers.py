@@ -21,10 +21,12 @@ KEPT = ("appendonly yes", "appendfsync everysec")
 NOT_KEPT = ("appendonly no",)
 INFERENCE_USER = "inference"
 # What the players of a node may do in the fast store: ask networks, and take their own answers.
-# They run agents' code, so nothing else is allowed; inference.functions names the same commands.
+# They run agents' code, so nothing else is allowed. inference.functions says why each is needed; a
+# test holds the two together, because web and control import nothing of inference.
 INFERENCE_RIGHTS = (
-    "resetchannels ~inf:* -@all +fcall +blpop +lpop "
-    "+time +ping +hello +auth +select +client|setinfo +client|setname"
+    "resetchannels -@all +time +ping +hello +auth +select +client|setinfo +client|setname "
+    "(+fcall ~inf:{*}:*) (+llen +rpush %W~inf:{*}:queue) "
+    "(+zadd +zrange +zremrangebyscore ~inf:{*}:leases) (+blmpop +lmpop ~inf:reply:*)"
 )
 
 

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from arena.messages import PLAY_TASK
+from arena.messages import CHECK_TASK, DRAIN_TASK, PLAY_TASK
+from evalsite.brokers import INFERENCE_RIGHTS
 from evalsite.celery import app
 from evalsite.folders import ROOT
 from evalsite.toolbox import TOOLS
+from inference import tasks as gpu_tasks
+from inference.functions import acl_rules
 from matches import dispatch
 from workers import tasks as play_tasks
 
@@ -23,6 +26,9 @@ PLANTED = {
     "arena imports the database app": ("arena/seeding.py", "import matches"),
     "a play node uses Django": ("workers/settings.py", "from django.conf import settings"),
     "a play node imports the database app": ("workers/settings.py", "import matches.dispatch"),
+    "a gpu node uses Django": ("inference/settings.py", "from django.conf import settings"),
+    "a play node imports the engine": ("workers/settings.py", "import inference.engine"),
+    "the database app imports the queue": ("matches/dispatch.py", "import inference.settings"),
     "the database app imports play nodes": ("matches/dispatch.py", "import workers.settings"),
     "the database app imports the pages": ("matches/dispatch.py", "import live.apps"),
     "a model imports a service": ("matches/models/agent.py", "import matches.services.relay"),
@@ -46,6 +52,10 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", copy)
     return copy
+
+
+def test_players_may_do_in_the_fast_store_what_the_functions_need() -> None:
+    assert acl_rules() == INFERENCE_RIGHTS
 
 
 def test_the_contracts_hold(tree: Path) -> None:
@@ -75,6 +85,10 @@ def test_every_task_that_is_sent_by_name_is_registered() -> None:
 
 def test_the_task_of_a_match_order_is_the_one_that_play_nodes_register() -> None:
     assert play_tasks.play.name == PLAY_TASK
+
+
+def test_the_tasks_of_gpu_workers_are_the_ones_that_are_sent() -> None:
+    assert {gpu_tasks.drain.name, gpu_tasks.check.name} == {DRAIN_TASK, CHECK_TASK}
 
 
 def test_the_clock_ticks_a_task_that_exists() -> None:

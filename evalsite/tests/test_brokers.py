@@ -97,7 +97,7 @@ def test_the_user_of_players_can_do_nothing_but_ask_networks(tmp_path: Path) -> 
         try:
             wait_until_up(redis_url(port, "all"), limit_s=10)
             with redis.Redis.from_url(redis_url(port, "few", user=INFERENCE_USER)) as player:
-                assert player.lpop("inf:reply:mine") is None
+                assert player.lmpop(1, "inf:reply:mine", direction="LEFT") is None
                 for refused in (("GET", "x"), ("LPOP", "celery"), ("EVAL", "return 1", "0")):
                     with pytest.raises(redis.exceptions.NoPermissionError):
                         player.execute_command(*refused)
