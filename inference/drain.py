@@ -45,6 +45,10 @@ def _drain(tools: Tools, shard: int, lease: str, counts: Counter[str]) -> None:
 
 def _begin(tools: Tools, shard: int, lease: str) -> float | None:
     """Return the time of the fast store if the lease is held now; None: nothing is to be done."""
-    lease_ms = tools.settings.lease_ms
-    is_held, now_ms = functions.run(tools.link, "inf_begin", shard, lease, lease_ms)
+    begin = (tools.link, "inf_begin", shard, lease, tools.settings.lease_ms)
+    try:
+        is_held, now_ms = functions.run(*begin)
+    except LinkLostError:
+        # The connection was lost while it waited for work, as when the fast store has restarted.
+        is_held, now_ms = functions.run(*begin)
     return float(now_ms) if is_held else None
