@@ -1,0 +1,119 @@
+from collections.abc import Iterator
+
+import pytest
+
+from inference import functions
+from inference.errors import InferenceError
+from inference.keeper import Keeper
+from inference.link import Link
+from inference.tests.servers import Server, wait_until
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.kill()
+
+
+class Kept:
+    """A keeper of shards 0 and 1, and what it did."""
+
+    def __init__(self, server: Server) -> None:
+        server.empty()
+        self.rung: list[tuple[int, str]] = []
+        self.n_alive = 0
+        self.is_idle = True
+        self.is_broker_away = False
+        self.now = 0.0
+        self.keeper = Keeper(
+            Link(server.url),
+            (0, 1),
+            ring=self._ring,
+            is_idle=lambda: self.is_idle,
+            say_alive=self._say_alive,
+            alive_s=10,
+            clock=lambda: self.now,
+        )
+
+    def tick(self, now: float) -> None:
+        self.now = now
+        self.keeper.tick(now)
+
+    def _ring(self, shard: int, lease: str) -> None:
+        self.rung.append((shard, lease))
+
+    def _say_alive(self) -> None:
+        if self.is_broker_away:
+            raise InferenceError("the broker is away")
+        self.n_alive += 1
+
+
+@pytest.fixture
+def kept(server: Server) -> Kept:
+    return Kept(server)
+
+
+def test_functions_are_loaded_at_the_start_and_again_after_a_restart(
+    server: Server, kept: Kept
+) -> None:
+    server.client.function_flush()
+    kept.keeper.open()
+    assert server.client.function_list(library="evalsite_inference")
+    kept.keeper.close()
+    server.client.function_flush()
+    kept.tick(1)
+    assert server.client.function_list(library="evalsite_inference")
+
+
+def test_control_is_told_every_ten_seconds(kept: Kept) -> None:
+    for now in range(25):
+        kept.tick(now)
+    assert kept.n_alive == 3
+
+
+def test_a_doorbell_that_was_lost_is_rung_again(server: Server, kept: Kept) -> None:
+    server.load()
+    link = Link(server.url)
+    functions.run(link, "inf_push", 1, b"request", 10, 1)
+    kept.tick(0)
+    assert kept.rung == [], "it may still be under way"
+    rung = server.client.zrange(functions.leases_key(1), 0, -1, withscores=True)
+    for lease, expiry in rung:
+        server.client.zadd(functions.leases_key(1), {lease: expiry - 2_000})
+    kept.is_idle = False
+    kept.tick(1)
+    assert kept.rung == [], "a busy worker has not got to it yet"
+    kept.is_idle = True
+    kept.tick(2)
+    ((shard, lease),) = kept.rung
+    assert (shard, server.leases(1)) == (1, [f"ring:{lease}"])
+
+
+def test_trouble_is_said_once(server: Server, kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+    kept.is_broker_away = True
+    for now in (0, 10, 20):
+        kept.tick(now)
+    kept.is_broker_away = False
+    kept.tick(30)
+    said = [record.message for record in caplog.records if "broker" in record.message]
+    assert said == [
+        "the broker cannot be used now: the broker is away",
+        "the broker can be used again",
+    ]
+
+
+def test_a_fast_store_that_is_away_is_tried_again(server: Server, kept: Kept) -> None:
+    kept.tick(0)
+    server.kill()
+    kept.tick(1)
+    server.start()
+    kept.tick(2)
+    assert server.client.function_list(library="evalsite_inference")
+
+
+def test_its_thread_ticks_until_it_is_closed(server: Server, kept: Kept) -> None:
+    kept.keeper.open()
+    server.client.function_flush()
+    wait_until(lambda: server.client.function_list(), "a second has passed")
+    kept.keeper.close()
