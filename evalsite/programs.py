@@ -110,9 +110,13 @@ def own_capabilities() -> str:
 
 
 def gpu_worker(number: int, *, shards: int, environment: Mapping[str, str]) -> Program:
-    """Return a server of networks; a thread and not a fork, because CUDA does not survive one."""
+    """Return a server of networks; threads and no forks, because CUDA does not survive one.
+
+    Two threads, so that a check, which waits for a process of its own, holds up no answer; forwards
+    take turns.
+    """
     name = f"gpu-{number}"
-    pool = ("-P", "threads", "-c", "1", "--prefetch-multiplier", "1")
+    pool = ("-P", "threads", "-c", "2", "--prefetch-multiplier", "1")
     queues = ",".join(gpu_queue(shard) for shard in range(shards))
     command = worker("inference", name, queues, pool)
     return Program(name, command, {**environment, "EVALSITE_GPU": name}, stop_wait_s=10)
