@@ -30,6 +30,7 @@ _REPEATS = 5
 _GAIN = 1.1
 _CLOSE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-1}
 _MAX_TEXT = 300
+_SANE = 1e6
 
 log = logging.getLogger(__name__)
 
@@ -196,7 +197,11 @@ class Stacks:
         return Trial(program, stacked_s, alone_s)
 
     def _first_difference(self, found: Outputs, own: dict[int, Outputs], dtype: torch.dtype) -> str:
-        reasons = (self._difference(i, found, one, dtype) for i, one in own.items())
+        # One network that overflows must not spoil it for its siblings.
+        sane = {i: one for i, one in own.items() if all(bool((p.abs() < _SANE).all()) for p in one)}
+        if not sane:
+            return "no network answers sane numbers"
+        reasons = (self._difference(i, found, one, dtype) for i, one in sane.items())
         return next(filter(None, reasons), "")
 
     def _difference(self, place: int, found: Outputs, own: Outputs, dtype: torch.dtype) -> str:

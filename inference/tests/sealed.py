@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import torch
+
 from arena.checkpoints import Seal, sha256_of
 from arena.parameters import Value
 from inference.forms import CheckpointRef
@@ -28,10 +30,16 @@ class Folder:
         *,
         seed: int,
         shape: tuple[int, ...] = BOARD,
+        scale: float = 1.0,
     ) -> CheckpointRef:
+        """Store a fresh network, its weights multiplied by scale; with 1e30 it overflows."""
         seal = Seal(architecture, dict(parameters), "connect_four", shape, N_ACTIONS)
         written = self.store.folder / f"new-{seed}"
-        save_sealed(fresh(seal, seed=seed), written, seal)
+        module = fresh(seal, seed=seed)
+        with torch.no_grad():
+            for weight in module.parameters():
+                weight.mul_(scale)
+        save_sealed(module, written, seal)
         return self.adopt(written)
 
     def adopt(self, path: Path) -> CheckpointRef:
