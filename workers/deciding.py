@@ -50,8 +50,6 @@ class Deciding:
         """Play one decision of each; if the platform fails one, it fails those behind it too."""
         lost: Verdict | None = None
         for match in matches:
-            if match.is_over:
-                continue
             if lost is not None:
                 self._playing.end(match, lost)
             else:

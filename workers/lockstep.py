@@ -66,7 +66,8 @@ class Lockstep:
         self._group = (group + 1) % len(self._asked)
         asked, self._asked[group] = self._asked[group], []
         for question in asked:
-            self._settle(question)
+            if not all(match.is_over for match in question.matches):
+                self._settle(question)
         self._ask_all(group)
 
     # Asking

@@ -29,7 +29,9 @@ class Broker:
         self.start()
 
     def start(self) -> None:
-        options = f"--bind 127.0.0.1 --port {self.port} --appendonly yes --save".split()
+        # Once a second is the default, and on a busy disk a kill then loses what was accepted.
+        kept = "--appendonly yes --appendfsync always"
+        options = f"--bind 127.0.0.1 --port {self.port} {kept} --save".split()
         command = [str(get_binary_path()), *options, "", "--dir", str(self.folder)]
         self._server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         wait_until(self._answers, "the broker answers")

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from arena.games.base import GameSpec
 from arena.messages import AgentOrder, Ending, FaultRates, Reason
-from arena.policies.networked import Block, Masks, Network
+from arena.policies.networked import (
+    Block,
+    Decisions,
+    Masks,
+    Network,
+    NetworkPolicy,
+    Question,
+)
+from inference.errors import UnavailableError
 from workers import lockstep
 from workers.beacon import SIZE, Phase
 from workers.building import GPU, LOCAL, OrderError, Setup, build
@@ -191,6 +199,45 @@ def test_rows_asked_one_by_one_are_not_each_waited_for_when_the_network_is_lost(
     assert {row.ending for row in ended.values()} == {Ending.INTERRUPTED}
     # Two blocks that raise, and the one row that found the network lost in each.
     assert n_asked <= 4
+
+
+def test_nobody_waits_for_the_answer_to_matches_that_were_all_given_back(stage: Stage) -> None:
+    table = stage.table(stage.setup())
+    table.add(items(4))
+    table.step()
+    table.release(4, is_begun_too=True)
+    table.step()
+    table.step()
+    assert stage.log == [("ask", 2)]
+
+
+def test_a_network_that_cannot_be_asked_is_the_platforms_fault(stage: Stage) -> None:
+    setup = stage.setup()
+
+    def refuse(observations: Block, states: Block) -> Block:
+        raise UnavailableError("the queue stays full")
+
+    stage.networks[1].submit = refuse  # type: ignore[method-assign]
+    ended = stage.finish(stage.table(setup), items(4))
+    for row in ended.values():
+        assert fate(row) == (Ending.INTERRUPTED, Reason.GPU_LOST, -1, [])
+        assert row.detail == "the queue stays full"
+
+
+@pytest.mark.parametrize("n", [1, 6])
+def test_a_policy_that_answers_too_often_forfeits(stage: Stage, n: int) -> None:
+    setup = stage.setup()
+    policy = setup.agents[1].policy
+    assert isinstance(policy, NetworkPolicy)
+    decide = policy.decide
+
+    def double(question: Question) -> Decisions:
+        actions, evaluation = decide(question)
+        return Decisions([*actions, *actions], evaluation)
+
+    policy.decide = double  # type: ignore[method-assign]
+    ended = stage.finish(stage.table(setup), items(n))
+    assert {fate(row)[1:3] for row in ended.values()} <= {(Reason.INVALID, 1), (Reason.CRASH, 1)}
 
 
 class Blind(SumState):

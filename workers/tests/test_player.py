@@ -132,6 +132,17 @@ def test_a_player_of_an_order_passes_the_doorbell_to_its_parent(
         assert rung == ["redis://127.0.0.1:1/0"]
 
 
+def test_an_order_whose_trajectories_cannot_be_stored_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("EVALSITE_SITE_URL", raising=False)
+    link = "/files/trajectories/0?until=1&signature=a"
+    said, _ = converse(Prepare(5, "sum", 1, {}, 0, [fake(), fake()], None, link))
+    (_, refused) = said
+    assert isinstance(refused, Refused)
+    assert "EVALSITE_SITE_URL" in refused.detail
+
+
 def test_a_player_without_networks_refuses_an_agent_that_needs_one() -> None:
     agents = [network(), network()]
     said, _ = converse(Prepare(5, "sum", 1, {}, 0, agents, None))
