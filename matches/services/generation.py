@@ -79,13 +79,13 @@ def check(generation: Generation) -> tuple[list[Agent], Match.Needs]:
 def agents_of(generation: Generation) -> list[Agent]:
     """Return the agents, those spelled on the command line registered. Raises BadInputError."""
     game = generation.game or _common_game(generation.sides)
+    n_seats = checked_game(game, generation.game_parameters).spec.n_seats
+    if len({(side.name, side.checkpoint) for side in generation.sides}) == TWO != n_seats:
+        reason = f"{game} has {n_seats} seats: only self-play fills them, leave it out"
+        raise BadInputError("agent-b", reason)
     agents = [_agent(side, game) for side in generation.sides]
     if len({agent.pk for agent in agents}) == 1:
         agents = agents[:1]
-    n_seats = games.get(game).spec.n_seats
-    if len(agents) == TWO and n_seats != TWO:
-        reason = f"{game} has {n_seats} seats: only self-play fills them, leave it out"
-        raise BadInputError("agent-b", reason)
     for agent, side in zip(agents, generation.sides, strict=False):
         _check_ready(agent, side)
     return agents

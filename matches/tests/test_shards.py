@@ -1,0 +1,248 @@
+"""Shards: the same files whatever the pieces, kept when a run goes on, refused when not right."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from arena import trajectories
+from arena.trajectories import Episode, TrajectoryError
+from matches import vault
+from matches.models import Match, Tournament, TrajectoryPiece
+from matches.services import manifests, shards
+from matches.services.manifests import ManifestError
+from matches.services.shards import Exporter, ExportError
+from matches.tests import factories as make
+from matches.tests import pieces
+
+pytestmark = pytest.mark.django_db
+
+LEVELS = ("level:10", "level:50")
+
+
+@pytest.fixture
+def tournament(broker: Redis) -> Tournament:
+    return _tournament()
+
+
+def _tournament(n_matches: int = 10, board: str = "board", **plan: object) -> Tournament:
+    make.alive()
+    plan = {"agents": LEVELS, "is_rated": False, "keeps_trajectories": True, **plan}
+    return make.planned(n_matches, board=board, **plan)
+
+
+def _exporter(tournament: Tournament, folder: Path, *, size: int = 4) -> Exporter:
+    folder.mkdir(exist_ok=True)
+    finished = manifests.finished_shards(folder)
+    form = manifests.form_of(tournament)
+    return Exporter(tournament, folder, form, matches_per_shard=size, finished=finished)
+
+
+def _export(tournament: Tournament, folder: Path, *, size: int = 4) -> Exporter:
+    exporter = _exporter(tournament, folder, size=size)
+    while exporter.advance():
+        manifests.write(exporter, tournament, folder)
+    return exporter
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_episodes_are_the_places_of_matches_and_stand_in_order(
+    tournament: Tournament, tmp_path: Path
+) -> None:
+    pieces.play(tournament)
+    exporter = _export(tournament, tmp_path / "out")
+    assert [(s.file, s.matches, s.first_episode, s.last_episode) for s in exporter.shards] == [
+        ("shard-00000.parquet", 4, 0, 3),
+        ("shard-00001.parquet", 4, 4, 7),
+        ("shard-00002.parquet", 2, 8, 9),
+    ]
+    rows = trajectories.read(tmp_path / "out" / "shard-00001.parquet").to_pylist()
+    assert [(row["episode"], row["step"]) for row in rows] == [
+        (episode, step) for episode in range(4, 8) for step in range(2)
+    ]
+    planned = list(Match.objects.filter(tournament=tournament).order_by("sequence"))
+    assert [row["game_seed"] for row in rows[::2]] == [m.game_seed for m in planned[4:8]]
+    assert all(row["agent"] == f"level:{row['action']}" for row in rows)
+    assert [row["action"] for row in rows[::2]] == [50, 10, 10, 50]
+
+
+def test_the_files_do_not_depend_on_pieces_orders_or_the_database(
+    tournament: Tournament, tmp_path: Path
+) -> None:
+    pieces.play(tournament)
+    _tournament(3, "between")
+    other = _tournament(board="other")
+    for n_matches, per_piece in ((1, 1), (6, 5), (3, 2)):
+        pieces.play(other, n_matches, per_piece=per_piece)
+    _export(tournament, tmp_path / "one")
+    _export(other, tmp_path / "two")
+    assert _content(tmp_path / "one") == _content(tmp_path / "two")
+
+
+def test_a_shard_waits_for_its_matches(tournament: Tournament, tmp_path: Path) -> None:
+    pieces.play(tournament, 5)
+    exporter = _exporter(tournament, tmp_path)
+    assert [exporter.advance(), exporter.advance(), exporter.is_complete] == [True, False, False]
+    pieces.play(tournament)
+    assert [exporter.advance(), exporter.advance(), exporter.is_complete] == [True, True, True]
+    assert not exporter.advance()
+
+
+def test_nothing_is_written_before_all_is_planned(broker: Redis, tmp_path: Path) -> None:
+    tournament = make.scheduled(10, agents=LEVELS, is_rated=False, keeps_trajectories=True)
+    assert not _exporter(tournament, tmp_path).advance()
+
+
+def test_finished_shards_are_kept_and_spoiled_ones_written_again(
+    tournament: Tournament, tmp_path: Path
+) -> None:
+    pieces.play(tournament)
+    _export(tournament, tmp_path)
+    whole = _content(tmp_path)
+    (tmp_path / "shard-00001.parquet").write_bytes(b"spoiled")
+    (tmp_path / "shard-00002.parquet").unlink()
+    before = (tmp_path / "shard-00000.parquet").stat().st_mtime_ns
+    _export(tournament, tmp_path)
+    assert _content(tmp_path) == whole
+    assert (tmp_path / "shard-00000.parquet").stat().st_mtime_ns == before
+
+
+def test_few_pieces_stay_in_memory(
+    tournament: Tournament, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "MAX_PIECES", 1)
+    pieces.play(tournament)
+    assert _export(tournament, tmp_path).is_complete
+
+
+def test_the_manifest_says_what_the_shards_hold(tournament: Tournament, tmp_path: Path) -> None:
+    pieces.play(tournament, 8)
+    pieces.forfeit(tournament, 2)
+    exporter = _export(tournament, tmp_path)
+    found: dict[str, Any] = json.loads((tmp_path / "manifest.json").read_text())
+    assert found == manifests.described(exporter, tournament)
+    assert (found["game"], found["seed"], found["is_self_play"]) == ("skill_game", 0, False)
+    assert (found["matches"], found["steps"], found["is_complete"]) == (10, 16, True)
+    assert (found["forfeits"], found["illegal_actions"]) == (2, 0)
+    assert found["matches_without_outcome"] == 0
+    weak, strong = found["agents"]
+    assert (weak["name"], weak["parameters"], weak["checkpoint"]) == ("level:10", {"level": 10}, "")
+    assert weak["seats"] == {
+        "0": {"wins": 1, "draws": 0, "losses": 4},
+        "1": {"wins": 0, "draws": 0, "losses": 5},
+    }
+    assert strong["seats"]["0"]["wins"] == 5
+    assert [column["name"] for column in found["schema"]][:3] == ["episode", "step", "seat"]
+    assert found["shards"][2]["sha256"] == exporter.shards[2].sha256
+    assert "pyarrow" in found["versions"]
+
+
+def test_a_void_match_leaves_its_number_unused(tournament: Tournament, tmp_path: Path) -> None:
+    first = Match.objects.filter(tournament=tournament).order_by("sequence")[:1].get()
+    Match.objects.filter(pk=first.pk).update(state=Match.State.VOID)
+    pieces.play(tournament)
+    exporter = _export(tournament, tmp_path)
+    rows = trajectories.read(tmp_path / "shard-00000.parquet")
+    assert set(rows.column("episode").to_pylist()) == {1, 2, 3}
+    assert (exporter.shards[0].matches, exporter.tally.n_without_outcome) == (3, 1)
+
+
+def test_draws_are_counted(tmp_path: Path) -> None:
+    tally = shards.Tally()
+    played = shards.Played(1, 1, "done", 1, "1,2", "0,0", False, "", "", "")
+    tally.add(played, ["a", "b"])
+    tally.add(played._replace(ranks="1,0", reason="illegal"), ["a", "b"])
+    assert tally.seats == {"a": {0: [0, 1, 1]}, "b": {1: [1, 1, 0]}}
+    assert tally.n_illegal == 1
+
+
+def test_self_play_fills_both_seats_with_one_agent(broker: Redis, tmp_path: Path) -> None:
+    tournament = _tournament(agents=LEVELS[:1])
+    pieces.play(tournament)
+    exporter = _export(tournament, tmp_path)
+    found = manifests.described(exporter, tournament)
+    (agent,) = found["agents"]
+    assert found["is_self_play"]
+    assert {sum(counts.values()) for counts in agent["seats"].values()} == {10}
+
+
+def test_a_piece_that_is_gone_is_named(tournament: Tournament, tmp_path: Path) -> None:
+    pieces.play(tournament)
+    piece = TrajectoryPiece.objects.order_by("pk")[0]
+    vault.remove(piece.path, storage="trajectories")
+    with pytest.raises(ExportError, match=f"{piece.sha256[:12]} are gone: its file was deleted"):
+        _exporter(tournament, tmp_path).advance()
+    Tournament.objects.update(trajectory_days=3)
+    tournament.refresh_from_db()
+    with pytest.raises(ExportError, match="after 3 days"):
+        _exporter(tournament, tmp_path).advance()
+
+
+def _other_seed(played: Episode) -> Episode:
+    return played._replace(game_seed=played.game_seed + 1)
+
+
+def _other_action(played: Episode) -> Episode:
+    return played._replace(steps=[step._replace(action=7) for step in played.steps])
+
+
+def _other_match(played: Episode) -> Episode:
+    return played._replace(number=played.number + 1_000)
+
+
+def _other_seat(played: Episode) -> Episode:
+    return played._replace(
+        steps=[step._replace(seat=5) for step in played.steps], returns=(0.0,) * 6
+    )
+
+
+@pytest.mark.parametrize(
+    ("spoil", "wanted"),
+    [
+        (_other_seed, "game seed"),
+        (_other_action, "actions"),
+        (_other_match, "no rows"),
+        (_other_seat, "no seat 5"),
+    ],
+)
+def test_a_piece_that_is_not_what_was_recorded_is_refused(
+    tournament: Tournament, tmp_path: Path, spoil: Any, wanted: str
+) -> None:
+    pieces.play(tournament, spoil=spoil)
+    with pytest.raises(ExportError, match=wanted):
+        _exporter(tournament, tmp_path).advance()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_piece_of_another_game_is_refused(
+    tournament: Tournament, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces.play(tournament)
+    exporter = _exporter(tournament, tmp_path)
+    monkeypatch.setattr(exporter, "_form", trajectories.Form("chess", (2,), 100))
+    with pytest.raises(ExportError, match=r"not of .*chess"):
+        exporter.advance()
+
+
+def test_what_is_no_parquet_is_refused(
+    tournament: Tournament, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(source: object) -> None:
+        raise TrajectoryError("no Parquet")
+
+    pieces.play(tournament)
+    monkeypatch.setattr(trajectories, "read", refuse)
+    with pytest.raises(ExportError, match="cannot be used: no Parquet"):
+        _exporter(tournament, tmp_path).advance()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"shards": 1}', '{"shards": [{"file": 1}]}'])
+def test_a_manifest_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(ManifestError, match=r"manifest\.json"):
+        manifests.finished_shards(tmp_path)
