@@ -25,8 +25,8 @@ MAX_POINTS = 400
 MAX_RUNS = 3
 MIN_POINTS = 2
 N_STEP_TICKS = 6
-GEOMETRIC = 20
-"""Steps whose largest is so many times the smallest are spaced by their logarithm."""
+UNEVEN = 4
+"""Steps are spaced by their logarithm where the mean gap is so many times the smallest one."""
 LINE_GAP = 16
 MAX_LINES = 12
 
@@ -90,11 +90,11 @@ class Steps:
     """Where steps stand across: by their logarithm where they grow by factors, else evenly."""
 
     def __init__(self, steps: Sequence[int]) -> None:
-        positive = [step for step in steps if step]
-        self._unit = min(positive, default=1)
-        self._highest = max(positive, default=1)
-        self._lowest = min(steps)
-        self.is_geometric = self._highest >= GEOMETRIC * self._unit
+        distinct = sorted(set(steps))
+        self._lowest, self._highest = distinct[0], max(distinct[-1], 1)
+        self._unit = next((step for step in distinct if step), 1)
+        gaps = [after - before for before, after in pairwise(distinct)]
+        self.is_geometric = bool(gaps) and sum(gaps) > UNEVEN * len(gaps) * min(gaps)
 
     def at(self, step: float) -> float:
         """Return percent across."""

@@ -83,6 +83,13 @@ def test_steps_that_double_are_spaced_evenly(board: Leaderboard) -> None:
     assert max(gaps) - min(gaps) < 0.1
 
 
+def test_a_step_that_is_missing_changes_no_scale(board: Leaderboard) -> None:
+    trained(board, (0, 1_000, 2_000, 4_000, 5_000))
+    (plot,) = plots.of_board(board.pk)
+    across = [point.x for point in plot.points]
+    assert across[3] - across[2] == pytest.approx(2 * (across[1] - across[0]), abs=0.1)
+
+
 def test_steps_that_grow_evenly_are_spaced_evenly(board: Leaderboard) -> None:
     trained(board, range(1_000, 9_000, 1_000))
     (plot,) = plots.of_board(board.pk)
@@ -91,7 +98,8 @@ def test_steps_that_grow_evenly_are_spaced_evenly(board: Leaderboard) -> None:
 
 
 @pytest.mark.parametrize(
-    "steps", [GEOMETRIC, range(1_000, 9_000, 1_000), (0, 1), (7, 8), (0, 10**15), (0, 19)]
+    "steps",
+    [GEOMETRIC, range(1_000, 9_000, 1_000), (0, 1), (7, 8), (0, 10**15), (1, 2, 10**15), (0, 19)],
 )
 def test_marks_are_round_few_and_apart(board: Leaderboard, steps: Sequence[int]) -> None:
     trained(board, steps)
