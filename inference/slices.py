@@ -21,6 +21,8 @@ from inference.settings import Settings
 log = logging.getLogger(__name__)
 
 MAX_POP = 256
+POLL_MS = 0.5
+"""How often is looked for more while a batch waits to be full (max_wait_ms)."""
 
 
 class Popped(NamedTuple):
@@ -61,6 +63,7 @@ class Tools(NamedTuple):
     """Has the worker end: its engine cannot go on."""
     clock: Callable[[], float] = time.monotonic
     observe: Observer = no_observer
+    pause: Callable[[float], None] = time.sleep
 
 
 class Slice:
@@ -117,15 +120,17 @@ class Slice:
         return True
 
     def _pop(self) -> Reply:
-        """Return the pop of as many requests as may fit; it waits for the first if none is due."""
+        """Return the pop of as many requests as may fit; it waits if there is nothing in hand."""
         n = max(1, min(MAX_POP, int(self._batcher.room / self._rows_per_request)))
         keys = [functions.queue_key(shard) for shard in self._shards]
         self._shards.rotate(-1)  # or the first list that never empties would starve the others
         due_in_ms = self._batcher.due_in_ms(self._now_ms())
-        if due_in_ms == 0:
-            return ("LMPOP", len(keys), *keys, "LEFT", "COUNT", n)
-        wait_ms = self._linger_ms if due_in_ms is None else max(1.0, due_in_ms)
-        return ("BLMPOP", wait_ms / 1000, len(keys), *keys, "LEFT", "COUNT", n)
+        if due_in_ms is None:
+            return ("BLMPOP", self._linger_ms / 1000, len(keys), *keys, "LEFT", "COUNT", n)
+        if due_in_ms:
+            # A quiet server ends a blocking pop up to 100 ms late.
+            self._tools.pause(min(due_in_ms, POLL_MS) / 1000)
+        return ("LMPOP", len(keys), *keys, "LEFT", "COUNT", n)
 
     @property
     def _linger_ms(self) -> float:

@@ -4,6 +4,7 @@ import queue
 import threading
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 from inference.client import InferenceClient
 from inference.drain import drain
@@ -48,7 +49,7 @@ class Drainers:
         else:
             self._doorbells.put((shard, lease))
 
-    def client(self, **changes: int) -> InferenceClient:
+    def client(self, **changes: Any) -> InferenceClient:
         settings = replace(self.settings, **changes)
         return InferenceClient(self.server.url, settings=settings, ring=self.ring)
 

@@ -40,6 +40,11 @@ class Server:
         self._server.kill()
         self._server.wait()
 
+    def restart(self) -> None:
+        """Start with the functions."""
+        self.start()
+        self.load()
+
     def load(self) -> None:
         """Have the functions in it."""
         link = Link(self.url)
@@ -82,7 +87,7 @@ def free_port() -> int:
         return port
 
 
-def wait_until(holds: Callable[[], object], what: str, *, limit_s: float = 20) -> None:
+def wait_until(holds: Callable[[], object], what: str, *, limit_s: float = 60) -> None:
     """Return once it holds; fail after limit_s."""
     until = time.monotonic() + limit_s
     while not holds():

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ class Bells(list[tuple[int, str]]):
         self.append((shard, lease))
 
 
-def unanswered(store: Server, bells: Bells, **changes: int) -> InferenceClient:
+def unanswered(store: Server, bells: Bells, **changes: Any) -> InferenceClient:
     return InferenceClient(store.url, settings=replace(QUICK, **changes), ring=bells)
 
 
@@ -78,6 +79,18 @@ def test_what_waits_together_runs_together(store: Server) -> None:
     assert engine.batches == [[1, 2, 3]]
     assert counts == {"requests": 3, "forwards": 2, "rows": 6}
     assert [len(client.result(ticket).values) for ticket in tickets] == [1, 2, 3]
+
+
+def test_a_batch_may_wait_for_more(store: Server) -> None:
+    engine = EchoEngine()
+    drainers = Drainers(store, engine=engine, settings=replace(QUICK, max_wait_ms=60))
+    client = drainers.client()
+    tickets = [client.submit(GOOD, block_of(1))]
+    wait_until(lambda: not store.n_waiting(), "the first is popped")
+    tickets.append(client.submit(GOOD, block_of(2)))
+    assert [len(client.result(ticket).values) for ticket in tickets] == [1, 2]
+    assert engine.batches == [[1, 2]]
+    drainers.close()
 
 
 def test_several_checkpoints_are_asked_at_once(drainers: Drainers) -> None:
@@ -209,7 +222,7 @@ def test_a_request_asked_while_the_fast_store_is_away_is_sent_when_it_is_back(
 ) -> None:
     client = drainers.client()
     store.kill()
-    back = threading.Timer(0.3, lambda: (store.start(), store.load()))
+    back = threading.Timer(0.3, store.restart)
     back.start()
     assert len(client.infer(GOOD, block_of(3)).values) == 3
     back.join()

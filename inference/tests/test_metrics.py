@@ -8,7 +8,7 @@ from prometheus_client import generate_latest
 
 from arena.policies.networked import Evaluation
 from inference import functions
-from inference.forms import BlockRequest, Fault, FaultKind
+from inference.forms import Answer, BlockRequest, Fault, FaultKind
 from inference.metrics import Metrics, gpu_metrics
 from inference.settings import Settings
 from inference.slices import Popped
@@ -29,7 +29,8 @@ def popped(n_rows: int, asked_ms: float) -> Popped:
 
 
 def answer() -> Evaluation:
-    return Evaluation(*(np.zeros((1, 1), np.float32) for _ in range(3)))
+    empty = np.zeros((1, 0), np.float32)
+    return Evaluation(empty, np.zeros(1, np.float32), empty)
 
 
 def test_what_happened_is_shown(server: Server) -> None:
@@ -38,7 +39,7 @@ def test_what_happened_is_shown(server: Server) -> None:
     engine.counts.update(models_loaded=5, models_evicted=2)
     metrics = Metrics(own, engine)
     server.client.rpush(functions.queue_key(0), b"a", b"b")
-    answers = [answer(), Fault(FaultKind.BAD_REQUEST, "")]
+    answers: list[Answer] = [answer(), Fault(FaultKind.BAD_REQUEST, "")]
     metrics.observe([popped(3, 90.0), popped(4, 98.5)], answers, 100.0, 104.0)
     metrics.count({"requests": 2, "expired": 1})
     shown = generate_latest(metrics.registry).decode()

@@ -1,3 +1,6 @@
+from typing import Any
+
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -49,7 +52,7 @@ def test_decoding_copies_nothing() -> None:
 
 
 def test_arrays_of_another_layout_are_sent_as_float32() -> None:
-    observations = floats(4, 3).T.astype(np.float64)
+    observations: Any = floats(4, 3).T.astype(np.float64)
     read = wire.decode_request(encoded(BlockRequest(REF, observations, floats(3, 0))))
     assert isinstance(read.block, BlockRequest)
     np.testing.assert_array_equal(read.block.observations, observations)
@@ -158,6 +161,6 @@ def with_header(field: str, value: object) -> bytes:
         "state_size": 0,
     }
     fields[field] = value
-    header = wire.msgspec.msgpack.encode(list(fields.values()))
+    header = msgspec.msgpack.encode(list(fields.values()))
     prefix = (1).to_bytes(2, "little") + len(header).to_bytes(2, "little")
     return prefix + header + bytes(-(4 + len(header)) % 16) + bytes(48)
