@@ -216,6 +216,14 @@ def test_a_known_match_is_not_replayed_and_a_block_of_unknown_ones_is_replayed_t
     assert network.blocks == [1] * 8
 
 
+def test_the_same_decision_asked_again_is_shown_the_same_state() -> None:
+    policy = policy_of(Linear(FOUR, size=4))
+    row = played(policy, FOUR, n_steps=4)
+    first, again = (policy.decide(policy.ask([row])).evaluation for _ in range(2))
+    assert first.logits.tolist() == again.logits.tolist()
+    assert first.states.tolist() == again.states.tolist()
+
+
 def test_a_match_that_is_over_is_forgotten() -> None:
     policy = policy_of(Linear(FOUR, size=4))
     row = played(policy, FOUR, n_steps=2)
