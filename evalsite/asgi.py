@@ -10,11 +10,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
 django_application = get_asgi_application()
 
 # Consumers import models, which exist only now that Django is set up.
+from evalsite.bodies import BoundedBodies
 from live.routing import websocket_urlpatterns
 
 application = ProtocolTypeRouter(
     {
-        "http": django_application,
+        "http": BoundedBodies(django_application),
         # A foreign page must not read the board through its visitor's browser.
         "websocket": AllowedHostsOriginValidator(URLRouter(websocket_urlpatterns)),
     }
