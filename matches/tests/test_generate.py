@@ -9,6 +9,7 @@ from redis import Redis
 
 from arena.messages import Alive
 from matches import dispatch
+from matches.errors import BadInputError
 from matches.management import generating
 from matches.management.commands.generate import Command
 from matches.models import Agent, Leaderboard, Match, Rating, Tournament
@@ -264,13 +265,13 @@ def test_the_same_agent_twice_is_self_play(broker: Redis) -> None:
 def test_agents_without_a_common_game_are_refused(broker: Redis) -> None:
     register_spelled("random", game="chess")
     register_spelled("greedy", game="othello")
-    with pytest.raises(generation.BadInputError, match="no game in common"):
+    with pytest.raises(BadInputError, match="no game in common"):
         _agents(Side("random"), Side("greedy", field="agent-b"))
 
 
 def test_names_that_are_near_are_offered(broker: Redis) -> None:
     register_spelled("alphabeta:4", game="chess")
-    with pytest.raises(generation.BadInputError, match="did you mean alphabeta:4"):
+    with pytest.raises(BadInputError, match="did you mean alphabeta:4"):
         _agents(Side("alphabet:4"))
 
 
@@ -282,18 +283,18 @@ def test_a_step_or_hash_names_a_checkpoint_of_a_run(broker: Redis, tmp_path: Pat
     assert rows[0].checkpoint is not None
     assert _agents(Side("run", rows[0].checkpoint.sha256[:10])) == ["run@10"]
     assert _agents(Side("run@10")) == ["run@10"]
-    with pytest.raises(generation.BadInputError, match="there are the steps 10, 20"):
+    with pytest.raises(BadInputError, match="there are the steps 10, 20"):
         _agents(Side("run", "30"))
-    with pytest.raises(generation.BadInputError, match="there are the steps 10, 20"):
+    with pytest.raises(BadInputError, match="there are the steps 10, 20"):
         _agents(Side("run", "last"))
 
 
 def test_a_checkpoint_that_is_not_ready_is_refused(broker: Redis, tmp_path: Path) -> None:
     agent = added(tmp_path, "run", step=10)
-    with pytest.raises(generation.BadInputError, match="being checked"):
+    with pytest.raises(BadInputError, match="being checked"):
         _agents(Side("run@10"))
     verdict(agent.checkpoint, refusal="NaN weights")
-    with pytest.raises(generation.BadInputError, match="refused: NaN weights"):
+    with pytest.raises(BadInputError, match="refused: NaN weights"):
         _agents(Side("run@10"))
 
 

@@ -73,6 +73,9 @@ class Command(BaseCommand):
             exporter = _exporter(tournament, folder, options["matches_per_shard"])
         except (MatchError, ValidationError) as error:
             raise CommandError(_text(error), returncode=2) from error
+        except KeyboardInterrupt:
+            message = "interrupted: the same command begins or goes on"
+            raise CommandError(message, returncode=130) from None
         self._collect(exporter, tournament, folder)
 
     def _started(self, options: dict[str, Any]) -> tuple[Path, Tournament]:
