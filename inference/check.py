@@ -125,7 +125,7 @@ class _Watched:
                 said += piece
             self._look(said)
             if time.monotonic() > give_up:
-                raise UnavailableError(f"a trial took over {self._limits.patience_s:.0f} s here")
+                raise UnavailableError(f"a trial took over {self._limits.patience_s:g} s here")
             keep_alive()
         return said
 
@@ -143,7 +143,7 @@ class _Watched:
         if n_bytes - self._bytes > self._limits.memory_bytes:
             raise Refused(f"it needs more than {self._limits.memory_bytes >> 20} MiB of memory")
         if cpu_s - self._cpu_s > self._limits.cpu_s:
-            raise Refused(f"it needs more than {self._limits.cpu_s:.0f} s to load and answer")
+            raise Refused(f"it needs more than {self._limits.cpu_s:g} s to load and answer")
 
 
 def _understood(said: bytes, status: int, complaint: str) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from inference.tests.engines import (
     block_of,
     evaluated,
 )
-from inference.tests.sealed import LINK, N_ACTIONS, Folder, ref_of
+from inference.tests.file_server import LINK
+from inference.tests.sealed import N_ACTIONS, Folder, ref_of
 
 SMALL = {"hidden": "16,16"}
 

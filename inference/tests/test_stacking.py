@@ -13,10 +13,10 @@ from arena.games.catalog.connect_four import GAME
 from arena.parameters import Value
 from inference.forms import BlockRequest, CheckpointRef, Fault
 from inference.model import Model
-from inference.rows import Outputs
+from inference.rows import Forward, Outputs
 from inference.stacking import BUCKETS, MOST_NETWORKS, PATIENCE, Stacks
-from inference.tests.engines import ANSWERS_NAN, RAISES, Bench, Tripwire, block_of, evaluated
-from inference.tests.sealed import BOARD, Folder
+from inference.tests.engines import Bench, Tripwire, block_of, evaluated
+from inference.tests.sealed import Folder
 
 FORMS: list[tuple[str, dict[str, Value], int]] = [
     ("mlp", {"hidden": "32,32"}, 0),
@@ -25,10 +25,6 @@ FORMS: list[tuple[str, dict[str, Value], int]] = [
     ("gru", {"width": 32, "layers": 2}, 64),
     ("transformer", {"width": 16, "depth": 1}, 0),
 ]
-
-
-def settled(model: Model) -> Tripwire:
-    return Tripwire(model)
 
 
 def cheap() -> Callable[[], float]:
@@ -42,12 +38,21 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path / "cache")
 
 
-def stacking(folder: Folder, *, is_deterministic: bool = True, clock: Callable[[], float]) -> Bench:
-    bench = Bench(folder, is_deterministic=is_deterministic)
-    bench.engine.stacks = Stacks(
-        bench.models.held, must_be_equal=is_deterministic, limit_bytes=1 << 28, clock=clock
+def stacking(
+    folder: Folder,
+    *,
+    is_deterministic: bool = True,
+    clock: Callable[[], float],
+    limit_bytes: int = 1 << 28,
+    make: Callable[[Model], Forward] = Tripwire,
+) -> tuple[Bench, Stacks]:
+    """Return an engine that stacks, and what decides about it."""
+    bench = Bench(folder, is_deterministic=is_deterministic, make=make)
+    stacks = Stacks(
+        bench.models.held, must_be_equal=is_deterministic, limit_bytes=limit_bytes, clock=clock
     )
-    return bench
+    bench.engine.stacks = stacks
+    return bench, stacks
 
 
 def siblings(folder: Folder, n: int, architecture: str, **parameters: Value) -> list[CheckpointRef]:
@@ -62,7 +67,8 @@ def warm(bench: Bench, blocks: list[BlockRequest]) -> None:
 
 def positions(n: int) -> np.ndarray:
     """Return observations of a recorded game of connect four, played at random."""
-    rng, seen = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    seen: list[np.ndarray] = []
     while len(seen) < n:
         state = GAME.start(len(seen), opening_plies=4)
         while (seat := state.to_move()) >= 0:
@@ -80,10 +86,10 @@ def test_a_stacked_forward_has_the_bits_of_separate_ones(
         block_of(ref, n, seed=n, state_size=state_size) for n, ref in enumerate(refs, start=1)
     ]
     alone = Bench(folder).ask(*blocks)
-    bench = stacking(folder, clock=cheap())
+    bench, stacks = stacking(folder, clock=cheap())
     warm(bench, blocks)
     stacked = bench.engine.counts["stacked"]
-    assert stacked > 0, [trial.reason for trial in bench.engine.stacks.trials.values()]
+    assert stacked > 0, [trial.reason for trial in stacks.trials.values()]
     for ours, theirs in zip(bench.ask(*blocks), alone, strict=True):
         for part, wanted in zip(evaluated(ours), evaluated(theirs), strict=True):
             np.testing.assert_array_equal(part, wanted)
@@ -95,7 +101,7 @@ def test_greedy_actions_are_those_of_batches_of_one(
     folder: Folder, architecture: str, parameters: dict[str, Value], state_size: int
 ) -> None:
     refs, seen = siblings(folder, 3, architecture, **parameters), positions(12)
-    bench = stacking(folder, is_deterministic=False, clock=cheap())
+    bench, _stacks = stacking(folder, is_deterministic=False, clock=cheap())
     alone = Bench(folder, is_deterministic=False, make=lambda model: model.module)
 
     def asked(ref: CheckpointRef, rows: np.ndarray) -> BlockRequest:
@@ -115,7 +121,7 @@ def test_greedy_actions_are_those_of_batches_of_one(
 
 def test_some_of_the_siblings_are_answered_by_the_stack_of_all(folder: Folder) -> None:
     refs = siblings(folder, 6, "mlp", hidden="16")
-    bench = stacking(folder, clock=cheap())
+    bench, _stacks = stacking(folder, clock=cheap())
     warm(bench, [block_of(ref, 2) for ref in refs])
     before = bench.engine.counts
     newcomer = folder.add("mlp", {"hidden": "16"}, seed=99)
@@ -130,7 +136,7 @@ def test_some_of_the_siblings_are_answered_by_the_stack_of_all(folder: Folder) -
 def test_a_network_that_answers_nan_fails_alone_among_its_siblings(folder: Folder) -> None:
     refs = siblings(folder, 3, "mlp", hidden="16")
     refs.insert(1, folder.add("mlp", {"hidden": "16"}, seed=9, scale=1e30))
-    bench = stacking(folder, is_deterministic=False, clock=cheap())
+    bench, _stacks = stacking(folder, is_deterministic=False, clock=cheap())
     warm(bench, [block_of(ref, 2) for ref in refs])
     answers = bench.ask(*(block_of(ref, 2) for ref in refs))
     assert [isinstance(answer, Fault) for answer in answers] == [False, True, False, False]
@@ -139,7 +145,7 @@ def test_a_network_that_answers_nan_fails_alone_among_its_siblings(folder: Folde
 
 def test_a_block_with_nan_fails_alone_among_its_siblings(folder: Folder) -> None:
     refs = siblings(folder, 4, "mlp", hidden="16")
-    bench = stacking(folder, clock=cheap())
+    bench, _stacks = stacking(folder, clock=cheap())
     warm(bench, [block_of(ref, 2) for ref in refs])
     answers = bench.ask(*(block_of(ref, 2, mark=np.nan if ref == refs[2] else 0) for ref in refs))
     assert [isinstance(answer, Fault) for answer in answers] == [False, False, True, False]
@@ -168,10 +174,7 @@ class Other(Tripwire):
 def test_siblings_run_alone_where_the_trial_says_so(
     folder: Folder, make: Callable[[Model], Tripwire], is_deterministic: bool, reason: str
 ) -> None:
-    bench = Bench(folder, is_deterministic=is_deterministic, make=make)
-    bench.engine.stacks = stacks = Stacks(
-        bench.models.held, must_be_equal=is_deterministic, limit_bytes=1 << 28, clock=cheap()
-    )
+    bench, stacks = stacking(folder, is_deterministic=is_deterministic, make=make, clock=cheap())
     refs = siblings(folder, 4, "mlp", hidden="16")
     warm(bench, [block_of(ref, 2) for ref in refs])
     (trial,) = stacks.trials.values()
@@ -181,9 +184,9 @@ def test_siblings_run_alone_where_the_trial_says_so(
 
 def test_what_is_not_faster_together_runs_alone(folder: Folder) -> None:
     ticks = (float(-(n**3)) for n in count())  # the later is timed, the less it takes
-    bench = stacking(folder, clock=lambda: next(ticks))
+    bench, stacks = stacking(folder, clock=lambda: next(ticks))
     warm(bench, [block_of(ref, 2) for ref in siblings(folder, 4, "mlp", hidden="16")])
-    (trial,) = bench.engine.stacks.trials.values()
+    (trial,) = stacks.trials.values()
     assert trial.program is not None
     assert bench.engine.counts["stacked"] == 0
 
@@ -202,10 +205,7 @@ def test_an_architecture_that_cannot_be_traced_runs_alone(folder: Folder) -> Non
         object.__setattr__(model, "module", Branching(model.module))
         return Tripwire(model)
 
-    bench = Bench(folder, make=make)
-    bench.engine.stacks = stacks = Stacks(
-        bench.models.held, must_be_equal=True, limit_bytes=1 << 28, clock=cheap()
-    )
+    bench, stacks = stacking(folder, make=make, clock=cheap())
     blocks = [block_of(ref, 2) for ref in siblings(folder, 4, "mlp", hidden="16")]
     warm(bench, blocks)
     (trial,) = stacks.trials.values()
@@ -214,51 +214,41 @@ def test_an_architecture_that_cannot_be_traced_runs_alone(folder: Folder) -> Non
 
 
 def test_large_batches_and_large_networks_run_alone(folder: Folder) -> None:
-    bench = stacking(folder, clock=cheap())
+    bench, stacks = stacking(folder, clock=cheap())
     small = siblings(folder, 4, "mlp", hidden="16")
     warm(bench, [block_of(ref, BUCKETS[-1] + 1) for ref in small])
     for ref in siblings(folder, 2, "mlp", hidden="2048,1024"):
         resident = bench.models.get(ref)
-        assert not bench.engine.stacks.takes(resident, 1)
-    assert bench.engine.stacks.trials == {}
+        assert not stacks.takes(resident, 1)
+    assert stacks.trials == {}
 
 
 def test_the_siblings_asked_last_are_stacked(folder: Folder) -> None:
-    refs = siblings(folder, MOST_NETWORKS + 8, "mlp", hidden="8")
-    bench = stacking(folder, clock=cheap())
-    for first in (0, 8):
-        warm(bench, [block_of(ref, 1) for ref in refs[first : first + MOST_NETWORKS]])
-        bench.ask(*(block_of(ref, 1) for ref in refs[first : first + MOST_NETWORKS]))
-    assert [key[1:] for key in bench.engine.stacks.trials] == [(MOST_NETWORKS, 4)]
-    before = bench.engine.counts["stacked"]
-    bench.ask(*(block_of(ref, 1) for ref in refs[8 : 8 + MOST_NETWORKS]))
-    assert bench.engine.counts["stacked"] > before or bench.engine.counts["forwards"] > 0
+    refs = siblings(folder, MOST_NETWORKS + 8, "mlp", hidden="16")
+    bench, stacks = stacking(folder, clock=cheap())
+    warm(bench, [block_of(ref, 1) for ref in refs[:MOST_NETWORKS]])
+    for _ in range(PATIENCE // 8):  # eight of them are missed each time
+        bench.ask(*(block_of(ref, 1) for ref in refs[8:]))
+    (stack,) = stacks._stacks.values()
+    assert set(stack.places) == {ref.checkpoint for ref in refs[8:]}
+    assert [key[1:] for key in stacks.trials] == [(MOST_NETWORKS, 4)]
 
 
 def test_when_memory_is_out_the_stacked_weights_go(folder: Folder) -> None:
-    bench = stacking(folder, clock=cheap())
+    bench, stacks = stacking(folder, clock=cheap())
     refs = siblings(folder, 4, "mlp", hidden="16")
     warm(bench, [block_of(ref, 2) for ref in refs])
     bench.engine._make_room(refs[0].checkpoint)
-    assert bench.engine.stacks._stacks == {}
+    assert stacks._stacks == {}
     assert len(bench.models) == 1
 
 
 def test_only_so_many_bytes_are_stacked(folder: Folder) -> None:
-    bench = Bench(folder)
+    bench, stacks = stacking(folder, clock=cheap(), limit_bytes=50_000)
     first, second = (siblings(folder, 4, "mlp", hidden=hidden) for hidden in ("16", "17"))
-    bench.engine.stacks = stacks = Stacks(
-        bench.models.held, must_be_equal=True, limit_bytes=50_000, clock=cheap()
-    )
     for refs in (first, second):
         warm(bench, [block_of(ref, 2) for ref in refs])
     assert len(stacks._stacks) == 1
-    tiny = Stacks(bench.models.held, must_be_equal=True, limit_bytes=1, clock=cheap())
-    bench.engine.stacks = tiny
+    bench, stacks = stacking(folder, clock=cheap(), limit_bytes=1)
     warm(bench, [block_of(ref, 2) for ref in first])
-    assert tiny._stacks == {}
-
-
-def test_marked_rows_reach_the_networks_of_these_tests() -> None:
-    assert RAISES != ANSWERS_NAN
-    assert GAME.spec.observation_shape == BOARD
+    assert stacks._stacks == {}

@@ -1,0 +1,68 @@
+"""The engine is the one that the settings describe, and nothing else takes its place."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from inference.building import build, device_of
+from inference.errors import SettingsError
+from inference.settings import Settings
+from inference.tests.engines import block_of, evaluated
+from inference.tests.sealed import Folder
+
+needs_no_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path / "cache")
+
+
+@pytest.fixture
+def own(folder: Folder) -> Settings:
+    return Settings(cache=folder.store.folder, device="cpu")
+
+
+@needs_no_gpu
+def test_a_gpu_that_is_not_there_stops_the_start(own: Settings) -> None:
+    with pytest.raises(SettingsError, match="EVALSITE_DEVICE"):
+        build(replace(own, device="cuda"))
+
+
+@needs_no_gpu
+def test_auto_takes_the_cpu_where_there_is_nothing_else() -> None:
+    assert device_of(Settings(device="auto")) == torch.device("cpu")
+
+
+def test_deterministic_mode_refuses_half_precision(own: Settings) -> None:
+    with pytest.raises(SettingsError, match="EVALSITE_PRECISION"):
+        build(replace(own, is_deterministic=True, precision="bfloat16"))
+
+
+@pytest.mark.parametrize("precision", ["float16", "bfloat16"])
+def test_half_precision_answers_nearly_the_same(
+    folder: Folder, own: Settings, precision: str
+) -> None:
+    block = block_of(folder.add("mlp", {"hidden": "32"}, seed=0), 5)
+    whole, half = (
+        evaluated(build(replace(own, precision=p)).answer([block])[0])
+        for p in ("float32", precision)
+    )
+    assert half.logits.dtype == np.float32
+    np.testing.assert_allclose(half.logits, whole.logits, atol=0.05)
+    assert not np.array_equal(half.logits, whole.logits)
+
+
+def test_what_is_compiled_is_asked_for_powers_of_two(folder: Folder, own: Settings) -> None:
+    block = block_of(folder.add("mlp", {"hidden": "8"}, seed=0), 5)
+    wanted = evaluated(build(own).answer([block])[0])
+    engine = build(replace(own, compile="compile"))
+    with torch.compiler.set_stance("force_eager"):  # compiling takes a minute
+        found = evaluated(engine.answer([block])[0])
+    np.testing.assert_allclose(found.logits, wanted.logits, atol=1e-5)
+    assert engine.counts["filled_rows"] == 3
+    resident = engine.models.get(block.ref)
+    assert resident.forward is not resident.model.module
