@@ -127,6 +127,8 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
 
+# knox asks for it as soon as another model points at its tokens.
+KNOX_TOKEN_MODEL = "knox.AuthToken"
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "knox.auth.TokenAuthentication",

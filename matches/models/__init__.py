@@ -1,5 +1,6 @@
 """The tables of evalsite: agents, checkpoints, leaderboards, tournaments, matches and ratings."""
 
+from matches.models.access import IdempotencyKey, Scope, TokenAccess
 from matches.models.agent import Agent
 from matches.models.attempt import Attempt
 from matches.models.checkpoint import Checkpoint
@@ -17,6 +18,7 @@ __all__ = [
     "Attempt",
     "Checkpoint",
     "Entrant",
+    "IdempotencyKey",
     "Leaderboard",
     "Match",
     "Order",
@@ -25,7 +27,9 @@ __all__ = [
     "Rating",
     "RatingSnapshot",
     "RecorderMark",
+    "Scope",
     "Seat",
+    "TokenAccess",
     "Tournament",
     "TrajectoryPiece",
     "Uncounted",

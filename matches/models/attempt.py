@@ -1,7 +1,9 @@
 """Attempts: every try at playing a match and how it ended."""
 
 from django.db import models
+from django.db.models.expressions import RawSQL
 
+from matches.models.conditions import is_in_state
 from matches.models.match import Match
 
 
@@ -16,6 +18,8 @@ class Attempt(models.Model):
         FAILED = "failed"
         INTERRUPTED = "interrupted"
         EXPIRED = "expired"
+
+    NOT_DONE = (Ending.FORFEIT, Ending.FAILED, Ending.INTERRUPTED, Ending.EXPIRED)
 
     match = models.ForeignKey(
         Match, on_delete=models.CASCADE, db_index=False, related_name="attempts"
@@ -39,7 +43,20 @@ class Attempt(models.Model):
             # Also the index of the query: the attempts of a match.
             models.UniqueConstraint(fields=("match", "number"), name="attempt_ends_once"),
         )
+        indexes = (
+            # Query: the attempts that ended so, newest first; most are done and cost nothing.
+            models.Index(
+                fields=("ending", "id"),
+                condition=models.Q(ending__in=("forfeit", "failed", "interrupted", "expired")),
+                name="attempt_not_done",
+            ),
+        )
 
     def __str__(self) -> str:
         """Return which try it was and how it ended."""
         return f"attempt {self.number}: {self.ending} {self.reason}".rstrip()
+
+    @classmethod
+    def is_not_done(cls) -> RawSQL:
+        """Return the condition of the index attempt_not_done."""
+        return is_in_state("matches_attempt", cls.NOT_DONE, column="ending")

@@ -6,7 +6,9 @@ from django.db import models
 from django.db.models.expressions import RawSQL
 
 
-def is_in_state(table: str, states: Iterable[models.TextChoices]) -> RawSQL:
+def is_in_state(
+    table: str, states: Iterable[models.TextChoices], *, column: str = "state"
+) -> RawSQL:
     """Return `state IN (...)`: SQLite finds no partial index for bound values of IN."""
     names = ", ".join(f"'{state.value}'" for state in states)
-    return RawSQL(f'"{table}"."state" IN ({names})', [], output_field=models.BooleanField())
+    return RawSQL(f'"{table}"."{column}" IN ({names})', [], output_field=models.BooleanField())

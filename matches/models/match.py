@@ -52,6 +52,7 @@ class Match(models.Model):
     # The one table of state changes; services update where the state is in `sources(target)`.
     OPEN = (State.PENDING, State.QUEUED, State.RUNNING)
     IN_FLIGHT = (State.QUEUED, State.RUNNING)
+    CLOSED = (State.DONE, State.VOID, State.CANCELLED)
     TRANSITIONS = {
         State.PENDING: (State.QUEUED, State.DONE, State.CANCELLED),
         State.QUEUED: (State.RUNNING, State.PENDING, State.DONE, State.VOID, State.CANCELLED),
@@ -87,7 +88,7 @@ class Match(models.Model):
     void_reason = models.CharField(max_length=20, blank=True)
 
     class Meta:
-        """Partial indexes hold open matches only, so that finished ones cost nothing."""
+        """Most partial indexes hold open matches only, so that finished ones cost nothing."""
 
         verbose_name_plural = "matches"
         constraints = (
@@ -122,6 +123,12 @@ class Match(models.Model):
                 condition=models.Q(state__in=("queued", "running")),
                 name="match_in_flight",
             ),
+            # Query: the matches of a tournament that ended so, in planned order; one entry each.
+            models.Index(
+                fields=("tournament", "state", "sequence"),
+                condition=models.Q(state__in=("done", "void", "cancelled")),
+                name="match_closed",
+            ),
         )
 
     def __str__(self) -> str:
@@ -142,6 +149,11 @@ class Match(models.Model):
     def is_in_flight(cls) -> RawSQL:
         """Return the condition of the index match_in_flight."""
         return is_in_state("matches_match", cls.IN_FLIGHT)
+
+    @classmethod
+    def is_closed(cls) -> RawSQL:
+        """Return the condition of the index match_closed."""
+        return is_in_state("matches_match", cls.CLOSED)
 
     @property
     def agent_ids(self) -> list[int]:

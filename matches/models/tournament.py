@@ -27,11 +27,12 @@ class Tournament(models.Model):
     """A plan of matches between agents of one leaderboard, and how far it has come."""
 
     class State(models.TextChoices):
-        """Where a tournament stands; control plans what is scheduled."""
+        """Where a tournament stands; control plans what is scheduled and leaves what is paused."""
 
         SCHEDULED = "scheduled"
         PLANNING = "planning"
         RUNNING = "running"
+        PAUSED = "paused"
         DONE = "done"
         CANCELLED = "cancelled"
 

@@ -1,0 +1,59 @@
+"""Who may call the API: what a token may be used for, and the answers kept for repeated calls."""
+
+from django.conf import settings
+from django.db import models
+
+
+class Scope(models.TextChoices):
+    """What a token may be used for; the rights of its user limit it further."""
+
+    READ = "read", "read"
+    SUBMIT = "submit", "register agents, upload checkpoints, schedule tournaments"
+    OPERATE = "operate", "start, pause, cancel and extend tournaments, retire agents"
+    WORKER = "worker", "fetch what a node needs to play"
+
+
+class TokenAccess(models.Model):
+    """What a token of knox may be used for. A token without such a row may only read."""
+
+    token = models.OneToOneField(
+        "knox.AuthToken", on_delete=models.CASCADE, related_name="access", editable=False
+    )
+    name = models.CharField(max_length=100, help_text="What it is for, such as a machine.")
+    scopes = models.JSONField(default=list, help_text="Of read, submit, operate, worker.")
+
+    class Meta:
+        """Newest first in lists."""
+
+        ordering = ("-id",)
+        verbose_name_plural = "token accesses"
+
+    def __str__(self) -> str:
+        """Return its name and scopes."""
+        return f"{self.name} ({', '.join(self.scopes)})"
+
+
+class IdempotencyKey(models.Model):
+    """A POST that a client may send again under the same key, and its answer once it is known."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, db_index=False)
+    key = models.CharField(max_length=255)
+    fingerprint = models.CharField(max_length=64, help_text="SHA-256 of method, path and body.")
+    status = models.PositiveSmallIntegerField(null=True, help_text="Empty: not answered yet.")
+    body = models.TextField(blank=True, help_text="The answer, as JSON.")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        """A key of a user stands for one call."""
+
+        constraints = (
+            models.UniqueConstraint(fields=("user", "key"), name="idempotency_key_once"),
+        )
+        indexes = (
+            # Query: keys that are old enough to be forgotten, the first ones first.
+            models.Index(fields=("created_at",), name="idempotency_key_age"),
+        )
+
+    def __str__(self) -> str:
+        """Return the key and what was answered."""
+        return f"{self.key}: {self.status or 'not answered'}"
