@@ -25,8 +25,10 @@ ORDERS_PER_NODE = 3
 """One in play and two waiting: waiting stays short and no node runs dry."""
 ORDER_AIM_S = 2.0
 """Work that one order aims at, per slot of a node."""
+NETWORKED_AIM_S = 10.0
+"""The same where networks decide: all matches of an order share their forwards."""
 FIRST_PER_SLOT = 32
-"""Matches a slot in an order while the length of a match is not known."""
+"""Matches a slot in an order while the length of a match is not known; twice that of networks."""
 MAX_ORDER = 1_000
 
 
@@ -82,14 +84,16 @@ def _playable(
     return [n for n in Match.Needs if queue_of(n) in room and (has_gpu or not n.wants_gpu)]
 
 
-def order_size(tournament: Tournament, cluster: Cluster) -> int:
+def order_size(tournament: Tournament, cluster: Cluster, *, is_networked: bool = False) -> int:
     """Return how many matches the next order of a tournament holds."""
     left = tournament.n_planned - tournament.n_closed
-    share = ceil(left / (2 * cluster.n_nodes))
+    share = ceil(left / (cluster.n_nodes if is_networked else 2 * cluster.n_nodes))
     if tournament.mean_match_s is None:
-        aim = FIRST_PER_SLOT * cluster.slots_per_node
+        per_slot = FIRST_PER_SLOT * (2 if is_networked else 1)
     else:
-        aim = ORDER_AIM_S * cluster.slots_per_node / max(tournament.mean_match_s, 1e-6)
+        aim_s = NETWORKED_AIM_S if is_networked else ORDER_AIM_S
+        per_slot = aim_s / max(tournament.mean_match_s, 1e-6)
+    aim = per_slot * cluster.slots_per_node
     return max(1, min(int(aim), share, tournament.order_limit or MAX_ORDER, MAX_ORDER))
 
 
@@ -101,7 +105,8 @@ def _send_one(
         needs = _next_needs(tournament, playable)
         if needs is None:
             continue
-        size = order_size(tournament, clusters[queue_of(needs)])
+        cluster = clusters[queue_of(needs)]
+        size = order_size(tournament, cluster, is_networked=needs is not Match.Needs.CPU)
         taken = take(tournament, needs, size, now=now)
         if taken is not None:
             return taken[0].queue if _publish(*taken, tournament, now=now) else None

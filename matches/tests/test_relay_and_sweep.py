@@ -71,6 +71,16 @@ def test_orders_grow_to_the_work_that_they_aim_at(broker: Redis) -> None:
     assert sizes == {None: 64, 100.0: 1, 0.05: 80, 0.0: relay.MAX_ORDER}
 
 
+def test_orders_of_networks_are_larger_because_their_matches_share_forwards() -> None:
+    tournament = make.planned(500)
+    cluster = relay.Cluster(n_nodes=1, n_slots=10)
+    sizes = {}
+    for mean in (None, 100.0, 0.5, 0.05):
+        tournament.mean_match_s = mean
+        sizes[mean] = relay.order_size(tournament, cluster, is_networked=True)
+    assert sizes == {None: 500, 100.0: 1, 0.5: 200, 0.05: 500}
+
+
 def test_an_order_that_the_broker_refuses_is_taken_back(
     broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
