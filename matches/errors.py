@@ -20,3 +20,7 @@ class NoNodeError(MatchError):
 
 class BrokerError(MatchError):
     """The broker cannot be reached or refuses."""
+
+
+class ConflictError(MatchError):
+    """What is asked for does not fit the state that something is in. HTTP 409."""

@@ -6,9 +6,10 @@ import pytest
 from django.apps import apps
 from django.db.models import ForeignKey, ManyToManyField, Model
 
-# Each of our apps that has models may point at itself and at those before it, and at Django's.
+# Each of our apps that has models may point at itself and at those before it, at Django's and at
+# the tokens of the API.
 ORDER = ("matches", "training", "gameservers")
-DJANGO = {"auth", "contenttypes"}
+DJANGO = {"auth", "contenttypes", "knox"}
 MODELS = [model for model in apps.get_models() if model._meta.app_label in ORDER]
 
 

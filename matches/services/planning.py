@@ -21,7 +21,7 @@ from matches.models import Agent, Checkpoint, Leaderboard, Match, Seat, Tourname
 from matches.models.choices import Placement
 from matches.models.match import joined
 from matches.services.rows import among, batches, insert_rows
-from matches.services.tournaments import cancel, refuse_unusable
+from matches.services.tournaments import cancel, finish_if_closed, refuse_unusable
 
 log = logging.getLogger(__name__)
 
@@ -77,9 +77,12 @@ def plan(tournament: Tournament, *, now: datetime) -> int:
         n_new += n_written
         if n_written == 0:
             return n_new
-    Tournament.objects.filter(pk=tournament.pk, state=Tournament.State.PLANNING).update(
-        state=Tournament.State.RUNNING
-    )
+    # One that was extended meanwhile stays as it is: its rest is planned at the next tick.
+    Tournament.objects.filter(
+        pk=tournament.pk, state=Tournament.State.PLANNING, n_matches=tournament.n_matches
+    ).update(state=Tournament.State.RUNNING)
+    # Its matches may be closed before the state says that all are planned.
+    finish_if_closed([tournament.pk], now=now)
     dispatch.wake_rater()
     return n_new
 

@@ -1,4 +1,4 @@
-"""Schedule and cancel tournaments."""
+"""Schedule, pause, resume, extend and cancel tournaments."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -6,16 +6,18 @@ from datetime import datetime
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import Case, F, Q, QuerySet, Value, When
 
 from arena.games import registry as games
 from arena.messages import Limits
 from arena.pairing.base import MIN_AGENTS
 from matches import dispatch
-from matches.errors import BadInputError
+from matches.errors import BadInputError, ConflictError
 from matches.models import Agent, Checkpoint, Entrant, Leaderboard, Match, Order, Rating, Tournament
-from matches.models.tournament import new_key
+from matches.models.tournament import MAX_MATCHES, new_key
 from matches.services.rows import among
+
+_STATES = Tournament.State
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Plan:
     trajectory_days: int | None = None
     order_limit: int | None = None
     key: str = field(default_factory=new_key)
+    is_paused: bool = False
+    """True: it waits to be started."""
 
 
 def open_leaderboard(
@@ -67,7 +71,9 @@ def schedule(plan: Plan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -
     agent alone plays itself in every seat.
     """
     check_agents(leaderboard, agents, is_rated=plan.is_rated)
-    tournament = Tournament(leaderboard=leaderboard, **asdict(plan))
+    wanted = asdict(plan)
+    state = _STATES.PAUSED if wanted.pop("is_paused") else _STATES.SCHEDULED
+    tournament = Tournament(leaderboard=leaderboard, state=state, **wanted)
     _clean(tournament)
     tournament.save()
     Entrant.objects.bulk_create(
@@ -141,13 +147,85 @@ def cancel(tournament: Tournament, *, now: datetime) -> int:
     return n_cancelled
 
 
+@transaction.atomic
+def pause(tournament: Tournament) -> None:
+    """Send no more of its matches; those sent already are played to their end.
+
+    Pausing a paused one changes nothing. Raises ConflictError for one that is over.
+    """
+    states = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUSED)
+    _move(tournament, "paused", Value(_STATES.PAUSED.value), states)
+
+
+@transaction.atomic
+def resume(tournament: Tournament, *, now: datetime) -> None:
+    """Go on with a paused tournament, or start one that was scheduled so.
+
+    Resuming one that is under way changes nothing. Raises ConflictError for one that is over.
+    """
+    next_state = Case(
+        When(~Q(state=_STATES.PAUSED), then=F("state")),
+        When(n_planned=0, then=Value(_STATES.SCHEDULED.value)),
+        When(n_planned__lt=F("n_matches"), then=Value(_STATES.PLANNING.value)),
+        default=Value(_STATES.RUNNING.value),
+    )
+    states = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUSED)
+    _move(tournament, "resumed", next_state, states)
+    finish_if_closed([tournament.pk], now=now)
+    transaction.on_commit(dispatch.wake_planner)
+    transaction.on_commit(dispatch.wake_relay)
+
+
+@transaction.atomic
+def extend(tournament: Tournament, n_matches: int) -> None:
+    """Let a tournament have so many matches in all; one that was done goes on.
+
+    As many as it has changes nothing. Raises BadInputError for fewer or too many, ConflictError
+    when it is cancelled.
+    """
+    if n_matches > MAX_MATCHES:
+        raise BadInputError("n_matches", f"at most {MAX_MATCHES} can be played, got {n_matches}")
+    going_on = Case(
+        When(state__in=(_STATES.RUNNING, _STATES.DONE), then=Value(_STATES.PLANNING.value)),
+        default=F("state"),
+    )
+    found = Tournament.objects.filter(pk=tournament.pk, n_matches__lt=n_matches)
+    found = found.exclude(state=_STATES.CANCELLED)
+    if not found.update(n_matches=n_matches, state=going_on, finished_at=None):
+        _refuse_to_extend(tournament, n_matches)
+    transaction.on_commit(dispatch.wake_planner)
+
+
+def _refuse_to_extend(tournament: Tournament, n_matches: int) -> None:
+    tournament.refresh_from_db()
+    if tournament.state == _STATES.CANCELLED:
+        raise ConflictError(f"tournament {tournament.pk} is cancelled: schedule a new one")
+    if n_matches < tournament.n_matches:
+        wanted = f"it has {tournament.n_matches} matches: say how many it shall have in all"
+        raise BadInputError("n_matches", f"{wanted}, got {n_matches}")
+
+
+def _move(
+    tournament: Tournament,
+    verb: str,
+    state: Case | Value,
+    states: Sequence[Tournament.State],
+) -> None:
+    """Give a tournament that is in one of the states its next one. Raises ConflictError."""
+    if not Tournament.objects.filter(pk=tournament.pk, state__in=states).update(state=state):
+        tournament.refresh_from_db()
+        over = f"tournament {tournament.pk} is {tournament.state}"
+        raise ConflictError(f"{over}: it cannot be {verb} any more")
+
+
 def finish_if_closed(tournament_ids: Sequence[int], *, now: datetime) -> None:
-    """Mark running tournaments as done whose matches are all closed."""
+    """Mark tournaments as done whose matches are all planned and closed."""
     Tournament.objects.filter(
         pk__in=tournament_ids,
-        state=Tournament.State.RUNNING,
+        state__in=(_STATES.RUNNING, _STATES.PAUSED),
         n_planned=F("n_done") + F("n_void") + F("n_cancelled"),
-    ).update(state=Tournament.State.DONE, finished_at=now)
+        n_matches=F("n_planned"),
+    ).update(state=_STATES.DONE, finished_at=now)
 
 
 def _clean(row: Leaderboard | Tournament) -> None:

@@ -1,0 +1,176 @@
+"""Tournaments that are paused, resumed, started late and extended."""
+
+import pytest
+from redis import Redis
+
+from arena.pairing import registry as pairings
+from arena.pairing.base import Field
+from matches.errors import BadInputError, ConflictError
+from matches.models import Match, Tournament
+from matches.services import planning, recording
+from matches.services.tournaments import cancel, extend, pause, resume
+from matches.tests import factories as make
+
+pytestmark = pytest.mark.django_db
+
+
+def _state(tournament: Tournament) -> str:
+    tournament.refresh_from_db()
+    return tournament.state
+
+
+def test_nothing_more_of_a_paused_tournament_is_sent(broker: Redis) -> None:
+    tournament = make.planned()
+    make.alive()
+    pause(tournament)
+    assert make.sent(broker) == []
+    resume(tournament, now=make.NOW)
+    assert _state(tournament) == "running"
+    assert sum(len(order.matches) for order in make.sent(broker)) > 0
+
+
+def test_what_was_sent_before_the_pause_is_recorded(broker: Redis) -> None:
+    tournament = make.planned()
+    order = make.ordered(tournament, 4)
+    make.start(order)
+    pause(tournament)
+    recording.record(make.finished(order), now=make.NOW)
+    assert _state(tournament) == "paused"
+    assert tournament.n_done == 4
+
+
+def test_a_paused_tournament_whose_last_match_ends_is_done(broker: Redis) -> None:
+    tournament = make.planned()
+    order = make.ordered(tournament)
+    make.start(order)
+    pause(tournament)
+    recording.record(make.finished(order), now=make.NOW)
+    assert _state(tournament) == "done"
+
+
+def test_a_tournament_scheduled_as_paused_is_planned_once_it_is_started(broker: Redis) -> None:
+    tournament = make.scheduled(is_paused=True)
+    assert planning.plan_scheduled(now=make.NOW) == 0
+    resume(tournament, now=make.NOW)
+    assert planning.plan_scheduled(now=make.NOW) == 12
+    assert _state(tournament) == "running"
+
+
+def test_a_pause_stops_the_planning_between_two_slices(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tournament = make.scheduled(12)
+    monkeypatch.setattr(planning, "SLICE", 4)
+    write = planning._write
+
+    def write_and_pause(*args: object, **options: object) -> int:
+        n_written = write(*args, **options)  # type: ignore[arg-type]
+        pause(tournament)
+        return n_written
+
+    with monkeypatch.context() as patched:
+        patched.setattr(planning, "_write", write_and_pause)
+        assert planning.plan_scheduled(now=make.NOW) == 4
+    resume(tournament, now=make.NOW)
+    assert _state(tournament) == "planning"
+    assert planning.plan_scheduled(now=make.NOW) == 8
+    assert list(tournament.matches.order_by("sequence").values_list("sequence", flat=True)) == [
+        *range(1, 13)
+    ]
+
+
+def test_pausing_and_resuming_again_changes_nothing(broker: Redis) -> None:
+    tournament = make.planned()
+    pause(tournament)
+    pause(tournament)
+    assert _state(tournament) == "paused"
+    resume(tournament, now=make.NOW)
+    resume(tournament, now=make.NOW)
+    assert _state(tournament) == "running"
+
+
+def test_a_tournament_that_is_over_is_neither_paused_nor_resumed(broker: Redis) -> None:
+    tournament = make.planned()
+    cancel(tournament, now=make.NOW)
+    with pytest.raises(ConflictError, match="is cancelled"):
+        pause(tournament)
+    with pytest.raises(ConflictError, match="is cancelled"):
+        resume(tournament, now=make.NOW)
+
+
+def test_a_paused_tournament_is_cancelled(broker: Redis) -> None:
+    tournament = make.planned()
+    pause(tournament)
+    assert cancel(tournament, now=make.NOW) == 12
+    assert _state(tournament) == "cancelled"
+
+
+@pytest.mark.parametrize("pairing", pairings.names())
+def test_an_extended_tournament_goes_on_where_it_would_have(broker: Redis, pairing: str) -> None:
+    longer = make.planned(40, board="longer", pairing=pairing)
+    extended = make.planned(12, board="extended", pairing=pairing)
+    extend(extended, 40)
+    assert _state(extended) == "planning"
+    assert planning.plan_scheduled(now=make.NOW) == 28
+    assert _state(extended) == "running"
+    columns = ("sequence", "block", "rotation", "game_seed", "lineup")
+    both = [list(t.matches.order_by("sequence").values_list(*columns)) for t in (longer, extended)]
+    assert both[0] == both[1]
+
+
+@pytest.mark.parametrize("pairing", pairings.names())
+@pytest.mark.parametrize("field", [Field(5, 2), Field(7, 3)])
+def test_a_longer_plan_begins_with_the_shorter_one(pairing: str, field: Field) -> None:
+    pair = pairings.get(pairing).pair
+    assert list(pair(field, 60, seed=3))[:17] == list(pair(field, 17, seed=3))
+
+
+def test_a_tournament_that_was_done_goes_on(broker: Redis) -> None:
+    tournament = make.planned(4)
+    make.play_all(broker)
+    assert _state(tournament) == "done"
+    extend(tournament, 6)
+    planning.plan_scheduled(now=make.NOW)
+    assert (_state(tournament), tournament.finished_at) == ("running", None)
+    make.play_all(broker)
+    assert (_state(tournament), tournament.n_done) == ("done", 6)
+
+
+def test_as_many_matches_as_there_are_change_nothing(broker: Redis) -> None:
+    tournament = make.planned(4)
+    make.play_all(broker)
+    extend(tournament, 4)
+    assert _state(tournament) == "done"
+    assert Match.objects.count() == 4
+
+
+def test_a_paused_tournament_stays_so_when_it_is_extended(broker: Redis) -> None:
+    tournament = make.planned()
+    pause(tournament)
+    extend(tournament, 20)
+    assert _state(tournament) == "paused"
+    assert planning.plan_scheduled(now=make.NOW) == 0
+    resume(tournament, now=make.NOW)
+    assert planning.plan_scheduled(now=make.NOW) == 8
+
+
+def test_a_tournament_extended_while_it_is_planned_is_planned_to_its_end(broker: Redis) -> None:
+    stale = make.scheduled(12)
+    extend(Tournament.objects.get(pk=stale.pk), 20)
+    planning.plan(stale, now=make.NOW)
+    assert _state(stale) == "planning"
+    assert planning.plan_scheduled(now=make.NOW) == 8
+    assert _state(stale) == "running"
+
+
+@pytest.mark.parametrize("n_matches", [11, 0, -5, 10**9])
+def test_fewer_or_too_many_matches_are_refused(broker: Redis, n_matches: int) -> None:
+    with pytest.raises(BadInputError, match="n_matches"):
+        extend(make.planned(), n_matches)
+
+
+def test_a_cancelled_tournament_is_not_extended(broker: Redis) -> None:
+    tournament = make.planned()
+    cancel(tournament, now=make.NOW)
+    with pytest.raises(ConflictError, match="is cancelled"):
+        extend(tournament, 20)
