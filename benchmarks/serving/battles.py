@@ -56,8 +56,9 @@ class Share(NamedTuple):
 
 
 class Played(NamedTuple):
-    """All battles: the wins of the networks, draws as -1, and what they cost the workers."""
+    """All battles: ranks, the wins of the networks (draws as -1), what they cost the workers."""
 
+    ranks: list[list[int]]
     wins: Counter[int]
     wall_s: float
     cpu_s: float
@@ -159,16 +160,21 @@ def _work(battles: Sequence[Battle], make: SideMaker, orders: Connection) -> Non
 
 
 def _together(battles: Sequence[Battle], shares: Sequence[Share], wall_s: float) -> Played:
-    n, wins = len(shares), Counter[int]()
-    for number, battle in enumerate(battles):
-        wins[winner(battle, shares[number % n].ranks[number // n])] += 1
+    n = len(shares)
+    ended = [shares[number % n].ranks[number // n] for number in range(len(battles))]
     return Played(
-        wins,
+        ended,
+        wins_of(battles, ended),
         wall_s,
         sum(share.cpu_s for share in shares),
         sum(share.n_loads for share in shares),
         [spell for share in shares for spell in share.spells],
     )
+
+
+def wins_of(battles: Sequence[Battle], ended: Sequence[Sequence[int]]) -> Counter[int]:
+    """Return how often each network won; -1 counts the draws."""
+    return Counter(winner(*one) for one in zip(battles, ended, strict=True))
 
 
 def winner(battle: Battle, ranks: Sequence[int]) -> int:

@@ -60,6 +60,12 @@ class Hall:
         pairs = zip(ours, theirs, strict=True)
         return median(one.observations_per_s / two.observations_per_s for one, two in pairs)
 
+    def cpu_ratio(self, network: str, name: str, other: str, load: Load) -> float:
+        """Return the rows per CPU second of one way over another's, the median of rounds."""
+        ours, theirs = (self.cell(network, one, load).windows for one in (name, other))
+        pairs = zip(ours, theirs, strict=True)
+        return median(two.cpu_us_per_observation / one.cpu_us_per_observation for one, two in pairs)
+
     def over_direct(self, network: str, load: Load) -> float:
         """Return what ours reached of the direct forward of as many rows as ours merged."""
         return median(self._over_direct[self.cell(network, OURS, load)])

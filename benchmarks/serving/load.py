@@ -117,6 +117,16 @@ class Served(NamedTuple):
     pids: Callable[[], Iterable[int]] = tuple
     counts: Callable[[], tuple[int, int]] = lambda: (0, 0)
 
+    def cpu_s(self) -> float:
+        """Return the CPU time so far of its processes and what they started."""
+        spent = 0.0
+        for pid in self.pids():
+            one = psutil.Process(pid)
+            for member in (one, *one.children(recursive=True)):
+                times = member.cpu_times()
+                spent += times.user + times.system
+        return spent
+
     def beside(self, pids: Iterable[int]) -> "Served":
         """Return the same with more processes whose CPU time counts."""
         others = tuple(pids)
@@ -154,9 +164,9 @@ class Pool:
         start_at = time.monotonic() + LEAD_S + warm_s
         self._order(connect._replace(start_at=start_at, end_at=start_at + window_s), shapes)
         _sleep_until(start_at)
-        began, before, counted = time.monotonic(), _cpu_s(served.pids()), served.counts()
+        began, before, counted = time.monotonic(), served.cpu_s(), served.counts()
         _sleep_until(start_at + window_s)
-        ended, after, now = time.monotonic(), _cpu_s(served.pids()), served.counts()
+        ended, after, now = time.monotonic(), served.cpu_s(), served.counts()
         return Window(
             self._tallies(len(shapes)),
             served_cpus=(after - before) / (ended - began),
@@ -181,14 +191,3 @@ class Pool:
 
 def _sleep_until(moment: float) -> None:
     time.sleep(max(0.0, moment - time.monotonic()))
-
-
-def _cpu_s(pids: Iterable[int]) -> float:
-    """Return the CPU time so far of the processes and what they started."""
-    spent = 0.0
-    for pid in pids:
-        one = psutil.Process(pid)
-        for member in (one, *one.children(recursive=True)):
-            times = member.cpu_times()
-            spent += times.user + times.system
-    return spent

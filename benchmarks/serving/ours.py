@@ -16,13 +16,14 @@ from celery import Celery
 from prometheus_client.parser import text_string_to_metric_families
 
 from arena.messages import DRAIN_TASK, gpu_queue
-from arena.policies.networked import Block
+from arena.policies.networked import Block, Network
+from benchmarks.serving.battles import Side, Spell
 from benchmarks.serving.load import Asker, Served
 from benchmarks.serving.networks import ref_of
 from benchmarks.serving.stores import stores
 from evalsite.folders import ROOT
 from evalsite.programs import ONE_THREAD, gpu_worker
-from inference.client import InferenceClient
+from inference.client import InferenceClient, RemoteNetwork
 from inference.settings import read
 
 READY_S = 30.0
@@ -64,6 +65,27 @@ class _OurAsker:
         return np.concatenate([answers[ref].logits for ref in self._refs])
 
 
+@dataclass(frozen=True)
+class OurSideMaker:
+    """Connects a worker of battles to the queue, to play without a stack around."""
+
+    environment: Mapping[str, str]
+    checkpoints: Sequence[str]
+
+    def __call__(self) -> Side:
+        return _OurSide(self)
+
+
+class _OurSide:
+    def __init__(self, maker: OurSideMaker) -> None:
+        client = client_of(maker.environment)
+        self.networks: Sequence[Network] = [
+            RemoteNetwork(client, ref_of(checkpoint), 0) for checkpoint in maker.checkpoints
+        ]
+        self.n_loads = 0
+        self.spells: list[Spell] = []
+
+
 def client_of(environment: Mapping[str, str]) -> InferenceClient:
     """Return a client of the queue in this process."""
     own = read(environment)
@@ -83,6 +105,10 @@ class Counts:
             families = text_string_to_metric_families(reply.read().decode())
             samples = [sample for family in families for sample in family.samples]
         return {one.labels.get("what", one.name): one.value for one in samples}
+
+    def busy_s(self) -> float:
+        """Return the seconds in which batches ran so far."""
+        return self.read().get("inference_service_seconds_sum", 0.0)
 
     def forwards(self) -> tuple[int, int]:
         """Return the forwards and the rows that went through them so far."""

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.serving.battles import GAME, N_WORKERS, TEMPERATURE, Battle, winner
+from benchmarks.serving.battles import GAME, N_WORKERS, TEMPERATURE, Battle, wins_of
 from benchmarks.serving.ours import Counts, free_port
 from benchmarks.stacks import cpu_seconds, private_stack
 
 READY_S = 60.0
 LIMIT_S = 1_800.0
 POLL_S = 0.02
-ORDER_LIMIT = 50
+WARMING = 10 * N_WORKERS
 
 
 class OnStack(NamedTuple):
@@ -36,10 +36,12 @@ def run(n: int, paths: Sequence[Path]) -> OnStack:
     settings = {"EVALSITE_DETERMINISTIC": "1", "EVALSITE_METRICS_PORT": str(port)}
     with private_stack(nodes=1, slots=N_WORKERS, gpus=1, web=True, settings=settings) as stack:
         agents = _agents(paths)
+        # Imports are not counted on the other side either.
+        _wait(_schedule(agents, WARMING, seed=1))
         counts, used = Counts(port), cpu_seconds(stack)
         before = counts.read()
         began = time.monotonic()
-        tournament = _schedule(agents, n)
+        tournament = _schedule(agents, n, seed=0)
         _wait(tournament)
         wall_s = time.monotonic() - began
         spent = {name: s - used.get(name, 0.0) for name, s in cpu_seconds(stack).items()}
@@ -68,11 +70,12 @@ def _agents(paths: Sequence[Path]) -> list[Any]:
     return agents
 
 
-def _schedule(agents: Sequence[Any], n: int) -> Any:
+def _schedule(agents: Sequence[Any], n: int, *, seed: int) -> Any:
     from matches.services.tournaments import Plan, open_leaderboard, schedule  # noqa: PLC0415
 
-    board = open_leaderboard("battles", game=GAME)
-    return schedule(Plan(name="battles", n_matches=n), leaderboard=board, agents=agents)
+    board = open_leaderboard(f"battles-{seed}", game=GAME)
+    plan = Plan(name=f"battles-{seed}", n_matches=n, seed=seed)
+    return schedule(plan, leaderboard=board, agents=agents)
 
 
 def _wait(tournament: Any) -> None:
@@ -101,5 +104,4 @@ def _collected(
         first, second = (place[agent] for agent in match.agent_ids)
         battles.append(Battle(match.game_seed, (first, second)))
         ended.append(numbers(match.outcome.ranks))
-    wins = Counter(winner(*one) for one in zip(battles, ended, strict=True))
-    return OnStack(battles, ended, wins, wall_s, cpu_s, counts)
+    return OnStack(battles, ended, wins_of(battles, ended), wall_s, cpu_s, counts)
