@@ -11,8 +11,9 @@ from inference.model import Model
 from inference.model_cache import ModelCache
 from inference.rows import FREE, POWERS, Forward, settle
 from inference.settings import Settings
-from inference.stacking import Stacks
+from inference.stacking import PATIENCE, Stacks
 from inference.store import CheckpointStore
+from inference.tracing import warm
 
 _DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 _MODES = {"compile": "default", "graphs": "reduce-overhead"}
@@ -23,9 +24,16 @@ log = logging.getLogger(__name__)
 
 
 def build(settings: Settings) -> Engine:
+    """Return the engine of a gpu worker, all imported that it may need. Raises as engine_of."""
+    warm()
+    return engine_of(settings)
+
+
+def engine_of(settings: Settings, *, patience: int = PATIENCE) -> Engine:
     """Return the engine. Raises SettingsError for a device that is not there, or a contradiction.
 
-    On the CPU this thread's operations run on one core each: more workers use more cores.
+    On the CPU an operation runs on one core: more workers use more cores. patience: forwards of
+    siblings before they are stacked.
     """
     device, dtype = device_of(settings), _DTYPES[settings.precision]
     if settings.is_deterministic and dtype != torch.float32:
@@ -47,6 +55,7 @@ def build(settings: Settings) -> Engine:
         models.held,
         must_be_equal=settings.is_deterministic,
         limit_bytes=limit_bytes // _STACKED_SHARE,
+        patience=patience,
         # The time of others on the same cores does not count.
         clock=time.thread_time if device.type == "cpu" else time.perf_counter,
     )

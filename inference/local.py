@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from arena.policies.networked import Block, Evaluation
-from inference.building import build
+from inference.building import engine_of
 from inference.engine import Engine
 from inference.errors import UnavailableError
 from inference.faults import error_of
 from inference.forms import Answer, BlockRequest, CheckpointRef
 from inference.settings import Settings
+
+PATIENCE = 20_000
+"""Forwards of siblings before they are stacked: a player pays for the imports too."""
 
 
 @dataclass(slots=True, eq=False)
@@ -28,7 +31,7 @@ class LocalInference:
     def __init__(self, settings: Settings, *, engine: Engine | None = None) -> None:
         """Use the CPU in full precision, whatever a gpu worker of these settings would."""
         own = replace(settings, device="cpu", precision="float32", compile="none")
-        self.engine = engine or build(own)
+        self.engine = engine or engine_of(own, patience=PATIENCE)
         self._waiting: list[LocalTicket] = []
 
     def submit(

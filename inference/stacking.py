@@ -24,8 +24,9 @@ MOST_BYTES = 4 << 20
 """Larger networks gain nothing: their arithmetic is all their time."""
 BUCKETS = (4, 16)
 """Rows per network: with more, a forward of its own is as fast."""
-PATIENCE = 64
-"""So many forwards of siblings are run alone before weights are stacked for them (again)."""
+PATIENCE = 1024
+"""So many forwards of siblings are run alone before weights are stacked for them (again): about
+what a trial costs."""
 _REPEATS = 5
 _GAIN = 1.1
 _CLOSE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-1}
@@ -70,6 +71,7 @@ class Stacks:
         *,
         must_be_equal: bool,
         limit_bytes: int,
+        patience: int = PATIENCE,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Keep weights up to limit_bytes, beside the networks that `held` finds on the device.
@@ -78,7 +80,7 @@ class Stacks:
         """
         self.trials: dict[tuple[Form, int, int], Trial] = {}
         self._held, self._must_be_equal = held, must_be_equal
-        self._limit_bytes, self._clock = limit_bytes, clock
+        self._limit_bytes, self._patience, self._clock = limit_bytes, patience, clock
         self._stacks: OrderedDict[Form, Stack] = OrderedDict()
         self._missed: dict[Form, int] = {}
         self._hopeless: set[Form] = set()
@@ -107,7 +109,7 @@ class Stacks:
         stack = self._stacks.get(form)
         missed = [r for r in residents if stack is None or r.checkpoint not in stack.places]
         self._missed[form] = self._missed.get(form, 0) + len(missed)
-        if missed and self._missed[form] >= PATIENCE:
+        if missed and self._missed[form] >= self._patience:
             stack = self._stacked(form)
         if stack is None:
             return None

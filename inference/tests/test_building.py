@@ -1,5 +1,6 @@
 """The engine is the one that the settings describe, and nothing else takes its place."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from inference.building import build, device_of
+from inference.building import build, device_of, engine_of
 from inference.errors import SettingsError
 from inference.settings import Settings
 from inference.tests.engines import block_of, evaluated
@@ -37,6 +38,12 @@ def test_auto_takes_the_cpu_where_there_is_nothing_else() -> None:
     assert device_of(Settings(device="auto")) == torch.device("cpu")
 
 
+def test_a_workers_engine_is_ready_to_answer(folder: Folder, own: Settings) -> None:
+    engine = build(own)
+    assert "sympy" in sys.modules  # what a first trace imports
+    evaluated(engine.answer([block_of(folder.add("mlp", {}, seed=0), 1)])[0])
+
+
 def test_deterministic_mode_refuses_half_precision(own: Settings) -> None:
     with pytest.raises(SettingsError, match="EVALSITE_PRECISION"):
         build(replace(own, is_deterministic=True, precision="bfloat16"))
@@ -48,7 +55,7 @@ def test_half_precision_answers_nearly_the_same(
 ) -> None:
     block = block_of(folder.add("mlp", {"hidden": "32"}, seed=0), 5)
     whole, half = (
-        evaluated(build(replace(own, precision=p)).answer([block])[0])
+        evaluated(engine_of(replace(own, precision=p)).answer([block])[0])
         for p in ("float32", precision)
     )
     assert half.logits.dtype == np.float32
@@ -58,8 +65,8 @@ def test_half_precision_answers_nearly_the_same(
 
 def test_what_is_compiled_is_asked_for_powers_of_two(folder: Folder, own: Settings) -> None:
     block = block_of(folder.add("mlp", {"hidden": "8"}, seed=0), 5)
-    wanted = evaluated(build(own).answer([block])[0])
-    engine = build(replace(own, compile="compile"))
+    wanted = evaluated(engine_of(own).answer([block])[0])
+    engine = engine_of(replace(own, compile="compile"))
     with torch.compiler.set_stance("force_eager"):  # compiling takes a minute
         found = evaluated(engine.answer([block])[0])
     np.testing.assert_allclose(found.logits, wanted.logits, atol=1e-5)

@@ -14,9 +14,11 @@ from arena.parameters import Value
 from inference.forms import BlockRequest, CheckpointRef, Fault
 from inference.model import Model
 from inference.rows import Forward, Outputs
-from inference.stacking import BUCKETS, MOST_NETWORKS, PATIENCE, Stacks
+from inference.stacking import BUCKETS, MOST_NETWORKS, Stacks
 from inference.tests.engines import Bench, Tripwire, block_of, evaluated
 from inference.tests.sealed import Folder
+
+PATIENCE = 16
 
 FORMS: list[tuple[str, dict[str, Value], int]] = [
     ("mlp", {"hidden": "32,32"}, 0),
@@ -49,7 +51,11 @@ def stacking(
     """Return an engine that stacks, and what decides about it."""
     bench = Bench(folder, is_deterministic=is_deterministic, make=make)
     stacks = Stacks(
-        bench.models.held, must_be_equal=is_deterministic, limit_bytes=limit_bytes, clock=clock
+        bench.models.held,
+        must_be_equal=is_deterministic,
+        limit_bytes=limit_bytes,
+        patience=PATIENCE,
+        clock=clock,
     )
     bench.engine.stacks = stacks
     return bench, stacks
@@ -227,8 +233,8 @@ def test_the_siblings_asked_last_are_stacked(folder: Folder) -> None:
     refs = siblings(folder, MOST_NETWORKS + 8, "mlp", hidden="16")
     bench, stacks = stacking(folder, clock=cheap())
     warm(bench, [block_of(ref, 1) for ref in refs[:MOST_NETWORKS]])
-    for _ in range(PATIENCE // 8):  # eight of them are missed each time
-        bench.ask(*(block_of(ref, 1) for ref in refs[8:]))
+    warm(bench, [block_of(ref, 1) for ref in refs[8:]])
+    warm(bench, [block_of(ref, 1) for ref in refs[8:]])  # eight of them are missed each time
     (stack,) = stacks._stacks.values()
     assert set(stack.places) == {ref.checkpoint for ref in refs[8:]}
     assert [key[1:] for key in stacks.trials] == [(MOST_NETWORKS, 4)]
