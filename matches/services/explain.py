@@ -1,0 +1,12 @@
+"""Why is nothing happening? What a match, tournament, agent or worker waits for; reads only.
+
+Every call takes a handful of queries by index, however much was played.
+"""
+
+from matches.services.explanations.agent import of_agent
+from matches.services.explanations.form import Explanation
+from matches.services.explanations.match import of_match
+from matches.services.explanations.tournament import of_tournament
+from matches.services.explanations.worker import of_worker
+
+__all__ = ["Explanation", "of_agent", "of_match", "of_tournament", "of_worker"]

@@ -1,0 +1,1 @@
+"""Why something stands where it stands: one file per subject, one form for all."""

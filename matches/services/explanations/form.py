@@ -1,0 +1,71 @@
+"""The form of an explanation, the same for every subject."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why something stands where it stands, in fields that stay and words for people.
+
+    summary is one line with the most important; waits_for is empty while nothing is missing.
+    """
+
+    subject: str
+    """match, tournament, agent or worker."""
+    id: int
+    name: str
+    state: str
+    since: datetime | None
+    """When it came into the state; None where nobody wrote it down."""
+    age_s: float | None
+    summary: str
+    waits_for: tuple[str, ...]
+    """What must happen or be there before it goes on."""
+    next: str
+    """What happens then, or what to do; empty when nothing will happen any more."""
+    next_at: datetime | None
+    """When, or until when at the latest; None where it cannot be said."""
+    notes: tuple[str, ...]
+    """What went before: attempts that failed, what was measured."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON; times stay datetimes, tuples become lists."""
+        shown = asdict(self)
+        return {**shown, "waits_for": list(self.waits_for), "notes": list(self.notes)}
+
+    def lines(self) -> list[str]:
+        """Return it as text for a terminal."""
+        found = [f"{self.subject} {self.id} ({self.name}): {self.summary}"]
+        found += [f"waits for {wanted}" for wanted in self.waits_for]
+        found += [f"next: {self.next}{self._at()}"] if self.next else []
+        return found + [f"note: {note}" for note in self.notes]
+
+    def _at(self) -> str:
+        return "" if self.next_at is None else f" (by {self.next_at:%Y-%m-%d %H:%M:%S} UTC)"
+
+
+def age_s(since: datetime | None, *, now: datetime) -> float | None:
+    """Return how long ago that was, in seconds; None when nobody knows."""
+    return None if since is None else max(0.0, (now - since).total_seconds())
+
+
+def span(seconds: float) -> str:
+    """Return a length of time as it is said: 40 s, 12 min, 3.5 h, 2 d."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def for_long(since: datetime | None, *, now: datetime) -> str:
+    """Return ` for 40 s`, or nothing when nobody knows since when."""
+    age = age_s(since, now=now)
+    return "" if age is None else f" for {span(age)}"
+
+
+def enumerated(parts: Sequence[str]) -> str:
+    """Return parts as they are said one after the other."""
+    return ", ".join(part for part in parts if part)
