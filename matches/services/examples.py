@@ -1,27 +1,52 @@
-"""The example that a first start plays: agents of connect four whose order is known."""
+"""The example that a first start plays: a network in training against search of known order."""
 
+from collections.abc import Sequence
+
+from django.conf import settings
 from django.db import transaction
 
-from matches.models import Leaderboard, Tournament
+from matches.clock import db_now
+from matches.models import Agent, Leaderboard, Tournament
 from matches.services.agents import register_spelled
+from matches.services.checkpoints import New, add_run, run_of
 from matches.services.tournaments import Plan, open_leaderboard, schedule
 
 GAME = "connect_four"
 BOARD = "connect-four"
-AGENTS = (
-    *("random", "greedy", "alphabeta:2", "alphabeta:4", "alphabeta:6"),
-    *("mcts:30", "mcts:100", "mcts:300", "mcts:1000"),
+SEARCHERS = (
+    "random",
+    "greedy",
+    "alphabeta:2",
+    "alphabeta:4",
+    "alphabeta:6",
+    "mcts:100",
+    "mcts:1000",
 )
-# A hundred meetings of each two in both seats: some minutes on two cores, long enough to watch.
-N_MATCHES = 7_200
+RUN = "selfplay"
+CHECKPOINTS = settings.BASE_DIR / "examples" / GAME / "checkpoints"
+
+# In a round every two agents meet in both seats. The first tournament moves the board while the
+# checkpoints are checked; the second takes some minutes on two cores: long enough to watch.
+SEARCH_ROUNDS, ROUNDS = 20, 30
 
 
 @transaction.atomic
-def seed() -> Tournament | None:
-    """Schedule the example tournament, or return None when there is any leaderboard already."""
+def seed() -> list[Tournament]:
+    """Schedule the example tournaments; none when there is any leaderboard already."""
     if Leaderboard.objects.exists():
-        return None
-    agents = [register_spelled(text, game=GAME) for text in AGENTS]
-    board = open_leaderboard(BOARD, game=GAME, title="Connect four: search against search")
-    plan = Plan(name="Example tournament", n_matches=N_MATCHES, seed=1)
+        return []
+    searchers = [register_spelled(text, game=GAME) for text in SEARCHERS]
+    trained = add_run(run_of(CHECKPOINTS, New(name=RUN, game=GAME)), now=db_now())
+    board = open_leaderboard(BOARD, game=GAME, title="Connect four: self-play against search")
+    return [
+        _scheduled("Search agents", searchers, board, rounds=SEARCH_ROUNDS, seed=1),
+        _scheduled("Checkpoints and search", [*trained, *searchers], board, rounds=ROUNDS, seed=2),
+    ]
+
+
+def _scheduled(
+    name: str, agents: Sequence[Agent], board: Leaderboard, *, rounds: int, seed: int
+) -> Tournament:
+    n_matches = rounds * len(agents) * (len(agents) - 1)
+    plan = Plan(name=name, n_matches=n_matches, seed=seed)
     return schedule(plan, leaderboard=board, agents=agents)

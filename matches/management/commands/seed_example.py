@@ -1,4 +1,4 @@
-"""`./run manage seed_example`: fill an empty database with the example tournament."""
+"""`./run manage seed_example`: fill an empty database with the example tournaments."""
 
 from typing import Any
 
@@ -8,16 +8,16 @@ from matches.services.examples import seed
 
 
 class Command(BaseCommand):
-    """Schedule the example tournament, once."""
+    """Schedule the example tournaments, once."""
 
-    help = "Register the example agents and schedule the example tournament, if there is nothing."
+    help = "Register the example agents and schedule the example tournaments, if there is nothing."
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         """Do it, and say what was done."""
-        tournament = seed()
-        if tournament is None:
+        tournaments = seed()
+        if not tournaments:
             self.stdout.write("There are leaderboards already: no example was added.")
-        else:
+        for tournament in tournaments:
             self.stdout.write(
                 f"Scheduled {tournament.name}: {tournament.n_matches} matches of "
                 f"{tournament.leaderboard.game} between {tournament.agents.count()} agents."
