@@ -2,12 +2,10 @@
 
 import hashlib
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from arena.checkpoints import inspect
 from examples.connect_four import environment as rules
@@ -18,15 +16,6 @@ from examples.tests.test_environment import played
 from inference.model import load
 
 SMALL = Settings(n_games=16, n_plies=4)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Sum in one order."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def nobody_knows(observations: Floats) -> tuple[Floats, Floats]:
