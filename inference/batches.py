@@ -112,10 +112,14 @@ def _fill(rows: Block, states: Block, batch: Batch) -> None:
 def is_finite(*tensors: Tensor) -> bool:
     """Return True when no tensor holds NaN or infinity; they are on the CPU."""
     # The sum is finite in nearly every case and costs a fifth; it may overflow where nothing is.
-    return all(isfinite(tensor.sum().item()) or bool(tensor.isfinite().all()) for tensor in tensors)
+    return all(
+        isfinite(tensor.sum().item()) or bool(tensor.isfinite().all())
+        for tensor in tensors
+        if tensor.numel()
+    )
 
 
 def in_numpy(found: Outputs) -> Evaluation:
     """Return the answer as arrays over the same memory."""
-    logits, values, states = (part.numpy() for part in found)
-    return Evaluation(logits, values, states)
+    logits, values, states = found
+    return Evaluation(logits.numpy(), values.numpy(), states.numpy())

@@ -26,7 +26,7 @@ from inference.batches import (
 )
 from inference.errors import RequestError, UnavailableError
 from inference.forms import Answer, BlockRequest, CheckpointRef, Fault, FaultKind, no_op
-from inference.forwards import Forwards, NetworkRaisedError, NoMemoryError, is_memory, received
+from inference.forwards import Forwards, NetworkRaisedError, NoMemoryError, is_memory
 from inference.model_cache import ModelCache, Resident
 from inference.rows import FREE, RowRule
 from inference.stacking import BUCKETS, Stack, Stacks
@@ -157,6 +157,9 @@ class Engine:
         self, batches: Sequence[Batch], answers: Answers, keep_alive: Callable[[], None]
     ) -> None:
         """Answer batches of one form: those that can as one, the others alone."""
+        if len(batches) == 1:
+            self._run(batches[0], answers)
+            return
         most = max(batch.n_rows for batch in batches)
         n_rows = next(bucket for bucket in BUCKETS if most <= bucket)
         held: list[Batch] = []
@@ -173,7 +176,7 @@ class Engine:
     def _stack_for(
         self, batches: Sequence[Batch], n_rows: int, keep_alive: Callable[[], None]
     ) -> tuple[Stack, Program] | None:
-        if self.stacks is None or len(batches) == 1:
+        if self.stacks is None:
             return None
         residents = [batch.resident for batch in batches]
         return self.stacks.stack_for(residents, n_rows, self.forwards, keep_alive=keep_alive)
@@ -187,7 +190,7 @@ class Engine:
             return False
         try:
             sent = self.forwards.sent(rows), self.forwards.sent(states)
-            found = received(self.stacks.run(stack, program, *sent))
+            found = self.forwards.received(self.stacks.run(stack, program, *sent))
         except torch.AcceleratorError:
             raise
         except Exception:

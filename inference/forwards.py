@@ -47,6 +47,7 @@ class Forwards:
         self.rules: dict[Form, RowRule] = {}
         self._is_deterministic, self._default_rule = is_deterministic, default_rule
         self._make_room = make_room
+        self._is_here = device.type == "cpu" and dtype == torch.float32
 
     def run(self, resident: Resident, rows: Tensor, states: Tensor) -> Outputs:
         """Return logits, values and states of all rows, as float32 on the CPU.
@@ -54,11 +55,11 @@ class Forwards:
         rows: [B, *shape] and states: [B, S], float32 on the CPU. Raises NetworkRaisedError, and
         NoMemoryError when even the smallest forward finds none.
         """
-        rule, found, begin = self.rule_of(resident), [], 0
-        while begin < len(rows):
+        rule, n_rows, found, begin = self.rule_of(resident), rows.shape[0], [], 0
+        while begin < n_rows:
             limit = self.limits.get(resident.checkpoint, MOST_ROWS)
-            size = rule.parts(len(rows) - begin, limit=limit)[0]
-            end = min(len(rows), begin + size)
+            size = rule.parts(n_rows - begin, limit=limit)[0]
+            end = min(n_rows, begin + size)
             try:
                 found.append(self._part(resident, rows[begin:end], states[begin:end], size))
             except NoMemoryError:
@@ -89,7 +90,16 @@ class Forwards:
 
     def sent(self, tensor: Tensor) -> Tensor:
         """Return the tensor on the device, in the precision of the weights."""
+        if self._is_here:
+            return tensor
         return tensor.to(self.device, self.dtype, non_blocking=True)
+
+    def received(self, found: Outputs) -> Outputs:
+        """Return a network's answer as float32 on the CPU; waits for the device."""
+        logits, values, after = found
+        if self._is_here:
+            return logits.float(), values.float(), after.float()
+        return logits.float().cpu(), values.float().cpu(), after.float().cpu()
 
     def _found_out(self, resident: Resident) -> RowRule:
         generator = torch.Generator().manual_seed(0)
@@ -105,18 +115,20 @@ class Forwards:
 
     def _part(self, resident: Resident, rows: Tensor, states: Tensor, size: int) -> Outputs:
         """Return one forward of `size` rows, without those that fill it up."""
-        n_rows = len(rows)
+        n_rows = rows.shape[0]
         try:
             found = resident.forward(
                 self.sent(_filled_up(rows, size)), self.sent(_filled_up(states, size))
             )
-            logits, values, after = received(found)
+            logits, values, after = self.received(found)
+            _check_shapes(resident, size, (logits, values, after))
         except Exception as error:
             raise _told_apart(error) from error
         self.counts["forwards"] += 1
         self.counts["rows"] += n_rows
         self.counts["filled_rows"] += size - n_rows
-        _check_shapes(resident, size, (logits, values, after))
+        if size == n_rows:
+            return logits, values, after
         return logits[:n_rows], values[:n_rows], after[:n_rows]
 
     def _halve(self, resident: Resident, rule: RowRule, size: int) -> bool:
@@ -133,12 +145,6 @@ class Forwards:
         return True
 
 
-def received(found: Outputs) -> Outputs:
-    """Return a network's answer as float32 on the CPU; waits for the device."""
-    logits, values, after = (part.float().cpu() for part in found)
-    return logits, values, after
-
-
 def is_memory(error: BaseException) -> bool:
     """Return True for what torch raises when a device or the machine has no memory left."""
     is_told = isinstance(error, RuntimeError) and any(word in str(error) for word in _NO_MEMORY)
@@ -149,13 +155,13 @@ def _told_apart(error: Exception) -> Exception:
     """Return whose fault it is: the device's when broken, of too little memory, the network's."""
     if is_memory(error):
         return NoMemoryError(str(error)[:_MAX_TEXT])
-    if isinstance(error, torch.AcceleratorError):
+    if isinstance(error, torch.AcceleratorError | NetworkRaisedError):
         return error
     return NetworkRaisedError(f"{type(error).__name__}: {error}"[:_MAX_TEXT])
 
 
 def _filled_up(tensor: Tensor, size: int) -> Tensor:
-    missing = size - len(tensor)
+    missing = size - tensor.shape[0]
     if not missing:
         return tensor
     return torch.cat([tensor, tensor.new_zeros(missing, *tensor.shape[1:])])
@@ -164,6 +170,6 @@ def _filled_up(tensor: Tensor, size: int) -> Tensor:
 def _check_shapes(resident: Resident, size: int, found: Outputs) -> None:
     state_size, n_actions = resident.model.state_size, resident.form.n_actions
     wanted = ((size, n_actions), (size,), (size, state_size))
-    shapes = tuple(tuple(part.shape) for part in found)
+    shapes = tuple(part.shape for part in found)
     if shapes != wanted:
         raise NetworkRaisedError(f"it answered logits, values, states {shapes}, not {wanted}")

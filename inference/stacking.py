@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from inference.forms import no_op
-from inference.forwards import Forwards, received
+from inference.forwards import Forwards
 from inference.model_cache import Form, Resident
 from inference.rows import Outputs
 from inference.tracing import Program, trace
@@ -184,7 +184,7 @@ class Stacks:
         try:
             program = trace(first.model.module, stack.weights, *sent)
             prepared = program.prepare(*stack.weights)
-            found = received(program.run(*prepared, *sent))
+            found = forwards.received(program.run(*prepared, *sent))
             own = {i: forwards.tried(m, rows[i], states[i]) for i, m in members.items()}
         except torch.AcceleratorError:
             raise
@@ -194,7 +194,7 @@ class Stacks:
         reason = self._first_difference(found, own, forwards.dtype)
         if reason:
             return Trial(None, 0.0, 0.0, reason)
-        stacked_s = self._timed(lambda: received(program.run(*prepared, *sent)))
+        stacked_s = self._timed(lambda: forwards.received(program.run(*prepared, *sent)))
         alone_s = self._timed(lambda: forwards.tried(first, rows[0], states[0]))
         return Trial(program, stacked_s, alone_s)
 

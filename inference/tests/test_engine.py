@@ -129,8 +129,16 @@ class Misshapen(Tripwire):
         return logits[:, 1:], values, after
 
 
-def test_an_answer_of_a_wrong_shape_is_the_networks_fault(folder: Folder) -> None:
-    bench = Bench(folder, make=Misshapen, is_deterministic=False)
+class Shapeless(Tripwire):
+    def __call__(self, rows: torch.Tensor, states: torch.Tensor) -> Outputs:
+        return None  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("make", [Misshapen, Shapeless])
+def test_an_answer_of_a_wrong_form_is_the_networks_fault(
+    folder: Folder, make: type[Tripwire]
+) -> None:
+    bench = Bench(folder, make=make, is_deterministic=False)
     (answer,) = bench.ask(block_of(folder.add("mlp", SMALL, seed=0), 2))
     assert kinds([answer]) == [FaultKind.MODEL_RAISED]
 

@@ -131,11 +131,11 @@ def test_no_redirect_is_followed(store: CheckpointStore, server: FileServer) -> 
         assert elsewhere.asked == []
 
 
-def test_no_server_at_the_address_is_named(tmp_path: Path, server: FileServer) -> None:
-    ref = put(server, b"weights")
-    server.server_close()
+def test_no_server_at_the_address_is_named(tmp_path: Path) -> None:
+    with serving() as ended:
+        ref = put(ended, b"weights")
     with pytest.raises(UnavailableError, match="refused"):
-        CheckpointStore(tmp_path, server.url).path(ref)
+        CheckpointStore(tmp_path, ended.url).path(ref)
 
 
 def test_without_a_server_only_the_cache_serves(store: CheckpointStore, server: FileServer) -> None:
