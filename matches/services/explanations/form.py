@@ -1,7 +1,7 @@
 """The form of an explanation, the same for every subject."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -47,6 +47,22 @@ class Explanation:
         return "" if self.next_at is None else f" (by {self.next_at:%Y-%m-%d %H:%M:%S} UTC)"
 
 
+@dataclass
+class Finding:
+    """What the reader of one state found."""
+
+    summary: str
+    next: str = ""
+    since: datetime | None = None
+    waits_for: Sequence[str] = field(default_factory=list)
+    next_at: datetime | None = None
+
+
+def several(n: int, what: str) -> str:
+    """Return 1 order, 2 orders."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
 def age_s(since: datetime | None, *, now: datetime) -> float | None:
     """Return how long ago that was, in seconds; None when nobody knows."""
     return None if since is None else max(0.0, (now - since).total_seconds())
@@ -60,12 +76,13 @@ def span(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
+def ago(since: datetime | None, *, now: datetime) -> str:
+    """Return ` 40 s ago`, or nothing when nobody knows when."""
+    age = age_s(since, now=now)
+    return "" if age is None else f" {span(age)} ago"
+
+
 def for_long(since: datetime | None, *, now: datetime) -> str:
     """Return ` for 40 s`, or nothing when nobody knows since when."""
     age = age_s(since, now=now)
     return "" if age is None else f" for {span(age)}"
-
-
-def enumerated(parts: Sequence[str]) -> str:
-    """Return parts as they are said one after the other."""
-    return ", ".join(part for part in parts if part)

@@ -1,11 +1,147 @@
 """Why a match stands where it stands."""
 
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from matches.models import Match
-from matches.services.explanations.form import Explanation
+from matches.models import Attempt, Match, Order, Outcome, Tournament, Uncounted
+from matches.services.explanations.form import Explanation, Finding, age_s, ago, for_long, several
+from matches.services.explanations.presence import Presence, presence
+from matches.services.explanations.tries import told, tried
+from matches.services.relay import queue_of
+
+MAX_COUNTED = 1_000
+"""Matches before this one are counted up to here: nobody needs to know more exactly."""
+
+_MOVED = "read it again: it has just moved"
 
 
 def of_match(match: Match, *, now: datetime) -> Explanation:
-    """Return the explanation of a match."""
-    return Explanation("match", match.pk, str(match), "", None, None, "", (), "", None, ())
+    """Return what a match waits for and what happens next."""
+    attempts = tried(match)
+    found = _READERS[Match.State(match.state)](match, attempts, now)
+    return Explanation(
+        subject="match",
+        id=match.pk,
+        name=f"{match.sequence} of {match.leaderboard}",
+        state=match.state,
+        since=found.since,
+        age_s=age_s(found.since, now=now),
+        summary=found.summary,
+        waits_for=tuple(found.waits_for),
+        next=found.next,
+        next_at=found.next_at,
+        notes=tuple(told(attempts)),
+    )
+
+
+def _pending(match: Match, attempts: Sequence[Attempt], now: datetime) -> Finding:
+    tournament, needs = match.tournament, Match.Needs(match.needs)
+    since = attempts[-1].ended_at if attempts else tournament.started_at
+    there = presence(now=now)
+    waits_for = [*there.missing_control(), *there.missing(needs)]
+    if tournament.state == Tournament.State.PAUSED:
+        waits_for.insert(0, f"tournament {tournament.pk} to be resumed: it is paused")
+    n_before = _n_before(match)
+    if n_before and not waits_for:
+        waits_for.append(f"its turn: {_counted(n_before)} of this tournament come before it")
+    return Finding(
+        since=since,
+        summary=f"pending{for_long(since, now=now)}: not sent to a node yet",
+        waits_for=waits_for,
+        next=f"control sends it on {queue_of(needs)} as soon as a node has room",
+    )
+
+
+def _n_before(match: Match) -> int:
+    pending = Match.objects.filter(
+        tournament=match.tournament_id, needs=match.needs, state=Match.State.PENDING
+    )
+    return pending.filter(sequence__lt=match.sequence)[: MAX_COUNTED + 1].count()
+
+
+def _counted(n: int) -> str:
+    return f"more than {MAX_COUNTED:,} matches" if n > MAX_COUNTED else f"{n:,} matches"
+
+
+def _queued(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
+    order = match.order
+    if order is None:  # closed between two reads
+        return Finding("queued", _MOVED)
+    there = presence(now=now)
+    capability = order.queue.partition(".")[2]
+    n_alive = several(len(there.able(capability)), "node")
+    return Finding(
+        since=order.created_at,
+        summary=f"queued in order {order.pk} on {order.queue}"
+        f"{for_long(order.created_at, now=now)}: {n_alive} with capability {capability} alive",
+        waits_for=there.missing_control()
+        + (there.missing(Match.Needs(match.needs)) or [_a_free_node(order)]),
+        next="a node takes the order; if none does, it is given up and sent again",
+        next_at=order.deadline_at,
+    )
+
+
+def _a_free_node(order: Order) -> str:
+    before = Order.objects.filter(Order.is_open(), queue=order.queue, state=Order.State.QUEUED)
+    n_before = before.filter(pk__lt=order.pk).count()
+    return f"a node with room: {several(n_before, 'order')} before it on {order.queue}"
+
+
+def _running(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
+    order = match.order
+    if order is None:
+        return Finding("running", _MOVED)
+    there = presence(now=now)
+    is_begun = match.pk in order.executing
+    doing = "being played" if is_begun else "in hand, its turn in the order or its report awaited"
+    return Finding(
+        since=order.started_at,
+        summary=f"on {order.node} in order {order.pk}"
+        f"{for_long(order.started_at, now=now)}: {doing}",
+        waits_for=_missing_while_running(match, order, there),
+        next="its outcome is recorded; without a report of its node it is given up and sent again",
+        next_at=order.deadline_at,
+    )
+
+
+def _missing_while_running(match: Match, order: Order, there: Presence) -> list[str]:
+    missing = there.missing_control()
+    if not any(node.node == order.node for node in there.workers):
+        missing.append(f"{order.node}, which reports no more")
+    if Match.Needs(match.needs).wants_gpu:
+        missing += there.missing_gpu()
+    return missing
+
+
+def _done(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
+    outcome = Outcome.objects.filter(pk=match.pk).first()
+    since = outcome.recorded_at if outcome else None
+    uncounted = Uncounted.objects.filter(match=match, is_counted=False).exists()
+    ended = f"done{ago(since, now=now)}"
+    if outcome and outcome.is_forfeit:
+        ended += f": seat {outcome.guilty_seat} forfeited ({outcome.reason})"
+    if not uncounted:
+        return Finding(ended, since=since)
+    return Finding(f"{ended}; not counted yet", "the rater counts it", since, ["the rater"])
+
+
+def _void(match: Match, attempts: Sequence[Attempt], now: datetime) -> Finding:
+    since = attempts[-1].ended_at if attempts else None
+    reason = match.void_reason or "no reason kept"
+    summary = f"void{ago(since, now=now)}: {reason}; it counts for no rating"
+    return Finding(summary, "nothing by itself; an admin may have it played again", since)
+
+
+def _cancelled(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
+    since = match.tournament.finished_at
+    return Finding(f"cancelled with its tournament{ago(since, now=now)}", since=since)
+
+
+_READERS: dict[Match.State, Callable[[Match, Sequence[Attempt], datetime], Finding]] = {
+    Match.State.PENDING: _pending,
+    Match.State.QUEUED: _queued,
+    Match.State.RUNNING: _running,
+    Match.State.DONE: _done,
+    Match.State.VOID: _void,
+    Match.State.CANCELLED: _cancelled,
+}

@@ -1,0 +1,390 @@
+"""Why is nothing happening? Every state says what it waits for, in few queries."""
+
+import json
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from arena.messages import Ending, Reason
+from matches.leases import MAX_FAILURES, MAX_INTERRUPTIONS
+from matches.models import (
+    Agent,
+    Attempt,
+    Checkpoint,
+    Match,
+    Order,
+    RecorderMark,
+    Tournament,
+    Worker,
+)
+from matches.services import explain, nodes, planning, rater, recording, tournaments
+from matches.services.agents import register_spelled
+from matches.tests import factories as make
+from matches.tests.factories import NOW, later
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _control() -> None:
+    """Let control have given a sign of life."""
+    RecorderMark.objects.create(pk=1, marked_at=NOW)
+
+
+def _first(tournament: Tournament) -> Match:
+    return Match.objects.filter(tournament=tournament).order_by("sequence").first() or Match()
+
+
+def _checked(state: str, **fields: Any) -> Checkpoint:
+    return Checkpoint.objects.create(
+        sha256="ab12" * 16,
+        game="connect_four",
+        architecture="mlp",
+        run="run",
+        step=100,
+        source_name="a.safetensors",
+        n_bytes=1,
+        state=state,
+        created_at=NOW,
+        **fields,
+    )
+
+
+def _networked(checkpoint: Checkpoint) -> Agent:
+    return Agent.objects.create(
+        name="net", game="connect_four", policy="network", checkpoint=checkpoint
+    )
+
+
+def test_a_pending_match_without_a_node_says_what_to_start() -> None:
+    match = _first(make.planned(4))
+    found = explain.of_match(match, now=later(5))
+    assert (found.subject, found.id, found.state) == ("match", match.pk, "pending")
+    assert found.age_s == 5
+    assert found.waits_for == (
+        "a play node with cpu: none is alive (start one with ./run up --nodes 1)",
+    )
+    assert "play.cpu" in found.next
+
+
+def test_a_pending_match_behind_others_says_how_many() -> None:
+    tournament = make.planned(4)
+    make.alive()
+    last = Match.objects.filter(tournament=tournament).latest("sequence")
+    (wanted,) = explain.of_match(last, now=NOW).waits_for
+    assert wanted == "its turn: 3 matches of this tournament come before it"
+
+
+def test_a_pending_match_that_needs_a_gpu_waits_for_one() -> None:
+    match = _first(make.planned(4))
+    match.needs = Match.Needs.TORCH_AND_GPU.value
+    make.alive()
+    torch, gpu = explain.of_match(match, now=NOW).waits_for
+    assert torch.startswith("a play node with torch: none is alive")
+    assert gpu.startswith("a gpu worker: none is alive")
+
+
+def test_a_match_of_a_paused_tournament_waits_for_somebody() -> None:
+    tournament = make.planned(4)
+    make.alive()
+    tournaments.pause(tournament)
+    (wanted,) = explain.of_match(_first(tournament), now=NOW).waits_for
+    assert wanted == f"tournament {tournament.pk} to be resumed: it is paused"
+
+
+def test_while_control_is_silent_that_is_what_everything_waits_for() -> None:
+    tournament = make.planned(4)
+    now = later(60)
+    make.alive(now=now)
+    for found in (
+        explain.of_match(_first(tournament), now=now),
+        explain.of_tournament(Tournament.objects.get(), now=now),
+        explain.of_worker(Worker.objects.get(), now=now),
+    ):
+        assert "control and recorder: the last sign of life was 60 s ago" in found.waits_for
+    RecorderMark.objects.all().delete()
+    found = explain.of_match(_first(tournament), now=now)
+    assert "control and recorder: neither has given a sign of life" in found.waits_for
+
+
+def test_a_queued_match_names_its_order_and_who_could_take_it() -> None:
+    tournament = make.planned(8)
+    make.ordered(tournament, 2)
+    make.ordered(tournament, 2)
+    second = Order.objects.latest("pk")
+    match = Match.objects.filter(order=second).first() or Match()
+    found = explain.of_match(match, now=later(4))
+    assert found.summary == (
+        f"queued in order {second.pk} on play.cpu for 4 s: 0 nodes with capability cpu alive"
+    )
+    assert found.waits_for[0].startswith("a play node with cpu: none is alive")
+    assert found.next_at == second.deadline_at
+    make.alive()
+    found = explain.of_match(match, now=later(4))
+    assert found.waits_for == ("a node with room: 1 order before it on play.cpu",)
+
+
+def test_a_running_match_names_its_node_and_whether_that_still_lives() -> None:
+    order = make.ordered(make.planned(4))
+    make.alive()
+    make.start(order)
+    match = Match.objects.get(pk=order.matches[0].match)
+    found = explain.of_match(match, now=later(3))
+    assert (found.state, found.waits_for) == ("running", ())
+    assert "on node-1" in found.summary
+    assert "its turn in the order" in found.summary
+    Order.objects.update(executing=[match.pk])
+    match.refresh_from_db()
+    assert "being played" in explain.of_match(match, now=later(3)).summary
+    RecorderMark.objects.update(marked_at=later(60))
+    found = explain.of_match(match, now=later(60))
+    assert found.waits_for == ("node-1, which reports no more",)
+    match.needs = Match.Needs.CPU_AND_GPU.value
+    assert explain.of_match(match, now=later(60)).waits_for[1].startswith("a gpu worker")
+
+
+def test_a_match_that_moves_while_it_is_read_is_read_again() -> None:
+    match = _first(make.planned(4))
+    for state in (Match.State.QUEUED, Match.State.RUNNING):
+        match.state = state.value
+        assert explain.of_match(match, now=NOW).next.startswith("read it again")
+
+
+def test_tries_are_told_against_their_limits_as_they_are_counted() -> None:
+    tournament = make.planned(1)
+    for number in range(1, MAX_FAILURES + 1):
+        make.alive()
+        order = make.ordered(tournament)
+        make.start(order)
+        failed = make.result(order.matches[0], ending=Ending.FAILED, reason=Reason.ERROR)
+        recording.record(make.reported(order, [failed]), now=later(number))
+        (note,) = explain.of_match(Match.objects.get(), now=later(number)).notes
+        assert note == f"failed {number} of {MAX_FAILURES} times, last: error on node-1"
+    found = explain.of_match(Match.objects.get(), now=later(10))
+    assert (found.state, found.age_s) == ("void", 5)
+    assert "void 5 s ago: error" in found.summary
+
+
+def test_losses_are_told_apart_from_failures() -> None:
+    match = _first(make.planned(1))
+
+    def lost(number: int, reason: Reason, node: str = "node-1") -> None:
+        Attempt.objects.create(
+            match=match,
+            number=number,
+            ending=Attempt.Ending.INTERRUPTED.value,
+            reason=reason.value,
+            node=node,
+            ended_at=NOW,
+        )
+
+    lost(1, Reason.GPU_LOST)
+    lost(2, Reason.NODE_LOST)
+    lost(3, Reason.NODE_LOST)
+    lost(4, Reason.EXPIRED, node="")
+    assert explain.of_match(match, now=NOW).notes == (
+        f"failed 1 of {MAX_FAILURES} times, last: node_lost on node-1",
+        f"interrupted 3 of {MAX_INTERRUPTIONS} times, last: node_lost on node-1",
+        "sent 1 time without a node that took it",
+    )
+
+
+def test_a_match_that_is_done_says_whether_it_counts_already() -> None:
+    tournament = make.planned(2)
+    order = make.ordered(tournament)
+    make.start(order)
+    forfeit = make.result(
+        order.matches[0], ending=Ending.FORFEIT, ranks=[0, 1], reason=Reason.CRASH, seat=1
+    )
+    recording.record(make.reported(order, [forfeit, make.first_wins(order.matches[1])]), now=NOW)
+    match = _first(tournament)
+    found = explain.of_match(match, now=later(3))
+    assert found.summary == "done 3 s ago: seat 1 forfeited (crash); not counted yet"
+    assert found.waits_for == ("the rater",)
+    rater.rate(tournament.leaderboard_id, now=later(1))
+    found = explain.of_match(match, now=later(3))
+    assert (found.waits_for, found.next) == ((), "")
+
+
+def test_a_cancelled_tournament_takes_its_matches_with_it() -> None:
+    tournament = make.planned(2)
+    tournaments.cancel(tournament, now=NOW)
+    Tournament.objects.update(problem="too many")
+    tournament.refresh_from_db()
+    assert explain.of_match(_first(tournament), now=later(1)).summary.startswith("cancelled")
+    assert explain.of_tournament(tournament, now=later(1)).summary == "cancelled 1 s ago: too many"
+
+
+def test_a_tournament_says_how_far_it_is_when_it_ends_and_what_it_lacks() -> None:
+    tournament = make.planned(8)
+    order = make.ordered(tournament, 4)
+    make.start(order)
+    recording.record(make.reported(order, [make.first_wins(order.matches[0])], False), now=NOW)
+    tournament.refresh_from_db()
+    found = explain.of_tournament(tournament, now=later(2))
+    assert found.summary == "running for 2 s: 1 of 8 matches have ended, 4 are with nodes"
+    assert found.next_at == later(2 + 14)
+    assert found.waits_for[0].startswith("a play node with cpu")
+    tournaments.pause(tournament)
+    tournament.refresh_from_db()
+    found = explain.of_tournament(tournament, now=later(2))
+    assert found.summary.startswith("paused: 1 of 8 matches have ended; 4 are with nodes")
+    assert found.waits_for == ("somebody to resume it",)
+
+
+def test_a_tournament_that_is_over_waits_for_nothing() -> None:
+    tournament = make.planned(2)
+    order = make.ordered(tournament)
+    make.start(order)
+    recording.record(make.finished(order), now=NOW)
+    tournament.refresh_from_db()
+    found = explain.of_tournament(tournament, now=later(300))
+    assert (found.summary, found.waits_for) == ("done 5 min ago: 2 of 2 matches", ())
+
+
+def test_a_tournament_being_planned_says_how_many_are() -> None:
+    tournament = make.planned(8)
+    Tournament.objects.update(state=Tournament.State.PLANNING, n_matches=1_000)
+    tournament.refresh_from_db()
+    assert "8 of 1,000 matches are planned" in explain.of_tournament(tournament, now=NOW).summary
+
+
+def test_a_scheduled_tournament_waits_for_the_checks_of_its_agents() -> None:
+    agent = _networked(_checked("checking"))
+    tournament = make.scheduled(
+        4, agents=[agent, register_spelled("random", game="connect_four")], game="connect_four"
+    )
+    wanted = (
+        "the check of checkpoint run@100 (ab12ab12ab12) for 7 s: "
+        "a gpu worker: none is alive (start one with ./run up --gpus 1)"
+    )
+    assert explain.of_tournament(tournament, now=later(7)).waits_for == (wanted,)
+    found = explain.of_agent(agent, now=later(7))
+    assert (found.state, found.age_s, found.waits_for) == ("checking", 7, (wanted,))
+    make.alive(node="gpu-1", capabilities=["gpu"], now=later(7))
+    Checkpoint.objects.update(n_asked=2)
+    (wanted,) = explain.of_tournament(tournament, now=later(7)).waits_for
+    assert wanted.endswith("for 7 s: ordered 2 times so far")
+
+
+def test_an_agent_says_where_it_stands() -> None:
+    tournament = make.scheduled(4)
+    agent = Agent.objects.get(name="level:10")
+    found = explain.of_agent(agent, now=NOW)
+    assert (found.state, found.summary) == ("playing", "entered in test (scheduled)")
+    planning.plan(tournament, now=NOW)
+    assert explain.of_agent(agent, now=NOW).waits_for[0].startswith("a play node with cpu")
+    tournaments.cancel(tournament, now=NOW)
+    found = explain.of_agent(agent, now=NOW)
+    assert (found.state, found.waits_for) == ("idle", ())
+    assert found.notes == ("0 matches counted, 0 of them lost by forfeit",)
+    agent.is_retired = True
+    assert explain.of_agent(agent, now=NOW).state == "retired"
+
+
+def test_an_agent_whose_checkpoint_was_refused_says_why() -> None:
+    checkpoint = _checked("refused", reason="it answers NaN", checked_at=NOW)
+    found = explain.of_agent(_networked(checkpoint), now=later(9))
+    assert (found.state, found.age_s) == ("refused", 9)
+    assert found.summary == "its checkpoint was refused: it answers NaN"
+    ready = explain.of_agent(_networked_again(checkpoint), now=later(9))
+    assert (ready.state, ready.since) == ("idle", None)
+
+
+def _networked_again(checkpoint: Checkpoint) -> Agent:
+    checkpoint.state = Checkpoint.State.READY.value
+    checkpoint.save()
+    agent: Agent = Agent.objects.select_related("checkpoint").get()
+    return agent
+
+
+def test_a_worker_with_nothing_to_do_says_why() -> None:
+    make.alive()
+    worker = Worker.objects.get()
+
+    def wanted() -> str:
+        found = explain.of_worker(worker, now=NOW)
+        assert found.state == "idle"
+        (text,) = found.waits_for
+        return text
+
+    assert wanted() == "matches: none is pending in a tournament that runs"
+    make.planned(4)
+    assert wanted() == "the next order on play.cpu: at most 3 wait per node"
+    Match.objects.update(needs=Match.Needs.CPU_AND_GPU.value)
+    assert wanted().startswith("a gpu worker: none is alive")
+    Match.objects.update(needs=Match.Needs.TORCH.value)
+    assert wanted() == "matches that it can play: those pending need torch"
+
+
+def test_a_worker_that_plays_names_its_orders_and_a_lost_one_what_becomes_of_them() -> None:
+    order = make.ordered(make.planned(4))
+    make.alive()
+    make.start(order)
+    worker = Worker.objects.get()
+    number = Order.objects.get().pk
+    found = explain.of_worker(worker, now=later(3))
+    assert (found.state, found.age_s) == ("playing", 3)
+    assert found.summary == f"plays order {number} of 4 matches, last seen 3 s ago"
+    found = explain.of_worker(worker, now=later(90))
+    assert (found.state, found.age_s) == ("lost", 90)
+    assert found.next == "its orders are given up and sent again"
+    assert found.next_at == Order.objects.get().deadline_at
+    nodes.lose_order(Order.objects.get(), reason=Reason.NODE_LOST, now=later(90))
+    assert explain.of_worker(worker, now=later(90)).next == ""
+
+
+def test_a_gpu_worker_answers_and_plays_nothing() -> None:
+    make.alive(node="gpu-1", capabilities=["gpu"])
+    found = explain.of_worker(Worker.objects.get(), now=NOW)
+    assert (found.state, found.waits_for) == ("serving", ())
+
+
+def test_no_explanation_asks_more_when_more_was_played() -> None:
+    def n_queries(tournament: Tournament) -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            match = Match.objects.filter(tournament=tournament).latest("sequence")
+            explain.of_match(match, now=NOW)
+            explain.of_tournament(tournament, now=NOW)
+            explain.of_agent(Agent.objects.first() or Agent(), now=NOW)
+        return len(queries)
+
+    small, large = make.planned(4, board="small"), make.planned(400, board="large")
+    tournaments.cancel(small, now=NOW)
+    first = n_queries(large)
+    Match.objects.filter(sequence__lt=300).update(state=Match.State.DONE)
+    assert n_queries(large) == first
+
+
+def _told(*arguments: str) -> str:
+    out = StringIO()
+    call_command("explain", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_the_command_finds_by_number_and_by_name() -> None:
+    tournament = make.planned(4)
+    make.alive(now=NOW - timedelta(days=2))
+    match = _first(tournament)
+    assert _told("match", str(match.pk)).startswith(f"match {match.pk} (1 of board): pending")
+    for name in (str(tournament.pk), "test"):
+        assert f"tournament {tournament.pk} (test)" in _told("tournament", name)
+    agent = Agent.objects.get(name="level:50")
+    for name in (str(agent.pk), "level:50"):
+        assert f"agent {agent.pk} (level:50)" in _told("agent", name, "--game", "skill_game")
+    shown = json.loads(_told("worker", make.NODE, "--json"))
+    assert (shown["state"], shown["name"]) == ("lost", make.NODE)
+    assert str(Worker.objects.get().pk) in _told("worker", str(Worker.objects.get().pk))
+
+
+@pytest.mark.parametrize("arguments", [("match", "7"), ("match", "x"), ("agent", "1" * 30)])
+def test_the_command_says_when_there_is_none(arguments: tuple[str, str]) -> None:
+    with pytest.raises(CommandError, match="there is no"):
+        _told(*arguments)
