@@ -63,7 +63,9 @@ class Engine:
     @property
     def counts(self) -> Counter[str]:
         """What has happened since the start: see inference.forms.Answerer; and faults by kind."""
-        return self._counts + self.models.counts + self.forwards.counts
+        # Copied at once: metrics are read from another thread.
+        parts = (self._counts, self.models.counts, self.forwards.counts)
+        return sum((Counter(part) for part in parts), Counter())
 
     def answer(
         self, blocks: Sequence[BlockRequest], *, keep_alive: Callable[[], None] = no_op
