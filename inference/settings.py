@@ -52,7 +52,7 @@ class Settings:
     device: str = "auto"
     precision: str = "float32"
     compile: str = "none"
-    is_deterministic: bool = False
+    is_deterministic: bool = True
     cache_mb: int = 2_048
     """Models on the device."""
     metrics_host: str = "127.0.0.1"
@@ -84,7 +84,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         device=_choice(environ, "EVALSITE_DEVICE", DEVICES),
         precision=_choice(environ, "EVALSITE_PRECISION", PRECISIONS),
         compile=_choice(environ, "EVALSITE_COMPILE", COMPILES),
-        is_deterministic=_choice(environ, "EVALSITE_DETERMINISTIC", ("0", "1")) == "1",
+        is_deterministic=_choice(environ, "EVALSITE_DETERMINISTIC", ("1", "0")) == "1",
         cache_mb=_whole(environ, "EVALSITE_CACHE_MB", Settings.cache_mb, low=1, high=1 << 24),
         metrics_host=_name(environ, "EVALSITE_METRICS_HOST", default=Settings.metrics_host),
         metrics_port=_whole(environ, "EVALSITE_METRICS_PORT", 0, low=0, high=65_535),
