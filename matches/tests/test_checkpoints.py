@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.db import IntegrityError
 
 from arena import checkpoints as files
 from arena.policies.networked import NetworkPolicy
@@ -176,6 +177,17 @@ def test_rows_that_cannot_be_written_take_their_file_along(
     with pytest.raises(ZeroDivisionError):
         added(tmp_path)
     assert not stored()
+
+
+def test_of_two_that_add_the_same_at_once_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose(*_: object, **__: object) -> None:
+        raise IntegrityError("unique")
+
+    monkeypatch.setattr(checkpoints, "_register", lose)
+    with pytest.raises(BadInputError, match="at this moment: try again"):
+        added(tmp_path)
 
 
 def _run(folder: Path, *names: str) -> list[Agent]:
