@@ -6,6 +6,7 @@ again under its number; whichever answer comes first counts and the others are d
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
@@ -27,7 +28,7 @@ from inference.errors import (
     UnavailableError,
 )
 from inference.forms import Answer, BlockRequest, CheckpointRef, Fault, FaultKind
-from inference.link import MAX_BLOCK_S, Link, LinkLostError, Reply
+from inference.link import MAX_BLOCK_S, Command, Link, LinkLostError, Reply
 from inference.settings import Settings
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
 MAX_ANSWERS = 64
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 1.0
+MIN_WAIT_S = 0.001
 
 Ring = Callable[[int, str], None]
 """Publishes the task that drains a shard, with the lease it shall hold."""
@@ -141,6 +143,8 @@ class InferenceClient:
         self._pause_s = FIRST_PAUSE_S
         self._offset_ms: float | None = None
         self._checked: set[CheckpointRef] = set()
+        self._is_waiting = False
+        self._trouble = ""
         self.n_late = 0
         """Answers that came twice, or after their deadline."""
         self.n_sent_again = 0
@@ -149,6 +153,43 @@ class InferenceClient:
         self, ref: CheckpointRef, observations: Block, states: Block | None = None
     ) -> Ticket:
         """Ask; return a ticket at once. Raises QueueFullError, RequestError, UnavailableError."""
+        ticket = self._ticket(ref, observations, states)
+        self._push(ticket)
+        return ticket
+
+    def result(self, ticket: Ticket) -> Evaluation:
+        """Return the answer when it is there; ask again, and give up at the deadline."""
+        while ticket.answer is None:
+            now = self._clock()
+            if now >= ticket.deadline_at:
+                within = f"no answer within {self._settings.deadline_ms} ms"
+                raise UnavailableError(within + self._trouble)
+            if now >= ticket.retry_at:
+                self._push_again(now)
+            else:
+                self._receive(min(ticket.retry_at, ticket.deadline_at) - now)
+        if isinstance(ticket.answer, Fault):
+            raise _ERRORS[ticket.answer.kind](ticket.answer.detail)
+        return ticket.answer
+
+    def infer(
+        self, ref: CheckpointRef, observations: Block, states: Block | None = None
+    ) -> Evaluation:
+        """Ask and wait; sent in one go with the wait, which costs less than submit and result."""
+        ticket = self._ticket(ref, observations, states)
+        self._push(ticket, wait_s=ticket.retry_at - self._clock())
+        return self.result(ticket)
+
+    def infer_many(self, blocks: Mapping[CheckpointRef, Block]) -> dict[CheckpointRef, Evaluation]:
+        """Ask several feed-forward checkpoints at once and wait for all of them."""
+        tickets = {ref: self.submit(ref, block) for ref, block in blocks.items()}
+        return {ref: self.result(ticket) for ref, ticket in tickets.items()}
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._link.close()
+
+    def _ticket(self, ref: CheckpointRef, observations: Block, states: Block | None) -> Ticket:
         if ref not in self._checked:
             self._check(ref)
         if states is None:
@@ -165,38 +206,7 @@ class InferenceClient:
             deadline_at,
         )
         self._pending[ticket.request] = ticket
-        if not self._push(ticket):
-            raise QueueFullError(f"{self._settings.queue_limit} requests wait in the queue")
         return ticket
-
-    def result(self, ticket: Ticket) -> Evaluation:
-        """Return the answer when it is there; ask again, and give up at the deadline."""
-        while ticket.answer is None:
-            now = self._clock()
-            if now >= ticket.deadline_at:
-                raise UnavailableError(f"no answer within {self._settings.deadline_ms} ms")
-            if now >= ticket.retry_at:
-                self._push_again(now)
-            else:
-                self._receive(min(ticket.retry_at, ticket.deadline_at) - now)
-        if isinstance(ticket.answer, Fault):
-            raise _ERRORS[ticket.answer.kind](ticket.answer.detail)
-        return ticket.answer
-
-    def infer(
-        self, ref: CheckpointRef, observations: Block, states: Block | None = None
-    ) -> Evaluation:
-        """Ask and wait."""
-        return self.result(self.submit(ref, observations, states))
-
-    def infer_many(self, blocks: Mapping[CheckpointRef, Block]) -> dict[CheckpointRef, Evaluation]:
-        """Ask several feed-forward checkpoints at once and wait for all of them."""
-        tickets = {ref: self.submit(ref, block) for ref, block in blocks.items()}
-        return {ref: self.result(ticket) for ref, ticket in tickets.items()}
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._link.close()
 
     def _check(self, ref: CheckpointRef) -> None:
         try:
@@ -219,61 +229,84 @@ class InferenceClient:
         """Return the fast store's clock minus ours in ms; 0 while it cannot be asked."""
         if self._offset_ms is None:
             try:
+                self._stop_waiting()
                 seconds, microseconds = self._link.call("TIME")
             except (LinkLostError, redis.ResponseError):
                 return 0.0  # nothing can be sent now either; this is asked again before it is
             self._offset_ms = 1000 * (int(seconds) - self._clock()) + int(microseconds) / 1000
         return self._offset_ms
 
-    def _push(self, ticket: Ticket) -> bool:
-        """Send a request, and ring if nobody drains; return False when the queue is full."""
+    def _push(self, ticket: Ticket, *, wait_s: float | None = None) -> None:
+        """Send a request, and ring if nobody drains. Raises QueueFullError, UnavailableError.
+
+        wait_s: begin to wait for answers too, in the same write; `_receive` reads what came.
+        """
         settings = self._settings
+        limits = settings.queue_limit, settings.max_drainers
+        push = functions.call("inf_push", ticket.shard, ticket.raw, *limits)
         try:
-            reply = functions.run(
-                self._link,
-                "inf_push",
-                ticket.shard,
-                ticket.raw,
-                settings.queue_limit,
-                settings.max_drainers,
-            )
-        except (LinkLostError, functions.MissingError):
-            self._back_off()
-            return True
-        except redis.OutOfMemoryError:
-            return False
+            self._send(push, wait_s)
+            reply = functions.checked(self._link.read())
+        except (LinkLostError, functions.MissingError) as error:
+            self._back_off(error)
+        except redis.OutOfMemoryError as error:
+            raise self._full("its memory is full") from error
         except redis.ResponseError as error:
+            self._stop_waiting()
             raise UnavailableError(f"the fast store refuses a request: {error}") from error
-        if isinstance(reply, bytes):
-            self._ring(ticket.shard, reply.decode())
-        return bool(reply != functions.FULL)
+        else:
+            if reply == functions.FULL:
+                raise self._full(f"{settings.queue_limit} requests wait in the queue")
+            if isinstance(reply, bytes):
+                self._ring(ticket.shard, reply.decode())
+
+    def _full(self, reason: str) -> QueueFullError:
+        self._stop_waiting()
+        return QueueFullError(reason)
 
     def _push_again(self, now: float) -> None:
         """Send all that has waited too long once more, with the time of now."""
         self._offset_ms = None
         for ticket in list(self._pending.values()):
-            if ticket.answer is None and now >= ticket.retry_at:
+            if now >= ticket.retry_at:
                 ticket.retry_at = now + self._settings.retry_after_ms / 1000
                 block = wire.decode_request(ticket.raw).block
                 if isinstance(block, BlockRequest):
                     ticket.raw = self._encode(block, ticket.request, ticket.deadline_at)
-                self._push(ticket)  # a full queue is no error now: it will be tried again
+                with suppress(QueueFullError):  # it is tried again after the same time
+                    self._push(ticket)
                 self.n_sent_again += 1
+
+    def _send(self, push: Command | None, wait_s: float | None) -> None:
+        """Send a request, a pop of our answers, or both."""
+        self._stop_waiting()
+        commands = [] if push is None else [push]
+        if wait_s is not None:
+            limit_s = min(max(wait_s, MIN_WAIT_S), MAX_BLOCK_S)
+            commands.append(("BLMPOP", limit_s, 1, self._reply_key, "LEFT", "COUNT", MAX_ANSWERS))
+        self._link.send(commands)
+        self._is_waiting = wait_s is not None
+
+    def _stop_waiting(self) -> None:
+        """Leave a pop whose reply has not been read: nothing else can be sent on its link."""
+        if self._is_waiting:
+            self._link.close()
+        self._is_waiting = False
 
     def _receive(self, limit_s: float) -> None:
         """Take the answers that are there, or wait for the first until the limit."""
-        limit_s = min(max(limit_s, 0.001), MAX_BLOCK_S)
         try:
-            reply = self._link.call(
-                "BLMPOP", limit_s, 1, self._reply_key, "LEFT", "COUNT", MAX_ANSWERS
-            )
-        except LinkLostError:
-            self._back_off()
+            if not self._is_waiting:
+                self._send(None, limit_s)
+            reply = self._link.read()
+        except LinkLostError as error:
+            self._back_off(error)
             return
-        except redis.ResponseError as error:
-            raise UnavailableError(f"the fast store refuses to answer: {error}") from error
+        self._is_waiting = False
+        if isinstance(reply, redis.ResponseError):
+            raise UnavailableError(f"the fast store refuses to answer: {reply}") from reply
         if reply is not None:
-            self._pause_s = FIRST_PAUSE_S
+            self._pause_s, self._trouble = FIRST_PAUSE_S, ""
             self._sort(reply)
 
     def _sort(self, reply: Reply) -> None:
@@ -286,8 +319,10 @@ class InferenceClient:
             else:
                 ticket.answer = answer
 
-    def _back_off(self) -> None:
+    def _back_off(self, error: InferenceError) -> None:
         """Wait a moment, longer each time; then everything that waits is sent again."""
+        self._stop_waiting()
+        self._trouble = f"; {error}"
         self._pause(self._pause_s)
         self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
         for ticket in self._pending.values():

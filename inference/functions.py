@@ -41,29 +41,29 @@ class MissingError(InferenceError):
     """The fast store does not have the functions, as after its restart."""
 
 
+def checked(reply: Reply) -> Reply:
+    """Return what a function says, or raise what it is: MissingError or redis.ResponseError."""
+    if isinstance(reply, redis.ResponseError):
+        if _MISSING in str(reply):
+            raise MissingError(f"the fast store has no functions: {reply}") from reply
+        raise reply
+    return reply
+
+
 def run(link: Link, function: str, shard: int, *arguments: str | bytes | int) -> Reply:
     """Return what a function says. Raises MissingError, LinkLostError and redis.ResponseError."""
-    return _run(link, call(function, shard, *arguments))
+    return checked(link.ask(*call(function, shard, *arguments)))
 
 
 def load(link: Link) -> bool:
     """Load the functions unless they, or newer ones, are there; return True when they were not."""
     try:
-        if _run(link, ("FCALL", "inf_version", 0)) >= VERSION:
+        if checked(link.ask("FCALL", "inf_version", 0)) >= VERSION:
             return False
     except MissingError:
         pass  # the usual reason to come here
     link.call("FUNCTION", "LOAD", "REPLACE", CODE)
     return True
-
-
-def _run(link: Link, command: Command) -> Reply:
-    try:
-        return link.call(*command)
-    except redis.ResponseError as error:
-        if _MISSING in str(error):
-            raise MissingError(f"the fast store has no functions: {error}") from error
-        raise
 
 
 def acl_rules() -> str:

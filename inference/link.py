@@ -22,6 +22,7 @@ READ_SIZE = 1 << 20
 ANSWER_LIMIT_S = 10.0
 """How long a reply may take beyond the time for which its command blocks."""
 MAX_BLOCK_S = 5.0
+LOST = (redis.ConnectionError, redis.TimeoutError, OSError)
 
 
 class LinkLostError(InferenceError):
@@ -45,31 +46,45 @@ class Link:
 
     def call(self, *command: str | bytes | float) -> Reply:
         """Return the reply to one command. Raises LinkLostError and redis.ResponseError."""
-        reply = self.exchange([command])[0]
+        reply = self.ask(*command)
         if isinstance(reply, redis.ResponseError):
             raise reply
         return reply
+
+    def ask(self, *command: str | bytes | float) -> Reply:
+        """Return the reply to one command, also if it is an error. Raises LinkLostError."""
+        return self.exchange([command])[0]
 
     def exchange(self, commands: Sequence[Command]) -> list[Reply]:
         """Return one reply per command, in one round trip; errors are among the replies.
 
         A command may block for MAX_BLOCK_S at most. Raises LinkLostError.
         """
+        self.send(commands)
+        return [self.read() for _ in commands]
+
+    def send(self, commands: Sequence[Command]) -> None:
+        """Send commands, whose replies are to be read one by one. Raises LinkLostError."""
+        packed = [hiredis.pack_command(command) for command in commands]
         try:
-            packed = [hiredis.pack_command(command) for command in commands]
             # One write: what is sent in two waits for the delayed acknowledgement of the first.
             self._connection.send_packed_command([b"".join(packed)])
-            return [self._read() for _ in commands]
-        except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
-            self.close()
-            raise LinkLostError(f"the fast store does not answer: {error}") from error
+        except LOST as error:
+            raise self._lost(error) from error
+
+    def read(self) -> Reply:
+        """Return the next reply; an error of the command is returned. Raises LinkLostError."""
+        try:
+            return self._connection.read_response()
+        except redis.ResponseError as error:
+            return error
+        except LOST as error:
+            raise self._lost(error) from error
 
     def close(self) -> None:
         """Close the connection; the next command opens it again."""
         self._connection.disconnect()
 
-    def _read(self) -> Reply:
-        try:
-            return self._connection.read_response()
-        except redis.ResponseError as error:
-            return error
+    def _lost(self, error: Exception) -> LinkLostError:
+        self.close()
+        return LinkLostError(f"the fast store does not answer: {error}")
