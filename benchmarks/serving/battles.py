@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import NamedTuple, Protocol
 
@@ -13,6 +12,7 @@ from arena.policies import registry as policies
 from arena.policies.base import Row
 from arena.policies.networked import Network, NetworkPolicy
 from arena.seeding import derive
+from benchmarks.serving.processes import context
 
 GAME = "connect_four"
 N_WORKERS = 10
@@ -128,10 +128,10 @@ def run(battles: Sequence[Battle], make: SideMaker, *, n_workers: int = N_WORKER
 
     The start of the interpreters and their imports are not counted, on neither side.
     """
-    context = get_context("spawn")
-    pipes = [context.Pipe() for _ in range(n_workers)]
+    forking = context()
+    pipes = [forking.Pipe() for _ in range(n_workers)]
     workers = [
-        context.Process(target=_work, args=(battles[number::n_workers], make, theirs), daemon=True)
+        forking.Process(target=_work, args=(battles[number::n_workers], make, theirs), daemon=True)
         for number, (_, theirs) in enumerate(pipes)
     ]
     for worker, (_, theirs) in zip(workers, pipes, strict=True):

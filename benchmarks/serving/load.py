@@ -5,7 +5,6 @@ One pool serves every way of answering, so that all of them meet the same loop. 
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import NamedTuple, Protocol
 
@@ -13,6 +12,7 @@ import numpy as np
 import psutil
 
 from arena.policies.networked import Block
+from benchmarks.serving.processes import context
 
 LEAD_S = 0.05
 
@@ -137,11 +137,11 @@ class Pool:
     """Client processes that live as long as the benchmark, so that none is started in a window."""
 
     def __init__(self, size: int) -> None:
-        context = get_context("spawn")
+        forking = context()
         self._orders, self._clients = list[Connection](), []
         for number in range(size):
-            ours, theirs = context.Pipe()
-            one = context.Process(target=_client, args=(number, theirs), daemon=True)
+            ours, theirs = forking.Pipe()
+            one = forking.Process(target=_client, args=(number, theirs), daemon=True)
             one.start()
             theirs.close()
             self._orders.append(ours)

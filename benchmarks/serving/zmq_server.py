@@ -4,7 +4,6 @@ import ctypes
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import zmq
 
 from benchmarks.serving.forward import forwards
 from benchmarks.serving.load import Served
+from benchmarks.serving.processes import context
 
 MAX_REQUESTS = 1024
 
@@ -20,10 +20,10 @@ MAX_REQUESTS = 1024
 @contextmanager
 def zmq_server(paths: Mapping[str, Path]) -> Iterator[tuple[str, Served]]:
     """Run the server in a process of its own; yield its address and what to read of it."""
-    context = get_context("spawn")
-    counts: Any = context.RawArray(ctypes.c_longlong, 2)
-    ours, theirs = context.Pipe()
-    server = context.Process(target=_serve, args=(paths, counts, theirs), daemon=True)
+    forking = context()
+    counts: Any = forking.RawArray(ctypes.c_longlong, 2)
+    ours, theirs = forking.Pipe()
+    server = forking.Process(target=_serve, args=(paths, counts, theirs), daemon=True)
     server.start()
     theirs.close()
     try:

@@ -1,0 +1,128 @@
+"""`./run bench inference`: real servers and clients with tiny networks; the keys of its JSON."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arena.games import registry as games
+from benchmarks import inference
+from benchmarks.serving import contest, hall
+from benchmarks.serving.battles import GAME, Spell, battles_of, busy_s, run
+from benchmarks.serving.cells import Cell, Length
+from benchmarks.serving.copies import CopySideMaker
+from benchmarks.serving.load import Asker, Pool, Served, Tally, Window
+from benchmarks.serving.networks import Size, checkpoint
+from benchmarks.serving.ours import OurSideMaker, our_server
+
+ROW = {
+    "name",
+    "network",
+    "clients",
+    "block",
+    "requests_per_s",
+    "observations_per_s",
+    "p50_ms",
+    "p99_ms",
+    "cpu_us_per_observation",
+    "rows_per_forward",
+}
+RATIOS = {"ratio_zmq_small", "ratio_celery_small", "ratio_direct_big", "stacked_ratio"}
+BATTLES = {"ours_s", "copies_s", "ratio", "wins_equal", "loads_ours", "loads_copies"}
+TINY = Length(warm_s=0.02, window_s=0.05)
+
+
+@pytest.mark.slow
+def test_every_way_answers_rightly_and_the_json_has_the_documented_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # main sets it: undone with the patch
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    monkeypatch.setattr(inference, "QUICK", TINY)
+    monkeypatch.setattr(hall, "SETTLE_S", 0.0)
+    monkeypatch.setattr(hall, "SMALL", Size("small", 16, 2))
+    monkeypatch.setattr(hall, "BIG", Size("big", 16, 3))
+    monkeypatch.setattr(contest, "measure", lambda *_: battle_figures())
+    path = tmp_path / "figures.json"
+    assert inference.main(["--quick", "--battles", "2", "--json", str(path)]) == 0
+    figures = json.loads(path.read_text())
+    assert figures.keys() >= RATIOS | {"rows", "battles"}
+    assert figures["battles"].keys() >= BATTLES
+    assert all(row.keys() == ROW for row in figures["rows"])
+    assert {row["name"] for row in figures["rows"]} == {
+        hall.DIRECT,
+        hall.COPIES,
+        hall.CELERY,
+        hall.ZMQ,
+        hall.OURS,
+        hall.SIBLINGS,
+        hall.EXACT,
+    }
+    assert all(row["observations_per_s"] > 0 for row in figures["rows"])
+    assert "ideal ZMQ" in capsys.readouterr().out
+
+
+def battle_figures() -> dict[str, Any]:
+    """Return what the contest says of two battles; the stack of it is tested end to end."""
+    counted = dict.fromkeys((*BATTLES, "clients_s", "clients_cpu_s", "ours_cpu_s"), 1.0)
+    ratios = dict.fromkeys(("cpu_ratio", "clients_ratio", "clients_cpu_ratio"), 1.0)
+    wins = {key: {"first": 1, "second": 1, "draws": 0} for key in ("ours", "clients", "copies")}
+    named = {"battles": 2, "workers": 10, "network": "big", "wins": wins, "outcomes_equal": True}
+    return {**counted, **ratios, **named, "copies_cpu_s": 1.0}
+
+
+@pytest.mark.slow
+def test_clients_of_the_queue_play_the_battles_that_copies_play(tmp_path: Path) -> None:
+    spec = games.get(GAME).spec
+    seal = Size("tiny", 16, 2).seal(GAME, spec.observation_shape, spec.n_actions)
+    two = [checkpoint(seal, tmp_path / "cache", seed=seed) for seed in (1, 2)]
+    battles = battles_of(8, seed=0)
+    copies = run(battles, CopySideMaker([one.path for one in two]), n_workers=2)
+    with our_server(tmp_path / "queue", tmp_path / "cache", contest.EXACT) as queue:
+        maker = OurSideMaker(queue.environment, [one.sha256 for one in two])
+        clients = run(battles, maker, n_workers=2)
+        loads = queue.counts.read()["models_loaded"]
+    assert clients.ranks == copies.ranks
+    assert sum(clients.wins.values()) == len(battles)
+    assert (loads, copies.n_loads) == (2, 4)
+    assert 0 < busy_s(copies.spells) <= copies.wall_s
+
+
+def test_a_wrong_answer_ends_the_benchmark() -> None:
+    asked = np.ones((1, 4), np.float32)
+    window = Window([Tally([0.1], 0.1, 0.1, asked, asked)], served_cpus=0.0, forwards=1, rows=1)
+    cell = Cell("ours", "small", 1, 1, NoMaker(), Served(), lambda block: block + 1)
+    with pytest.raises(ValueError, match="answered wrongly"):
+        cell.measure(FixedPool(window), TINY, (4,))
+
+
+class NoMaker:
+    """Is never asked to connect."""
+
+    def __call__(self, client: int) -> Asker:
+        raise AssertionError(client)
+
+
+class FixedPool(Pool):
+    """Has measured already."""
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+
+    def run(self, *arguments: object, **options: object) -> Window:
+        return self._window
+
+
+def test_time_in_which_forwards_overlap_counts_once() -> None:
+    assert busy_s([Spell(2, 3), Spell(0, 1.5), Spell(1, 2), Spell(5, 6)]) == 4
+
+
+@pytest.mark.parametrize("option", ["--battles", "--rounds"])
+def test_bad_numbers_are_refused_before_anything_starts(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        inference.main([option, "-1"])
+    assert "whole number" in capsys.readouterr().err
