@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-NAMES = ("chaos", "inference", "matches", "ratings")
+NAMES = ("chaos", "comparison", "inference", "matches", "ratings")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -33,7 +33,7 @@ def test_bench_matches_measures_ours_the_peer_and_the_loop(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
-        (["speed"], "choose one of chaos, inference, matches, ratings"),
+        (["speed"], "choose one of chaos, comparison, inference, matches, ratings"),
         (["matches", "--matches", "-1"], "whole number from 100 on"),
         (["matches", "--json", "/nowhere/figures.json"], "/nowhere"),
         (["chaos", "--every", "never"], "number of seconds"),

@@ -128,6 +128,7 @@ def collect(
             shown_at, line = clock(), now
             out.write(line)
         sleep(POLL_S)
+    tournament.refresh_from_db()
     manifests.write(exporter, tournament, folder)
     out.write(_line(exporter, tournament))
 
