@@ -131,21 +131,32 @@ X_FRAME_OPTIONS = "DENY"
 KNOX_TOKEN_MODEL = "knox.AuthToken"
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "knox.auth.TokenAuthentication",
+        "matches.api.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": [
-        "rest_framework.permissions.DjangoModelPermissionsOrAnonReadOnly"
-    ],
+    "DEFAULT_PERMISSION_CLASSES": ["matches.api.permissions.IsAllowed"],
+    "DEFAULT_THROTTLE_CLASSES": ["matches.api.throttling.Throttle"],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_PARSER_CLASSES": ["matches.api.parsing.JsonParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_METADATA_CLASS": None,
+    "DEFAULT_SCHEMA_CLASS": "matches.api.schema.ApiSchema",
     "EXCEPTION_HANDLER": "matches.api.errors.exception_handler",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+    # Proxies before this server that write X-Forwarded-For; 0: nobody may choose its address.
+    "NUM_PROXIES": whole("EVALSITE_PROXIES", 0, highest=10),
 }
+# Requests a minute; 0: as many as they like. Who has no login is told apart by its address.
+EVALSITE_USER_RATE = whole("EVALSITE_USER_RATE", 3_000, highest=10**9)
+EVALSITE_ANONYMOUS_RATE = whole("EVALSITE_ANONYMOUS_RATE", 600, highest=10**9)
+EVALSITE_PUBLIC_READ = flag("EVALSITE_PUBLIC_READ", default=True)
 SPECTACULAR_SETTINGS = {
     "TITLE": "evalsite",
     "DESCRIPTION": "Which agent is best, how sure that is, and what it costs to be surer.",
     "VERSION": "0.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",

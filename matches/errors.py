@@ -24,3 +24,7 @@ class BrokerError(MatchError):
 
 class ConflictError(MatchError):
     """What is asked for does not fit the state that something is in. HTTP 409."""
+
+
+class RepeatedKeyError(MatchError):
+    """An idempotency key came again with another call. HTTP 422."""

@@ -26,6 +26,11 @@ def trajectories_path(order: str) -> str:
     return f"/files/trajectories/{order}"
 
 
+def piece_path(order: str, sha256: str) -> str:
+    """Return the address of one piece of an order (32 hex digits)."""
+    return f"{trajectories_path(order)}/{sha256}"
+
+
 def signed(method: str, path: str, *, now: datetime) -> str:
     """Return the path with its signature: good for this method, for a day to the full hour."""
     until = (int(now.timestamp()) + LIFETIME_S) // ROUNDED_S * ROUNDED_S + ROUNDED_S

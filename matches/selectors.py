@@ -3,11 +3,21 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet, Subquery
 
 from matches.leases import ALIVE_WITHIN
-from matches.models import Attempt, Checkpoint, Leaderboard, Match, Rating, Tournament, Worker
+from matches.models import (
+    Attempt,
+    Checkpoint,
+    Leaderboard,
+    Match,
+    Rating,
+    Seat,
+    Tournament,
+    Worker,
+)
 from matches.models.choices import PLAYS, Capability
 
 SHORTEST_HASH = 6
@@ -142,3 +152,30 @@ def matches_of(tournament: Tournament, *, after: int, limit: int) -> Sequence[Ma
     planned = Match.objects.filter(tournament=tournament, sequence__gt=after)
     whole = planned.select_related("outcome").prefetch_related("seat_rows__agent")
     return list(whole.order_by("sequence")[:limit])
+
+
+def planned_in(tournament: int, *, state: str = "") -> QuerySet[Match]:
+    """Return the matches of a tournament, those in a state by an index that holds no others."""
+    found = Match.objects.filter(tournament=tournament)
+    if not state:
+        return found
+    if state in Match.CLOSED:
+        return found.filter(Match.is_closed(), state=state)
+    # Open matches are found by their leaderboard: the index of the tournament holds closed ones.
+    board = Tournament.objects.filter(pk=tournament).values("leaderboard")
+    return found.filter(Match.is_open(), leaderboard=Subquery(board), state=state)
+
+
+def seats_of(agent: int, *, tournament: int | None = None) -> QuerySet[Seat, Any]:
+    """Return the ids of the matches of an agent, each once, also those of one tournament only."""
+    found = Seat.objects.filter(agent=agent)
+    if tournament is not None:
+        ids = Match.objects.filter(tournament=tournament).values("pk")
+        first, last = ids.order_by("sequence")[:1], ids.order_by("-sequence")[:1]
+        # The matches of a tournament lie close together: few others have ids in between.
+        found = found.filter(
+            match_id__gte=Subquery(first),
+            match_id__lte=Subquery(last),
+            match__tournament=tournament,
+        )
+    return found.values("match_id").distinct()

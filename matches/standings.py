@@ -105,6 +105,13 @@ def ranked(board_id: int) -> QuerySet[Rating]:
     return ratings.order_by("-mu", "agent_id")
 
 
+def rank_of(rating: Rating) -> int:
+    """Return the rank of an agent, 1 the best: how many are above it, and one."""
+    others = Rating.objects.filter(leaderboard_id=rating.leaderboard_id)
+    ties = others.filter(mu=rating.mu, agent_id__lt=rating.agent_id)
+    return others.filter(mu__gt=rating.mu).count() + ties.count() + 1
+
+
 def rows(board_id: int, *, start: int = 0) -> list[Row]:
     """Return the rows of ranks start + 1 to start + TOP."""
     page = ranked(board_id)[start : start + TOP]

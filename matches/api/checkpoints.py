@@ -1,19 +1,23 @@
 """Endpoints of checkpoints: uploading one registers its agent."""
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from django.core.files.uploadedfile import TemporaryUploadedFile
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, status
+from rest_framework.decorators import action
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import GenericViewSet
 
-from matches import selectors
+from matches import links, selectors
+from matches.api.base import Endpoints
+from matches.api.fields import AnyJson
+from matches.api.names import AgentNameSerializer
 from matches.api.pagination import NewestFirst
-from matches.api.serializers import AgentNameSerializer, BadInputSerializer
 from matches.clock import db_now
 from matches.models import Checkpoint
 from matches.models.choices import Placement
@@ -26,6 +30,7 @@ class CheckpointSerializer(serializers.ModelSerializer[Checkpoint]):
     parent = serializers.CharField(  # type: ignore[assignment]  # taken by the metaclass
         source="parent_id", read_only=True, allow_null=True
     )
+    parameters = serializers.DictField(read_only=True, help_text="Of the architecture.")
     placement = serializers.CharField(read_only=True, help_text="Forced, else as measured.")
     agents = AgentNameSerializer(many=True, read_only=True)
     waits_for = serializers.SerializerMethodField(
@@ -47,7 +52,8 @@ class CheckpointSerializer(serializers.ModelSerializer[Checkpoint]):
         """Return what is missing to check it."""
         if checkpoint.state != Checkpoint.State.CHECKING:
             return ""
-        return selectors.check_waits_for(now=db_now())
+        wanted: Callable[[], str] = self.context["check_waits_for"]
+        return wanted()
 
 
 class NewCheckpointSerializer(serializers.Serializer[Any]):
@@ -57,7 +63,7 @@ class NewCheckpointSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=100, help_text="Of the agent, without the step.")
     game = serializers.CharField(max_length=60, default="", allow_blank=True)
     architecture = serializers.CharField(max_length=200, default="", allow_blank=True)
-    parameters = serializers.JSONField(default=dict, help_text="Of the architecture: an object.")
+    parameters = AnyJson(default=dict, help_text="Of the architecture: an object.")
     step = serializers.IntegerField(default=None, allow_null=True, min_value=0, max_value=MAX_STEP)
     parent = serializers.CharField(  # type: ignore[assignment]  # taken by the metaclass
         max_length=120, default="", allow_blank=True, help_text="A hash, or an agent's name."
@@ -70,7 +76,13 @@ class NewCheckpointSerializer(serializers.Serializer[Any]):
     )
 
 
-class CheckpointView(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Checkpoint]):
+class LinkSerializer(serializers.Serializer[Any]):
+    """Where a file is fetched, without a login, for about a day."""
+
+    href = serializers.CharField(help_text="Path and query on this server.")
+
+
+class CheckpointView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Checkpoint]):
     """Checkpoints by the SHA-256 of their sealed file: checking, then ready or refused."""
 
     queryset = Checkpoint.objects.prefetch_related("agents")
@@ -80,10 +92,15 @@ class CheckpointView(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVi
     filterset_fields = ("game", "run", "state")
     lookup_field = "sha256"
     lookup_value_regex = "[0-9a-f]{64}"
+    is_atomic = False
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        """Return the context, in which what is missing is looked up once for all rows."""
+        return {**super().get_serializer_context(), "check_waits_for": cache(_check_waits_for)}
 
     @extend_schema(
         request={"multipart/form-data": NewCheckpointSerializer},
-        responses={201: CheckpointSerializer, 400: BadInputSerializer},
+        responses={201: CheckpointSerializer},
     )
     def create(self, request: Request) -> Response:
         """Add a checkpoint and its agent NAME, or NAME@STEP; control then has it checked."""
@@ -93,5 +110,17 @@ class CheckpointView(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVi
         upload: TemporaryUploadedFile = wanted.pop("file")
         new = New(source_name=upload.name or "", expected_sha256=wanted.pop("sha256"), **wanted)
         agent = add(Path(upload.temporary_file_path()), new, now=db_now())
-        shown = CheckpointSerializer(Checkpoint.objects.get(agents=agent))
+        shown = self.get_serializer(Checkpoint.objects.get(agents=agent))
         return Response(shown.data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(responses=LinkSerializer, filters=False)
+    @action(detail=True, filter_backends=[], pagination_class=None)
+    def link(self, request: Request, sha256: str) -> Response:
+        """Return a link to the sealed file."""
+        del request, sha256
+        path = links.checkpoint_path(self.get_object().sha256)
+        return Response({"href": links.signed("GET", path, now=db_now())})
+
+
+def _check_waits_for() -> str:
+    return selectors.check_waits_for(now=db_now())

@@ -1,56 +1,119 @@
-"""One place that turns errors into answers; views catch nothing."""
+"""One place that turns errors into answers, as problems of RFC 9457; views catch nothing."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
 
+from django.core.exceptions import SuspiciousOperation
 from django.core.exceptions import ValidationError as DjangoValidationError
-from rest_framework import status
+from django.http import HttpRequest, JsonResponse
 from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as default_handler
 
-from matches.errors import BadInputError, BrokerError, MatchError, NoNodeError
+from matches.errors import (
+    BadInputError,
+    BrokerError,
+    ConflictError,
+    MatchError,
+    NoNodeError,
+    RepeatedKeyError,
+)
 
-Problem = dict[str, str]
+PROBLEM: Final = "application/problem+json"
+Refusal = dict[str, str]
+
+_STATUS: Final[Mapping[type[Exception], HTTPStatus]] = {
+    NoNodeError: HTTPStatus.SERVICE_UNAVAILABLE,
+    BrokerError: HTTPStatus.SERVICE_UNAVAILABLE,
+    ConflictError: HTTPStatus.CONFLICT,
+    RepeatedKeyError: HTTPStatus.UNPROCESSABLE_ENTITY,
+    MatchError: HTTPStatus.BAD_REQUEST,
+    SuspiciousOperation: HTTPStatus.BAD_REQUEST,
+}
+"""The first class that fits says the status."""
 
 
-def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Return 400 naming field, value and choices, 503 for what passes, else what DRF answers."""
+def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """Return the problem that an error stands for; None for a fault of ours, which stays one."""
+    request: Request | None = context.get("request")
+    refusals = _refusals(error, request)
+    if refusals is not None:
+        return _answer(HTTPStatus.BAD_REQUEST, "values were refused", request, refusals)
+    for kind, status in _STATUS.items():
+        if isinstance(error, kind):
+            return _answer(status, str(error), request)
+    answer = default_handler(error, dict(context))
+    if answer is None:
+        return None
+    status = HTTPStatus(answer.status_code)
+    return _answer(status, str(answer.data["detail"]), request, headers=_headers(answer))
+
+
+def problem(
+    status: HTTPStatus, detail: str, instance: str, refusals: Sequence[Refusal] = ()
+) -> dict[str, Any]:
+    """Return the members of a problem. `type` says more than the status only for refused values."""
+    return {
+        "type": "urn:evalsite:problem:refused-values" if refusals else "about:blank",
+        "title": status.phrase,
+        "status": status.value,
+        "detail": detail,
+        "instance": instance,
+        "errors": list(refusals),
+    }
+
+
+def no_such_address(request: HttpRequest, **_: str) -> JsonResponse:
+    """Answer what no endpoint answers."""
+    hint = "" if request.path.endswith("/") else ": addresses of the API end with a slash"
+    status = HTTPStatus.NOT_FOUND
+    body = problem(status, f"nothing is at this address{hint}", request.path)
+    return JsonResponse(body, status=status, content_type=PROBLEM)
+
+
+def _answer(
+    status: HTTPStatus,
+    detail: str,
+    request: Request | None,
+    refusals: Sequence[Refusal] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    body = problem(status, detail, request.path if request else "", refusals)
+    return Response(body, status=status, headers=dict(headers or {}), content_type=PROBLEM)
+
+
+def _headers(answer: Response) -> dict[str, str]:
+    kept = ("WWW-Authenticate", "Retry-After")
+    return {name: answer.headers[name] for name in kept if name in answer.headers}
+
+
+def _refusals(error: Exception, request: Request | None) -> list[Refusal] | None:
+    """Return field and message of every value that was refused; None for another error."""
     if isinstance(error, BadInputError):
-        return _bad_input([{"field": error.field, "message": str(error)}])
+        return [{"field": error.field, "message": str(error)}]
     if isinstance(error, ValidationError):
-        given = context["request"].data
-        return _bad_input(list(_problems(error.detail, given if _is_object(given) else {})))
+        given = request.data if request else {}
+        return list(_flattened(error.detail, given if isinstance(given, Mapping) else {}))
     if isinstance(error, DjangoValidationError):
-        return _bad_input(list(_problems(_by_field(error), {})))
-    if isinstance(error, NoNodeError | BrokerError):
-        return Response({"detail": str(error)}, status=status.HTTP_503_SERVICE_UNAVAILABLE)
-    if isinstance(error, MatchError):
-        return _bad_input([{"field": "", "message": str(error)}])
-    return default_handler(error, context)
-
-
-def _bad_input(problems: list[Problem]) -> Response:
-    return Response({"errors": problems}, status=status.HTTP_400_BAD_REQUEST)
+        return list(_flattened(_by_field(error), {}))
+    return None
 
 
 def _by_field(error: DjangoValidationError) -> Mapping[str, Any]:
     return error.message_dict if hasattr(error, "error_dict") else {"": error.messages}
 
 
-def _problems(detail: Any, given: Mapping[str, Any], field: str = "") -> Iterator[Problem]:
-    """Yield one problem per message of DRF's nested detail, with the value that was refused."""
+def _flattened(detail: Any, given: Mapping[str, Any], field: str = "") -> Iterator[Refusal]:
+    """Yield one refusal per message of DRF's nested detail, with the value that was refused."""
     if isinstance(detail, Mapping):
         for name, inner in detail.items():
-            known = "" if name == "non_field_errors" else str(name)
-            yield from _problems(inner, given, f"{field}.{known}".strip("."))
+            known = "" if name in ("non_field_errors", "__all__") else str(name)
+            yield from _flattened(inner, given, f"{field}.{known}".strip("."))
     elif isinstance(detail, list):
         for inner in detail:
-            yield from _problems(inner, given, field)
+            yield from _flattened(inner, given, field)
     else:
         value = f" Got {given[field]!r:.80}." if field in given else ""
         yield {"field": field, "message": f"{detail}{value}"}
-
-
-def _is_object(given: object) -> bool:
-    return isinstance(given, Mapping)

@@ -1,8 +1,19 @@
 """Pages by key: the last page of a million rows costs as much as the first."""
 
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from math import isfinite
+from typing import Any, NamedTuple
+
+from django.db.models import Q
+from django.utils.dateparse import parse_datetime
 from rest_framework.exceptions import NotFound
 from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
+from rest_framework.utils.urls import replace_query_param
+from rest_framework.views import APIView
+
+from matches.api.ratings import ranked
 
 MAX_DIGITS = 18
 
@@ -10,7 +21,7 @@ MAX_DIGITS = 18
 class NewestFirst(CursorPagination):
     """By id, the newest first."""
 
-    ordering = "-id"
+    ordering: Any = "-id"
     page_size = 100
     page_size_query_param = "page_size"
     max_page_size = 1000
@@ -18,13 +29,110 @@ class NewestFirst(CursorPagination):
     def decode_cursor(self, request: Request) -> Cursor | None:
         """Refuse a position that is no key: the address may hold anything."""
         cursor = super().decode_cursor(request)
-        position = str((cursor.position if cursor else None) or 0)
-        if not (position.isdecimal() and len(position) <= MAX_DIGITS):
+        if cursor is not None and not self._is_position(str(cursor.position or 0)):
             raise NotFound(self.invalid_cursor_message)
         return cursor
+
+    def _is_position(self, text: str) -> bool:
+        return text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
 
 
 class InPlannedOrder(NewestFirst):
     """By the sequence number of the leaderboard."""
 
     ordering = "sequence"
+
+
+class ByPosition(NewestFirst):
+    """By the place in a tournament."""
+
+    ordering = "position"
+
+
+class ByMatch(NewestFirst):
+    """By the id of the match, the newest first."""
+
+    ordering = "-match_id"
+
+
+class InOrderOfAttempts(NewestFirst):
+    """By the number of the attempt."""
+
+    ordering = "number"
+
+
+class NewestSnapshots(NewestFirst):
+    """By the time of the snapshot, the newest first; each is read whole for one agent's history."""
+
+    ordering = "-taken_at"
+    page_size = 20
+    max_page_size = 50
+
+    def _is_position(self, text: str) -> bool:
+        try:
+            return text == "0" or parse_datetime(text) is not None
+        except ValueError:
+            return False
+
+
+class _Place(NamedTuple):
+    """Where a page of ratings begins: after this rank, at this mu and agent."""
+
+    rank: int
+    mu: float
+    agent: int
+
+
+class ByRank(NewestFirst):
+    """Ratings in the order of rank: settled mu, ties by agent id. It only goes on, never back."""
+
+    _next: str | None = None
+
+    def paginate_queryset(
+        self, queryset: Any, request: Request, view: APIView | None = None
+    ) -> list[Any]:
+        """Return the ratings of the page with their ranks. Raises NotFound for a wrong cursor."""
+        del view
+        size = self.get_page_size(request) or self.page_size
+        place = _decoded(request.query_params.get(self.cursor_query_param))
+        rows = list((queryset.filter(_after(place)) if place else queryset)[: size + 1])
+        first = (place.rank if place else 0) + 1
+        page = [ranked(rank, rating) for rank, rating in enumerate(rows[:size], first)]
+        if len(rows) > size:
+            last = page[-1]
+            cursor = _encoded(_Place(first + len(page) - 1, last.mu, last.agent_id))
+            address = request.build_absolute_uri()
+            self._next = replace_query_param(address, self.cursor_query_param, cursor)
+        return page
+
+    def get_next_link(self) -> str | None:
+        """Return the address of the next page."""
+        return self._next
+
+    def get_previous_link(self) -> str | None:
+        """Return no address."""
+        return None
+
+
+def _after(place: _Place) -> Q:
+    # As a range of the index rating_top less its ties: an OR would read the board from its top.
+    return Q(mu__lte=place.mu) & ~Q(mu=place.mu, agent_id__lte=place.agent)
+
+
+def _encoded(place: _Place) -> str:
+    return urlsafe_b64encode(json.dumps([*place]).encode()).decode().rstrip("=")
+
+
+def _decoded(text: str | None) -> _Place | None:
+    """Return the place that a cursor names. Raises NotFound."""
+    if text is None:
+        return None
+    try:
+        rank, mu, agent = json.loads(urlsafe_b64decode(text.encode() + b"=="))
+        place = _Place(int(rank), float(mu), int(agent))
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise NotFound("Invalid cursor") from error
+    limit = 10**MAX_DIGITS
+    if not (isfinite(place.mu) and 0 <= place.rank < limit and 0 <= place.agent < limit):
+        raise NotFound("Invalid cursor")
+    return place

@@ -1,16 +1,44 @@
 """Addresses of the REST API."""
 
-from rest_framework.routers import DefaultRouter
+from django.urls import re_path
+from rest_framework.routers import APIRootView, DefaultRouter
 
-from matches.api import views
+from matches.api.agents import AgentView
+from matches.api.base import JsonOnly
 from matches.api.checkpoints import CheckpointView
+from matches.api.errors import no_such_address
+from matches.api.leaderboards import LeaderboardView
+from matches.api.matches import AttemptView, MatchView, OutcomeView
+from matches.api.tokens import TokenView
+from matches.api.tournaments import TournamentView
+from matches.api.trajectories import TrajectoryView
+from matches.api.workers import WorkerView
 
-router = DefaultRouter()
-router.register("agents", views.AgentView)
+
+class Root(APIRootView):
+    """Where the lists are."""
+
+    content_negotiation_class = JsonOnly
+    basename, action = "api-root", "list"
+
+
+class Router(DefaultRouter):
+    """One address per resource: no suffixes that name a format."""
+
+    APIRootView = Root
+    include_format_suffixes = False
+
+
+router = Router()
+router.register("agents", AgentView)
 router.register("checkpoints", CheckpointView)
-router.register("leaderboards", views.LeaderboardView)
-router.register("tournaments", views.TournamentView)
-router.register("matches", views.MatchView)
-router.register("workers", views.WorkerView)
+router.register("leaderboards", LeaderboardView)
+router.register("tournaments", TournamentView)
+router.register("matches", MatchView)
+router.register("outcomes", OutcomeView, basename="outcome")
+router.register("attempts", AttemptView)
+router.register("workers", WorkerView)
+router.register("trajectories", TrajectoryView, basename="trajectory")
+router.register("tokens", TokenView, basename="token")
 
-urlpatterns = router.urls
+urlpatterns = [*router.urls, re_path("", no_such_address)]

@@ -1,4 +1,4 @@
-"""Register agents."""
+"""Register and retire agents."""
 
 from collections.abc import Mapping
 
@@ -44,6 +44,16 @@ def register(
     return wanted
 
 
+def retire(agent: Agent) -> None:
+    """Let no tournament be scheduled with it any more; those under way go on."""
+    _set_retired(agent, is_retired=True)
+
+
+def unretire(agent: Agent) -> None:
+    """Let tournaments be scheduled with it again."""
+    _set_retired(agent, is_retired=False)
+
+
 def placement(checkpoint: Checkpoint | None) -> str:
     """Return where an agent's network runs, as far as it is known; a verdict may change it."""
     return (checkpoint.placement if checkpoint else "") or Placement.LOCAL.value
@@ -67,6 +77,11 @@ def register_spelled(text: str, *, game: str, copy: int = 1) -> Agent:
     policy, parameters = parse(text)
     name = text if copy == 1 else f"{text}#{copy}"
     return register(name, game=game, policy=policy, parameters=parameters)
+
+
+def _set_retired(agent: Agent, *, is_retired: bool) -> None:
+    Agent.objects.filter(pk=agent.pk).update(is_retired=is_retired)
+    agent.is_retired = is_retired
 
 
 def _same(found: Agent, wanted: Agent) -> Agent:

@@ -43,8 +43,6 @@ def described(exporter: Exporter, tournament: Tournament) -> dict[str, Any]:
     """Return the manifest. Nothing in it tells when, where or how often something was played."""
     board, tally, spec = tournament.leaderboard, exporter.tally, _spec(tournament)
     agents = list(tournament.agents.select_related("checkpoint").order_by("entrant__position"))
-    form = form_of(tournament)
-    columns = trajectories.schema(form)
     return {
         "format": FORMAT,
         "is_complete": exporter.is_complete,
@@ -61,14 +59,37 @@ def described(exporter: Exporter, tournament: Tournament) -> dict[str, Any]:
         "illegal_actions": tally.n_illegal,
         "steps": sum(shard.rows for shard in exporter.shards),
         "trajectories": trajectories.FORMAT,
+        **_columns(form_of(tournament)),
+        "versions": versions(),
+        "shards": as_json(exporter.shards),
+    }
+
+
+def of_pieces(tournament: Tournament) -> dict[str, Any]:
+    """Return what the pieces of a tournament hold, for a client that fetches them as they are."""
+    board, spec, form = tournament.leaderboard, _spec(tournament), form_of(tournament)
+    return {
+        "tournament": tournament.pk,
+        "trajectories": trajectories.FORMAT,
+        "game": board.game,
+        "game_parameters": board.game_parameters,
+        "rules_version": spec.rules_version,
+        "opening_plies": board.plies,
+        "seed": tournament.seed,
+        **_columns(form),
+        "is_complete": tournament.state in (Tournament.State.DONE, Tournament.State.CANCELLED),
+    }
+
+
+def _columns(form: Form) -> dict[str, Any]:
+    columns = trajectories.schema(form)
+    return {
         "observation_shape": list(form.observation_shape),
         "n_actions": form.n_actions,
         "schema": [
             {"name": name, "type": str(kind)}
             for name, kind in zip(columns.names, columns.types, strict=True)
         ],
-        "versions": versions(),
-        "shards": as_json(exporter.shards),
     }
 
 

@@ -23,6 +23,17 @@ def rows(snapshot: RatingSnapshot) -> list[list[float]]:
     return table
 
 
+def row_of(snapshot: RatingSnapshot, agent: int) -> list[float] | None:
+    """Return the row of one agent, None if it has none: without reading the thousands of others."""
+    text = zlib.decompress(snapshot.table)
+    # A number follows "[" only where a row begins with its agent.
+    start = text.find(b"[%d," % agent)
+    if start < 0:
+        return None
+    row: list[float] = json.loads(text[start : text.index(b"]", start) + 1])
+    return row
+
+
 def _take(board: Leaderboard, *, now: datetime) -> bool:
     last = RatingSnapshot.objects.filter(leaderboard=board).order_by("-taken_at").first()
     if last and (last.results_hash == board.results_hash or last.taken_at > now - INTERVAL):

@@ -105,7 +105,8 @@ def test_what_cannot_be_found_is_no_server_error(client: Client, address: str, s
 
 def test_a_missing_filter_is_named(client: Client) -> None:
     (problem,) = client.get("/api/v1/matches/").json()["errors"]
-    assert problem == {"field": "tournament", "message": "This field is required."}
+    wanted = "give one of tournament, leaderboard and agent"
+    assert problem == {"field": "tournament", "message": wanted}
 
 
 def test_the_schema_and_its_page_are_served_from_here(client: Client) -> None:

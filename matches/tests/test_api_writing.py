@@ -8,13 +8,13 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.core.exceptions import ValidationError
 from django.test import Client
-from knox.models import AuthToken
 from redis import Redis
 
 from matches.api.errors import exception_handler
 from matches.errors import BadInputError, BrokerError, MatchError, NoNodeError
-from matches.models import Agent, Leaderboard, Rating, Tournament
+from matches.models import Agent, Leaderboard, Rating, Scope, Tournament
 from matches.services.agents import register_spelled
+from matches.services.tokens import issue
 from matches.services.tournaments import open_leaderboard
 
 pytestmark = pytest.mark.django_db
@@ -182,7 +182,7 @@ def test_writing_needs_a_login_and_the_right(client: Client, address: str) -> No
 def test_a_token_serves_as_login(client: Client) -> None:
     user = get_user_model().objects.create_user("submitter")
     user.user_permissions.add(Permission.objects.get(codename="add_agent"))
-    _, token = AuthToken.objects.create(user)
+    _, token = issue(user, name="laptop", scopes=[Scope.SUBMIT], days=1)
     for sent, status in ((token, 201), (f"{token}x", 401)):
         response = client.post(
             "/api/v1/agents/",

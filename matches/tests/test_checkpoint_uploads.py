@@ -228,7 +228,8 @@ def test_a_tournament_of_a_refused_agent_is_refused_by_the_api(
     agent = added(tmp_path, "net")
     verdict(agent.checkpoint, refusal="NaN weights")
     other = register_spelled("random", game=GAME)
-    admin_client.post("/api/v1/leaderboards/", {"name": "b", "game": GAME})
+    board = {"name": "b", "game": GAME}
+    admin_client.post("/api/v1/leaderboards/", board, content_type="application/json")
     body = {"leaderboard": "b", "agents": [agent.pk, other.pk], "name": "cup", "n_matches": 2}
     response = admin_client.post("/api/v1/tournaments/", body, content_type="application/json")
     assert "NaN weights" in _problems(response)

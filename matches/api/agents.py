@@ -1,0 +1,84 @@
+"""Endpoints of agents: register, retire."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from matches.api.base import ID, Endpoints, created, read
+from matches.api.explanations import Explained
+from matches.api.fields import Parameters
+from matches.api.pagination import NewestFirst
+from matches.models import Agent
+from matches.services import agents, explain
+from matches.services.explain import Explanation
+
+
+class AgentSerializer(serializers.ModelSerializer[Agent]):
+    """A rated competitor."""
+
+    checkpoint = serializers.CharField(source="checkpoint_id", read_only=True, allow_null=True)
+    parameters = serializers.DictField(read_only=True)
+
+    class Meta:
+        """Everything of it."""
+
+        model = Agent
+        fields: tuple[str, ...] = (
+            *("id", "name", "game", "policy", "parameters", "checkpoint"),
+            *("placement", "is_retired", "created_at"),
+        )
+
+
+class NewAgentSerializer(serializers.Serializer[Any]):
+    """An agent to register."""
+
+    name = serializers.CharField(max_length=120)
+    game = serializers.CharField(max_length=60)
+    policy = serializers.CharField(max_length=60)
+    parameters = Parameters(default=dict)
+    checkpoint = serializers.CharField(
+        max_length=120,
+        default="",
+        allow_blank=True,
+        help_text="Of a network: the hash of a stored one, or an agent that has it.",
+    )
+
+
+class AgentView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, Endpoints[Agent]):
+    """Agents: a policy kind with its parameters in one game."""
+
+    queryset = Agent.objects.all()
+    serializer_class = AgentSerializer
+    pagination_class = NewestFirst
+    filterset_fields = ("name", "game", "policy", "checkpoint", "is_retired")
+    lookup_value_regex = ID
+
+    @extend_schema(request=NewAgentSerializer, responses={201: AgentSerializer})
+    def create(self, request: Request) -> Response:
+        """Register an agent; registering the same one again changes nothing."""
+        agent = agents.register(**read(NewAgentSerializer, request))
+        return created(AgentSerializer(agent))
+
+    @extend_schema(request=None, responses=AgentSerializer)
+    @action(detail=True, methods=["post"])
+    def retire(self, request: Request, pk: str) -> Response:
+        """Enter an agent in no tournament any more; those under way go on."""
+        del request, pk
+        agents.retire(agent := self.get_object())
+        return Response(AgentSerializer(agent).data)
+
+    @extend_schema(request=None, responses=AgentSerializer)
+    @action(detail=True, methods=["post"])
+    def unretire(self, request: Request, pk: str) -> Response:
+        """Let an agent be entered in tournaments again."""
+        del request, pk
+        agents.unretire(agent := self.get_object())
+        return Response(AgentSerializer(agent).data)
+
+    def explained(self, row: Agent, **clock: Any) -> Explanation:
+        """Return what it waits for."""
+        return explain.of_agent(row, **clock)

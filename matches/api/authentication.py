@@ -1,0 +1,55 @@
+"""How a caller says who it is: a token, a session of the admin, or for a new token a password."""
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.authentication import BasicScheme
+from drf_spectacular.contrib.knox_auth_token import KnoxTokenScheme
+from knox.auth import TokenAuthentication as KnoxTokenAuthentication
+from knox.crypto import hash_token
+from knox.models import AuthToken
+from rest_framework.authentication import BasicAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+
+class TokenAuthentication(KnoxTokenAuthentication):  # type: ignore[misc]  # knox has no types
+    """Tokens of knox, found by their digest; a request deletes none."""
+
+    def authenticate_credentials(self, token: bytes) -> tuple[Any, AuthToken]:
+        """Return user and token. Raises AuthenticationFailed."""
+        digest = hash_token(token.decode(errors="replace"))
+        related = AuthToken.objects.select_related("user", "access")
+        found = related.filter(digest=digest).first()
+        if found is None or (found.expiry is not None and found.expiry < timezone.now()):
+            raise AuthenticationFailed("the token is unknown, revoked or expired: get a new one")
+        user, auth = self.validate_user(found)
+        return user, auth
+
+
+class TokenScheme(KnoxTokenScheme):  # type: ignore[no-untyped-call]
+    """Describes the tokens in the schema."""
+
+    target_class = "matches.api.authentication.TokenAuthentication"
+    name = "token"
+
+
+class PasswordScheme(BasicScheme):  # type: ignore[no-untyped-call]
+    """Describes name and password in the schema."""
+
+    target_class = "matches.api.authentication.PasswordAuthentication"
+    name = "password"
+
+
+class PasswordAuthentication(BasicAuthentication):
+    """A user's name and password; too many wrong ones lock them out as at the admin's login."""
+
+    def authenticate_credentials(
+        self, userid: str, password: str, request: Request | None = None
+    ) -> tuple[Any, None]:
+        """Return the user. Raises AuthenticationFailed."""
+        if "\x00" in userid:  # PostgreSQL takes no such text
+            raise AuthenticationFailed("a name has no NUL character")
+        django_request = getattr(request, "_request", request)
+        user, _ = super().authenticate_credentials(userid, password, django_request)
+        return user, None

@@ -1,0 +1,94 @@
+"""What all endpoints share: who may call, conditional reads, repeated writes, one media type."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, TypeVar
+
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponseBase
+from django.utils.cache import patch_cache_control, patch_vary_headers
+from django.utils.decorators import method_decorator
+from django.views.decorators.http import conditional_page
+from rest_framework import status
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer, Serializer
+from rest_framework.viewsets import GenericViewSet
+
+from matches.api import idempotency
+
+Row = TypeVar("Row", bound=Model)
+MAX_ID = 2**63 - 1
+ID = r"\d{1,18}"
+"""How an id is written in an address: what is longer is no key of a row."""
+
+
+class JsonOnly(DefaultContentNegotiation):
+    """Answers JSON whatever the client says that it takes: there is nothing else."""
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        """Return the first renderer."""
+        del request, format_suffix
+        first = next(iter(renderers))
+        return first, str(first.media_type)
+
+
+class Endpoints(GenericViewSet[Row]):
+    """Endpoints of one noun.
+
+    A GET has an ETag and answers If-None-Match; a POST takes an Idempotency-Key.
+    """
+
+    content_negotiation_class = JsonOnly
+    is_atomic: ClassVar[bool] = True
+    """Whether a POST and its kept answer are one transaction."""
+    hidden: ClassVar[tuple[str, ...]] = ()
+    """Members of the answer to a POST that are shown only once."""
+
+    @method_decorator(conditional_page)
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answer 304 where the client has the answer already."""
+        return super().dispatch(request, *args, **kwargs)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Let a POST that passes all checks be answered once under its key."""
+        super().initial(request, *args, **kwargs)
+        if request.method == "POST" and self.action is not None:
+            run = getattr(self, self.action)
+            self.post = idempotency.once(run, is_atomic=self.is_atomic, hidden=self.hidden)
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """Let caches ask every time, and keep the answers to different callers apart."""
+        finalized = super().finalize_response(request, response, *args, **kwargs)
+        patch_cache_control(finalized, no_cache=True)
+        patch_vary_headers(finalized, ("Authorization", "Cookie"))
+        return finalized
+
+    def page_of(self, rows: Any, form: type[BaseSerializer[Any]], **options: Any) -> Response:
+        """Return a page of rows in a form."""
+        page = self.paginate_queryset(rows)
+        assert self.paginator is not None
+        return self.paginator.get_paginated_response(form(page, many=True, **options).data)
+
+
+def read(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:
+    """Return the values of the body. Raises ValidationError."""
+    return _validated(form(data=request.data))
+
+
+def asked(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:
+    """Return the values of the query. Raises ValidationError."""
+    return _validated(form(data=request.query_params))
+
+
+def created(shown: BaseSerializer[Any]) -> Response:
+    """Return the answer to what has been made."""
+    return Response(shown.data, status=status.HTTP_201_CREATED)
+
+
+def _validated(filled: Serializer[Any]) -> dict[str, Any]:
+    filled.is_valid(raise_exception=True)
+    return dict(filled.validated_data)

@@ -1,0 +1,163 @@
+"""Endpoints of leaderboards and what is computed on them: ratings, history, comparisons."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import mixins, serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+
+from matches import standings
+from matches.api.base import ID, Endpoints, asked, created, read
+from matches.api.fields import Parameters
+from matches.api.pagination import ByRank, NewestFirst, NewestSnapshots
+from matches.api.ratings import (
+    ComparisonSerializer,
+    PairSerializer,
+    PointSerializer,
+    RatingSerializer,
+    SnapshotSerializer,
+    point,
+    ranked,
+    shown,
+)
+from matches.errors import BadInputError
+from matches.models import Leaderboard, Rating, RatingSnapshot
+from matches.services import tournaments
+from matches.services.comparisons import compare
+
+AGENT = OpenApiParameter("agent", OpenApiTypes.INT, OpenApiParameter.PATH, pattern="^[0-9]{1,18}$")
+
+
+class LeaderboardSerializer(serializers.ModelSerializer[Leaderboard]):
+    """A leaderboard without its ratings."""
+
+    game_parameters = serializers.DictField(read_only=True)
+
+    class Meta:
+        """What users set and what is counted."""
+
+        model = Leaderboard
+        fields: tuple[str, ...] = (
+            *("id", "name", "title", "game", "game_parameters", "opening_plies"),
+            *("draw_probability", "is_listed", "created_at"),
+            *("n_counted", "n_settled", "spread", "rated_at"),
+        )
+
+
+class RatedLeaderboardSerializer(LeaderboardSerializer):
+    """A leaderboard with the ratings of its first agents, the best first."""
+
+    ratings = serializers.SerializerMethodField()
+
+    class Meta(LeaderboardSerializer.Meta):
+        """The ratings too."""
+
+        fields: tuple[str, ...] = (*LeaderboardSerializer.Meta.fields, "ratings")
+
+    @extend_schema_field(RatingSerializer(many=True))
+    def get_ratings(self, board: Leaderboard) -> list[dict[str, Any]]:
+        """Return as many ratings as the page shows."""
+        top = enumerate(standings.ranked(board.pk)[: standings.TOP], 1)
+        return shown(ranked(rank, rating) for rank, rating in top)
+
+
+class NewLeaderboardSerializer(serializers.Serializer[Any]):
+    """A leaderboard to open."""
+
+    name = serializers.CharField(max_length=80)
+    game = serializers.CharField(max_length=60)
+    title = serializers.CharField(max_length=120, default="", allow_blank=True)
+    game_parameters = Parameters(default=dict)
+    opening_plies = serializers.IntegerField(default=None, allow_null=True)
+
+
+class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Leaderboard]):
+    """Leaderboards; one of them comes with its first ratings."""
+
+    queryset = Leaderboard.objects.all()
+    pagination_class = NewestFirst
+    filterset_fields = ("game", "is_listed")
+    lookup_field = "name"
+    lookup_value_regex = r"[-\w]+"
+
+    def get_serializer_class(self) -> type[BaseSerializer[Leaderboard]]:
+        """Return the form with ratings for a single one."""
+        if self.action == "retrieve":
+            return RatedLeaderboardSerializer
+        return LeaderboardSerializer
+
+    @extend_schema(request=NewLeaderboardSerializer, responses={201: LeaderboardSerializer})
+    def create(self, request: Request) -> Response:
+        """Open a leaderboard."""
+        wanted = read(NewLeaderboardSerializer, request)
+        board = tournaments.open_leaderboard(wanted.pop("name"), **wanted)
+        return created(LeaderboardSerializer(board))
+
+    @extend_schema(responses=RatingSerializer(many=True), filters=False)
+    @action(detail=True, filter_backends=[], pagination_class=ByRank)
+    def ratings(self, request: Request, name: str) -> Response:
+        """List the ratings of a leaderboard in the order of rank."""
+        del request, name
+        return self.page_of(standings.ranked(self.get_object().pk), RatingSerializer)
+
+    @extend_schema(parameters=[AGENT], responses=RatingSerializer, filters=False)
+    @action(detail=True, filter_backends=[], url_path=f"ratings/(?P<agent>{ID})")
+    def rating(self, request: Request, name: str, agent: str) -> Response:
+        """Return the rating of one agent with its rank."""
+        del request, name
+        rating = self._rating(self.get_object(), int(agent))
+        return Response(RatingSerializer(ranked(standings.rank_of(rating), rating)).data)
+
+    @extend_schema(responses=SnapshotSerializer(many=True), filters=False)
+    @action(detail=True, filter_backends=[], pagination_class=NewestSnapshots)
+    def history(self, request: Request, name: str) -> Response:
+        """List when the ratings were kept, at most once a minute, the newest first."""
+        del request, name
+        return self.page_of(self._snapshots().defer("table"), SnapshotSerializer)
+
+    @extend_schema(parameters=[AGENT], responses=PointSerializer(many=True), filters=False)
+    @action(
+        detail=True,
+        filter_backends=[],
+        pagination_class=NewestSnapshots,
+        url_path=f"ratings/(?P<agent>{ID})/history",
+    )
+    def rating_history(self, request: Request, name: str, agent: str) -> Response:
+        """List the ratings that an agent had, the newest first; a page may lack some."""
+        del request, name
+        snapshots: Any = self._snapshots()
+        page: Any = self.paginate_queryset(snapshots)
+        points = [point(snapshot, int(agent)) for snapshot in page]
+        known = [found for found in points if found is not None]
+        return self.get_paginated_response(PointSerializer(known, many=True).data)
+
+    @extend_schema(parameters=[PairSerializer], responses=ComparisonSerializer, filters=False)
+    @action(detail=True, filter_backends=[], pagination_class=None)
+    def comparison(self, request: Request, name: str) -> Response:
+        """Compare two agents: which is better, how sure that is, how their matches ended."""
+        del name
+        pair = asked(PairSerializer, request)
+        board = self.get_object()
+        first, second = (self._compared(board, pair, place) for place in ("first", "second"))
+        return Response(ComparisonSerializer(compare(first, second)).data)
+
+    def _snapshots(self) -> QuerySet[RatingSnapshot]:
+        return RatingSnapshot.objects.filter(leaderboard=self.get_object())
+
+    def _rating(self, board: Leaderboard, agent: int) -> Rating:
+        found = standings.ranked(board.pk).filter(agent_id=agent).first()
+        if found is None:
+            raise Http404(f"agent {agent} is not on leaderboard {board.name!r}")
+        return found
+
+    def _compared(self, board: Leaderboard, pair: dict[str, int], place: str) -> Rating:
+        try:
+            return self._rating(board, pair[place])
+        except Http404 as error:
+            raise BadInputError(place, str(error)) from error

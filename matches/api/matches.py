@@ -1,0 +1,288 @@
+"""Endpoints of matches, their outcomes and attempts."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.forms import Form, IntegerField
+from django_filters import CharFilter, ChoiceFilter, Filter, FilterSet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import mixins, serializers
+from rest_framework.request import Request
+from rest_framework.serializers import BaseSerializer
+from rest_framework.views import APIView
+
+from matches import selectors
+from matches.api.base import ID, MAX_ID, Endpoints
+from matches.api.explanations import Explained
+from matches.api.pagination import ByMatch, InPlannedOrder, NewestFirst
+from matches.models import Attempt, Match, Outcome
+from matches.models.match import numbers
+from matches.services import explain
+from matches.services.explain import Explanation
+
+_ID = {"min_value": 1, "max_value": MAX_ID}
+
+
+class OutcomeSerializer(serializers.ModelSerializer[Outcome]):
+    """The one result of a match; rank 0 is the best, equal ranks are a draw."""
+
+    ranks = serializers.SerializerMethodField()
+
+    class Meta:
+        """With what replays it."""
+
+        model = Outcome
+        fields: tuple[str, ...] = (
+            *("ranks", "is_forfeit", "guilty_seat", "reason"),
+            *("attempt", "actions", "trajectory", "recorded_at"),
+        )
+
+    def get_ranks(self, outcome: Outcome) -> list[int]:
+        """Return the ranks by seat."""
+        return numbers(outcome.ranks)
+
+
+class AttemptSerializer(serializers.ModelSerializer[Attempt]):
+    """One try at a match that has ended."""
+
+    class Meta:
+        """How and why."""
+
+        model = Attempt
+        fields: tuple[str, ...] = (
+            *("number", "ending", "reason", "seat", "detail", "node"),
+            *("was_executing", "n_steps", "duration_ms", "ended_at"),
+        )
+
+
+class ListedAttemptSerializer(AttemptSerializer):
+    """An attempt with its match."""
+
+    match = serializers.IntegerField(source="match_id")
+    tournament = serializers.IntegerField(source="match.tournament_id")
+
+    class Meta(AttemptSerializer.Meta):
+        """The match and tournament too, by id."""
+
+        fields: tuple[str, ...] = ("match", "tournament", *AttemptSerializer.Meta.fields)
+
+
+class MatchSerializer(serializers.ModelSerializer[Match]):
+    """A match; the agents by seat."""
+
+    agents = serializers.SerializerMethodField()
+
+    class Meta:
+        """What a list needs."""
+
+        model = Match
+        fields: tuple[str, ...] = (
+            *("id", "tournament", "sequence", "block", "rotation", "game_seed"),
+            *("agents", "needs", "state", "attempt", "void_reason"),
+        )
+
+    def get_agents(self, match: Match) -> list[int]:
+        """Return the agents' ids by seat."""
+        return match.agent_ids
+
+
+class MatchDetailSerializer(MatchSerializer):
+    """A match with every attempt and its outcome."""
+
+    attempts = AttemptSerializer(many=True)
+    outcome = OutcomeSerializer(allow_null=True, default=None)
+
+    class Meta(MatchSerializer.Meta):
+        """Attempts and outcome too."""
+
+        fields: tuple[str, ...] = (*MatchSerializer.Meta.fields, "attempts", "outcome")
+
+
+class ListedOutcomeSerializer(OutcomeSerializer):
+    """An outcome with its match; the agents by seat."""
+
+    match = serializers.IntegerField(source="match_id")
+    sequence = serializers.IntegerField(source="match.sequence")
+    agents = serializers.SerializerMethodField()
+
+    class Meta(OutcomeSerializer.Meta):
+        """The match and who played it too."""
+
+        fields: tuple[str, ...] = ("match", "sequence", "agents", *OutcomeSerializer.Meta.fields)
+
+    def get_agents(self, outcome: Outcome) -> list[int]:
+        """Return the agents' ids by seat."""
+        return outcome.match.agent_ids
+
+
+@extend_schema_field(OpenApiTypes.INT64)
+class IntegerFilter(Filter):  # type: ignore[misc]  # django-filter has no types
+    """A number as it stands in the database."""
+
+    field_class = IntegerField
+
+
+class MatchForm(Form):
+    """Only what has an index is listed: one of three ways, and the state within a tournament."""
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse what would have to be searched for among all matches."""
+        cleaned = super().clean() or self.cleaned_data
+        given = {name for name, value in cleaned.items() if value not in (None, "")}
+        if not given & {"tournament", "leaderboard", "agent"} and not self.errors:
+            raise ValidationError({"tournament": "give one of tournament, leaderboard and agent"})
+        if "leaderboard" in given and given & {"tournament", "agent"}:
+            raise ValidationError({"leaderboard": "give it alone, or the tournament instead"})
+        if "state" in given and "tournament" not in given:
+            raise ValidationError({"state": "give the tournament too"})
+        if {"state", "agent"} <= given:
+            raise ValidationError({"state": "leave it out where an agent is given"})
+        return cleaned
+
+
+class MatchFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
+    """One of tournament, leaderboard (by name) and agent; an agent within a tournament too."""
+
+    tournament = IntegerFilter(**_ID)
+    leaderboard = CharFilter(max_length=80)
+    agent = IntegerFilter(**_ID)
+    state = ChoiceFilter(choices=Match.State.choices)
+
+    class Meta:
+        """Checked together."""
+
+        form = MatchForm
+
+    def filter_queryset(self, queryset: QuerySet[Match]) -> QuerySet[Any]:
+        """Return the matches; those of an agent as its seats, which the pages are cut from."""
+        wanted = self.form.cleaned_data
+        if wanted["agent"] is not None:
+            return selectors.seats_of(wanted["agent"], tournament=wanted["tournament"])
+        if wanted["leaderboard"]:
+            return queryset.filter(leaderboard__name=wanted["leaderboard"])
+        return selectors.planned_in(wanted["tournament"], state=wanted["state"] or "")
+
+
+class ByFilter(InPlannedOrder):
+    """In planned order; the matches of an agent the newest first."""
+
+    def paginate_queryset(
+        self, queryset: Any, request: Request, view: APIView | None = None
+    ) -> list[Any] | None:
+        """Return the matches of the page."""
+        if queryset.model is Match:
+            return super().paginate_queryset(queryset, request, view)
+        self.ordering = ByMatch.ordering
+        page: list[Any] = super().paginate_queryset(queryset, request, view) or []
+        ids = [row["match_id"] for row in page]
+        found = Match.objects.in_bulk(ids)
+        return [found[number] for number in ids]
+
+
+class MatchView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, Endpoints[Match]):
+    """Matches; one of them comes with attempts and outcome."""
+
+    queryset = Match.objects.all()
+    pagination_class = ByFilter
+    lookup_value_regex = ID
+
+    @property
+    def filterset_class(self) -> type[MatchFilter] | None:
+        """Return the filter of the list; a single match is found by its id."""
+        return MatchFilter if self.action == "list" else None
+
+    def get_queryset(self) -> QuerySet[Match]:
+        """Return matches with what is shown of them."""
+        if self.action == "retrieve":
+            return Match.objects.select_related("outcome").prefetch_related("attempts")
+        if self.action == "explanation":
+            return Match.objects.select_related("tournament", "leaderboard", "order")
+        return super().get_queryset()
+
+    def get_serializer_class(self) -> type[BaseSerializer[Match]]:
+        """Return the form with attempts and outcome for a single one."""
+        if self.action == "retrieve":
+            return MatchDetailSerializer
+        return MatchSerializer
+
+    def explained(self, row: Match, **clock: Any) -> Explanation:
+        """Return what it waits for."""
+        return explain.of_match(row, **clock)
+
+
+class OutcomeFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
+    """Outcomes are listed by tournament."""
+
+    tournament = IntegerFilter(required=True, **_ID)
+
+    def filter_queryset(self, queryset: QuerySet[Match]) -> QuerySet[Match]:
+        """Return the matches of the tournament that are done."""
+        del queryset
+        tournament = self.form.cleaned_data["tournament"]
+        return selectors.planned_in(tournament, state=Match.State.DONE).select_related("outcome")
+
+
+class OutcomesInPlannedOrder(InPlannedOrder):
+    """Outcomes in the order in which their matches were planned."""
+
+    def paginate_queryset(
+        self, queryset: Any, request: Request, view: APIView | None = None
+    ) -> list[Any]:
+        """Return the outcomes of the page."""
+        page: list[Any] = super().paginate_queryset(queryset, request, view) or []
+        return [match.outcome for match in page]
+
+
+class OutcomeView(mixins.ListModelMixin, Endpoints[Any]):
+    """The results of a tournament in planned order."""
+
+    queryset = Match.objects.all()
+    serializer_class = ListedOutcomeSerializer
+    filterset_class = OutcomeFilter
+    pagination_class = OutcomesInPlannedOrder
+
+
+class AttemptForm(Form):
+    """Only what has an index is listed."""
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse what would have to be searched for among all attempts."""
+        cleaned = super().clean() or self.cleaned_data
+        ending = cleaned.get("ending")
+        if cleaned.get("tournament") is not None and ending in ("", None, Attempt.Ending.DONE):
+            wanted = ", ".join(ending.value for ending in Attempt.NOT_DONE)
+            raise ValidationError({"ending": f"within a tournament give one of {wanted}"})
+        return cleaned
+
+
+class AttemptFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
+    """The attempts at a match, or those that ended so, also within a tournament."""
+
+    match = IntegerFilter(**_ID)
+    ending = ChoiceFilter(choices=Attempt.Ending.choices)
+    tournament = IntegerFilter(**_ID)
+
+    class Meta:
+        """Checked together."""
+
+        form = AttemptForm
+
+    def filter_queryset(self, queryset: QuerySet[Attempt]) -> QuerySet[Attempt]:
+        """Return the attempts."""
+        wanted = {name: value for name, value in self.form.cleaned_data.items() if value}
+        if wanted.get("ending") in Attempt.NOT_DONE:
+            queryset = queryset.filter(Attempt.is_not_done())
+        if "tournament" in wanted:
+            wanted["match__tournament"] = wanted.pop("tournament")
+        return queryset.filter(**wanted)
+
+
+class AttemptView(mixins.ListModelMixin, Endpoints[Attempt]):
+    """Attempts that have ended, the newest first."""
+
+    queryset = Attempt.objects.select_related("match")
+    serializer_class = ListedAttemptSerializer
+    filterset_class = AttemptFilter
+    pagination_class = NewestFirst

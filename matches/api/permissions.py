@@ -1,0 +1,107 @@
+"""Who may do what: one table of all endpoints, and the one permission class that reads it."""
+
+from typing import Final, NamedTuple, Protocol
+
+from django.conf import settings
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from matches.models import Scope
+
+
+class Access(NamedTuple):
+    """What a caller needs: a scope of its token, and a right that its user has in Django."""
+
+    scope: Scope
+    right: str = ""
+    is_public: bool = False
+    """Also without a login, as long as EVALSITE_PUBLIC_READ is on."""
+
+
+class Endpoint(Protocol):
+    """A view as the table names it."""
+
+    basename: str
+    action: str | None
+
+
+_PUBLIC = Access(Scope.READ, is_public=True)
+_OWN = Access(Scope.READ)
+_OPERATES = Access(Scope.OPERATE, "matches.change_tournament")
+_RETIRES = Access(Scope.OPERATE, "matches.change_agent")
+
+TABLE: Final = {
+    ("api-root", "list"): _PUBLIC,
+    ("agent", "list"): _PUBLIC,
+    ("agent", "retrieve"): _PUBLIC,
+    ("agent", "explanation"): _PUBLIC,
+    ("agent", "create"): Access(Scope.SUBMIT, "matches.add_agent"),
+    ("agent", "retire"): _RETIRES,
+    ("agent", "unretire"): _RETIRES,
+    ("checkpoint", "list"): _PUBLIC,
+    ("checkpoint", "retrieve"): _PUBLIC,
+    ("checkpoint", "create"): Access(Scope.SUBMIT, "matches.add_checkpoint"),
+    ("checkpoint", "link"): Access(Scope.WORKER, "matches.view_checkpoint"),
+    ("leaderboard", "list"): _PUBLIC,
+    ("leaderboard", "retrieve"): _PUBLIC,
+    ("leaderboard", "create"): Access(Scope.SUBMIT, "matches.add_leaderboard"),
+    ("leaderboard", "ratings"): _PUBLIC,
+    ("leaderboard", "rating"): _PUBLIC,
+    ("leaderboard", "history"): _PUBLIC,
+    ("leaderboard", "rating_history"): _PUBLIC,
+    ("leaderboard", "comparison"): _PUBLIC,
+    ("tournament", "list"): _PUBLIC,
+    ("tournament", "retrieve"): _PUBLIC,
+    ("tournament", "explanation"): _PUBLIC,
+    ("tournament", "agents"): _PUBLIC,
+    ("tournament", "create"): Access(Scope.SUBMIT, "matches.add_tournament"),
+    ("tournament", "start"): _OPERATES,
+    ("tournament", "pause"): _OPERATES,
+    ("tournament", "resume"): _OPERATES,
+    ("tournament", "cancel"): _OPERATES,
+    ("tournament", "extend"): _OPERATES,
+    ("match", "list"): _PUBLIC,
+    ("match", "retrieve"): _PUBLIC,
+    ("match", "explanation"): _PUBLIC,
+    ("outcome", "list"): _PUBLIC,
+    ("attempt", "list"): _PUBLIC,
+    ("worker", "list"): _PUBLIC,
+    ("worker", "retrieve"): _PUBLIC,
+    ("worker", "explanation"): _PUBLIC,
+    ("trajectory", "list"): _OWN,
+    ("trajectory", "manifest"): _OWN,
+    ("token", "list"): _OWN,
+    ("token", "create"): _OWN,
+    ("token", "destroy"): _OWN,
+}
+"""By base name and action. An endpoint that is missing here answers nobody."""
+
+
+class IsAllowed(BasePermission):
+    """Lets a request pass if the table says so; the answer names what is missing."""
+
+    def has_permission(self, request: Request, view: Endpoint) -> bool:  # type: ignore[override]
+        """Say whether the caller may do this."""
+        if view.action is None:
+            return True  # no such method: answered with 405
+        access = TABLE[view.basename, view.action]
+        if access.is_public and settings.EVALSITE_PUBLIC_READ:
+            return True
+        if not request.user.is_authenticated:
+            return False
+        if access.scope not in scopes_of(request):
+            self.message = f"the token lacks the scope {access.scope.value!r}"
+            return False
+        self.message = f"{request.user.get_username()} lacks the right {access.right!r}"
+        return not access.right or request.user.has_perm(access.right)
+
+
+def scopes_of(request: Request) -> frozenset[Scope]:
+    """Return what the caller's login is good for: a token has its scopes, a session has all."""
+    if not request.user.is_authenticated:
+        return frozenset()
+    if request.auth is None:
+        return frozenset(Scope)
+    access = getattr(request.auth, "access", None)
+    names = access.scopes if access else [Scope.READ]
+    return frozenset(scope for scope in Scope if scope in names)

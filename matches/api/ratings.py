@@ -1,0 +1,115 @@
+"""How ratings, their history and comparisons of two of them are shown."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from rest_framework import serializers
+
+from matches import standings
+from matches.api.names import AgentNameSerializer
+from matches.models import Rating, RatingSnapshot
+from matches.services import snapshots
+
+
+class RatingSerializer(serializers.ModelSerializer[Rating]):
+    """What is known of an agent; low and high end the 95 % interval of mu."""
+
+    agent = AgentNameSerializer()
+    rank = serializers.IntegerField()
+    low = serializers.SerializerMethodField()
+    high = serializers.SerializerMethodField()
+
+    class Meta:
+        """Without the rater's own state."""
+
+        model = Rating
+        fields: tuple[str, ...] = (
+            *("rank", "agent", "mu", "sd", "low", "high", "live_mu", "live_sigma"),
+            *("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits"),
+        )
+
+    def get_low(self, rating: Rating) -> float:
+        """Return the lower end."""
+        return rating.mu - standings.Z95 * rating.sd
+
+    def get_high(self, rating: Rating) -> float:
+        """Return the upper end."""
+        return rating.mu + standings.Z95 * rating.sd
+
+
+class SnapshotSerializer(serializers.ModelSerializer[RatingSnapshot]):
+    """When the ratings of a leaderboard were kept."""
+
+    class Meta:
+        """Without the ratings."""
+
+        model = RatingSnapshot
+        fields: tuple[str, ...] = ("taken_at", "n_outcomes", "results_hash")
+
+
+class PointSerializer(serializers.Serializer[Any]):
+    """The rating of an agent at a moment."""
+
+    taken_at = serializers.DateTimeField()
+    n_outcomes = serializers.IntegerField(help_text="Outcomes of the leaderboard behind it.")
+    mu = serializers.FloatField()
+    sd = serializers.FloatField()
+    live_mu = serializers.FloatField()
+    live_sigma = serializers.FloatField()
+
+
+class PairSerializer(serializers.Serializer[Any]):
+    """Which two agents of the leaderboard are compared, by id."""
+
+    first = serializers.IntegerField(min_value=1, max_value=2**63 - 1)
+    second = serializers.IntegerField(min_value=1, max_value=2**63 - 1)
+
+
+class ExpectedSerializer(serializers.Serializer[Any]):
+    """How the next match probably ends."""
+
+    win = serializers.FloatField()
+    draw = serializers.FloatField()
+    loss = serializers.FloatField()
+
+
+class HeadToHeadSerializer(serializers.Serializer[Any]):
+    """How the matches of the two ended."""
+
+    n_wins = serializers.IntegerField()
+    n_draws = serializers.IntegerField()
+    n_losses = serializers.IntegerField()
+
+
+class ComparisonSerializer(serializers.Serializer[Any]):
+    """The first agent against the second, by their settled ratings.
+
+    p_above: the probability that the skill of the first is above that of the second; the two count
+    as independent about the mean of the field.
+    """
+
+    first = AgentNameSerializer(source="first.agent")
+    second = AgentNameSerializer(source="second.agent")
+    p_above = serializers.FloatField()
+    expected = ExpectedSerializer()
+    head_to_head = HeadToHeadSerializer()
+
+
+def ranked(rank: int, rating: Rating) -> Rating:
+    """Return the rating with its rank, to be shown."""
+    vars(rating)["rank"] = rank
+    return rating
+
+
+def shown(ratings: Iterable[Rating]) -> list[dict[str, Any]]:
+    """Return ratings with their ranks as they are shown."""
+    return [dict(row) for row in RatingSerializer(list(ratings), many=True).data]
+
+
+def point(snapshot: RatingSnapshot, agent: int) -> dict[str, Any] | None:
+    """Return the rating of an agent in a snapshot, None if it had none."""
+    row = snapshots.row_of(snapshot, agent)
+    if row is None:
+        return None
+    known = dict(zip(snapshots.COLUMNS, row, strict=True))
+    return {**known, "taken_at": snapshot.taken_at, "n_outcomes": snapshot.n_outcomes}

@@ -1,0 +1,113 @@
+"""Endpoints of tokens: get one, list one's own, revoke one."""
+
+from typing import Any, cast
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, status
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from matches.api.authentication import PasswordAuthentication, TokenAuthentication
+from matches.api.base import ID, Endpoints, read
+from matches.api.pagination import NewestFirst
+from matches.api.permissions import scopes_of
+from matches.models import Scope, TokenAccess
+from matches.services import tokens
+
+DAYS = 90
+
+
+class TokenSerializer(serializers.ModelSerializer[TokenAccess]):
+    """A token without its secret."""
+
+    user = serializers.CharField(source="token.user.username")
+    begins_with = serializers.CharField(source="token.token_key", help_text="To tell them apart.")
+    scopes = serializers.ListField(child=serializers.ChoiceField(Scope.choices))
+    created_at = serializers.DateTimeField(source="token.created")
+    expires_at = serializers.DateTimeField(source="token.expiry", allow_null=True)
+
+    class Meta:
+        """What it is good for and until when."""
+
+        model = TokenAccess
+        fields: tuple[str, ...] = (
+            *("id", "user", "name", "scopes", "begins_with", "created_at", "expires_at"),
+        )
+
+
+class IssuedTokenSerializer(TokenSerializer):
+    """A new token; its secret is shown this once."""
+
+    token = serializers.CharField(
+        allow_null=True, help_text="Empty when the call is repeated under its idempotency key."
+    )
+
+    class Meta(TokenSerializer.Meta):
+        """The secret too."""
+
+        fields: tuple[str, ...] = (*TokenSerializer.Meta.fields, "token")
+
+
+class NewTokenSerializer(serializers.Serializer[Any]):
+    """A token to make."""
+
+    name = serializers.CharField(max_length=100)
+    scopes = serializers.ListField(
+        child=serializers.ChoiceField(Scope.choices), default=[Scope.READ], min_length=1
+    )
+    days = serializers.IntegerField(
+        default=DAYS,
+        allow_null=True,
+        min_value=1,
+        max_value=tokens.MAX_DAYS,
+        help_text="Empty: it never ends.",
+    )
+
+
+class TokenView(mixins.ListModelMixin, mixins.DestroyModelMixin, Endpoints[TokenAccess]):
+    """One's own tokens, the newest first; an administrator sees all."""
+
+    queryset = TokenAccess.objects.all()
+    serializer_class = TokenSerializer
+    pagination_class = NewestFirst
+    lookup_value_regex = ID
+    filter_backends = ()
+    hidden = ("token",)
+
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        """Take name and password too, for who has no token yet."""
+        return [TokenAuthentication(), SessionAuthentication(), PasswordAuthentication()]
+
+    def get_queryset(self) -> QuerySet[TokenAccess]:
+        """Return the tokens that the caller may see."""
+        if getattr(self, "swagger_fake_view", False):
+            return TokenAccess.objects.none()
+        return tokens.of(cast(User, self.request.user))
+
+    @extend_schema(request=NewTokenSerializer, responses={201: IssuedTokenSerializer})
+    def create(self, request: Request) -> Response:
+        """Make a token for oneself, with no more scopes than one has."""
+        wanted = read(NewTokenSerializer, request)
+        scopes = [Scope(name) for name in wanted["scopes"]]
+        _check_within(request, scopes)
+        access, secret = tokens.issue(
+            cast(User, request.user), name=wanted["name"], scopes=scopes, days=wanted["days"]
+        )
+        shown = {**TokenSerializer(access).data, "token": secret}
+        return Response(shown, status=status.HTTP_201_CREATED)
+
+    def perform_destroy(self, instance: TokenAccess) -> None:
+        """Revoke it, if the caller has its scopes."""
+        _check_within(self.request, [Scope(name) for name in instance.scopes])
+        tokens.revoke(instance)
+
+
+def _check_within(request: Request, scopes: list[Scope]) -> None:
+    """Refuse scopes that the caller's own token lacks. Raises PermissionDenied."""
+    lacking = [scope.value for scope in scopes if scope not in scopes_of(request)]
+    if lacking:
+        raise PermissionDenied(f"your token lacks {', '.join(lacking)} itself")

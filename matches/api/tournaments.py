@@ -1,0 +1,194 @@
+"""Endpoints of tournaments: schedule, start, pause, resume, extend, cancel."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import mixins, serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+
+from matches.api.base import ID, MAX_ID, Endpoints, created, read
+from matches.api.explanations import Explained
+from matches.api.fields import AnyJson
+from matches.api.names import AgentNameSerializer
+from matches.api.pagination import ByPosition, NewestFirst
+from matches.clock import db_now
+from matches.errors import BadInputError
+from matches.models import Agent, Entrant, Leaderboard, Tournament
+from matches.services import explain, tournaments
+from matches.services.explain import Explanation
+from matches.services.tournaments import Plan
+
+SHOWN_AGENTS = 200
+"""Agents that come with a tournament; the others are pages of their own."""
+MAX_AGENTS = 100_000
+SHOWN_MISSING = 20
+
+
+class TournamentSerializer(serializers.ModelSerializer[Tournament]):
+    """A tournament and how far it is; n_done includes forfeits."""
+
+    leaderboard = serializers.SlugRelatedField[Leaderboard](slug_field="name", read_only=True)
+
+    class Meta:
+        """Everything but its key."""
+
+        model = Tournament
+        fields: tuple[str, ...] = (
+            *("id", "leaderboard", "name", "pairing", "n_matches", "seed", "move_s", "match_s"),
+            *("is_rated", "keeps_trajectories", "trajectory_days", "order_limit"),
+            *("faults", "state", "created_at", "started_at", "finished_at", "n_planned", "n_done"),
+            *("n_forfeits", "n_void", "n_cancelled", "n_retried", "n_refused", "mean_match_s"),
+            "problem",
+        )
+
+
+class TournamentDetailSerializer(TournamentSerializer):
+    """A tournament with the first of those who take part."""
+
+    agents = serializers.SerializerMethodField()
+
+    class Meta(TournamentSerializer.Meta):
+        """The agents too."""
+
+        fields: tuple[str, ...] = (*TournamentSerializer.Meta.fields, "agents")
+
+    @extend_schema_field(AgentNameSerializer(many=True))
+    def get_agents(self, tournament: Tournament) -> list[dict[str, Any]]:
+        """Return as many as a page shows, by position."""
+        entrants = tournament.entrant_set.select_related("agent").order_by("position")
+        first = [entrant.agent for entrant in entrants[:SHOWN_AGENTS]]
+        return [dict(row) for row in AgentNameSerializer(first, many=True).data]
+
+
+class EntrantSerializer(serializers.ModelSerializer[Entrant]):
+    """An agent's place in a tournament."""
+
+    agent = AgentNameSerializer()
+
+    class Meta:
+        """The position is its index in the pairing."""
+
+        model = Entrant
+        fields: tuple[str, ...] = ("position", "agent")
+
+
+class NewTournamentSerializer(serializers.Serializer[Any]):
+    """A tournament to schedule: the leaderboard by name, the agents by id."""
+
+    leaderboard = serializers.SlugRelatedField[Leaderboard](
+        slug_field="name", queryset=Leaderboard.objects.all()
+    )
+    agents = serializers.ListField(
+        child=serializers.IntegerField(min_value=1), max_length=MAX_AGENTS
+    )
+    name = serializers.CharField(max_length=120)
+    n_matches = serializers.IntegerField()
+    pairing = serializers.CharField(max_length=60, default="double_round_robin")
+    seed = serializers.IntegerField(default=0)
+    move_s = serializers.FloatField(required=False)
+    match_s = serializers.FloatField(required=False)
+    faults = AnyJson(default=None, allow_null=True)
+    is_rated = serializers.BooleanField(default=True)
+    keeps_trajectories = serializers.BooleanField(default=False)
+    trajectory_days = serializers.IntegerField(default=None, allow_null=True)
+    order_limit = serializers.IntegerField(default=None, allow_null=True)
+    is_paused = serializers.BooleanField(default=False, help_text="True: it waits to be started.")
+
+
+class ExtensionSerializer(serializers.Serializer[Any]):
+    """How long a tournament is to be."""
+
+    n_matches = serializers.IntegerField(help_text="In all, those it has had included.")
+
+
+class TournamentView(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, Endpoints[Tournament]
+):
+    """Tournaments: creating one schedules it, and starts it unless it is to wait."""
+
+    queryset = Tournament.objects.select_related("leaderboard")
+    pagination_class = NewestFirst
+    filterset_fields = ("leaderboard__name", "state")
+    lookup_value_regex = ID
+
+    def get_serializer_class(self) -> type[BaseSerializer[Tournament]]:
+        """Return the form with agents for a single one."""
+        if self.action == "list":
+            return TournamentSerializer
+        return TournamentDetailSerializer
+
+    @extend_schema(request=NewTournamentSerializer, responses={201: TournamentDetailSerializer})
+    def create(self, request: Request) -> Response:
+        """Schedule a tournament."""
+        wanted = read(NewTournamentSerializer, request)
+        board, entered = wanted.pop("leaderboard"), _agents(wanted.pop("agents"))
+        scheduled = tournaments.schedule(Plan(**wanted), leaderboard=board, agents=entered)
+        return created(TournamentDetailSerializer(scheduled))
+
+    @extend_schema(responses=EntrantSerializer(many=True), filters=False)
+    @action(detail=True, filter_backends=[], pagination_class=ByPosition)
+    def agents(self, request: Request, pk: str) -> Response:
+        """List who takes part, by position."""
+        del request, pk
+        entrants = Entrant.objects.filter(tournament=self.get_object()).select_related("agent")
+        return self.page_of(entrants, EntrantSerializer)
+
+    @extend_schema(request=None, responses=TournamentDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def start(self, request: Request, pk: str) -> Response:
+        """Begin with a tournament that was scheduled as paused; the same as resume."""
+        del request, pk
+        return self._changed(tournaments.resume, now=db_now())
+
+    @extend_schema(request=None, responses=TournamentDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, pk: str) -> Response:
+        """Send no more of its matches; those sent already are played to their end."""
+        del request, pk
+        return self._changed(tournaments.pause)
+
+    @extend_schema(request=None, responses=TournamentDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, pk: str) -> Response:
+        """Go on with a paused tournament."""
+        del request, pk
+        return self._changed(tournaments.resume, now=db_now())
+
+    @extend_schema(request=None, responses=TournamentDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, pk: str) -> Response:
+        """Cancel every match that is still open; cancelling again changes nothing."""
+        del request, pk
+        return self._changed(tournaments.cancel, now=db_now())
+
+    @extend_schema(request=ExtensionSerializer, responses=TournamentDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def extend(self, request: Request, pk: str) -> Response:
+        """Let it have so many matches in all; one that was done goes on."""
+        del pk
+        n_matches = read(ExtensionSerializer, request)["n_matches"]
+        return self._changed(tournaments.extend, n_matches=n_matches)
+
+    def explained(self, row: Tournament, **clock: Any) -> Explanation:
+        """Return what it waits for."""
+        return explain.of_tournament(row, **clock)
+
+    def _changed(self, change: Callable[..., object], **options: Any) -> Response:
+        change(tournament := self.get_object(), **options)
+        tournament.refresh_from_db()
+        return Response(TournamentDetailSerializer(tournament).data)
+
+
+def _agents(ids: Sequence[int]) -> list[Agent]:
+    """Return the agents in the order given. Raises BadInputError naming those that do not exist."""
+    found = Agent.objects.in_bulk([number for number in ids if number <= MAX_ID])
+    missing = [number for number in ids if number not in found]
+    if missing:
+        named = ", ".join(map(str, missing[:SHOWN_MISSING]))
+        more = f" and {n} more" if (n := len(missing) - SHOWN_MISSING) > 0 else ""
+        raise BadInputError("agents", f"there is no agent with id {named}{more}")
+    return [found[number] for number in ids]
