@@ -215,7 +215,33 @@ class Checked(
     """Measured forward of one row on one CPU core: small networks are placed in the player."""
 
 
+class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a gpu worker did lately, for dashboards: it puts this into the fast store every second.
+
+    Counts are of the last seconds; `n_faults` is since its start. Times are None while it answers
+    nothing.
+    """
+
+    gpu: Text
+    shards: list[Count]
+    n_waiting: Count
+    """Requests in the queues of its shards."""
+    n_models: Count
+    requests_per_s: Seconds
+    forwards_per_s: Seconds
+    rows_per_s: Annotated[float, msgspec.Meta(ge=0)]
+    p50_ms: Seconds | None
+    """From asking to the answer, of the requests that were answered."""
+    p99_ms: Seconds | None
+    n_faults: BigId
+
+
 Report = Alive | Started | Results | Mark | Checked
+
+
+def serving_key(gpu: str) -> str:
+    """Return where the fast store keeps what a gpu worker said of itself last."""
+    return f"inf:metrics:{gpu}"
 
 
 def to_wire(message: Report | MatchOrder | CheckOrder) -> dict[str, Any]:

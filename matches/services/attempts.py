@@ -5,12 +5,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import F
 
 from arena.messages import Reason
 from matches.leases import MAX_FAILURES, MAX_INTERRUPTIONS
 from matches.models import Attempt, Match, Tournament
+from matches.services import tallies
 from matches.services.rows import among, insert_rows
 
 Ending = Attempt.Ending
@@ -47,12 +48,15 @@ class Ended(NamedTuple):
 def write_attempts(ended: Iterable[Ended], *, now: datetime) -> None:
     """Write how the attempts ended. One that was given up and reports late has its last word."""
     stamp = connection.ops.adapt_datetimefield_value(now)
+    rows = list(ended)
     insert_rows(
         Attempt,
         COLUMNS,
-        [(*e, stamp) for e in ended],
+        [(*e, stamp) for e in rows],
         replaces=("match_id", "number"),
     )
+    kinds = [tallies.Kind(e.ending, e.reason) for e in rows]
+    transaction.on_commit(lambda: tallies.note(kinds))
 
 
 def give_back(tournament_id: int, ended: Sequence[Ended], *, now: datetime) -> int:

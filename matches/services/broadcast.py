@@ -199,4 +199,4 @@ def _key(board_id: int, what: str) -> str:
 
 def _send(name: str, text: str) -> None:
     # Sent as text: no viewer's process encodes it again.
-    async_to_sync(get_channel_layer().group_send)(name, {"type": "board.text", "text": text})
+    async_to_sync(get_channel_layer().group_send)(name, {"type": "viewer.text", "text": text})

@@ -6,9 +6,19 @@ from threading import Lock
 
 from matches import dispatch
 from matches.errors import BrokerError
-from matches.services import broadcast, checks, marks, planning, rater, snapshots, trajectories
+from matches.services import (
+    broadcast,
+    checks,
+    marks,
+    planning,
+    rater,
+    snapshots,
+    tallies,
+    trajectories,
+)
 from matches.services import relay as relaying
 from matches.services.sweep import sweep
+from matches.services.system import pushing
 
 log = logging.getLogger(__name__)
 _planner = Lock()
@@ -22,6 +32,8 @@ def tick(*, now: datetime) -> None:
     relaying.relay(now=now)
     rate(now=now)
     broadcast.push_due(now=now)
+    tallies.flush(now=now)
+    pushing.push(now=now)
     snapshots.take_due(now=now)
     trajectories.delete_expired(now=now)
     _plan_once(now=now)

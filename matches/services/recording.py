@@ -31,7 +31,7 @@ from matches import dispatch
 from matches.leases import PLAYING_LEASE
 from matches.models import Attempt, Match, Order, Outcome, Tournament, Uncounted
 from matches.models.match import joined
-from matches.services import checks, marks, nodes, trajectories
+from matches.services import checks, marks, nodes, tallies, trajectories
 from matches.services.attempts import Ended, give_back, write_attempts
 from matches.services.rows import among, insert_rows
 from matches.services.tournaments import finish_if_closed
@@ -83,7 +83,9 @@ def receive(wire: object, *, now: datetime) -> Recorded:
     except MessageError as error:
         log.warning("refused: %s", error)
         return Recorded(n_refused=1)
-    return record(report, now=now)
+    recorded = record(report, now=now)
+    tallies.flush(now=now)
+    return recorded
 
 
 def record(report: Report, *, now: datetime) -> Recorded:

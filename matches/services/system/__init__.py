@@ -1,0 +1,1 @@
+"""The state of the whole system: read once a second by control, shown to everybody."""

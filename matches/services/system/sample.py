@@ -1,0 +1,114 @@
+"""The form of a sample: what one look at the whole system found, in numbers."""
+
+from datetime import datetime
+
+import msgspec
+
+from arena.messages import Serving
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A play node or gpu worker as it described itself last, and what it has in hand."""
+
+    name: str
+    kind: str
+    """play or gpu."""
+    is_spot: bool
+    is_alive: bool
+    slots: int
+    capabilities: list[str]
+    n_orders: int
+    n_matches: int
+    seen_at: datetime
+    versions: dict[str, str]
+
+
+class Queue(msgspec.Struct, frozen=True):
+    """A queue of the broker: messages, age of the oldest where it is known, who takes them."""
+
+    name: str
+    length: int | None
+    oldest_s: float | None
+    n_takers: int | None
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """How many attempts of the last hour ended so."""
+
+    ending: str
+    reason: str
+    n: int
+
+
+class Failures(msgspec.Struct, frozen=True):
+    """The attempts of the last hour that brought no regular outcome."""
+
+    read_at: datetime
+    rows: list[Failure]
+    is_cut: bool
+    """True: there were more than were read."""
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """How many nodes there are in all; only some are listed."""
+
+    n_play: int
+    n_gpu: int
+    n_slots: int
+    n_lost: int
+
+
+class Delays(msgspec.Struct, frozen=True):
+    """How far behind the parts are, in seconds; None where it is not known or nothing waits."""
+
+    recorder_s: float | None
+    rating_s: float | None
+    start_p50_s: float | None
+    """From publishing an order to its start, of the newest orders."""
+    start_p99_s: float | None
+
+
+class Tallied(msgspec.Struct, frozen=True):
+    """Attempts that ended so since the fast store began."""
+
+    ending: str
+    reason: str
+    n: int
+
+
+class Point(msgspec.Struct, frozen=True):
+    """One second of the history that is drawn."""
+
+    at: datetime
+    n_recorded: int | None
+    """Outcomes since the fast store began."""
+    matches_per_s: float
+    n_waiting: int
+    """Orders and reports in the queues of the broker."""
+    rows_per_forward: float
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """What one look at the whole system found."""
+
+    at: datetime
+    point: Point
+    counts: Counts
+    nodes: list[Node]
+    queues: list[Queue]
+    serving: list[Serving]
+    failures: Failures
+    delays: Delays
+    tallies: list[Tallied]
+    n_uncounted: int
+    trouble: list[str]
+    """What did not answer."""
+
+
+class State(msgspec.Struct, frozen=True):
+    """The newest sample with the minutes before it."""
+
+    sample: Sample
+    history: list[Point]
+    control_at: datetime | None
+    """When control looked; anybody else looks only while it does not."""
