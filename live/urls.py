@@ -4,7 +4,7 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from live import pages
+from live import matchpages, pages, tournamentpages, system
 
 urlpatterns = [
     path("", pages.home, name="home"),
@@ -12,6 +12,8 @@ urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("evalsite/mark.svg"))),
     path("leaderboards/", pages.boards, name="boards"),
     path("leaderboards/<slug:name>/", pages.board, name="board"),
-    path("tournaments/<int:pk>/", pages.tournament, name="tournament"),
-    path("matches/<int:pk>/", pages.match, name="match"),
+    path("tournaments/<int:pk>/", tournamentpages.tournament, name="tournament"),
+    path("matches/<int:pk>/", matchpages.match, name="match"),
+    path("system/", system.overview, name="system"),
+    path("system/nodes/<int:pk>/", system.node, name="node"),
 ]

@@ -1,0 +1,31 @@
+"""The page of a tournament."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from live.addresses import number
+from live.seating import game_title, seats
+from matches import selectors, standings
+from matches.clock import db_now
+from matches.models import Tournament
+
+MATCHES_A_PAGE = 50
+
+
+@require_safe
+def tournament(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show a tournament and its matches in planned order, a page at a time by key."""
+    found = get_object_or_404(Tournament.objects.select_related("leaderboard"), pk=pk)
+    after = number(request, "after", default=0)
+    rows = selectors.matches_of(found, after=after, limit=MATCHES_A_PAGE + 1)
+    shown = rows[:MATCHES_A_PAGE]
+    context = {
+        "tournament": found,
+        "board": found.leaderboard,
+        "game": game_title(found.leaderboard.game),
+        "shown": standings.tournament(found, now=db_now()),
+        "matches": [{"match": match, "seats": seats(match)} for match in shown],
+        "next": shown[-1].sequence if rows[MATCHES_A_PAGE:] else None,
+    }
+    return render(request, "pages/tournament.html", context)
