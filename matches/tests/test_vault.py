@@ -43,7 +43,14 @@ def test_of_two_processes_that_keep_the_same_file_one_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vault.keep(_staged(tmp_path, b"weights"), NAME)
-    monkeypatch.setattr(FileSystemStorage, "exists", lambda *_: False)
+    exists, asked = FileSystemStorage.exists, []
+
+    def not_yet(storage: FileSystemStorage, name: str) -> bool:
+        """Know nothing of the file when it is asked for the first time."""
+        asked.append(name)
+        return len(asked) > 1 and exists(storage, name)
+
+    monkeypatch.setattr(FileSystemStorage, "exists", not_yet)
     vault.keep(_staged(tmp_path, b"weights"), NAME)
     assert _kept(tmp_path) == {"abcd.safetensors": b"weights"}
 
