@@ -77,13 +77,17 @@ TABLE: Final = {
 """By base name and action. An endpoint that is missing here answers nobody."""
 
 
+_NOT_THERE = (None, "metadata")
+"""What DRF calls the action of a method that an address has not, and of OPTIONS."""
+
+
 class IsAllowed(BasePermission):
     """Lets a request pass if the table says so; the answer names what is missing."""
 
     def has_permission(self, request: Request, view: Endpoint) -> bool:  # type: ignore[override]
         """Say whether the caller may do this."""
-        if view.action is None:
-            return True  # no such method: answered with 405
+        if view.action in _NOT_THERE:
+            return True  # answered with 405
         access = TABLE[view.basename, view.action]
         if access.is_public and settings.EVALSITE_PUBLIC_READ:
             return True

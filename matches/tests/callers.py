@@ -1,0 +1,43 @@
+"""Callers of the API as their administrators make them."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+from knox.models import AuthToken
+
+from matches.models import Scope
+from matches.services import tokens
+
+READER = (Scope.READ,)
+SUBMITTER = (Scope.READ, Scope.SUBMIT)
+OPERATOR = (Scope.READ, Scope.SUBMIT, Scope.OPERATE)
+WORKER = (Scope.WORKER,)
+
+
+def user(name: str, scopes: Sequence[Scope] = (), *, is_admin: bool = False) -> User:
+    """Return a user with the rights that the scopes need."""
+    made = User.objects.create(username=name, is_staff=is_admin, is_superuser=is_admin)
+    tokens.grant(made, scopes)
+    return made
+
+
+def token(name: str, scopes: Sequence[Scope], *, is_admin: bool = False) -> str:
+    """Return the secret of a token of a new user who may do what its scopes are for."""
+    made = user(name, scopes, is_admin=is_admin)
+    return tokens.issue(made, name=name, scopes=scopes, days=1)[1]
+
+
+def expired(name: str) -> str:
+    """Return the secret of a token of an administrator that was good until just now."""
+    secret = token(name, list(Scope), is_admin=True)
+    ended = timezone.now() - timedelta(seconds=1)
+    AuthToken.objects.filter(user__username=name).update(expiry=ended)
+    return secret
+
+
+def with_token(secret: str) -> Client:
+    """Return a client that logs in with a token."""
+    return Client(headers={"authorization": f"Token {secret}"})

@@ -1,0 +1,245 @@
+"""The table of rights: each endpoint for each kind of caller, as it is answered."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from redis import Redis
+
+from matches.api.permissions import TABLE
+from matches.api.urls import router
+from matches.models import Scope, TokenAccess, TrajectoryPiece
+from matches.services import tokens
+from matches.tests import boards, callers, factories
+
+pytestmark = pytest.mark.django_db
+
+CALLERS = ("anonymous", "reader", "submitter", "operator", "worker", "admin", "expired")
+METHODS = {"get", "post", "put", "patch", "delete"}
+SHA = "a" * 64
+
+# What each caller is answered, in the order of CALLERS. 401: who are you; 403: not you; 400: the
+# empty body is refused, so the caller came through.
+ALL = "200 200 200 200 200 200 401"
+OWN = "401 200 200 200 403 200 401"
+SUBMITS = "401 403 400 400 403 400 401"
+OPERATES = "401 403 403 200 403 200 401"
+EXPECTED = {
+    "get /": ALL,
+    "get /agents/": ALL,
+    "post /agents/": SUBMITS,
+    "get /agents/{pk}/": ALL,
+    "get /agents/{pk}/explanation/": ALL,
+    "post /agents/{pk}/retire/": OPERATES,
+    "post /agents/{pk}/unretire/": OPERATES,
+    "get /attempts/": ALL,
+    "get /checkpoints/": ALL,
+    "post /checkpoints/": SUBMITS,
+    "get /checkpoints/{sha256}/": "404 404 404 404 404 404 401",
+    "get /checkpoints/{sha256}/link/": "401 403 403 403 404 404 401",
+    "get /leaderboards/": ALL,
+    "post /leaderboards/": SUBMITS,
+    "get /leaderboards/{name}/": ALL,
+    "get /leaderboards/{name}/comparison/": ALL,
+    "get /leaderboards/{name}/history/": ALL,
+    "get /leaderboards/{name}/ratings/": ALL,
+    "get /leaderboards/{name}/ratings/{agent}/": ALL,
+    "get /leaderboards/{name}/ratings/{agent}/history/": ALL,
+    "get /matches/": ALL,
+    "get /matches/{pk}/": ALL,
+    "get /matches/{pk}/explanation/": ALL,
+    "get /outcomes/": ALL,
+    "get /tokens/": OWN,
+    "post /tokens/": "401 400 400 400 403 400 401",
+    "delete /tokens/{pk}/": "401 404 404 404 403 204 401",
+    "get /tournaments/": ALL,
+    "post /tournaments/": SUBMITS,
+    "get /tournaments/{pk}/": ALL,
+    "get /tournaments/{pk}/agents/": ALL,
+    "get /tournaments/{pk}/explanation/": ALL,
+    "post /tournaments/{pk}/pause/": OPERATES,
+    "post /tournaments/{pk}/start/": OPERATES,
+    "post /tournaments/{pk}/resume/": OPERATES,
+    "post /tournaments/{pk}/extend/": "401 403 403 400 403 400 401",
+    "post /tournaments/{pk}/cancel/": OPERATES,
+    "get /trajectories/": OWN,
+    "get /trajectories/manifest/": OWN,
+    "get /workers/": ALL,
+    "get /workers/{pk}/": ALL,
+    "get /workers/{pk}/explanation/": ALL,
+}
+
+
+def _routes() -> Iterator[tuple[str, str, tuple[str, str]]]:
+    """Yield method, address and place in the table of every endpoint there is."""
+    yield "get", "/", ("api-root", "list")
+    for prefix, view, basename in router.registry:
+        for route in router.get_routes(view):
+            address = route.url.format(
+                prefix=prefix,
+                lookup="{%s}" % (view.lookup_field or "pk"),
+                trailing_slash="/",
+            )
+            for method, name in router.get_method_map(view, route.mapping).items():
+                yield method, f"/{address.strip('^$')}", (basename, name)
+
+
+def _plain(address: str) -> str:
+    """Return an address with the names of its parts only."""
+    return address.replace(r"(?P<agent>\d{1,18})", "{agent}")
+
+
+def test_every_endpoint_stands_in_both_tables() -> None:
+    found = list(_routes())
+    assert {key for _, _, key in found} == set(TABLE)
+    assert {f"{method} {_plain(address)}" for method, address, _ in found} == set(EXPECTED)
+
+
+@pytest.fixture
+def clients(db: None) -> dict[str, Client]:
+    """Return a client for each kind of caller."""
+    scopes = {
+        "reader": callers.READER,
+        "submitter": callers.SUBMITTER,
+        "operator": callers.OPERATOR,
+        "worker": callers.WORKER,
+    }
+    made = {name: callers.with_token(callers.token(name, has)) for name, has in scopes.items()}
+    admin = callers.token("admin", list(Scope), is_admin=True)
+    return {
+        **made,
+        "anonymous": Client(),
+        "admin": callers.with_token(admin),
+        "expired": callers.with_token(callers.expired("former")),
+    }
+
+
+@pytest.fixture
+def parts(broker: Redis) -> dict[str, Any]:
+    """Arrange one row of everything; return what the addresses name."""
+    played = boards.played_board(n_matches=84)
+    tournament = factories.planned(keeps_trajectories=True)
+    TrajectoryPiece.objects.create(
+        tournament=tournament,
+        order=tournament.pk and "0" * 32,
+        sha256=SHA,
+        n_bytes=1,
+        created_at=timezone.now(),
+        expires_at=timezone.now() + timedelta(days=1),
+    )
+    first, second = played.agents.order_by("pk")[:2]
+    return {
+        "agents": first.pk,
+        "tournaments": tournament.pk,
+        "matches": tournament.matches.earliest("pk").pk,
+        "workers": 1,
+        "name": played.leaderboard.name,
+        "agent": first.pk,
+        "second": second.pk,
+        "sha256": SHA,
+    }
+
+
+QUERIES = {
+    "/matches/": "?tournament={tournaments}",
+    "/outcomes/": "?tournament={tournaments}",
+    "/trajectories/": "?tournament={tournaments}",
+    "/trajectories/manifest/": "?tournament={tournaments}",
+    "/leaderboards/{name}/comparison/": "?first={agent}&second={second}",
+}
+
+
+def _address(address: str, parts: dict[str, Any]) -> str:
+    noun = address.split("/")[1]
+    text = f"/api/v1{address}{QUERIES.get(address, '')}"
+    return text.format(pk=parts.get(noun, 1), **parts)
+
+
+@pytest.mark.parametrize("endpoint", EXPECTED)
+def test_each_caller_is_answered_as_the_table_says(
+    endpoint: str, clients: dict[str, Client], parts: dict[str, Any]
+) -> None:
+    method, _, address = endpoint.partition(" ")
+    if address == "/tokens/{pk}/":
+        parts["tokens"] = TokenAccess.objects.get(name="former").pk
+    body = {"content_type": "application/json", "data": "{}"} if method == "post" else {}
+    if endpoint == "post /checkpoints/":
+        body = {}
+    answered = {
+        name: getattr(clients[name], method)(_address(address, parts), **body).status_code
+        for name in CALLERS
+    }
+    assert answered == dict(zip(CALLERS, map(int, EXPECTED[endpoint].split()), strict=True))
+
+
+def test_nothing_is_read_without_a_login_where_that_is_closed(
+    clients: dict[str, Client], parts: dict[str, Any], settings: Any
+) -> None:
+    settings.EVALSITE_PUBLIC_READ = False
+    for endpoint in EXPECTED:
+        method, _, address = endpoint.partition(" ")
+        if method == "get":
+            address = _address(address, parts)
+            assert clients["anonymous"].get(address).status_code == 401, endpoint
+            assert clients["worker"].get(address).status_code in (403, 404), endpoint
+            assert clients["admin"].get(address).status_code in (200, 404), endpoint
+
+
+def test_other_methods_are_not_there(clients: dict[str, Client]) -> None:
+    named = dict.fromkeys(("name", "sha256", "agent", "second", "tournaments"), 1)
+    for address in {endpoint.partition(" ")[2] for endpoint in EXPECTED}:
+        for method in sorted(METHODS | {"options"}):
+            if f"{method} {address}" not in EXPECTED:
+                path = _address(address, {**named, "sha256": SHA})
+                response = getattr(clients["admin"], method)(path)
+                assert response.status_code == 405, f"{method} {address}"
+                assert response.headers["Content-Type"] == "application/problem+json"
+
+
+def test_a_scope_without_the_right_of_its_user_is_not_enough(db: None) -> None:
+    user = callers.user("nobody")
+    secret = tokens.issue(user, name="x", scopes=list(Scope), days=1)[1]
+    response = callers.with_token(secret).post("/api/v1/agents/", {}, "application/json")
+    assert response.status_code == 403
+    assert response.json()["detail"] == "nobody lacks the right 'matches.add_agent'"
+
+
+def test_the_answer_names_the_scope_that_is_missing(clients: dict[str, Client]) -> None:
+    response = clients["reader"].post("/api/v1/agents/", {}, "application/json")
+    assert response.json()["detail"] == "the token lacks the scope 'submit'"
+
+
+def test_a_token_from_before_scopes_reads_only(db: None, clients: dict[str, Client]) -> None:
+    TokenAccess.objects.get(name="admin").delete()
+    assert clients["admin"].get("/api/v1/tokens/").status_code == 200
+    response = clients["admin"].post("/api/v1/agents/", {}, "application/json")
+    assert response.status_code == 403
+
+
+def test_the_token_of_a_user_who_has_left_is_refused(clients: dict[str, Client]) -> None:
+    access = TokenAccess.objects.select_related("token__user").get(name="reader")
+    user = access.token.user
+    user.is_active = False
+    user.save()
+    assert clients["reader"].get("/api/v1/agents/").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "header", ["Token", "Token a b", "Token \xff\xfe", "Token x", f"Token {'0' * 64}"]
+)
+def test_what_is_no_token_is_refused(db: None, header: str) -> None:
+    client = Client(headers={"authorization": header})
+    response = client.get("/api/v1/agents/")
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"] == "Token"
+
+
+def test_a_session_needs_the_token_of_its_form(db: None) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(callers.user("admin", is_admin=True))
+    response = client.post("/api/v1/agents/", {}, "application/json")
+    assert response.status_code == 403
+    assert "CSRF" in response.json()["detail"]
