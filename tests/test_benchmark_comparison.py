@@ -1,6 +1,8 @@
 """The comparison finds equal games equal, and says where and why others part."""
 
 import json
+import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from arena.trajectories import Episode, Form, Step
 from benchmarks import baseline, comparison
 from benchmarks.baseline import Copy, Loop, Plan, Played
 from benchmarks.comparison import Way, interval
+from evalsite.folders import ROOT
 from inference.model import fresh, save_sealed
 
 FORM = Form("tic_tac_toe", (3, 3, 3), 9)
@@ -199,3 +202,17 @@ def test_a_run_is_compared_from_the_command_line(
     assert "100.0 %" in capsys.readouterr().out
     assert json.loads((run / "f.json").read_text())["matches"] == 4
     assert "100.0 %" in (run / "f.md").read_text()
+
+
+@pytest.mark.slow
+def test_what_the_stack_generates_is_what_the_loop_plays(tmp_path: Path) -> None:
+    path = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benchmarks", "comparison"]
+    command += ["--matches", "40", "--json", str(path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures = json.loads(path.read_text())
+    assert (figures["matches"], figures["identical_games"]) == (40, 1.0)
+    assert figures["schema_equal"]
+    assert figures["win_rates_agree"]
+    assert figures["illegal_actions_ours"] == figures["illegal_actions_baseline"] == 0

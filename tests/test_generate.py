@@ -49,7 +49,7 @@ def test_the_bytes_are_the_same_whoever_played_and_died(tmp_path: Path) -> None:
     assert "0 illegal actions" in printed
     with start_stack(tmp_path / "three", nodes=3, slots=1, web=True) as stack:
         first = _command(stack, tmp_path / "rough")
-        victims = [stack.pids()[f"node-{number}"] for number in (1, 2)]
+        victims = [stack.pids()[name] for name in ("node-1", "node-2", "web")]
         assert first.stdout is not None
         assert "plays for" in first.stdout.readline()
         for pid in victims:

@@ -85,14 +85,15 @@ def _again(folder: Path, asked: Mapping[str, Any]) -> Run:
 
 
 def require(folder: Path, needs: Match.Needs, *, n_bytes: int, site_url: str) -> None:
-    """Wait a little for nodes; raise LackingError naming all that is missing to generate."""
+    """Wait a little for what starts; raise LackingError naming all that is missing to generate."""
     deadline = time.monotonic() + following.NODE_WAIT_S
-    while (found := missing(needs, now=db_now())) and time.monotonic() < deadline:
+    while found := missing(needs, now=db_now()) + _without_site(site_url):
+        if time.monotonic() >= deadline:
+            break
         time.sleep(following.POLL_S)
     free = shutil.disk_usage(folder).free
     if free < n_bytes:
         found.append(f"room in {folder}: about {n_bytes:,} bytes are needed, {free:,} are free")
-    found += _without_site(site_url)
     if found:
         raise LackingError("nothing was started, as this is missing:\n  " + "\n  ".join(found))
 

@@ -111,6 +111,20 @@ def test_it_refuses_bad_input_naming_the_value(
     assert not (tmp_path / "out").exists()
 
 
+def test_ctrl_c_before_anything_plays_is_an_end_too(
+    broker: Redis,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(generation, "check", interrupt)
+    assert _run(RUN, tmp_path / "out") == 130
+    assert "the same command" in capsys.readouterr().err
+
+
 def test_without_nodes_web_server_and_room_it_names_all_three(
     broker: Redis,
     capsys: pytest.CaptureFixture[str],

@@ -185,6 +185,17 @@ def test_the_temperature_is_that_of_the_kind_unless_given() -> None:
     assert temperature_of(AgentOrder("random", {})) is None
 
 
+def test_a_kind_without_a_temperature_says_no_probability(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recording, "TEMPERATURE", "heat")
+    desk = Desk()
+    desk.play(0, 2)
+    desk.recorder.due(flush=True)
+    _, network = desk.shelf.pieces[0].to_pylist()
+    assert (network["log_prob"], network["value"]) == (None, 0.5)
+
+
 def _prepare() -> Prepare:
     return Prepare(1, "connect_four", 1, {}, 0, [], None, "/files/trajectories/00?until=1")
 

@@ -28,6 +28,8 @@ from matches.services.shards import Exporter, ExportError
 from matches.services.tournaments import Plan
 
 MATCHES_PER_SHARD = 1_000
+KEEP_DAYS = 30
+"""Time enough to collect a run; then the site deletes its own copy of it."""
 # Disk space is asked for by a guess: so many steps, compressed by so much, here and on the site.
 TYPICAL_STEPS = 200
 COMPRESSED = 8
@@ -54,7 +56,7 @@ class Command(BaseCommand):
         add("--matches-per-shard", type=whole(1, 10_000_000), default=MATCHES_PER_SHARD)
         add("--move-s", type=real(0.01, 86_400), default=Limits().move_s, help="limit of a move")
         add("--match-s", type=real(0.01, 86_400), default=Limits().match_s, help="of a match")
-        add("--keep-days", type=whole(1, MAX_DAYS), help="then the site deletes its own copy")
+        add("--keep-days", type=whole(1, MAX_DAYS), default=KEEP_DAYS, help="of the site's copy")
         add("--num-workers", type=whole(1, 1_000_000), help="so many orders at least")
         add("--matches-per-worker", type=whole(1, MAX_MATCHES), help="matches of an order")
         add("--batch-size", type=whole(1, 1 << 20), help="see EVALSITE_MAX_BATCH_SIZE")
