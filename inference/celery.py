@@ -1,7 +1,8 @@
 """The Celery app of a gpu worker.
 
-`celery -A inference worker -Q gpu -P threads -c 1 --prefetch-multiplier 1 --without-gossip
---without-mingle -E`: threads, because CUDA does not survive a fork.
+`celery -A inference worker -Q gpu -P threads -c 2 --prefetch-multiplier 1 --without-gossip
+--without-mingle -E`: threads, because CUDA does not survive a fork; two, so that a check of an
+upload keeps nobody waiting, while the engine answers one batch at a time.
 """
 
 import logging
@@ -26,6 +27,8 @@ def configuration() -> dict[str, Any]:
         "task_serializer": "json",
         "accept_content": ["json"],
         "task_ignore_result": True,
+        "worker_pool": "threads",
+        "worker_concurrency": 2,
         "worker_prefetch_multiplier": 1,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
@@ -61,4 +64,5 @@ def open_node(**_: object) -> None:
 @worker_shutdown.connect
 def close_node(**_: object) -> None:
     """Give back what is held."""
-    node.here().close()
+    if node.here.cache_info().currsize:  # or closing would load torch
+        node.here().close()

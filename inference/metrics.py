@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
@@ -78,7 +79,8 @@ class _Scraped(Collector):
     """What is looked up when Prometheus asks: queues, models, the GPU."""
 
     def __init__(self, own: Settings, engine: Answerer) -> None:
-        self._own, self._engine, self._link = own, engine, Link(own.fast_url)
+        self._own, self._engine = own, engine
+        self._link, self._lock = Link(own.fast_url), threading.Lock()
 
     def describe(self) -> Iterator[Metric]:
         """Name nothing ahead: registering must not ask the fast store."""
@@ -100,7 +102,8 @@ class _Scraped(Collector):
         lengths = GaugeMetricFamily("inference_queue_length", "Requests", labels=["shard"])
         shards = self._own.serves
         try:
-            found = self._link.exchange([("LLEN", functions.queue_key(s)) for s in shards])
+            with self._lock:  # each scrape has a thread of its own
+                found = self._link.exchange([("LLEN", functions.queue_key(s)) for s in shards])
         except InferenceError:
             return  # the figure is missing, as the fast store is
         for shard, n in zip(shards, found, strict=True):

@@ -144,7 +144,8 @@ class Slice:
             try:
                 request = wire.decode_request(raw)
             except wire.MalformedError as error:
-                log.warning("a request that cannot be read was dropped: %s", error)
+                if not self._counts["dropped"]:  # once per slice: players could fill the log
+                    log.warning("what is no request is dropped: %s", error)
                 self._counts["dropped"] += 1
                 continue
             if isinstance(request.block, Fault):

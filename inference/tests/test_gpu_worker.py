@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def command(queues: str) -> tuple[str, ...]:
-    worker = ("-m", "celery", "-A", "inference", "worker", "-P", "threads", "-c", "1", "-Q", queues)
+    worker = ("-m", "celery", "-A", "inference", "worker", "-P", "threads", "-c", "2", "-Q", queues)
     quiet = ("--prefetch-multiplier", "1", "--without-gossip", "--without-mingle", "-E")
     return (sys.executable, *worker, *quiet, "-l", "INFO", "-n", f"{queues}@%h")
 
@@ -95,10 +95,19 @@ class Stack:
             DRAIN_TASK, (shard, lease), queue=gpu_queue(shard), ignore_result=True
         )
 
-    def close(self) -> None:
+    @property
+    def running(self) -> list[psutil.Popen]:
+        return [worker for worker in self.workers if worker.poll() is None]
+
+    def stop(self) -> None:
+        for worker in self.running:
+            worker.send_signal(signal.SIGTERM)
         for worker in self.workers:
-            if worker.is_running():
-                worker.kill()
+            worker.wait(30)
+
+    def close(self) -> None:
+        for worker in self.running:
+            worker.kill()
             worker.wait()
         self.broker.kill()
         self.fast.kill()
@@ -113,9 +122,22 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         stack.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def worker(stack: Stack) -> psutil.Popen:
-    return stack.start()
+    """Have one worker, that of an earlier test if it still runs."""
+    if len(stack.running) != 1:
+        stack.stop()
+        stack.start()
+    return stack.running[0]
+
+
+@pytest.fixture
+def empty(stack: Stack) -> Stack:
+    """Have no worker, and nothing in the servers."""
+    stack.stop()
+    stack.fast.empty()
+    stack.broker.empty()
+    return stack
 
 
 def rows(n: int, seed: int = 0) -> Block:
@@ -153,12 +175,14 @@ class Asking(threading.Thread):
         assert not self.failed
 
 
-def test_a_worker_answers_and_says_that_it_lives(stack: Stack, worker: psutil.Popen) -> None:
+def test_a_worker_answers_and_says_that_it_lives(empty: Stack) -> None:
+    stack = empty
+    stack.start()
     client = stack.client()
     answers = client.infer_many({ref: rows(n + 1) for n, ref in enumerate(stack.refs)})
     shapes = [answers[ref].logits.shape for ref in stack.refs]
     assert shapes == [(n + 1, N_ACTIONS) for n in range(4)]
-    (alive,) = [report for report in stack.broker.reports() if isinstance(report, Alive)]
+    alive, *_ = [report for report in stack.broker.reports() if isinstance(report, Alive)]
     assert (alive.node, alive.capabilities) == ("gpu-1", ["gpu"])
     assert "torch" in alive.versions
     wait_until(lambda: "'models_loaded': 4" in stack.log, "the slice says what it did")
@@ -233,7 +257,7 @@ def test_told_to_stop_a_worker_ends_after_its_batch_and_the_next_goes_on(
     assert worker.wait(30) == 0
     assert time.monotonic() - began < 10
     before = [each.n_asked for each in asking]
-    second = stack.start()
+    stack.start()
     wait_until(
         lambda: all(each.n_asked > n + 20 for each, n in zip(asking, before, strict=True)),
         "the next worker answers",
@@ -241,19 +265,15 @@ def test_told_to_stop_a_worker_ends_after_its_batch_and_the_next_goes_on(
     for each in asking:
         each.stop()
         assert each.n_sent_again == 0, "nothing was lost"
-    second.send_signal(signal.SIGTERM)
-    second.wait(30)
 
 
-def test_a_killed_worker_loses_no_request(stack: Stack) -> None:
-    stack.fast.empty()
-    first = stack.start()
+def test_a_killed_worker_loses_no_request(stack: Stack, worker: psutil.Popen) -> None:
     asking = [Asking(stack, ref) for ref in stack.refs]
     wait_until(lambda: all(each.n_asked > 20 for each in asking), "answers come")
-    first.kill()
-    first.wait()
+    worker.kill()
+    worker.wait()
     before = [each.n_asked for each in asking]
-    second = stack.start()
+    stack.start()
     wait_until(
         lambda: all(each.n_asked > n + 20 for each, n in zip(asking, before, strict=True)),
         "the next worker answers",
@@ -261,13 +281,11 @@ def test_a_killed_worker_loses_no_request(stack: Stack) -> None:
     for each in asking:
         each.stop()
     assert sum(each.n_sent_again for each in asking) >= 1
-    second.send_signal(signal.SIGTERM)
-    second.wait(30)
 
 
-def test_doorbells_do_not_pile_up_while_no_worker_is_there(stack: Stack) -> None:
-    stack.fast.empty()
-    stack.broker.empty()
+def test_doorbells_do_not_pile_up_while_no_worker_is_there(empty: Stack) -> None:
+    stack = empty
+    stack.fast.load()
     client = stack.client(retry_after_ms=20, deadline_ms=1_500)
     with pytest.raises(UnavailableError):
         client.infer(stack.refs[0], rows(1))
@@ -275,9 +293,8 @@ def test_doorbells_do_not_pile_up_while_no_worker_is_there(stack: Stack) -> None
     assert stack.broker.doorbells() == 1
 
 
-def test_several_workers_serve_their_shards(stack: Stack) -> None:
-    stack.fast.empty()
-    stack.broker.empty()
+def test_several_workers_serve_their_shards(empty: Stack) -> None:
+    stack = empty
     variables = {"EVALSITE_SHARDS": "2"}
     workers = [
         stack.start(gpu_queue(n), EVALSITE_SERVES=str(n), EVALSITE_GPU=f"gpu-{n}", **variables)
@@ -288,12 +305,12 @@ def test_several_workers_serve_their_shards(stack: Stack) -> None:
     wait_until(lambda: all(each.n_asked > 50 for each in asking), "answers come")
     for each in asking:
         each.stop()
-    for worker in workers:
-        worker.send_signal(signal.SIGTERM)
-        assert worker.wait(30) == 0
+    stack.stop()
+    assert [worker.returncode for worker in workers] == [0, 0]
 
 
-def test_a_worker_that_cannot_serve_ends_and_says_why(stack: Stack) -> None:
+def test_a_worker_that_cannot_serve_ends_and_says_why(empty: Stack) -> None:
+    stack = empty
     worker = stack.start(EVALSITE_DEVICE="cuda", CUDA_VISIBLE_DEVICES="")
     assert worker.wait(60) == 70
     assert "this worker cannot serve: EVALSITE_DEVICE is 'cuda'" in stack.log
