@@ -17,7 +17,7 @@ from benchmarks.serving.processes import context
 GAME = "connect_four"
 N_WORKERS = 10
 N_SEATS = 2
-TEMPERATURE = 1.0
+TEMPERATURE = 4.0  # games of some length, as trained networks play them
 
 
 class Battle(NamedTuple):
