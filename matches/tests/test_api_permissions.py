@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -80,7 +81,7 @@ def _routes() -> Iterator[tuple[str, str, tuple[str, str]]]:
         for route in router.get_routes(view):
             address = route.url.format(
                 prefix=prefix,
-                lookup="{%s}" % (view.lookup_field or "pk"),
+                lookup="{" + getattr(view, "lookup_field", "pk") + "}",
                 trailing_slash="/",
             )
             for method, name in router.get_method_map(view, route.mapping).items():
@@ -124,7 +125,7 @@ def parts(broker: Redis) -> dict[str, Any]:
     tournament = factories.planned(keeps_trajectories=True)
     TrajectoryPiece.objects.create(
         tournament=tournament,
-        order=tournament.pk and "0" * 32,
+        order=UUID(int=1),
         sha256=SHA,
         n_bytes=1,
         created_at=timezone.now(),
