@@ -1,11 +1,70 @@
-"""Answers whether this web process can reach its database."""
+"""Is the process alive, is the system ready, and what is wrong: for machines and for people."""
 
-from django.db import connection
-from django.http import HttpRequest, JsonResponse
+from dataclasses import asdict
+from http import HTTPStatus
+from time import monotonic
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from matches.clock import db_now
+from matches.services import readiness
+from matches.services.readiness import Check
+
+KEPT_S = 1.0
+"""Anybody may ask: the checks are made at most once a second, whoever asks."""
 
 
+class Kept:
+    """The checks made last, and when."""
+
+    def __init__(self) -> None:
+        self._found: list[Check] = []
+        self._until = 0.0
+
+    def checks(self, *, now_s: float) -> list[Check]:
+        """Return checks that are no older than a second."""
+        if now_s >= self._until:
+            self._found = readiness.checks(now=db_now)
+            self._until = now_s + KEPT_S
+        return self._found
+
+
+_kept = Kept()
+
+
+@never_cache
+@require_safe
 def healthz(_: HttpRequest) -> JsonResponse:
-    """Return 200 when the database answers; a database error is a 500."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
+    """Return 200: this process answers. What it needs is the matter of readyz."""
     return JsonResponse({"status": "ok"})
+
+
+@never_cache
+@require_safe
+def readyz(_: HttpRequest) -> JsonResponse:
+    """Return every check, and 503 when one of them failed."""
+    checks = _kept.checks(now_s=monotonic())
+    is_ready = all(check.is_ok for check in checks)
+    return JsonResponse(
+        {
+            "status": "ready" if is_ready else "not ready",
+            "checks": {check.name: _shown(check) for check in checks},
+        },
+        status=HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE,
+    )
+
+
+@never_cache
+@require_safe
+def health(request: HttpRequest) -> HttpResponse:
+    """Show the checks to people, with what to do."""
+    checks = _kept.checks(now_s=monotonic())
+    context = {"checks": checks, "is_ready": all(check.is_ok for check in checks)}
+    return render(request, "pages/health.html", context)
+
+
+def _shown(check: Check) -> dict[str, object]:
+    return {name: value for name, value in asdict(check).items() if name != "name"}

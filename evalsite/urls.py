@@ -4,11 +4,13 @@ from django.contrib import admin
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
-from evalsite.health import healthz
+from evalsite.health import health, healthz, readyz
 
 urlpatterns = [
     path("", include("live.urls")),
     path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
+    path("health/", health, name="health"),
     path("admin/", admin.site.urls),
     path("files/", include("matches.files.urls")),
     path("api/v1/", include("matches.api.urls")),

@@ -129,7 +129,8 @@ def test_what_gpu_workers_say_of_themselves_is_shown(broker: Redis) -> None:
 
 
 def test_failures_of_the_last_hour_are_counted_by_reason(broker: Redis) -> None:
-    matches = make.planned(6) and list(Match.objects.all())
+    make.planned(6)
+    matches = list(Match.objects.all())
 
     def ended(match: Match, ending: str, reason: str, seconds: float) -> None:
         Attempt.objects.create(

@@ -96,6 +96,7 @@ def _node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
     n_orders, n_matches = in_hand.get(worker.node, (0, 0))
     is_gpu = Capability.GPU.value in worker.capabilities
     return Node(
+        pk=worker.pk,
         name=worker.node,
         kind="gpu" if is_gpu else "play",
         is_spot=SPOT in worker.capabilities,

@@ -10,6 +10,7 @@ from arena.messages import Serving
 class Node(msgspec.Struct, frozen=True):
     """A play node or gpu worker as it described itself last, and what it has in hand."""
 
+    pk: int
     name: str
     kind: str
     """play or gpu."""

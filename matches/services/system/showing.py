@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from arena.messages import Serving
 from matches.services.explanations.form import span
@@ -38,10 +38,11 @@ class Chart(TypedDict):
 
 
 class TableRow(TypedDict):
-    """Texts of a row; the first names it. tone: good, bad or nothing."""
+    """Texts of a row; the first names it. tone: good, bad or nothing; node: whose page it has."""
 
     tone: str
     cells: list[str]
+    node: NotRequired[int]
 
 
 class Table(TypedDict):
@@ -178,6 +179,7 @@ def _node(node: Node, sample: Sample) -> TableRow:
     versions = [node.versions.get("evalsite"), node.versions.get("python")]
     return {
         "tone": "good" if node.is_alive else "bad",
+        "node": node.pk,
         "cells": [
             node.name,
             f"{kind} ({', '.join(node.capabilities)})",

@@ -1,0 +1,126 @@
+"""Is this system ready? One check per part, each quick, with what to do when it is not."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import Lock
+
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from redis.exceptions import RedisError
+
+from matches import dispatch, fast
+from matches.errors import BrokerError
+from matches.services.explanations.form import span
+from matches.services.system import pushing
+from matches.services.system.reading import recorder_lag_s
+
+CONTROL_WITHIN = timedelta(seconds=10)
+RECORDER_WITHIN_S = 10.0
+"""Nothing expires from 5 s on; twice that is no passing delay."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What one check found; hint says what to do when it is not ok."""
+
+    name: str
+    is_ok: bool
+    detail: str
+    hint: str = ""
+
+
+class NotReadyError(Exception):
+    """A part is not ready; the message says what was found."""
+
+
+def checks(*, now: Callable[[], datetime]) -> list[Check]:
+    """Return every check; without a database the rest cannot be told."""
+    found = [_checked("database", _database)]
+    if not found[0].is_ok:
+        return found
+    moment = now()
+    duties: Mapping[str, Callable[[], str]] = {
+        "migrations": _migrations,
+        "broker": _broker,
+        "fast store": _fast,
+        "control": lambda: _control(moment),
+        "recorder": lambda: _recorder(moment),
+    }
+    return found + [_checked(name, check) for name, check in duties.items()]
+
+
+def _checked(name: str, check: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, check())
+    except NotReadyError as error:
+        return Check(name, False, str(error), _HINTS[name])
+    except (DatabaseError, BrokerError, RedisError) as error:
+        # Its message may hold addresses; everybody may read this.
+        return Check(name, False, f"does not answer ({type(error).__name__})", _HINTS[name])
+
+
+_HINTS = {
+    "database": "look at DATABASE_URL and the database's own log",
+    "migrations": "run ./run manage migrate, or start with ./run",
+    "broker": "start it with ./run, or look at REDIS_URL",
+    "fast store": "start it with ./run, or look at FAST_REDIS_URL",
+    "control": "look at ./run status, var/log/control.log and var/log/beat.log",
+    "recorder": "look at ./run status and var/log/recorder.log; more than one second of lag under "
+    "load means that reports come faster than they are recorded",
+}
+
+
+def _database() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return f"{connection.vendor} answers"
+
+
+class _Applied:
+    """Whether all migrations were applied: once that is so it stays so for this code."""
+
+    def __init__(self) -> None:
+        self._is_known = False
+        self._lock = Lock()
+
+    def __call__(self) -> str:
+        with self._lock:
+            if not self._is_known:
+                executor = MigrationExecutor(connection)
+                missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+                if missing:
+                    raise NotReadyError(f"{len(missing)} are not applied")
+                self._is_known = True
+        return "all are applied"
+
+
+_migrations = _Applied()
+
+
+def _broker() -> str:
+    return f"version {dispatch.ping()} answers"
+
+
+def _fast() -> str:
+    fast.store().ping()
+    return "answers"
+
+
+def _control(now: datetime) -> str:
+    state = pushing.latest()
+    if state is None or state.control_at is None:
+        raise NotReadyError("has not ticked yet")
+    silent = now - state.control_at
+    if silent > CONTROL_WITHIN:
+        raise NotReadyError(f"has not ticked for {span(silent.total_seconds())}")
+    return f"ticked {span(max(0.0, silent.total_seconds()))} ago"
+
+
+def _recorder(now: datetime) -> str:
+    lag_s = recorder_lag_s(now=now)
+    if lag_s is None:
+        raise NotReadyError("has recorded nothing yet")
+    if lag_s > RECORDER_WITHIN_S:
+        raise NotReadyError(f"is {span(lag_s)} behind")
+    return f"{lag_s:.1f} s behind"
