@@ -9,6 +9,7 @@ from redis import Redis
 
 from arena.messages import Alive
 from matches import dispatch
+from matches.clock import db_now
 from matches.errors import BadInputError
 from matches.management import generating
 from matches.management.commands.generate import Command
@@ -54,7 +55,7 @@ def _node_of_now() -> None:
         versions={},
         orders=[],
     )
-    nodes.note_alive(report, now=generating.db_now())
+    nodes.note_alive(report, now=db_now())
 
 
 @pytest.fixture
