@@ -89,7 +89,7 @@ def order_size(tournament: Tournament, cluster: Cluster, *, is_networked: bool =
     left = tournament.n_planned - tournament.n_closed
     share = ceil(left / (cluster.n_nodes if is_networked else 2 * cluster.n_nodes))
     if tournament.mean_match_s is None:
-        per_slot = FIRST_PER_SLOT * (2 if is_networked else 1)
+        per_slot: float = FIRST_PER_SLOT * (2 if is_networked else 1)
     else:
         aim_s = NETWORKED_AIM_S if is_networked else ORDER_AIM_S
         per_slot = aim_s / max(tournament.mean_match_s, 1e-6)
