@@ -8,7 +8,7 @@ from django.test import Client
 pytestmark = pytest.mark.django_db
 
 
-def test_health_is_an_answer_of_the_database(client: Client) -> None:
+def test_the_process_says_that_it_lives(client: Client) -> None:
     reply = client.get("/healthz")
     assert (reply.status_code, reply.json()) == (200, {"status": "ok"})
 

@@ -19,6 +19,7 @@ from live.routing import websocket_urlpatterns
 from matches.clock import db_now
 from matches.models import Rating
 from matches.services import broadcast
+from matches.services.system import pushing
 from matches.tests import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -200,3 +201,21 @@ async def test_a_thread_of_control_can_push(broker: Redis) -> None:
         await sync_to_async(_push_soon, thread_sensitive=False)()
         received = {(await _received(viewer))["type"] for _ in range(2)}
     assert received == {"delta", "nodes"}
+
+
+async def test_a_viewer_of_the_system_gets_the_whole_picture_at_once_and_with_every_push(
+    broker: Redis,
+) -> None:
+    await _in_database(factories.alive, now=db_now())
+    await _in_database(pushing.push, now=db_now())
+    async with _viewer("/ws/system/") as viewer:
+        first = await _received(viewer)
+        await _in_database(factories.alive, node="node-2", now=db_now())
+        await _in_database(pushing.push, now=db_now() + pushing.MIN_INTERVAL)
+        second = await _received(viewer)
+        await viewer.ask(ASK)
+        asked = await _received(viewer)
+    assert [message["type"] for message in (first, second, asked)] == ["system"] * 3
+    names = [[row["cells"][0] for row in m["tables"][0]["rows"]] for m in (first, second)]
+    assert names == [["node-1"], ["node-1", "node-2"]]
+    assert asked == second

@@ -160,7 +160,8 @@ def _queues(
     for capability in PLAYS:
         name = play_queue(capability.value)
         ages = [(now - created_at).total_seconds() for q, *_, created_at in waiting if q == name]
-        found.append(Queue(name, None, max(ages, default=None), takers[capability.value]))
+        oldest_s = max(0.0, *ages) if ages else None
+        found.append(Queue(name, None, oldest_s, takers[capability.value]))
     n_gpu = takers[Capability.GPU.value]
     found += [Queue(gpu_queue(shard), None, None, n_gpu) for shard in shards]
     return [_measured(queue, trouble) for queue in found]

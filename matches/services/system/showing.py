@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import NotRequired, TypedDict
 
 from arena.messages import Serving
-from matches.services.explanations.form import span
+from matches.services.explanations.form import several, span
 from matches.services.system.sample import Delays, Failure, Node, Point, Queue, Sample, State
 
 SILENT_AFTER = timedelta(seconds=5)
@@ -17,6 +17,10 @@ EXACT_S, ROUND = 10, 100
 """Below so many seconds tenths are said; from so much on no fraction is."""
 MAX_DRAWN = 150
 """Points of a line: more than these are drawn as the highest of two, and so on."""
+
+
+HIGHEST = 90
+"""Where the highest point of a line is drawn, in percent from below."""
 
 
 class Fact(TypedDict):
@@ -152,7 +156,7 @@ def _chart(name: str, label: str, values: Sequence[float]) -> Chart:
 
 
 def _down(value: float, most: float) -> str:
-    return f"{100 - 100 * value / most:.1f}" if most else "100.0"
+    return f"{100 - HIGHEST * value / most:.1f}" if most else "100.0"
 
 
 def _short(value: float) -> str:
@@ -174,15 +178,16 @@ def _nodes(sample: Sample) -> Table:
 
 def _node(node: Node, sample: Sample) -> TableRow:
     seen = f"{span(max(0.0, (sample.at - node.seen_at).total_seconds()))} ago"
-    in_hand = f"{node.n_matches:,} in {node.n_orders} orders" if node.n_orders else "nothing"
-    kind = f"{node.kind}{', spot' if node.is_spot else ''}"
+    in_hand = (
+        f"{node.n_matches:,} in {several(node.n_orders, 'order')}" if node.n_orders else "nothing"
+    )
     versions = [node.versions.get("evalsite"), node.versions.get("python")]
     return {
         "tone": "good" if node.is_alive else "bad",
         "node": node.pk,
         "cells": [
             node.name,
-            f"{kind} ({', '.join(node.capabilities)})",
+            ", ".join(dict.fromkeys([node.kind, *node.capabilities])),
             f"{node.slots:,}",
             in_hand if node.kind == "play" else NONE,
             seen if node.is_alive else f"lost, {seen}",

@@ -1,0 +1,69 @@
+"""Answers for machines and people: alive, ready, and what to do."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+from redis import Redis
+
+from evalsite import health
+from evalsite.health import Kept
+from matches.clock import db_now
+from matches.models import RecorderMark
+from matches.services import readiness
+from matches.services.readiness import Check
+from matches.services.system import pushing
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_kept", Kept())
+
+
+def test_a_process_that_answers_is_alive_whatever_else_is_away(
+    client: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    with django_assert_num_queries(0):
+        reply = client.get("/healthz")
+    assert (reply.status_code, reply.json()) == (200, {"status": "ok"})
+    assert "no-store" in reply["Cache-Control"]
+
+
+def test_a_system_whose_parts_answer_is_ready(client: Client, broker: Redis) -> None:
+    pushing.push(now=db_now())
+    RecorderMark.objects.create(pk=1, marked_at=db_now())
+    reply = client.get("/readyz")
+    assert (reply.status_code, reply.json()["status"]) == (200, "ready")
+    assert reply.json()["checks"]["database"] == {
+        "is_ok": True,
+        "detail": f"{connection.vendor} answers",
+        "hint": "",
+    }
+    assert "Ready" in client.get("/health/").content.decode()
+
+
+def test_one_part_that_is_away_makes_it_503_and_people_read_what_to_do(
+    client: Client, broker: Redis
+) -> None:
+    reply = client.get("/readyz")
+    assert (reply.status_code, reply.json()["status"]) == (503, "not ready")
+    assert reply.json()["checks"]["control"]["is_ok"] is False
+    page = client.get("/health/").content.decode()
+    assert "Not ready" in page
+    assert "var/log/control.log" in page
+
+
+def test_the_checks_are_made_once_a_second_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[float] = []
+
+    def checks(**_: object) -> list[Check]:
+        made.append(len(made))
+        return []
+
+    monkeypatch.setattr(readiness, "checks", checks)
+    kept = Kept()
+    for now_s in (0.0, 0.5, 0.9, 1.0, 1.5):
+        kept.checks(now_s=now_s)
+    assert len(made) == 2

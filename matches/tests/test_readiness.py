@@ -1,0 +1,103 @@
+"""What is ready, what is not, and that nothing of what is told could be a secret."""
+
+from datetime import datetime
+from typing import NoReturn
+
+import pytest
+from django.db import OperationalError, connection
+from redis import Redis
+
+from matches import dispatch, fast
+from matches.models import RecorderMark
+from matches.services import readiness
+from matches.services.readiness import Check
+from matches.services.system import pushing
+from matches.tests.factories import NOW, later
+
+pytestmark = pytest.mark.django_db
+
+
+def _found(now: datetime = NOW) -> dict[str, Check]:
+    return {check.name: check for check in readiness.checks(now=lambda: now)}
+
+
+def test_everything_is_ready_when_control_has_ticked_and_the_recorder_keeps_up(
+    broker: Redis,
+) -> None:
+    pushing.push(now=NOW)
+    RecorderMark.objects.create(pk=1, marked_at=NOW)
+    found = _found(later(2))
+    assert list(found) == [
+        *("database", "migrations", "broker", "fast store", "control", "recorder")
+    ]
+    assert all(check.is_ok for check in found.values()), found
+    assert found["control"].detail == "ticked 2 s ago"
+    assert found["recorder"].detail == "2.0 s behind"
+
+
+def test_what_never_came_is_told_apart_from_what_is_late(broker: Redis) -> None:
+    found = _found()
+    assert found["control"].detail == "has not ticked yet"
+    assert found["recorder"].detail == "has recorded nothing yet"
+    pushing.push(now=NOW)
+    RecorderMark.objects.create(pk=1, marked_at=NOW)
+    found = _found(later(60))
+    assert (found["control"].is_ok, found["control"].detail) == (False, "has not ticked for 60 s")
+    assert (found["recorder"].is_ok, found["recorder"].detail) == (False, "is 60 s behind")
+    assert "recorder.log" in found["recorder"].hint
+
+
+def test_a_look_of_somebody_else_is_no_tick_of_control(broker: Redis) -> None:
+    pushing.push(now=NOW)
+    pushing.newest(now=later(60))
+    assert not _found(later(60))["control"].is_ok
+
+
+def test_servers_that_are_away_are_named_without_their_addresses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nobody = Redis.from_url("redis://user:secret@127.0.0.1:1/0")
+    for module, name in ((fast, "store"), (dispatch, "broker")):
+        monkeypatch.setattr(module, name, lambda: nobody)
+    found = _found()
+    assert [check.name for check in found.values() if not check.is_ok] == [
+        *("broker", "fast store", "control", "recorder")
+    ]
+    told = str(found)
+    assert "secret" not in told
+    assert "127.0.0.1" not in told
+
+
+def test_without_a_database_nothing_else_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def away() -> NoReturn:
+        raise OperationalError("at db.example")
+
+    monkeypatch.setattr(connection, "cursor", away)
+    (check,) = readiness.checks(now=lambda: NOW)
+    assert (check.name, check.detail) == ("database", "does not answer (OperationalError)")
+
+
+def test_missing_migrations_are_counted_and_applied_ones_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Executor:
+        missing: list[str] = ["one", "two"]
+
+        def __init__(self, _: object) -> None:
+            self.loader = self.graph = self
+
+        def leaf_nodes(self) -> list[str]:
+            return []
+
+        def migration_plan(self, _: list[str]) -> list[str]:
+            return self.missing
+
+    monkeypatch.setattr(readiness, "MigrationExecutor", Executor)
+    applied = readiness._Applied()
+    for _ in range(2):
+        with pytest.raises(readiness.NotReadyError, match="2 are not applied"):
+            applied()
+    Executor.missing = []
+    assert applied() == "all are applied"
+    Executor.missing = ["three"]
+    assert applied() == "all are applied", "it is not read again"
