@@ -65,7 +65,7 @@ def test_nodes_are_listed_with_what_they_have_in_hand(broker: Redis) -> None:
     assert (counts.n_play, counts.n_gpu, counts.n_slots, counts.n_lost) == (1, 1, 2, 1)
     rows = _table(_state(sample), "nodes")["rows"]
     assert [row["tone"] for row in rows] == ["good", "good", "bad"]
-    assert rows[1]["cells"][1:5] == ["play, spot (cpu, spot)", "2", "5 in 1 orders", "4 s ago"]
+    assert rows[1]["cells"][1:5] == ["play, cpu, spot", "2", "5 in 1 order", "4 s ago"]
     assert rows[2]["cells"][4] == "lost, 2.07 min ago"
 
 
