@@ -4,14 +4,17 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from live import plots
+from live import filters, plots
 from live.addresses import MAX_DIGITS, number
+from live.columns import columns
+from live.filters import View
 from live.seating import game_title
 from matches import selectors, standings
 from matches.clock import db_now
-from matches.models import Leaderboard
+from matches.models import Leaderboard, Rating
 from matches.standings import TOP
 
 N_RECENT_BOARDS = 12
@@ -25,7 +28,7 @@ def home(request: HttpRequest) -> HttpResponse:
     if newest is None:
         context = {"nodes": standings.nodes(now=db_now())}
         return render(request, "pages/empty.html", context)
-    return render(request, "pages/board.html", _board_context(newest, page=1))
+    return render(request, "pages/board.html", _board_context(newest, View(), page=1))
 
 
 @require_safe
@@ -33,7 +36,8 @@ def board(request: HttpRequest, name: str) -> HttpResponse:
     """Show one leaderboard; its first page is live."""
     found = get_object_or_404(Leaderboard, name=name)
     page = number(request, "page", default=1)
-    return render(request, "pages/board.html", _board_context(found, page=page))
+    context = _board_context(found, filters.read(request), page=page)
+    return render(request, "pages/board.html", context)
 
 
 @require_safe
@@ -46,24 +50,38 @@ def boards(request: HttpRequest) -> HttpResponse:
     return render(request, "pages/boards.html", context)
 
 
-def _board_context(found: Leaderboard, *, page: int) -> dict[str, Any]:
+def _board_context(found: Leaderboard, view: View, *, page: int) -> dict[str, Any]:
     now = db_now()
-    start = max(page - 1, 0) * TOP
-    rows = standings.rows(found.pk, start=start)
+    rows, n_found = _rows(found, view, page=page)
     if page < 1 or (page > 1 and not rows):
         raise Http404(f"{found} has no page {page}")
+    is_whole = view.is_plain and page == 1
+    address = reverse("board", args=[found.name])
     return {
         "board": found,
         "game": game_title(found.game),
         "rows": rows,
-        "plots": plots.of_board(found.pk, rows) if page == 1 else [],
+        "view": view,
+        "n_found": f"{n_found:,}",
+        "columns": columns(view, address),
+        "choices": filters.choices(found, view),
+        "plots": plots.of_board(found.pk, rows) if is_whole else [],
         "status": standings.status(found, rows, now=now),
         "nodes": standings.nodes(now=now),
         "boards": _titled(Leaderboard.objects.filter(is_listed=True)[:N_RECENT_BOARDS]),
         "is_live": page == 1,
-        "page": page,
-        "next": page + 1 if standings.ranked(found.pk)[start + TOP :].exists() else None,
+        "here": address + view.query(page),
+        "previous": address + view.query(page - 1) if page > 1 else "",
+        "next": address + view.query(page + 1) if page * TOP < n_found else "",
     }
+
+
+def _rows(found: Leaderboard, view: View, *, page: int) -> filters.Found:
+    start = max(page - 1, 0) * TOP
+    if not view.is_plain:
+        return filters.find(found, view, start=start)
+    n = Rating.objects.filter(leaderboard=found).count()
+    return filters.Found(standings.rows(found.pk, start=start), n)
 
 
 def _titled(found: Any) -> list[dict[str, Any]]:

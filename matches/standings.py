@@ -4,17 +4,17 @@ Every number is rounded here, once, so that a page, a push and a reload can neve
 change too small to be seen is no change.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from math import ceil, floor, log10
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from django.db.models import QuerySet
 
 from arena.policies import registry as policies
 from arena.ratings.base import MU
-from matches import selectors
-from matches.models import Leaderboard, Rating, Tournament
+from matches import chances, selectors, trends
+from matches.models import Agent, Checkpoint, Leaderboard, Rating, Tournament
 
 TOP = 200
 """Rows that are live; a longer board has plain pages for the rest."""
@@ -24,22 +24,30 @@ N_TOURNAMENTS = 4
 _N_TICKS = 6
 _N_PARTS = 5  # of a step: how finely the ends of the axis are rounded
 _ROUNDING = 1e-9
+_SMALL = 0.001
 _STATES = Tournament.State
 _ACTIVE = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING)
 
 
 class Row(TypedDict):
-    """One agent as it is shown; low and high end the 95 % interval of mu."""
+    """One agent as it is shown; low and high end the 95 % interval of mu.
+
+    lineage: training run, step and parent; best: P(it is the best of the first TOP ranks), empty
+    below them; trend: change of mu in about an hour, empty for an agent that is newer.
+    """
 
     agent: int
     rank: int
     name: str
     kind: str
+    lineage: str
     mu: str
     half: str
     low: str
     high: str
     live: str
+    best: str
+    trend: str
     matches: str
     wins: str
     draws: str
@@ -99,6 +107,17 @@ class Nodes(TypedDict):
     slots: str
 
 
+class Field(NamedTuple):
+    """What rows are compared with, by agent id."""
+
+    p_best: Mapping[int, float]
+    mu_before: Mapping[int, float]
+
+
+ALONE = Field({}, {})
+PARENT = "agent__checkpoint__parent"
+
+
 def ranked(board_id: int) -> QuerySet[Rating]:
     """Return the ratings of a board in the order of rank: settled mu, ties by agent id."""
     ratings = Rating.objects.filter(leaderboard_id=board_id).select_related("agent")
@@ -112,13 +131,23 @@ def rank_of(rating: Rating) -> int:
     return others.filter(mu__gt=rating.mu).count() + ties.count() + 1
 
 
+def field(board_id: int) -> Field:
+    """Return what the rows of a board are compared with; bounded, whatever was played."""
+    top = ranked(board_id).values_list("agent_id", "mu", "sd")[:TOP]
+    agents, mu, sd = zip(*top, strict=True) if top else ((), (), ())
+    p_best = chances.best(mu, sd).tolist()
+    board = Leaderboard.objects.only("rated_at").get(pk=board_id)
+    return Field(dict(zip(agents, p_best, strict=True)), trends.before(board))
+
+
 def rows(board_id: int, *, start: int = 0) -> list[Row]:
     """Return the rows of ranks start + 1 to start + TOP."""
-    page = ranked(board_id)[start : start + TOP]
-    return [row(rating, rank) for rank, rating in enumerate(page, start + 1)]
+    page = ranked(board_id).select_related(PARENT)[start : start + TOP]
+    among = field(board_id)
+    return [row(rating, rank, among) for rank, rating in enumerate(page, start + 1)]
 
 
-def row(rating: Rating, rank: int) -> Row:
+def row(rating: Rating, rank: int, among: Field = ALONE) -> Row:
     """Return one rating as it is shown."""
     half = Z95 * rating.sd
     return {
@@ -126,17 +155,44 @@ def row(rating: Rating, rank: int) -> Row:
         "rank": rank,
         "name": rating.agent.name,
         "kind": policies.get(rating.agent.policy).title,
+        "lineage": lineage(rating.agent),
         "mu": f"{rating.mu:.2f}",
         "half": f"{half:.2f}",
         "low": f"{rating.mu - half:.2f}",
         "high": f"{rating.mu + half:.2f}",
         "live": f"{rating.live_mu:.2f}",
+        "best": percent(among.p_best.get(rating.agent_id)),
+        "trend": change(rating.mu, among.mu_before.get(rating.agent_id)),
         "matches": f"{rating.n_matches:,}",
         "wins": f"{rating.n_wins:,}",
         "draws": f"{rating.n_draws:,}",
         "losses": f"{rating.n_losses:,}",
         "forfeits": f"{rating.n_forfeits:,}",
     }
+
+
+def lineage(agent: Agent) -> str:
+    """Return where the weights of an agent come from; empty without any."""
+    weights = agent.checkpoint
+    if weights is None:
+        return ""
+    parent = weights.parent
+    return _at_step(weights) + (f", from {_at_step(parent)}" if parent else "")
+
+
+def percent(p: float | None) -> str:
+    """Return a probability as it is shown; empty where it is not known."""
+    if p is None:
+        return ""
+    return "<0.1 %" if p < _SMALL else ">99.9 %" if p > 1 - _SMALL else f"{100 * p:.1f} %"
+
+
+def change(now: float, before: float | None) -> str:
+    """Return a difference with its sign; empty without something to compare with."""
+    if before is None:
+        return ""
+    rounded = round(now, 2) - round(before, 2)
+    return f"{rounded:+.2f}" if abs(rounded) > _ROUNDING else "0.00"
 
 
 def status(board: Leaderboard, shown: Iterable[Row], *, now: datetime) -> Status:
@@ -189,6 +245,10 @@ def nodes(*, now: datetime) -> Nodes:
     """Return how many play nodes are alive and how many matches they play at once."""
     alive = selectors.alive_workers(now=now)
     return {"nodes": f"{len(alive):,}", "slots": f"{sum(w.slots for w in alive):,}"}
+
+
+def _at_step(weights: Checkpoint) -> str:
+    return weights.run if weights.step is None else f"{weights.run} @ {weights.step:,}"
 
 
 def _newest(board: Leaderboard) -> Sequence[Tournament]:

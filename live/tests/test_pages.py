@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -26,7 +27,10 @@ def _get(client: Client, address: str, *, status: int = 200) -> str:
 
 def _shown_rows(page: str) -> list[dict[str, str]]:
     body = page[page.index("<tbody") : page.index("</tbody")]
-    return [dict(FIELD.findall(row)) for row in body.split("<tr ")[1:]]
+    return [
+        {name: unescape(text) for name, text in FIELD.findall(row)}
+        for row in body.split("<tr ")[1:]
+    ]
 
 
 def test_an_empty_database_says_what_to_type(client: Client) -> None:
@@ -120,7 +124,8 @@ def test_no_page_asks_more_of_the_database_for_more_rows(
     tournament = boards.planned_board(n_matches=84)
     match = Match.objects.earliest("pk")
     for address, most in (
-        ("/", 10),
+        ("/", 18),
+        ("/leaderboards/connect-four/?q=mcts&sort=trend", 15),
         (f"/tournaments/{tournament.pk}/", 5),
         (f"/matches/{match.pk}/", 4),
         ("/leaderboards/", 1),

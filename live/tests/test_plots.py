@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from hashlib import sha256
 from itertools import pairwise
+from typing import Literal
 
 import pytest
 from django.db import connection
@@ -19,6 +20,7 @@ from matches.tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
 
+ENDS: tuple[Literal["mu", "low", "high"], ...] = ("mu", "low", "high")
 GEOMETRIC = (0, 64, 128, 256, 512, 1024, 2048, 4096)
 
 
@@ -115,8 +117,10 @@ def test_marks_are_round_few_and_apart(board: Leaderboard, steps: Sequence[int])
 def test_numbers_are_those_of_the_board(board: Leaderboard) -> None:
     trained(board, GEOMETRIC)
     (plot,) = plots.of_board(board.pk)
-    rows = {row["agent"]: {**row, "rank": 0} for row in standings.rows(board.pk)}
-    assert [point.row for point in plot.points] == [rows[p.row["agent"]] for p in plot.points]
+    rows = {row["agent"]: row for row in standings.rows(board.pk)}
+    assert all(
+        point.row[end] == rows[point.row["agent"]][end] for point in plot.points for end in ENDS
+    )
 
 
 def test_agents_without_a_step_are_lines_to_compare_with(board: Leaderboard) -> None:

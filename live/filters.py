@@ -1,0 +1,186 @@
+"""Which rows of a board are asked for, and in which order: all of it stands in the address."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest
+
+from arena.policies import registry as policies
+from live.addresses import number
+from matches import standings
+from matches.models import Entrant, Leaderboard, Rating, Tournament
+from matches.standings import TOP, Field, Row
+
+MAX_TEXT = 120
+N_RUNS, N_TOURNAMENTS = 200, 50
+"""So many are offered at most; the newest tournaments."""
+
+Key = Callable[[Rating, Field], Any]
+
+
+class Sort(NamedTuple):
+    """An order of rows: by what, in words; which field of a row it goes by; the key itself."""
+
+    label: str
+    field: str
+    key: Key
+    is_highest_first: bool = True
+
+
+def _trend(rating: Rating, among: Field) -> float:
+    before = among.mu_before.get(rating.agent_id)
+    return float("-inf") if before is None else rating.mu - before
+
+
+SORTS: Mapping[str, Sort] = {
+    "rating": Sort("rating", "mu", lambda r, _: r.mu),
+    "name": Sort("name", "name", lambda r, _: r.agent.name.lower(), is_highest_first=False),
+    "live": Sort("live rating", "live", lambda r, _: r.live_mu),
+    "best": Sort("P(best)", "best", lambda r, among: among.p_best.get(r.agent_id, -1.0)),
+    "trend": Sort("trend", "trend", _trend),
+    "matches": Sort("matches", "matches", lambda r, _: r.n_matches),
+    "wins": Sort("wins", "wins", lambda r, _: r.n_wins),
+    "forfeits": Sort("forfeits", "forfeits", lambda r, _: r.n_forfeits),
+}
+
+
+@dataclass(frozen=True)
+class View:
+    """What is asked for: agents by part of the name, policy kind, run and tournament; an order.
+
+    A sort with "-" before it is the other way round.
+    """
+
+    q: str = ""
+    kind: str = ""
+    run: str = ""
+    tournament: str = ""
+    sort: str = "rating"
+
+    @property
+    def is_plain(self) -> bool:
+        """True for the whole board by rank, which is what is pushed."""
+        return self == View()
+
+    @property
+    def order(self) -> Sort:
+        """By what the rows are sorted."""
+        return SORTS[self.sort.removeprefix("-")]
+
+    @property
+    def is_descending(self) -> bool:
+        """True when the highest value comes first."""
+        return self.order.is_highest_first != self.sort.startswith("-")
+
+    @property
+    def watched(self) -> str:
+        """The field of a row that must stay in order, and the direction: for the page's script."""
+        return ("-" if self.is_descending else "") + self.order.field
+
+    def query(self, page: int = 1, **changes: str) -> str:
+        """Return the address within the board of this view, changed."""
+        default = asdict(View())
+        asked = {k: v for k, v in asdict(replace(self, **changes)).items() if v != default[k]}
+        pages = {"page": str(page)} if page > 1 else {}
+        return "?" + urlencode(asked | pages)
+
+
+class Found(NamedTuple):
+    """A page of rows, and of how many."""
+
+    rows: list[Row]
+    n: int
+
+
+class Choice(NamedTuple):
+    """A list to choose from."""
+
+    name: str
+    label: str
+    chosen: str
+    options: list[dict[str, str]]
+
+
+def read(request: HttpRequest) -> View:
+    """Return what the address asks for. Raises Http404 naming what is wrong."""
+    asked = {name: request.GET.get(name, "").strip()[:MAX_TEXT] for name in asdict(View())}
+    asked["sort"] = asked["sort"] or "rating"
+    if asked["sort"].removeprefix("-") not in SORTS:
+        raise Http404(f"sort must be one of {', '.join(SORTS)}, got {asked['sort'][:40]!r}")
+    if asked["tournament"]:
+        number(request, "tournament", default=0)
+    return View(**asked)
+
+
+def find(board: Leaderboard, view: View, *, start: int) -> Found:
+    """Return rows of the board as asked for, with their ranks on the whole board.
+
+    Reads the field once, whatever was played.
+    """
+    among = standings.field(board.pk)
+    ranks = {pk: rank for rank, pk in enumerate(_ids(standings.ranked(board.pk)), 1)}
+    wanted = list(_wanted(board, view))
+    order = view.order
+    wanted.sort(key=lambda rating: ranks[rating.pk])
+    wanted.sort(key=lambda rating: order.key(rating, among), reverse=view.is_descending)
+    page = [rating.pk for rating in wanted[start : start + TOP]]
+    whole = Rating.objects.select_related(standings.PARENT).in_bulk(page)
+    return Found([standings.row(whole[pk], ranks[pk], among) for pk in page], len(wanted))
+
+
+def choices(board: Leaderboard, view: View) -> list[Choice]:
+    """Return what can be chosen on this board."""
+    kinds, runs = _families(board)
+    newest = board.tournaments.order_by("-pk")[:N_TOURNAMENTS].values_list("pk", "name")
+    named = [(str(pk), name) for pk, name in newest]
+    if view.tournament and view.tournament not in dict(named):
+        named.append((view.tournament, f"number {view.tournament}"))
+    sorts = [{"value": name, "label": sort.label} for name, sort in SORTS.items()]
+    reverse = [{"value": f"-{o['value']}", "label": f"{o['label']}, reversed"} for o in sorts]
+    return [
+        Choice("kind", "Kind", view.kind, _options(kinds, view.kind)),
+        Choice("run", "Run", view.run, _options([(run, run) for run in runs], view.run)),
+        Choice("tournament", "Tournament", view.tournament, _options(named, "")),
+        Choice("sort", "Sorted by", view.sort, sorts + reverse),
+    ]
+
+
+def _ids(ratings: QuerySet[Rating]) -> QuerySet[Rating, int]:
+    return ratings.select_related(None).values_list("pk", flat=True)
+
+
+def _wanted(board: Leaderboard, view: View) -> QuerySet[Rating]:
+    conditions = Q(leaderboard=board)
+    if view.q:
+        conditions &= Q(agent__name__icontains=view.q)
+    if view.kind:
+        conditions &= Q(agent__policy=view.kind)
+    if view.run:
+        conditions &= Q(agent__checkpoint__run=view.run)
+    if view.tournament:
+        entered = Tournament.objects.filter(pk=int(view.tournament), leaderboard=board)
+        conditions &= Q(agent__in=Entrant.objects.filter(tournament__in=entered).values("agent"))
+    wanted = Rating.objects.filter(conditions).select_related("agent")
+    counts = ("n_matches", "n_wins", "n_forfeits")
+    return wanted.only("mu", "live_mu", *counts, "agent__name")
+
+
+def _families(board: Leaderboard) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the policy kinds with their titles and the training runs of a board."""
+    rated = Rating.objects.filter(leaderboard=board).order_by()
+    found = list(rated.values_list("agent__policy", "agent__checkpoint__run").distinct())
+    kinds = sorted({kind for kind, _ in found})
+    return (
+        [(kind, policies.get(kind).title) for kind in kinds],
+        sorted({run for _, run in found if run})[:N_RUNS],
+    )
+
+
+def _options(known: Sequence[tuple[str, str]], chosen: str) -> list[dict[str, str]]:
+    """Return an option for any, the known ones, and the chosen one if it is none of them."""
+    strange = [(chosen, chosen)] if chosen and chosen not in dict(known) else []
+    shown = [("", "any"), *known, *strange]
+    return [{"value": value, "label": label} for value, label in shown]

@@ -1,0 +1,62 @@
+"""What a board says that its ratings were before."""
+
+from datetime import timedelta
+
+import pytest
+from redis import Redis
+
+from matches import standings, trends
+from matches.models import Leaderboard, Rating, RatingSnapshot
+from matches.services import snapshots
+from matches.tests import factories
+from matches.tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def board(broker: Redis) -> Leaderboard:
+    """Return a board whose ratings were kept two hours, one hour and half an hour ago."""
+    board = factories.planned().leaderboard
+    for minutes, mu in ((120, 20), (70, 21), (30, 22)):
+        Rating.objects.update(mu=mu)
+        at = NOW - timedelta(minutes=minutes)
+        Leaderboard.objects.update(rated_at=at, results_hash=str(minutes))
+        assert snapshots.take_due(now=at) == 1
+    Rating.objects.update(mu=25)
+    Leaderboard.objects.update(rated_at=NOW)
+    return board
+
+
+def _trends(board: Leaderboard) -> set[str]:
+    return {row["trend"] for row in standings.rows(board.pk)}
+
+
+def test_a_rating_is_compared_with_that_of_an_hour_ago(board: Leaderboard) -> None:
+    assert _trends(board) == {"+4.00"}
+
+
+def test_a_young_board_is_compared_with_its_first_snapshot(board: Leaderboard) -> None:
+    RatingSnapshot.objects.filter(results_hash__in=("120", "70")).delete()
+    assert _trends(board) == {"+3.00"}
+
+
+def test_an_agent_that_is_new_has_no_trend(board: Leaderboard) -> None:
+    newest = RatingSnapshot.objects.get(results_hash="70")
+    kept = snapshots.rows(newest)[1:]
+    RatingSnapshot.objects.filter(pk=newest.pk).update(
+        table=snapshots._compressed(map(tuple, kept)), results_hash="other"
+    )
+    assert _trends(board) == {"", "+4.00"}
+
+
+def test_what_did_not_change_has_no_sign_and_a_loss_has_one(board: Leaderboard) -> None:
+    assert standings.change(21.004, 20.996) == "0.00"
+    assert standings.change(21.0, 21.5) == "-0.50"
+
+
+def test_without_a_rating_or_snapshot_there_is_no_trend(board: Leaderboard) -> None:
+    RatingSnapshot.objects.all().delete()
+    assert _trends(board) == {""}
+    board.rated_at = None
+    assert trends.before(board) == trends.NOTHING
