@@ -1,0 +1,86 @@
+"""What agents did against each other on a leaderboard, from its pair counts."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from django.db.models import QuerySet
+
+from matches.models import Agent, PairCount
+
+
+class Record(NamedTuple):
+    """Wins, draws and losses, from one side."""
+
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0
+
+    @property
+    def n(self) -> int:
+        """Return how many matches that is."""
+        return self.wins + self.draws + self.losses
+
+    @property
+    def score(self) -> float:
+        """Return the share of the points, a draw being half of one; there must be a match."""
+        return (self.wins + self.draws / 2) / self.n
+
+    @property
+    def percent(self) -> int:
+        """Return the share of the points in percent, rounded."""
+        return round(100 * self.score)
+
+    def plus(self, wins: int, draws: int, losses: int) -> "Record":
+        """Return the sum."""
+        return Record(self.wins + wins, self.draws + draws, self.losses + losses)
+
+
+class Opponent(NamedTuple):
+    """Another agent and the record against it."""
+
+    agent: Agent
+    record: Record
+
+
+def opponents(
+    board: int, agent: int, *, after: int | None = None, limit: int
+) -> tuple[list[Opponent], int | None]:
+    """Return the opponents with most matches, and after which one the next page begins.
+
+    Three queries by index: the rows of one agent, not its matches. after: an opponent that is not
+    there any more begins anew.
+    """
+    records = _records_of(board, agent)
+    order = sorted(records, key=lambda other: (-records[other].n, other))
+    start = order.index(after) + 1 if after in records else 0
+    page = order[start : start + limit]
+    agents = Agent.objects.in_bulk(page)
+    shown = [Opponent(agents[other], records[other]) for other in page]
+    return shown, page[-1] if order[start + limit :] else None
+
+
+def among(board: int, agents: Iterable[int]) -> Mapping[tuple[int, int], Record]:
+    """Return the records of these agents against each other; one query, a row per pair of seats."""
+    chosen = list(agents)
+    found: dict[tuple[int, int], Record] = defaultdict(Record)
+    pairs = PairCount.objects.filter(leaderboard=board, first__in=chosen, second__in=chosen)
+    for first, second, wins, draws, losses in _counts(pairs):
+        found[first, second] = found[first, second].plus(wins, draws, losses)
+        found[second, first] = found[second, first].plus(losses, draws, wins)
+    return found
+
+
+def _records_of(board: int, agent: int) -> dict[int, Record]:
+    found: dict[int, Record] = defaultdict(Record)
+    counted = PairCount.objects.filter(leaderboard=board)
+    for _, other, wins, draws, losses in _counts(counted.filter(first=agent)):
+        found[other] = found[other].plus(wins, draws, losses)
+    for other, _, wins, draws, losses in _counts(counted.filter(second=agent)):
+        found[other] = found[other].plus(losses, draws, wins)
+    return dict(found)
+
+
+def _counts(pairs: QuerySet[PairCount]) -> Sequence[tuple[int, int, int, int, int]]:
+    columns = ("first_id", "second_id", "n_first_wins", "n_draws", "n_second_wins")
+    return list(pairs.values_list(*columns))
