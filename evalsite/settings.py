@@ -44,6 +44,7 @@ INSTALLED_APPS = [
     "evalsite",
 ]
 MIDDLEWARE = [
+    "evalsite.metrics.timed",  # first: it times all of them
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -198,6 +199,9 @@ STATICFILES_DIRS = [
 ]
 # Pages find their files without a collect step; a deployment may still run collectstatic.
 WHITENOISE_USE_FINDERS = True
+
+# Whoever shows it may read /metrics; without one, only callers on this machine may.
+EVALSITE_METRICS_TOKEN = text("EVALSITE_METRICS_TOKEN", "")
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"

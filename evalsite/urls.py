@@ -5,12 +5,14 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from evalsite.health import health, healthz, readyz
+from evalsite.metrics import metrics
 
 urlpatterns = [
     path("", include("live.urls")),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("health/", health, name="health"),
+    path("metrics", metrics, name="metrics"),
     path("admin/", admin.site.urls),
     path("files/", include("matches.files.urls")),
     path("api/v1/", include("matches.api.urls")),

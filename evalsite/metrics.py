@@ -1,0 +1,124 @@
+"""/metrics: the system as control saw it, and the requests of this web process."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from hmac import compare_digest
+from inspect import iscoroutinefunction
+from ipaddress import ip_address
+from time import perf_counter
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.decorators import sync_and_async_middleware
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client import (
+    CollectorRegistry,
+    GCCollector,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
+from redis.exceptions import RedisError
+
+from matches.clock import db_now
+from matches.services.system import exporting, pushing
+
+SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
+FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP")
+
+Answer = Callable[[HttpRequest], HttpResponseBase]
+AsyncAnswer = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
+
+
+class SystemCollector(Collector):
+    """Reads what control saw last when Prometheus asks."""
+
+    def describe(self) -> Iterator[Metric]:
+        """Name nothing ahead: registering must not ask the fast store."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the figures, or only that the fast store does not answer."""
+        try:
+            state = pushing.latest()
+        except RedisError:
+            up = GaugeMetricFamily("evalsite_part_up", "1 when the part answered", labels=["part"])
+            up.add_metric(["fast store"], 0)
+            yield up
+            return
+        if state is not None:
+            yield from exporting.metrics(state, now=db_now())
+
+
+registry = CollectorRegistry()
+registry.register(SystemCollector())
+ProcessCollector(registry=registry)
+GCCollector(registry=registry)
+_requests = Histogram(
+    "evalsite_http_request_seconds",
+    "Requests of this web process, by address pattern",
+    ["method", "route", "status"],
+    buckets=SECONDS,
+    registry=registry,
+)
+
+
+@never_cache
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Return all metrics to who has the token; without one set, to this machine only."""
+    if not _may_read(request):
+        return HttpResponse("metrics need the token, or a caller on this machine\n", status=403)
+    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+
+
+def _may_read(request: HttpRequest) -> bool:
+    token: str = settings.EVALSITE_METRICS_TOKEN
+    if token:
+        given = request.META.get("HTTP_AUTHORIZATION", "")
+        return compare_digest(given.encode(), f"Bearer {token}".encode())
+    # Behind a proxy on this machine everybody would seem to be on it.
+    is_forwarded = any(request.META.get(name) for name in FORWARDED)
+    return not is_forwarded and _is_loopback(request.META.get("REMOTE_ADDR", ""))
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False  # a Unix socket: a proxy stands before it
+
+
+@sync_and_async_middleware
+def timed(get_response: Answer | AsyncAnswer) -> Answer | AsyncAnswer:
+    """Return a middleware that takes the time of every request."""
+    if iscoroutinefunction(get_response):
+
+        async def async_middleware(request: HttpRequest) -> HttpResponseBase:
+            began_s = perf_counter()
+            response: HttpResponseBase = await get_response(request)
+            _note(request, response, perf_counter() - began_s)
+            return response
+
+        return async_middleware
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        began_s = perf_counter()
+        response = get_response(request)
+        assert isinstance(response, HttpResponseBase)
+        _note(request, response, perf_counter() - began_s)
+        return response
+
+    return middleware
+
+
+def _note(request: HttpRequest, response: HttpResponseBase, took_s: float) -> None:
+    # The pattern, not the path: paths are without number. Methods may be anything, too.
+    match = request.resolver_match
+    route = match.route if match else "none"
+    method = request.method if request.method in {"GET", "HEAD", "POST"} else "other"
+    _requests.labels(method, route, str(response.status_code)).observe(took_s)
