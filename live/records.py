@@ -1,7 +1,7 @@
 """What agents did against each other on a leaderboard, from its pair counts."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from django.db.models import QuerySet
@@ -60,7 +60,7 @@ def opponents(
     return shown, page[-1] if order[start + limit :] else None
 
 
-def among(board: int, agents: Iterable[int]) -> Mapping[tuple[int, int], Record]:
+def among(board: int, agents: Iterable[int]) -> dict[tuple[int, int], Record]:
     """Return the records of these agents against each other; one query, a row per pair of seats."""
     chosen = list(agents)
     found: dict[tuple[int, int], Record] = defaultdict(Record)
@@ -68,7 +68,7 @@ def among(board: int, agents: Iterable[int]) -> Mapping[tuple[int, int], Record]
     for first, second, wins, draws, losses in _counts(pairs):
         found[first, second] = found[first, second].plus(wins, draws, losses)
         found[second, first] = found[second, first].plus(losses, draws, wins)
-    return found
+    return dict(found)
 
 
 def _records_of(board: int, agent: int) -> dict[int, Record]:

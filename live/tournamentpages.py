@@ -4,18 +4,21 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from live import crosstables, paces
 from live.addresses import number
 from live.seating import game_title, seats
 from matches import selectors, standings
 from matches.clock import db_now
-from matches.models import Tournament
+from matches.models import Entrant, Tournament
+from matches.services import explain
 
 MATCHES_A_PAGE = 50
 
 
 @require_safe
 def tournament(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show a tournament and its matches in planned order, a page at a time by key."""
+    """Show a tournament: progress, who beat whom, and its matches in planned order by key."""
+    now = db_now()
     found = get_object_or_404(Tournament.objects.select_related("leaderboard"), pk=pk)
     after = number(request, "after", default=0)
     rows = selectors.matches_of(found, after=after, limit=MATCHES_A_PAGE + 1)
@@ -24,7 +27,11 @@ def tournament(request: HttpRequest, pk: int) -> HttpResponse:
         "tournament": found,
         "board": found.leaderboard,
         "game": game_title(found.leaderboard.game),
-        "shown": standings.tournament(found, now=db_now()),
+        "shown": standings.tournament(found, now=now),
+        "pace": paces.of_tournament(found, now=now),
+        "explanation": explain.of_tournament(found, now=now),
+        "crosstable": crosstables.of_tournament(found),
+        "entrants": Entrant.objects.filter(tournament=found).count(),
         "matches": [{"match": match, "seats": seats(match)} for match in shown],
         "next": shown[-1].sequence if rows[MATCHES_A_PAGE:] else None,
     }
