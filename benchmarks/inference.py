@@ -41,7 +41,13 @@ def measure(options: Any) -> dict[str, Any]:
         folder = Path(name)
         figures = ways(options, folder / "ways")
         siblings = [
-            stacked.measure(size, folder / "cache", repeats=2 if options.quick else 20)
+            stacked.measure(
+                size,
+                folder / "cache",
+                is_deterministic=is_deterministic,
+                repeats=2 if options.quick else 20,
+            )
+            for is_deterministic in (False, True)
             for size in (stacked.NARROW, SMALL)
         ]
         figures |= {"stacked_ratio": siblings[0]["ratio"], "stacked": siblings}
@@ -83,8 +89,11 @@ def ratios(all_: Hall) -> dict[str, float]:
 def shown(figures: dict[str, Any]) -> str:
     """Return the figures as tables with the ratios and their targets."""
     rows: list[list[Text]] = [[row[key] for key in COLUMNS.values()] for row in figures["rows"]]
-    keys = ("network", "hidden", "alone_us", "stacked_us", "ratio", "engine_ratio")
-    siblings: list[list[Text]] = [[one[key] for key in keys] for one in figures["stacked"]]
+    keys = ("network", "hidden", "alone_us", "stacked_us", "ratio", "engine_ratio", "reason")
+    siblings: list[list[Text]] = [
+        [("free", "deterministic")[one["is_deterministic"]], *[one[key] for key in keys]]
+        for one in figures["stacked"]
+    ]
     return "\n".join(
         [
             table(list(COLUMNS), rows),
@@ -98,7 +107,10 @@ def shown(figures: dict[str, Any]) -> str:
             f"(target >= 0.95), 4 x 256 {figures['ratio_direct_big_256']:.2f}",
             "",
             "16 siblings with 4 rows each, one forward against 16 (target >= 3):",
-            table(["network", "hidden", "16 us", "1 us", "ratio", "in the engine"], siblings),
+            table(
+                ["mode", "network", "hidden", "16 us", "1 us", "ratio", "in the engine", "why not"],
+                siblings,
+            ),
             *shown_battles(figures.get("battles")),
         ]
     )

@@ -14,15 +14,15 @@ from inference.building import build
 from inference.engine import Engine
 from inference.forms import BlockRequest, CheckpointRef
 from inference.settings import Settings
+from inference.stacking import PATIENCE
 
 N_SIBLINGS = 16
 N_ROWS = 4
-MOST_WARMING = 50
 CALLS = 10
 NARROW = Size("narrow", 64, 2)
 
 
-def measure(size: Size, cache: Path, *, repeats: int) -> dict[str, Any]:
+def measure(size: Size, cache: Path, *, is_deterministic: bool, repeats: int) -> dict[str, Any]:
     """Return the ratio of the forwards, and of the whole engine with and without stacking.
 
     Where the engine does not stack, the ratios are None and `reason` says why.
@@ -30,7 +30,7 @@ def measure(size: Size, cache: Path, *, repeats: int) -> dict[str, Any]:
     torch.set_num_threads(1)
     seal = size.seal("bench", SHAPE, N_ACTIONS)
     refs = [ref_of(checkpoint(seal, cache, seed=seed).sha256) for seed in range(N_SIBLINGS)]
-    settings = Settings(cache=cache, device="cpu")
+    settings = Settings(cache=cache, device="cpu", is_deterministic=is_deterministic)
     stacking, plain = build(settings), build(settings)
     plain.stacks = None
     rows = torch.randn(N_SIBLINGS, N_ROWS, *SHAPE, generator=torch.Generator().manual_seed(0))
@@ -47,6 +47,7 @@ def measure(size: Size, cache: Path, *, repeats: int) -> dict[str, Any]:
         seconds = _interleaved(ways, repeats)
     return {
         "network": size.name,
+        "is_deterministic": is_deterministic,
         "hidden": seal.parameters["hidden"],
         "alone_us": 1e6 * seconds["alone"],
         "stacked_us": None if reason else 1e6 * seconds["stacked"],
@@ -62,7 +63,7 @@ def _block(ref: CheckpointRef, rows: torch.Tensor) -> BlockRequest:
 
 def _warm(engine: Engine, blocks: Sequence[BlockRequest]) -> str:
     """Answer until the engine has found that stacking pays; return why it never does."""
-    for _ in range(MOST_WARMING):
+    for _ in range(2 * PATIENCE // N_SIBLINGS):
         engine.answer(blocks)
         if engine.counts["stacked"]:
             return ""
