@@ -1,16 +1,18 @@
 """What a viewer's socket does: send a snapshot, pass on what is pushed, take one request only."""
 
+import asyncio
 import json
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from redis.exceptions import RedisError
 
+from live.line import Line, Receive, Send
 from matches.clock import db_now
 from matches.models import Leaderboard
 from matches.services import broadcast
@@ -19,13 +21,14 @@ from matches.services.system import pushing
 log = logging.getLogger(__name__)
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 P = ParamSpec("P")
 T = TypeVar("T")
 
 MAX_REQUEST = 64
 """Longest request in characters; the one that is known needs 19."""
+
+SEND_WITHIN_S = 5.0
+"""A viewer whose side takes nothing for so long is left; it comes back by itself."""
 
 MAX_REQUESTS, WITHIN_S = 10, 20.0
 """More requests than this within so long close the socket."""
@@ -39,12 +42,18 @@ class Viewer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
     joined: Sequence[str] = ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the viewer away for now when the fast store is, which may fail anywhere below."""
+        """Send the viewer away for now when the fast store is, which may fail anywhere below.
+
+        A viewer that does not take what it is sent is left, not waited for.
+        """
+        line = Line(receive, send, within_s=SEND_WITHIN_S)
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, line.receive, line.send)
         except RedisError as error:
             log.warning("viewer sent away while the fast store is away: %s", error)
-            await send({"type": "websocket.close", "code": TRY_LATER})
+            await line.send({"type": "websocket.close", "code": TRY_LATER})
+        if line.is_given_up:
+            await self._forget_channel()
 
     async def find(self) -> Sequence[str]:
         """Return the groups to join; none: what is asked for does not exist."""
@@ -90,6 +99,19 @@ class Viewer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
     async def viewer_text(self, message: dict[str, Any]) -> None:
         """Pass on what was pushed."""
         await self.send(text_data=message["text"])
+
+    async def _forget_channel(self) -> None:
+        """Throw away what is still queued.
+
+        The layer forgets a channel when a receiver is cancelled that waits, not one that has got a
+        message: without this, all that was queued for the viewer would stay.
+        """
+        while True:
+            try:
+                async with asyncio.timeout(0):
+                    await self.channel_layer.receive(self.channel_name)
+            except TimeoutError:
+                return
 
     def _refusal(self, text: str | None) -> int | None:
         """Return the code to close with, or None when the request is answered."""

@@ -48,10 +48,12 @@ def test_only_the_changed_fields_of_changed_rows_are_sent(board: Leaderboard) ->
     first = _publish(board, now=NOW)
     _move(board, "level:10", 26.0)
     delta = _publish(board, now=later(1))
-    (agent,) = Agent.objects.filter(name="level:10")
+    agent, other = Agent.objects.order_by("pk")
     half = 1.959964 * 25 / 3
+    ends = {"low": f"{26 - half:.2f}", "high": f"{26 + half:.2f}"}
     assert delta["rows"] == [
-        {"agent": agent.pk, "mu": "26.00", "low": f"{26 - half:.2f}", "high": f"{26 + half:.2f}"}
+        {"agent": agent.pk, "mu": "26.00", **ends, "best": "53.4 %"},
+        {"agent": other.pk, "best": "46.6 %"},
     ]
     assert (delta["epoch"], delta["sequence"]) == (first["epoch"], 1)
 
