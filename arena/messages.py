@@ -250,6 +250,28 @@ def to_wire(message: Report | MatchOrder | CheckOrder) -> dict[str, Any]:
     return wire
 
 
+def described(message: Report | MatchOrder | CheckOrder) -> str:
+    """Return what monitors may show of a message: everybody reads them, so never a token."""
+    match message:
+        case MatchOrder():
+            text = f"order {message.order}, {len(message.matches)} matches of {message.game}"
+        case CheckOrder():
+            text = f"checkpoint {message.checkpoint} of {message.game}"
+        case Alive():
+            text = f"{message.node} is alive, {len(message.orders)} orders in hand"
+        case Started():
+            text = f"{message.node} has started order {message.order}"
+        case Results():
+            last = ", the last" if message.is_last else ""
+            text = f"{len(message.results)} results of order {message.order}{last}"
+        case Mark():
+            text = f"mark of {message.at}"
+        case Checked():
+            verdict = "refused" if message.refusal else "ready"
+            text = f"checkpoint {message.checkpoint} is {verdict}"
+    return f"({text})"
+
+
 def read_order(wire: object) -> MatchOrder:
     """Return the order. Raises MessageError naming the field that does not fit."""
     order: MatchOrder = _read(wire, MatchOrder, "match order")

@@ -6,7 +6,15 @@ import redis
 from celery import Celery
 from kombu.exceptions import KombuError
 
-from arena.messages import DRAIN_TASK, RECORD_TASK, REPORTS_QUEUE, Report, gpu_queue, to_wire
+from arena.messages import (
+    DRAIN_TASK,
+    RECORD_TASK,
+    REPORTS_QUEUE,
+    Report,
+    described,
+    gpu_queue,
+    to_wire,
+)
 from inference.errors import InferenceError
 
 # One more try: a connection that has waited in the pool may have been closed by the broker.
@@ -26,16 +34,23 @@ class Publisher:
 
     def ring(self, shard: int, lease: str) -> None:
         """Have some worker drain a shard with this lease. Raises PublishError."""
-        self._send(DRAIN_TASK, [shard, lease], queue=gpu_queue(shard))
+        shown = f"({shard}, {lease!r})"
+        self._send(DRAIN_TASK, [shard, lease], queue=gpu_queue(shard), shown=shown)
 
     def report(self, report: Report) -> None:
         """Send a report to the recorder. Raises PublishError."""
-        self._send(RECORD_TASK, [to_wire(report)], queue=REPORTS_QUEUE)
+        self._send(RECORD_TASK, [to_wire(report)], queue=REPORTS_QUEUE, shown=described(report))
 
-    def _send(self, task: str, arguments: list[Any], *, queue: str) -> None:
+    def _send(self, task: str, arguments: list[Any], *, queue: str, shown: str) -> None:
         try:
             self._app.send_task(
-                task, arguments, queue=queue, retry_policy=RETRY_POLICY, ignore_result=True
+                task,
+                arguments,
+                queue=queue,
+                retry_policy=RETRY_POLICY,
+                ignore_result=True,
+                argsrepr=shown,  # else Celery shows monitors the token of a verdict
+                kwargsrepr="{}",
             )
         except (KombuError, redis.RedisError, OSError) as error:
             raise PublishError(f"{type(error).__name__}: {error}") from error

@@ -18,6 +18,7 @@ from arena.messages import (
     CheckOrder,
     Mark,
     MatchOrder,
+    described,
     gpu_queue,
     mark_token,
     play_queue,
@@ -44,18 +45,18 @@ _WAKE_MS = 1_000
 
 def publish_order(order: MatchOrder, queue: str) -> None:
     """Send an order to the play nodes. Raises BrokerError when it was not accepted."""
-    _send(PLAY_TASK, [to_wire(order)], queue)
+    _send(PLAY_TASK, [to_wire(order)], queue, shown=described(order))
 
 
 def publish_check(order: CheckOrder) -> None:
     """Send a checkpoint to be checked to the gpu workers. Raises BrokerError."""
-    _send(CHECK_TASK, [to_wire(order)], gpu_queue(0))
+    _send(CHECK_TASK, [to_wire(order)], gpu_queue(0), shown=described(order))
 
 
 def publish_mark(at: str) -> None:
     """Send a mark through the reports queue, to learn how far the recorder has come."""
     mark = Mark(at=at, token=mark_token(secret(), at))
-    _send(RECORD_TASK, [to_wire(mark)], REPORTS_QUEUE)
+    _send(RECORD_TASK, [to_wire(mark)], REPORTS_QUEUE, shown=described(mark))
 
 
 def wake_planner() -> None:
@@ -118,8 +119,13 @@ def _wake_key(task: str) -> str:
     return f"wake:{task}"
 
 
-def _send(task: str, args: list[Any], queue: str, expires: float | None = None) -> None:
+def _send(
+    task: str, args: list[Any], queue: str, *, expires: float | None = None, shown: str = "()"
+) -> None:
     try:
-        current_app.send_task(task, args, queue=queue, retry=False, expires=expires)
+        # Celery would show the arguments to monitors as they are, tokens and all.
+        current_app.send_task(
+            task, args, queue=queue, retry=False, expires=expires, argsrepr=shown, kwargsrepr="{}"
+        )
     except OperationalError as error:
         raise BrokerError(f"{task} was not accepted by the broker: {error}") from error

@@ -1,5 +1,6 @@
 """Celery tasks: thin, named, safe to run twice."""
 
+from dataclasses import asdict
 from typing import Any
 
 from celery import shared_task
@@ -12,9 +13,9 @@ from matches.services.patience import patiently
 
 
 @shared_task(name=RECORD_TASK)
-def record(report: dict[str, Any]) -> None:
-    """Store one report of a play node; safe to deliver twice."""
-    patiently(lambda: recording.receive(report, now=db_now()))
+def record(report: dict[str, Any]) -> dict[str, int]:
+    """Store one report of a node; safe to deliver twice. Returns what changed, for Flower."""
+    return asdict(patiently(lambda: recording.receive(report, now=db_now())))
 
 
 @shared_task(name=dispatch.TICK)

@@ -78,8 +78,8 @@ class Node:
             orders=list(self._orders),
         )
 
-    def play(self, order: MatchOrder) -> None:
-        """Play an order; all that becomes of its matches is reported."""
+    def play(self, order: MatchOrder) -> dict[str, int]:
+        """Play an order; report what becomes of its matches and return how many ended how."""
         reports = OrderReports(
             order,
             node=self._own.node,
@@ -102,6 +102,7 @@ class Node:
             conductor.run()
         finally:
             self._orders.remove(order.order)
+        return reports.endings
 
     def _ring(self, shard: int, lease: str) -> None:
         """Pass a doorbell on; a shard that does not exist would fill a queue nobody reads."""

@@ -11,6 +11,7 @@ from arena.messages import (
     RECORD_TASK,
     REPORTS_QUEUE,
     Report,
+    described,
     gpu_queue,
     to_wire,
 )
@@ -27,9 +28,9 @@ class Publisher:
 
     def publish(self, report: Report) -> None:
         """Send one report. Raises PublishError when the broker did not take it."""
-        # Celery would print the whole report to cut it to this length.
-        shown = f"({type(report).__name__})"
-        self._publish(RECORD_TASK, [to_wire(report)], queue=REPORTS_QUEUE, argsrepr=shown)
+        # Celery would print the whole report, tokens and all, and cut it.
+        wire, shown = to_wire(report), described(report)
+        self._publish(RECORD_TASK, [wire], queue=REPORTS_QUEUE, argsrepr=shown)
 
     def ring(self, shard: int, lease: str) -> None:
         """Have a gpu worker drain a shard. Raises PublishError when the broker did not take it."""

@@ -1,5 +1,6 @@
 """Turn what happens to an order into reports: started, results each second, the last one."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -37,6 +38,12 @@ class OrderReports:
         self._rows: list[ResultRow] = []
         self._n_text = 0
         self._executing: list[int] = []
+        self._endings: Counter[str] = Counter()
+
+    @property
+    def endings(self) -> dict[str, int]:
+        """How many attempts ended how, so far."""
+        return dict(self._endings)
 
     def started(self) -> None:
         """Say that the order has been taken."""
@@ -51,6 +58,7 @@ class OrderReports:
     def add(self, row: ResultRow) -> None:
         """Keep a result for the next report."""
         self._rows.append(row)
+        self._endings[row.ending.value] += 1
         self._n_text += len(row.actions)
 
     def is_due(self, now: float) -> bool:

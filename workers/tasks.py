@@ -13,12 +13,15 @@ log = logging.getLogger(__name__)
 
 
 @shared_task(name=PLAY_TASK)
-def play(order: dict[str, Any]) -> None:
-    """Play one match order and report its results; safe to deliver twice."""
+def play(order: dict[str, Any]) -> dict[str, int]:
+    """Play one match order and report its results; safe to deliver twice.
+
+    Returns how many attempts ended how, which Flower shows.
+    """
     try:
         read = read_order(order)
     except MessageError as error:
         # Nobody can be told: its matches come back by their deadline.
         log.error("order refused: %s", error)
-        return
-    node.here().play(read)
+        return {"refused": 1}
+    return node.here().play(read)

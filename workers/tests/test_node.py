@@ -59,7 +59,8 @@ def test_a_node_names_the_order_that_it_has_in_hand() -> None:
 
     here = Node(OWN, incarnation="first", publish=publish)
     here._courier.start()
-    here.play(make_order(3, game="skill_game", agents=LEVELS, duration_s=0.1))
+    ended = here.play(make_order(3, game="skill_game", agents=LEVELS, duration_s=0.1))
+    assert ended == {"done": 3}
     here.close()
     assert [ORDER] in [alive.orders for alive in published if isinstance(alive, Alive)]
 
@@ -80,7 +81,7 @@ def test_a_broken_order_is_logged_and_changes_nothing(
     monkeypatch.setattr(node.Node, "play", lambda self, order: played.append(order))
     monkeypatch.setenv("REDIS_URL", OWN.redis_url)
     wire = to_wire(make_order(1))
-    tasks.play(wire | {"limits": {"move_s": "soon"}})
+    assert tasks.play(wire | {"limits": {"move_s": "soon"}}) == {"refused": 1}
     assert "order refused" in caplog.text
     assert "$.limits.move_s" in caplog.text
     tasks.play(wire)

@@ -1,0 +1,72 @@
+"""What monitors are shown of messages."""
+
+import pytest
+
+from arena.messages import (
+    Alive,
+    Checked,
+    CheckOrder,
+    Ending,
+    Limits,
+    Mark,
+    MatchOrder,
+    MatchOrderRow,
+    Reason,
+    Report,
+    ResultRow,
+    Results,
+    Started,
+    described,
+    serving_key,
+)
+
+TOKEN = "7" * 32
+LINK = "/files/checkpoints/ab?until=1&signature=feed"
+ORDER, CHECKPOINT = "a" * 32, "c" * 64
+
+ROW = MatchOrderRow(match=1, attempt=1, game_seed=3, seats=[0, 1], token=TOKEN)
+RESULT = ResultRow(1, 1, TOKEN, Ending.DONE, [0, 1], Reason.NONE, -1, "", 2, 20, "1,2")
+
+
+def _results(*, is_last: bool) -> Results:
+    return Results("node-1", "life", ORDER, [RESULT], [], is_last)
+
+
+def _checked(refusal: str) -> Checked:
+    return Checked("gpu-1", CHECKPOINT, TOKEN, refusal, 10, 0, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (
+            MatchOrder(ORDER, TOKEN, "chess", 1, {}, 0, Limits(), [], [ROW, ROW], None, LINK),
+            f"(order {ORDER}, 2 matches of chess)",
+        ),
+        (
+            CheckOrder(CHECKPOINT, LINK, TOKEN, "chess", 7, [2]),
+            f"(checkpoint {CHECKPOINT} of chess)",
+        ),
+        (
+            Alive("node-1", "life", 2, ["cpu"], {}, [ORDER]),
+            "(node-1 is alive, 1 orders in hand)",
+        ),
+        (Started("node-1", "life", ORDER, TOKEN), f"(node-1 has started order {ORDER})"),
+        (_results(is_last=False), f"(1 results of order {ORDER})"),
+        (_results(is_last=True), f"(1 results of order {ORDER}, the last)"),
+        (Mark("2026-01-01T00:00:00+00:00", TOKEN), "(mark of 2026-01-01T00:00:00+00:00)"),
+        (_checked(""), f"(checkpoint {CHECKPOINT} is ready)"),
+        (_checked("NaN"), f"(checkpoint {CHECKPOINT} is refused)"),
+    ],
+)
+def test_a_message_is_shown_without_its_tokens(
+    message: Report | MatchOrder | CheckOrder, shown: str
+) -> None:
+    assert described(message) == shown
+    assert TOKEN not in shown
+
+
+def test_every_gpu_worker_has_a_place_for_what_it_says() -> None:
+    assert serving_key("gpu-7") == "inf:metrics:gpu-7"
+    # Functions and rights of players name keys by a shard in braces.
+    assert "{" not in serving_key("gpu-7")

@@ -1,0 +1,101 @@
+"""Flower shows what a message is about and what came of it, never a token or a signed link."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from celery import Celery
+from redis import Redis
+
+from arena.messages import Checked, Started, order_token
+from inference.publishing import Publisher as GpuPublisher
+from matches import dispatch, tasks
+from matches.models import Checkpoint, Tournament
+from matches.services import checks, marks
+from matches.tests import factories
+from matches.tests.factories import NOW
+from matches.tokens import tournament_secret
+from workers.publishing import Publisher as NodePublisher
+
+pytestmark = pytest.mark.django_db
+
+SECRET = re.compile(r"signature=|\b[0-9a-f]{32}\b|token")
+ORDER = "0" * 31 + "1"
+
+
+def _shown(broker: Redis, queue: str) -> str:
+    """Return what monitors are shown of the next message of a queue."""
+    raw = broker.rpop(queue)
+    assert isinstance(raw, bytes)
+    headers = json.loads(raw)["headers"]
+    return f"{headers['argsrepr']} {headers['kwargsrepr']}"
+
+
+@pytest.fixture
+def app(valkey_url: str, broker: Redis) -> Celery:
+    app = Celery(broker=valkey_url, set_as_current=False)
+    app.conf.broker_transport_options = {"ack_emulation": False}
+    return app
+
+
+def test_orders_are_shown_by_their_name(broker: Redis) -> None:
+    order = factories.ordered(factories.planned(6))
+    dispatch.publish_order(order, dispatch.PLAY_QUEUES[0])
+    shown = _shown(broker, dispatch.PLAY_QUEUES[0])
+    assert shown == f"(order {order.order}, 6 matches of skill_game) {{}}"
+    for token in (order.token, *(row.token for row in order.matches)):
+        assert token not in shown
+
+
+def test_marks_and_checks_are_shown_without_tokens_and_links(broker: Redis) -> None:
+    marks.send(now=NOW)
+    assert _shown(broker, "reports") == f"(mark of {NOW.isoformat()}) {{}}"
+    Checkpoint.objects.create(
+        sha256="ab" * 32,
+        game="connect_four",
+        architecture="mlp",
+        run="run",
+        source_name="a",
+        n_bytes=1,
+        created_at=NOW,
+    )
+    factories.alive(node="gpu-1", capabilities=["gpu"])
+    assert checks.order_due(now=NOW) == 1
+    shown = _shown(broker, "gpu")
+    assert shown == f"(checkpoint {'ab' * 32} of connect_four) {{}}"
+    assert not SECRET.search(shown)
+
+
+def test_wake_ups_have_nothing_to_show(broker: Redis) -> None:
+    dispatch.wake_relay()
+    assert _shown(broker, "control") == "() {}"
+
+
+def test_reports_of_nodes_are_shown_by_what_they_say(broker: Redis, app: Celery) -> None:
+    publisher = NodePublisher(app)
+    publisher.publish(Started("node-1", "life", ORDER, "7" * 32))
+    assert _shown(broker, "reports") == f"(node-1 has started order {ORDER}) {{}}"
+    publisher.ring(0, "lease")
+    assert _shown(broker, "gpu") == "(0, 'lease') {}"
+
+
+def test_verdicts_of_gpu_workers_are_shown_without_their_token(broker: Redis, app: Celery) -> None:
+    publisher = GpuPublisher(app)
+    publisher.report(Checked("gpu-1", "ab" * 32, "7" * 32, "", 1, 0, 0.1))
+    assert _shown(broker, "reports") == f"(checkpoint {'ab' * 32} is ready) {{}}"
+    publisher.ring(0, "lease")
+    assert _shown(broker, "gpu") == "(0, 'lease') {}"
+
+
+def test_the_recorder_says_what_a_report_changed(broker: Redis) -> None:
+    order = factories.ordered(factories.planned(4))
+    wire: dict[str, Any] = {
+        "kind": "started",
+        "node": "node-1",
+        "incarnation": "life",
+        "order": order.order,
+        "token": order_token(tournament_secret(Tournament.objects.get()), order.order),
+    }
+    assert tasks.record(wire) == {"n_closed": 0, "n_given_back": 0, "n_refused": 0}
+    assert tasks.record({"kind": "nothing"})["n_refused"] == 1
