@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from axes.helpers import get_cool_off
 from django.utils import timezone
 from drf_spectacular.authentication import BasicScheme
 from drf_spectacular.contrib.knox_auth_token import KnoxTokenScheme
@@ -9,7 +10,7 @@ from knox.auth import TokenAuthentication as KnoxTokenAuthentication
 from knox.crypto import hash_token
 from knox.models import AuthToken
 from rest_framework.authentication import BasicAuthentication
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.request import Request
 
 
@@ -51,5 +52,16 @@ class PasswordAuthentication(BasicAuthentication):
         if "\x00" in userid:  # PostgreSQL takes no such text
             raise AuthenticationFailed("a name has no NUL character")
         django_request = getattr(request, "_request", request)
-        user, _ = super().authenticate_credentials(userid, password, django_request)
+        try:
+            user, _ = super().authenticate_credentials(userid, password, django_request)
+        except AuthenticationFailed:
+            _raise_if_locked_out(django_request)
+            raise
         return user, None
+
+
+def _raise_if_locked_out(request: Any) -> None:
+    """Raise Throttled after too many wrong passwords, for which axes has a page of its own."""
+    if getattr(request, "axes_locked_out", False):
+        request.axes_locked_out = False
+        raise Throttled(wait=get_cool_off().total_seconds())

@@ -7,7 +7,9 @@ from typing import Any, Final
 from django.core.exceptions import SuspiciousOperation
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.http import HttpRequest, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework.exceptions import ValidationError
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as default_handler
@@ -65,6 +67,7 @@ def problem(
     }
 
 
+@csrf_exempt
 def no_such_address(request: HttpRequest, **_: str) -> JsonResponse:
     """Answer what no endpoint answers."""
     hint = "" if request.path.endswith("/") else ": addresses of the API end with a slash"
@@ -94,7 +97,8 @@ def _refusals(error: Exception, request: Request | None) -> list[Refusal] | None
     if isinstance(error, BadInputError):
         return [{"field": error.field, "message": str(error)}]
     if isinstance(error, ValidationError):
-        given = request.data if request else {}
+        # The body of a GET is not read: it may even be of no readable type.
+        given = {} if request is None or request.method in SAFE_METHODS else request.data
         return list(_flattened(error.detail, given if isinstance(given, Mapping) else {}))
     if isinstance(error, DjangoValidationError):
         return list(_flattened(_by_field(error), {}))

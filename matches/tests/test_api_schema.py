@@ -1,0 +1,64 @@
+"""The schema of the API: complete, valid and without a guess."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from drf_spectacular.generators import SchemaGenerator
+
+
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    """Return the schema as it is served."""
+    generator: Any = SchemaGenerator  # it has no types
+    return generator().get_schema(request=None, public=True)
+
+
+def _operations(schema: Any) -> list[tuple[str, str, Any]]:
+    return [
+        (method, address, operation)
+        for address, methods in schema["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def test_the_schema_is_valid_and_nothing_of_it_is_guessed(tmp_path: Path) -> None:
+    options = {"validate": True, "fail_on_warn": True, "file": str(tmp_path / "schema.yml")}
+    call_command("spectacular", **options)
+
+
+def test_every_operation_says_what_it_does_and_answers(schema: Any) -> None:
+    for method, address, operation in _operations(schema):
+        statuses = set(operation["responses"])
+        assert operation["description"], f"{method} {address}"
+        wanted = {"400", "401", "403", "404", "429"}
+        wanted |= {"get": {"200", "304"}, "post": {"409", "413", "415", "422", "503"}}.get(
+            method, set()
+        )
+        assert wanted <= statuses, f"{method} {address} lacks {wanted - statuses}"
+
+
+def test_every_error_is_a_problem(schema: Any) -> None:
+    for method, address, operation in _operations(schema):
+        for status, answer in operation["responses"].items():
+            if status >= "400":
+                found = answer["content"]["application/problem+json"]["schema"]
+                assert found == {"$ref": "#/components/schemas/Problem"}, f"{method} {address}"
+
+
+def test_every_post_takes_an_idempotency_key_and_every_get_an_etag(schema: Any) -> None:
+    headers = {"get": "If-None-Match", "post": "Idempotency-Key"}
+    for method, address, operation in _operations(schema):
+        taken = {p["name"] for p in operation["parameters"] if p["in"] == "header"}
+        assert headers.get(method) is None or headers[method] in taken, f"{method} {address}"
+
+
+def test_only_what_needs_no_login_says_so(schema: Any) -> None:
+    open_to_all = [
+        f"{method} {address}"
+        for method, address, operation in _operations(schema)
+        if {} in operation["security"]
+    ]
+    assert "get /api/v1/agents/" in open_to_all
+    assert not [e for e in open_to_all if "token" in e or "traj" in e or not e.startswith("get")]

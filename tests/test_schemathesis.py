@@ -1,0 +1,208 @@
+"""schemathesis calls every operation of the schema: no server error, nothing undocumented.
+
+Once as the schema has it, which finds few rows, and once with addresses and bodies that exist.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import hypothesis
+import pytest
+import schemathesis
+from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections
+from drf_spectacular.generators import SchemaGenerator
+from hypothesis import HealthCheck, Phase
+from redis import Redis
+from schemathesis.checks import not_a_server_error
+from schemathesis.config import SchemathesisConfig
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    ignored_auth,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from matches.models import Scope, TokenAccess, TrajectoryPiece
+from matches.services import snapshots, tokens
+from matches.tests import boards, callers, factories
+from matches.tests.weights import added, weights
+
+pytestmark = pytest.mark.django_db
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    ignored_auth,
+]
+N_EXAMPLES = 10
+"""Found at random; what the schema itself suggests comes on top."""
+
+
+SEARCH = hypothesis.settings(
+    max_examples=N_EXAMPLES,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def _schema() -> Any:
+    generator: Any = SchemaGenerator  # it has no types
+    raw = generator().get_schema(request=None, public=True)
+    schema = schemathesis.openapi.from_dict(raw, config=SchemathesisConfig())
+    schema.app = get_wsgi_application()
+    return schema
+
+
+schema = _schema()
+
+
+@pytest.fixture(autouse=True)
+def _no_limits(settings: Any) -> None:
+    """Take as many requests and wrong passwords as come."""
+    settings.EVALSITE_USER_RATE = settings.EVALSITE_ANONYMOUS_RATE = 0
+    settings.AXES_ENABLED = False
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
+def _keep_the_connection() -> Iterator[None]:
+    """Let a request leave the connection open, as the client of Django's tests does."""
+    signals = (request_started, request_finished)
+    for signal in signals:
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in signals:
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture
+def known(broker: Redis, tmp_path: Path) -> dict[str, Any]:
+    """Arrange one row of everything; return what the addresses and queries name."""
+    played = boards.played_board(n_matches=84)
+    snapshots.take_due(now=factories.later(1))
+    tournament = factories.planned(keeps_trajectories=True)
+    TrajectoryPiece.objects.create(
+        tournament=tournament,
+        order=UUID(int=1),
+        sha256="a" * 64,
+        n_bytes=1,
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    first, second = played.agents.order_by("pk")[:2]
+    return {
+        "agents": first.pk,
+        "agent": first.pk,
+        "first": first.pk,
+        "second": second.pk,
+        "name": played.leaderboard.name,
+        "leaderboard": played.leaderboard.name,
+        "tournaments": tournament.pk,
+        "tournament": tournament.pk,
+        "played": played.pk,
+        "matches": played.matches.earliest("pk").pk,
+        "workers": 1,
+        "sha256": added(tmp_path).checkpoint_id,
+        "weights": weights(tmp_path / "given" / "new.safetensors", seed=1).read_bytes(),
+    }
+
+
+@pytest.fixture
+def admin(db: None) -> str:
+    """Return the token of an administrator."""
+    return callers.token("admin", list(Scope), is_admin=True)
+
+
+@schema.parametrize()  # type: ignore[untyped-decorator]
+@SEARCH
+def test_whatever_is_called_is_answered_as_documented(
+    case: Any, known: dict[str, Any], admin: str
+) -> None:
+    _call(case, admin)
+
+
+OPERATIONS = [found.ok() for found in schema.get_all_operations()]
+QUERIES = {
+    "matches_list": {"tournament": "tournament"},
+    "outcomes_list": {"tournament": "played"},
+    "trajectories_list": {"tournament": "tournament"},
+    "trajectories_manifest_retrieve": {"tournament": "tournament"},
+    "leaderboards_comparison_retrieve": {"first": "first", "second": "second"},
+}
+BODIES: dict[str, dict[str, Any]] = {
+    "agents_create": {"name": "a", "game": "connect_four", "policy": "random"},
+    "leaderboards_create": {"name": "new", "game": "connect_four"},
+    "tournaments_create": {"name": "cup", "leaderboard": "connect-four", "n_matches": 4},
+    "tournaments_extend_create": {"n_matches": 1_000},
+    "tokens_create": {"name": "laptop", "scopes": ["read"]},
+    "checkpoints_create": {"name": "new", "game": "connect_four", "architecture": "mlp"},
+}
+ANSWERED = {"post": 200, "get": 200, "delete": 204}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: str(operation.label))
+def test_what_exists_is_answered_as_documented(
+    operation: Any, known: dict[str, Any], admin: str
+) -> None:
+    case = _real(operation, known)
+    response = _call(case, admin)
+    is_new = str(operation.definition.raw["operationId"]) in CREATING
+    assert response.status_code == (201 if is_new else ANSWERED[operation.method]), response.text
+    if operation.method == "get":
+        _is_not_sent_again(case, admin, response)
+
+
+CREATING = set(BODIES) - {"tournaments_extend_create"}
+CHANGING = {"explanation"}
+"""The last part of addresses whose answer tells how long ago something was."""
+
+
+def _is_not_sent_again(case: Any, token: str, response: Any) -> None:
+    if case.operation.path.strip("/").rpartition("/")[2] not in CHANGING:
+        case.headers["If-None-Match"] = response.headers["etag"][0]
+        assert _call(case, token).status_code == 304
+
+
+def _real(operation: Any, known: dict[str, Any]) -> Any:
+    """Return a call of what exists."""
+    name = str(operation.definition.raw["operationId"])
+    there = {**known, "id": _own_row(name.partition("_")[0], known)}
+    case = operation.Case(
+        path_parameters={
+            parameter.name: there[parameter.name] for parameter in operation.path_parameters
+        },
+        query={given: known[row] for given, row in QUERIES.get(name, {}).items()},
+    )
+    if name in BODIES:
+        case.body = dict(BODIES[name])
+        case.media_type = "application/json"
+    if name == "tournaments_create":
+        case.body["agents"] = [known["first"], known["second"]]
+    if name == "checkpoints_create":
+        case.body["file"] = known["weights"]
+        case.media_type = "multipart/form-data"
+    return case
+
+
+def _own_row(noun: str, known: dict[str, Any]) -> Any:
+    """Return the id of a row of a noun; a token of its own, because it is revoked."""
+    if noun != "tokens":
+        return known.get(noun)
+    user = TokenAccess.objects.select_related("token__user").get(name="admin").token.user
+    return tokens.issue(user, name="other", scopes=[Scope.READ], days=1)[0].pk
+
+
+def _call(case: Any, token: str) -> Any:
+    headers = {"Authorization": f"Token {token}"}
+    return case.call_and_validate(headers=headers, checks=CHECKS)
