@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from types import MappingProxyType
 
+from matches import tables
 from matches.models import Leaderboard, RatingSnapshot
-from matches.services import snapshots
 
 WINDOW = timedelta(hours=1)
 NOTHING: Mapping[int, float] = MappingProxyType({})
@@ -30,5 +30,5 @@ def before(board: Leaderboard) -> Mapping[int, float]:
 @lru_cache(maxsize=_N_KEPT)
 def _mus(pk: int, _taken_at: datetime, _results_hash: str) -> Mapping[int, float]:
     """Return mu by agent id of one snapshot, which never changes once it is taken."""
-    rows = snapshots.rows(RatingSnapshot.objects.get(pk=pk))
+    rows = tables.rows(RatingSnapshot.objects.get(pk=pk))
     return {int(agent): mu for agent, mu, *_ in rows}

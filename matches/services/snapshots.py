@@ -1,14 +1,12 @@
 """Keep the history of ratings: at most one compressed snapshot a minute per leaderboard."""
 
-import json
-import zlib
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from matches import tables
 from matches.models import Leaderboard, Rating, RatingSnapshot
 
 INTERVAL = timedelta(minutes=1)
-COLUMNS = ("agent_id", "mu", "sd", "live_mu", "live_sigma")
+COLUMNS = tables.COLUMNS
 
 
 def take_due(*, now: datetime) -> int:
@@ -19,19 +17,12 @@ def take_due(*, now: datetime) -> int:
 
 def rows(snapshot: RatingSnapshot) -> list[list[float]]:
     """Return the rows of a snapshot in the order of COLUMNS."""
-    table: list[list[float]] = json.loads(zlib.decompress(snapshot.table))
-    return table
+    return tables.rows(snapshot)
 
 
 def row_of(snapshot: RatingSnapshot, agent: int) -> list[float] | None:
-    """Return the row of one agent, None if it has none: without reading the thousands of others."""
-    text = zlib.decompress(snapshot.table)
-    # A number follows "[" only where a row begins with its agent.
-    start = text.find(b"[%d," % agent)
-    if start < 0:
-        return None
-    row: list[float] = json.loads(text[start : text.index(b"]", start) + 1])
-    return row
+    """Return the row of one agent, None if it has none."""
+    return tables.rows_of(snapshot, [agent]).get(agent)
 
 
 def _take(board: Leaderboard, *, now: datetime) -> bool:
@@ -44,10 +35,6 @@ def _take(board: Leaderboard, *, now: datetime) -> bool:
         taken_at=now,
         n_outcomes=board.n_settled,
         results_hash=board.results_hash,
-        table=_compressed(ratings),
+        table=tables.packed(ratings),
     )
     return True
-
-
-def _compressed(ratings: Iterable[tuple[float, ...]]) -> bytes:
-    return zlib.compress(json.dumps([list(row) for row in ratings]).encode())

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from redis import Redis
 
-from matches import standings, trends
+from matches import standings, tables, trends
 from matches.models import Leaderboard, Rating, RatingSnapshot
 from matches.services import snapshots
 from matches.tests import factories
@@ -45,7 +45,7 @@ def test_an_agent_that_is_new_has_no_trend(board: Leaderboard) -> None:
     newest = RatingSnapshot.objects.get(results_hash="70")
     kept = snapshots.rows(newest)[1:]
     RatingSnapshot.objects.filter(pk=newest.pk).update(
-        table=snapshots._compressed(map(tuple, kept)), results_hash="other"
+        table=tables.packed(kept), results_hash="other"
     )
     assert _trends(board) == {"", "+4.00"}
 
