@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import redis
 
@@ -22,6 +23,16 @@ PATIENCE_MS = 1_000
 """A worker with nothing to do answers a doorbell at once: one that is older than this is lost."""
 
 
+class Calls(NamedTuple):
+    """What a keeper calls; ring and say_alive raise InferenceError when the broker is away."""
+
+    ring: Callable[[int, str], None]
+    is_idle: Callable[[], bool]
+    say_alive: Callable[[], None]
+    show: Callable[[Link, float], None]
+    """Puts what is done into the fast store, at that moment of the clock."""
+
+
 class Keeper:
     """Keeps the shards of one worker reachable."""
 
@@ -29,16 +40,13 @@ class Keeper:
         self,
         link: Link,
         shards: Sequence[int],
+        calls: Calls,
         *,
-        ring: Callable[[int, str], None],
-        is_idle: Callable[[], bool],
-        say_alive: Callable[[], None],
         alive_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Both ring and say_alive raise InferenceError when the broker is away."""
-        self._link, self._shards, self._ring = link, shards, ring
-        self._is_idle, self._say_alive, self._alive_s = is_idle, say_alive, alive_s
+        """alive_s: how often control is told that the worker lives."""
+        self._link, self._shards, self._calls, self._alive_s = link, shards, calls, alive_s
         self._clock, self._alive_at = clock, float("-inf")
         self._trouble: dict[str, str] = {}
         self._is_closing = threading.Event()
@@ -60,7 +68,7 @@ class Keeper:
 
     def tick(self, now: float) -> None:
         """Do what is due; trouble is logged once and tried again at the next tick."""
-        self._try("the fast store", self._keep_queue)
+        self._try("the fast store", lambda: self._keep_queue(now))
         self._keep_alive(now)
 
     def _run(self) -> None:
@@ -70,23 +78,24 @@ class Keeper:
     def _keep_alive(self, now: float) -> None:
         if now - self._alive_at >= self._alive_s:
             self._alive_at = now
-            self._try("the broker", self._say_alive)
+            self._try("the broker", self._calls.say_alive)
 
     def _load(self) -> None:
         if functions.load(self._link):
             log.info("the functions of the queue were loaded into the fast store")
 
-    def _keep_queue(self) -> None:
+    def _keep_queue(self, now: float) -> None:
         self._load()
+        self._calls.show(self._link, now)
         for shard in self._shards:
-            if self._is_idle():
+            if self._calls.is_idle():
                 self._wake(shard)
 
     def _wake(self, shard: int) -> None:
         lease = functions.run(self._link, "inf_wake", shard, PATIENCE_MS)
         if isinstance(lease, bytes):
             log.warning("shard %d: a doorbell was lost and is rung again", shard)
-            self._ring(shard, lease.decode())
+            self._calls.ring(shard, lease.decode())
 
     def _try(self, what: str, act: Callable[[], None]) -> None:
         try:

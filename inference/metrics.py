@@ -5,13 +5,16 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import msgspec
 from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from arena.messages import serving_key
 from inference import functions
 from inference.errors import InferenceError
-from inference.forms import Answer, Answerer, Fault
+from inference.forms import Answer, Answerer, Fault, FaultKind
+from inference.lately import Lately
 from inference.link import Link
 from inference.settings import Settings
 from inference.slices import Popped
@@ -20,6 +23,8 @@ SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.
 ROWS = tuple(float(2**power) for power in range(13))
 GPU_QUERY = ("--query-gpu=utilization.gpu,memory.used", "--format=csv,noheader,nounits")
 GPU_LIMIT_S = 5.0
+SHOWN_MS = 10_000
+"""What a worker that is gone said of itself is shown for so long."""
 
 
 class Metrics:
@@ -27,7 +32,9 @@ class Metrics:
 
     def __init__(self, own: Settings, engine: Answerer) -> None:
         """engine: whose counts are shown."""
-        self._own = own
+        self._own, self._engine = own, engine
+        self._lately = Lately(own.gpu, own.serves)
+        self._n_faults = 0
         self.registry = registry = CollectorRegistry()
         self._wait = Histogram(
             "inference_wait_seconds",
@@ -59,7 +66,8 @@ class Metrics:
     def observe(
         self, batch: Sequence[Popped], answers: Sequence[Answer], began_ms: float, ended_ms: float
     ) -> None:
-        """Take note of a batch; free of cost while nobody listens."""
+        """Take note of a batch; hardly more than its times while nobody listens."""
+        self._lately.note(batch, ended_ms)
         if not self._own.metrics_port:
             return
         self._service.observe((ended_ms - began_ms) / 1000)
@@ -73,6 +81,19 @@ class Metrics:
         """Take note of a slice."""
         for what, n in counts.items():
             self._done.labels(what).inc(n)
+        self._n_faults += sum(counts.get(kind.value, 0) for kind in FaultKind)
+
+    def show(self, link: Link, *, now_s: float) -> None:
+        """Put what was done lately where the page of the system finds it.
+
+        Raises LinkLostError and redis.ResponseError.
+        """
+        n_waiting = sum(link.call("LLEN", functions.queue_key(s)) for s in self._own.serves)
+        figures = self._lately.look(
+            self._engine.counts, n_waiting=n_waiting, n_faults=self._n_faults, now_s=now_s
+        )
+        key = serving_key(self._own.gpu)
+        link.call("SET", key, msgspec.json.encode(figures), "PX", SHOWN_MS)
 
 
 class _Scraped(Collector):

@@ -20,7 +20,7 @@ from arena.messages import Alive, Checked, CheckOrder
 from inference import settings
 from inference.drain import drain
 from inference.forms import Answer, Answerer, BlockRequest, no_op
-from inference.keeper import Keeper
+from inference.keeper import Calls, Keeper
 from inference.link import Link
 from inference.metrics import Metrics
 from inference.publishing import Publisher, PublishError
@@ -69,9 +69,12 @@ class Node:
         self._keeper = Keeper(
             Link(own.fast_url),
             own.serves,
-            ring=publisher.ring,
-            is_idle=is_idle,
-            say_alive=lambda: publisher.report(self.alive()),
+            Calls(
+                ring=publisher.ring,
+                is_idle=is_idle,
+                say_alive=lambda: publisher.report(self.alive()),
+                show=lambda link, now_s: self._metrics.show(link, now_s=now_s),
+            ),
             alive_s=own.alive_s,
         )
 

@@ -4,7 +4,7 @@ import pytest
 
 from inference import functions
 from inference.errors import InferenceError
-from inference.keeper import Keeper
+from inference.keeper import Calls, Keeper
 from inference.link import Link
 from inference.tests.servers import Server, wait_until
 
@@ -23,15 +23,19 @@ class Kept:
         server.empty()
         self.rung: list[tuple[int, str]] = []
         self.n_alive = 0
+        self.shown: list[float] = []
         self.is_idle = True
         self.is_broker_away = False
         self.now = 0.0
         self.keeper = Keeper(
             Link(server.url),
             (0, 1),
-            ring=self._ring,
-            is_idle=lambda: self.is_idle,
-            say_alive=self._say_alive,
+            Calls(
+                ring=self._ring,
+                is_idle=lambda: self.is_idle,
+                say_alive=self._say_alive,
+                show=lambda _, now: self.shown.append(now),
+            ),
             alive_s=10,
             clock=lambda: self.now,
         )
@@ -70,6 +74,17 @@ def test_control_is_told_every_ten_seconds(kept: Kept) -> None:
     for now in range(25):
         kept.tick(now)
     assert kept.n_alive == 3
+
+
+def test_what_is_done_is_shown_at_every_tick_at_which_the_fast_store_answers(
+    server: Server, kept: Kept
+) -> None:
+    kept.tick(0)
+    server.kill()
+    kept.tick(1)
+    server.start()
+    kept.tick(2)
+    assert kept.shown == [0, 2]
 
 
 def test_a_doorbell_that_was_lost_is_rung_again(server: Server, kept: Kept) -> None:

@@ -2,14 +2,17 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from prometheus_client import generate_latest
 
+from arena.messages import Serving, serving_key
 from arena.policies.networked import Evaluation
 from inference import functions
 from inference.forms import Answer, BlockRequest, Fault, FaultKind
-from inference.metrics import Metrics, gpu_metrics
+from inference.link import Link
+from inference.metrics import SHOWN_MS, Metrics, gpu_metrics
 from inference.settings import Settings
 from inference.slices import Popped
 from inference.tests.echo import GOOD, EchoEngine, block_of
@@ -77,6 +80,37 @@ def test_nothing_is_counted_while_nobody_listens(server: Server) -> None:
     metrics = Metrics(Settings(fast_url=server.url), EchoEngine())
     metrics.observe([popped(3, 0.0)], [answer()], 1.0, 2.0)
     assert "inference_batch_rows_sum 0.0" in generate_latest(metrics.registry).decode()
+
+
+def test_what_was_done_lately_is_put_where_the_page_of_the_system_finds_it(
+    server: Server,
+) -> None:
+    own = Settings(fast_url=server.url, gpu="gpu-7", serves=(0, 2), n_shards=3)
+    engine = EchoEngine()
+    metrics, link = Metrics(own, engine), Link(server.url)
+    server.empty()
+    server.client.rpush(functions.queue_key(2), b"a", b"b")
+
+    def shown(now_s: float) -> Serving:
+        metrics.show(link, now_s=now_s)
+        return msgspec.json.decode(server.client.get(serving_key("gpu-7")), type=Serving)
+
+    first = shown(100.0)
+    assert (first.gpu, first.shards, first.n_waiting) == ("gpu-7", [0, 2], 2)
+    assert (first.rows_per_s, first.p50_ms, first.p99_ms) == (0.0, None, None)
+    engine.counts.update(models_loaded=5, models_evicted=2, requests=10, forwards=4, rows=60)
+    metrics.observe([popped(3, 90.0), popped(4, 98.0)], [answer()] * 2, 100.0, 104.0)
+    metrics.count({"requests": 2, "bad_request": 1})
+    second = shown(102.0)
+    assert (second.requests_per_s, second.forwards_per_s, second.rows_per_s) == (5.0, 2.0, 30.0)
+    assert second.p50_ms == pytest.approx(10.0)
+    assert second.p99_ms == pytest.approx(13.92)
+    assert (second.n_models, second.n_faults) == (3, 1)
+    for second_s in range(10):
+        last = shown(103.0 + second_s)
+    assert (last.rows_per_s, last.p50_ms) == (0.0, None), "ten seconds have passed"
+    assert 0 < server.client.pttl(serving_key("gpu-7")) <= SHOWN_MS
+    link.close()
 
 
 def test_gpus_are_shown_where_there_are_any() -> None:
