@@ -1,6 +1,7 @@
 """The engine that the settings describe: on which device, in which precision, compiled or not."""
 
 import logging
+import threading
 import time
 
 import torch
@@ -24,9 +25,13 @@ log = logging.getLogger(__name__)
 
 
 def build(settings: Settings) -> Engine:
-    """Return the engine of a gpu worker, all imported that it may need. Raises as engine_of."""
-    warm()
-    return engine_of(settings)
+    """Return the engine of a gpu worker. Raises as engine_of.
+
+    What a first trace imports comes in the background: a worker that was killed must serve soon.
+    """
+    engine = engine_of(settings)
+    threading.Thread(target=warm, name="warm", daemon=True).start()
+    return engine
 
 
 def engine_of(settings: Settings, *, patience: int = PATIENCE) -> Engine:

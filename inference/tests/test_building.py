@@ -1,6 +1,7 @@
 """The engine is the one that the settings describe, and nothing else takes its place."""
 
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,8 +39,12 @@ def test_auto_takes_the_cpu_where_there_is_nothing_else() -> None:
     assert device_of(Settings(device="auto")) == torch.device("cpu")
 
 
-def test_a_workers_engine_is_ready_to_answer(folder: Folder, own: Settings) -> None:
+def test_a_workers_engine_answers_while_what_traces_need_is_imported(
+    folder: Folder, own: Settings
+) -> None:
     engine = build(own)
+    (warming,) = [thread for thread in threading.enumerate() if thread.name == "warm"]
+    warming.join()
     assert "sympy" in sys.modules  # what a first trace imports
     evaluated(engine.answer([block_of(folder.add("mlp", {}, seed=0), 1)])[0])
 
