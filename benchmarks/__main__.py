@@ -1,9 +1,11 @@
 """`./run bench NAME`: measure one part; `./run chaos` is the one that kills."""
 
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+INTERRUPTED = 130
 NAMES = ("chaos", "comparison", "inference", "matches", "ratings")
 
 
@@ -13,7 +15,13 @@ def main(arguments: Sequence[str]) -> int:
     if name not in NAMES:
         print(f"bench: unknown name {name!r}: choose one of {', '.join(NAMES)}", file=sys.stderr)
         return 2
-    status: int = import_module(f"benchmarks.{name}").main(arguments[1:])
+    # SIGTERM ends a benchmark as Ctrl-C does: the stacks that it has started end with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        status: int = import_module(f"benchmarks.{name}").main(arguments[1:])
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
     return status
 
 
