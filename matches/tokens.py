@@ -18,3 +18,8 @@ def tournament_secret(tournament: Tournament) -> bytes:
     Its random part keeps a message of an earlier database from fitting a match of this one.
     """
     return secret(tournament.key)
+
+
+def is_same(wanted: str, given: str) -> bool:
+    """Compare a token with one that came in, in constant time; it may be any text."""
+    return hmac.compare_digest(wanted.encode(), given.encode(errors="replace"))

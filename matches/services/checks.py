@@ -2,7 +2,6 @@
 
 import logging
 from datetime import datetime, timedelta
-from hmac import compare_digest
 
 from django.conf import settings
 from django.db import transaction
@@ -16,7 +15,7 @@ from matches.errors import BrokerError
 from matches.models import Agent, Checkpoint
 from matches.models.choices import Placement
 from matches.models.conditions import is_in_state
-from matches.tokens import secret
+from matches.tokens import is_same, secret
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +43,7 @@ def order_due(*, now: datetime) -> int:
 def note(report: Checked, *, now: datetime) -> None:
     """Take the first verdict on a checkpoint; refuse one without its token."""
     wanted = checkpoint_token(secret(), report.checkpoint)
-    if not compare_digest(wanted.encode(), report.token.encode()):
+    if not is_same(wanted, report.token):
         log.warning("verdict on %s from %s without its token refused", report.checkpoint, report)
         return
     found = Checkpoint.objects.filter(sha256=report.checkpoint).first()

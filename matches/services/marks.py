@@ -2,14 +2,13 @@
 
 import logging
 from datetime import datetime
-from hmac import compare_digest
 
 from arena.messages import Mark, mark_token
 from matches import dispatch
 from matches.errors import BrokerError
 from matches.leases import MARK_MAX_AGE
 from matches.models import RecorderMark
-from matches.tokens import secret
+from matches.tokens import is_same, secret
 
 log = logging.getLogger(__name__)
 _ROW = 1
@@ -25,7 +24,7 @@ def send(*, now: datetime) -> None:
 
 def note(mark: Mark) -> None:
     """Note a mark that has come through; refuse one that control did not make."""
-    if not compare_digest(mark_token(secret(), mark.at), mark.token):
+    if not is_same(mark_token(secret(), mark.at), mark.token):
         log.warning("a mark that control did not make was refused")
         return
     RecorderMark.objects.update_or_create(

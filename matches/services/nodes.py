@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from hmac import compare_digest
 
 from django.db import connection, transaction
 
@@ -13,7 +12,7 @@ from matches.leases import PLAYING_LEASE
 from matches.models import Attempt, Match, Order, Worker
 from matches.services.attempts import Ended, give_back
 from matches.services.tournaments import finish_if_closed
-from matches.tokens import tournament_secret
+from matches.tokens import is_same, tournament_secret
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +54,7 @@ def note_started(report: Started, *, now: datetime) -> None:
         log.warning("start of an unknown order %s from %s refused", report.order, report.node)
         return
     wanted = order_token(tournament_secret(order.tournament), report.order)
-    if not compare_digest(wanted, report.token):
+    if not is_same(wanted, report.token):
         log.warning("start of order %s without its token refused", report.order)
         return
     started = Order.objects.filter(pk=order.pk, state=Order.State.QUEUED).update(

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
-from hmac import compare_digest
 from typing import NamedTuple
 
 import msgspec
@@ -35,7 +34,7 @@ from matches.services import checks, marks, nodes, tallies, trajectories
 from matches.services.attempts import Ended, give_back, write_attempts
 from matches.services.rows import among, insert_rows
 from matches.services.tournaments import finish_if_closed
-from matches.tokens import tournament_secret
+from matches.tokens import is_same, tournament_secret
 
 log = logging.getLogger(__name__)
 
@@ -177,7 +176,7 @@ def _genuine(results: Sequence[ResultRow], tournament: Tournament) -> Iterator[R
     for row in results:
         if row.match in seen:
             continue
-        if compare_digest(match_token(secret, row.match, row.attempt), row.token):
+        if is_same(match_token(secret, row.match, row.attempt), row.token):
             seen.add(row.match)
             yield row
         else:

@@ -58,6 +58,8 @@ def test_a_match_doubled_within_one_report_counts_once(tournament: Tournament) -
     "change",
     [
         {"token": "forged"},
+        {"token": "\u00fcbel"},
+        {"token": "\ud800"},
         {"match": 999_999},
         {"attempt": 2},
         {"ranks": [0]},
