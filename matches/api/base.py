@@ -42,6 +42,7 @@ class Endpoints(GenericViewSet[Row]):
     A GET has an ETag and answers If-None-Match; a POST takes an Idempotency-Key.
     """
 
+    http_method_names = ["get", "post", "delete", "head"]
     content_negotiation_class = JsonOnly
     is_atomic: ClassVar[bool] = True
     """Whether a POST and its kept answer are one transaction."""

@@ -25,15 +25,18 @@ def checkpoint_file(request: HttpRequest, sha256: str) -> HttpResponseBase:
     file = vault.opened(found.path) if found else None
     if file is None:
         return _text(f"there is no file of checkpoint {sha256}: it may be refused", status=404)
+    return streamed(file, sha256, content_type="application/octet-stream")
+
+
+def streamed(file: "File[bytes]", sha256: str, *, content_type: str) -> StreamingHttpResponse:
+    """Return the answer that sends a file of that hash, piece by piece."""
     headers = {
         "Cache-Control": FOREVER,
         "Content-Length": str(file.size),
         "ETag": f'"{sha256}"',
     }
     # Not FileResponse: under ASGI, Django reads a file that is no asynchronous iterator whole.
-    return StreamingHttpResponse(
-        _pieces(file), content_type="application/octet-stream", headers=headers
-    )
+    return StreamingHttpResponse(_pieces(file), content_type=content_type, headers=headers)
 
 
 async def _pieces(file: "File[bytes]") -> AsyncIterator[bytes]:

@@ -1,15 +1,17 @@
-"""Where players put pieces of trajectories: PUT under the signed link of their order."""
+"""Where players put pieces of trajectories, and where clients of the API fetch them again."""
 
 import re
 from http import HTTPStatus
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from matches import links
+from matches import links, vault
 from matches.clock import db_now
+from matches.files.checkpoints import streamed
+from matches.models import TrajectoryPiece
 from matches.services import trajectories
 from matches.services.trajectories import PieceError
 
@@ -17,9 +19,27 @@ _HASH = re.compile("[0-9a-f]{64}")
 
 
 @csrf_exempt
-@require_http_methods(["PUT"])
-def piece(request: HttpRequest, order: str, sha256: str) -> HttpResponse:
-    """Store the body, whose SHA-256 is the last part of the address; safe to repeat."""
+@require_http_methods(["GET", "PUT"])
+def piece(request: HttpRequest, order: str, sha256: str) -> HttpResponseBase:
+    """Store or answer the piece whose SHA-256 is the last part of the address."""
+    return _get(request, order, sha256) if request.method == "GET" else _put(request, order, sha256)
+
+
+def _get(request: HttpRequest, order: str, sha256: str) -> HttpResponseBase:
+    """Answer a piece; its link is of its own, not that of its order."""
+    link = links.piece_path(order, sha256)
+    refusal = links.check("GET", link, request.GET, now=db_now())
+    if refusal is not None:
+        return _answer(HTTPStatus.FORBIDDEN, refusal)
+    found = TrajectoryPiece.objects.filter(order=UUID(order), sha256=sha256).first()
+    file = vault.opened(found.path, storage=trajectories.STORAGE) if found else None
+    if file is None:
+        return _answer(HTTPStatus.NOT_FOUND, f"there is no piece {sha256}: its time may be over")
+    return streamed(file, sha256, content_type="application/vnd.apache.parquet")
+
+
+def _put(request: HttpRequest, order: str, sha256: str) -> HttpResponse:
+    """Store the body; safe to repeat."""
     now = db_now()
     link = links.trajectories_path(order)
     refusal = links.check("PUT", link, request.GET, now=now)

@@ -138,9 +138,25 @@ def test_too_much_is_refused(
 
 def test_only_put_with_a_length_will_do(order: MatchOrder) -> None:
     path, _, query = order.trajectories.partition("?")
-    assert Client().get(f"{path}/{NAME}?{query}").status_code == 405
+    assert Client().post(f"{path}/{NAME}?{query}").status_code == 405
     link = links.signed("PUT", path, now=db_now()).partition("?")[2]
     assert Client().generic("PUT", f"{path}/{NAME}?{link}").status_code == 411
+
+
+def test_the_link_of_an_order_fetches_nothing(order: MatchOrder) -> None:
+    _put(order)
+    path, _, query = order.trajectories.partition("?")
+    assert Client().get(f"{path}/{NAME}?{query}").status_code == 403
+
+
+def test_a_piece_is_fetched_by_a_link_of_its_own(order: MatchOrder) -> None:
+    _put(order)
+    link = links.signed("GET", links.piece_path(order.order, NAME), now=db_now())
+    response: Any = Client().get(link)
+    assert response.status_code == 200
+    assert b"".join(response) == PIECE
+    gone = links.signed("GET", links.piece_path(order.order, "0" * 64), now=db_now())
+    assert Client().get(gone).status_code == 404
 
 
 # What the recorder makes of it

@@ -1,0 +1,140 @@
+"""Tokens: made with a password or another token, never with more than one has, revoked at once."""
+
+from base64 import b64encode
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from matches.errors import BadInputError
+from matches.models import Scope, TokenAccess
+from matches.services import tokens
+from matches.tests import callers
+
+pytestmark = pytest.mark.django_db
+TOKENS = "/api/v1/tokens/"
+
+
+def _make(client: Client, **wanted: object) -> Any:
+    body = {"name": "laptop", "scopes": ["read"], **wanted}
+    return client.post(TOKENS, body, content_type="application/json")
+
+
+@pytest.fixture
+def _fast_hashing(settings: Any) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def _with_password(name: str, password: str) -> Client:
+    login = b64encode(f"{name}:{password}".encode()).decode()
+    return Client(headers={"authorization": f"Basic {login}"})
+
+
+@pytest.mark.usefixtures("_fast_hashing")
+def test_a_password_gets_a_token_and_the_token_opens_the_rest() -> None:
+    User.objects.create_superuser("ada", password="correct horse")
+    response = _make(_with_password("ada", "correct horse"), scopes=["submit"], days=5)
+    assert response.status_code == 201, response.content
+    made = response.json()
+    assert (made["user"], made["scopes"]) == ("ada", ["submit"])
+    assert made["token"].startswith(made["begins_with"])
+    access = TokenAccess.objects.get()
+    assert access.token.expiry is not None
+    assert 4 < (access.token.expiry - timezone.now()).total_seconds() / 86_400 <= 5
+    opened = callers.with_token(made["token"]).post("/api/v1/agents/", {}, "application/json")
+    assert opened.status_code == 400
+
+
+@pytest.mark.usefixtures("_fast_hashing")
+def test_a_password_opens_nothing_else() -> None:
+    User.objects.create_superuser("ada", password="correct horse")
+    client = _with_password("ada", "correct horse")
+    assert client.post("/api/v1/agents/", {}, "application/json").status_code == 401
+
+
+@pytest.mark.usefixtures("_fast_hashing")
+def test_wrong_passwords_lock_a_user_out() -> None:
+    User.objects.create_superuser("ada", password="correct horse")
+    client = _with_password("ada", "wrong")
+    answers = [_make(client) for _ in range(6)]
+    assert [answer.status_code for answer in answers] == [401] * 4 + [429] * 2
+    assert answers[-1].headers["Retry-After"] == "900"
+    assert answers[-1].headers["Content-Type"] == "application/problem+json"
+    assert _make(_with_password("ada", "correct horse")).status_code == 429
+
+
+@pytest.mark.parametrize("name", ["a\x00", "nobody"])
+@pytest.mark.usefixtures("_fast_hashing")
+def test_an_unknown_user_is_refused(name: str) -> None:
+    assert _make(_with_password(name, "x")).status_code == 401
+
+
+def test_a_token_makes_none_with_more_scopes_than_it_has() -> None:
+    client = callers.with_token(callers.token("reader", callers.READER))
+    assert _make(client, scopes=["read"]).status_code == 201
+    refused = _make(client, scopes=["read", "operate", "worker"])
+    assert refused.status_code == 403
+    assert refused.json()["detail"] == "your token lacks operate, worker itself"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "field"),
+    [
+        ({"scopes": []}, "scopes"),
+        ({"scopes": ["all"]}, "scopes.0"),
+        ({"name": ""}, "name"),
+        ({"days": 0}, "days"),
+        ({"days": 10**9}, "days"),
+    ],
+)
+def test_a_token_that_cannot_be_is_refused(
+    admin_client: Client, wanted: dict[str, Any], field: str
+) -> None:
+    response = _make(admin_client, **wanted)
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["field"] == field
+    assert not TokenAccess.objects.exists()
+
+
+def test_a_token_may_last_for_ever(admin_client: Client) -> None:
+    assert _make(admin_client, days=None).json()["expires_at"] is None
+
+
+def test_everybody_sees_its_own_tokens_and_an_administrator_all() -> None:
+    reader = callers.with_token(callers.token("reader", callers.READER))
+    admin = callers.with_token(callers.token("admin", list(Scope), is_admin=True))
+    listed = reader.get(TOKENS).json()["results"]
+    assert [row["user"] for row in listed] == ["reader"]
+    assert "token" not in listed[0]
+    assert [row["user"] for row in admin.get(TOKENS).json()["results"]] == ["admin", "reader"]
+
+
+def test_a_revoked_token_is_refused_at_once() -> None:
+    client = callers.with_token(callers.token("reader", callers.READER))
+    own = TokenAccess.objects.get()
+    assert client.delete(f"{TOKENS}{own.pk}/").status_code == 204
+    assert client.get(TOKENS).status_code == 401
+    assert not TokenAccess.objects.exists()
+
+
+def test_a_token_does_not_revoke_one_that_may_do_more() -> None:
+    user = callers.user("ada", callers.OPERATOR)
+    _, secret = tokens.issue(user, name="weak", scopes=callers.READER, days=1)
+    strong, _ = tokens.issue(user, name="strong", scopes=callers.OPERATOR, days=1)
+    response = callers.with_token(secret).delete(f"{TOKENS}{strong.pk}/")
+    assert response.status_code == 403
+    assert TokenAccess.objects.count() == 2
+
+
+def test_the_token_of_somebody_else_is_not_there() -> None:
+    callers.token("other", callers.READER)
+    other = TokenAccess.objects.get()
+    client = callers.with_token(callers.token("reader", callers.READER))
+    assert client.delete(f"{TOKENS}{other.pk}/").status_code == 404
+
+
+def test_a_token_without_scopes_is_not_made() -> None:
+    with pytest.raises(BadInputError, match="read, submit, operate, worker"):
+        tokens.issue(callers.user("ada"), name="x", scopes=[], days=1)
