@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from live import filters, plots
+from live import curves, filters, plots, winrates
 from live.addresses import MAX_DIGITS, number
 from live.columns import columns
 from live.filters import View
@@ -15,7 +15,7 @@ from live.seating import game_title
 from matches import selectors, standings
 from matches.clock import db_now
 from matches.models import Leaderboard, Rating
-from matches.standings import TOP
+from matches.standings import TOP, Row
 
 N_RECENT_BOARDS = 12
 BOARDS_A_PAGE = 50
@@ -65,7 +65,7 @@ def _board_context(found: Leaderboard, view: View, *, page: int) -> dict[str, An
         "n_found": f"{n_found:,}",
         "columns": columns(view, address),
         "choices": filters.choices(found, view),
-        "plots": plots.of_board(found.pk, rows) if is_whole else [],
+        **(_drawings(found, rows) if is_whole else {}),
         "status": standings.status(found, rows, now=now),
         "nodes": standings.nodes(now=now),
         "boards": _titled(Leaderboard.objects.filter(is_listed=True)[:N_RECENT_BOARDS]),
@@ -73,6 +73,15 @@ def _board_context(found: Leaderboard, view: View, *, page: int) -> dict[str, An
         "here": address + view.query(page),
         "previous": address + view.query(page - 1) if page > 1 else "",
         "next": address + view.query(page + 1) if page * TOP < n_found else "",
+    }
+
+
+def _drawings(found: Leaderboard, rows: list[Row]) -> dict[str, Any]:
+    return {
+        "plots": plots.of_board(found.pk, rows),
+        "history": curves.history(found, rows),
+        "matrix": winrates.matrix(found.pk, rows) if len(rows) > 1 else [],
+        "rates": curves.rates(found),
     }
 
 

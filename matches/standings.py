@@ -207,7 +207,12 @@ def status(board: Leaderboard, shown: Iterable[Row], *, now: datetime) -> Status
 
 def axis(shown: Iterable[Row]) -> Axis:
     """Return limits close around all intervals, rounded so that the scale seldom moves."""
-    limits = [float(end) for r in shown for end in (r["low"], r["high"])] or [0.0, 2 * MU]
+    return axis_of([float(end) for r in shown for end in (r["low"], r["high"])])
+
+
+def axis_of(ratings: Sequence[float]) -> Axis:
+    """Return limits close around these ratings."""
+    limits = ratings or [0.0, 2 * MU]
     step = _round_up((max(limits) - min(limits)) / (_N_TICKS - 1) or 1.0)
     part = step / _N_PARTS
     low, high = floor(min(limits) / part) * part, ceil(max(limits) / part) * part

@@ -13,6 +13,7 @@ const SNAPSHOT_REQUEST = JSON.stringify({ type: "snapshot" });
 const page = document.querySelector("[data-live]");
 const table = document.querySelector("#board");
 const tbody = table.tBodies[0];
+const isChosen = page.dataset.view !== undefined; // by a filter or a sort
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 /** What the page shows: the rows by agent, and where in the sequence that is. */
@@ -40,6 +41,8 @@ function drawRow(element, row) {
   element.dataset.agent = row.agent;
   element.id = `agent-${row.agent}`;
   fill(element, row);
+  const link = element.querySelector("a.name");
+  link.href = link.getAttribute("href").replace(/\d+\/$/, `${Number(row.agent)}/`);
   for (const name of ["mu", "low", "high"]) element.style.setProperty(`--${name}`, row[name]);
   element.querySelector("[data-zero]").dataset.zero = row.forfeits;
 }
@@ -78,6 +81,7 @@ function reorder() {
 }
 
 function drawRows(rows, removed, isFirst) {
+  if (isChosen) return drawChosen(rows, removed, isFirst);
   for (const agent of removed) {
     shown.rows.delete(agent);
     rowElement(agent)?.remove();
@@ -96,6 +100,41 @@ function drawRows(rows, removed, isFirst) {
   reorder();
   const empty = document.querySelector(".no-rows");
   if (empty) empty.hidden = shown.rows.size > 0;
+}
+
+// --- A filtered or sorted board: the rows that are there follow, and nothing moves under the reader
+
+/** Draws what changed on the rows shown; others, and another order, are for a reload. */
+function drawChosen(rows, removed, isFirst) {
+  let isStale = removed.some((agent) => shown.rows.has(agent));
+  for (const agent of removed) shown.rows.delete(agent);
+  for (const changed of rows) {
+    const before = shown.rows.get(changed.agent);
+    isStale ||= !isFirst && !before; // an agent that was not on the board
+    const row = { ...before, ...changed };
+    shown.rows.set(row.agent, row);
+    const element = rowElement(row.agent);
+    if (!element) continue;
+    drawRow(element, row);
+    if (!isFirst && (changed.mu !== undefined || changed.half !== undefined)) flash(element, "touched", 1600);
+  }
+  if (isStale || !isInOrder()) document.querySelector(".stale").hidden = false;
+}
+
+/** Says whether the rows still stand by the value that they were sorted by. */
+function isInOrder() {
+  const isDescending = page.dataset.view.startsWith("-");
+  const field = page.dataset.view.replace("-", "");
+  if (field === "name") return true;
+  const values = [...tbody.rows].map((row) => parseValue(row.querySelector(`[data-field="${field}"]`).textContent));
+  return values.every((value, i) => i === 0 || (isDescending ? values[i - 1] >= value : values[i - 1] <= value));
+}
+
+/** Reads a number as a row shows it: "1,234", "+0.50", "<0.1 %"; nothing counts as the lowest. */
+function parseValue(text) {
+  const plain = text.replace(/[,%\s]/g, "");
+  if (plain === "") return -Infinity;
+  return plain.startsWith("<") ? 0 : plain.startsWith(">") ? 100 : Number(plain);
 }
 
 function drawAxis(axis) {
@@ -125,7 +164,7 @@ function drawTournament(element, tournament) {
 
 function drawStatus(status) {
   fill(page, status, "status");
-  drawAxis(status.axis);
+  if (!isChosen) drawAxis(status.axis); // a part of the board has a scale of its own
   drawStrength(status.axis);
   const list = document.querySelector("#tournaments");
   const elements = status.tournaments.map((tournament) => {
@@ -142,7 +181,7 @@ function drawStatus(status) {
 const LABEL_GAP = 16;
 
 function drawStrength(axis) {
-  for (const drawing of document.querySelectorAll(".drawing")) {
+  for (const drawing of document.querySelectorAll(".strength .drawing")) {
     const points = [...drawing.querySelectorAll(".point")];
     const rows = points.map((point) => shown.rows.get(Number(point.dataset.agent)));
     if (rows.includes(undefined)) continue; // below the rows that are live
@@ -206,7 +245,8 @@ function setAll(element, values) {
 function replaceAll(snapshot) {
   const isFirst = shown.epoch === null;
   const agents = new Set(snapshot.rows.map((row) => row.agent));
-  const gone = [...tbody.rows].map((element) => Number(element.dataset.agent)).filter((agent) => !agents.has(agent));
+  const known = isChosen ? [...shown.rows.keys()] : [...tbody.rows].map((element) => Number(element.dataset.agent));
+  const gone = known.filter((agent) => !agents.has(agent));
   drawRows(snapshot.rows, gone, isFirst);
   drawStatus(snapshot.status);
   shown.epoch = snapshot.epoch;
