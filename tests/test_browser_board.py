@@ -1,6 +1,8 @@
 """The board in a real browser: it moves, comes back, and is readable in every size and light."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
+from math import sin
 from typing import Any, cast
 
 import pytest
@@ -12,8 +14,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from matches import standings
 from matches.clock import db_now
-from matches.models import Leaderboard, Match, Tournament
-from matches.services import broadcast, rater
+from matches.models import Leaderboard, Match, Rating, Tournament
+from matches.services import broadcast, rater, snapshots
 from matches.tests import boards
 from tests.browser import chromium, free_port, keep_picture, look, web_server
 
@@ -123,6 +125,91 @@ def test_a_reconnect_shows_what_was_missed(
     _complaints(browser)  # forgets those of connections that failed
 
 
+def test_a_sorted_board_follows_in_place_and_says_when_it_is_stale(
+    browser: webdriver.Chrome, site: str
+) -> None:
+    tournament = _running_board()
+    look(browser, width=1440)
+    browser.get(f"{site}/leaderboards/connect-four/?sort=name&q=mcts")
+    _wait(browser, lambda: _is_live(browser))
+    assert [name for name, *_ in _shown(browser)] == ["mcts:100", "mcts:20"]
+    _play_on(tournament)
+    wanted = [row for row in _wanted(tournament) if row[0].startswith("mcts")]
+    _push(tournament)
+    _wait(browser, lambda: sorted(_shown(browser)) == sorted(wanted))
+    stale = browser.find_element(By.CSS_SELECTOR, ".stale")
+    assert not stale.is_displayed()
+    browser.get(f"{site}/leaderboards/connect-four/?sort=-rating")
+    _wait(browser, lambda: _is_live(browser))
+    before = [name for name, *_ in _shown(browser)]
+    Rating.objects.filter(agent__name="random").update(mu=60)
+    broadcast.push([tournament.leaderboard_id], now=db_now() + 2 * broadcast.MIN_INTERVAL)
+    _wait(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".stale").is_displayed())
+    assert [name for name, *_ in _shown(browser)] == before
+    keep_picture(browser, "board-stale")
+    browser.find_element(By.CSS_SELECTOR, ".stale a").click()
+    _wait(browser, lambda: _shown(browser)[-1][0] == "random")
+    assert _complaints(browser) == []
+
+
+def test_the_filter_works_by_keyboard_and_without_javascript(
+    browser: webdriver.Chrome, site: str
+) -> None:
+    _running_board()
+    _script(browser, is_on=False)
+    try:
+        browser.get(site)
+        browser.find_element(By.NAME, "q").send_keys("alpha", Keys.ENTER)
+        _wait(browser, lambda: "q=alpha" in browser.current_url)
+        names = browser.find_elements(By.CSS_SELECTOR, "#board tbody .name")
+        assert {name.text for name in names} == {"alphabeta:1", "alphabeta:2", "alphabeta:4"}
+        browser.find_element(By.LINK_TEXT, "Matches").send_keys(Keys.ENTER)
+        _wait(browser, lambda: "sort=matches" in browser.current_url)
+        assert "q=alpha" in browser.current_url
+        heading = browser.find_element(By.CSS_SELECTOR, "th[aria-sort]")
+        assert (heading.text, heading.get_attribute("aria-sort")) == ("Matches", "descending")
+        browser.find_element(By.LINK_TEXT, "Show all").send_keys(Keys.ENTER)
+        _wait(browser, lambda: "?" not in browser.current_url)
+    finally:
+        _script(browser, is_on=True)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1440])
+def test_plots_fit_their_width(
+    browser: webdriver.Chrome, site: str, width: int, scheme: str
+) -> None:
+    board = _running_board().leaderboard
+    _keep_history(board)
+    look(browser, width=width, height=1000, scheme=scheme)
+    browser.get(f"{site}/leaderboards/connect-four/")
+    for section in ("history", "matrix", "rates"):
+        _run(browser, f"document.getElementById('{section}').scrollIntoView()")
+        keep_picture(browser, f"{section}-{width}-{scheme}")
+    assert _run(browser, "return document.documentElement.scrollWidth") <= width
+    outside = """const box = document.querySelector(".history figure").getBoundingClientRect();
+        return [...document.querySelectorAll(".history :is(text, .names span)")]
+            .map((e) => e.getBoundingClientRect()).filter((e) => e.width)
+            .filter((e) => e.left < box.left || e.right > box.right || e.top < box.top).length"""
+    assert _run(browser, outside) == 0
+    assert _complaints(browser) == []
+
+
+def _keep_history(board: Leaderboard) -> None:
+    """Take a snapshot a minute of ratings that come together and of a pace that changes."""
+    final = {rating.pk: (rating.mu, rating.sd) for rating in Rating.objects.all()}
+    now = db_now()
+    for minute in range(40):
+        share = 1 - 0.9 ** (minute + 1)
+        for place, (pk, (mu, sd)) in enumerate(final.items()):
+            wobble = 2 * sin(minute + place) * (1 - share)
+            Rating.objects.filter(pk=pk).update(mu=25 + (mu - 25) * share + wobble, sd=sd / share)
+        at = now - timedelta(minutes=39 - minute)
+        counts = {"n_settled": 60 * minute + 5 * (minute % 7) ** 2, "results_hash": str(minute)}
+        Leaderboard.objects.filter(pk=board.pk).update(rated_at=at, **counts)
+        assert snapshots.take_due(now=at) == 1
+
+
 def test_a_lost_push_is_noticed_by_its_number(
     browser: webdriver.Chrome, site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +250,7 @@ def test_every_page_fits_its_width(
     look(browser, width=width, height=1000, scheme=scheme)
     pages = {
         "board": "/",
+        "board-chosen": "/leaderboards/connect-four/?q=a&sort=forfeits",
         "boards": "/leaderboards/",
         "tournament": f"/tournaments/{match.tournament_id}/",
         "match": f"/matches/{match.pk}/",
