@@ -31,11 +31,11 @@ def overview(request: HttpRequest) -> HttpResponse:
 def node(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one node: what it waits for, what it has in hand and what it runs."""
     worker = get_object_or_404(Worker, pk=pk)
-    open_orders = Order.objects.filter(Order.is_open(), node=worker.node)
+    in_hand = Order.objects.filter(Order.is_open(), node=worker.node).select_related("tournament")
     context = {
         "worker": worker,
         "explanation": explain.of_worker(worker, now=db_now()),
-        "orders": open_orders.select_related("tournament").order_by("pk")[:MAX_ORDERS],
+        "orders": sorted(in_hand, key=lambda order: order.pk)[:MAX_ORDERS],
         "versions": sorted(worker.versions.items()),
     }
     return render(request, "pages/node.html", context)

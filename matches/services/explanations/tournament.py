@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from django.db.models import Sum
-
 from matches import selectors
-from matches.models import Checkpoint, Match, Order, Tournament
+from matches.models import Checkpoint, Order, Tournament
 from matches.services.explanations.checkpoints import waiting_check
 from matches.services.explanations.form import Explanation, Finding, age_s, ago, for_long
 from matches.services.explanations.presence import Presence, presence
@@ -92,17 +90,17 @@ def _cancelled(tournament: Tournament, now: datetime) -> Finding:
 
 
 def _missing(tournament: Tournament, there: Presence) -> list[str]:
-    """Return what pending matches lack; one look-up per kind of needs."""
-    pending = Match.objects.filter(tournament=tournament, state=Match.State.PENDING)
-    waiting = [needs for needs in Match.Needs if pending.filter(needs=needs.value).exists()]
+    """Return what pending matches lack."""
+    waiting = selectors.pending_needs(tournament.pk)
     return list(dict.fromkeys(text for needs in waiting for text in there.missing(needs)))
 
 
 def _n_in_flight(tournament: Tournament) -> int:
     """Return about how many matches are with nodes: orders in play may have ended some."""
-    open_orders = Order.objects.filter(Order.is_open(), tournament=tournament)
-    n_sent = open_orders.aggregate(n=Sum("n_matches"))["n"] or 0
-    return min(int(n_sent), tournament.n_planned - tournament.n_closed)
+    # Chosen here: by tournament SQLite would read the closed ones, too. Open orders are few.
+    open_orders = Order.objects.filter(Order.is_open()).values_list("tournament", "n_matches")
+    n_sent = sum(n_matches for of, n_matches in open_orders if of == tournament.pk)
+    return min(n_sent, tournament.n_planned - tournament.n_closed)
 
 
 def _expected_end(tournament: Tournament, now: datetime) -> datetime | None:

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from arena.messages import play_queue
+from matches import selectors
 from matches.leases import ALIVE_WITHIN
 from matches.models import Match, Order, Tournament, Worker
 from matches.models.choices import PLAYS
@@ -20,7 +21,9 @@ def of_worker(worker: Worker, *, now: datetime) -> Explanation:
 
     Its state is lost, playing, idle or, for a gpu worker, serving.
     """
-    orders = list(Order.objects.filter(Order.is_open(), node=worker.node).order_by("pk"))
+    # Sorted here: to have them in order SQLite would read through the closed ones.
+    in_hand = Order.objects.filter(Order.is_open(), node=worker.node)
+    orders = sorted(in_hand, key=lambda order: order.pk)
     state = _state(worker, orders, now=now)
     since = orders[0].started_at if state == "playing" else worker.last_seen_at
     summary, after = _said(worker, state, orders, now=now)
@@ -92,12 +95,8 @@ def _missing_work(worker: Worker, there: Presence) -> str:
 
 
 def _waiting_needs() -> list[Match.Needs]:
-    """Return what pending matches of the tournaments under way need; one look-up per need."""
+    """Return what pending matches of the tournaments under way need."""
     active = Tournament.objects.filter(state__in=(_STATES.PLANNING, _STATES.RUNNING))
     ids = list(active.order_by("pk").values_list("pk", flat=True)[:MAX_TOURNAMENTS])
-    pending = Match.objects.filter(state=Match.State.PENDING)
-    return [
-        needs
-        for needs in Match.Needs
-        if any(pending.filter(tournament=pk, needs=needs.value).exists() for pk in ids)
-    ]
+    waiting = {needs for pk in ids for needs in selectors.pending_needs(pk)}
+    return [needs for needs in Match.Needs if needs in waiting]
