@@ -1,0 +1,48 @@
+"""`./run manage token`: make a token of the API, for a program or a node."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand
+
+from matches.management.options import whole
+from matches.models import Scope
+from matches.services import tokens
+
+DAYS = 365
+
+
+class Command(BaseCommand):
+    """Make a token and print it; it is shown this once."""
+
+    help = (
+        "Make a token of the API for a user and print it. A user that does not exist is made, "
+        "without a password and with the rights that the scopes need."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("user", help="its name")
+        parser.add_argument(
+            *("-s", "--scope"),
+            action="append",
+            choices=Scope.values,
+            help="what it may be used for, once for each; read if none is given",
+        )
+        parser.add_argument("--name", default="", help="what it is for; the user's name if empty")
+        lasting = parser.add_mutually_exclusive_group()
+        lasting.add_argument("--days", type=whole(1, tokens.MAX_DAYS), default=DAYS)
+        lasting.add_argument("--for-ever", action="store_true", help="it never ends")
+
+    def handle(self, *_args: Any, user: str, **options: Any) -> None:
+        """Print the secret alone, so that a script can take it."""
+        scopes = [Scope(name) for name in options["scope"] or [Scope.READ]]
+        owner, is_new = User.objects.get_or_create(username=user)
+        if is_new:
+            owner.set_unusable_password()
+            owner.save()
+            tokens.grant(owner, scopes)
+        days = None if options["for_ever"] else options["days"]
+        _, secret = tokens.issue(owner, name=options["name"] or user, scopes=scopes, days=days)
+        self.stdout.write(secret)

@@ -1,0 +1,44 @@
+"""`./run manage token` prints a token that works."""
+
+from io import StringIO
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+
+from matches.models import TokenAccess
+from matches.tests import callers
+
+pytestmark = pytest.mark.django_db
+
+
+def _token(*arguments: str) -> str:
+    out = StringIO()
+    call_command("token", *arguments, stdout=out)
+    return out.getvalue().strip()
+
+
+def test_a_new_user_may_do_what_the_scopes_of_its_token_are_for() -> None:
+    client = callers.with_token(_token("trainer", "-s", "read", "-s", "submit"))
+    assert client.post("/api/v1/agents/", {}, "application/json").status_code == 400
+    assert not User.objects.get().has_usable_password()
+
+
+def test_a_user_that_exists_gets_no_rights_by_it() -> None:
+    callers.user("trainer")
+    client = callers.with_token(_token("trainer", "-s", "submit"))
+    assert client.post("/api/v1/agents/", {}, "application/json").status_code == 403
+
+
+def test_it_reads_for_a_year_unless_told_otherwise() -> None:
+    _token("a")
+    _token("a", "--for-ever", "--name", "node-7")
+    for_ever, year = TokenAccess.objects.order_by("-pk")
+    assert (year.name, year.scopes) == ("a", ["read"])
+    assert year.token.expiry is not None
+    assert (for_ever.name, for_ever.token.expiry) == ("node-7", None)
+
+
+def test_an_unknown_scope_is_refused() -> None:
+    with pytest.raises(CommandError, match="invalid choice"):
+        _token("a", "-s", "everything")
