@@ -53,7 +53,7 @@ def of_checkpoint(checkpoint: Checkpoint, *, game: str) -> Lineage:
 
 def _playing(hashes: list[str], game: str) -> dict[str, Agent]:
     """Return an agent per checkpoint: the first one that was registered with it."""
-    of_game = Agent.objects.filter(checkpoint__in=hashes, game=game).order_by()
-    first = dict(of_game.values_list("checkpoint").annotate(Min("pk")))
+    of_game = Agent.objects.filter(checkpoint__sha256__in=hashes, game=game).order_by()
+    first = dict(of_game.values_list("checkpoint_id").annotate(Min("pk")))
     agents = Agent.objects.in_bulk(first.values())
     return {sha256: agents[pk] for sha256, pk in first.items()}

@@ -9,10 +9,20 @@ import pytest
 from django.test import Client
 from redis import Redis
 
-from live import agentmatches, agents, records
-from matches.models import Agent, Attempt, Match, PairCount, Rating, RatingSnapshot, Seat
-from matches.tests import boards, factories
-from matches.tests.factories import later
+from live import agentmatches, agents, lineages, records
+from matches.models import (
+    Agent,
+    Attempt,
+    Checkpoint,
+    Match,
+    PairCount,
+    Rating,
+    RatingSnapshot,
+    Seat,
+)
+from matches.services.agents import register_spelled
+from matches.tests import boards
+from matches.tests.factories import NOW, later
 
 pytestmark = pytest.mark.django_db
 
@@ -141,7 +151,7 @@ def _snapshots(board: int, n: int) -> None:
 
 
 def test_an_agent_without_matches_has_a_page(client: Client) -> None:
-    factories.register_spelled("random", game="chess")
+    register_spelled("random", game="chess")
     page = _get(client, f"/agents/{Agent.objects.get().pk}/")
     for words in ("no leaderboard", "in no match", "None in the 0 matches"):
         assert words in page
@@ -161,6 +171,49 @@ def test_a_bad_address_is_a_404_that_names_it(
 ) -> None:
     boards.planned_board(n_matches=42)
     assert words in _get(client, f"/agents/{_agent().pk}/{query}", status=404)
+
+
+def test_a_checkpoint_links_to_what_it_was_trained_from(client: Client, broker: Redis) -> None:
+    boards.planned_board(n_matches=42)
+    line = _line("mcts:20", "mcts:100", "")
+    child, parent = Agent.objects.get(name="mcts:100"), Agent.objects.get(name="mcts:20")
+    page = _get(client, f"/agents/{child.pk}/")
+    assert f'<a href="/agents/{parent.pk}/">run@0 (000000000000)</a>' in page
+    assert line[1].sha256 in page
+    assert "run@2 (222222222222)" in page
+    assert f'<a href="/agents/{child.pk}/">run@1' in _get(client, f"/agents/{parent.pk}/")
+
+
+def _line(*names: str) -> list[Checkpoint]:
+    """Return checkpoints, each trained from the one before; agents of these names play them."""
+    line: list[Checkpoint] = []
+    for step, name in enumerate(names):
+        checkpoint = Checkpoint.objects.create(
+            sha256=f"{step}" * 64,
+            game="connect_four",
+            architecture="mlp",
+            run="run",
+            step=step,
+            parent=line[-1] if line else None,
+            source_name="weights",
+            n_bytes=1,
+            state=Checkpoint.State.READY,
+            created_at=NOW,
+        )
+        Agent.objects.filter(name=name).update(checkpoint=checkpoint)
+        line.append(checkpoint)
+    return line
+
+
+def test_a_long_line_of_checkpoints_asks_no_more_of_the_database(
+    broker: Redis, django_assert_num_queries: Any
+) -> None:
+    boards.planned_board(n_matches=42)
+    line = _line("mcts:20", *[""] * 7, "mcts:100")
+    for checkpoint, n_ancestors in ((line[1], 1), (line[-1], 8)):
+        with django_assert_num_queries(5):
+            kin = lineages.of_checkpoint(checkpoint, game="connect_four")
+        assert len(kin.ancestors) == n_ancestors
 
 
 def test_there_is_no_page_of_an_unknown_agent(client: Client) -> None:
