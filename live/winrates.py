@@ -7,6 +7,7 @@ from matches.models import PairCount
 from matches.standings import Row
 
 N_AGENTS = 20
+EVEN = 50
 
 
 class Cell(NamedTuple):
@@ -15,6 +16,11 @@ class Cell(NamedTuple):
     n: int
     score: int
     title: str
+
+    @property
+    def strength(self) -> int:
+        """Return how far the score is from even, 0 to 100: how strongly the cell is coloured."""
+        return 2 * abs(self.score - EVEN)
 
 
 class Line(NamedTuple):
