@@ -44,6 +44,8 @@ GPU_VARIABLES = (
     "EVALSITE_SERVES",
     "EVALSITE_SLICE_MS",
 )
+# What a task is about and what came of it; tokens are in neither (arena.messages.described).
+FLOWER_COLUMNS = "name,args,result,state,received,runtime,worker"
 QUIET_CELERY = ("--without-gossip", "--without-mingle")
 
 
@@ -124,6 +126,6 @@ def gpu_worker(number: int, *, shards: int, environment: Mapping[str, str]) -> P
 
 def flower(host: str, port: int, *, var: Path, environment: Mapping[str, str]) -> Program:
     """Return the monitor of Celery; its login is the variable FLOWER_BASIC_AUTH, unseen by ps."""
-    kept = ("--persistent=True", f"--db={var / 'flower.db'}")
+    kept = ("--persistent=True", f"--db={var / 'flower.db'}", f"--tasks-columns={FLOWER_COLUMNS}")
     command = celery("evalsite", "flower", f"--address={host}", f"--port={port}", *kept)
     return Program("flower", command, environment)

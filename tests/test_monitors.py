@@ -2,14 +2,18 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from celery import Celery
+from celery.exceptions import Retry
 from redis import Redis
 
-from arena.messages import Checked, Started, order_token
+from arena.messages import Checked, CheckOrder, Started, order_token, to_wire
+from inference import node
+from inference.errors import UnavailableError
 from inference.publishing import Publisher as GpuPublisher
+from inference.tasks import check
 from matches import dispatch, tasks
 from matches.models import Checkpoint, Tournament
 from matches.services import checks, marks
@@ -86,6 +90,24 @@ def test_verdicts_of_gpu_workers_are_shown_without_their_token(broker: Redis, ap
     assert _shown(broker, "reports") == f"(checkpoint {'ab' * 32} is ready) {{}}"
     publisher.ring(0, "lease")
     assert _shown(broker, "gpu") == "(0, 'lease') {}"
+
+
+def test_a_check_that_is_tried_again_shows_no_token_either(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> NoReturn:
+        raise UnavailableError("the web server does not answer")
+
+    monkeypatch.setattr(node, "here", away)
+    order = CheckOrder("ab" * 32, "/files/x?signature=feed", "7" * 32, "chess", 7, [2])
+    where = {"exchange": "", "routing_key": "gpu"}
+    arguments = [to_wire(order)]
+    task: Any = check
+    task.push_request(id="1", args=arguments, kwargs={}, delivery_info=where, called_directly=False)
+    with pytest.raises(Retry):
+        task.run(*arguments)
+    task.pop_request()
+    assert _shown(broker, "gpu") == "(a checkpoint, again) {}"
 
 
 def test_the_recorder_says_what_a_report_changed(broker: Redis) -> None:
