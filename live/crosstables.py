@@ -42,8 +42,8 @@ class Crosstable(NamedTuple):
         return self.n_entrants > len(self.rows)
 
 
-def of_tournament(tournament: Tournament) -> Crosstable | None:
-    """Return the crosstable, None where none is counted: four queries, bounded by the rows."""
+def of_tournament(tournament: Tournament, *, n_entrants: int) -> Crosstable | None:
+    """Return the crosstable, None where none is counted: three queries, bounded by the rows."""
     if not tournament.is_rated:
         return None
     agents = _strongest(tournament)
@@ -55,7 +55,7 @@ def of_tournament(tournament: Tournament) -> Crosstable | None:
         Row(number, agent, [_cell(agent, other, place, found) for place, other in numbered])
         for number, agent in numbered
     ]
-    return Crosstable(rows, tournament.agents.count(), _has_others(tournament))
+    return Crosstable(rows, n_entrants, _has_others(tournament))
 
 
 def _cell(agent: Agent, other: Agent, number: int, found: dict[tuple[int, int], Record]) -> Cell:

@@ -12,7 +12,7 @@ from arena.games.base import OVER, Game, State
 from live import drawings
 from live.drawings import Board
 
-MAX_STEPS = 1_000
+MAX_STEPS = 2_000
 """Moves that are played again for a page, so that none takes long; the API has all of them."""
 
 

@@ -23,6 +23,7 @@ def tournament(request: HttpRequest, pk: int) -> HttpResponse:
     after = number(request, "after", default=0)
     rows = selectors.matches_of(found, after=after, limit=MATCHES_A_PAGE + 1)
     shown = rows[:MATCHES_A_PAGE]
+    n_entrants = Entrant.objects.filter(tournament=found).count()
     context = {
         "tournament": found,
         "board": found.leaderboard,
@@ -30,8 +31,8 @@ def tournament(request: HttpRequest, pk: int) -> HttpResponse:
         "shown": standings.tournament(found, now=now),
         "pace": paces.of_tournament(found, now=now),
         "explanation": explain.of_tournament(found, now=now),
-        "crosstable": crosstables.of_tournament(found),
-        "entrants": Entrant.objects.filter(tournament=found).count(),
+        "crosstable": crosstables.of_tournament(found, n_entrants=n_entrants),
+        "n_entrants": n_entrants,
         "matches": [{"match": match, "seats": seats(match)} for match in shown],
         "next": shown[-1].sequence if rows[MATCHES_A_PAGE:] else None,
     }
