@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from django.db.models import Q, Subquery
+from django.db.models.functions import Length
 
 from live.plots import LEFT, RIGHT, Tick
 from matches import standings, tables
@@ -21,6 +22,8 @@ RATE_HEIGHT = 120
 N_AGENTS = 6
 N_MOMENTS = 24
 MIN_MOMENTS = 2
+FEWEST, BUDGET_BYTES = 8, 3_000_000
+"""Of large boards fewer snapshots are read: so many compressed bytes for a page."""
 N_TIME_TICKS = 4
 LABEL_GAP = 16
 SHOWN_RATES = timedelta(hours=1)
@@ -148,21 +151,24 @@ def rates(board: Leaderboard) -> Rates | None:
 
 def _moments(board: Leaderboard, agents: Sequence[int]) -> list[Moment]:
     """Return what is known of the agents at moments spread over the history."""
-    times = RatingSnapshot.objects.filter(leaderboard=board).values_list("taken_at", flat=True)
-    first, last = times.order_by("taken_at").first(), times.order_by("-taken_at").first()
+    taken = RatingSnapshot.objects.filter(leaderboard=board)
+    ends = taken.annotate(size=Length("table")).values_list("taken_at", "size")
+    first, last = ends.order_by("taken_at").first(), ends.order_by("-taken_at").first()
     if first is None or last is None:
         return []
-    taken = RatingSnapshot.objects.filter(leaderboard=board).order_by("-taken_at").values("pk")
-    chosen = [Subquery(taken.filter(taken_at__lte=at)[:1]) for at in _spread(first, last)]
+    n_most = max(FEWEST, min(N_MOMENTS, BUDGET_BYTES // last[1]))
+    newest = taken.order_by("-taken_at").values("pk")
+    moments = _spread(first[0], last[0], n_most)
+    chosen = [Subquery(newest.filter(taken_at__lte=at)[:1]) for at in moments]
     at_those = RatingSnapshot.objects.filter(pk__in=chosen)  # type: ignore[misc]  # not for types
     found = at_those.defer("table").order_by("taken_at")
     return [Moment(shot.taken_at, known) for shot, known in _read(list(found), agents)]
 
 
-def _spread(first: datetime, last: datetime) -> list[datetime]:
+def _spread(first: datetime, last: datetime, n_most: int = N_MOMENTS) -> list[datetime]:
     """Return the ends and round moments between, the same ones while the history grows."""
     minutes = 1
-    while (last - first) > timedelta(minutes=minutes) * (N_MOMENTS - 2):
+    while (last - first) > timedelta(minutes=minutes) * (n_most - 2):
         minutes *= 2
     step_s = minutes * _MINUTE_S
     from_s, until_s = int(first.timestamp()) // step_s + 1, int(last.timestamp()) // step_s

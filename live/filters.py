@@ -1,6 +1,6 @@
 """Which rows of a board are asked for, and in which order: all of it stands in the address."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -18,7 +18,22 @@ MAX_TEXT = 120
 N_RUNS, N_TOURNAMENTS = 200, 50
 """So many are offered at most; the newest tournaments."""
 
-Key = Callable[[Rating, Field], Any]
+
+class Light(NamedTuple):
+    """What rows are sorted by: the whole field is read so, the rows of one page in full."""
+
+    pk: int
+    agent: int
+    name: str
+    mu: float
+    live_mu: float
+    n_matches: int
+    n_wins: int
+    n_forfeits: int
+
+
+COLUMNS = ("pk", "agent_id", "agent__name", "mu", "live_mu", "n_matches", "n_wins", "n_forfeits")
+Key = Callable[[Light, Field], Any]
 
 
 class Sort(NamedTuple):
@@ -30,16 +45,16 @@ class Sort(NamedTuple):
     is_highest_first: bool = True
 
 
-def _trend(rating: Rating, among: Field) -> float:
-    before = among.mu_before.get(rating.agent_id)
-    return float("-inf") if before is None else rating.mu - before
+def _trend(row: Light, among: Field) -> float:
+    before = among.mu_before.get(row.agent)
+    return float("-inf") if before is None else row.mu - before
 
 
 SORTS: Mapping[str, Sort] = {
     "rating": Sort("rating", "mu", lambda r, _: r.mu),
-    "name": Sort("name", "name", lambda r, _: r.agent.name.lower(), is_highest_first=False),
+    "name": Sort("name", "name", lambda r, _: r.name.lower(), is_highest_first=False),
     "live": Sort("live rating", "live", lambda r, _: r.live_mu),
-    "best": Sort("P(best)", "best", lambda r, among: among.p_best.get(r.agent_id, -1.0)),
+    "best": Sort("P(best)", "best", lambda r, among: among.p_best.get(r.agent, -1.0)),
     "trend": Sort("trend", "trend", _trend),
     "matches": Sort("matches", "matches", lambda r, _: r.n_matches),
     "wins": Sort("wins", "wins", lambda r, _: r.n_wins),
@@ -124,9 +139,9 @@ def find(board: Leaderboard, view: View, *, start: int) -> Found:
     ranks = {pk: rank for rank, pk in enumerate(_ids(standings.ranked(board.pk)), 1)}
     wanted = list(_wanted(board, view))
     order = view.order
-    wanted.sort(key=lambda rating: ranks[rating.pk])
-    wanted.sort(key=lambda rating: order.key(rating, among), reverse=view.is_descending)
-    page = [rating.pk for rating in wanted[start : start + TOP]]
+    wanted.sort(key=lambda row: ranks[row.pk])
+    wanted.sort(key=lambda row: order.key(row, among), reverse=view.is_descending)
+    page = [row.pk for row in wanted[start : start + TOP]]
     whole = Rating.objects.select_related(standings.PARENT).in_bulk(page)
     return Found([standings.row(whole[pk], ranks[pk], among) for pk in page], len(wanted))
 
@@ -152,7 +167,7 @@ def _ids(ratings: QuerySet[Rating]) -> QuerySet[Rating, int]:
     return ratings.select_related(None).values_list("pk", flat=True)
 
 
-def _wanted(board: Leaderboard, view: View) -> QuerySet[Rating]:
+def _wanted(board: Leaderboard, view: View) -> Iterator[Light]:
     conditions = Q(leaderboard=board)
     if view.q:
         conditions &= Q(agent__name__icontains=view.q)
@@ -163,9 +178,8 @@ def _wanted(board: Leaderboard, view: View) -> QuerySet[Rating]:
     if view.tournament:
         entered = Tournament.objects.filter(pk=int(view.tournament), leaderboard=board)
         conditions &= Q(agent__in=Entrant.objects.filter(tournament__in=entered).values("agent"))
-    wanted = Rating.objects.filter(conditions).select_related("agent")
-    counts = ("n_matches", "n_wins", "n_forfeits")
-    return wanted.only("mu", "live_mu", *counts, "agent__name")
+    found = Rating.objects.filter(conditions).values_list(*COLUMNS)
+    return (Light(*row) for row in found)
 
 
 def _families(board: Leaderboard) -> tuple[list[tuple[str, str]], list[str]]:
