@@ -15,7 +15,8 @@ from matches.services.patience import patiently
 @shared_task(name=RECORD_TASK)
 def record(report: dict[str, Any]) -> dict[str, int]:
     """Store one report of a node; safe to deliver twice. Returns what changed, for Flower."""
-    return asdict(patiently(lambda: recording.receive(report, now=db_now())))
+    recorded = patiently(lambda: recording.receive(report, now=db_now()))
+    return {what: n for what, n in asdict(recorded).items() if n}
 
 
 @shared_task(name=dispatch.TICK)
