@@ -157,11 +157,15 @@ def short(step: int) -> str:
 
 
 def _trained(board_id: int) -> list[tuple[str, int, Rating]]:
-    rated = Rating.objects.filter(
+    order = ("agent__checkpoint__step", "agent_id")
+    trained = Rating.objects.filter(
         leaderboard_id=board_id, agent__checkpoint__step__isnull=False
-    ).select_related("agent__checkpoint")
+    ).order_by(*order)
+    # Chosen by key first: thousands of whole rows would be slow to sort.
+    rated = Rating.objects.filter(pk__in=trained.values("pk")[:MAX_POINTS])
+    rated = rated.select_related("agent__checkpoint").order_by(*order)
     found = []
-    for rating in rated.order_by("agent__checkpoint__step", "agent_id")[:MAX_POINTS]:
+    for rating in rated:
         checkpoint = rating.agent.checkpoint
         assert checkpoint is not None
         assert checkpoint.step is not None
