@@ -10,14 +10,14 @@ import numpy as np
 import torch
 
 from benchmarks.serving.networks import N_ACTIONS, SHAPE, Size, checkpoint, ref_of
-from inference.building import build
+from inference.building import engine_of
 from inference.engine import Engine
 from inference.forms import BlockRequest, CheckpointRef
 from inference.settings import Settings
-from inference.stacking import PATIENCE
 
 N_SIBLINGS = 16
 N_ROWS = 4
+MOST_WARMING = 10
 CALLS = 10
 NARROW = Size("narrow", 64, 2)
 
@@ -31,7 +31,7 @@ def measure(size: Size, cache: Path, *, is_deterministic: bool, repeats: int) ->
     seal = size.seal("bench", SHAPE, N_ACTIONS)
     refs = [ref_of(checkpoint(seal, cache, seed=seed).sha256) for seed in range(N_SIBLINGS)]
     settings = Settings(cache=cache, device="cpu", is_deterministic=is_deterministic)
-    stacking, plain = build(settings), build(settings)
+    stacking, plain = engine_of(settings, patience=N_SIBLINGS), engine_of(settings)
     plain.stacks = None
     rows = torch.randn(N_SIBLINGS, N_ROWS, *SHAPE, generator=torch.Generator().manual_seed(0))
     blocks = [_block(ref, own) for ref, own in zip(refs, rows, strict=True)]
@@ -63,7 +63,7 @@ def _block(ref: CheckpointRef, rows: torch.Tensor) -> BlockRequest:
 
 def _warm(engine: Engine, blocks: Sequence[BlockRequest]) -> str:
     """Answer until the engine has found that stacking pays; return why it never does."""
-    for _ in range(2 * PATIENCE // N_SIBLINGS):
+    for _ in range(MOST_WARMING):
         engine.answer(blocks)
         if engine.counts["stacked"]:
             return ""
