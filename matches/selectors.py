@@ -13,6 +13,7 @@ from matches.models import (
     Checkpoint,
     Leaderboard,
     Match,
+    Order,
     Rating,
     Seat,
     Tournament,
@@ -168,7 +169,12 @@ def planned_in(tournament: int, *, state: str = "") -> QuerySet[Match]:
         return found
     if state in Match.CLOSED:
         return found.filter(Match.is_closed(), state=state)
-    # Open matches are found by their leaderboard: the index of the tournament holds closed ones.
+    if state in Match.IN_FLIGHT:
+        # By their orders alone, which are few: with the tournament named, its index would be read.
+        orders = Order.objects.filter(Order.is_open(), tournament=tournament)
+        ids = list(orders.values_list("pk", flat=True))
+        return Match.objects.filter(Match.is_in_flight(), order__in=ids, state=state)
+    # Pending ones by their leaderboard, among the open ones in planned order.
     board = Tournament.objects.filter(pk=tournament).values("leaderboard")
     return found.filter(Match.is_open(), leaderboard=Subquery(board), state=state)
 

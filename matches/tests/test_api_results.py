@@ -12,7 +12,7 @@ from redis import Redis
 
 from matches import links
 from matches.clock import db_now
-from matches.models import Leaderboard, Match, Rating, Tournament
+from matches.models import Leaderboard, Match, Order, Rating, Tournament
 from matches.services import snapshots, trajectories
 from matches.services.comparisons import compare, p_above
 from matches.tests import boards, callers, factories
@@ -215,8 +215,11 @@ def test_the_matches_of_a_leaderboard_are_listed_in_planned_order(
 @pytest.mark.parametrize("state", Match.State.values)
 def test_the_matches_in_a_state_are_listed(client: Client, broker: Redis, state: str) -> None:
     tournament = factories.planned(12)
+    open_order = Order.objects.get(uuid=factories.ordered(tournament).order)
     for number, each in enumerate(Match.State.values):
-        Match.objects.filter(sequence__in=(number + 1, number + 7)).update(state=each)
+        order = open_order if each in Match.IN_FLIGHT else None
+        at = Match.objects.filter(sequence__in=(number + 1, number + 7))
+        at.update(state=each, order=order)
     found = _pages(client, f"matches/?tournament={tournament.pk}&state={state}")
     number = Match.State.values.index(state)
     assert [row["sequence"] for row in found] == [number + 1, number + 7]
