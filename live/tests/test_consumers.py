@@ -94,6 +94,13 @@ def _push_soon() -> None:
     connection.close()
 
 
+def _system_with(node: str) -> None:
+    """Let a node live, and control look at a moment at which it may look again."""
+    factories.alive(node=node, now=db_now())
+    last = pushing.latest()
+    pushing.push(now=last.sample.at + pushing.MIN_INTERVAL if last else db_now())
+
+
 def _raise_rating() -> None:
     Rating.objects.filter(agent__name="level:10").update(mu=40)
 
@@ -206,12 +213,10 @@ async def test_a_thread_of_control_can_push(broker: Redis) -> None:
 async def test_a_viewer_of_the_system_gets_the_whole_picture_at_once_and_with_every_push(
     broker: Redis,
 ) -> None:
-    await _in_database(factories.alive, now=db_now())
-    await _in_database(pushing.push, now=db_now())
+    await _in_database(_system_with, "node-1")
     async with _viewer("/ws/system/") as viewer:
         first = await _received(viewer)
-        await _in_database(factories.alive, node="node-2", now=db_now())
-        await _in_database(pushing.push, now=db_now() + pushing.MIN_INTERVAL)
+        await _in_database(_system_with, "node-2")
         second = await _received(viewer)
         await viewer.ask(ASK)
         asked = await _received(viewer)
