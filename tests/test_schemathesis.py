@@ -28,7 +28,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from matches.models import Scope, TokenAccess, TrajectoryPiece
+from matches.models import Scope, TokenAccess, TrajectoryPiece, Worker
 from matches.services import snapshots, tokens
 from matches.tests import boards, callers, factories
 from matches.tests.weights import added, weights
@@ -112,7 +112,7 @@ def known(broker: Redis, tmp_path: Path) -> dict[str, Any]:
         "tournament": tournament.pk,
         "played": played.pk,
         "matches": played.matches.earliest("pk").pk,
-        "workers": 1,
+        "workers": Worker.objects.get().pk,
         "sha256": added(tmp_path).checkpoint_id,
         "weights": weights(tmp_path / "given" / "new.safetensors", seed=1).read_bytes(),
     }

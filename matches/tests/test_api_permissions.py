@@ -12,7 +12,7 @@ from redis import Redis
 
 from matches.api.permissions import TABLE
 from matches.api.urls import router
-from matches.models import Scope, TokenAccess, TrajectoryPiece
+from matches.models import Scope, TokenAccess, TrajectoryPiece, Worker
 from matches.services import tokens
 from matches.tests import boards, callers, factories
 
@@ -136,7 +136,7 @@ def parts(broker: Redis) -> dict[str, Any]:
         "agents": first.pk,
         "tournaments": tournament.pk,
         "matches": tournament.matches.earliest("pk").pk,
-        "workers": 1,
+        "workers": Worker.objects.get().pk,
         "name": played.leaderboard.name,
         "agent": first.pk,
         "second": second.pk,
