@@ -17,7 +17,7 @@ from celery.app import app_or_default
 from celery.worker import state
 
 from arena.messages import Alive, Checked, CheckOrder
-from inference import settings
+from inference import functions, settings
 from inference.drain import drain
 from inference.forms import Answer, Answerer, BlockRequest, no_op
 from inference.keeper import Calls, Keeper
@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 PACKAGES: Final = ("evalsite", "torch", "safetensors", "numpy", "celery")
 CAPABILITY: Final = "gpu"
 EXIT_BROKEN: Final = 70
+LEAVING_S: Final = 0.2
 _flags: Any = state
 
 
@@ -65,6 +66,7 @@ class Node:
         self._own, self._incarnation, self._publisher = own, incarnation, publisher
         self._engine = Alone(engine)
         self._links: deque[Link] = deque()
+        self._draining = {shard: threading.Lock() for shard in own.serves}
         self._metrics = Metrics(own, engine)
         self._keeper = Keeper(
             Link(own.fast_url),
@@ -91,7 +93,23 @@ class Node:
             self._links.pop().close()
 
     def drain(self, shard: int, lease: str) -> dict[str, int]:
-        """Work on a shard for one slice; return what was done."""
+        """Work on a shard for one slice; return what was done.
+
+        Two drainers of one worker would only halve each other's batches: where one works on the
+        shard already, the doorbell of another is taken back.
+        """
+        turn = self._draining.setdefault(shard, threading.Lock())
+        # A drainer that hands its lease on has rung before it has quite left.
+        if not turn.acquire(timeout=LEAVING_S):
+            with self._link() as link:
+                link.call("ZREM", functions.leases_key(shard), f"ring:{lease}")
+            return {"surplus": 1}
+        try:
+            return self._drain(shard, lease)
+        finally:
+            turn.release()
+
+    def _drain(self, shard: int, lease: str) -> dict[str, int]:
         with self._link() as link:
             tools = Tools(
                 link=link,

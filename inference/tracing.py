@@ -6,6 +6,7 @@ linear layers and convolutions are given here, the result is traced into plain t
 and all that depends on the weights alone is taken out of the program.
 """
 
+import threading
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
@@ -20,6 +21,8 @@ from torch.overrides import TorchFunctionMode
 from inference.rows import Outputs
 
 _IMAGE = 4
+# The tracer keeps what it patches in a global.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 class Program(NamedTuple):
@@ -48,7 +51,8 @@ def trace(module: nn.Module, weights: Sequence[Tensor], rows: Tensor, states: Te
         with _OurRules():
             return vmap(one)(list(tensors[:-2]), *tensors[-2:])
 
-    graph = make_fx(flat)(*weights, rows, states).graph
+    with _ONE_AT_A_TIME:
+        graph = make_fx(flat)(*weights, rows, states).graph
     graph.eliminate_dead_code()
     return _split(graph, len(weights))
 

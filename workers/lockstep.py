@@ -17,6 +17,9 @@ from workers.playing import Playing
 
 BLOCK_BYTES = 4 << 20
 """Observations that are sent at once: a request has a limit, and large ones make others wait."""
+LEAST_GROUP = 64
+"""Fewer matches than twice these play in one group: halving small blocks costs more than waiting,
+and the networks have other players to serve meanwhile."""
 _FLOAT_BYTES = 4
 
 
@@ -49,15 +52,15 @@ class Lockstep:
         self._group = 0
 
     def join(self, matches: Sequence[Live]) -> None:
-        """Let matches that have begun play in the smaller group."""
-        n_groups = len(self._asked)
-        sizes = [0] * n_groups
+        """Let matches that have begun play in the smaller group, once the first is large enough."""
+        sizes = [0] * len(self._asked)
         for match in self._playing.live:
             sizes[match.group] += 1
         for match in matches:
             sizes[match.group] -= 1
         for match in matches:
-            match.group = min(range(n_groups), key=sizes.__getitem__)
+            is_small = sum(sizes) < 2 * LEAST_GROUP
+            match.group = 0 if is_small else min(range(len(sizes)), key=sizes.__getitem__)
             sizes[match.group] += 1
 
     def step(self) -> None:

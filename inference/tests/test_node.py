@@ -4,9 +4,12 @@ from typing import Any
 import pytest
 from celery.worker import state
 
-from inference import node
-from inference.node import Alone
+from inference import functions, node
+from inference.link import Link
+from inference.node import Alone, Node
+from inference.settings import Settings
 from inference.tests.echo import EchoEngine
+from inference.tests.servers import Server
 
 flags: Any = state
 
@@ -60,3 +63,29 @@ def test_an_engine_never_answers_two_batches_at_once() -> None:
         thread.join()
     assert most == [1]
     assert len(engine.batches) == 4
+
+
+class Rung:
+    """A publisher that is not asked anything."""
+
+    def ring(self, shard: int, lease: str) -> None:
+        """Say nothing."""
+
+
+def test_a_second_drainer_of_a_shard_takes_its_doorbell_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = Server()
+    try:
+        server.load()
+        own = Settings(redis_url=server.url, fast_url=server.url)
+        worker = Node(own, incarnation="0" * 32, publisher=Rung(), engine=EchoEngine())  # type: ignore[arg-type]
+        monkeypatch.setattr(node, "LEAVING_S", 0.0)
+        link = Link(server.url)
+        link.call("ZADD", functions.leases_key(0), "9e15", "ring:7")
+        monkeypatch.setattr(node, "drain", lambda *_: worker.drain(0, "7"))
+        assert worker.drain(0, "6") == {"surplus": 1}
+        assert link.call("ZCARD", functions.leases_key(0)) == 0
+        worker.close()
+    finally:
+        server.kill()

@@ -89,12 +89,23 @@ def test_matches_far_away_and_local_play_the_same(stage: Stage) -> None:
     assert len({tuple(some) for some in actions.values()}) > 30
 
 
-def test_one_group_is_asked_while_the_other_waits(stage: Stage) -> None:
+def test_one_group_is_asked_while_the_other_waits(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lockstep, "LEAST_GROUP", 0)
     stage.play(n=10)
     assert stage.log[:8] == [
         *[("ask", 5), ("ask", 5)],
         *[("answer", 5), ("ask", 5)] * 3,
     ]
+
+
+def test_few_matches_play_in_one_group_and_many_in_two(stage: Stage) -> None:
+    stage.play(n=2 * lockstep.LEAST_GROUP)
+    assert stage.log[0] == ("ask", 2 * lockstep.LEAST_GROUP)
+    stage.log.clear()
+    stage.play(n=4 * lockstep.LEAST_GROUP)
+    assert stage.log[:2] == [("ask", 2 * lockstep.LEAST_GROUP)] * 2
 
 
 def test_networks_in_the_player_are_asked_about_all_matches_at_once(stage: Stage) -> None:
@@ -106,7 +117,7 @@ def test_both_networks_are_asked_before_either_is_waited_for(stage: Stage) -> No
     table = stage.table(stage.setup())
     seats = ([0, 1], [0, 1], [1, 0], [1, 0])
     stage.finish(table, [Item(i, 1, i + 1, seats[i % 4], []) for i in range(8)])
-    assert stage.log[:4] == [("ask", 2)] * 4
+    assert stage.log[:2] == [("ask", 4)] * 2
 
 
 def test_a_block_of_large_observations_is_asked_in_parts(
@@ -116,7 +127,7 @@ def test_a_block_of_large_observations_is_asked_in_parts(
     stage.log.clear()
     monkeypatch.setattr(lockstep, "BLOCK_BYTES", 3 * 2 * 4)  # three rows of two floats
     assert stage.play(n=10) == whole
-    assert stage.log[:2] == [("ask", 3), ("ask", 2)]
+    assert stage.log[:4] == [("ask", 3), ("ask", 3), ("ask", 3), ("ask", 1)]
 
 
 def test_others_decide_at_once_beside_a_network(stage: Stage) -> None:
@@ -208,7 +219,7 @@ def test_nobody_waits_for_the_answer_to_matches_that_were_all_given_back(stage: 
     table.release(4, is_begun_too=True)
     table.step()
     table.step()
-    assert stage.log == [("ask", 2)]
+    assert stage.log == [("ask", 4)]
 
 
 def test_a_network_that_cannot_be_asked_is_the_platforms_fault(stage: Stage) -> None:
@@ -299,7 +310,8 @@ def test_emulated_faults_strike_matches_of_networks_too(stage: Stage, charge: st
     assert found == {Ending.DONE, bad}
 
 
-def test_what_runs_is_on_the_beacon(stage: Stage) -> None:
+def test_what_runs_is_on_the_beacon(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lockstep, "LEAST_GROUP", 0)
     stage.play(n=2)
     index, phase = 0, Phase.GAME
     calls = [call for call in stage.beacon.calls if call[0] == index]
