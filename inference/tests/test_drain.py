@@ -1,7 +1,7 @@
 """Client and drainer over a real Valkey, with an engine that adds."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -18,7 +18,7 @@ from inference.errors import (
     UnavailableError,
 )
 from inference.forms import CheckpointRef
-from inference.link import Link
+from inference.link import Command, Link, Reply
 from inference.tests.drainers import QUICK, Drainers
 from inference.tests.echo import BREAKS_ENGINE, GOOD, MISSING, EchoEngine, block_of, ref_of
 from inference.tests.servers import Server, wait_until
@@ -79,6 +79,35 @@ def test_what_waits_together_runs_together(store: Server) -> None:
     assert engine.batches == [[1, 2, 3]]
     assert counts == {"requests": 3, "forwards": 2, "rows": 6}
     assert [len(client.result(ticket).values) for ticket in tickets] == [1, 2, 3]
+
+
+class Busy(Link):
+    """A connection on which others ask while the drainer looks again."""
+
+    def __init__(self, url: str, ask: Callable[[], object]) -> None:
+        super().__init__(url)
+        self._ask = ask
+
+    def exchange(self, commands: Sequence[Command]) -> list[Reply]:
+        if commands[0][0] == "LMPOP":
+            self._ask()
+        return super().exchange(commands)
+
+
+def test_who_asked_together_lately_is_waited_for_a_moment(store: Server) -> None:
+    bells, engine = Bells(), EchoEngine()
+    client = unanswered(store, bells)
+    tickets = [client.submit(GOOD, block_of(1)) for _ in range(3)]
+
+    def ask_again(keep_alive: Callable[[], None]) -> None:
+        engine.before = lambda keep_alive: None
+        tickets.append(client.submit(GOOD, block_of(2)))
+
+    engine.before = ask_again
+    link = Busy(store.url, lambda: tickets.append(client.submit(GOOD, block_of(4))))
+    Drainers(store, engine=engine, n_threads=0).drain(*bells[0], link)
+    assert engine.batches == [[1, 1, 1], [2, 4]]
+    assert [len(client.result(ticket).values) for ticket in tickets] == [1, 1, 1, 2, 4]
 
 
 def test_a_batch_may_wait_for_more(store: Server) -> None:
