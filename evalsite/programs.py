@@ -121,7 +121,11 @@ def gpu_worker(number: int, *, shards: int, environment: Mapping[str, str]) -> P
     pool = ("-P", "threads", "-c", "2", "--prefetch-multiplier", "1")
     queues = ",".join(gpu_queue(shard) for shard in range(shards))
     command = worker("inference", name, queues, pool)
-    return Program(name, command, {**environment, "EVALSITE_GPU": name}, stop_wait_s=10)
+    own = {"EVALSITE_GPU": name}
+    port = environment.get("EVALSITE_METRICS_PORT", "")
+    if port.isdecimal() and int(port):
+        own["EVALSITE_METRICS_PORT"] = str(int(port) + number - 1)  # each opens one of its own
+    return Program(name, command, {**environment, **own}, stop_wait_s=10)
 
 
 def flower(host: str, port: int, *, var: Path, environment: Mapping[str, str]) -> Program:

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import time
 import urllib.request
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -94,17 +95,21 @@ def client_of(environment: Mapping[str, str]) -> InferenceClient:
 
 
 class Counts:
-    """Reads what a gpu worker tells Prometheus."""
+    """Reads what gpu workers tell Prometheus, each on the port after that of the one before."""
 
-    def __init__(self, port: int) -> None:
-        self._url = f"http://127.0.0.1:{port}/metrics"
+    def __init__(self, port: int, n_workers: int = 1) -> None:
+        self._urls = [f"http://127.0.0.1:{port + n}/metrics" for n in range(n_workers)]
 
     def read(self) -> dict[str, float]:
-        """Return every sample by its name, or that of what it counts."""
-        with urllib.request.urlopen(self._url, timeout=5) as reply:
-            families = text_string_to_metric_families(reply.read().decode())
-            samples = [sample for family in families for sample in family.samples]
-        return {one.labels.get("what", one.name): one.value for one in samples}
+        """Return every sample by its name, or that of what it counts; sums over the workers."""
+        total: defaultdict[str, float] = defaultdict(float)
+        for url in self._urls:
+            with urllib.request.urlopen(url, timeout=5) as reply:
+                families = text_string_to_metric_families(reply.read().decode())
+                samples = [sample for family in families for sample in family.samples]
+            for one in samples:
+                total[one.labels.get("what", one.name)] += one.value
+        return total
 
     def busy_s(self) -> float:
         """Return the seconds in which batches ran so far."""

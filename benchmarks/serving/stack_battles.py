@@ -17,6 +17,8 @@ READY_S = 60.0
 LIMIT_S = 1_800.0
 POLL_S = 0.02
 WARMING = 10 * N_WORKERS
+# A second one, with a shard of its own, takes the other core: less time, but smaller batches.
+N_GPUS = 1
 
 
 class OnStack(NamedTuple):
@@ -33,12 +35,16 @@ class OnStack(NamedTuple):
 def run(n: int, paths: Sequence[Path]) -> OnStack:
     """Play n battles between two checkpoints in deterministic mode."""
     port = free_port()
-    settings = {"EVALSITE_DETERMINISTIC": "1", "EVALSITE_METRICS_PORT": str(port)}
-    with private_stack(nodes=1, slots=N_WORKERS, gpus=1, web=True, settings=settings) as stack:
+    settings = {
+        "EVALSITE_DETERMINISTIC": "1",
+        "EVALSITE_METRICS_PORT": str(port),
+        "EVALSITE_SHARDS": str(N_GPUS),
+    }
+    with private_stack(nodes=1, slots=N_WORKERS, gpus=N_GPUS, web=True, settings=settings) as stack:
         agents = _agents(paths)
         # Imports are not counted on the other side either.
         _wait(_schedule(agents, WARMING, seed=1))
-        counts, used = Counts(port), cpu_seconds(stack)
+        counts, used = Counts(port, N_GPUS), cpu_seconds(stack)
         before = counts.read()
         began = time.monotonic()
         tournament = _schedule(agents, n, seed=0)

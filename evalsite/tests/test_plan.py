@@ -62,13 +62,18 @@ def test_a_play_node_without_torch_takes_no_match_that_needs_it(
 
 
 def test_a_server_of_networks_knows_both_servers_and_takes_every_shard(tmp_path: Path) -> None:
-    settings = {"EVALSITE_SHARDS": "2", "EVALSITE_DEVICE": "cuda"}
+    settings = {
+        "EVALSITE_SHARDS": "2",
+        "EVALSITE_DEVICE": "cuda",
+        "EVALSITE_METRICS_PORT": "9100",
+    }
     plan = Plan(var=tmp_path, ports=Ports(), gpus=2, settings=settings)
     gpu = planned(plan)["gpu-2"]
     assert gpu.command[gpu.command.index("-Q") + 1] == "gpu,gpu.1"
     assert gpu.environment["FAST_REDIS_URL"] == plan.server_url("fast", SECRET_VALUES)
     assert gpu.environment["EVALSITE_DEVICE"] == "cuda"
     assert gpu.environment["EVALSITE_GPU"] == "gpu-2"
+    assert gpu.environment["EVALSITE_METRICS_PORT"] == "9101"
 
 
 def test_a_wrong_number_of_shards_is_named(tmp_path: Path) -> None:
