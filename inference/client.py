@@ -27,7 +27,8 @@ from inference.errors import (
     RequestError,
     UnavailableError,
 )
-from inference.forms import Answer, BlockRequest, CheckpointRef, Fault, FaultKind
+from inference.faults import error_of
+from inference.forms import Answer, BlockRequest, CheckpointRef, Fault
 from inference.link import MAX_BLOCK_S, Command, Link, LinkLostError, Reply
 from inference.settings import Settings
 
@@ -55,13 +56,6 @@ MIN_WAIT_S = 0.001
 
 Ring = Callable[[int, str], None]
 """Publishes the task that drains a shard, with the lease it shall hold."""
-
-_ERRORS: Mapping[FaultKind, type[InferenceError]] = {
-    FaultKind.BAD_REQUEST: RequestError,
-    FaultKind.MODEL_RAISED: ModelError,
-    FaultKind.MODEL_INVALID: InvalidAnswerError,
-    FaultKind.UNAVAILABLE: UnavailableError,
-}
 
 
 class Inference(Protocol):
@@ -169,7 +163,7 @@ class InferenceClient:
             else:
                 self._receive(min(ticket.retry_at, ticket.deadline_at) - now)
         if isinstance(ticket.answer, Fault):
-            raise _ERRORS[ticket.answer.kind](ticket.answer.detail)
+            raise error_of(ticket.answer)
         return ticket.answer
 
     def infer(
