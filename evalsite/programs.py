@@ -43,6 +43,7 @@ GPU_VARIABLES = (
     "EVALSITE_PRECISION",
     "EVALSITE_SERVES",
     "EVALSITE_SLICE_MS",
+    "EVALSITE_THREADS",
 )
 # What a task is about and what came of it; tokens are in neither (arena.messages.described).
 FLOWER_COLUMNS = "name,args,result,state,received,runtime,worker"

@@ -37,7 +37,7 @@ def build(settings: Settings) -> Engine:
 def engine_of(settings: Settings, *, patience: int = PATIENCE) -> Engine:
     """Return the engine. Raises SettingsError for a device that is not there, or a contradiction.
 
-    On the CPU an operation runs on one core: more workers use more cores. patience: forwards of
+    On the CPU an operation runs on as many cores as the settings say. patience: forwards of
     siblings before they are stacked.
     """
     device, dtype = device_of(settings), _DTYPES[settings.precision]
@@ -45,7 +45,7 @@ def engine_of(settings: Settings, *, patience: int = PATIENCE) -> Engine:
         wanted = "float32 where EVALSITE_DETERMINISTIC is 1"
         raise SettingsError("EVALSITE_PRECISION", settings.precision, wanted)
     if device.type == "cpu":
-        torch.set_num_threads(1)
+        torch.set_num_threads(settings.threads)
     _settle_device(is_deterministic=settings.is_deterministic)
     log.info("networks run on %s in %s", device, settings.precision)
     limit_bytes = settings.cache_mb << 20

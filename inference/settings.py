@@ -50,6 +50,8 @@ class Settings:
     max_drainers: int = 8
     """Per shard; a second one starts only when more waits than the first can take."""
     device: str = "auto"
+    threads: int = 1
+    """Cores of one forward on a CPU."""
     precision: str = "float32"
     compile: str = "none"
     is_deterministic: bool = True
@@ -82,6 +84,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         queue_limit=_whole(environ, "EVALSITE_QUEUE_LIMIT", 4_096, low=1, high=1 << 20),
         max_drainers=_whole(environ, "EVALSITE_MAX_DRAINERS", 8, low=1, high=1_024),
         device=_choice(environ, "EVALSITE_DEVICE", DEVICES),
+        threads=_whole(environ, "EVALSITE_THREADS", Settings.threads, low=1, high=1_024),
         precision=_choice(environ, "EVALSITE_PRECISION", PRECISIONS),
         compile=_choice(environ, "EVALSITE_COMPILE", COMPILES),
         is_deterministic=_choice(environ, "EVALSITE_DETERMINISTIC", ("1", "0")) == "1",

@@ -17,6 +17,7 @@ READY_S = 60.0
 LIMIT_S = 1_800.0
 POLL_S = 0.02
 WARMING = 10 * N_WORKERS
+N_THREADS = 2
 # A second one, with a shard of its own, takes the other core: less time, but smaller batches.
 N_GPUS = 1
 
@@ -39,6 +40,8 @@ def run(n: int, paths: Sequence[Path]) -> OnStack:
         "EVALSITE_DETERMINISTIC": "1",
         "EVALSITE_METRICS_PORT": str(port),
         "EVALSITE_SHARDS": str(N_GPUS),
+        # The copies use every core too.
+        "EVALSITE_THREADS": str(N_THREADS),
     }
     with private_stack(nodes=1, slots=N_WORKERS, gpus=N_GPUS, web=True, settings=settings) as stack:
         agents = _agents(paths)
