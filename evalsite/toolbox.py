@@ -29,6 +29,10 @@ HOW_TO_GET_A_BROWSER = (
     "Debian: apt-get install chromium chromium-driver"
 )
 TESTS = [PYTHON, "-m", "pytest"]
+# The whole may take a quarter of an hour: what takes longest is a suite of its own.
+QUICK = ["-m", "not long"]
+# The faces ask the same services on either database: once is enough for them.
+ON_POSTGRES = ["matches", "-m", "not long", "-k", "not test_api and not test_admin"]
 COVERAGE = [PYTHON, "-m", "coverage", "report"]
 # One line of the pure core that no test reaches fails the build; the thin edges may miss some.
 FLOORS = {"arena/*": 100, "*": 90}
@@ -66,9 +70,9 @@ def test(arguments: Sequence[str]) -> int:
     if arguments:
         return _tests([*TESTS, *arguments])
     failed = check(None)
-    failed |= _tests([*TESTS, "--cov", "--cov-report="])
+    failed |= _tests([*TESTS, *QUICK, "--cov", "--cov-report="])
     second = {"EVALSITE_TEST_DATABASE": "postgres"}
-    failed |= _tests([*TESTS, "matches", "--cov", "--cov-append", "--cov-report="], second)
+    failed |= _tests([*TESTS, *ON_POSTGRES, "--cov", "--cov-append", "--cov-report="], second)
     for included, floor in FLOORS.items():
         failed |= _tests([*COVERAGE, f"--include={included}", f"--fail-under={floor}"])
     print("FAILED" if failed else "All checks and tests passed.")

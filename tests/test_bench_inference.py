@@ -35,6 +35,7 @@ TINY = Length(warm_s=0.02, window_s=0.05)
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_every_way_answers_rightly_and_the_json_has_the_documented_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -74,6 +75,7 @@ def battle_figures() -> dict[str, Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_clients_of_the_queue_play_the_battles_that_copies_play(tmp_path: Path) -> None:
     spec = games.get(GAME).spec
     seal = Size("tiny", 16, 2).seal(GAME, spec.observation_shape, spec.n_actions)

@@ -205,6 +205,7 @@ def test_a_run_is_compared_from_the_command_line(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_what_the_stack_generates_is_what_the_loop_plays(tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
     command = [sys.executable, "-m", "benchmarks", "comparison"]

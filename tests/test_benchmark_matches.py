@@ -9,7 +9,7 @@ import pytest
 
 from evalsite.folders import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 def _bench(*arguments: str) -> subprocess.CompletedProcess[str]:

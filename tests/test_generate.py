@@ -12,7 +12,7 @@ import pytest
 from evalsite.folders import ROOT
 from evalsite.stack import Stack, start_stack
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 PAIR = ("--agent-a", "greedy", "--agent-b", "random", "--game", "connect_four", "--seed", "3")
 WORK = ("--num-workers", "15", "--matches-per-worker", "8", "--matches-per-shard", "50")
