@@ -78,7 +78,7 @@ class SumNetwork:
 
     def _misbehave(self, guilty: NDArray[np.bool_]) -> None:
         if self.what == "slow":
-            time.sleep(0.15)
+            time.sleep(0.4)
         elif self.what == "stuck":
             time.sleep(60)
         elif self.what == "die" and guilty.any():
