@@ -266,7 +266,7 @@ def described(message: Report | MatchOrder | CheckOrder) -> str:
             text = f"{len(message.results)} results of order {message.order}{last}"
         case Mark():
             text = f"mark of {message.at}"
-        case Checked():
+        case _:
             verdict = "refused" if message.refusal else "ready"
             text = f"checkpoint {message.checkpoint} is {verdict}"
     return f"({text})"
