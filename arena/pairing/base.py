@@ -1,21 +1,28 @@
 """What every pairing offers: which agents meet in which block.
 
 A block is one game seed played in all seat rotations of its lineup, so that neither chance nor the
-first move favours one of its agents.
+first move favours one of its agents. A pairing either knows all lineups beforehand (Pairing), or
+chooses as results come (AdaptivePairing).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from arena.errors import ArenaError
+from arena.parameters import Parameter
+from arena.ratings.counts import Floats, PairCounts
 
 MIN_AGENTS = 2
 COUPLE = 2
 """The seats of most games, for which pairings have a faster way."""
 
+Lineup = tuple[int, ...]
+"""The agents of a block by the seats of its first match."""
+
 
 class PairingError(ArenaError):
-    """There is no such pairing: too few agents, or a negative number of blocks."""
+    """There is no such pairing: too few agents, a negative number of blocks, other seats."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,102 @@ class Pairing(Protocol):
 
         Raises PairingError for a negative n_blocks.
         """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """A block of this tournament.
+
+    round: which call planned it, from 0; only shown. points: of each agent of the lineup, summed
+    over the matches of the block that count (a win 1, a draw one half); None while one is open.
+    """
+
+    lineup: Lineup
+    round: int
+    points: tuple[float, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """What is known when more is to be paired.
+
+    mu: float64 [n], the posterior mode on the scale of the ratings. covariance: float64 [n, n], or
+    None above DENSE_LIMIT agents. sd: float64 [n]. spread: of the field's skills. counts: all
+    results known of these agents, by index. n_in_flight: matches planned and not closed, by pair
+    (i, j) with i < j. meetings: the blocks of this tournament in planned order; may be left empty
+    unless the pairing needs_meetings. seeding: the agents as they stood at the start, best first;
+    empty means by index. It must not change during a tournament.
+    """
+
+    field: Field
+    mu: Floats
+    covariance: Floats | None
+    sd: Floats
+    spread: float
+    counts: PairCounts
+    n_in_flight: Mapping[tuple[int, int], int]
+    meetings: Sequence[Meeting]
+    draw_probability: float
+    seeding: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse columns of another length than the field. Raises PairingError."""
+        n = self.field.n_agents
+        if self.mu.shape != (n,) or self.sd.shape != (n,):
+            raise PairingError(f"mu and sd must be of {n} agents, got {len(self.mu)}")
+        if self.covariance is not None and self.covariance.shape != (n, n):
+            raise PairingError(f"covariance must be {n} x {n}, got {self.covariance.shape}")
+        if self.seeding and sorted(self.seeding) != list(range(n)):
+            raise PairingError(f"seeding must name each of the {n} agents once")
+
+
+class AdaptivePairing(Protocol):
+    """A way to choose lineups from what is known so far; a catalog file offers one as PAIRING."""
+
+    @property
+    def id(self) -> str:
+        """The name of its file."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        ...
+
+    @property
+    def needs_meetings(self) -> bool:
+        """True when it goes by the tournament's own blocks: points, rounds, a bracket."""
+        ...
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What configured takes."""
+        ...
+
+    def configured(self, parameters: Mapping[str, object]) -> "AdaptivePairing":
+        """Return the same pairing under other parameters. Raises ParameterError."""
+        ...
+
+    def refusal(self, field: Field) -> str | None:
+        """Return why it cannot pair this field, or None when it can."""
+        ...
+
+    def warning(self, standing: Standing) -> str | None:
+        """Return what a user of it should know now, or None."""
+        ...
+
+    def choose(self, standing: Standing, n_blocks: int, *, seed: int) -> list[Lineup]:
+        """Return at most n_blocks lineups; fewer or none where it waits for results or is over.
+
+        The same standing and seed give the same lineups. Pairings that need meetings answer in
+        whole rounds, unless n_blocks is less than one. Raises PairingError for a negative n_blocks
+        and for a field that it refuses.
+        """
+        ...
+
+    def is_over(self, standing: Standing) -> bool:
+        """Return True when no result that is still open could make it choose more."""
         ...
 
 

@@ -1,18 +1,46 @@
-"""Which pairings there are, by id."""
+"""Which pairings there are, by id: those that know all lineups beforehand and those that adapt."""
 
+from functools import cache
 from typing import cast
 
 from arena import catalogs
-from arena.pairing.base import Pairing
+from arena.errors import UnknownNameError
+from arena.pairing.base import AdaptivePairing, Pairing
 
 _PACKAGE = "arena.pairing.catalog"
+_FAMILY = "pairing"
 
 
 def names() -> tuple[str, ...]:
-    """Return the ids of all pairings, in order."""
-    return catalogs.names(_PACKAGE)
+    """Return the ids of the pairings that know all lineups beforehand, in order."""
+    return _split()[0]
+
+
+def adaptive_names() -> tuple[str, ...]:
+    """Return the ids of the pairings that choose as results come, in order."""
+    return _split()[1]
 
 
 def get(name: str) -> Pairing:
-    """Return the pairing of that id. Raises UnknownNameError."""
-    return cast(Pairing, catalogs.entry(_PACKAGE, "pairing", name))
+    """Return the pairing of that id that knows all lineups. Raises UnknownNameError."""
+    return cast(Pairing, _entry(name, names()))
+
+
+def get_adaptive(name: str) -> AdaptivePairing:
+    """Return the adaptive pairing of that id, with its defaults. Raises UnknownNameError."""
+    return cast(AdaptivePairing, _entry(name, adaptive_names()))
+
+
+def _entry(name: str, choices: tuple[str, ...]) -> object:
+    if name not in choices:
+        raise UnknownNameError(_FAMILY, name, choices)
+    return catalogs.entry(_PACKAGE, _FAMILY, name)
+
+
+@cache
+def _split() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the ids of those with pair and of those with choose."""
+    known = catalogs.names(_PACKAGE)
+    is_static = {name: hasattr(catalogs.entry(_PACKAGE, _FAMILY, name), "pair") for name in known}
+    static = tuple(name for name in known if is_static[name])
+    return static, tuple(name for name in known if not is_static[name])
