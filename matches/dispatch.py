@@ -36,7 +36,9 @@ TICK = "matches.tick"
 PLAN = "matches.plan"
 RELAY = "matches.relay"
 RATE = "matches.rate"
-NAMES = (RECORD_TASK, TICK, PLAN, RELAY, RATE)
+RERATE = "matches.rerate"
+SCHEDULE_TOURNAMENT = "matches.schedule_tournament"
+NAMES = (RECORD_TASK, TICK, PLAN, RELAY, RATE, RERATE, SCHEDULE_TOURNAMENT)
 """Every task of this app; a test compares them with the registered ones."""
 
 # A wake-up that nobody took within this time may be repeated; the tick does its work anyhow.
@@ -72,6 +74,11 @@ def wake_relay() -> None:
 def wake_rater() -> None:
     """Tell control that there are outcomes to count."""
     _wake(RATE)
+
+
+def wake_rerater() -> None:
+    """Tell control that ratings are to be computed again from all outcomes."""
+    _wake(RERATE)
 
 
 def woken(task: str) -> None:

@@ -26,5 +26,9 @@ class ConflictError(MatchError):
     """What is asked for does not fit the state that something is in. HTTP 409."""
 
 
+class LastingRowError(MatchError):
+    """A row that is kept as it was written was to be changed or deleted."""
+
+
 class RepeatedKeyError(MatchError):
     """An idempotency key came again with another call. HTTP 422."""

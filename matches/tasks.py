@@ -8,7 +8,7 @@ from celery import shared_task
 from arena.messages import RECORD_TASK
 from matches import dispatch
 from matches.clock import db_now
-from matches.services import control, recording
+from matches.services import control, recording, scheduling
 from matches.services.patience import patiently
 
 
@@ -41,3 +41,16 @@ def relay() -> None:
 def rate() -> None:
     """Count new outcomes and write ratings."""
     control.rate(now=db_now())
+
+
+@shared_task(name=dispatch.RERATE)
+def rerate() -> None:
+    """Compute ratings again from all outcomes that count, where that was asked."""
+    control.rerate(now=db_now())
+
+
+@shared_task(name=dispatch.SCHEDULE_TOURNAMENT)
+def schedule_tournament(schedule_id: int) -> int | None:
+    """Schedule the tournament that is due; safe to run twice. Returns its id."""
+    tournament = scheduling.start_due(schedule_id, now=db_now())
+    return tournament.pk if tournament else None

@@ -3,19 +3,24 @@
 from matches.models.access import IdempotencyKey, Scope, TokenAccess
 from matches.models.agent import Agent
 from matches.models.attempt import Attempt
+from matches.models.audit import AuditRow
 from matches.models.checkpoint import Checkpoint
 from matches.models.leaderboard import Leaderboard
 from matches.models.match import Match, Seat
 from matches.models.order import Order
 from matches.models.outcome import Outcome, Uncounted
 from matches.models.rating import PairCount, Rating, RatingSnapshot
+from matches.models.schedule import Schedule, ScheduleRun
+from matches.models.season import Season, SeasonRow
 from matches.models.tournament import Entrant, Tournament
 from matches.models.trajectory import TrajectoryPiece
+from matches.models.voiding import Replacement, Voiding
 from matches.models.worker import RecorderMark, Worker
 
 __all__ = [
     "Agent",
     "Attempt",
+    "AuditRow",
     "Checkpoint",
     "Entrant",
     "IdempotencyKey",
@@ -27,11 +32,17 @@ __all__ = [
     "Rating",
     "RatingSnapshot",
     "RecorderMark",
+    "Replacement",
+    "Schedule",
+    "ScheduleRun",
     "Scope",
+    "Season",
+    "SeasonRow",
     "Seat",
     "TokenAccess",
     "Tournament",
     "TrajectoryPiece",
     "Uncounted",
+    "Voiding",
     "Worker",
 ]

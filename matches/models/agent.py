@@ -35,6 +35,12 @@ class Agent(models.Model):
     is_retired = models.BooleanField(
         default=False, help_text="Stays on its leaderboards and is not entered any more."
     )
+    quarantined_at = models.DateTimeField(
+        null=True, editable=False, help_text="Since then no match of it is sent; empty: it plays."
+    )
+    quarantine_reason = models.CharField(
+        max_length=500, blank=True, editable=False, default="", db_default=""
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -42,6 +48,14 @@ class Agent(models.Model):
 
         constraints = (
             models.UniqueConstraint(fields=("game", "name"), name="agent_name_is_unique_in_game"),
+        )
+        indexes = (
+            # Query: the agents in quarantine, which the relay asks for; few of very many.
+            models.Index(
+                fields=("id",),
+                condition=models.Q(quarantined_at__isnull=False),
+                name="agent_quarantined",
+            ),
         )
 
     def __str__(self) -> str:

@@ -43,6 +43,12 @@ class Leaderboard(models.Model):
     results_hash = models.CharField(max_length=64, blank=True, editable=False)
     spread = models.FloatField(null=True, editable=False, help_text="Fitted sd of skill.")
     rated_at = models.DateTimeField(null=True, editable=False)
+    n_rerates_asked = models.PositiveIntegerField(
+        default=0, db_default=0, editable=False, help_text="More than done: control has to rerate."
+    )
+    n_rerates_done = models.PositiveIntegerField(
+        default=0, db_default=0, editable=False, help_text="Asked for and computed since."
+    )
 
     class Meta:
         """Newest first in lists."""
@@ -56,6 +62,11 @@ class Leaderboard(models.Model):
     def clean(self) -> None:
         """Refuse an unknown game or parameters that it does not take."""
         checked_game(self.game, self.game_parameters)
+
+    @property
+    def is_rerating(self) -> bool:
+        """True while its ratings are to be computed again from all outcomes that count."""
+        return self.n_rerates_asked > self.n_rerates_done
 
     @property
     def plies(self) -> int:

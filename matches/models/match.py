@@ -15,7 +15,10 @@ class Match(models.Model):
     """A unit of rating between named agents."""
 
     class State(models.TextChoices):
-        """PENDING -> QUEUED -> RUNNING -> DONE | VOID | CANCELLED; a lost attempt goes back."""
+        """PENDING -> QUEUED -> RUNNING -> DONE | VOID | CANCELLED; a lost attempt goes back.
+
+        A match that is VOID and has an outcome was struck: it was DONE and counts no more.
+        """
 
         PENDING = "pending"
         QUEUED = "queued"
@@ -54,10 +57,10 @@ class Match(models.Model):
     IN_FLIGHT = (State.QUEUED, State.RUNNING)
     CLOSED = (State.DONE, State.VOID, State.CANCELLED)
     TRANSITIONS = {
-        State.PENDING: (State.QUEUED, State.DONE, State.CANCELLED),
+        State.PENDING: (State.QUEUED, State.DONE, State.VOID, State.CANCELLED),
         State.QUEUED: (State.RUNNING, State.PENDING, State.DONE, State.VOID, State.CANCELLED),
         State.RUNNING: (State.PENDING, State.DONE, State.VOID, State.CANCELLED),
-        State.DONE: (),
+        State.DONE: (State.VOID,),
         State.VOID: (),
         State.CANCELLED: (),
     }

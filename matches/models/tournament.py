@@ -98,8 +98,13 @@ class Tournament(models.Model):
     n_planned = models.PositiveIntegerField(default=0, editable=False)
     n_done = models.PositiveIntegerField(default=0, editable=False)
     n_forfeits = models.PositiveIntegerField(default=0, editable=False)
-    n_void = models.PositiveIntegerField(default=0, editable=False)
+    n_void = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Without those that are played again."
+    )
     n_cancelled = models.PositiveIntegerField(default=0, editable=False)
+    n_replaced = models.PositiveIntegerField(
+        default=0, db_default=0, editable=False, help_text="Void ones that are played again."
+    )
     n_retried = models.PositiveIntegerField(default=0, editable=False)
     n_refused = models.PositiveIntegerField(
         default=0, editable=False, help_text="Reports that came late, doubled or without a token."

@@ -13,6 +13,12 @@ class Worker(models.Model):
     versions = models.JSONField(default=dict)
     first_seen_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
+    quarantined_at = models.DateTimeField(
+        null=True, editable=False, help_text="Since then it gets no order and nothing of it counts."
+    )
+    quarantine_reason = models.CharField(
+        max_length=500, blank=True, editable=False, default="", db_default=""
+    )
 
     class Meta:
         """By name."""

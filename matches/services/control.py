@@ -12,6 +12,7 @@ from matches.services import (
     marks,
     planning,
     rater,
+    rerating,
     snapshots,
     tallies,
     trajectories,
@@ -22,6 +23,7 @@ from matches.services.system import pushing
 
 log = logging.getLogger(__name__)
 _planner = Lock()
+_rerater = Lock()
 
 
 def tick(*, now: datetime) -> None:
@@ -55,6 +57,16 @@ def rate(*, now: datetime) -> None:
     """Rate what is new."""
     dispatch.woken(dispatch.RATE)
     broadcast.push(rater.rate_all(now=now), now=now)
+
+
+def rerate(*, now: datetime) -> None:
+    """Rate again from all outcomes, unless another thread does: it would do the same for nothing."""
+    dispatch.woken(dispatch.RERATE)
+    if _rerater.acquire(blocking=False):
+        try:
+            broadcast.push(rerating.rerate_due(now=now), now=now)
+        finally:
+            _rerater.release()
 
 
 def _plan_once(*, now: datetime) -> None:

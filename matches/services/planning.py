@@ -139,6 +139,16 @@ def _write(
     if not taken:
         return 0
     lineups = [[entrants[index] for index in planned.seats] for planned in batch]
+    write_matches(tournament, batch, lineups)
+    tournament.n_planned += len(batch)
+    transaction.on_commit(dispatch.wake_relay)
+    return len(batch)
+
+
+def write_matches(
+    tournament: Tournament, batch: Sequence[Planned], lineups: Sequence[list[int]]
+) -> list[int]:
+    """Write pending matches under new numbers, with the agents of each by seat; return their ids."""
     match_ids = _insert_matches(tournament, batch, lineups)
     insert_rows(
         Seat,
@@ -149,9 +159,7 @@ def _write(
             for seat, agent in enumerate(lineup)
         ],
     )
-    tournament.n_planned += len(batch)
-    transaction.on_commit(dispatch.wake_relay)
-    return len(batch)
+    return match_ids
 
 
 def _insert_matches(

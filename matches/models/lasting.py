@@ -1,0 +1,49 @@
+"""Rows that stay as they were written."""
+
+from typing import Any, ClassVar, NoReturn, TypeVar
+
+from django.db import models
+
+from matches.errors import LastingRowError
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+class LastingQuerySet(models.QuerySet[Row, Row]):
+    """Rows that may be read and added, nothing else."""
+
+    def update(self, **_: Any) -> NoReturn:
+        """Refuse."""
+        raise LastingRowError(f"{self.model._meta.verbose_name_plural} cannot be changed")
+
+    def bulk_update(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse."""
+        raise LastingRowError(f"{self.model._meta.verbose_name_plural} cannot be changed")
+
+    def delete(self) -> NoReturn:
+        """Refuse."""
+        raise LastingRowError(f"{self.model._meta.verbose_name_plural} cannot be deleted")
+
+
+class LastingModel(models.Model):
+    """A row that is written once. A database user with other rights is not stopped by this."""
+
+    what: ClassVar[str] = "a row"
+
+    objects = LastingQuerySet.as_manager()
+
+    class Meta:
+        """No table of its own."""
+
+        abstract = True
+
+    def save(self, *args: Any, **options: Any) -> None:
+        """Add the row. Raises LastingRowError when it is there already."""
+        if not self._state.adding:
+            raise LastingRowError(f"{self.what} cannot be changed, got {self.pk}")
+        super().save(*args, **options)
+
+    def delete(self, using: Any = None, keep_parents: bool = False) -> NoReturn:
+        """Refuse."""
+        del using, keep_parents
+        raise LastingRowError(f"{self.what} cannot be deleted, got {self.pk}")

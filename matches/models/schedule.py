@@ -1,0 +1,114 @@
+"""Schedules: tournaments that beat starts by themselves, by crontab or once."""
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django_celery_beat.models import PeriodicTask
+
+from arena.messages import Limits
+from matches.models.agent import Agent
+from matches.models.choices import pairing_choices
+from matches.models.leaderboard import Leaderboard
+from matches.models.tournament import MAX_DAYS, MAX_MATCHES, Tournament
+from matches.models.validation import validate_finite
+
+
+class Schedule(models.Model):
+    """When to schedule which tournament; written by services together with the row of beat."""
+
+    name = models.CharField(max_length=100, unique=True)
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.PROTECT, related_name="schedules")
+    agents = models.ManyToManyField(
+        Agent,
+        blank=True,
+        related_name="schedules",
+        help_text="None: all of the leaderboard that are neither retired nor quarantined.",
+    )
+    crontab = models.CharField(
+        max_length=200,
+        blank=True,
+        help_text="minute hour day-of-month month day-of-week; empty: once.",
+    )
+    timezone = models.CharField(max_length=63, default="UTC", help_text="Of the crontab.")
+    once_at = models.DateTimeField(null=True, blank=True, help_text="When, instead of a crontab.")
+    is_enabled = models.BooleanField(default=True)
+
+    pairing = models.CharField(max_length=60, choices=pairing_choices, default="double_round_robin")
+    n_matches = models.PositiveIntegerField(
+        validators=(MinValueValidator(1), MaxValueValidator(MAX_MATCHES))
+    )
+    seed = models.BigIntegerField(
+        default=0,
+        validators=(MinValueValidator(0),),
+        help_text="Of the first tournament; each later one takes the next, so that no game recurs.",
+    )
+    move_s = models.FloatField(
+        default=Limits().move_s,
+        validators=(validate_finite, MinValueValidator(0.01), MaxValueValidator(86_400)),
+    )
+    match_s = models.FloatField(
+        default=Limits().match_s,
+        validators=(validate_finite, MinValueValidator(0.01), MaxValueValidator(86_400)),
+    )
+    is_rated = models.BooleanField(default=True)
+    keeps_trajectories = models.BooleanField(default=False)
+    trajectory_days = models.PositiveSmallIntegerField(
+        null=True, blank=True, validators=(MinValueValidator(1), MaxValueValidator(MAX_DAYS))
+    )
+    order_limit = models.PositiveIntegerField(
+        null=True, blank=True, validators=(MinValueValidator(1),)
+    )
+
+    periodic_task = models.OneToOneField(
+        PeriodicTask, null=True, on_delete=models.SET_NULL, related_name="+", editable=False
+    )
+    last_tournament = models.ForeignKey(
+        Tournament, null=True, on_delete=models.SET_NULL, related_name="+", editable=False
+    )
+    n_started = models.PositiveIntegerField(default=0, editable=False)
+    n_skipped = models.PositiveIntegerField(default=0, editable=False)
+    problem = models.CharField(
+        max_length=300, blank=True, editable=False, help_text="Why the last time was passed over."
+    )
+    created_at = models.DateTimeField(editable=False)
+
+    class Meta:
+        """Newest first."""
+
+        ordering = ("-id",)
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(crontab="", once_at__isnull=False)
+                | (~models.Q(crontab="") & models.Q(once_at__isnull=True)),
+                name="schedule_has_one_time",
+            ),
+        )
+
+    def __str__(self) -> str:
+        """Return the name that users gave it."""
+        return self.name
+
+
+class ScheduleRun(models.Model):
+    """One time at which a schedule was due: its tournament, or why there is none."""
+
+    schedule = models.ForeignKey(
+        Schedule, on_delete=models.CASCADE, db_index=False, related_name="runs"
+    )
+    due_at = models.DateTimeField(help_text="The minute at which it was due.")
+    tournament = models.OneToOneField(
+        Tournament, null=True, on_delete=models.SET_NULL, related_name="schedule_run"
+    )
+    problem = models.CharField(max_length=300, blank=True, help_text="Why it was passed over.")
+
+    class Meta:
+        """Newest first; whoever comes second finds the row there."""
+
+        ordering = ("-due_at",)
+        constraints = (
+            # Also the index of the query: the runs of a schedule by time.
+            models.UniqueConstraint(fields=("schedule", "due_at"), name="schedule_run_once"),
+        )
+
+    def __str__(self) -> str:
+        """Return when it was due."""
+        return f"{self.schedule_id} at {self.due_at:%Y-%m-%d %H:%M}"
