@@ -45,6 +45,11 @@ class PairCounts:
         """Return the counts of rows (first, second, n_first_wins, n_draws, n_second_wins)."""
         return cls(*_rows(rows, 5).T)
 
+    def within(self, agents: Ints) -> "PairCounts":
+        """Return the same counts by the agents' places in this sorted list, which has them all."""
+        first, second = np.searchsorted(agents, self.first), np.searchsorted(agents, self.second)
+        return PairCounts(first, second, self.n_first_wins, self.n_draws, self.n_second_wins)
+
     @cached_property
     def n_results(self) -> int:
         """How many results there are; a match of k seats counts as k(k-1)/2 of them."""

@@ -80,8 +80,18 @@ class DenseInformation:
 class SparseInformation:
     """For large fields: conjugate gradients, and variances from seeded samples."""
 
-    def __init__(self, i: Ints, j: Ints, curvature: Floats, n: int, precision: float) -> None:
-        """Keep the pairs: m numbers, not n^2."""
+    def __init__(
+        self,
+        i: Ints,
+        j: Ints,
+        curvature: Floats,
+        n: int,
+        precision: float,
+        *,
+        tolerance: float = _SOLVED,
+    ) -> None:
+        """Keep the pairs: m numbers, not n^2. tolerance: the residual of a solution, relative."""
+        self._tolerance = tolerance
         self._i, self._j, self._root, self._precision = i, j, np.sqrt(curvature), precision
         rows, columns = np.concatenate([i, j]), np.concatenate([j, i])
         self._diagonal = summed_by(rows, np.tile(curvature, 2), n) + precision
@@ -93,7 +103,9 @@ class SparseInformation:
     def solved(self, right_side: Floats) -> Floats:
         """Return x [n] such that matrix @ x = right_side, nearly. Raises RatingError."""
         x: Floats
-        x, failed = cg(self._matrix, right_side, rtol=_SOLVED, atol=0.0, M=self._preconditioner)
+        x, failed = cg(
+            self._matrix, right_side, rtol=self._tolerance, atol=0.0, M=self._preconditioner
+        )
         if failed:
             raise RatingError(
                 f"the step of {len(right_side)} agents was not found in {failed} turns"
@@ -109,11 +121,11 @@ class SparseInformation:
         rng = np.random.default_rng(0)
         moved = np.zeros_like(self._diagonal)
         for _ in range(_N_SAMPLES):
-            sample = self._sample(rng)
+            sample = self.sample(rng)
             moved += (self._pairs @ (sample - sample.mean())) ** 2
         return Doubt(1 / self._diagonal + moved / _N_SAMPLES / self._diagonal**2, None)
 
-    def _sample(self, rng: np.random.Generator) -> Floats:
+    def sample(self, rng: np.random.Generator) -> Floats:
         """Return one sample of N(0, inverse)."""
         by_pair = self._root * rng.standard_normal(len(self._root))
         n = len(self._diagonal)

@@ -103,7 +103,7 @@ def settle(
     played = np.union1d(counts.first, counts.second)
     if played.size == 0:
         return _assembled(counts, n_agents, played, None)
-    likelihood = PairLikelihood(_within(counts, played), len(played), margin=margin, weight=weight)
+    likelihood = PairLikelihood(counts.within(played), len(played), margin=margin, weight=weight)
     z = (_start(start, n_agents)[played] - MU) / _UNIT
     return _assembled(counts, n_agents, played, _fitted(likelihood, z))
 
@@ -145,12 +145,6 @@ def _spread_out(joint: Floats | None, played: Ints, sd: Floats) -> Floats | None
     covariance = np.diag(sd**2)
     covariance[np.ix_(played, played)] = joint * _UNIT**2
     return covariance
-
-
-def _within(counts: PairCounts, played: Ints) -> PairCounts:
-    """Return the same counts over 0..len(played)-1."""
-    first, second = np.searchsorted(played, counts.first), np.searchsorted(played, counts.second)
-    return PairCounts(first, second, counts.n_first_wins, counts.n_draws, counts.n_second_wins)
 
 
 def _start(start: Sequence[float] | Floats | None, n_agents: int) -> Floats:

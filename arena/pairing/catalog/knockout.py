@@ -1,0 +1,49 @@
+"""Knockout: a seeded bracket, best of k blocks. For a show and for very small budgets.
+
+Every slot goes on as soon as its agents are known; a block that could not change the winner is not
+played. It says little for what it costs beyond a few matches an agent: a sample of the posterior
+finds the best with fewer.
+"""
+
+import numpy as np
+
+from arena.pairing.adaptive import AdaptiveCouples
+from arena.pairing.base import Lineup, Standing
+from arena.pairing.bracket import Bracket, Rules, bracket, open_slots
+from arena.parameters import Parameter
+
+
+class _Knockout(AdaptiveCouples):
+    id = "knockout"
+    title = "Knockout"
+    needs_meetings = True
+    parameters = (
+        Parameter("best_of", 3, "blocks of two matches in which two agents meet", 1, 99),
+        Parameter("tie_breaks", 2, "more blocks, one by one, while they are level", 0, 99),
+    )
+
+    def bracket(self, standing: Standing) -> Bracket:
+        """Return the bracket as it stands."""
+        seeding = standing.seeding or range(standing.field.n_agents)
+        return bracket(seeding, standing.meetings, self._rules())
+
+    def is_over(self, standing: Standing) -> bool:
+        return self.bracket(standing).winner is not None
+
+    def lineups(
+        self,
+        standing: Standing,
+        n_blocks: int,
+        rng: np.random.Generator,  # noqa: ARG002 - no chance
+    ) -> list[Lineup]:
+        found: list[Lineup] = []
+        for slot in open_slots(self.bracket(standing)):
+            pair = tuple(agent for agent in (slot.first, slot.second) if agent is not None)
+            found += [pair] * self._rules().n_needed(slot)
+        return found[:n_blocks]
+
+    def _rules(self) -> Rules:
+        return Rules(self.number("best_of"), self.number("tie_breaks"))
+
+
+PAIRING = _Knockout()

@@ -1,0 +1,62 @@
+"""Ladder: neighbours on the leaderboard meet, those first that met least."""
+
+import numpy as np
+
+from arena.pairing.adaptive import Adaptive
+from arena.pairing.base import Lineup, Standing
+from arena.ratings.counts import Floats
+
+
+class _Ladder(Adaptive):
+    id = "ladder"
+    title = "Ladder"
+
+    def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
+        order = np.lexsort((rng.random(len(standing.mu)), -standing.mu))
+        n_seats = standing.field.n_seats
+        rungs = [order[at : at + n_seats].tolist() for at in range(len(order) - n_seats + 1)]
+        met = _n_met(standing, order, n_seats)
+        chosen: list[Lineup] = []
+        while len(chosen) < n_blocks:
+            found = _apart(np.argsort(met + rng.random(len(met))).tolist(), n_seats)
+            found = found[: n_blocks - len(chosen)]
+            met[found] += n_seats
+            chosen += [tuple(rungs[at]) for at in found]
+        return chosen
+
+
+def _n_met(standing: Standing, order: np.ndarray[tuple[int], np.dtype[np.int64]], n: int) -> Floats:
+    """Return for each rung how often its first met its last: results and matches in flight."""
+    counts = standing.counts
+    columns = (
+        counts.first,
+        counts.second,
+        counts.n_first_wins,
+        counts.n_draws,
+        counts.n_second_wins,
+    )
+    place = np.argsort(order)
+    met = np.zeros(len(order) - n + 1)
+    first, second, *times = columns
+    low = np.minimum(place[first], place[second])
+    is_rung = np.abs(place[first] - place[second]) == n - 1
+    np.add.at(met, low[is_rung], sum(times)[is_rung])
+    for (i, j), n_matches in standing.n_in_flight.items():
+        if abs(place[i] - place[j]) == n - 1:
+            met[min(place[i], place[j])] += n_matches
+    return met
+
+
+def _apart(rungs: list[int], n_seats: int) -> list[int]:
+    """Return the first of these rungs that share no agent."""
+    taken: set[int] = set()
+    found: list[int] = []
+    for at in rungs:
+        places = range(at, at + n_seats)
+        if taken.isdisjoint(places):
+            taken.update(places)
+            found.append(at)
+    return found
+
+
+PAIRING = _Ladder()

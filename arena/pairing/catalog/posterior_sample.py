@@ -1,0 +1,91 @@
+"""Posterior sample: draw one possible truth, sort the agents by it and pair neighbours.
+
+Needs no matrix of pairs, so it is for large fields. With `top` only the best of each sample are
+paired: the shortest way to the question which agent is best.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from arena.pairing.adaptive import Adaptive
+from arena.pairing.base import Lineup, Standing
+from arena.pairing.matching import expected_information
+from arena.parameters import Parameter
+from arena.ratings.counts import Floats
+from arena.ratings.samples import Sampler
+
+_N_TRIES = 4
+"""How often a draw may be refused because its pairs have matches in flight."""
+
+
+class _PosteriorSample(Adaptive):
+    id = "posterior_sample"
+    title = "Neighbours in a posterior sample"
+    parameters = (
+        Parameter("top", 0, "pair only so many of the best of each sample; 0: all", 0, 10_000),
+    )
+
+    def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
+        chosen: list[Lineup] = []
+        waiting = dict(standing.n_in_flight)
+        samples = self._samples(standing, rng)
+        n_refused = 0
+        while len(chosen) < n_blocks:
+            drawn = list(self._neighbours(standing, next(samples), rng))
+            wanted = drawn
+            if n_refused < _N_TRIES:
+                wanted = [one for one in drawn if _is_wanted(one, standing, waiting, rng)]
+            n_refused = 0 if wanted else n_refused + 1
+            chosen += wanted
+            for pair in (pair for lineup in wanted for pair in _pairs(lineup)):
+                waiting[pair] = waiting.get(pair, 0) + standing.field.n_seats
+        return chosen[:n_blocks]
+
+    def _samples(self, standing: Standing, rng: np.random.Generator) -> Iterator[Floats]:
+        sampler = Sampler.of(
+            standing.counts,
+            standing.mu,
+            standing.covariance,
+            standing.spread,
+            draw_probability=standing.draw_probability,
+            weight=1 / (standing.field.n_seats - 1),
+        )
+        while True:
+            yield sampler.draw(rng)
+
+    def _neighbours(
+        self, standing: Standing, sample: Floats, rng: np.random.Generator
+    ) -> Iterator[Lineup]:
+        """Yield lineups in a random order; the best and the worst alike may be left out."""
+        n_seats = standing.field.n_seats
+        n_paired = max(self.number("top") or len(sample), n_seats)
+        order = np.argsort(-sample)[:n_paired].tolist()
+        offset = int(rng.integers(len(order) % n_seats + 1)) if n_paired == len(sample) else 0
+        starts = np.arange(offset, len(order) - n_seats + 1, n_seats)
+        for start in rng.permutation(starts).tolist():
+            yield tuple(order[start : start + n_seats])
+
+
+def _is_wanted(
+    lineup: Lineup,
+    standing: Standing,
+    waiting: dict[tuple[int, int], int],
+    rng: np.random.Generator,
+) -> bool:
+    """Return whether to play it although some matches are in flight: the less sure, the rather."""
+    first, second = max(_pairs(lineup), key=lambda pair: waiting.get(pair, 0))
+    n_waiting = waiting.get((first, second), 0)
+    if n_waiting == 0:
+        return True
+    gap = standing.mu[first] - standing.mu[second]
+    gain = expected_information(gap) * (standing.sd[first] ** 2 + standing.sd[second] ** 2)
+    return bool(rng.random() * (1 + gain * n_waiting) < 1)
+
+
+def _pairs(lineup: Lineup) -> list[tuple[int, int]]:
+    members = sorted(lineup)
+    return [(i, j) for place, i in enumerate(members) for j in members[place + 1 :]]
+
+
+PAIRING = _PosteriorSample()

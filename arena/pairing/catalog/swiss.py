@@ -1,0 +1,86 @@
+"""Swiss: in each round those with the same points meet, and nobody twice while that can be avoided.
+
+A round begins when the one before is closed. With an odd number the lowest without a bye has one,
+which counts as a win.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from math import ceil, log2
+
+import numpy as np
+
+from arena.pairing.adaptive import AdaptiveCouples
+from arena.pairing.base import Lineup, Meeting, Standing
+from arena.pairing.rematches import without_rematches
+from arena.parameters import Parameter
+
+_BYE = 2.0
+"""The points of a block that is won."""
+
+
+class _Swiss(AdaptiveCouples):
+    id = "swiss"
+    title = "Swiss"
+    needs_meetings = True
+    parameters = (
+        Parameter("rounds", 0, "rounds to play; 0: as many as a knockout would have", 0, 1000),
+    )
+
+    def is_over(self, standing: Standing) -> bool:
+        return len(standing.meetings) >= self._n_rounds(standing) * _per_round(standing)
+
+    def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
+        if self.is_over(standing):
+            return []
+        n_begun = len(standing.meetings) % _per_round(standing)
+        before = standing.meetings[: len(standing.meetings) - n_begun]
+        if any(meeting.points is None for meeting in before):
+            return []
+        return self._round(standing, before, standing.meetings[len(before) :], rng)[:n_blocks]
+
+    def _round(
+        self,
+        standing: Standing,
+        before: Sequence[Meeting],
+        begun: Sequence[Meeting],
+        rng: np.random.Generator,
+    ) -> list[Lineup]:
+        """Return the lineups of this round that are not planned yet."""
+        n_agents = standing.field.n_agents
+        n_byes, points = _byes_and_points(before, n_agents, _per_round(standing))
+        taken = {agent for meeting in begun for agent in meeting.lineup}
+        place = {agent: at for at, agent in enumerate(rng.permutation(n_agents).tolist())}
+        free = sorted(
+            (agent for agent in range(n_agents) if agent not in taken),
+            key=lambda agent: (-points[agent], -standing.mu[agent], place[agent]),
+        )
+        met = Counter(tuple(sorted(meeting.lineup)) for meeting in standing.meetings)
+        lowest_first = free[::-1] if len(free) % 2 else []
+        byes = sorted(lowest_first, key=lambda agent: n_byes[agent])
+        return without_rematches(free, met, byes)
+
+    def _n_rounds(self, standing: Standing) -> int:
+        return self.number("rounds") or ceil(log2(standing.field.n_agents))
+
+
+def _per_round(standing: Standing) -> int:
+    return standing.field.n_agents // 2
+
+
+def _byes_and_points(
+    meetings: Sequence[Meeting], n_agents: int, per_round: int
+) -> tuple[Counter[int], Counter[int]]:
+    """Return how many byes and points each agent has after these rounds, which are whole."""
+    n_byes, points = Counter[int](), Counter[int]()
+    for start in range(0, len(meetings), per_round):
+        played = meetings[start : start + per_round]
+        idle = set(range(n_agents)) - {agent for meeting in played for agent in meeting.lineup}
+        n_byes.update(idle)
+        points.update(dict.fromkeys(idle, _BYE))  # type: ignore[arg-type]
+        for meeting in played:
+            points.update(dict(zip(meeting.lineup, meeting.points or (), strict=True)))  # type: ignore[arg-type]
+    return n_byes, points
+
+
+PAIRING = _Swiss()

@@ -1,0 +1,121 @@
+"""Greedy matching: the most valuable lineups of agents of whom each sits in one at most."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from arena.pairing.base import COUPLE, Field, Lineup, PairingError, Standing
+from arena.ratings.base import BETA
+from arena.ratings.counts import Floats
+
+_NEVER = -np.inf
+_TIE_BREAK = 1e-9
+
+
+def difference_variances(standing: Standing) -> Floats:
+    """Return the variance of the difference of every two agents: [n, n].
+
+    Raises PairingError without a covariance.
+    """
+    joint = standing.covariance
+    if joint is None:
+        raise PairingError(
+            f"a joint covariance of {standing.field.n_agents} agents is not at hand: "
+            "choose pairing posterior_sample or ladder for so many"
+        )
+    alone = np.diag(joint)
+    return np.maximum(alone[:, None] + alone - 2 * joint, 0)
+
+
+def expected_information(gap: Floats) -> Floats:
+    """Return what one match of agents that far apart tells about their difference (1/variance)."""
+    z = np.minimum(np.abs(gap) / (np.sqrt(2) * BETA), 30)
+    density = np.exp(-(z**2)) / (2 * np.pi)
+    information: Floats = density / (ndtr(z) * ndtr(-z)) / (2 * BETA**2)
+    return information
+
+
+def in_flight(standing: Standing) -> Floats:
+    """Return the number of matches in flight of every two agents: [n, n], symmetric."""
+    n = standing.field.n_agents
+    table = np.zeros((n, n))
+    for (first, second), n_matches in standing.n_in_flight.items():
+        table[first, second] += n_matches
+        table[second, first] += n_matches
+    return table
+
+
+def most_valuable(
+    value: Floats,
+    decay: Floats,
+    waiting: Floats,
+    n_blocks: int,
+    field: Field,
+    rng: np.random.Generator,
+) -> list[Lineup]:
+    """Return n_blocks lineups, matching after matching, the most valuable first.
+
+    value: [n, n], of the next match of each pair; decay, waiting: [n, n], of n matches in flight
+    the next is worth value / (1 + decay * n). Each matching counts as in flight for the next.
+    """
+    chosen: list[Lineup] = []
+    waiting = waiting.copy()
+    noise = rng.random(value.shape)
+    value = value * (1 + _TIE_BREAK * (noise + noise.T))
+    while len(chosen) < n_blocks:
+        found = matching(value / (1 + decay * waiting), field.n_seats)
+        chosen += found[: n_blocks - len(chosen)]
+        for lineup in found:
+            waiting[np.ix_(lineup, lineup)] += field.n_seats
+    return chosen
+
+
+def matching(value: Floats, n_seats: int) -> list[Lineup]:
+    """Return disjoint lineups of n_seats agents, greedily the most valuable next.
+
+    value: [n, n], symmetric, 0 or more, n >= n_seats.
+    """
+    value = value.copy()
+    np.fill_diagonal(value, _NEVER)
+    return _couples(value) if n_seats == COUPLE else _groups(value, n_seats)
+
+
+def _couples(value: Floats) -> list[Lineup]:
+    """Match those that are each other's best, over and over: the greedy matching, all at once."""
+    agents, found = np.arange(len(value)), list[tuple[float, int, int]]()
+    while len(agents) > 1:
+        best = value.argmax(axis=1)
+        here = np.arange(len(agents))
+        first = np.flatnonzero((best[best] == here) & (here < best))
+        second = best[first]
+        pairs = zip(value[first, second], agents[first], agents[second], strict=True)
+        found += [(float(v), int(i), int(j)) for v, i, j in pairs]
+        left = np.delete(here, np.concatenate([first, second]))
+        agents, value = agents[left], value[np.ix_(left, left)]
+    found.sort(key=lambda pair: -pair[0])
+    return [(i, j) for _, i, j in found]
+
+
+def _groups(value: Floats, n_seats: int) -> list[Lineup]:
+    """Take the best pair that is free and add who is worth most with all of them."""
+    found: list[Lineup] = []
+    for _ in range(len(value) // n_seats):
+        members = [int(i) for i in np.unravel_index(int(value.argmax()), value.shape)]
+        while len(members) < n_seats:
+            worth: Floats = value[members].sum(axis=0)
+            members.append(int(worth.argmax()))
+        found.append(tuple(members))
+        value[members], value[:, members] = _NEVER, _NEVER
+    return found
+
+
+def n_results(standing: Standing) -> NDArray[np.float64]:
+    """Return how many results each agent has or will have of the matches in flight: [n]."""
+    counts = standing.counts
+    times = counts.n_first_wins + counts.n_draws + counts.n_second_wins
+    n = np.zeros(standing.field.n_agents)
+    np.add.at(n, counts.first, times)
+    np.add.at(n, counts.second, times)
+    for pair, n_matches in standing.n_in_flight.items():
+        n[list(pair)] += n_matches
+    return n

@@ -1,0 +1,67 @@
+"""Pairs of neighbours in a list, nobody with whom it met before while that can be avoided."""
+
+from collections.abc import Mapping, Sequence
+
+from arena.pairing.base import Lineup
+
+_MAX_TURNS = 20_000
+"""How many ways are tried before rematches are allowed: more than any field of 100 agents needs."""
+
+
+def without_rematches(
+    ranked: Sequence[int], met: Mapping[Lineup, int], byes: Sequence[int]
+) -> list[Lineup]:
+    """Return the pairs of all agents, best first, each with who stands nearest.
+
+    met: how often each pair (sorted) met. byes: whom to leave out, the first that works, if the
+    number of agents is odd; else empty. Where no way without rematches is found, those that met
+    once may meet again, and so on.
+    """
+    for n_allowed in range(max(met.values(), default=0) + 1):
+        for bye in byes or [None]:
+            found = _paired([agent for agent in ranked if agent != bye], met, n_allowed)
+            if found is not None:
+                return found
+    raise AssertionError("all pairs are allowed, and nobody was paired")
+
+
+def _paired(
+    ranked: Sequence[int], met: Mapping[Lineup, int], n_allowed: int
+) -> list[Lineup] | None:
+    """Return pairs that met n_allowed times at most, by depth-first search, or None."""
+    pairs: list[Lineup] = []
+    taken: set[int] = set()
+    tried = [0]
+    """The place after the partner that was tried last, for each pair and the one sought now."""
+    for _ in range(_MAX_TURNS):
+        first = next((agent for agent in ranked if agent not in taken), None)
+        if first is None:
+            return pairs
+        start = max(tried[-1], ranked.index(first) + 1)
+        place = _next_partner(ranked, first, start, taken, met, n_allowed)
+        if place is not None:
+            tried[-1] = place + 1
+            tried.append(0)
+            pairs.append((first, ranked[place]))
+            taken.update(pairs[-1])
+        elif pairs:
+            tried.pop()
+            taken.difference_update(pairs.pop())
+        else:
+            return None
+    return None
+
+
+def _next_partner(
+    ranked: Sequence[int],
+    first: int,
+    start: int,
+    taken: set[int],
+    met: Mapping[Lineup, int],
+    n_allowed: int,
+) -> int | None:
+    for place in range(start, len(ranked)):
+        other = ranked[place]
+        if other not in taken and met.get((min(first, other), max(first, other)), 0) <= n_allowed:
+            return place
+    return None

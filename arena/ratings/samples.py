@@ -1,0 +1,107 @@
+"""Samples of the posterior of a field: one possible truth each, for fields of any size."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+from typing import Self
+
+import numpy as np
+from scipy.linalg import lapack
+
+from arena.ratings.base import BETA, MU, RatingError, unit_draw_margin
+from arena.ratings.counts import Floats, Ints, PairCounts
+from arena.ratings.information import SparseInformation
+from arena.ratings.likelihood import PairLikelihood
+
+_UNIT = sqrt(2) * BETA
+_CLOSE = 1e-4
+"""The relative residual of a sample: far below what its randomness is."""
+_JITTER = 1e-10
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """Draws skills [n] of the posterior N(mu, inverse information)."""
+
+    mu: Floats
+    _noise: Callable[[np.random.Generator], Floats]
+
+    @classmethod
+    def of(
+        cls,
+        counts: PairCounts,
+        mu: Floats,
+        covariance: Floats | None,
+        spread: float,
+        *,
+        draw_probability: float,
+        weight: float = 1.0,
+    ) -> Self:
+        """Return the sampler of a settled field; by its pair counts where no covariance is given.
+
+        weight: as in settle. Raises RatingError.
+        """
+        if covariance is not None:
+            return cls(mu, _dense(covariance))
+        return cls(mu, _sparse(counts, mu, spread, unit_draw_margin(draw_probability), weight))
+
+    def draw(self, rng: np.random.Generator) -> Floats:
+        """Return one sample: float64 [n]."""
+        drawn: Floats = self.mu + self._noise(rng)
+        return drawn
+
+    def draw_many(self, n_samples: int, *, seed: int) -> Floats:
+        """Return samples: float64 [n_samples, n]; the same seed gives the same ones."""
+        rng = np.random.default_rng(seed)
+        return np.stack([self.draw(rng) for _ in range(n_samples)])
+
+
+def best_shares(samples: Floats) -> Floats:
+    """Return P(best) of each agent: its share of the samples [k, n] in which it is highest."""
+    highest = np.bincount(samples.argmax(axis=1), minlength=samples.shape[1])
+    share: Floats = highest / len(samples)
+    return share
+
+
+def superiority_shares(samples: Floats) -> Floats:
+    """Return P(row is above column) as shares of the samples [k, n]: [n, n], half on the diagonal.
+
+    For a few hundred agents: pass their columns only.
+    """
+    n = samples.shape[1]
+    above = np.full((n, n), 0.5)
+    for agent in range(n):
+        column = samples[:, agent : agent + 1]
+        above[agent] = ((column > samples) + 0.5 * (column == samples)).mean(axis=0)
+    return above
+
+
+def _dense(covariance: Floats) -> Callable[[np.random.Generator], Floats]:
+    jitter = _JITTER * float(np.diag(covariance).max(initial=0))
+    factor, status = lapack.dpotrf(covariance + jitter * np.eye(len(covariance)), lower=1)
+    if status:
+        raise RatingError(f"the covariance is not positive definite (row {status})")
+    lower: Floats = np.tril(factor)
+    return lambda rng: lower @ rng.standard_normal(len(lower))
+
+
+def _sparse(
+    counts: PairCounts, mu: Floats, spread: float, margin: float, weight: float
+) -> Callable[[np.random.Generator], Floats]:
+    played: Ints = np.union1d(counts.first, counts.second)
+    n = len(mu)
+    if played.size == 0:
+        return lambda rng: spread * rng.standard_normal(n)
+    likelihood = PairLikelihood(counts.within(played), len(played), margin=margin, weight=weight)
+    curvature = likelihood.at((mu[played] - MU) / _UNIT).curvature
+    precision = (_UNIT / spread) ** 2
+    information = SparseInformation(
+        likelihood.i, likelihood.j, curvature, len(played), precision, tolerance=_CLOSE
+    )
+
+    def noise(rng: np.random.Generator) -> Floats:
+        drawn: Floats = spread * rng.standard_normal(n)
+        drawn[played] = _UNIT * information.sample(rng)
+        return drawn
+
+    return noise
