@@ -124,8 +124,9 @@ def _filled() -> dict[str, str]:
         "match": f"/matches/{match.pk}/",
         "match-forfeit": f"/matches/{forfeit.pk}/",
     }
+    # No game is over before its second step.
     for game in (*BOARDS, *TEXTS):
-        pages[f"match-{game}"] = f"/matches/{_played(game).pk}/?step=3"
+        pages[f"match-{game}"] = f"/matches/{_played(game).pk}/?step=2"
     running = factories.planned(420, agents=boards.SEARCHERS, game="connect_four", board="slow")
     boards.play_some(running, 60, boards.by_strength())
     waiting = Match.objects.filter(tournament=running).latest("pk")
