@@ -1,0 +1,1 @@
+"""`evalsite` on the command line: the common jobs of the API."""

@@ -1,0 +1,119 @@
+"""Commands of leaderboards: open, list, show the ratings, compare two agents."""
+
+from argparse import ArgumentParser, Namespace, _SubParsersAction
+
+from evalsite_client.cli.options import add_limit, agent, command, first, page_size, pair, whole
+from evalsite_client.cli.show import Answer, pairs, signed, table
+from evalsite_client.client import Client
+from evalsite_client.leaderboards import LeaderboardFilter, NewLeaderboard
+from evalsite_client.ratings import Comparison, Rating
+
+RATING_HEAD = (
+    *("rank", "id", "agent", "mu", "low", "high", "live", "matches"),
+    *("W-D-L", "forfeits"),
+)
+BOARD_HEAD = ("name", "game", "title", "outcomes", "rated")
+
+
+def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+    """Add the commands."""
+    new = command(
+        commands,
+        "open",
+        open_board,
+        examples="  evalsite open connect-four --game connect_four --opening-plies 2",
+    )
+    new.add_argument("name")
+    new.add_argument("--game", required=True)
+    new.add_argument("--title", default="")
+    new.add_argument("--opening-plies", type=whole(), metavar="N")
+    new.add_argument(
+        *("-p", "--parameter"),
+        type=pair,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of the game",
+    )
+    listed = command(commands, "boards", show_boards)
+    listed.add_argument("--game")
+    add_limit(listed)
+    shown = command(
+        commands,
+        "board",
+        show_board,
+        examples="  evalsite board connect-four --limit 10\n"
+        "  evalsite board connect-four --json | jq '.[0].agent.name'",
+    )
+    shown.add_argument("leaderboard")
+    add_limit(shown)
+    compared = command(
+        commands,
+        "compare",
+        compare,
+        examples="  evalsite compare mcts-100 mcts-400 --leaderboard connect-four\n"
+        "  evalsite compare 3 7 -l connect-four --json",
+    )
+    compared.add_argument("first", metavar="A", help="id or name")
+    compared.add_argument("second", metavar="B", help="id or name")
+    compared.add_argument("-l", "--leaderboard", required=True)
+
+
+def open_board(client: Client, options: Namespace) -> Answer:
+    """Open a leaderboard."""
+    wanted = NewLeaderboard(
+        name=options.name,
+        game=options.game,
+        title=options.title,
+        game_parameters=dict(options.parameter),
+    )
+    if options.opening_plies is not None:
+        wanted["opening_plies"] = options.opening_plies
+    board = client.leaderboards.open(**wanted)
+    return Answer(board, f"{board.name} is open for {board.game}")
+
+
+def show_boards(client: Client, options: Namespace) -> Answer:
+    """List leaderboards, the newest first."""
+    wanted = LeaderboardFilter(game=options.game) if options.game else LeaderboardFilter()
+    found = first(client.leaderboards.list(page_size=page_size(options), **wanted), options)
+    rows = [(b.name, b.game, b.title, b.n_counted, b.rated_at) for b in found]
+    return Answer(found, table(BOARD_HEAD, rows))
+
+
+def show_board(client: Client, options: Namespace) -> Answer:
+    """Show the ratings of a leaderboard, the best first; low to high is the 95 % interval."""
+    found = client.leaderboards.ratings(options.leaderboard, page_size=page_size(options))
+    ratings = first(found, options)
+    return Answer(ratings, table(RATING_HEAD, [_row(rating) for rating in ratings]))
+
+
+def compare(client: Client, options: Namespace) -> Answer:
+    """Compare two agents: which is better, how sure that is, how their matches ended."""
+    name = options.leaderboard
+    game = client.leaderboards.get(name).game
+    first_id, second_id = (
+        agent(client, text, game=game, field=place).id
+        for text, place in ((options.first, "A"), (options.second, "B"))
+    )
+    found = client.leaderboards.compare(name, first_id, second_id)
+    ratings = tuple(client.leaderboards.rating(name, one) for one in (first_id, second_id))
+    return Answer({"comparison": found, "ratings": ratings}, _compared(found, ratings))
+
+
+def _compared(found: Comparison, ratings: tuple[Rating, ...]) -> str:
+    met, next_one = found.head_to_head, found.expected
+    share = f"{next_one.win:.0%} / {next_one.draw:.0%} / {next_one.loss:.0%}"
+    verdict = f"{found.leader.name} is the better one with {found.certainty:.1%}"
+    known = {
+        f"P({found.first.name} > {found.second.name})": f"{found.p_above:.4f}",
+        "head to head (W-D-L)": signed((met.n_wins, met.n_draws, met.n_losses)),
+        "next match (win / draw / loss)": share,
+    }
+    return f"{verdict}\n{pairs(known)}\n\n{table(RATING_HEAD, [_row(one) for one in ratings])}"
+
+
+def _row(one: Rating) -> list[object]:
+    counts = signed((one.n_wins, one.n_draws, one.n_losses))
+    known = (one.rank, one.agent.id, one.agent.name, one.mu, one.low, one.high)
+    return [*known, one.live_mu, one.n_matches, counts, one.n_forfeits]

@@ -1,0 +1,131 @@
+"""Reads the command line, runs one command, says how it ended."""
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any, Final
+
+from evalsite_client.cli import (
+    agents,
+    checkpoints,
+    explanations,
+    leaderboards,
+    options,
+    tokens,
+    tournaments,
+    trajectories,
+    watch,
+    workers,
+)
+from evalsite_client.cli.show import Answer, as_json
+from evalsite_client.client import Client
+from evalsite_client.errors import ClientError, InputError, NotAllowedError, ProblemError
+
+FAILED: Final = 1
+BAD_INPUT: Final = 2
+INTERRUPTED: Final = 130
+DESCRIPTION: Final = "Which agent is best, how sure that is: the common jobs of an evalsite server."
+EPILOG: Final = """\
+examples:
+  export EVALSITE_URL=https://evalsite.example.org EVALSITE_TOKEN=...
+  evalsite register mcts-100 --game connect_four --policy mcts -p simulations=100
+  evalsite schedule -l connect-four -n 200 random mcts-100 --watch
+  evalsite board connect-four
+  evalsite compare random mcts-100 -l connect-four
+
+exit status: 0 done, 1 failed or no answer, 2 refused or bad input, 130 Ctrl-C
+"""
+ADDING: Final = (
+    *(agents.add, checkpoints.add, leaderboards.add, tournaments.add, watch.add),
+    *(explanations.add, workers.add, trajectories.add, tokens.add),
+)
+
+
+def build_parser() -> ArgumentParser:
+    """Return the parser of the command line."""
+    parser = ArgumentParser(
+        prog="evalsite",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+        parents=[options.common()],
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for add in ADDING:
+        add(commands)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit status."""
+    given = build_parser().parse_args(arguments)
+    given.json = getattr(given, "json", False)
+    try:
+        answer = _run(given)
+        _write(answer, is_json=given.json)
+    except ClientError as error:
+        _complain(error, is_json=given.json)
+        return _status(error)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            # Who read the output has seen enough (| head); Python must not flush it again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        sys.stderr.write(f"evalsite: {error}\n")
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return answer.status
+
+
+def _run(given: Namespace) -> Answer:
+    user = getattr(given, "user", None)
+    with Client(
+        getattr(given, "url", None),
+        getattr(given, "token", None),
+        password=tokens.password(user) if user else None,
+    ) as client:
+        answer: Answer = given.run(client, given)
+        return answer
+
+
+def _write(answer: Answer, *, is_json: bool) -> None:
+    if not is_json:
+        sys.stdout.write(f"{answer.text}\n")
+    elif answer.value is not None:
+        sys.stdout.write(f"{as_json(answer.value)}\n")
+    sys.stdout.flush()
+
+
+def _status(error: ClientError) -> int:
+    """Return 2 where the caller has to change something, 1 where another time it may work."""
+    if isinstance(error, ProblemError):
+        is_theirs = HTTPStatus.BAD_REQUEST <= error.status < HTTPStatus.INTERNAL_SERVER_ERROR
+        return BAD_INPUT if is_theirs and error.status != HTTPStatus.TOO_MANY_REQUESTS else FAILED
+    return BAD_INPUT if isinstance(error, InputError) else FAILED
+
+
+def _complain(error: ClientError, *, is_json: bool) -> None:
+    if is_json:
+        sys.stderr.write(f"{as_json(_described(error), indent=None)}\n")
+        return
+    lines = [str(one) for one in error.errors] if isinstance(error, ProblemError) else []
+    for line in lines or [str(error)]:
+        sys.stderr.write(f"evalsite: {line}\n")
+    if isinstance(error, NotAllowedError):
+        sys.stderr.write("evalsite: EVALSITE_TOKEN or --token logs in; see `evalsite token -h`\n")
+
+
+def _described(error: ClientError) -> dict[str, Any]:
+    if not isinstance(error, ProblemError):
+        return {"error": type(error).__name__, "detail": str(error)}
+    return {
+        "error": type(error).__name__,
+        "status": error.status,
+        "title": error.title,
+        "detail": error.detail,
+        "errors": error.errors,
+    }

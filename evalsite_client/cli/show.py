@@ -1,0 +1,74 @@
+"""What commands answer: as tables for people, as JSON for programs."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
+from datetime import datetime
+from typing import Any
+
+Table = Sequence[Sequence[object]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command says: a value as JSON, the same as text, and its exit status."""
+
+    value: Any
+    text: str
+    status: int = 0
+
+
+def as_json(value: Any, *, indent: int | None = 2) -> str:
+    """Return a value of the client as JSON."""
+    return json.dumps(_plain(value), indent=indent, ensure_ascii=False)
+
+
+def table(head: Sequence[str], rows: Table) -> str:
+    """Return rows in columns, numbers to the right."""
+    if not rows:
+        return "none"
+    texts = [[_cell(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *texts, strict=True)]
+    is_number = [isinstance(value, int | float) for value in rows[0]]
+    lines = []
+    for row in (head, *texts):
+        cells = zip(row, widths, is_number, strict=True)
+        lines.append("  ".join(c.rjust(w) if right else c.ljust(w) for c, w, right in cells))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def pairs(known: Mapping[str, object]) -> str:
+    """Return names with their values below each other; what is empty is left out."""
+    given = {name: _cell(value) for name, value in known.items() if value not in (None, "", ())}
+    width = max(map(len, given), default=0)
+    return "\n".join(f"{name:<{width}}  {text}" for name, text in given.items())
+
+
+def signed(counts: tuple[int, int, int]) -> str:
+    """Return wins, draws and losses."""
+    return "-".join(map(str, counts))
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.2f}"
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M:%S}"
+        case Mapping():
+            return " ".join(f"{name}={inner}" for name, inner in value.items())
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value.isoformat() if isinstance(value, datetime) else value

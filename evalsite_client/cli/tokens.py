@@ -1,0 +1,67 @@
+"""Commands of tokens: make, list, revoke."""
+
+import os
+from argparse import ArgumentParser, Namespace, _SubParsersAction
+from getpass import getpass
+
+from evalsite_client.cli.options import add_limit, command, first, page_size, whole
+from evalsite_client.cli.show import Answer, table
+from evalsite_client.client import Client
+from evalsite_client.tokens import NewToken
+
+SCOPES = ("read", "submit", "operate", "worker")
+HEAD = ("id", "user", "name", "scopes", "begins with", "created", "ends")
+PASSWORD_VARIABLE = "EVALSITE_PASSWORD"  # the name of a variable
+
+
+def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+    """Add the commands."""
+    made = command(
+        commands,
+        "token",
+        create,
+        examples="  export EVALSITE_TOKEN=$(evalsite token laptop --user ada "
+        "--scope read --scope submit)",
+    )
+    made.add_argument("name", help="what it is for")
+    made.add_argument(
+        "--user",
+        help=f"log in with name and password (asked for, or {PASSWORD_VARIABLE}); "
+        "else with the token that you have",
+    )
+    made.add_argument(
+        *("-s", "--scope"), action="append", choices=SCOPES, help="read if none is given"
+    )
+    made.add_argument("--days", type=whole(1), help="until it ends (90)")
+    add_limit(command(commands, "tokens", show_tokens))
+    command(commands, "revoke", revoke).add_argument("token_id", type=whole(1), metavar="ID")
+
+
+def password(user: str) -> tuple[str, str]:
+    """Return user and password, which is asked for unless the environment has it."""
+    return user, os.environ.get(PASSWORD_VARIABLE) or getpass(f"password of {user}: ")
+
+
+def create(client: Client, options: Namespace) -> Answer:
+    """Make a token of the API for oneself and print its secret, which is shown this once."""
+    wanted = NewToken(name=options.name, scopes=options.scope or ["read"])
+    if options.days is not None:
+        wanted["days"] = options.days
+    made = client.tokens.create(**wanted)
+    return Answer(made, made.token or "")
+
+
+def show_tokens(client: Client, options: Namespace) -> Answer:
+    """List one's own tokens, the newest first."""
+    found = first(client.tokens.list(page_size=page_size(options)), options)
+    rows = [
+        (t.id, t.user, t.name, " ".join(t.scopes), t.begins_with, t.created_at, t.expires_at)
+        for t in found
+    ]
+    return Answer(found, table(HEAD, rows))
+
+
+def revoke(client: Client, options: Namespace) -> Answer:
+    """End a token."""
+    client.tokens.revoke(options.token_id)
+    return Answer({"revoked": options.token_id}, f"token {options.token_id} is revoked")

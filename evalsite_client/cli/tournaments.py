@@ -1,0 +1,141 @@
+"""Commands of tournaments: schedule, list, change."""
+
+from argparse import ArgumentParser, Namespace, _SubParsersAction
+from collections.abc import Callable
+
+from evalsite_client.cli.options import (
+    add_limit,
+    agent,
+    command,
+    first,
+    page_size,
+    seconds,
+    whole,
+)
+from evalsite_client.cli.show import Answer, pairs, table
+from evalsite_client.cli.watch import follow
+from evalsite_client.client import Client
+from evalsite_client.tournaments import (
+    NewTournament,
+    Tournament,
+    TournamentDetail,
+    TournamentFilter,
+)
+
+STATES = ("scheduled", "planning", "running", "paused", "done", "cancelled")
+HEAD = ("id", "name", "leaderboard", "state", "ended", "of", "forfeits", "void", "created")
+
+
+def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+    """Add the commands."""
+    _add_schedule(commands)
+    listed = command(commands, "tournaments", show_tournaments)
+    listed.add_argument("-l", "--leaderboard")
+    listed.add_argument("--state", choices=STATES)
+    add_limit(listed)
+    for name, run in (("start", start), ("pause", pause), ("resume", resume), ("cancel", cancel)):
+        command(commands, name, run).add_argument("tournament", type=whole(1), metavar="ID")
+    extended = command(commands, "extend", extend, examples="  evalsite extend 7 --matches 2000")
+    extended.add_argument("tournament", type=whole(1), metavar="ID")
+    extended.add_argument(
+        *("-n", "--matches"), type=whole(1), required=True, help="in all, those it has had included"
+    )
+
+
+def _add_schedule(commands: "_SubParsersAction[ArgumentParser]") -> None:
+    new = command(
+        commands,
+        "schedule",
+        schedule,
+        examples="  evalsite schedule -l connect-four -n 200 random mcts-100 mcts-400 --watch\n"
+        "  evalsite schedule -l connect-four -n 2000 3 7 --name final --paused",
+    )
+    new.add_argument("agents", nargs="+", metavar="AGENT", help="id or name")
+    new.add_argument("-l", "--leaderboard", required=True)
+    new.add_argument("-n", "--matches", type=whole(1), required=True)
+    new.add_argument("--name", help="of the tournament; else made of those who take part")
+    new.add_argument("--pairing", default="double_round_robin", help="who meets whom (%(default)s)")
+    new.add_argument("--seed", type=whole(), default=0, help="replays pairings and games")
+    new.add_argument("--move-s", type=seconds, metavar="S", help="limit of a move")
+    new.add_argument("--match-s", type=seconds, metavar="S", help="limit of a match")
+    new.add_argument("--unrated", action="store_true", help="its outcomes are not counted")
+    new.add_argument("--keep-trajectories", action="store_true")
+    then = new.add_mutually_exclusive_group()
+    then.add_argument("--paused", action="store_true", help="wait for `evalsite start`")
+    then.add_argument("--watch", action="store_true", help="follow it to its end")
+
+
+def schedule(client: Client, options: Namespace) -> Answer:
+    """Schedule a tournament between agents, which starts at once."""
+    game = client.leaderboards.get(options.leaderboard).game
+    entered = [agent(client, text, game=game, field="AGENT") for text in options.agents]
+    wanted = NewTournament(
+        leaderboard=options.leaderboard,
+        agents=[one.id for one in entered],
+        name=options.name or ", ".join(one.name for one in entered)[:120],
+        n_matches=options.matches,
+        pairing=options.pairing,
+        seed=options.seed,
+        is_rated=not options.unrated,
+        keeps_trajectories=options.keep_trajectories,
+        is_paused=options.paused,
+    )
+    if options.move_s is not None:
+        wanted["move_s"] = options.move_s
+    if options.match_s is not None:
+        wanted["match_s"] = options.match_s
+    made = client.tournaments.schedule(**wanted)
+    if options.watch:
+        return follow(client, made.id, is_json=options.json, timeout_s=None)
+    return Answer(made, f"{_text(made)}\n`evalsite watch {made.id}` follows it")
+
+
+def show_tournaments(client: Client, options: Namespace) -> Answer:
+    """List tournaments, the newest first."""
+    wanted = TournamentFilter()
+    if options.leaderboard:
+        wanted["leaderboard"] = options.leaderboard
+    if options.state:
+        wanted["state"] = options.state
+    found = first(client.tournaments.list(page_size=page_size(options), **wanted), options)
+    return Answer(found, table(HEAD, [_row(one) for one in found]))
+
+
+def start(client: Client, options: Namespace) -> Answer:
+    """Begin with a tournament that was scheduled as paused."""
+    return _changed(client.tournaments.start, options)
+
+
+def pause(client: Client, options: Namespace) -> Answer:
+    """Send no more matches of a tournament; those sent already are played."""
+    return _changed(client.tournaments.pause, options)
+
+
+def resume(client: Client, options: Namespace) -> Answer:
+    """Go on with a paused tournament."""
+    return _changed(client.tournaments.resume, options)
+
+
+def cancel(client: Client, options: Namespace) -> Answer:
+    """Cancel every match of a tournament that is still open."""
+    return _changed(client.tournaments.cancel, options)
+
+
+def extend(client: Client, options: Namespace) -> Answer:
+    """Let a tournament have more matches; one that was done goes on."""
+    found = client.tournaments.extend(options.tournament, n_matches=options.matches)
+    return Answer(found, _text(found))
+
+
+def _changed(change: Callable[[int], TournamentDetail], options: Namespace) -> Answer:
+    found = change(options.tournament)
+    return Answer(found, _text(found))
+
+
+def _text(one: TournamentDetail) -> str:
+    return pairs(dict(zip(HEAD, _row(one), strict=True)))
+
+
+def _row(one: Tournament) -> list[object]:
+    known = (one.id, one.name, one.leaderboard, one.state, one.n_closed, one.n_matches)
+    return [*known, one.n_forfeits, one.n_void, one.created_at]

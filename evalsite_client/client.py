@@ -1,0 +1,115 @@
+"""The client: one server, one caller, an attribute per noun."""
+
+import os
+import random
+from base64 import b64encode
+from types import TracebackType
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+import requests
+
+from evalsite_client.agents import Agents
+from evalsite_client.attempts import Attempts
+from evalsite_client.checkpoints import Checkpoints
+from evalsite_client.clock import Clock
+from evalsite_client.errors import InputError
+from evalsite_client.leaderboards import Leaderboards
+from evalsite_client.matches import Matches
+from evalsite_client.outcomes import Outcomes
+from evalsite_client.retries import Retries
+from evalsite_client.tokens import Tokens
+from evalsite_client.trajectories import Trajectories
+from evalsite_client.transport import Login, Transport
+from evalsite_client.waiting import Tournaments
+from evalsite_client.workers import Workers
+
+URL_VARIABLE: Final = "EVALSITE_URL"
+TOKEN_VARIABLE: Final = "EVALSITE_TOKEN"
+DEFAULT_URL: Final = "http://127.0.0.1:8000"
+
+
+class Client:
+    """Calls an evalsite server; may be used in a `with` statement, by one thread at a time."""
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        token: str | None = None,
+        *,
+        password: tuple[str, str] | None = None,
+        timeout_s: float = 30.0,
+        retries: Retries | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """base_url: address of the server, else EVALSITE_URL, else this machine's port 8000.
+
+        token: else EVALSITE_TOKEN; empty: nobody. password: user and password instead of a token,
+        which only the calls of tokens take. timeout_s: for the connection, and for every wait for
+        bytes of the answer. Raises InputError.
+        """
+        address = base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
+        secret = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
+        self._session = requests.Session()
+        transport = Transport(
+            base_url=_checked(address),
+            login=_login(secret, password),
+            timeout_s=timeout_s,
+            retries=retries or Retries(),
+            clock=clock or Clock(),
+            rng=random.Random(),
+            session=self._session,
+        )
+        self.base_url = transport.base_url
+        self.agents = Agents(transport)
+        self.attempts = Attempts(transport)
+        self.checkpoints = Checkpoints(transport)
+        self.leaderboards = Leaderboards(transport)
+        self.matches = Matches(transport)
+        self.outcomes = Outcomes(transport)
+        self.tokens = Tokens(transport)
+        self.tournaments = Tournaments(transport)
+        self.trajectories = Trajectories(transport)
+        self.workers = Workers(transport)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        """Return the client."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the connections."""
+        self.close()
+
+
+def _checked(address: str) -> str:
+    """Return the address without a slash at its end. Raises InputError."""
+    wanted = "give an address such as https://evalsite.example.org"
+    try:
+        parts = urlsplit(address)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_usable = is_usable and not (parts.username or parts.query or parts.fragment)
+        _ = parts.port
+    except ValueError as error:
+        raise InputError("base_url", f"{address!r} is no address ({error}): {wanted}") from error
+    if not is_usable:
+        raise InputError("base_url", f"{address!r} is no address of a server: {wanted}")
+    return address.rstrip("/")
+
+
+def _login(token: str, password: tuple[str, str] | None) -> Login:
+    if password is not None:
+        pair = ":".join(password)
+        return Login(f"Basic {b64encode(pair.encode()).decode()}")
+    if not token.isascii() or any(not char.isprintable() or char.isspace() for char in token):
+        wanted = "`evalsite token` or an administrator makes one"
+        raise InputError("token", f"a token has letters and digits only, and no line end: {wanted}")
+    return Login(f"Token {token}" if token else "")

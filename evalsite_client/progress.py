@@ -1,0 +1,142 @@
+"""How far a tournament is, and a line in the terminal that shows it."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, TextIO
+
+from evalsite_client.explanations import Explanation
+from evalsite_client.tournaments import TournamentDetail
+
+WINDOW_S: Final = 30.0
+"""The pace is measured over so long."""
+LINE_EVERY_S: Final = 10.0
+"""Where lines cannot be overwritten one is written so often, and when the state changes."""
+WIDTH: Final = 24
+MINUTE_S: Final = 60
+HOUR_S: Final = 3_600
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A tournament at a moment of being waited for.
+
+    matches_per_s: over the last half minute; eta_s: seconds until its end at this pace; both None
+    while unknown. trouble: why the server could not be asked; the rest is then as it was before.
+    """
+
+    tournament: TournamentDetail
+    explanation: Explanation | None
+    elapsed_s: float
+    matches_per_s: float | None
+    trouble: str = ""
+
+    @property
+    def eta_s(self) -> float | None:
+        """Return the seconds until its end at this pace, None while that is unknown."""
+        if self.tournament.is_over:
+            return 0.0
+        if not self.matches_per_s or self.tournament.state == "paused":
+            return None
+        return (self.tournament.n_matches - self.tournament.n_closed) / self.matches_per_s
+
+    @property
+    def waits_for(self) -> tuple[str, ...]:
+        """Return what is missing for it to go on."""
+        return self.explanation.waits_for if self.explanation else ()
+
+    def line(self) -> str:
+        """Return it in one line."""
+        shown = self.tournament
+        share = shown.n_closed / shown.n_matches if shown.n_matches else 1.0
+        bar = "#" * int(share * WIDTH)
+        parts = [
+            f"{shown.name} ({shown.state}) [{bar:.<{WIDTH}}] {share:4.0%}",
+            f"{shown.n_closed:,}/{shown.n_matches:,}",
+            *_counts(shown),
+            *self._pace(),
+        ]
+        if self.trouble:
+            parts.append(f"no answer: {self.trouble}")
+        elif self.waits_for:
+            parts.append(f"waits for {'; '.join(self.waits_for)}")
+        return ", ".join(parts)
+
+    def _pace(self) -> list[str]:
+        if self.tournament.is_over:
+            return []
+        pace = [] if self.matches_per_s is None else [f"{self.matches_per_s:.1f} matches/s"]
+        return pace if self.eta_s is None else [*pace, f"{duration(self.eta_s)} left"]
+
+
+@dataclass
+class Pace:
+    """Measures matches per second over the last while."""
+
+    seen: deque[tuple[float, int]] = field(default_factory=deque)
+
+    def per_s(self, now_s: float, n_closed: int) -> float | None:
+        """Return the pace with this look at the count, None after the first."""
+        self.seen.append((now_s, n_closed))
+        while now_s - self.seen[0][0] > WINDOW_S and now_s - self.seen[1][0] >= WINDOW_S:
+            self.seen.popleft()
+        begun_s, n_before = self.seen[0]
+        return (n_closed - n_before) / (now_s - begun_s) if now_s > begun_s else None
+
+
+class ProgressLine:
+    """Writes progress: in place on a terminal, elsewhere a line now and then."""
+
+    def __init__(self, stream: TextIO, *, width: Callable[[], int] = lambda: 0) -> None:
+        """stream: usually stderr; width: columns of the terminal, 0 for one that is none."""
+        self._stream = stream
+        self._width = width if stream.isatty() else lambda: 0
+        self._is_open = False
+        self._written: tuple[str, float] | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        """Show it."""
+        width = self._width()
+        if width:
+            # One column is left free: a full line would wrap and stay.
+            self._stream.write(f"\r\033[K{progress.line()[: width - 1]}")
+            self._is_open = True
+        elif self._is_due(progress):
+            self._stream.write(f"{progress.line()}\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """End the line, so that what comes next begins on its own."""
+        if self._is_open:
+            self._stream.write("\n")
+            self._stream.flush()
+        self._is_open = False
+
+    def _is_due(self, progress: Progress) -> bool:
+        key = f"{progress.tournament.state} {progress.waits_for} {bool(progress.trouble)}"
+        if self._written is not None:
+            before, at_s = self._written
+            if key == before and progress.elapsed_s - at_s < LINE_EVERY_S:
+                return False
+        self._written = key, progress.elapsed_s
+        return True
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as people write it."""
+    whole = round(seconds)
+    if whole < MINUTE_S:
+        return f"{whole} s"
+    if whole < HOUR_S:
+        return f"{whole // MINUTE_S} min {whole % MINUTE_S:02} s"
+    return f"{whole // HOUR_S:,} h {whole % HOUR_S // MINUTE_S:02} min"
+
+
+def _counts(shown: TournamentDetail) -> list[str]:
+    counts = (
+        (shown.n_forfeits, "forfeits"),
+        (shown.n_void, "void"),
+        (shown.n_cancelled, "cancelled"),
+        (shown.n_retried, "tried again"),
+    )
+    return [f"{n:,} {word}" for n, word in counts if n]

@@ -1,0 +1,46 @@
+"""Workers: the nodes that play and those that answer for networks."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypedDict, Unpack
+
+from evalsite_client.decoding import decode
+from evalsite_client.explanations import Explained
+from evalsite_client.pages import rows
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A node as it describes itself; alive: it has reported lately."""
+
+    id: int
+    node: str
+    slots: int
+    capabilities: tuple[str, ...]
+    versions: Mapping[str, Any]
+    is_alive: bool
+    first_seen_at: datetime
+    last_seen_at: datetime
+
+
+class WorkerFilter(TypedDict, total=False):
+    """Which workers to list."""
+
+    node: str
+
+
+class Workers(Explained):
+    """Workers: list, look at."""
+
+    path = "workers"
+
+    def list(
+        self, *, page_size: int | None = None, **wanted: Unpack[WorkerFilter]
+    ) -> Iterator[Worker]:
+        """Yield workers, the newest first."""
+        return rows(self._transport, self.path, Worker, {**wanted, "page_size": page_size})
+
+    def get(self, worker: int) -> Worker:
+        """Return one worker."""
+        return decode(Worker, self._transport.get(f"{self.path}/{worker}"))
