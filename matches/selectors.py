@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from matches.leases import ALIVE_WITHIN
 from matches.models import (
+    Agent,
     Attempt,
     Checkpoint,
     Leaderboard,
@@ -63,8 +64,10 @@ def progress(tournament: Tournament) -> Progress:
 
 
 def void_reasons(tournament: Tournament) -> dict[str, int]:
-    """Return how many matches are VOID, by reason."""
-    void = Match.objects.filter(tournament=tournament, state=Match.State.VOID)
+    """Return how many matches are VOID, by reason; those that are played again are not."""
+    void = Match.objects.filter(
+        tournament=tournament, state=Match.State.VOID, replacement__isnull=True
+    )
     return dict(void.values_list("void_reason").annotate(n=Count("pk")).order_by("void_reason"))
 
 
@@ -89,8 +92,21 @@ def elapsed_s(tournament: Tournament, *, now: datetime) -> float:
     return ((tournament.finished_at or now) - tournament.started_at).total_seconds()
 
 
+def quarantined_agents() -> list[int]:
+    """Return the agents of which no match is sent."""
+    return list(Agent.objects.filter(quarantined_at__isnull=False).values_list("pk", flat=True))
+
+
+def to_send(tournament_id: int, *, held: Sequence[int] = ()) -> QuerySet[Match]:
+    """Return the pending matches of a tournament in which none of the held agents plays."""
+    pending = Match.objects.filter(tournament=tournament_id, state=Match.State.PENDING)
+    if not held:
+        return pending
+    return pending.exclude(Exists(Seat.objects.filter(match=OuterRef("pk"), agent__in=held)))
+
+
 def alive_workers(*, now: datetime) -> Sequence[Worker]:
-    """Return the play nodes that reported lately."""
+    """Return the play nodes that reported lately and are not in quarantine."""
     return _able(PLAYS, now=now)
 
 
@@ -101,7 +117,7 @@ def alive_gpu_workers(*, now: datetime) -> Sequence[Worker]:
 
 def _able(capabilities: Iterable[str], *, now: datetime) -> Sequence[Worker]:
     # Chosen here and not by the database: SQLite cannot look into a JSON list with an index.
-    recent = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN)
+    recent = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN, quarantined_at=None)
     wanted = set(capabilities)
     return [worker for worker in recent if wanted.intersection(worker.capabilities)]
 

@@ -33,6 +33,7 @@ def tick(*, now: datetime) -> None:
     checks.order_due(now=now)
     relaying.relay(now=now)
     rate(now=now)
+    _wake_rerater()
     broadcast.push_due(now=now)
     tallies.flush(now=now)
     pushing.push(now=now)
@@ -60,13 +61,19 @@ def rate(*, now: datetime) -> None:
 
 
 def rerate(*, now: datetime) -> None:
-    """Rate again from all outcomes, unless another thread does: it would do the same for nothing."""
+    """Rate again from all outcomes, unless another thread does: it would be for nothing."""
     dispatch.woken(dispatch.RERATE)
     if _rerater.acquire(blocking=False):
         try:
             broadcast.push(rerating.rerate_due(now=now), now=now)
         finally:
             _rerater.release()
+
+
+def _wake_rerater() -> None:
+    """Let another thread do what may take a minute; a wake-up that was lost is repeated here."""
+    if rerating.is_due():
+        dispatch.wake_rerater()
 
 
 def _plan_once(*, now: datetime) -> None:

@@ -38,6 +38,8 @@ def note_alive(report: Alive, *, now: datetime) -> None:
             "last_seen_at": now,
         },
     )
+    if is_quarantined(report.node):
+        return  # its orders have been taken back
     playing = Order.objects.filter(Order.is_open(), node=report.node, state=Order.State.PLAYING)
     for order in playing.exclude(incarnation=report.incarnation):
         lose_order(order, reason=Reason.NODE_LOST, now=now)
@@ -57,6 +59,10 @@ def note_started(report: Started, *, now: datetime) -> None:
     if not is_same(wanted, report.token):
         log.warning("start of order %s without its token refused", report.order)
         return
+    if is_quarantined(report.node):
+        log.warning("order %s was taken by %s, which is in quarantine", order.pk, report.node)
+        take_back(order, now=now)
+        return
     started = Order.objects.filter(pk=order.pk, state=Order.State.QUEUED).update(
         state=Order.State.PLAYING,
         node=report.node,
@@ -70,6 +76,20 @@ def note_started(report: Started, *, now: datetime) -> None:
         queued.filter(state__in=Match.sources(Match.State.RUNNING)).update(
             state=Match.State.RUNNING
         )
+
+
+def is_quarantined(*nodes: str) -> bool:
+    """Say whether one of these nodes is in quarantine."""
+    return Worker.objects.filter(node__in=nodes, quarantined_at__isnull=False).exists()
+
+
+def take_back(order: Order, *, now: datetime) -> None:
+    """Have the matches of an order sent again that a node in quarantine took off its queue.
+
+    Not one that another node plays: it may have been sent to both.
+    """
+    if order.state == Order.State.QUEUED:
+        lose_order(order, reason=Reason.RETURNED, now=now)
 
 
 def hard_cap(order: Order) -> timedelta:

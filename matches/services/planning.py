@@ -148,7 +148,7 @@ def _write(
 def write_matches(
     tournament: Tournament, batch: Sequence[Planned], lineups: Sequence[list[int]]
 ) -> list[int]:
-    """Write pending matches under new numbers, with the agents of each by seat; return their ids."""
+    """Write pending matches under new numbers with their agents by seat; return their ids."""
     match_ids = _insert_matches(tournament, batch, lineups)
     insert_rows(
         Seat,

@@ -7,7 +7,9 @@ from django.db import transaction
 
 from arena.messages import Reason
 from matches import dispatch
+from matches.errors import ConflictError
 from matches.models import Agent, Order, Worker
+from matches.models.choices import PLAYS
 from matches.services import auditing
 from matches.services.auditing import Actor
 from matches.services.nodes import lose_order
@@ -34,8 +36,11 @@ def release_agent(agent: Agent, *, actor: Actor, reason: str, now: datetime) -> 
 def quarantine_worker(worker: Worker, *, actor: Actor, reason: str, now: datetime) -> bool:
     """Take back the orders that it plays; from now on its reports are refused.
 
-    Returns False when it is in quarantine already. Raises BadInputError without a reason.
+    Returns False when it is in quarantine already. Raises BadInputError without a reason,
+    ConflictError for a gpu worker.
     """
+    if not set(PLAYS).intersection(worker.capabilities):
+        raise ConflictError(f"{worker.node} plays nothing: to be rid of it, end its process")
     if not _quarantine(worker, "worker.quarantine", actor=actor, reason=reason, now=now):
         return False
     for order in Order.objects.filter(Order.is_open(), node=worker.node).order_by("pk"):

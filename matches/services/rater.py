@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.db import transaction
+from django.db.models import F, Q
 
 from arena.games import registry as games
 from arena.ratings.base import Constants
@@ -21,8 +22,12 @@ from matches.models import Leaderboard, Match, PairCount, Rating, Uncounted
 from matches.models.match import numbers
 from matches.services.rows import add_to_rows, update_rows
 
+COUNTERS = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
+PAIR_COUNTERS = ("n_first_wins", "n_draws", "n_second_wins")
 MIN_INTERVAL = timedelta(seconds=0.5)
 """A board with matches in flight is rated at most this often: nobody sees more."""
+UNSETTLED_FOR = timedelta(seconds=30)
+"""A board that is not settled after so long was left so by a process that has ended."""
 
 
 class Result(NamedTuple):
@@ -49,7 +54,14 @@ class Tally:
 def rate_all(*, now: datetime) -> list[int]:
     """Rate every leaderboard with new outcomes; return those whose ratings changed."""
     boards = Uncounted.objects.values_list("leaderboard_id", flat=True).distinct()
-    return [board for board in boards if rate(board, now=now)]
+    rated = [board for board in boards if rate(board, now=now)]
+    return rated + [board for board in _left_unsettled(now=now) if settle_board(board, now=now)]
+
+
+def _left_unsettled(*, now: datetime) -> list[int]:
+    unsettled = Q(n_settled__lt=F("n_counted")) | Q(results_hash="")
+    left = Leaderboard.objects.filter(unsettled, rated_at__lt=now - UNSETTLED_FOR)
+    return list(left.order_by("pk").values_list("pk", flat=True))
 
 
 def rate(board_id: int, *, now: datetime) -> bool:
@@ -66,20 +78,25 @@ def count(board_id: int, *, now: datetime) -> int:
     The leaderboard's row lock makes it single-flight: counting twice is impossible.
     """
     board = Leaderboard.objects.select_for_update().get(pk=board_id)
-    prefix = _closed_prefix(board)
-    is_idle = prefix == board.next_sequence - 1
+    is_idle = _closed_prefix(board) == board.next_sequence - 1
     if board.rated_at and now - board.rated_at < MIN_INTERVAL and not is_idle:
         return 0
-    results = _uncounted(board_id)
+    return count_locked(board, now=now)
+
+
+def count_locked(board: Leaderboard, *, now: datetime) -> int:
+    """Count as `count` does, however long ago that was; the caller's transaction has the lock."""
+    prefix = _closed_prefix(board)
+    results = uncounted(board.pk)
     new = [result for result in results if not result.is_counted]
     if not new and prefix == board.prefix_sequence:
         return 0
-    _add(board_id, tally(new))
+    _add(board.pk, tally(new))
     _fold(board, results, prefix)
-    waiting = Uncounted.objects.filter(leaderboard_id=board_id)
+    waiting = Uncounted.objects.filter(leaderboard=board)
     waiting.filter(sequence__lte=prefix).delete()
     waiting.filter(is_counted=False).update(is_counted=True)
-    Leaderboard.objects.filter(pk=board_id).update(
+    Leaderboard.objects.filter(pk=board.pk).update(
         n_counted=board.n_counted + len(new), prefix_sequence=prefix, rated_at=now
     )
     return len(new)
@@ -104,7 +121,7 @@ def fit(board: Leaderboard, agent_ids: Sequence[int]) -> Settled:
     """Return the settled ratings of a board by position in agent_ids: cold, so bit-identical."""
     index = {agent: position for position, agent in enumerate(agent_ids)}
     rows = PairCount.objects.filter(leaderboard=board).values_list(
-        "first_id", "second_id", "n_first_wins", "n_draws", "n_second_wins"
+        "first_id", "second_id", *PAIR_COUNTERS
     )
     counts = PairCounts.from_rows(
         (index[first], index[second], wins, draws, losses)
@@ -118,9 +135,9 @@ def fit(board: Leaderboard, agent_ids: Sequence[int]) -> Settled:
     )
 
 
-def tally(results: Iterable[Result]) -> Tally:
-    """Return what the outcomes add to the counts of agents and pairs."""
-    total = Tally()
+def tally(results: Iterable[Result], total: Tally | None = None) -> Tally:
+    """Return what the outcomes add to the counts of agents and pairs, added to a total if given."""
+    total = Tally() if total is None else total
     for result in results:
         lineup, ranks = numbers(result.lineup), numbers(result.ranks)
         for seat, agent in enumerate(lineup):
@@ -148,7 +165,8 @@ def _closed_prefix(board: Leaderboard) -> int:
     return (board.next_sequence if first is None else first) - 1
 
 
-def _uncounted(board_id: int) -> list[Result]:
+def uncounted(board_id: int) -> list[Result]:
+    """Return the outcomes that are not counted or lie beyond the prefix, in planned order."""
     rows = Uncounted.objects.filter(leaderboard_id=board_id).order_by("sequence")
     return [
         Result(*row)
@@ -160,19 +178,18 @@ def _uncounted(board_id: int) -> list[Result]:
 
 
 def _add(board_id: int, total: Tally) -> None:
-    counters = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
     by_agent = dict(Rating.objects.filter(leaderboard_id=board_id).values_list("agent_id", "pk"))
     ratings = Rating.objects.in_bulk([by_agent[agent] for agent in total.agents])
     rows = []
     for agent, added in total.agents.items():
         rating = ratings[by_agent[agent]]
-        sums = [getattr(rating, name) + n for name, n in zip(counters, added, strict=True)]
+        sums = [getattr(rating, name) + n for name, n in zip(COUNTERS, added, strict=True)]
         rows.append((*sums, rating.pk))
-    update_rows(Rating, counters, rows)
+    update_rows(Rating, COUNTERS, rows)
     add_to_rows(
         PairCount,
         ("leaderboard_id", "first_id", "second_id"),
-        ("n_first_wins", "n_draws", "n_second_wins"),
+        PAIR_COUNTERS,
         [(board_id, first, second, *counts) for (first, second), counts in total.pairs.items()],
     )
 
@@ -207,7 +224,11 @@ def _played(
 
 @transaction.atomic
 def _store(board: Leaderboard, pks: Sequence[int], settled: Settled, *, now: datetime) -> bool:
-    stored = Leaderboard.objects.filter(pk=board.pk, n_settled__lt=board.n_counted).update(
+    # Without a hash it was rated again, maybe from fewer outcomes than before.
+    older = Q(n_settled__lt=board.n_counted) | Q(results_hash="")
+    stored = Leaderboard.objects.filter(
+        older, pk=board.pk, n_rerates_done=board.n_rerates_done
+    ).update(
         n_settled=board.n_counted,
         results_hash=settled.results_hash,
         spread=settled.spread,

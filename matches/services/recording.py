@@ -109,9 +109,22 @@ def _record_results(report: Results, *, now: datetime) -> Recorded:
     if order is None:
         log.warning("results of an unknown order %s from %s refused", report.order, report.node)
         return Recorded(n_refused=len(report.results))
+    if nodes.is_quarantined(report.node, order.node):
+        log.warning("results of %s refused: it is in quarantine", report.node)
+        return _refuse_all(report, order, now=now)
     rows = _with_trajectories(list(_genuine(report.results, order.tournament)), order.tournament)
     genuine = {row.match: row for row in rows}
     return _store(report, order, genuine, now=now)
+
+
+@transaction.atomic
+def _refuse_all(report: Results, order: Order, *, now: datetime) -> Recorded:
+    """Count the results of a node in quarantine as refused; its order is played elsewhere."""
+    Tournament.objects.filter(pk=order.tournament_id).update(
+        n_refused=F("n_refused") + len(report.results)
+    )
+    nodes.take_back(order, now=now)
+    return Recorded(n_refused=len(report.results))
 
 
 @transaction.atomic

@@ -61,9 +61,10 @@ def relay(*, now: datetime) -> int:
     clusters = alive_clusters(now=now)
     has_gpu = bool(selectors.alive_gpu_workers(now=now))
     n_open = Counter(Order.objects.filter(Order.is_open()).values_list("queue", flat=True))
+    held = selectors.quarantined_agents()
     n_sent = 0
     while playable := _playable(clusters, n_open, has_gpu=has_gpu):
-        queue = _send_one(playable, clusters, now=now)
+        queue = _send_one(playable, clusters, held, now=now)
         if queue is None:
             break
         n_open[queue] += 1
@@ -98,24 +99,30 @@ def order_size(tournament: Tournament, cluster: Cluster, *, is_networked: bool =
 
 
 def _send_one(
-    playable: Sequence[Match.Needs], clusters: Mapping[str, Cluster], *, now: datetime
+    playable: Sequence[Match.Needs],
+    clusters: Mapping[str, Cluster],
+    held: Sequence[int],
+    *,
+    now: datetime,
 ) -> str | None:
     """Send one order of the tournament that has fewest in flight; return its queue, if any."""
     for tournament in _waiting_tournaments():
-        needs = _next_needs(tournament, playable)
+        needs = _next_needs(tournament, playable, held)
         if needs is None:
             continue
         cluster = clusters[queue_of(needs)]
         size = order_size(tournament, cluster, is_networked=needs is not Match.Needs.CPU)
-        taken = take(tournament, needs, size, now=now)
+        taken = take(tournament, needs, size, now=now, held=held)
         if taken is not None:
             return taken[0].queue if _publish(*taken, tournament, now=now) else None
     return None
 
 
-def _next_needs(tournament: Tournament, playable: Sequence[Match.Needs]) -> Match.Needs | None:
+def _next_needs(
+    tournament: Tournament, playable: Sequence[Match.Needs], held: Sequence[int]
+) -> Match.Needs | None:
     """Return the needs of the next pending match that can be played, by one look-up per need."""
-    pending = Match.objects.filter(tournament=tournament, state=Match.State.PENDING)
+    pending = selectors.to_send(tournament.pk, held=held)
     in_order = pending.order_by("sequence").values_list("sequence", flat=True)
     firsts = {needs: in_order.filter(needs=needs.value).first() for needs in playable}
     waiting = [(first, needs) for needs, first in firsts.items() if first is not None]
@@ -134,12 +141,18 @@ def _waiting_tournaments() -> Sequence[Tournament]:
 
 @transaction.atomic
 def take(
-    tournament: Tournament, needs: Match.Needs, n: int, *, now: datetime
+    tournament: Tournament,
+    needs: Match.Needs,
+    n: int,
+    *,
+    now: datetime,
+    held: Sequence[int] = (),
 ) -> tuple[Order, Sequence[OrderedMatch]] | None:
-    """Put the next pending matches of these needs into a new order; None when none is pending."""
-    pending = Match.objects.filter(
-        tournament=tournament, needs=needs.value, state=Match.State.PENDING
-    )
+    """Put the next pending matches of these needs into a new order; None when none is pending.
+
+    Those of the held agents wait.
+    """
+    pending = selectors.to_send(tournament.pk, held=held).filter(needs=needs.value)
     if connection.features.has_select_for_update_skip_locked:
         pending = pending.select_for_update(skip_locked=True)
     columns = ("pk", "attempt", "game_seed", "lineup")

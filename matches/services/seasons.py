@@ -44,7 +44,8 @@ def freeze(
 
 
 def _refuse_unsettled(board: Leaderboard) -> None:
-    if board.is_rerating or board.n_settled != board.n_counted:
+    is_settled = board.n_settled == board.n_counted and (board.results_hash or not board.n_counted)
+    if board.is_rerating or not is_settled:
         raise ConflictError(
             f"the ratings of {board.name} are being computed: freeze it again in a moment"
         )

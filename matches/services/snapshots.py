@@ -11,7 +11,7 @@ COLUMNS = tables.COLUMNS
 
 def take_due(*, now: datetime) -> int:
     """Take a snapshot of every board that changed since its last one; return how many."""
-    changed = Leaderboard.objects.filter(rated_at__gte=now - 2 * INTERVAL)
+    changed = Leaderboard.objects.filter(rated_at__gte=now - 2 * INTERVAL).exclude(results_hash="")
     return sum(_take(board, now=now) for board in changed)
 
 

@@ -86,6 +86,13 @@ def schedule(plan: Plan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -
     return tournament
 
 
+def check_plan(plan: Plan, *, leaderboard: Leaderboard) -> None:
+    """Refuse a plan that cannot be one of this leaderboard. Raises BadInputError."""
+    wanted = asdict(plan)
+    del wanted["is_paused"]
+    _clean(Tournament(leaderboard=leaderboard, **wanted))
+
+
 def check_agents(
     leaderboard: Leaderboard, agents: Sequence[Agent], *, is_rated: bool = True
 ) -> None:
@@ -107,6 +114,8 @@ def check_agents(
             )
         if agent.is_retired:
             raise BadInputError("agents", f"{agent.name!r} is retired")
+        if agent.quarantined_at is not None:
+            raise BadInputError("agents", f"{agent.name!r} is in quarantine: release it first")
     refuse_unusable(Agent.objects.filter(pk__in=among([agent.pk for agent in agents])))
 
 

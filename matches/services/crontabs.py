@@ -1,0 +1,96 @@
+"""Crontabs as beat reads them: minute hour day-of-month month day-of-week, in a time zone."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from celery.schedules import ParseException, crontab
+
+from matches.errors import BadInputError
+
+PARTS = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
+EXAMPLE = "'30 4 * * 1' is every Monday at 4:30"
+MAX_DAYS = 9 * 366
+"""Between two 29ths of February may lie eight years."""
+
+
+@dataclass(frozen=True)
+class Crontab:
+    """The minutes at which something is due."""
+
+    times: tuple[tuple[int, int], ...]
+    """Hour and minute, in order."""
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    """0 is Sunday."""
+    zone: ZoneInfo
+
+    def next(self, *, now: datetime) -> datetime | None:
+        """Return the first minute after now; None when there is none."""
+        days = self._days(now, step=1)
+        return next((at for day in days for at in self._of(day) if at > now), None)
+
+    def last(self, *, now: datetime) -> datetime | None:
+        """Return the last minute up to now; None when there was none."""
+        days = self._days(now, step=-1)
+        return next((at for day in days for at in reversed(self._of(day)) if at <= now), None)
+
+    def _days(self, now: datetime, *, step: int) -> Iterator[date]:
+        today = now.astimezone(self.zone).date()
+        for n in range(MAX_DAYS):
+            day = today + timedelta(days=step * n)
+            if (
+                day.month in self.months
+                and day.day in self.days
+                and day.isoweekday() % 7 in self.weekdays
+            ):
+                yield day
+
+    def _of(self, day: date) -> list[datetime]:
+        """Return the minutes of a day; those that its clocks pass over are none."""
+        found = []
+        for hour, minute in self.times:
+            wanted = datetime(day.year, day.month, day.day, hour, minute, tzinfo=self.zone)
+            at = wanted.astimezone(UTC)
+            if at.astimezone(self.zone).replace(tzinfo=None) == wanted.replace(tzinfo=None):
+                found.append(at)
+        return found
+
+
+def parse(text: str, timezone: str, *, now: datetime) -> Crontab:
+    """Return what a crontab means. Raises BadInputError also for one that never is due."""
+    parts = dict(zip(PARTS, split(text), strict=True))
+    try:
+        read: Any = crontab(**parts)  # its sets have no types
+    except (ParseException, ValueError) as error:
+        raise BadInputError("crontab", f"{text!r} is none ({error}): {EXAMPLE}") from error
+    found = Crontab(
+        times=tuple((hour, minute) for hour in sorted(read.hour) for minute in sorted(read.minute)),
+        days=frozenset(read.day_of_month),
+        months=frozenset(read.month_of_year),
+        weekdays=frozenset(read.day_of_week),
+        zone=_zone(timezone),
+    )
+    if found.next(now=now) is None:
+        raise BadInputError("crontab", f"{text!r} is never due: no such day comes")
+    return found
+
+
+def split(text: str) -> list[str]:
+    """Return the five parts. Raises BadInputError."""
+    parts = text.split()
+    if len(parts) != len(PARTS):
+        wanted = ", ".join(PARTS).replace("_", " ")
+        raise BadInputError("crontab", f"{text!r} must have five parts ({wanted}): {EXAMPLE}")
+    return parts
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        wanted = "give one such as UTC or Europe/Berlin"
+        raise BadInputError("timezone", f"{name!r} is not known: {wanted}") from error
