@@ -4,27 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from arena.pairing.base import COUPLE, Field, Lineup, PairingError, Standing
+from arena.pairing.base import COUPLE, Lineup, Standing
 from arena.ratings.base import BETA
 from arena.ratings.counts import Floats
 
 _NEVER = -np.inf
-_TIE_BREAK = 1e-9
-
-
-def difference_variances(standing: Standing) -> Floats:
-    """Return the variance of the difference of every two agents: [n, n].
-
-    Raises PairingError without a covariance.
-    """
-    joint = standing.covariance
-    if joint is None:
-        raise PairingError(
-            f"a joint covariance of {standing.field.n_agents} agents is not at hand: "
-            "choose pairing posterior_sample or ladder for so many"
-        )
-    alone = np.diag(joint)
-    return np.maximum(alone[:, None] + alone - 2 * joint, 0)
 
 
 def expected_information(gap: Floats) -> Floats:
@@ -43,31 +27,6 @@ def in_flight(standing: Standing) -> Floats:
         table[first, second] += n_matches
         table[second, first] += n_matches
     return table
-
-
-def most_valuable(
-    value: Floats,
-    decay: Floats,
-    waiting: Floats,
-    n_blocks: int,
-    field: Field,
-    rng: np.random.Generator,
-) -> list[Lineup]:
-    """Return n_blocks lineups, matching after matching, the most valuable first.
-
-    value: [n, n], of the next match of each pair; decay, waiting: [n, n], of n matches in flight
-    the next is worth value / (1 + decay * n). Each matching counts as in flight for the next.
-    """
-    chosen: list[Lineup] = []
-    waiting = waiting.copy()
-    noise = rng.random(value.shape)
-    value = value * (1 + _TIE_BREAK * (noise + noise.T))
-    while len(chosen) < n_blocks:
-        found = matching(value / (1 + decay * waiting), field.n_seats)
-        chosen += found[: n_blocks - len(chosen)]
-        for lineup in found:
-            waiting[np.ix_(lineup, lineup)] += field.n_seats
-    return chosen
 
 
 def matching(value: Floats, n_seats: int) -> list[Lineup]:

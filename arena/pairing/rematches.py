@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from arena.pairing.base import Lineup
 
+NOBODY = -1
 _MAX_TURNS = 20_000
 """How many ways are tried before rematches are allowed: more than any field of 100 agents needs."""
 
@@ -18,7 +19,7 @@ def without_rematches(
     once may meet again, and so on.
     """
     for n_allowed in range(max(met.values(), default=0) + 1):
-        for bye in byes or [None]:
+        for bye in byes or (NOBODY,):
             found = _paired([agent for agent in ranked if agent != bye], met, n_allowed)
             if found is not None:
                 return found

@@ -4,7 +4,7 @@ import numpy as np
 
 from arena.pairing.adaptive import Adaptive
 from arena.pairing.base import Lineup, Standing
-from arena.ratings.counts import Floats
+from arena.ratings.counts import Floats, Ints
 
 
 class _Ladder(Adaptive):
@@ -25,22 +25,15 @@ class _Ladder(Adaptive):
         return chosen
 
 
-def _n_met(standing: Standing, order: np.ndarray[tuple[int], np.dtype[np.int64]], n: int) -> Floats:
+def _n_met(standing: Standing, order: Ints, n: int) -> Floats:
     """Return for each rung how often its first met its last: results and matches in flight."""
     counts = standing.counts
-    columns = (
-        counts.first,
-        counts.second,
-        counts.n_first_wins,
-        counts.n_draws,
-        counts.n_second_wins,
-    )
+    times = counts.n_first_wins + counts.n_draws + counts.n_second_wins
     place = np.argsort(order)
     met = np.zeros(len(order) - n + 1)
-    first, second, *times = columns
-    low = np.minimum(place[first], place[second])
-    is_rung = np.abs(place[first] - place[second]) == n - 1
-    np.add.at(met, low[is_rung], sum(times)[is_rung])
+    first, second = place[counts.first], place[counts.second]
+    is_rung = np.abs(first - second) == n - 1
+    np.add.at(met, np.minimum(first, second)[is_rung], times[is_rung])
     for (i, j), n_matches in standing.n_in_flight.items():
         if abs(place[i] - place[j]) == n - 1:
             met[min(place[i], place[j])] += n_matches

@@ -77,9 +77,9 @@ def _byes_and_points(
         played = meetings[start : start + per_round]
         idle = set(range(n_agents)) - {agent for meeting in played for agent in meeting.lineup}
         n_byes.update(idle)
-        points.update(dict.fromkeys(idle, _BYE))  # type: ignore[arg-type]
+        points.update(dict.fromkeys(idle, _BYE))
         for meeting in played:
-            points.update(dict(zip(meeting.lineup, meeting.points or (), strict=True)))  # type: ignore[arg-type]
+            points.update(dict(zip(meeting.lineup, meeting.points or (), strict=True)))
     return n_byes, points
 
 
