@@ -4,6 +4,7 @@ import errno
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from random import SystemRandom
 from urllib.parse import urlsplit
 
 import psutil
@@ -14,6 +15,8 @@ WEB_PORT = 8000
 BROKER_PORT = 7379
 FAST_PORT = 7380
 HIGHEST_PORT = 65535
+SERVED_PORTS = (10_000, 32_000)
+"""Below those that Linux and macOS give to outgoing connections, above the well-known ones."""
 LOOPBACK = "127.0.0.1"
 
 
@@ -57,14 +60,12 @@ class Ports:
 
     @classmethod
     def free(cls) -> "Ports":
-        """Return ports that are free now."""
-        sockets = [socket.socket() for _ in fields(cls)]
-        for each in sockets:
-            each.bind((LOOPBACK, 0))
-        numbers = [each.getsockname()[1] for each in sockets]
-        for each in sockets:
-            each.close()
-        return cls(*numbers)
+        """Return ports that are free now, and that no outgoing connection takes meanwhile."""
+        drawn = (port for port in iter(_drawn_port, None) if not _why_unusable(LOOPBACK, port))
+        found: set[int] = set()
+        while len(found) < len(fields(cls)):
+            found.add(next(drawn))
+        return cls(*found)
 
     def environment(self) -> dict[str, str]:
         """Return the variables that set these ports."""
@@ -80,6 +81,10 @@ class Ports:
                 problems.append(f"port {port} {reason}: end it, or set {self.variable(name)}")
         if problems:
             raise SetupError("\n".join(problems))
+
+
+def _drawn_port() -> int:
+    return SystemRandom().randrange(*SERVED_PORTS)
 
 
 def _read_port(variable: str, text: str) -> int:
