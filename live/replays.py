@@ -84,7 +84,7 @@ def replayed(recorded: Recorded) -> Replay:
 
 def _play(game: Game, state: State, actions: str, replay: Replay) -> str:
     """Play the moves into the replay; return what kept the rest of them from being played."""
-    texts = actions.split(",") if actions else []
+    texts = actions.split()
     for number, text in enumerate(texts[:MAX_STEPS], 1):
         if not (text.isascii() and text.isdigit()):
             return f"move {number} is no number: {text[:20]!r}"

@@ -155,7 +155,7 @@ def _give_moves(match: Match, game: str) -> None:
     state = rules.start(match.game_seed, opening_plies=rules.spec.opening_plies)
     while state.to_move() != OVER and len(state.actions) < 60:
         state.apply(rng.choice(list(state.legal_actions())))
-    Outcome.objects.filter(match=match).update(actions=",".join(map(str, state.actions)))
+    Outcome.objects.filter(match=match).update(actions=" ".join(map(str, state.actions)))
 
 
 def _train(agent: Agent) -> None:

@@ -31,7 +31,7 @@ def played(broker: Redis) -> Match:
 
 
 def _n_steps(match: Match) -> int:
-    return len(match.outcome.actions.split(","))
+    return len(match.outcome.actions.split())
 
 
 def test_it_opens_on_the_last_position(client: Client, played: Match) -> None:
@@ -60,7 +60,7 @@ def test_a_bad_step_is_a_404_that_names_it(client: Client, played: Match, step: 
 
 
 def test_moves_that_do_not_fit_are_no_error_of_the_page(client: Client, played: Match) -> None:
-    Outcome.objects.update(actions="0,77")
+    Outcome.objects.update(actions="0 77")
     page = _get(client, f"/matches/{played.pk}/")
     assert "move 2 does not fit the rules" in page
     assert "Step 1 of 1" in page

@@ -24,7 +24,7 @@ def _played(n_matches: int) -> Tournament:
     Match.objects.filter(tournament=tournament).update(state=Match.State.DONE, attempt=1)
     played = list(Match.objects.filter(tournament=tournament))
     Outcome.objects.bulk_create(
-        Outcome(match=match, ranks="0,1", attempt=1, actions="10,50", recorded_at=NOW)
+        Outcome(match=match, ranks="0,1", attempt=1, actions="10 50", recorded_at=NOW)
         for match in played
     )
     Attempt.objects.bulk_create(

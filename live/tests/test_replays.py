@@ -20,7 +20,7 @@ def _played(game: str, *, seed: int = 7, most: int = 150) -> Recorded:
     state = rules.start(seed, opening_plies=rules.spec.opening_plies)
     while state.to_move() != OVER and len(state.actions) < most:
         state.apply(rng.choice(list(state.legal_actions())))
-    return Recorded(game, {}, None, seed, ",".join(map(str, state.actions)))
+    return Recorded(game, {}, None, seed, " ".join(map(str, state.actions)))
 
 
 @pytest.mark.parametrize("game", sorted(games.names()))
@@ -28,7 +28,7 @@ def test_every_move_of_a_game_can_be_shown(game: str) -> None:
     recorded = _played(game)
     replay = replays.replayed(recorded)
     assert replay.problem == ""
-    assert replay.last == len(recorded.actions.split(","))
+    assert replay.last == len(recorded.actions.split())
     assert len(replay.opening) == games.get(game).spec.opening_plies
     assert all(frame.text for frame in replay.frames)
     assert [move.number for move in replay.moves] == list(range(1, replay.last + 1))
@@ -88,10 +88,10 @@ def test_each_seat_of_a_game_with_hidden_cards_has_its_own_view() -> None:
 @pytest.mark.parametrize(
     ("actions", "words"),
     [
-        ("0,9", "move 2 does not fit the rules"),
-        ("0,x", "move 2 is no number: 'x'"),
-        ("0,", "move 2 is no number: ''"),
-        ("0,99999999999999999999", "move 2 does not fit the rules"),
+        ("0 9", "move 2 does not fit the rules"),
+        ("0 x", "move 2 is no number: 'x'"),
+        ("0,1", "move 1 is no number: '0,1'"),
+        ("0 99999999999999999999", "move 2 does not fit the rules"),
     ],
 )
 def test_moves_that_cannot_be_played_end_the_replay_in_words(actions: str, words: str) -> None:

@@ -152,7 +152,7 @@ def result(
         detail="",
         n_steps=2,
         duration_ms=duration_ms,
-        actions="10,50",
+        actions="10 50",
     )
 
 

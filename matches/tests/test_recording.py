@@ -29,7 +29,7 @@ def test_the_first_report_closes_the_match_and_notes_the_attempt(tournament: Tou
     recorded = recording.record(make.finished(order), now=make.NOW)
     outcome = Outcome.objects.get(match_id=order.matches[0].match)
     assert recorded.n_closed == len(order.matches)
-    assert (outcome.ranks, outcome.attempt, outcome.actions) == ("0,1", 1, "10,50")
+    assert (outcome.ranks, outcome.attempt, outcome.actions) == ("0,1", 1, "10 50")
     assert outcome.match.state == Match.State.DONE
     assert outcome.match.attempts.get().ending == Attempt.Ending.DONE
     assert Uncounted.objects.count() == len(order.matches)
