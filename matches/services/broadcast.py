@@ -29,6 +29,10 @@ log = logging.getLogger(__name__)
 MIN_INTERVAL = timedelta(seconds=0.5)
 """A board is pushed at most this often."""
 
+LEAVES_ALONE = timedelta(seconds=0.9)
+"""A board that was pushed more lately is left alone by push_due: it is being rated, and a push in
+between would hold back the next one, which has the new ratings."""
+
 RECENT = timedelta(seconds=15)
 """A board that was rated so lately is compared every second: its last push may have been lost."""
 
@@ -89,23 +93,27 @@ def push_due(*, now: datetime) -> None:
     """
     watched = {tournament.leaderboard_id for tournament in selectors.watched_tournaments(now=now)}
     recent = Leaderboard.objects.filter(rated_at__gte=now - RECENT).values_list("pk", flat=True)
-    push(sorted({*watched, *recent}), now=now)
+    try:
+        for board_id in sorted({*watched, *recent}):
+            publish(board_id, now=now, at_least=LEAVES_ALONE)
+    except RedisError as error:
+        log.warning("nothing pushed while the fast store is away: %s", error)
     try:
         _publish_nodes(now=now)
     except RedisError as error:
         log.warning("nodes not pushed while the fast store is away: %s", error)
 
 
-def publish(board_id: int, *, now: datetime) -> Delta | None:
+def publish(board_id: int, *, now: datetime, at_least: timedelta = MIN_INTERVAL) -> Delta | None:
     """Push one leaderboard; None when nothing shown changed or it is too early.
 
-    Raises RedisError.
+    at_least: how long after the last push. Raises RedisError.
     """
     lock = _key(board_id, "lock")
     if not cache.add(lock, 1, timeout=_LOCKED_S):
         return None
     try:
-        return _publish_locked(board_id, now=now)
+        return _publish_locked(board_id, now=now, at_least=at_least)
     finally:
         cache.delete(lock)
 
@@ -150,11 +158,13 @@ def _changed_fields(before: Row | None, row: Row) -> dict[str, object]:
     return {name: value for name, value in row.items() if name == "agent" or old.get(name) != value}
 
 
-def _publish_locked(board_id: int, *, now: datetime) -> Delta | None:
+def _publish_locked(board_id: int, *, now: datetime, at_least: timedelta) -> Delta | None:
     last = _state(board_id)
     age = now - datetime.fromisoformat(last["pushed_at"]) if last else HEARTBEAT
-    if age < MIN_INTERVAL:
+    if age < at_least:
         return None
+    # A new viewer need not compare again: it must not hold the lock when control comes back.
+    cache.set(_key(board_id, "checked"), 1, timeout=_CHECKED_S)
     state = _built(board_id, last, now=now)
     if last and (last["rows"], last["status"]) == (state["rows"], state["status"]):
         if age < HEARTBEAT:
