@@ -72,9 +72,13 @@ def worker(app: str, name: str, queue: str, pool: tuple[str, ...]) -> tuple[str,
 
 
 def web(host: str, port: int, *, environment: Mapping[str, str]) -> Program:
-    """Return the web server; open WebSockets may not hold up its end."""
+    """Return the web server; open WebSockets may not hold up its end.
+
+    It compresses nothing that is pushed: that would be done again for each viewer.
+    """
     server = ("--host", host, "--port", str(port), "--no-access-log", "--lifespan", "off")
-    bounds = ("--ws-max-size", "65536", "--timeout-graceful-shutdown", "3")
+    sockets = ("--ws-max-size", "65536", "--ws-per-message-deflate", "false")
+    bounds = (*sockets, "--timeout-graceful-shutdown", "3")
     command = (PYTHON, "-m", "uvicorn", "evalsite.asgi:application", *server, *bounds)
     return Program("web", command, environment)
 

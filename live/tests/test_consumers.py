@@ -90,7 +90,7 @@ def _publish_soon(board_id: int) -> broadcast.Delta | None:
 
 
 def _push_soon() -> None:
-    broadcast.push_due(now=db_now() + broadcast.MIN_INTERVAL)
+    broadcast.push_due(now=db_now() + broadcast.LEAVES_ALONE)
     connection.close()
 
 

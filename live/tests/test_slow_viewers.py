@@ -19,7 +19,8 @@ from websockets.sync.client import connect
 from websockets.typing import Origin
 
 from live import consumers
-from live.line import Line, Message
+from live.line import MAX_WAITING, Line, Message
+from live.rooms import ROOMS
 from matches.clock import db_now
 from matches.services import broadcast
 from matches.tests import factories
@@ -80,6 +81,54 @@ async def test_a_consumer_that_ends_takes_back_what_it_waited_for() -> None:
     assert [task for task in asyncio.all_tasks() if "_never" in repr(task)] == []
 
 
+async def test_what_is_posted_leaves_in_its_turn_after_the_beginning() -> None:
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    line = Line(_never, send, within_s=1)
+    line.post({"type": "websocket.send", "text": "2"})
+    line.begin([{"type": "websocket.send", "text": "0"}, {"type": "websocket.send", "text": "1"}])
+    line.post({"type": "websocket.send", "text": "3"})
+    await asyncio.sleep(0.01)
+    assert [message["text"] for message in sent] == ["0", "1", "2", "3"]
+    line.end()
+
+
+async def test_only_so_much_waits_for_a_viewer() -> None:
+    line = Line(_never, lambda _: _never(), within_s=60)  # type: ignore[arg-type,return-value]
+    for _ in range(MAX_WAITING):
+        line.post({"type": "websocket.send"})
+    assert not line.is_given_up
+    line.post({"type": "websocket.send"})
+    assert (await line.receive())["type"] == "websocket.disconnect"
+
+
+async def test_a_viewer_that_goes_while_something_is_sent_is_no_fault() -> None:
+    async def gone(message: Message) -> None:
+        raise OSError
+
+    line = Line(_never, gone, within_s=1)
+    line.begin([{"type": "websocket.send"}])
+    await asyncio.sleep(0.01)
+    assert not line.is_given_up
+
+
+async def test_nothing_follows_the_end() -> None:
+    sent: list[str] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message["type"])
+
+    line = Line(_never, send, within_s=1)
+    line.begin([])
+    await line.send({"type": "websocket.close"})
+    line.post({"type": "websocket.send"})
+    await asyncio.sleep(0.01)
+    assert sent == ["websocket.close"]
+
+
 @pytest.fixture
 def site(transactional_db: None, broker: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Run the web server, which waits less long than in production."""
@@ -108,15 +157,9 @@ def _deaf(address: str) -> socket.socket:
     return viewer
 
 
-def _groups() -> dict[str, Any]:
-    """Return the viewers by group in the web server, which is a thread of this process."""
-    layer: Any = get_channel_layer()
-    return {name: set(who) for loop in layer._layers.values() for name, who in loop.groups.items()}
-
-
-def _queued() -> int:
-    layer: Any = get_channel_layer()
-    return sum(queue.qsize() for loop in layer._layers.values() for queue in loop.channels.values())
+def _lines() -> list[Line]:
+    """Return the lines of all viewers of the web server, which is a thread of this process."""
+    return [line for rooms in ROOMS.values() for room in rooms.values() for line in room.lines]
 
 
 def _wait(condition: Callable[[], bool], limit_s: float = 10) -> None:
@@ -137,7 +180,7 @@ def test_a_deaf_viewer_is_left_and_others_hear_everything(
     send = async_to_sync(layer.group_send)
     address = site.replace("http", "ws") + BOARD
     with closing(_deaf(site)), connect(address, origin=Origin(site)) as good:
-        _wait(lambda: any(len(who) == 2 for who in _groups().values()))
+        _wait(lambda: len(_lines()) == 2)
         good.recv(), good.recv()
         n_sent, slowest_s = 0, 0.0
         with caplog.at_level(logging.WARNING, "live.line"):
@@ -149,7 +192,6 @@ def test_a_deaf_viewer_is_left_and_others_hear_everything(
                 slowest_s = max(slowest_s, time.monotonic() - before)
                 n_sent += 1
         assert slowest_s < 1
-        _wait(lambda: all(len(who) == 1 for who in _groups().values()))
-        _wait(lambda: _queued() == 0)
+        _wait(lambda: len(_lines()) == 1)
         send(group, {"type": "viewer.text", "text": "after"})
         assert good.recv(timeout=5) == "after"

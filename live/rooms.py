@@ -1,0 +1,155 @@
+"""Rooms: the viewers of one thing in this process. What is heard and read once is for all of them.
+
+A room has one subscription, and passes each message on as it is. Viewers that ask at the same time
+share one look at the database. So a viewer costs no more than what it is sent.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Generic, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+from channels.db import database_sync_to_async
+from channels.layers import get_channel_layer
+from redis.exceptions import RedisError
+
+from live.line import Line, Message
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Sight(NamedTuple):
+    """What there is to see: groups to hear, and a way to read what a viewer begins with.
+
+    read: the snapshot, then what else comes once; it uses the database.
+    """
+
+    groups: Sequence[str]
+    read: Callable[[], Sequence[str]]
+
+
+Find = Callable[[], Sight | None]
+"""Looks in the database for what is to be seen; None: there is no such thing."""
+
+
+class Shared(Generic[T]):
+    """A read for all who ask at the same time; nobody gets one that began before it asked."""
+
+    def __init__(self, read: Callable[[], Awaitable[T]]) -> None:
+        self._read = read
+        self._running: asyncio.Future[T] | None = None
+        self._next: asyncio.Future[T] | None = None
+
+    async def get(self) -> T:
+        """Return what the next read finds, and raise what it raises."""
+        if self._next is None:
+            self._next = asyncio.ensure_future(self._read_after(self._running))
+        # One who leaves does not end it for the others.
+        return await asyncio.shield(self._next)
+
+    async def _read_after(self, running: asyncio.Future[T] | None) -> T:
+        if running is not None:
+            await asyncio.wait((running,))
+        self._running, self._next = self._next, None
+        return await self._read()
+
+
+class Room:
+    """The viewers of one thing: they come, hear the same, and go."""
+
+    def __init__(self, find: Find) -> None:
+        self.lines: set[Line] = set()
+        self._beginning: Shared[Sequence[str]]
+        self._opening = asyncio.ensure_future(self._open(find))
+        self._hearing: asyncio.Task[None] | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """True once it hears no more, for whatever reason."""
+        return self._hearing is not None and self._hearing.done()
+
+    async def is_open(self) -> bool:
+        """Say whether there is something to see, as soon as that is heard. Raises RedisError."""
+        return await asyncio.shield(self._opening)
+
+    async def first_messages(self) -> Sequence[Message]:
+        """Return what a viewer begins with. Raises RedisError."""
+        return [message_of(text) for text in await self._beginning.get()]
+
+    async def snapshot(self) -> Message:
+        """Return the whole as it is now. Raises RedisError."""
+        return message_of((await self._beginning.get())[0])
+
+    def close(self) -> None:
+        """Hear no more; a subscription under way is made first, so that it can be undone."""
+        self._opening.add_done_callback(self._stop)
+
+    def _stop(self, _: asyncio.Future[bool]) -> None:
+        if self._hearing is not None:
+            self._hearing.cancel()
+
+    async def _open(self, find: Find) -> bool:
+        sight = await database_sync_to_async(find)()
+        if sight is None:
+            return False
+        self._beginning = Shared(database_sync_to_async(sight.read))
+        layer = get_channel_layer()
+        channel = await layer.new_channel()
+        for group in sight.groups:
+            await layer.group_add(group, channel)
+        self._hearing = asyncio.ensure_future(self._hear(sight.groups, channel))
+        return True
+
+    async def _hear(self, groups: Sequence[str], channel: str) -> None:
+        layer = get_channel_layer()
+        try:
+            while True:
+                heard = await layer.receive(channel)
+                message = message_of(heard["text"])
+                for line in self.lines:
+                    line.post(message)
+        finally:
+            for line in self.lines:
+                line.give_up("nothing is heard any more")
+            # A fast store that is away has forgotten the subscription by itself.
+            with suppress(RedisError):
+                for group in groups:
+                    await layer.group_discard(group, channel)
+
+
+ROOMS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Room]] = WeakKeyDictionary()
+"""The rooms by event loop and name."""
+
+
+def rooms() -> dict[str, Room]:
+    """Return the rooms of this event loop by name."""
+    return ROOMS.setdefault(asyncio.get_running_loop(), {})
+
+
+def enter(name: str, line: Line, find: Find) -> Room:
+    """Return the room of this name with one more viewer, who hears all from now on."""
+    room = rooms().get(name)
+    if room is None or room.is_over:
+        room = rooms()[name] = Room(find)
+    room.lines.add(line)
+    return room
+
+
+def leave(name: str, line: Line) -> None:
+    """Let a viewer go; the last one closes the room."""
+    room = rooms().get(name)
+    if room is None or line not in room.lines:
+        return
+    room.lines.remove(line)
+    if not room.lines:
+        del rooms()[name]
+        room.close()
+
+
+def message_of(text: str) -> Message:
+    """Return what the web server is to send."""
+    return {"type": "websocket.send", "text": text}
