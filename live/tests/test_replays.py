@@ -90,7 +90,7 @@ def test_each_seat_of_a_game_with_hidden_cards_has_its_own_view() -> None:
     [
         ("0 9", "move 2 does not fit the rules"),
         ("0 x", "move 2 is no number: 'x'"),
-        ("0,1", "move 1 is no number: '0,1'"),
+        ("0 1,2", "move 2 is no number: '1,2'"),
         ("0 99999999999999999999", "move 2 does not fit the rules"),
     ],
 )
