@@ -1,6 +1,6 @@
 """Which rows of a board are asked for, and in which order: all of it stands in the address."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -22,26 +22,21 @@ N_RUNS, N_TOURNAMENTS = 200, 50
 class Light(NamedTuple):
     """What rows are sorted by: the whole field is read so, the rows of one page in full."""
 
-    pk: int
     agent: int
-    name: str
     mu: float
-    live_mu: float
-    n_matches: int
-    n_wins: int
-    n_forfeits: int
+    value: Any
 
 
-COLUMNS = ("pk", "agent_id", "agent__name", "mu", "live_mu", "n_matches", "n_wins", "n_forfeits")
 Key = Callable[[Light, Field], Any]
 
 
 class Sort(NamedTuple):
-    """An order of rows: by what, in words; which field of a row it goes by; the key itself."""
+    """An order of rows: by what, in words; which field of a row; the column and key it goes by."""
 
     label: str
     field: str
-    key: Key
+    column: str
+    key: Key = lambda row, _: row.value
     is_highest_first: bool = True
 
 
@@ -50,15 +45,23 @@ def _trend(row: Light, among: Field) -> float:
     return float("-inf") if before is None else row.mu - before
 
 
+def _best(row: Light, among: Field) -> float:
+    return among.p_best.get(row.agent, -1.0)
+
+
+def _name(row: Light, _: Field) -> str:
+    return str(row.value).lower()
+
+
 SORTS: Mapping[str, Sort] = {
-    "rating": Sort("rating", "mu", lambda r, _: r.mu),
-    "name": Sort("name", "name", lambda r, _: r.name.lower(), is_highest_first=False),
-    "live": Sort("live rating", "live", lambda r, _: r.live_mu),
-    "best": Sort("P(best)", "best", lambda r, among: among.p_best.get(r.agent, -1.0)),
-    "trend": Sort("trend", "trend", _trend),
-    "matches": Sort("matches", "matches", lambda r, _: r.n_matches),
-    "wins": Sort("wins", "wins", lambda r, _: r.n_wins),
-    "forfeits": Sort("forfeits", "forfeits", lambda r, _: r.n_forfeits),
+    "rating": Sort("rating", "mu", "mu"),
+    "name": Sort("name", "name", "agent__name", _name, is_highest_first=False),
+    "live": Sort("live rating", "live", "live_mu"),
+    "best": Sort("P(best)", "best", "mu", _best),
+    "trend": Sort("trend", "trend", "mu", _trend),
+    "matches": Sort("matches", "matches", "n_matches"),
+    "wins": Sort("wins", "wins", "n_wins"),
+    "forfeits": Sort("forfeits", "forfeits", "n_forfeits"),
 }
 
 
@@ -79,6 +82,11 @@ class View:
     def is_plain(self) -> bool:
         """True for the whole board by rank, which is what is pushed."""
         return self == View()
+
+    @property
+    def is_whole(self) -> bool:
+        """True for all agents of the board, in whatever order."""
+        return replace(self, sort=View().sort) == View()
 
     @property
     def order(self) -> Sort:
@@ -135,14 +143,15 @@ def find(board: Leaderboard, view: View, *, start: int) -> Found:
 
     Reads the field once, whatever was played.
     """
-    among = standings.field(board.pk)
-    ranks = {pk: rank for rank, pk in enumerate(_ids(standings.ranked(board.pk)), 1)}
-    wanted = list(_wanted(board, view))
-    order = view.order
-    wanted.sort(key=lambda row: ranks[row.pk])
-    wanted.sort(key=lambda row: order.key(row, among), reverse=view.is_descending)
-    page = [row.pk for row in wanted[start : start + TOP]]
-    whole = Rating.objects.select_related(standings.PARENT).in_bulk(page)
+    among, order = standings.field(board.pk), view.order
+    field = standings.ranked(board.pk).select_related(None)
+    # In the order of rank, which equal values keep.
+    rows = [Light(*row) for row in field.values_list("agent_id", "mu", order.column)]
+    ranks = {row.agent: rank for rank, row in enumerate(rows, 1)}
+    wanted = rows if view.is_whole else _chosen(rows, board, view)
+    ordered = sorted(wanted, key=lambda row: order.key(row, among), reverse=view.is_descending)
+    page = [row.agent for row in ordered[start : start + TOP]]
+    whole = {row.agent: row for row in standings.rated(field.filter(agent__in=page))}
     return Found([standings.row(whole[pk], ranks[pk], among) for pk in page], len(wanted))
 
 
@@ -163,11 +172,13 @@ def choices(board: Leaderboard, view: View) -> list[Choice]:
     ]
 
 
-def _ids(ratings: QuerySet[Rating]) -> QuerySet[Rating, int]:
-    return ratings.select_related(None).values_list("pk", flat=True)
+def _chosen(rows: Sequence[Light], board: Leaderboard, view: View) -> list[Light]:
+    wanted = set(_wanted(board, view))
+    return [row for row in rows if row.agent in wanted]
 
 
-def _wanted(board: Leaderboard, view: View) -> Iterator[Light]:
+def _wanted(board: Leaderboard, view: View) -> QuerySet[Rating, int]:
+    """Return the ids of the agents that are asked for."""
     conditions = Q(leaderboard=board)
     if view.q:
         conditions &= Q(agent__name__icontains=view.q)
@@ -178,8 +189,7 @@ def _wanted(board: Leaderboard, view: View) -> Iterator[Light]:
     if view.tournament:
         entered = Tournament.objects.filter(pk=int(view.tournament), leaderboard=board)
         conditions &= Q(agent__in=Entrant.objects.filter(tournament__in=entered).values("agent"))
-    found = Rating.objects.filter(conditions).values_list(*COLUMNS)
-    return (Light(*row) for row in found)
+    return Rating.objects.filter(conditions).values_list("agent_id", flat=True)
 
 
 def _families(board: Leaderboard) -> tuple[list[tuple[str, str]], list[str]]:

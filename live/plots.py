@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from matches import standings
 from matches.models import Rating
-from matches.standings import Axis, Row
+from matches.standings import Axis, Rated, Row
 
 HEIGHT = 300
 """Of the drawing, in pixels; TOP and BOTTOM of them are above and below all intervals."""
@@ -139,8 +139,10 @@ def of_board(board_id: int, shown: Iterable[Row] = ()) -> list[Plot]:
     a step become lines to compare with.
     """
     runs: dict[str, list[tuple[int, Row]]] = defaultdict(list)
-    for run, step, rating in _trained(board_id):
-        runs[run].append((step, standings.row(rating, 0)))
+    for rating in _trained(board_id):
+        assert rating.run is not None
+        assert rating.step is not None
+        runs[rating.run].append((rating.step, standings.row(rating, 0)))
     drawn = {row["agent"]: row for steps in runs.values() for _, row in steps}
     others = [row for row in shown if row["agent"] not in drawn]
     scale = standings.axis([*drawn.values(), *others])
@@ -156,21 +158,14 @@ def short(step: int) -> str:
     return str(step)
 
 
-def _trained(board_id: int) -> list[tuple[str, int, Rating]]:
+def _trained(board_id: int) -> list[Rated]:
     order = ("agent__checkpoint__step", "agent_id")
     trained = Rating.objects.filter(
         leaderboard_id=board_id, agent__checkpoint__step__isnull=False
     ).order_by(*order)
     # Chosen by key first: thousands of whole rows would be slow to sort.
-    rated = Rating.objects.filter(pk__in=trained.values("pk")[:MAX_POINTS])
-    rated = rated.select_related("agent__checkpoint").order_by(*order)
-    found = []
-    for rating in rated:
-        checkpoint = rating.agent.checkpoint
-        assert checkpoint is not None
-        assert checkpoint.step is not None
-        found.append((checkpoint.run, checkpoint.step, rating))
-    return found
+    chosen = trained.values("pk")[:MAX_POINTS]
+    return standings.rated(Rating.objects.filter(pk__in=chosen).order_by(*order))
 
 
 def _plot(run: str, trained: Sequence[tuple[int, Row]], others: Sequence[Row], scale: Axis) -> Plot:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from arena.errors import UnknownNameError
 from arena.games import registry as games
 from matches.models import Match
 from matches.models.match import numbers
@@ -11,7 +12,10 @@ PAIR = 2
 
 def game_title(game: str) -> str:
     """Return the title of a game, or its id when its catalog file is gone."""
-    return games.get(game).spec.title if game in games.names() else game
+    try:
+        return games.get(game).spec.title
+    except UnknownNameError:
+        return game
 
 
 def seats(shown: Match) -> list[dict[str, Any]]:

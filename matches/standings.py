@@ -6,6 +6,7 @@ change too small to be seen is no change.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from math import ceil, floor, log10
 from typing import NamedTuple, TypedDict
 
@@ -14,7 +15,7 @@ from django.db.models import QuerySet
 from arena.policies import registry as policies
 from arena.ratings.base import MU
 from matches import chances, selectors, trends
-from matches.models import Agent, Checkpoint, Leaderboard, Rating, Tournament
+from matches.models import Leaderboard, Rating, Tournament
 
 TOP = 200
 """Rows that are live; a longer board has plain pages for the rest."""
@@ -25,6 +26,7 @@ _N_TICKS = 6
 _N_PARTS = 5  # of a step: how finely the ends of the axis are rounded
 _ROUNDING = 1e-9
 _SMALL = 0.001
+_N_KEPT = 16
 _STATES = Tournament.State
 _ACTIVE = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING)
 
@@ -114,8 +116,34 @@ class Field(NamedTuple):
     mu_before: Mapping[int, float]
 
 
+class Rated(NamedTuple):
+    """A rating with what a row shows of its agent; run and step: None without weights or parent."""
+
+    agent: int
+    mu: float
+    sd: float
+    live_mu: float
+    n_matches: int
+    n_wins: int
+    n_draws: int
+    n_losses: int
+    n_forfeits: int
+    name: str
+    policy: str
+    run: str | None
+    step: int | None
+    parent_run: str | None
+    parent_step: int | None
+
+
 ALONE = Field({}, {})
-PARENT = "agent__checkpoint__parent"
+_WEIGHTS = "agent__checkpoint"
+_COLUMNS = (
+    *("agent_id", "mu", "sd", "live_mu"),
+    *("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits"),
+    *("agent__name", "agent__policy", f"{_WEIGHTS}__run", f"{_WEIGHTS}__step"),
+    *(f"{_WEIGHTS}__parent__run", f"{_WEIGHTS}__parent__step"),
+)
 
 
 def ranked(board_id: int) -> QuerySet[Rating]:
@@ -133,36 +161,47 @@ def rank_of(rating: Rating) -> int:
 
 def field(board_id: int) -> Field:
     """Return what the rows of a board are compared with; bounded, whatever was played."""
-    top = ranked(board_id).values_list("agent_id", "mu", "sd")[:TOP]
+    top = list(ranked(board_id).values_list("agent_id", "mu", "sd")[:TOP])
     agents, mu, sd = zip(*top, strict=True) if top else ((), (), ())
-    p_best = chances.best(mu, sd).tolist()
     board = Leaderboard.objects.only("rated_at").get(pk=board_id)
-    return Field(dict(zip(agents, p_best, strict=True)), trends.before(board))
+    return Field(dict(zip(agents, _p_best(mu, sd), strict=True)), trends.before(board))
+
+
+@lru_cache(maxsize=_N_KEPT)
+def _p_best(mu: tuple[float, ...], sd: tuple[float, ...]) -> tuple[float, ...]:
+    """Return P(best) of each; kept by the ratings themselves, so it is never out of date."""
+    return tuple(chances.best(mu, sd).tolist())
 
 
 def rows(board_id: int, *, start: int = 0) -> list[Row]:
     """Return the rows of ranks start + 1 to start + TOP."""
-    page = ranked(board_id).select_related(PARENT)[start : start + TOP]
+    page = rated(ranked(board_id)[start : start + TOP])
     among = field(board_id)
     return [row(rating, rank, among) for rank, rating in enumerate(page, start + 1)]
 
 
-def row(rating: Rating, rank: int, among: Field = ALONE) -> Row:
+def rated(ratings: QuerySet[Rating]) -> list[Rated]:
+    """Return what rows show of ratings: one query, and no object for each of a row's agents."""
+    columns = ratings.select_related(None).values_list(*_COLUMNS)
+    return [Rated(*found) for found in columns]
+
+
+def row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
     """Return one rating as it is shown."""
     half = Z95 * rating.sd
     return {
-        "agent": rating.agent_id,
+        "agent": rating.agent,
         "rank": rank,
-        "name": rating.agent.name,
-        "kind": policies.get(rating.agent.policy).title,
-        "lineage": lineage(rating.agent),
+        "name": rating.name,
+        "kind": policies.get(rating.policy).title,
+        "lineage": lineage(rating),
         "mu": f"{rating.mu:.2f}",
         "half": f"{half:.2f}",
         "low": f"{rating.mu - half:.2f}",
         "high": f"{rating.mu + half:.2f}",
         "live": f"{rating.live_mu:.2f}",
-        "best": percent(among.p_best.get(rating.agent_id)),
-        "trend": change(rating.mu, among.mu_before.get(rating.agent_id)),
+        "best": percent(among.p_best.get(rating.agent)),
+        "trend": change(rating.mu, among.mu_before.get(rating.agent)),
         "matches": f"{rating.n_matches:,}",
         "wins": f"{rating.n_wins:,}",
         "draws": f"{rating.n_draws:,}",
@@ -171,13 +210,14 @@ def row(rating: Rating, rank: int, among: Field = ALONE) -> Row:
     }
 
 
-def lineage(agent: Agent) -> str:
+def lineage(rating: Rated) -> str:
     """Return where the weights of an agent come from; empty without any."""
-    weights = agent.checkpoint
-    if weights is None:
+    if rating.run is None:
         return ""
-    parent = weights.parent
-    return _at_step(weights) + (f", from {_at_step(parent)}" if parent else "")
+    itself = _at_step(rating.run, rating.step)
+    if rating.parent_run is None:
+        return itself
+    return f"{itself}, from {_at_step(rating.parent_run, rating.parent_step)}"
 
 
 def percent(p: float | None) -> str:
@@ -252,8 +292,8 @@ def nodes(*, now: datetime) -> Nodes:
     return {"nodes": f"{len(alive):,}", "slots": f"{sum(w.slots for w in alive):,}"}
 
 
-def _at_step(weights: Checkpoint) -> str:
-    return weights.run if weights.step is None else f"{weights.run} @ {weights.step:,}"
+def _at_step(run: str, step: int | None) -> str:
+    return run if step is None else f"{run} @ {step:,}"
 
 
 def _newest(board: Leaderboard) -> Sequence[Tournament]:
