@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from live import curves, filters, plots, winrates
+from live import curves, filters, plots, rowtexts, winrates
 from live.addresses import MAX_DIGITS, number
 from live.columns import columns
 from live.filters import View
@@ -61,6 +61,7 @@ def _board_context(found: Leaderboard, view: View, *, page: int) -> dict[str, An
         "board": found,
         "game": game_title(found.game),
         "rows": rows,
+        "row_texts": rowtexts.html(rows),
         "view": view,
         "n_found": f"{n_found:,}",
         "columns": columns(view, address),
