@@ -1,12 +1,13 @@
 """How the admin looks: the accent of the pages, and what users need most on top."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse_lazy
 
-# Tailwind's scale of teal.
+# Tailwind's scale of teal; 600 is a little darker, for white words of buttons to be read on it.
 TEAL = {
     "50": "#f0fdfa",
     "100": "#ccfbf1",
@@ -14,31 +15,46 @@ TEAL = {
     "300": "#5eead4",
     "400": "#2dd4bf",
     "500": "#14b8a6",
-    "600": "#0d9488",
+    "600": "#0b7f75",
     "700": "#0f766e",
     "800": "#115e59",
     "900": "#134e4a",
     "950": "#042f2e",
 }
+
+
+class Place(NamedTuple):
+    """A list in the menu: its model and its icon, of the font that the admin brings along."""
+
+    model: str
+    icon: str
+
+
 MENU = {
     "Evaluate": {
-        "Agents": "matches_agent",
-        "Checkpoints": "matches_checkpoint",
-        "Leaderboards": "matches_leaderboard",
-        "Tournaments": "matches_tournament",
-        "Matches": "matches_match",
-        "Outcomes": "matches_outcome",
+        "Agents": Place("matches.agent", "smart_toy"),
+        "Checkpoints": Place("matches.checkpoint", "deployed_code"),
+        "Leaderboards": Place("matches.leaderboard", "leaderboard"),
+        "Seasons": Place("matches.season", "ac_unit"),
+        "Tournaments": Place("matches.tournament", "account_tree"),
+        "Schedules": Place("matches.schedule", "schedule"),
+        "Matches": Place("matches.match", "swords"),
+        "Outcomes": Place("matches.outcome", "flag"),
     },
     "System": {
-        "Play nodes": "matches_worker",
-        "Orders": "matches_order",
-        "Periodic tasks": "django_celery_beat_periodictask",
+        "Workers": Place("matches.worker", "dns"),
+        "Orders": Place("matches.order", "package_2"),
+        "Audit": Place("matches.auditrow", "history_edu"),
     },
     "Access": {
-        "Users": "auth_user",
-        "Groups": "auth_group",
-        "API tokens": "knox_authtoken",
-        "Failed logins": "axes_accessattempt",
+        "Users": Place("auth.user", "person"),
+        "Groups": Place("auth.group", "group"),
+        "API tokens": Place("matches.tokenaccess", "key"),
+        "Failed logins": Place("axes.accessattempt", "lock_person"),
+    },
+    "Celery beat, to read": {
+        "Periodic tasks": Place("django_celery_beat.periodictask", "timer"),
+        "Crontabs": Place("django_celery_beat.crontabschedule", "calendar_clock"),
     },
 }
 
@@ -48,19 +64,50 @@ def mark(_: HttpRequest) -> str:
     return static("evalsite/mark.svg")
 
 
-def _group(title: str, lists: dict[str, str]) -> dict[str, Any]:
-    items = [
-        {"title": name, "link": reverse_lazy(f"admin:{model}_changelist")}
-        for name, model in lists.items()
-    ]
-    return {"title": title, "separator": True, "items": items}
+def style(_: HttpRequest) -> str:
+    """Return the address of the rules for our own parts of the admin."""
+    return static("evalsite/admin.css")
 
 
+def _group(title: str, lists: dict[str, Place]) -> dict[str, Any]:
+    return {"title": title, "separator": True, "items": [_item(n, p) for n, p in lists.items()]}
+
+
+def _item(title: str, place: Place) -> dict[str, Any]:
+    app, model = place.model.split(".")
+    return {
+        "title": title,
+        "icon": place.icon,
+        "link": reverse_lazy(f"admin:{app}_{model}_changelist"),
+        "permission": _viewer(f"{app}.view_{model}", f"{app}.change_{model}"),
+    }
+
+
+def _viewer(*rights: str) -> Callable[[HttpRequest], bool]:
+    """Return what says who finds a list in the menu."""
+
+    def may(request: HttpRequest) -> bool:
+        return any(request.user.has_perm(right) for right in rights)
+
+    return may
+
+
+START = {
+    "title": "",
+    "items": [
+        {"title": "Start", "icon": "space_dashboard", "link": reverse_lazy("admin:index")},
+        {"title": "Live system", "icon": "monitoring", "link": reverse_lazy("system")},
+    ],
+}
 ADMIN_LOOK = {
     "SITE_TITLE": "evalsite",
     "SITE_HEADER": "evalsite",
     "SITE_ICON": mark,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": mark}],
     "COLORS": {"primary": TEAL},
-    "SIDEBAR": {"navigation": [_group(title, lists) for title, lists in MENU.items()]},
+    "STYLES": [style],
+    "SITE_URL": "/",
+    "SHOW_HISTORY": False,  # the audit has it
+    "DASHBOARD_CALLBACK": "evalsite.start.start",
+    "SIDEBAR": {"navigation": [START, *(_group(title, lists) for title, lists in MENU.items())]},
 }

@@ -28,7 +28,7 @@ N_TIME_TICKS = 4
 LABEL_GAP = 16
 SHOWN_RATES = timedelta(hours=1)
 N_RATES = 60
-_SHORT = timedelta(hours=36)
+_BRIEF, _SHORT = timedelta(minutes=5), timedelta(hours=36)
 _MINUTE_S = 60
 
 Known = dict[int, tuple[float, float]]
@@ -77,6 +77,8 @@ class Rates(NamedTuple):
     highest: str
     times: list[Tick]
     height: int = RATE_HEIGHT
+    top: int = TOP
+    floor: int = RATE_HEIGHT - BOTTOM
 
 
 class Across:
@@ -90,8 +92,8 @@ class Across:
         return round(LEFT + (RIGHT - LEFT) * ((moment - self._first) / self._span), 2)
 
     def ticks(self) -> list[Tick]:
-        """Return evenly spaced marks with the time of day, of long spans with the date."""
-        form = "%H:%M" if self._span < _SHORT else "%d %b"
+        """Return evenly spaced marks with the time of day: with seconds, or with the date alone."""
+        form = "%H:%M:%S" if self._span < _BRIEF else "%H:%M" if self._span < _SHORT else "%d %b"
         moments = [self._first + self._span * n / (N_TIME_TICKS - 1) for n in range(N_TIME_TICKS)]
         return [Tick(self.at(at), at.astimezone(UTC).strftime(form)) for at in moments]
 

@@ -86,7 +86,7 @@ def _point(snapshot: RatingSnapshot, agent: int) -> Point | None:
 
 
 def _drawn(points: Sequence[Point]) -> History:
-    low, high = min(p.low for p in points), max(p.high for p in points)
+    low, high = _limits(points)
     across = [_across(p.taken_at, points) for p in points]
 
     def down(rating: float) -> float:
@@ -103,6 +103,16 @@ def _drawn(points: Sequence[Point]) -> History:
         band="M" + "L".join([*upper, *reversed(lower)]) + "Z",
         ticks=[Tick(down(mark), f"{mark:.1f}") for mark in marks],
     )
+
+
+def _limits(points: Sequence[Point]) -> tuple[float, float]:
+    """Return what the scale must hold: all ratings and the last interval.
+
+    The first intervals are as wide as the prior; they are cut off, or the rest would be flat.
+    """
+    last = points[-1]
+    ratings = [point.mu for point in points]
+    return min(*ratings, last.low), max(*ratings, last.high)
 
 
 def _across(moment: datetime, points: Sequence[Point]) -> float:

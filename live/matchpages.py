@@ -18,7 +18,14 @@ from matches.services import explain
 @require_safe
 def match(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a match: who sat where, every attempt with its reason, the outcome and a replay."""
-    wanted = Match.objects.select_related("tournament__leaderboard", "outcome", "order")
+    wanted = Match.objects.select_related(
+        "tournament__leaderboard",
+        "outcome",
+        "order",
+        "voiding",
+        "replacement__match",
+        "replaces__replaced",
+    )
     found = get_object_or_404(wanted.prefetch_related("seat_rows__agent"), pk=pk)
     context = {
         "match": found,

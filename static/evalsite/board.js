@@ -5,9 +5,10 @@
 
 const ASK_AGAIN_MS = 3000;
 const QUIET_MS = 30000;
-const BACK_OFF_MS = { first: 500, most: 10000 };
+const BACK_OFF_MS = { first: 500, most: 2500 }; // back within 5 s of the server
 const MOVE_MS = 450;
 const ARROW_MS = 4000;
+const NEWS_MS = 20000;
 const SNAPSHOT_REQUEST = JSON.stringify({ type: "snapshot" });
 
 const page = document.querySelector("[data-live]");
@@ -240,6 +241,18 @@ function setAll(element, values) {
   for (const [name, value] of Object.entries(values)) element.setAttribute(name, value);
 }
 
+// --- News for those who do not see rows move: a sentence now and then, or nothing else were heard --
+
+let newsAt = -NEWS_MS;
+
+function tellNews(status) {
+  const now = performance.now();
+  const leader = [...shown.rows.values()].find((row) => Number(row.rank) === 1);
+  if (!leader || now < newsAt + NEWS_MS) return;
+  newsAt = now;
+  setText(document.querySelector(".news"), `${leader.name} leads with ${leader.mu}; ${status.n_outcomes} matches counted.`);
+}
+
 // --- Messages ----------------------------------------------------------------------------------
 
 function replaceAll(snapshot) {
@@ -259,6 +272,7 @@ function applyDelta(delta, ask) {
   } else if (delta.sequence === shown.sequence + 1) {
     drawRows(delta.rows, delta.removed, false);
     drawStatus(delta.status);
+    tellNews(delta.status);
     shown.sequence = delta.sequence;
   } // else: known already, or the heartbeat of a quiet board
 }

@@ -3,7 +3,7 @@
 // Every message is the whole picture: one that was missed costs nothing, and nothing is asked for.
 
 const QUIET_MS = 10000;
-const BACK_OFF_MS = { first: 500, most: 10000 };
+const BACK_OFF_MS = { first: 500, most: 2500 }; // back within 5 s of the server
 
 const page = document.querySelector("[data-live]");
 const nodePage = page.dataset.node.replace(/0\/$/, "");
