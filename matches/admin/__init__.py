@@ -1,25 +1,31 @@
-"""The admin: registers agents, schedules tournaments, shows matches with their attempts."""
+"""The admin, an operator's tool: shows everything, asks before every act, edits no result."""
 
 from matches.admin import (
     accounts,
     agents,
+    audit,
+    beat,
     checkpoints,
     leaderboards,
     lockouts,
     matches,
     nodes,
     schedules,
+    tokens,
     tournaments,
 )
 
 __all__ = [
     "accounts",
     "agents",
+    "audit",
+    "beat",
     "checkpoints",
     "leaderboards",
     "lockouts",
     "matches",
     "nodes",
     "schedules",
+    "tokens",
     "tournaments",
 ]

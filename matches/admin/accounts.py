@@ -1,10 +1,9 @@
-"""Users, groups and API tokens in the look of the rest."""
+"""Users and groups in the look of the rest; tokens have a page of their own."""
 
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
-from knox.admin import AuthTokenAdmin as KnoxTokenAdmin
 from knox.models import AuthToken
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
@@ -25,8 +24,3 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]  # 
 @admin.register(Group)
 class GroupAdmin(DjangoGroupAdmin, ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """Groups."""
-
-
-@admin.register(AuthToken)
-class AuthTokenAdmin(KnoxTokenAdmin, ModelAdmin):  # type: ignore[misc]  # neither has types
-    """Tokens; only their digests are stored."""

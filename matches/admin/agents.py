@@ -1,18 +1,23 @@
-"""Agents: register, rename, retire."""
+"""Agents: register, rename, retire, quarantine."""
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
 
-from matches.admin.base import Admin
+from matches.admin.acts import agents
+from matches.admin.acts.offering import OffersActs
 from matches.models import Agent
+from matches.services import explain
 from matches.services.agents import placement
+
+STANDING = ("placement", "is_retired", "quarantined_at", "quarantine_reason")
 
 
 @admin.register(Agent)
-class AgentAdmin(Admin):
+class AgentAdmin(OffersActs):
     """What an agent is cannot change after it is registered: its ratings belong to that."""
 
     list_display = ("name", "game", "policy", "parameters", "checkpoint", "is_retired")
@@ -21,12 +26,20 @@ class AgentAdmin(Admin):
     ordering = ("-pk",)
     list_select_related = ("checkpoint",)
     autocomplete_fields = ("checkpoint",)
-    fields = ("name", "game", "policy", "parameters", "checkpoint", "placement", "is_retired")
+    fields = ("name", "game", "policy", "parameters", "checkpoint")
+    acts = agents.ACTS
+
+    def get_fields(self, _: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
+        """Return what is entered, and of a registered one where it stands."""
+        return (*self.fields, *STANDING) if obj else self.fields
 
     def get_readonly_fields(self, _: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """Return what cannot change any more."""
-        fixed = ("game", "policy", "parameters", "checkpoint", "placement")
-        return fixed if obj else ("is_retired", "placement")
+        return (*self.fields[1:], *STANDING) if obj else ()
+
+    def explain(self, row: Agent, *, now: datetime) -> explain.Explanation:
+        """Return what it waits for."""
+        return explain.of_agent(row, now=now)
 
     def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:
         """Place its network where its checkpoint's verdict says."""

@@ -1,16 +1,22 @@
-"""What the admin pages share: read-only pages, errors that always find a place in the form."""
+"""What the admin pages share: read-only pages, errors with a place in the form, audited changes."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.db.models import Model
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from unfold.admin import ModelAdmin
 from unfold.paginator import InfinitePaginator
 
-from matches.errors import BadInputError
+from matches.admin.once import DONE_BEFORE, new_once, only_once
+from matches.clock import db_now
+from matches.errors import MatchError
+from matches.services import auditing
+from matches.services.auditing import Actor
 
 # Django's forms are generic for the type checker only.
 if TYPE_CHECKING:
@@ -44,15 +50,56 @@ class Admin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     show_full_result_count = False
     list_per_page = PER_PAGE
     list_filter_submit = True
+    change_form_before_template = "admin/acts/once.html"
 
-    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Show a refusal that came between the form's check and the service as a message."""
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Add or change a row: a form that is sent twice adds one, a late refusal is a message."""
+        context = {**(extra_context or {}), "once": "" if object_id else new_once()}
+        view = partial(super().changeform_view, request, object_id, form_url, context)
         try:
-            response: HttpResponse = super().changeform_view(request, *args, **kwargs)
-        except BadInputError as error:
+            if object_id or request.method != "POST":
+                response: HttpResponse = view()
+            else:
+                response = only_once(request, view)
+        except MatchError as error:
             self.message_user(request, str(error), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
+        if response is DONE_BEFORE:
+            self.message_user(request, "That was done already; nothing was done twice.")
+            return HttpResponseRedirect(self._list_address())
         return response
+
+    def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:
+        """Leave an audit row, in the transaction that adds the row."""
+        self.note(request, obj, "add", {})
+        return super().log_addition(request, obj, message)
+
+    def log_change(self, request: HttpRequest, obj: Model, message: Any) -> Any:
+        """Leave an audit row with the names of what was changed."""
+        fields = [name for part in message for name in part.get("changed", {}).get("fields", ())]
+        if fields:
+            self.note(request, obj, "change", {"fields": fields})
+        return super().log_change(request, obj, message)
+
+    def note(self, request: HttpRequest, obj: Model, what: str, touched: dict[str, Any]) -> None:
+        """Leave an audit row; where a service has left one already, this is nothing."""
+        auditing.note(
+            f"{obj._meta.model_name}.{what}",
+            actor=Actor.of(request.user),
+            targets=[obj],
+            reason="",
+            touched=touched,
+            now=db_now(),
+        )
+
+    def _list_address(self) -> str:
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
 
     def has_delete_permission(self, _: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's name
         """Keep everything: results refer to it."""

@@ -1,26 +1,36 @@
-"""Leaderboards: open one, retitle it."""
+"""Leaderboards: open one, retitle it, rate it again; and the seasons frozen of them."""
 
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
+from unfold.admin import TabularInline
 
-from matches.admin.base import Admin
-from matches.models import Leaderboard
+from matches.admin.acts import leaderboards
+from matches.admin.acts.offering import OffersActs
+from matches.admin.base import ReadOnlyAdmin
+from matches.models import Leaderboard, Season, SeasonRow
+
+COUNTED = ("n_counted", "n_settled", "rated_at", "results_hash")
 
 
 @admin.register(Leaderboard)
-class LeaderboardAdmin(Admin):
+class LeaderboardAdmin(OffersActs):
     """The rules of a leaderboard are fixed when it is opened: its results are comparable."""
 
     list_display = ("name", "title", "game", "n_counted", "rated_at", "created_at")
     list_filter = ("game",)
     search_fields = ("name", "title")
+    acts = leaderboards.ACTS
     fields = ("title", "name", "game", "game_parameters", "opening_plies", "draw_probability")
+
+    def get_fields(self, _: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
+        """Return what is entered, and of an open one how far it is."""
+        return (*self.fields, *COUNTED) if obj else self.fields
 
     def get_readonly_fields(self, _: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """Return what cannot change any more."""
-        return tuple(name for name in self.fields if name != "title") if obj else ()
+        return (*self.fields[1:], *COUNTED) if obj else ()
 
     def get_prepopulated_fields(
         self, _: HttpRequest, obj: Model | None = None
@@ -31,3 +41,41 @@ class LeaderboardAdmin(Admin):
     def view_on_site(self, obj: Leaderboard) -> str:
         """Return the address of its page."""
         return reverse("board", args=[obj.name])
+
+
+class SeasonRowInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+    """Where the agents stood, as many on a page as a list has."""
+
+    model = SeasonRow
+    fields = (
+        *("rank", "name", "mu", "sd", "live_mu", "live_sigma"),
+        *("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits"),
+    )
+    readonly_fields = fields
+    ordering = ("rank",)
+    per_page = 50
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, *_: object) -> bool:
+        """Refuse."""
+        return False
+
+    def has_change_permission(self, *_: object) -> bool:
+        """Refuse."""
+        return False
+
+
+@admin.register(Season)
+class SeasonAdmin(ReadOnlyAdmin):
+    """Leaderboards as they stood; nobody changes or deletes one."""
+
+    list_display = ("name", "leaderboard", "n_agents", "n_counted", "frozen_at", "actor")
+    list_select_related = ("leaderboard",)
+    search_fields = ("name", "leaderboard__name")
+    ordering = ("-pk",)
+    inlines = (SeasonRowInline,)
+    fields = (
+        *("name", "leaderboard", "frozen_at", "actor", "reason"),
+        *("n_agents", "n_counted", "results_hash", "spread"),
+    )

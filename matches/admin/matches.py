@@ -1,4 +1,6 @@
-"""Matches with their seats, attempts and outcomes: to look at, never to edit."""
+"""Matches with their seats, attempts and outcomes: to look at, to void, never to edit."""
+
+from datetime import datetime
 
 from django.contrib import admin
 from django.db.models import Model, QuerySet
@@ -6,8 +8,11 @@ from django.http import HttpRequest
 from django.urls import reverse
 from unfold.admin import TabularInline
 
+from matches.admin.acts import matches
+from matches.admin.acts.offering import ReadOnlyWithActs
 from matches.admin.base import ReadOnlyAdmin
 from matches.models import Attempt, Match, Outcome, Tournament
+from matches.services import explain
 
 N_NEWEST = 50
 MAX_DIGITS = 18
@@ -58,16 +63,17 @@ class AttemptInline(TabularInline):  # type: ignore[misc]  # unfold has no types
 
 
 @admin.register(Match)
-class MatchAdmin(ReadOnlyAdmin):
+class MatchAdmin(ReadOnlyWithActs):
     """A match in full."""
 
     list_display = ("id", "tournament", "sequence", "seats", "state", "attempt", "result")
     list_filter = ("state", NewestTournaments)
-    list_select_related = ("tournament", "outcome")
+    list_select_related = ("tournament", "leaderboard", "outcome")
     search_fields = ("=id",)
     search_help_text = "The number of a match."
     ordering = ("-pk",)
     inlines = (AttemptInline,)
+    acts = matches.ACTS
     fields = (
         *("leaderboard", "tournament", "sequence", "state", "void_reason", "seats", "result"),
         *("attempt", "order", "block", "rotation", "game_seed"),
@@ -77,6 +83,10 @@ class MatchAdmin(ReadOnlyAdmin):
         """Return matches with what the list shows of them."""
         found: QuerySet[Match] = super().get_queryset(request)
         return found.prefetch_related("seat_rows__agent")
+
+    def explain(self, row: Match, *, now: datetime) -> explain.Explanation:
+        """Return what it waits for."""
+        return explain.of_match(row, now=now)
 
     def view_on_site(self, obj: Model) -> str:
         """Return the address of its page."""
@@ -102,7 +112,8 @@ class MatchAdmin(ReadOnlyAdmin):
 class OutcomeAdmin(ReadOnlyAdmin):
     """The append-only log; nobody edits or deletes it."""
 
+    # No filters: there are too many rows to look for the few that fit.
     list_display = ("match_id", "ranks", "is_forfeit", "guilty_seat", "reason", "recorded_at")
-    list_filter = ("is_forfeit", "reason")
     search_fields = ("=match__id",)
+    search_help_text = "The number of a match."
     ordering = ("-pk",)

@@ -1,17 +1,34 @@
-"""Play nodes and the orders that are sent to them: to look at."""
+"""Workers and the orders that are sent to them: to look at, and to quarantine."""
+
+from datetime import datetime
 
 from django.contrib import admin
+from django.db.models import Model
+from django.urls import reverse
 
+from matches.admin.acts import workers
+from matches.admin.acts.offering import ReadOnlyWithActs
 from matches.admin.base import ReadOnlyAdmin
 from matches.models import Order, Worker
+from matches.services import explain
 
 
 @admin.register(Worker)
-class WorkerAdmin(ReadOnlyAdmin):
-    """Play nodes as they describe themselves."""
+class WorkerAdmin(ReadOnlyWithActs):
+    """Play nodes and gpu workers as they describe themselves."""
 
-    list_display = ("node", "slots", "capabilities", "versions", "first_seen_at", "last_seen_at")
+    list_display = ("node", "slots", "capabilities", "last_seen_at", "quarantined_at")
+    list_filter = (("quarantined_at", admin.EmptyFieldListFilter),)
     search_fields = ("node",)
+    acts = workers.ACTS
+
+    def explain(self, row: Worker, *, now: datetime) -> explain.Explanation:
+        """Return what it waits for."""
+        return explain.of_worker(row, now=now)
+
+    def view_on_site(self, obj: Model) -> str:
+        """Return the address of its page."""
+        return reverse("node", args=[obj.pk])
 
 
 @admin.register(Order)

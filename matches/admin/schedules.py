@@ -1,60 +1,195 @@
-"""What beat starts and when, in the look of the rest."""
+"""Schedules: tournaments that start once, or again and again by crontab."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
-from django.contrib import admin
-from django_celery_beat import admin as beat
-from django_celery_beat.models import (
-    ClockedSchedule,
-    CrontabSchedule,
-    IntervalSchedule,
-    PeriodicTask,
-    SolarSchedule,
-)
-from unfold.admin import ModelAdmin
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Model
+from django.forms import ModelMultipleChoiceField
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse_lazy
+from django.utils.html import format_html
+from unfold.admin import TabularInline
+from unfold.widgets import UnfoldAdminSelectMultipleWidget, UnfoldAdminTextInputWidget
 
-for model in (PeriodicTask, IntervalSchedule, CrontabSchedule, SolarSchedule, ClockedSchedule):
-    admin.site.unregister(model)
+from matches.admin.acts import schedules
+from matches.admin.acts.offering import OffersActs
+from matches.admin.base import ModelFormWithAllErrors
+from matches.admin.echo import Echo, echo
+from matches.clock import db_now
+from matches.errors import BadInputError
+from matches.models import Agent, Schedule, ScheduleRun
+from matches.services import scheduling
+from matches.services.auditing import Actor
+
+WHEN = ("crontab", "timezone", "once_at")
+ENTERED = ("name", "leaderboard", "agents", *WHEN, "pairing", "n_matches", "seed")
+LIMITS = ("move_s", "match_s", "is_rated", "keeps_trajectories", "trajectory_days", "order_limit")
+STANDING = ("is_enabled", "last_tournament", "n_started", "n_skipped", "problem")
+LABELS = {
+    "once_at": "Or once, at (UTC)",
+    "timezone": "Time zone of the crontab",
+    "n_matches": "Matches of each tournament",
+    "move_s": "Limit of a move, s",
+    "match_s": "Limit of a match, s",
+    "is_rated": "Rated",
+    "keeps_trajectories": "Store trajectories",
+    "trajectory_days": "Days to keep them",
+    "order_limit": "Matches of an order at most",
+}
+N_RUNS = 20
 
 
-class TaskSelectWidget(UnfoldAdminSelectWidget, beat.TaskSelectWidget):  # type: ignore[misc]  # no types
-    """Tasks by name."""
+class CrontabInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # unfold has no types
+    """A crontab, and below it what it means, told while it is typed."""
+
+    def render(self, *args: Any, **kwargs: Any) -> str:
+        """Return the field with its echo."""
+        field = super().render(*args, **kwargs)
+        return format_html(
+            '{}<p id="crontab-echo" class="ev-echo" role="status" aria-live="polite"></p>', field
+        )
 
 
-class PeriodicTaskForm(beat.PeriodicTaskForm):  # type: ignore[misc]  # no types
-    """Beat's form with our widgets."""
+class ScheduleForm(ModelFormWithAllErrors):
+    """Which tournaments to start, and when; the service has the last word."""
+
+    agents = ModelMultipleChoiceField(
+        queryset=Agent.objects.filter(is_retired=False).order_by("game", "name"),
+        required=False,
+        widget=UnfoldAdminSelectMultipleWidget(attrs={"size": 10}),
+        help_text="None: all of the leaderboard that play then.",
+    )
+    crontab = forms.CharField(
+        max_length=200,
+        required=False,
+        help_text="Minute, hour, day of month, month, day of week: 30 4 * * 1. Empty: once.",
+        widget=CrontabInput(
+            attrs={
+                "autocomplete": "off",
+                "hx-get": reverse_lazy("admin:matches_schedule_echo"),
+                "hx-trigger": "load, input changed delay:300ms",
+                "hx-include": "[name=timezone]",
+                "hx-target": "#crontab-echo",
+                "hx-swap": "outerHTML",
+            }
+        ),
+    )
+
+    class Meta:
+        """The service writes the rest."""
+
+        model = Schedule
+        fields = (*ENTERED, *LIMITS)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Change the widgets of the fields that beat declares itself."""
+        """Say with every agent which game it plays."""
         super().__init__(*args, **kwargs)
-        self.fields["regtask"].widget = TaskSelectWidget()
-        self.fields["task"].widget = UnfoldAdminTextInputWidget()
+        if "agents" in self.fields:
+            chosen: Any = self.fields["agents"]
+            chosen.label_from_instance = lambda agent: f"{agent.game}: {agent.name}"
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a crontab that is none; what it needs besides, the service knows."""
+        cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("crontab"):
+            said = echo(cleaned["crontab"], cleaned.get("timezone") or "UTC", now=db_now())
+            if said.is_refused:
+                self.add_error("timezone" if said.field == "timezone" else "crontab", said.says)
+        return cleaned
 
 
-@admin.register(PeriodicTask)
-class PeriodicTaskAdmin(beat.PeriodicTaskAdmin, ModelAdmin):  # type: ignore[misc]  # no types
-    """Periodic tasks; none is started from a web request, so beat's action for that is gone."""
+class RunInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+    """When it was due, and what became of it."""
 
-    form = PeriodicTaskForm
-    actions = ("enable_tasks", "disable_tasks", "toggle_tasks")
+    model = ScheduleRun
+    fields = ("due_at", "tournament", "problem")
+    readonly_fields = fields
+    per_page = N_RUNS
+    extra = 0
+    can_delete = False
 
+    def has_add_permission(self, *_: object) -> bool:
+        """Refuse."""
+        return False
 
-@admin.register(IntervalSchedule)
-class IntervalScheduleAdmin(beat.IntervalScheduleAdmin, ModelAdmin):  # type: ignore[misc]  # no types
-    """Every so often."""
-
-
-@admin.register(CrontabSchedule)
-class CrontabScheduleAdmin(beat.CrontabScheduleAdmin, ModelAdmin):  # type: ignore[misc]  # no types
-    """By crontab."""
-
-
-@admin.register(SolarSchedule)
-class SolarScheduleAdmin(beat.SolarScheduleAdmin, ModelAdmin):  # type: ignore[misc]  # no types
-    """By the sun."""
+    def has_change_permission(self, *_: object) -> bool:
+        """Refuse."""
+        return False
 
 
-@admin.register(ClockedSchedule)
-class ClockedScheduleAdmin(beat.ClockedScheduleAdmin, ModelAdmin):  # type: ignore[misc]  # no types
-    """Once."""
+@admin.register(Schedule)
+class ScheduleAdmin(OffersActs):
+    """When beat starts which tournament."""
+
+    list_display = ("name", "leaderboard", "when", "next_due", "is_enabled", "n_started", "problem")
+    list_filter = ("is_enabled",)
+    list_select_related = ("leaderboard",)
+    search_fields = ("name",)
+    ordering = ("-pk",)
+    acts = schedules.ACTS
+
+    def get_urls(self) -> list[URLPattern]:
+        """Return the addresses of the pages, and that of the echo of a crontab."""
+        view = self.admin_site.admin_view(self.echo_view)
+        return [path("echo/", view, name="matches_schedule_echo"), *super().get_urls()]
+
+    def echo_view(self, request: HttpRequest) -> HttpResponse:
+        """Return what a crontab means, as a piece of a page."""
+        text, zone = request.GET.get("crontab", "").strip(), request.GET.get("timezone", "UTC")
+        said = echo(text, zone, now=db_now()) if text else Echo("")
+        return TemplateResponse(request, "admin/acts/echo.html", {"echo": said})
+
+    def get_form(
+        self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
+    ) -> type[ModelFormWithAllErrors]:
+        """Return the form with its labels."""
+        options = {**kwargs, "form": ScheduleForm, "labels": LABELS}
+        found: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
+        return found
+
+    def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
+        """Return what is entered, and of one that is there also what became of it."""
+        entered = (*ENTERED, *LIMITS)
+        return (*entered, "next_due", *STANDING) if obj else entered
+
+    def get_readonly_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
+        """Return what only services write."""
+        return ("next_due", *STANDING) if obj else ()
+
+    def get_inlines(self, _: HttpRequest, obj: Model | None) -> list[type[TabularInline]]:
+        """Return the times it was due, of one that is there."""
+        return [RunInline] if obj else []
+
+    def save_form(self, request: HttpRequest, form: Any, change: bool) -> Any:  # noqa: ARG002 - Django's name
+        """Return the row as entered; nothing is written yet."""
+        return form.save(commit=False)
+
+    def save_model(self, request: HttpRequest, obj: Schedule, form: Any, change: bool) -> None:  # noqa: ARG002 - Django's name
+        """Store it together with what beat reads, and say what its crontab means."""
+        now, agents = db_now(), list(form.cleaned_data["agents"])
+        scheduling.save(obj, agents=agents, actor=Actor.of(request.user), now=now)
+        if obj.crontab:
+            self.message_user(request, echo(obj.crontab, obj.timezone, now=now).says, messages.INFO)
+
+    def save_related(self, *_: Any) -> None:
+        """Do nothing: the service has entered the agents."""
+
+    def note(self, *_: Any) -> None:
+        """Do nothing: the service has left the audit row."""
+
+    @admin.display(description="when")
+    def when(self, obj: Schedule) -> str:
+        """Return its time as people read it."""
+        return scheduling.when(obj)
+
+    @admin.display(description="next due")
+    def next_due(self, obj: Schedule) -> datetime | None:
+        """Return when it is due next."""
+        try:
+            return scheduling.next_due(obj, now=db_now())
+        except BadInputError:
+            return None  # a zone that this machine does not know any more

@@ -1,23 +1,23 @@
 """Tournaments: adding one schedules it, cancelling asks first."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
-from django.contrib import admin, messages
-from django.contrib.admin import helpers
-from django.db.models import Model, QuerySet
+from django.contrib import admin
+from django.db.models import Model
 from django.forms import ModelMultipleChoiceField
-from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
+from django.http import HttpRequest
 from django.urls import reverse
 from unfold.widgets import UnfoldAdminSelectMultipleWidget
 
-from matches import selectors
-from matches.admin.base import Admin, ModelFormWithAllErrors
-from matches.clock import db_now
+from matches.admin.acts import tournaments
+from matches.admin.acts.offering import OffersActs
+from matches.admin.base import ModelFormWithAllErrors
 from matches.errors import BadInputError
 from matches.models import Agent, Tournament
-from matches.services.tournaments import Plan, cancel, check_agents, schedule
+from matches.services import explain
+from matches.services.tournaments import Plan, check_agents, schedule
 
 PLANNED = (
     *("leaderboard", "name", "pairing", "n_matches", "seed", "move_s", "match_s", "faults"),
@@ -75,14 +75,14 @@ class ScheduleForm(ModelFormWithAllErrors):
 
 
 @admin.register(Tournament)
-class TournamentAdmin(Admin):
+class TournamentAdmin(OffersActs):
     """A tournament is never edited: what was planned is what is played."""
 
     list_display = ("name", "leaderboard", "pairing", "state", "progress", "created_at")
     list_filter = ("state", "pairing")
     list_select_related = ("leaderboard",)
     search_fields = ("name",)
-    actions = ("cancel_tournaments",)
+    acts = tournaments.ACTS
 
     def get_form(
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
@@ -104,9 +104,9 @@ class TournamentAdmin(Admin):
         """Return all fields of a scheduled one."""
         return self.get_fields(request, obj) if obj else ()
 
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Let the list offer its action, the page no button to save."""
-        return obj is None and bool(super().has_change_permission(request, obj))
+    def has_change_permission(self, _: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's name
+        """Refuse: the acts do what may be done."""
+        return False
 
     def save_model(self, _: HttpRequest, obj: Tournament, form: ScheduleForm, change: bool) -> None:  # noqa: ARG002 - Django's name
         """Schedule it; the row that the admin goes on with is the service's."""
@@ -134,29 +134,6 @@ class TournamentAdmin(Admin):
         """Return who takes part, in the order of positions."""
         return ", ".join(obj.entrant_set.values_list("agent__name", flat=True))
 
-    @admin.action(description="Cancel the tournaments", permissions=["cancel"])
-    def cancel_tournaments(
-        self, request: HttpRequest, queryset: QuerySet[Tournament]
-    ) -> HttpResponse | None:
-        """Say what would be cancelled; with the confirmation, do it."""
-        if "confirmed" not in request.POST:
-            return self._confirmation(request, queryset)
-        n_matches = sum(cancel(tournament, now=db_now()) for tournament in queryset)
-        self.message_user(request, f"{n_matches:,} open matches cancelled.", messages.SUCCESS)
-        return None
-
-    def has_cancel_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may change tournaments."""
-        return bool(super().has_change_permission(request))
-
-    def _confirmation(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse:
-        chosen = [(t, selectors.progress(t)) for t in queryset.select_related("leaderboard")]
-        context = {
-            **self.admin_site.each_context(request),
-            "title": "Cancel tournaments?",
-            "chosen": chosen,
-            "n_open": sum(so_far.pending for _, so_far in chosen),
-            "checkbox_name": helpers.ACTION_CHECKBOX_NAME,
-            "opts": self.model._meta,
-        }
-        return TemplateResponse(request, "admin/cancel_tournaments.html", context)
+    def explain(self, row: Tournament, *, now: datetime) -> explain.Explanation:
+        """Return what it waits for."""
+        return explain.of_tournament(row, now=now)

@@ -1,0 +1,127 @@
+"""What an operator does with agents."""
+
+from matches.admin.acts.base import (
+    Act,
+    Changed,
+    Chosen,
+    Confirmed,
+    NotedAct,
+    ReasonForm,
+    Touch,
+    refused,
+)
+from matches.models import Agent, Rating, Tournament
+from matches.services import agents, quarantine
+from matches.services.explanations.form import ago, several
+
+_STATES = Tournament.State
+UNDER_WAY = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUSED)
+MAX_NAMED = 3
+CHANGE = "matches.change_agent"
+
+
+class Retire(NotedAct[Agent]):
+    """Enter an agent in nothing new."""
+
+    name, title, icon, permission = "retire", "Retire", "bedtime", CHANGE
+    question = "Retire agents?"
+    consequence = (
+        "They are entered in no new tournament and stay on their leaderboards; tournaments under "
+        "way go on with them. Taking them back undoes it."
+    )
+
+    def touch(self, chosen: Chosen[Agent]) -> Touch:
+        """Return where it stands and what goes on."""
+        row = chosen.row
+        return refused("it is retired already") if row.is_retired else Touch(_standing(row))
+
+    def change(self, chosen: Confirmed[Agent]) -> Changed:
+        """Retire it."""
+        row = chosen.row
+        agents.retire(row)
+        return f"{row} is retired", {}
+
+
+class Unretire(NotedAct[Agent]):
+    """Let an agent be entered again."""
+
+    name, title, icon, permission = "unretire", "Take back", "wb_sunny", CHANGE
+    question = "Take agents back from retirement?"
+    consequence = "They can be entered in new tournaments again. Retiring them undoes it."
+
+    def touch(self, chosen: Chosen[Agent]) -> Touch:
+        """Return where it stands."""
+        row = chosen.row
+        return Touch(_standing(row)) if row.is_retired else refused("it is not retired")
+
+    def change(self, chosen: Confirmed[Agent]) -> Changed:
+        """Take it back."""
+        row = chosen.row
+        agents.unretire(row)
+        return f"{row} can be entered again", {}
+
+
+class Quarantine(Act[Agent]):
+    """Hold back all matches of an agent."""
+
+    name, title, icon, permission = "quarantine", "Quarantine", "shield", CHANGE
+    question = "Put agents into quarantine?"
+    consequence = (
+        "No more matches of theirs are sent, so tournaments with them wait; matches under way are "
+        "played to their end and count. Releasing them undoes it."
+    )
+    form = ReasonForm
+
+    def touch(self, chosen: Chosen[Agent]) -> Touch:
+        """Return which tournaments would wait."""
+        row = chosen.row
+        if row.quarantined_at is not None:
+            return refused(f"it is in quarantine: {row.quarantine_reason}")
+        return Touch(_standing(row))
+
+    def do(self, chosen: Confirmed[Agent]) -> str:
+        """Hold them back."""
+        row = chosen.row
+        quarantine.quarantine_agent(
+            row, actor=chosen.actor, reason=chosen.given["reason"], now=chosen.now
+        )
+        return f"{row} is in quarantine"
+
+
+class Release(Act[Agent]):
+    """Let an agent play again."""
+
+    name, title, icon, permission = "release", "Release", "lock_open", CHANGE
+    question = "Release agents from quarantine?"
+    consequence = "Their matches are sent again. Another quarantine undoes it."
+    form = ReasonForm
+
+    def touch(self, chosen: Chosen[Agent]) -> Touch:
+        """Return why it was held back."""
+        row = chosen.row
+        if row.quarantined_at is None:
+            return refused("it is not in quarantine")
+        since = ago(row.quarantined_at, now=chosen.now)
+        says = f"in quarantine, put there{since}: {row.quarantine_reason}"
+        return Touch(says, seen=f"{row.quarantined_at}")
+
+    def do(self, chosen: Confirmed[Agent]) -> str:
+        """Let it play."""
+        row = chosen.row
+        quarantine.release_agent(
+            row, actor=chosen.actor, reason=chosen.given["reason"], now=chosen.now
+        )
+        return f"{row} plays again"
+
+
+def _standing(agent: Agent) -> str:
+    """Return on how many leaderboards it stands and in which tournaments it plays."""
+    n_boards = Rating.objects.filter(agent=agent).count()
+    playing = agent.tournaments.filter(state__in=UNDER_WAY).values_list("name", flat=True)
+    names = list(playing.order_by("-pk")[: MAX_NAMED + 1])
+    shown = ", ".join(names[:MAX_NAMED]) + (" and more" if names[MAX_NAMED:] else "")
+    under_way = f"plays in {shown}" if names else "in no tournament under way"
+    return f"{agent.game}, on {several(n_boards, 'leaderboard')}, {under_way}"
+
+
+ACTS = (Retire(), Unretire(), Quarantine(), Release())

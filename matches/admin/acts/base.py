@@ -1,0 +1,135 @@
+"""The form of an act: what it asks, what it touches, and the service that does it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from django import forms
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from matches.services import auditing
+from matches.services.auditing import MAX_REASON, Actor
+
+Row = TypeVar("Row", bound=Model)
+Given = Mapping[str, Any]
+Changed = tuple[str, dict[str, Any]]
+"""What was done, in words and as names and counts for the audit."""
+Offered = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse]
+
+
+class Touch(NamedTuple):
+    """What an act would do to one row."""
+
+    says: str
+    """The consequence in words; of a refusal, why nothing can be done."""
+    is_refused: bool = False
+    seen: str = ""
+    """The state that the words are about: when it has changed, the user is asked anew."""
+    n: int = 0
+    """How many of what the act counts it touches."""
+
+
+@dataclass(frozen=True)
+class Chosen(Generic[Row]):
+    """A row that was chosen, and the time."""
+
+    row: Row
+    now: datetime
+
+
+@dataclass(frozen=True)
+class Confirmed(Chosen[Row]):
+    """A row that something is to be done to: what the form was given, and by whom."""
+
+    given: Given
+    actor: Actor
+
+
+def refused(says: str) -> Touch:
+    """Return that nothing can be done, and why."""
+    return Touch(says, is_refused=True)
+
+
+class NothingMoreForm(forms.Form):
+    """The confirmation alone."""
+
+
+class ReasonForm(forms.Form):
+    """The confirmation, and why: it stays in the audit."""
+
+    reason = forms.CharField(
+        max_length=MAX_REASON,
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
+        help_text="Stays in the audit, for whoever asks later.",
+    )
+
+
+class Act(ABC, Generic[Row]):
+    """Something that an operator does to rows of one model, one transaction for each."""
+
+    name: ClassVar[str]
+    """Its place in the address, such as pause."""
+    title: ClassVar[str]
+    """On its button: Pause."""
+    question: ClassVar[str]
+    """Above the page that asks: Pause tournaments?"""
+    consequence: ClassVar[str]
+    """What follows in general, and whether it can be undone."""
+    counts: ClassVar[str] = ""
+    """What Touch.n counts, such as open matches."""
+    form: ClassVar[type[forms.Form]] = NothingMoreForm
+    permission: ClassVar[str]
+    """Such as matches.change_tournament."""
+    is_grave: ClassVar[bool] = False
+    """It cannot be undone."""
+    takes_many: ClassVar[bool] = True
+    icon: ClassVar[str] = "arrow_forward"
+
+    @abstractmethod
+    def touch(self, chosen: Chosen[Row]) -> Touch:
+        """Return what would happen to a row; changes nothing."""
+
+    @abstractmethod
+    def do(self, chosen: Confirmed[Row]) -> str:
+        """Do it by its service, leave its audit row, and return what was done in words.
+
+        Raises BadInputError or ConflictError.
+        """
+
+    def initial(self, row: Row) -> dict[str, Any]:  # noqa: ARG002 - for those that propose
+        """Return what the form proposes when one row is chosen."""
+        return {}
+
+    def is_allowed(self, user: AbstractBaseUser | AnonymousUser) -> bool:
+        """Return whether a user may do it."""
+        return bool(getattr(user, "has_perm", _never)(self.permission))
+
+
+class NotedAct(Act[Row]):
+    """An act whose service leaves no audit row: it is left here, in the same transaction."""
+
+    def do(self, chosen: Confirmed[Row]) -> str:
+        """Do it and note it."""
+        said, touched = self.change(chosen)
+        auditing.note(
+            f"{chosen.row._meta.model_name}.{self.name}",
+            actor=chosen.actor,
+            targets=[chosen.row],
+            reason=chosen.given.get("reason", ""),
+            touched=touched,
+            now=chosen.now,
+        )
+        return said
+
+    @abstractmethod
+    def change(self, chosen: Confirmed[Row]) -> Changed:
+        """Do it, and return what was done."""
+
+
+def _never(_: str) -> bool:
+    return False

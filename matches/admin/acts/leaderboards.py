@@ -1,0 +1,93 @@
+"""What an operator does with leaderboards."""
+
+from django import forms
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from matches.admin.acts.base import Act, Chosen, Confirmed, ReasonForm, Touch, refused
+from matches.models import Leaderboard, Rating, Season
+from matches.services import rerating, seasons
+from matches.services.auditing import MAX_REASON
+from matches.services.explanations.form import ago, several
+
+CHANGE = "matches.change_leaderboard"
+
+
+class Rerate(Act[Leaderboard]):
+    """Compute all ratings of a leaderboard again."""
+
+    name, title, icon, permission = "rerate", "Rate again", "calculate", CHANGE
+    question = "Rate leaderboards again?"
+    consequence = (
+        "Control forgets the ratings and computes them again from all outcomes that count. The "
+        "outcomes stay, so the same outcomes give the same ratings; until it is done the board "
+        "shows the old ones."
+    )
+    counts = "outcomes"
+    form = ReasonForm
+
+    def touch(self, chosen: Chosen[Leaderboard]) -> Touch:
+        """Return how much would be computed."""
+        row = chosen.row
+        if row.is_rerating:
+            return refused("that was asked already, and control has not done it yet")
+        rated = f"rated{ago(row.rated_at, now=chosen.now)}" if row.rated_at else "not rated yet"
+        says = f"{row.n_counted:,} outcomes of {several(_n_agents(row), 'agent')}, {rated}"
+        return Touch(says, n=row.n_counted)
+
+    def do(self, chosen: Confirmed[Leaderboard]) -> str:
+        """Ask control for it."""
+        reason = chosen.given["reason"]
+        rerating.request(chosen.row, actor=chosen.actor, reason=reason, now=chosen.now)
+        return f"{chosen.row} is rated again within seconds"
+
+
+class SeasonForm(forms.Form):
+    """The name of the season, and why it ends if somebody wants to say so."""
+
+    name = forms.CharField(
+        label="Name of the season",
+        max_length=Season._meta.get_field("name").max_length,
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
+        help_text="Such as 2026 spring; once on a leaderboard.",
+    )
+    reason = forms.CharField(
+        max_length=MAX_REASON, required=False, widget=UnfoldAdminTextInputWidget
+    )
+
+
+class Freeze(Act[Leaderboard]):
+    """Keep a leaderboard as it stands."""
+
+    name, title, icon, permission = "freeze", "Freeze a season", "ac_unit", CHANGE
+    question = "Freeze a season?"
+    consequence = (
+        "Ranks and ratings are kept for ever as they stand now; the leaderboard itself goes on. "
+        "A season cannot be changed or deleted."
+    )
+    form = SeasonForm
+    takes_many = False
+
+    def touch(self, chosen: Chosen[Leaderboard]) -> Touch:
+        """Return who would stand in the season."""
+        row = chosen.row
+        n_before = Season.objects.filter(leaderboard=row).count()
+        before = f"{several(n_before, 'season')} before"
+        return Touch(f"{several(_n_agents(row), 'agent')}, {row.n_counted:,} outcomes, {before}")
+
+    def do(self, chosen: Confirmed[Leaderboard]) -> str:
+        """Freeze it."""
+        season = seasons.freeze(
+            chosen.row,
+            chosen.given["name"],
+            actor=chosen.actor,
+            reason=chosen.given["reason"],
+            now=chosen.now,
+        )
+        return f"season {season} of {chosen.row} keeps {several(season.n_agents, 'agent')}"
+
+
+def _n_agents(board: Leaderboard) -> int:
+    return Rating.objects.filter(leaderboard=board).count()
+
+
+ACTS = (Freeze(), Rerate())

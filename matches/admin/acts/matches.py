@@ -1,0 +1,72 @@
+"""What an operator does with matches."""
+
+from matches.admin.acts.base import Act, Chosen, Confirmed, ReasonForm, Touch, refused
+from matches.models import Match, Replacement, Tournament
+from matches.services import voiding
+
+CHANGE = "matches.change_match"
+_STATES = Match.State
+
+
+class Void(Act[Match]):
+    """Let a match count no more."""
+
+    name, title, icon, permission = "void", "Declare void", "block", CHANGE
+    question = "Declare matches void?"
+    consequence = (
+        "Matches that are open are played no more, and reports of them are refused. Outcomes stay "
+        "in the log, count no more, and their leaderboards are rated again. This cannot be undone; "
+        "a void match can be played again."
+    )
+    form = ReasonForm
+    is_grave = True
+
+    def touch(self, chosen: Chosen[Match]) -> Touch:
+        """Return what becomes of it."""
+        row = chosen.row
+        where = f"number {row.sequence:,} of {row.tournament}"
+        if row.state in (_STATES.VOID, _STATES.CANCELLED):
+            return refused(f"{where}: it is {row.state} already")
+        if row.state == _STATES.DONE:
+            rated = f" and {row.leaderboard} is rated again" if row.tournament.is_rated else ""
+            return Touch(f"{where}: its outcome counts no more{rated}", seen=row.state)
+        return Touch(f"{where}: {row.state}, is played no more", seen="open")
+
+    def do(self, chosen: Confirmed[Match]) -> str:
+        """Strike it."""
+        reason = chosen.given["reason"]
+        voiding.void([chosen.row.pk], actor=chosen.actor, reason=reason, now=chosen.now)
+        return f"match {chosen.row.pk} is void"
+
+
+class Requeue(Act[Match]):
+    """Play a void match again."""
+
+    name, title, icon, permission = "requeue", "Play again", "replay", CHANGE
+    question = "Play void matches again?"
+    consequence = (
+        "Each gets a new match in its place: the same agents, seats and game seed, a new number. "
+        "The void ones stay as they are. Declaring the new ones void undoes it."
+    )
+    form = ReasonForm
+
+    def touch(self, chosen: Chosen[Match]) -> Touch:
+        """Return what is played again, or by which match it is already."""
+        row = chosen.row
+        if row.state != _STATES.VOID:
+            return refused(f"it is {row.state}: only void matches are played again")
+        if row.tournament.state == Tournament.State.CANCELLED:
+            return refused(f"{row.tournament} is cancelled: schedule a new tournament")
+        again = Replacement.objects.filter(replaced=row).first()
+        if again is not None:
+            return refused(f"it is played again already, as match {again.match_id}")
+        return Touch(f"number {row.sequence:,} of {row.tournament}, void: {row.void_reason}")
+
+    def do(self, chosen: Confirmed[Match]) -> str:
+        """Plan its replacement."""
+        pk, reason = chosen.row.pk, chosen.given["reason"]
+        made = voiding.requeue([pk], actor=chosen.actor, reason=reason, now=chosen.now)
+        return f"match {pk} is played again as match {made.replacements[pk]}"
+
+
+ACTS = (Requeue(), Void())

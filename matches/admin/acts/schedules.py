@@ -1,0 +1,75 @@
+"""What an operator does with schedules."""
+
+from matches.admin.acts.base import Act, Chosen, Confirmed, Touch, refused
+from matches.models import Schedule
+from matches.services import scheduling
+
+CHANGE = "matches.change_schedule"
+
+
+class Enable(Act[Schedule]):
+    """Let a schedule start tournaments again."""
+
+    name, title, icon, permission = "enable", "Enable", "alarm_on", CHANGE
+    question = "Enable schedules?"
+    consequence = "They start tournaments again when they are due. Disabling them undoes it."
+
+    def touch(self, chosen: Chosen[Schedule]) -> Touch:
+        """Return when it would be due."""
+        if chosen.row.is_enabled:
+            return refused("it is enabled already")
+        return Touch(_said(chosen.row), seen=scheduling.when(chosen.row))
+
+    def do(self, chosen: Confirmed[Schedule]) -> str:
+        """Enable it."""
+        scheduling.switch(chosen.row, is_enabled=True, actor=chosen.actor, now=chosen.now)
+        return f"{chosen.row} is enabled"
+
+
+class Disable(Act[Schedule]):
+    """Let a schedule rest."""
+
+    name, title, icon, permission = "disable", "Disable", "alarm_off", CHANGE
+    question = "Disable schedules?"
+    consequence = "They start nothing until they are enabled again; what they have started goes on."
+
+    def touch(self, chosen: Chosen[Schedule]) -> Touch:
+        """Return what would not be started."""
+        if not chosen.row.is_enabled:
+            return refused("it is disabled already")
+        return Touch(_said(chosen.row), seen=scheduling.when(chosen.row))
+
+    def do(self, chosen: Confirmed[Schedule]) -> str:
+        """Disable it."""
+        scheduling.switch(chosen.row, is_enabled=False, actor=chosen.actor, now=chosen.now)
+        return f"{chosen.row} is disabled"
+
+
+class Remove(Act[Schedule]):
+    """Take a schedule away."""
+
+    name, title, icon = "delete", "Remove", "delete"
+    permission = "matches.delete_schedule"
+    question = "Remove schedules?"
+    consequence = (
+        "They are gone, with the list of the times at which they were due; their tournaments stay. "
+        "This cannot be undone; disabling keeps them."
+    )
+    is_grave = True
+
+    def touch(self, chosen: Chosen[Schedule]) -> Touch:
+        """Return what it has started."""
+        return Touch(f"{_said(chosen.row)}, started {chosen.row.n_started:,} tournaments")
+
+    def do(self, chosen: Confirmed[Schedule]) -> str:
+        """Remove it."""
+        said = f"{chosen.row} is removed"
+        scheduling.delete(chosen.row, actor=chosen.actor, now=chosen.now)
+        return said
+
+
+def _said(schedule: Schedule) -> str:
+    return f"{scheduling.when(schedule)}: {schedule.n_matches:,} matches on {schedule.leaderboard}"
+
+
+ACTS = (Enable(), Disable(), Remove())

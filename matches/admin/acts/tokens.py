@@ -1,0 +1,32 @@
+"""What an operator does with tokens."""
+
+from typing import Any
+
+from matches.admin.acts.base import Changed, Chosen, Confirmed, NotedAct, ReasonForm, Touch
+from matches.models import TokenAccess
+from matches.services import tokens
+
+
+class Revoke(NotedAct[TokenAccess]):
+    """End a token."""
+
+    name, title, icon = "revoke", "Revoke", "key_off"
+    permission = "matches.delete_tokenaccess"
+    question = "Revoke tokens?"
+    consequence = "Whoever uses them is refused at once. This cannot be undone; make a new token."
+    form = ReasonForm
+    is_grave = True
+
+    def touch(self, chosen: Chosen[TokenAccess]) -> Touch:
+        """Return whose it is."""
+        user = chosen.row.token.user
+        return Touch(f"of {user}, for {', '.join(chosen.row.scopes) or 'nothing'}")
+
+    def change(self, chosen: Confirmed[TokenAccess]) -> Changed:
+        """End it."""
+        touched: dict[str, Any] = {"user": chosen.row.token.user.get_username()}
+        tokens.revoke(chosen.row)
+        return f"token {chosen.row.name} is revoked", touched
+
+
+ACTS = (Revoke(),)

@@ -1,0 +1,47 @@
+"""Forms that are sent twice, by a double click or a reload, do what they do once."""
+
+import secrets
+from collections.abc import Callable
+from hashlib import sha256
+from http import HTTPStatus
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+
+from matches.clock import db_now
+from matches.services import repeats
+from matches.services.repeats import Answer, Call
+
+FIELD: Final = "once"
+DONE_HEADER: Final = "X-Done"
+"""On an answer that is a page and not a form shown again."""
+_LONGEST = 64
+DONE_BEFORE: Final = HttpResponse()
+"""What stands for the answer to a form that was sent before."""
+
+
+def new_once() -> str:
+    """Return what tells one form that was shown from every other."""
+    return secrets.token_hex(16)
+
+
+def only_once(request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpResponse:
+    """Return the answer of the view, or DONE_BEFORE when this form has done its work already.
+
+    A form that is shown again has done nothing: it may come again. Raises RepeatedKeyError for
+    another form under its name, ConflictError while the first one is under way.
+    """
+    user: Any = request.user
+    once = request.POST.get(FIELD, "")[:_LONGEST]
+    if not once or not user.is_authenticated:
+        return view()
+    call = Call(user.pk, f"admin:{once}", sha256(request.path.encode()).hexdigest())
+    if repeats.claim(call, now=db_now()) is not None:
+        return DONE_BEFORE
+    try:
+        response = view()
+        if response.status_code != HTTPStatus.OK or response.headers.get(DONE_HEADER):
+            repeats.answer(call, Answer(HTTPStatus.OK, "{}"))
+    finally:
+        repeats.release(call)
+    return response
