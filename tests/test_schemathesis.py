@@ -30,7 +30,7 @@ from schemathesis.specs.openapi.checks import (
 
 from matches.models import Scope, TokenAccess, TrajectoryPiece, Worker
 from matches.services import snapshots, tokens
-from matches.tests import boards, callers, factories
+from matches.tests import boards, callers, factories, operating
 from matches.tests.weights import added, weights
 
 pytestmark = pytest.mark.django_db
@@ -102,6 +102,7 @@ def known(broker: Redis, tmp_path: Path) -> dict[str, Any]:
     )
     first, second = played.agents.order_by("pk")[:2]
     return {
+        **operating.arranged(played),
         "agents": first.pk,
         "agent": first.pk,
         "first": first.pk,
@@ -112,6 +113,7 @@ def known(broker: Redis, tmp_path: Path) -> dict[str, Any]:
         "tournament": tournament.pk,
         "played": played.pk,
         "matches": played.matches.earliest("pk").pk,
+        "void": operating.voided(tournament),
         "workers": Worker.objects.get().pk,
         "sha256": added(tmp_path).checkpoint_id,
         "weights": weights(tmp_path / "given" / "new.safetensors", seed=1).read_bytes(),
@@ -146,6 +148,18 @@ BODIES: dict[str, dict[str, Any]] = {
     "tournaments_create": {"name": "cup", "leaderboard": "connect-four", "n_matches": 4},
     "tournaments_extend_create": {"n_matches": 1_000},
     "tokens_create": {"name": "laptop", "scopes": ["read"]},
+    "schedules_create": {
+        "name": "weekly",
+        "leaderboard": "connect-four",
+        "crontab": "30 4 * * 1",
+        "n_matches": 4,
+    },
+    "leaderboards_freeze_create": {"name": "autumn"},
+    "leaderboards_rerate_create": {"reason": "to be sure"},
+    "agents_quarantine_create": {"reason": "it stalls"},
+    "workers_quarantine_create": {"reason": "it overheats"},
+    "matches_void_create": {"reason": "a stuck clock"},
+    "matches_requeue_create": {"reason": "once more"},
     "checkpoints_create": {"name": "new", "game": "connect_four", "architecture": "mlp"},
 }
 ANSWERED = {"post": 200, "get": 200, "delete": 204}
@@ -163,7 +177,7 @@ def test_what_exists_is_answered_as_documented(
         _is_not_sent_again(case, admin, response)
 
 
-CREATING = set(BODIES) - {"tournaments_extend_create"}
+CREATING = {name for name in BODIES if name.count("_") == 1} | {"leaderboards_freeze_create"}
 CHANGING = {"explanation"}
 """The last part of addresses whose answer tells how long ago something was."""
 
@@ -187,6 +201,8 @@ def _real(operation: Any, known: dict[str, Any]) -> Any:
     if name in BODIES:
         case.body = dict(BODIES[name])
         case.media_type = "application/json"
+    if name in ("matches_void_create", "matches_requeue_create"):
+        case.body["matches"] = [known["void" if "requeue" in name else "matches"]]
     if name == "tournaments_create":
         case.body["agents"] = [known["first"], known["second"]]
     if name == "checkpoints_create":

@@ -11,9 +11,10 @@ from rest_framework.response import Response
 from matches.api.base import ID, Endpoints, created, read
 from matches.api.explanations import Explained
 from matches.api.fields import Parameters
+from matches.api.operating import ReasonSerializer, RemarkSerializer, why
 from matches.api.pagination import NewestFirst
 from matches.models import Agent
-from matches.services import agents, explain
+from matches.services import agents, explain, quarantine
 from matches.services.explain import Explanation
 
 
@@ -29,7 +30,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
         model = Agent
         fields: tuple[str, ...] = (
             *("id", "name", "game", "policy", "parameters", "checkpoint"),
-            *("placement", "is_retired", "created_at"),
+            *("placement", "is_retired", "quarantined_at", "quarantine_reason", "created_at"),
         )
 
 
@@ -77,6 +78,22 @@ class AgentView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, End
         """Let an agent be entered in tournaments again."""
         del request, pk
         agents.unretire(agent := self.get_object())
+        return Response(AgentSerializer(agent).data)
+
+    @extend_schema(request=ReasonSerializer, responses=AgentSerializer)
+    @action(detail=True, methods=["post"])
+    def quarantine(self, request: Request, pk: str) -> Response:
+        """Send no more matches of an agent; those with nodes are played to their end."""
+        del pk
+        quarantine.quarantine_agent(agent := self.get_object(), **why(request))
+        return Response(AgentSerializer(agent).data)
+
+    @extend_schema(request=RemarkSerializer, responses=AgentSerializer)
+    @action(detail=True, methods=["post"])
+    def release(self, request: Request, pk: str) -> Response:
+        """End the quarantine of an agent: its pending matches are sent."""
+        del pk
+        quarantine.release_agent(agent := self.get_object(), **why(request, is_optional=True))
         return Response(AgentSerializer(agent).data)
 
     def explained(self, row: Agent, **clock: Any) -> Explanation:

@@ -15,6 +15,7 @@ from rest_framework.serializers import BaseSerializer
 from matches import standings
 from matches.api.base import ID, Endpoints, asked, created, read
 from matches.api.fields import Parameters
+from matches.api.operating import ReasonSerializer, by, why
 from matches.api.pagination import ByRank, NewestFirst, NewestSnapshots
 from matches.api.ratings import (
     ComparisonSerializer,
@@ -26,9 +27,10 @@ from matches.api.ratings import (
     ranked,
     shown,
 )
+from matches.api.seasons import NewSeasonSerializer, SeasonSerializer
 from matches.errors import BadInputError
-from matches.models import Leaderboard, Rating, RatingSnapshot
-from matches.services import tournaments
+from matches.models import Leaderboard, Rating, RatingSnapshot, Season
+from matches.services import rerating, seasons, tournaments
 from matches.services.comparisons import compare
 
 AGENT = OpenApiParameter("agent", OpenApiTypes.INT, OpenApiParameter.PATH, pattern="^[0-9]{1,18}$")
@@ -38,6 +40,9 @@ class LeaderboardSerializer(serializers.ModelSerializer[Leaderboard]):
     """A leaderboard without its ratings."""
 
     game_parameters = serializers.DictField(read_only=True)
+    is_rerating = serializers.BooleanField(
+        read_only=True, help_text="Its ratings are being computed again from all outcomes."
+    )
 
     class Meta:
         """What users set and what is counted."""
@@ -46,7 +51,7 @@ class LeaderboardSerializer(serializers.ModelSerializer[Leaderboard]):
         fields: tuple[str, ...] = (
             *("id", "name", "title", "game", "game_parameters", "opening_plies"),
             *("draw_probability", "is_listed", "created_at"),
-            *("n_counted", "n_settled", "spread", "rated_at"),
+            *("n_counted", "n_settled", "spread", "rated_at", "is_rerating"),
         )
 
 
@@ -146,6 +151,33 @@ class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         board = self.get_object()
         first, second = (self._compared(board, pair, place) for place in ("first", "second"))
         return Response(ComparisonSerializer(compare(first, second)).data)
+
+    @extend_schema(request=ReasonSerializer, responses=LeaderboardSerializer)
+    @action(detail=True, methods=["post"])
+    def rerate(self, request: Request, name: str) -> Response:
+        """Have all ratings computed again from every outcome that counts."""
+        del name
+        rerating.request(board := self.get_object(), **why(request))
+        return Response(LeaderboardSerializer(board).data)
+
+    @extend_schema(request=NewSeasonSerializer, responses={201: SeasonSerializer})
+    @action(detail=True, methods=["post"])
+    def freeze(self, request: Request, name: str) -> Response:
+        """Keep ranks and ratings as they stand now, as a season that nobody changes."""
+        del name
+        wanted = read(NewSeasonSerializer, request)
+        season = seasons.freeze(
+            self.get_object(), wanted["name"], reason=wanted["reason"], **by(request)
+        )
+        return created(SeasonSerializer(season))
+
+    @extend_schema(responses=SeasonSerializer(many=True), filters=False)
+    @action(detail=True, filter_backends=[])
+    def seasons(self, request: Request, name: str) -> Response:
+        """List the seasons of a leaderboard, the newest first."""
+        del request, name
+        kept = Season.objects.filter(leaderboard=self.get_object()).select_related("leaderboard")
+        return self.page_of(kept, SeasonSerializer)
 
     def _snapshots(self) -> QuerySet[RatingSnapshot]:
         return RatingSnapshot.objects.filter(leaderboard=self.get_object())

@@ -7,19 +7,27 @@ from django.db.models import QuerySet
 from django.forms import Form, IntegerField
 from django_filters import CharFilter, ChoiceFilter, Filter, FilterSet
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema_field
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from matches import selectors
-from matches.api.base import ID, MAX_ID, Endpoints
+from matches.api.base import ID, MAX_ID, Endpoints, read
 from matches.api.explanations import Explained
+from matches.api.operating import (
+    ChosenMatchesSerializer,
+    RequeuedSerializer,
+    VoidedSerializer,
+    by,
+)
 from matches.api.pagination import ByMatch, InPlannedOrder, NewestFirst
-from matches.models import Attempt, Match, Outcome
+from matches.models import Attempt, Match, Outcome, Voiding
 from matches.models.match import numbers
-from matches.services import explain
+from matches.services import explain, voiding
 from matches.services.explain import Explanation
 
 _ID = {"min_value": 1, "max_value": MAX_ID}
@@ -88,16 +96,36 @@ class MatchSerializer(serializers.ModelSerializer[Match]):
         return match.agent_ids
 
 
+class VoidingSerializer(serializers.ModelSerializer[Voiding]):
+    """Why people declared a match void; what had an outcome was struck and counts no more."""
+
+    class Meta:
+        """Everything of it."""
+
+        model = Voiding
+        fields: tuple[str, ...] = ("at", "actor", "reason", "was_done")
+
+
 class MatchDetailSerializer(MatchSerializer):
     """A match with every attempt and its outcome."""
 
     attempts = AttemptSerializer(many=True)
     outcome = OutcomeSerializer(allow_null=True, default=None)
+    voiding = VoidingSerializer(allow_null=True, default=None)
+    replacement = serializers.IntegerField(
+        source="replacement.match_id", default=None, help_text="What is played instead of it."
+    )
+    replaces = serializers.IntegerField(
+        source="replaces.replaced_id", default=None, help_text="What it is played instead of."
+    )
 
     class Meta(MatchSerializer.Meta):
-        """Attempts and outcome too."""
+        """Attempts, outcome and what became of it too."""
 
-        fields: tuple[str, ...] = (*MatchSerializer.Meta.fields, "attempts", "outcome")
+        fields: tuple[str, ...] = (
+            *(*MatchSerializer.Meta.fields, "attempts", "outcome"),
+            *("voiding", "replacement", "replaces"),
+        )
 
 
 class ListedOutcomeSerializer(OutcomeSerializer):
@@ -196,7 +224,8 @@ class MatchView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, End
     def get_queryset(self) -> QuerySet[Match]:
         """Return matches with what is shown of them."""
         if self.action == "retrieve":
-            return Match.objects.select_related("outcome").prefetch_related("attempts")
+            whole = Match.objects.select_related("outcome", "voiding", "replacement", "replaces")
+            return whole.prefetch_related("attempts")
         if self.action == "explanation":
             return Match.objects.select_related("tournament", "leaderboard", "order")
         return super().get_queryset()
@@ -206,6 +235,24 @@ class MatchView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, End
         if self.action == "retrieve":
             return MatchDetailSerializer
         return MatchSerializer
+
+    @extend_schema(request=ChosenMatchesSerializer, responses=VoidedSerializer)
+    @action(detail=False, methods=["post"], filter_backends=[], pagination_class=None)
+    def void(self, request: Request) -> Response:
+        """Declare matches void: open ones end, outcomes are kept and count no more."""
+        wanted = read(ChosenMatchesSerializer, request)
+        voided = voiding.void(wanted["matches"], reason=wanted["reason"], **by(request))
+        return Response(VoidedSerializer(voided).data)
+
+    @extend_schema(request=ChosenMatchesSerializer, responses=RequeuedSerializer)
+    @action(detail=False, methods=["post"], filter_backends=[], pagination_class=None)
+    def requeue(self, request: Request) -> Response:
+        """Have void matches played again: same agents, seats and game seed, each once."""
+        wanted = read(ChosenMatchesSerializer, request)
+        requeued = voiding.requeue(wanted["matches"], reason=wanted["reason"], **by(request))
+        pairs = [{"replaced": old, "match": new} for old, new in requeued.replacements.items()]
+        shown = {"n_new": requeued.n_new, "replacements": pairs}
+        return Response(RequeuedSerializer(shown).data)
 
     def explained(self, row: Match, **clock: Any) -> Explanation:
         """Return what it waits for."""

@@ -49,6 +49,12 @@ class ByPosition(NewestFirst):
     ordering = "position"
 
 
+class ByKeptRank(NewestFirst):
+    """By the rank that was kept."""
+
+    ordering = "rank"
+
+
 class ByMatch(NewestFirst):
     """By the id of the match, the newest first."""
 

@@ -30,6 +30,13 @@ _OWN = Access(Scope.READ)
 _OPERATES = Access(Scope.OPERATE, "matches.change_tournament")
 _RETIRES = Access(Scope.OPERATE, "matches.change_agent")
 
+_QUARANTINES_AGENTS = Access(Scope.OPERATE, "matches.change_agent")
+_QUARANTINES_WORKERS = Access(Scope.OPERATE, "matches.change_worker")
+_CHANGES_MATCHES = Access(Scope.OPERATE, "matches.change_match")
+_CHANGES_BOARDS = Access(Scope.OPERATE, "matches.change_leaderboard")
+_SEES_SCHEDULES = Access(Scope.OPERATE, "matches.view_schedule")
+_CHANGES_SCHEDULES = Access(Scope.OPERATE, "matches.change_schedule")
+
 TABLE: Final = {
     ("api-root", "list"): _PUBLIC,
     ("agent", "list"): _PUBLIC,
@@ -38,6 +45,8 @@ TABLE: Final = {
     ("agent", "create"): Access(Scope.SUBMIT, "matches.add_agent"),
     ("agent", "retire"): _RETIRES,
     ("agent", "unretire"): _RETIRES,
+    ("agent", "quarantine"): _QUARANTINES_AGENTS,
+    ("agent", "release"): _QUARANTINES_AGENTS,
     ("checkpoint", "list"): _PUBLIC,
     ("checkpoint", "retrieve"): _PUBLIC,
     ("checkpoint", "create"): Access(Scope.SUBMIT, "matches.add_checkpoint"),
@@ -50,6 +59,11 @@ TABLE: Final = {
     ("leaderboard", "history"): _PUBLIC,
     ("leaderboard", "rating_history"): _PUBLIC,
     ("leaderboard", "comparison"): _PUBLIC,
+    ("leaderboard", "rerate"): _CHANGES_BOARDS,
+    ("leaderboard", "freeze"): _CHANGES_BOARDS,
+    ("leaderboard", "seasons"): _PUBLIC,
+    ("season", "retrieve"): _PUBLIC,
+    ("season", "rows"): _PUBLIC,
     ("tournament", "list"): _PUBLIC,
     ("tournament", "retrieve"): _PUBLIC,
     ("tournament", "explanation"): _PUBLIC,
@@ -63,11 +77,23 @@ TABLE: Final = {
     ("match", "list"): _PUBLIC,
     ("match", "retrieve"): _PUBLIC,
     ("match", "explanation"): _PUBLIC,
+    ("match", "void"): _CHANGES_MATCHES,
+    ("match", "requeue"): _CHANGES_MATCHES,
     ("outcome", "list"): _PUBLIC,
     ("attempt", "list"): _PUBLIC,
     ("worker", "list"): _PUBLIC,
     ("worker", "retrieve"): _PUBLIC,
     ("worker", "explanation"): _PUBLIC,
+    ("worker", "quarantine"): _QUARANTINES_WORKERS,
+    ("worker", "release"): _QUARANTINES_WORKERS,
+    ("schedule", "list"): _SEES_SCHEDULES,
+    ("schedule", "retrieve"): _SEES_SCHEDULES,
+    ("schedule", "explanation"): _SEES_SCHEDULES,
+    ("schedule", "create"): Access(Scope.OPERATE, "matches.add_schedule"),
+    ("schedule", "destroy"): Access(Scope.OPERATE, "matches.delete_schedule"),
+    ("schedule", "enable"): _CHANGES_SCHEDULES,
+    ("schedule", "disable"): _CHANGES_SCHEDULES,
+    ("audit", "list"): Access(Scope.OPERATE, "matches.view_auditrow"),
     ("trajectory", "list"): _OWN,
     ("trajectory", "manifest"): _OWN,
     ("token", "list"): _OWN,

@@ -1,6 +1,6 @@
 """Endpoints of tournaments: schedule, start, pause, resume, extend, cancel."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from drf_spectacular.utils import extend_schema, extend_schema_field
@@ -10,14 +10,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from matches.api.base import ID, MAX_ID, Endpoints, created, read
+from matches.api.base import ID, Endpoints, created, read
 from matches.api.explanations import Explained
 from matches.api.fields import AnyJson
-from matches.api.names import AgentNameSerializer
+from matches.api.names import AgentNameSerializer, agents_by_id
 from matches.api.pagination import ByPosition, NewestFirst
 from matches.clock import db_now
-from matches.errors import BadInputError
-from matches.models import Agent, Entrant, Leaderboard, Tournament
+from matches.models import Entrant, Leaderboard, Tournament
 from matches.services import explain, tournaments
 from matches.services.explain import Explanation
 from matches.services.tournaments import Plan
@@ -25,7 +24,6 @@ from matches.services.tournaments import Plan
 SHOWN_AGENTS = 200
 """Agents that come with a tournament; the others are pages of their own."""
 MAX_AGENTS = 100_000
-SHOWN_MISSING = 20
 
 
 class TournamentSerializer(serializers.ModelSerializer[Tournament]):
@@ -41,7 +39,15 @@ class TournamentSerializer(serializers.ModelSerializer[Tournament]):
             *("id", "leaderboard", "name", "pairing", "n_matches", "seed", "move_s", "match_s"),
             *("is_rated", "keeps_trajectories", "trajectory_days", "order_limit"),
             *("faults", "state", "created_at", "started_at", "finished_at", "n_planned", "n_done"),
-            *("n_forfeits", "n_void", "n_cancelled", "n_retried", "n_refused", "mean_match_s"),
+            *(
+                "n_forfeits",
+                "n_void",
+                "n_cancelled",
+                "n_replaced",
+                "n_retried",
+                "n_refused",
+                "mean_match_s",
+            ),
             "problem",
         )
 
@@ -125,7 +131,7 @@ class TournamentView(
     def create(self, request: Request) -> Response:
         """Schedule a tournament."""
         wanted = read(NewTournamentSerializer, request)
-        board, entered = wanted.pop("leaderboard"), _agents(wanted.pop("agents"))
+        board, entered = wanted.pop("leaderboard"), agents_by_id(wanted.pop("agents"))
         scheduled = tournaments.schedule(Plan(**wanted), leaderboard=board, agents=entered)
         return created(TournamentDetailSerializer(scheduled))
 
@@ -181,14 +187,3 @@ class TournamentView(
         change(tournament := self.get_object(), **options)
         tournament.refresh_from_db()
         return Response(TournamentDetailSerializer(tournament).data)
-
-
-def _agents(ids: Sequence[int]) -> list[Agent]:
-    """Return the agents in the order given. Raises BadInputError naming those that do not exist."""
-    found = Agent.objects.in_bulk([number for number in ids if number <= MAX_ID])
-    missing = [number for number in ids if number not in found]
-    if missing:
-        named = ", ".join(map(str, missing[:SHOWN_MISSING]))
-        more = f" and {n} more" if (n := len(missing) - SHOWN_MISSING) > 0 else ""
-        raise BadInputError("agents", f"there is no agent with id {named}{more}")
-    return [found[number] for number in ids]

@@ -4,11 +4,14 @@ from django.urls import re_path
 from rest_framework.routers import APIRootView, DefaultRouter
 
 from matches.api.agents import AgentView
+from matches.api.audit import AuditView
 from matches.api.base import JsonOnly
 from matches.api.checkpoints import CheckpointView
 from matches.api.errors import no_such_address
 from matches.api.leaderboards import LeaderboardView
 from matches.api.matches import AttemptView, MatchView, OutcomeView
+from matches.api.schedules import ScheduleView
+from matches.api.seasons import SeasonView
 from matches.api.tokens import TokenView
 from matches.api.tournaments import TournamentView
 from matches.api.trajectories import TrajectoryView
@@ -38,6 +41,9 @@ router.register("matches", MatchView)
 router.register("outcomes", OutcomeView, basename="outcome")
 router.register("attempts", AttemptView)
 router.register("workers", WorkerView)
+router.register("seasons", SeasonView)
+router.register("schedules", ScheduleView)
+router.register("audit", AuditView, basename="audit")
 router.register("trajectories", TrajectoryView, basename="trajectory")
 router.register("tokens", TokenView, basename="token")
 

@@ -3,15 +3,20 @@
 from datetime import datetime
 from typing import Any
 
+from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from matches.api.base import ID, Endpoints
 from matches.api.explanations import Explained
+from matches.api.operating import ReasonSerializer, RemarkSerializer, why
 from matches.api.pagination import NewestFirst
 from matches.clock import db_now
 from matches.leases import ALIVE_WITHIN
 from matches.models import Worker
-from matches.services import explain
+from matches.services import explain, quarantine
 from matches.services.explain import Explanation
 
 
@@ -28,7 +33,7 @@ class WorkerSerializer(serializers.ModelSerializer[Worker]):
         model = Worker
         fields: tuple[str, ...] = (
             *("id", "node", "slots", "capabilities", "versions", "is_alive"),
-            *("first_seen_at", "last_seen_at"),
+            *("first_seen_at", "last_seen_at", "quarantined_at", "quarantine_reason"),
         )
 
     def get_is_alive(self, worker: Worker) -> bool:
@@ -49,6 +54,22 @@ class WorkerView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, En
     def get_serializer_context(self) -> dict[str, Any]:
         """Return the context with one time for all rows."""
         return {**super().get_serializer_context(), "now": db_now()}
+
+    @extend_schema(request=ReasonSerializer, responses=WorkerSerializer)
+    @action(detail=True, methods=["post"])
+    def quarantine(self, request: Request, pk: str) -> Response:
+        """Take back what a play node has in hand, and refuse what it reports from now on."""
+        del pk
+        quarantine.quarantine_worker(worker := self.get_object(), **why(request))
+        return Response(self.get_serializer(worker).data)
+
+    @extend_schema(request=RemarkSerializer, responses=WorkerSerializer)
+    @action(detail=True, methods=["post"])
+    def release(self, request: Request, pk: str) -> Response:
+        """End the quarantine of a play node: it gets orders again."""
+        del pk
+        quarantine.release_worker(worker := self.get_object(), **why(request, is_optional=True))
+        return Response(self.get_serializer(worker).data)
 
     def explained(self, row: Worker, **clock: Any) -> Explanation:
         """Return what it waits for."""

@@ -9,7 +9,7 @@ class Scope(models.TextChoices):
 
     READ = "read", "read"
     SUBMIT = "submit", "register agents, upload checkpoints, schedule tournaments"
-    OPERATE = "operate", "start, pause, cancel and extend tournaments, retire agents"
+    OPERATE = "operate", "operate tournaments, agents, matches and workers, see the audit"
     WORKER = "worker", "fetch what a node needs to play"
 
 

@@ -26,7 +26,7 @@ PLANNED = (
     *("keeps_trajectories", "trajectory_days", "order_limit"),
 )
 MAX_PROBLEM = 300
-_OVER = (Tournament.State.DONE, Tournament.State.CANCELLED)
+OVER = (Tournament.State.DONE, Tournament.State.CANCELLED)
 
 
 @transaction.atomic
@@ -165,7 +165,7 @@ def _last_due(schedule: Schedule, *, now: datetime) -> datetime | None:
 def _started(schedule: Schedule, due: datetime) -> Tournament:
     """Return the new tournament. Raises BadInputError saying why there is none."""
     last = schedule.last_tournament
-    if last is not None and last.state not in _OVER:
+    if last is not None and last.state not in OVER:
         raise BadInputError("tournament", f"the one before, {last.pk}, is still {last.state}")
     return tournaments_service.schedule(
         _plan(schedule, due), leaderboard=schedule.leaderboard, agents=_agents(schedule)

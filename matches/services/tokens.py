@@ -15,7 +15,11 @@ MAX_DAYS = 3_650
 RIGHTS = {
     Scope.READ: (),
     Scope.SUBMIT: ("add_agent", "add_checkpoint", "add_leaderboard", "add_tournament"),
-    Scope.OPERATE: ("change_agent", "change_tournament"),
+    Scope.OPERATE: (
+        *("change_agent", "change_leaderboard", "change_match", "change_tournament"),
+        *("change_worker", "view_auditrow"),
+        *("view_schedule", "add_schedule", "change_schedule", "delete_schedule"),
+    ),
     Scope.WORKER: ("view_checkpoint",),
 }
 """What a user must be allowed to do for a scope to be of use."""

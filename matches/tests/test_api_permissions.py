@@ -14,7 +14,7 @@ from matches.api.permissions import TABLE
 from matches.api.urls import router
 from matches.models import Scope, TokenAccess, TrajectoryPiece, Worker
 from matches.services import tokens
-from matches.tests import boards, callers, factories
+from matches.tests import boards, callers, factories, operating
 
 pytestmark = pytest.mark.django_db
 
@@ -28,6 +28,8 @@ ALL = "200 200 200 200 200 200 401"
 OWN = "401 200 200 200 403 200 401"
 SUBMITS = "401 403 400 400 403 400 401"
 OPERATES = "401 403 403 200 403 200 401"
+WATCHES = OPERATES
+REASON = "401 403 403 400 403 400 401"
 EXPECTED = {
     "get /": ALL,
     "get /agents/": ALL,
@@ -36,7 +38,10 @@ EXPECTED = {
     "get /agents/{pk}/explanation/": ALL,
     "post /agents/{pk}/retire/": OPERATES,
     "post /agents/{pk}/unretire/": OPERATES,
+    "post /agents/{pk}/quarantine/": REASON,
+    "post /agents/{pk}/release/": OPERATES,
     "get /attempts/": ALL,
+    "get /audit/": WATCHES,
     "get /checkpoints/": ALL,
     "post /checkpoints/": SUBMITS,
     "get /checkpoints/{sha256}/": "404 404 404 404 404 404 401",
@@ -46,13 +51,27 @@ EXPECTED = {
     "get /leaderboards/{name}/": ALL,
     "get /leaderboards/{name}/comparison/": ALL,
     "get /leaderboards/{name}/history/": ALL,
+    "post /leaderboards/{name}/freeze/": REASON,
+    "post /leaderboards/{name}/rerate/": REASON,
+    "get /leaderboards/{name}/seasons/": ALL,
     "get /leaderboards/{name}/ratings/": ALL,
     "get /leaderboards/{name}/ratings/{agent}/": ALL,
     "get /leaderboards/{name}/ratings/{agent}/history/": ALL,
     "get /matches/": ALL,
     "get /matches/{pk}/": ALL,
     "get /matches/{pk}/explanation/": ALL,
+    "post /matches/void/": REASON,
+    "post /matches/requeue/": REASON,
     "get /outcomes/": ALL,
+    "get /schedules/": WATCHES,
+    "post /schedules/": REASON,
+    "get /schedules/{pk}/": WATCHES,
+    "delete /schedules/{pk}/": "401 403 403 204 403 404 401",
+    "get /schedules/{pk}/explanation/": WATCHES,
+    "post /schedules/{pk}/enable/": OPERATES,
+    "post /schedules/{pk}/disable/": OPERATES,
+    "get /seasons/{pk}/": ALL,
+    "get /seasons/{pk}/rows/": ALL,
     "get /tokens/": OWN,
     "post /tokens/": "401 400 400 400 403 400 401",
     "delete /tokens/{pk}/": "401 404 404 404 403 204 401",
@@ -71,6 +90,8 @@ EXPECTED = {
     "get /workers/": ALL,
     "get /workers/{pk}/": ALL,
     "get /workers/{pk}/explanation/": ALL,
+    "post /workers/{pk}/quarantine/": REASON,
+    "post /workers/{pk}/release/": OPERATES,
 }
 
 
@@ -132,7 +153,9 @@ def parts(broker: Redis) -> dict[str, Any]:
         expires_at=timezone.now() + timedelta(days=1),
     )
     first, second = played.agents.order_by("pk")[:2]
+    operated = operating.arranged(played)
     return {
+        **operated,
         "agents": first.pk,
         "tournaments": tournament.pk,
         "matches": tournament.matches.earliest("pk").pk,

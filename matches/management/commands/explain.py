@@ -1,4 +1,4 @@
-"""`./run manage explain`: why a match, tournament, agent or worker stands where it stands."""
+"""`./run manage explain`: why a match, tournament, agent, worker or schedule stands where it is."""
 
 import json
 from argparse import ArgumentParser
@@ -10,7 +10,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Model, QuerySet
 
 from matches.clock import db_now
-from matches.models import Agent, Match, Tournament, Worker
+from matches.models import Agent, Match, Schedule, Tournament, Worker
 from matches.services import explain
 from matches.services.explain import Explanation
 
@@ -22,7 +22,7 @@ Explain = Callable[..., Explanation]
 class Command(BaseCommand):
     """Explain one thing, named by its number or, but for matches, by its name."""
 
-    help = "Say what a match, tournament, agent or worker waits for and what happens next."
+    help = "Say what a match, tournament, agent, worker or schedule waits for, and what is next."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
@@ -68,6 +68,10 @@ def _worker(text: str, _: str) -> list[Model]:
     return list(Worker.objects.filter(node=text)) or _by_number(Worker.objects.all(), text)
 
 
+def _schedule(text: str, _: str) -> list[Model]:
+    return list(Schedule.objects.filter(name=text)) or _by_number(Schedule.objects.all(), text)
+
+
 def _by_number(rows: QuerySet[Any], text: str) -> list[Model]:
     is_number = text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
     return list(rows.filter(pk=int(text))) if is_number else []
@@ -78,4 +82,5 @@ _READERS: Mapping[str, tuple[Callable[[str, str], list[Model]], Explain]] = {
     "tournament": (_tournament, explain.of_tournament),
     "agent": (_agent, explain.of_agent),
     "worker": (_worker, explain.of_worker),
+    "schedule": (_schedule, explain.of_schedule),
 }

@@ -7,7 +7,7 @@ from django.db.models import Sum
 
 from matches.models import Agent, Checkpoint, Rating, Tournament
 from matches.services.explanations.checkpoints import waiting_check
-from matches.services.explanations.form import Explanation, age_s
+from matches.services.explanations.form import RELEASE, Explanation, age_s
 from matches.services.explanations.presence import presence
 from matches.services.explanations.tournament import of_tournament
 
@@ -21,7 +21,7 @@ _UNDER_WAY = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUS
 def of_agent(agent: Agent, *, now: datetime) -> Explanation:
     """Return what an agent waits for and what happens next.
 
-    Its state is retired, checking, refused, playing or idle.
+    Its state is retired, quarantined, checking, refused, playing or idle.
     """
     under_way = _under_way(agent)
     state = _state(agent, under_way)
@@ -50,6 +50,8 @@ def _under_way(agent: Agent) -> Sequence[Tournament]:
 def _state(agent: Agent, under_way: Sequence[Tournament]) -> str:
     if agent.is_retired:
         return "retired"
+    if agent.quarantined_at is not None:
+        return "quarantined"
     if agent.checkpoint is not None and agent.checkpoint.state != Checkpoint.State.READY:
         return str(agent.checkpoint.state)
     return "playing" if under_way else "idle"
@@ -57,6 +59,8 @@ def _state(agent: Agent, under_way: Sequence[Tournament]) -> str:
 
 def _since(agent: Agent, state: str) -> datetime | None:
     checkpoint = agent.checkpoint
+    if state == "quarantined":
+        return agent.quarantined_at
     if checkpoint is None:
         return None
     if state == Checkpoint.State.CHECKING:
@@ -70,6 +74,10 @@ def _said(agent: Agent, state: str, under_way: Sequence[Tournament]) -> tuple[st
     reason = agent.checkpoint.reason if agent.checkpoint else ""
     return {
         "retired": ("retired: it stays on its leaderboards and enters no tournament", ""),
+        "quarantined": (
+            f"in quarantine: {agent.quarantine_reason}",
+            "none of its matches is sent; once released, those that wait are",
+        ),
         "checking": (
             "its checkpoint is being checked: it plays nothing before that",
             "a gpu worker loads the checkpoint and tries it",
@@ -91,6 +99,8 @@ def _waits_for(
 ) -> list[str]:
     if state == "checking" and agent.checkpoint is not None:
         return [waiting_check(agent.checkpoint, presence(now=now))]
+    if state == "quarantined":
+        return [RELEASE]
     if state != "playing":
         return []
     found = [wanted for t in under_way for wanted in of_tournament(t, now=now).waits_for]

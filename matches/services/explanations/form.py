@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+RELEASE = "somebody to release it"
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -14,7 +16,7 @@ class Explanation:
     """
 
     subject: str
-    """match, tournament, agent or worker."""
+    """match, tournament, agent, worker or schedule."""
     id: int
     name: str
     state: str

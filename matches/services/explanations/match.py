@@ -3,8 +3,19 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from matches.models import Attempt, Match, Order, Outcome, Tournament, Uncounted
+from matches.models import (
+    Agent,
+    Attempt,
+    Match,
+    Order,
+    Outcome,
+    Replacement,
+    Tournament,
+    Uncounted,
+    Voiding,
+)
 from matches.services.explanations.form import Explanation, Finding, age_s, ago, for_long, several
+from matches.services.explanations.held import held_by
 from matches.services.explanations.presence import Presence, presence
 from matches.services.explanations.tries import told, tried
 from matches.services.relay import queue_of
@@ -30,8 +41,13 @@ def of_match(match: Match, *, now: datetime) -> Explanation:
         waits_for=tuple(found.waits_for),
         next=found.next,
         next_at=found.next_at,
-        notes=tuple(told(attempts)),
+        notes=(*_replaces(match), *told(attempts)),
     )
+
+
+def _replaces(match: Match) -> list[str]:
+    replaced = Replacement.objects.filter(match=match).first()
+    return [f"played in the place of match {replaced.replaced_id}"] if replaced else []
 
 
 def _pending(match: Match, attempts: Sequence[Attempt], now: datetime) -> Finding:
@@ -41,6 +57,7 @@ def _pending(match: Match, attempts: Sequence[Attempt], now: datetime) -> Findin
     waits_for = [*there.missing_control(), *there.missing(needs)]
     if tournament.state == Tournament.State.PAUSED:
         waits_for.insert(0, f"tournament {tournament.pk} to be resumed: it is paused")
+    waits_for += held_by(Agent.objects.filter(pk__in=match.agent_ids))
     n_before = _n_before(match)
     if n_before and not waits_for:
         waits_for.append(f"its turn: {_counted(n_before)} of this tournament come before it")
@@ -126,10 +143,22 @@ def _done(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
 
 
 def _void(match: Match, attempts: Sequence[Attempt], now: datetime) -> Finding:
-    since = attempts[-1].ended_at if attempts else None
-    reason = match.void_reason or "no reason kept"
-    summary = f"void{ago(since, now=now)}: {reason}; it counts for no rating"
-    return Finding(summary, "nothing by itself; an admin may have it played again", since)
+    replacement = Replacement.objects.filter(pk=match.pk).first()
+    after = "nothing by itself; an operator may have it played again"
+    if replacement is not None:
+        after = f"match {replacement.match_id} is played in its place"
+    voiding = Voiding.objects.filter(pk=match.pk).first()
+    if voiding is None:
+        since = attempts[-1].ended_at if attempts else None
+        reason = match.void_reason or "no reason kept"
+        return Finding(
+            f"void{ago(since, now=now)}: {reason}; it counts for no rating", after, since
+        )
+    verb = "struck" if voiding.was_done else "declared void"
+    said = f"{verb} by {voiding.actor}{ago(voiding.at, now=now)}: {voiding.reason}"
+    kept = "; its outcome is kept and counts for no rating" if voiding.was_done else ""
+    rating = [f"{match.leaderboard} to be rated again"] if match.leaderboard.is_rerating else []
+    return Finding(said + kept, after, voiding.at, rating)
 
 
 def _cancelled(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:

@@ -25,15 +25,18 @@ class Presence:
     now: datetime
 
     def able(self, capability: str) -> list[Worker]:
-        """Return the workers that are alive and can do this."""
-        return [worker for worker in self.workers if capability in worker.capabilities]
+        """Return the workers that are alive, can do this and are not in quarantine."""
+        free = [worker for worker in self.workers if worker.quarantined_at is None]
+        return [worker for worker in free if capability in worker.capabilities]
 
     def missing(self, needs: Match.Needs) -> list[str]:
         """Return what must be started before matches with these needs can be played."""
         found = []
         if not self.able(needs.capability):
             hint = TORCH_HINT if needs.capability == Capability.TORCH else PLAY_HINT
-            found.append(f"a play node with {needs.capability}: none is alive ({hint})")
+            held = [w.node for w in self.workers if needs.capability in w.capabilities]
+            only = f" but {', '.join(held)}, in quarantine" if held else ""
+            found.append(f"a play node with {needs.capability}: none is alive{only} ({hint})")
         if needs.wants_gpu:
             found += self.missing_gpu()
         return found

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from matches import selectors
-from matches.models import Checkpoint, Order, Tournament
+from matches.models import Agent, Checkpoint, Order, Tournament
 from matches.services.explanations.checkpoints import waiting_check
 from matches.services.explanations.form import Explanation, Finding, age_s, ago, for_long
+from matches.services.explanations.held import held_by
 from matches.services.explanations.presence import Presence, presence
 
 MAX_NAMED = 3
@@ -62,7 +63,11 @@ def _running(tournament: Tournament, now: datetime) -> Finding:
         since=tournament.started_at,
         summary=f"{tournament.state}{for_long(tournament.started_at, now=now)}: "
         f"{_share(tournament)} have ended, {n_in_flight:,} are with nodes",
-        waits_for=[*there.missing_control(), *_missing(tournament, there)],
+        waits_for=[
+            *there.missing_control(),
+            *held_by(Agent.objects.filter(tournaments=tournament)),
+            *_missing(tournament, there),
+        ],
         next="it is done when every match has ended" + ("" if end is None else " at this pace"),
         next_at=end,
     )
@@ -120,6 +125,7 @@ def _notes(tournament: Tournament) -> list[str]:
         (tournament.n_forfeits, "ended by forfeit"),
         (tournament.n_retried, "attempts were tried again"),
         (tournament.n_void, "matches are void"),
+        (tournament.n_replaced, "void matches are played again"),
         (tournament.n_refused, "reports were refused"),
     )
     return [f"{n:,} {words}" for n, words in counts if n]

@@ -7,7 +7,7 @@ from matches import selectors
 from matches.leases import ALIVE_WITHIN
 from matches.models import Match, Order, Tournament, Worker
 from matches.models.choices import PLAYS
-from matches.services.explanations.form import Explanation, age_s, ago
+from matches.services.explanations.form import RELEASE, Explanation, age_s, ago
 from matches.services.explanations.presence import Presence, plays, presence
 from matches.services.relay import ORDERS_PER_NODE
 
@@ -19,13 +19,13 @@ MAX_TOURNAMENTS = 20
 def of_worker(worker: Worker, *, now: datetime) -> Explanation:
     """Return what a worker waits for and what happens next.
 
-    Its state is lost, playing, idle or, for a gpu worker, serving.
+    Its state is lost, quarantined, playing, idle or, for a gpu worker, serving.
     """
     # Sorted here: to have them in order SQLite would read through the closed ones.
     in_hand = Order.objects.filter(Order.is_open(), node=worker.node)
     orders = sorted(in_hand, key=lambda order: order.pk)
     state = _state(worker, orders, now=now)
-    since = orders[0].started_at if state == "playing" else worker.last_seen_at
+    since = _since(worker, state, orders)
     summary, after = _said(worker, state, orders, now=now)
     return Explanation(
         subject="worker",
@@ -44,9 +44,17 @@ def of_worker(worker: Worker, *, now: datetime) -> Explanation:
     )
 
 
+def _since(worker: Worker, state: str, orders: list[Order]) -> datetime | None:
+    if state == "quarantined":
+        return worker.quarantined_at
+    return orders[0].started_at if state == "playing" else worker.last_seen_at
+
+
 def _state(worker: Worker, orders: list[Order], *, now: datetime) -> str:
     if now - worker.last_seen_at > ALIVE_WITHIN:
         return "lost"
+    if worker.quarantined_at is not None:
+        return "quarantined"
     if not plays(worker):
         return "serving"
     return "playing" if orders else "idle"
@@ -60,6 +68,11 @@ def _said(worker: Worker, state: str, orders: list[Order], *, now: datetime) -> 
     given_back = "its orders are given up and sent again" if orders else ""
     return {
         "lost": (f"lost: {seen}, and it reports every 10 s", given_back),
+        "quarantined": (
+            f"in quarantine, {seen}: {worker.quarantine_reason}",
+            "what it takes is played elsewhere and what it reports is refused; end its process "
+            "to keep it from taking orders",
+        ),
         "serving": (f"alive, {seen}: it answers for networks and plays nothing", ""),
         "playing": (
             f"plays order {numbers} of {n_matches:,} matches, {seen}",
@@ -72,6 +85,8 @@ def _said(worker: Worker, state: str, orders: list[Order], *, now: datetime) -> 
 def _waits_for(worker: Worker, state: str, *, now: datetime) -> list[str]:
     if state == "lost":
         return ["its next sign of life: look whether the machine and its process run"]
+    if state == "quarantined":
+        return [RELEASE]
     if state != "idle":
         return []
     there = presence(now=now)

@@ -1,0 +1,69 @@
+"""What the endpoints of operators share: a reason that is kept with who did it and when."""
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from matches.api.base import MAX_ID, read
+from matches.clock import db_now
+from matches.services.auditing import MAX_REASON, Actor
+from matches.services.voiding import MAX_AT_ONCE
+
+
+class ReasonSerializer(serializers.Serializer[Any]):
+    """Why it is done: kept with what was done."""
+
+    reason = serializers.CharField(max_length=MAX_REASON)
+
+
+class RemarkSerializer(serializers.Serializer[Any]):
+    """Why it is done, if there is something to say."""
+
+    reason = serializers.CharField(max_length=MAX_REASON, default="", allow_blank=True)
+
+
+class ChosenMatchesSerializer(ReasonSerializer):
+    """Matches, and why."""
+
+    matches = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=MAX_ID),
+        min_length=1,
+        max_length=MAX_AT_ONCE,
+    )
+
+
+class VoidedSerializer(serializers.Serializer[Any]):
+    """What became void; what was void or cancelled before is unchanged."""
+
+    n_open = serializers.IntegerField(help_text="Were not over: later reports are refused.")
+    n_struck = serializers.IntegerField(help_text="Had an outcome, which is kept.")
+    n_unchanged = serializers.IntegerField()
+    leaderboards = serializers.ListField(
+        child=serializers.CharField(), help_text="Are rated again without them."
+    )
+
+
+class ReplacementSerializer(serializers.Serializer[Any]):
+    """A void match and the one that is played in its place."""
+
+    replaced = serializers.IntegerField()
+    match = serializers.IntegerField()
+
+
+class RequeuedSerializer(serializers.Serializer[Any]):
+    """The replacements, those that were there before included."""
+
+    n_new = serializers.IntegerField()
+    replacements = ReplacementSerializer(many=True)
+
+
+def by(request: Request) -> dict[str, Any]:
+    """Return who acts, and when."""
+    return {"actor": Actor.of(request.user), "now": db_now()}
+
+
+def why(request: Request, *, is_optional: bool = False) -> dict[str, Any]:
+    """Return who acts, when and why. Raises ValidationError without a reason."""
+    form = RemarkSerializer if is_optional else ReasonSerializer
+    return {**by(request), "reason": read(form, request)["reason"]}

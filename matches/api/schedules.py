@@ -1,0 +1,135 @@
+"""Endpoints of schedules: tournaments that start by crontab or once."""
+
+from datetime import datetime
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from matches.api.base import ID, Endpoints, created, read
+from matches.api.explanations import Explained
+from matches.api.names import agents_by_id
+from matches.api.operating import RemarkSerializer, by, why
+from matches.api.pagination import NewestFirst
+from matches.clock import db_now
+from matches.models import Leaderboard, Schedule
+from matches.services import explain, scheduling
+from matches.services.explain import Explanation
+
+MAX_AGENTS = 10_000
+PLANNED = ("seed", *scheduling.PLANNED)
+
+
+class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
+    """A schedule and what came of it; without agents it enters all of the leaderboard."""
+
+    leaderboard = serializers.SlugRelatedField[Leaderboard](slug_field="name", read_only=True)
+    agents = serializers.PrimaryKeyRelatedField[Any](many=True, read_only=True)
+    last_tournament = serializers.IntegerField(source="last_tournament_id", allow_null=True)
+    next_at = serializers.SerializerMethodField()
+
+    class Meta:
+        """When, what, and how it went."""
+
+        model = Schedule
+        fields: tuple[str, ...] = (
+            *("id", "name", "leaderboard", "agents", "crontab", "timezone", "once_at"),
+            *("is_enabled", *PLANNED, "next_at", "last_tournament"),
+            *("n_started", "n_skipped", "problem", "created_at"),
+        )
+
+    def get_next_at(self, schedule: Schedule) -> datetime | None:
+        """Return when it is due next; empty: never."""
+        now: datetime = self.context["now"]
+        return scheduling.next_due(schedule, now=now)
+
+
+class NewScheduleSerializer(RemarkSerializer):
+    """A schedule to add: the leaderboard by name, the agents by id, a crontab or a single time."""
+
+    name = serializers.CharField(max_length=100)
+    leaderboard = serializers.SlugRelatedField[Leaderboard](
+        slug_field="name", queryset=Leaderboard.objects.all()
+    )
+    agents = serializers.ListField(
+        child=serializers.IntegerField(min_value=1),
+        max_length=MAX_AGENTS,
+        default=list,
+        help_text="None: all of the leaderboard at that time, less those retired or quarantined.",
+    )
+    crontab = serializers.CharField(
+        max_length=200,
+        default="",
+        allow_blank=True,
+        help_text="minute hour day-of-month month day-of-week, such as 30 4 * * 1.",
+    )
+    timezone = serializers.CharField(max_length=63, default="UTC")
+    once_at = serializers.DateTimeField(default=None, allow_null=True)
+    is_enabled = serializers.BooleanField(default=True)
+    n_matches = serializers.IntegerField()
+    pairing = serializers.CharField(max_length=60, default="double_round_robin")
+    seed = serializers.IntegerField(default=0)
+    move_s = serializers.FloatField(required=False)
+    match_s = serializers.FloatField(required=False)
+    is_rated = serializers.BooleanField(default=True)
+    keeps_trajectories = serializers.BooleanField(default=False)
+    trajectory_days = serializers.IntegerField(default=None, allow_null=True)
+    order_limit = serializers.IntegerField(default=None, allow_null=True)
+
+
+class ScheduleView(
+    mixins.ListModelMixin,
+    mixins.RetrieveModelMixin,
+    mixins.DestroyModelMixin,
+    Explained,
+    Endpoints[Schedule],
+):
+    """Schedules, the newest first."""
+
+    queryset = Schedule.objects.select_related("leaderboard").prefetch_related("agents")
+    serializer_class = ScheduleSerializer
+    pagination_class = NewestFirst
+    filterset_fields = ("leaderboard__name", "is_enabled")
+    lookup_value_regex = ID
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        """Return the context with one time for all rows."""
+        return {**super().get_serializer_context(), "now": db_now()}
+
+    @extend_schema(request=NewScheduleSerializer, responses={201: ScheduleSerializer})
+    def create(self, request: Request) -> Response:
+        """Add a schedule."""
+        wanted = read(NewScheduleSerializer, request)
+        agents, reason = agents_by_id(wanted.pop("agents")), wanted.pop("reason")
+        added = scheduling.save(Schedule(**wanted), agents=agents, reason=reason, **by(request))
+        return created(self.get_serializer(added))
+
+    def perform_destroy(self, instance: Schedule) -> None:
+        """Remove it; its tournaments stay."""
+        scheduling.delete(instance, **by(self.request))
+
+    @extend_schema(request=RemarkSerializer, responses=ScheduleSerializer)
+    @action(detail=True, methods=["post"])
+    def enable(self, request: Request, pk: str) -> Response:
+        """Let it start tournaments again."""
+        del pk
+        return self._switched(request, is_enabled=True)
+
+    @extend_schema(request=RemarkSerializer, responses=ScheduleSerializer)
+    @action(detail=True, methods=["post"])
+    def disable(self, request: Request, pk: str) -> Response:
+        """Let it start nothing until it is enabled."""
+        del pk
+        return self._switched(request, is_enabled=False)
+
+    def explained(self, row: Schedule, **clock: Any) -> Explanation:
+        """Return what it waits for."""
+        return explain.of_schedule(row, **clock)
+
+    def _switched(self, request: Request, *, is_enabled: bool) -> Response:
+        schedule = self.get_object()
+        scheduling.switch(schedule, is_enabled=is_enabled, **why(request, is_optional=True))
+        return Response(self.get_serializer(schedule).data)

@@ -1,0 +1,50 @@
+"""Why a schedule has not started a tournament."""
+
+from datetime import datetime
+
+from matches.models import Schedule
+from matches.services import scheduling
+from matches.services.explanations.form import Explanation, age_s, several
+from matches.services.explanations.presence import presence
+
+
+def of_schedule(schedule: Schedule, *, now: datetime) -> Explanation:
+    """Return what a schedule waits for and what happens next. Its state is enabled or disabled."""
+    last = schedule.runs.order_by("-due_at").first()
+    due = scheduling.next_due(schedule, now=now)
+    since = last.due_at if last else schedule.created_at
+    return Explanation(
+        subject="schedule",
+        id=schedule.pk,
+        name=schedule.name,
+        state="enabled" if schedule.is_enabled else "disabled",
+        since=since,
+        age_s=age_s(since, now=now),
+        summary=_summary(schedule),
+        waits_for=tuple(_waits_for(schedule, due, now=now)),
+        next="" if due is None else "control schedules a tournament and plans it",
+        next_at=due,
+        notes=(_came_of_it(schedule),),
+    )
+
+
+def _summary(schedule: Schedule) -> str:
+    state = "starts tournaments" if schedule.is_enabled else "disabled: it starts nothing"
+    passed_over = f"; the last time was passed over: {schedule.problem}" if schedule.problem else ""
+    return f"{state}, {scheduling.when(schedule)}{passed_over}"
+
+
+def _waits_for(schedule: Schedule, due: datetime | None, *, now: datetime) -> list[str]:
+    if not schedule.is_enabled:
+        is_over = schedule.once_at is not None and schedule.n_started
+        return [] if is_over else ["somebody to enable it"]
+    missing = presence(now=now).missing_control()
+    last = schedule.last_tournament
+    if last is not None and last.state not in scheduling.OVER:
+        missing.append(f"tournament {last.pk} to end: it is {last.state}")
+    return missing + ([] if due is None else [f"its time: {due:%Y-%m-%d %H:%M} UTC"])
+
+
+def _came_of_it(schedule: Schedule) -> str:
+    started = several(schedule.n_started, "tournament")
+    return f"{started} started, {several(schedule.n_skipped, 'time')} passed over"
