@@ -4,6 +4,7 @@ from matches.models.access import IdempotencyKey, Scope, TokenAccess
 from matches.models.agent import Agent
 from matches.models.attempt import Attempt
 from matches.models.audit import AuditRow
+from matches.models.campaign import Campaign, CampaignPoint
 from matches.models.checkpoint import Checkpoint
 from matches.models.leaderboard import Leaderboard
 from matches.models.match import Match, Seat
@@ -21,6 +22,8 @@ __all__ = [
     "Agent",
     "Attempt",
     "AuditRow",
+    "Campaign",
+    "CampaignPoint",
     "Checkpoint",
     "Entrant",
     "IdempotencyKey",

@@ -5,8 +5,12 @@ from django.db import models
 from arena.games import registry as games
 from arena.pairing import registry as pairings
 from arena.policies import registry as policies
+from arena.verdicts import registry as questions
 
 Choices = list[tuple[str, str]]
+
+SPRT = ("sprt", "Is A better than B? (sequential test on blocks)")
+"""The one question that is not judged by ratings."""
 
 
 class Placement(models.TextChoices):
@@ -40,4 +44,11 @@ def policy_choices() -> Choices:
 
 def pairing_choices() -> Choices:
     """Return (id, title) of every pairing."""
-    return [(name, pairings.get(name).title) for name in pairings.names()]
+    static = [(name, pairings.get(name).title) for name in pairings.names()]
+    adaptive = [(name, pairings.get_adaptive(name).title) for name in pairings.adaptive_names()]
+    return sorted(static + adaptive)
+
+
+def question_choices() -> Choices:
+    """Return (id, title) of every question that a campaign may ask."""
+    return [(name, questions.get(name).title) for name in questions.names()] + [SPRT]

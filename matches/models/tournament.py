@@ -16,6 +16,7 @@ from matches.models.validation import check_pairing, validate_finite
 
 MAX_MATCHES = 100_000_000
 MAX_DAYS = 36_500
+MAX_WEIGHT = 1_000
 
 
 def new_key() -> str:
@@ -41,8 +42,14 @@ class Tournament(models.Model):
     )
     name = models.CharField(max_length=120)
     pairing = models.CharField(max_length=60, choices=pairing_choices, default="double_round_robin")
+    pairing_parameters = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='Of the pairing, such as {"best_of": 5}.',
+    )
     n_matches = models.PositiveIntegerField(
-        validators=(MinValueValidator(1), MaxValueValidator(MAX_MATCHES))
+        validators=(MinValueValidator(1), MaxValueValidator(MAX_MATCHES)),
+        help_text="At most; one whose pairing is over before has as many as were planned.",
     )
     seed = models.BigIntegerField(
         default=0,
@@ -82,9 +89,20 @@ class Tournament(models.Model):
         validators=(MinValueValidator(1),),
         help_text="Matches that one order holds at most; empty: by their length.",
     )
+    weight = models.PositiveSmallIntegerField(
+        default=1,
+        db_default=1,
+        validators=(MinValueValidator(1), MaxValueValidator(MAX_WEIGHT)),
+        help_text="Its share of the nodes against that of others that run at the same time.",
+    )
     agents = models.ManyToManyField(Agent, through="Entrant", related_name="tournaments")
     state = models.CharField(
         max_length=10, choices=State.choices, default=State.SCHEDULED, editable=False
+    )
+    seeding = models.JSONField(
+        default=list,
+        editable=False,
+        help_text="Positions of the entrants as they stood at the start, the best first.",
     )
     key = models.CharField(max_length=32, default=new_key, editable=False)
     problem = models.CharField(
@@ -109,6 +127,9 @@ class Tournament(models.Model):
     n_refused = models.PositiveIntegerField(
         default=0, editable=False, help_text="Reports that came late, doubled or without a token."
     )
+    played_s = models.FloatField(
+        default=0, db_default=0, editable=False, help_text="Length of all its matches together."
+    )
     mean_match_s = models.FloatField(
         null=True, editable=False, help_text="Measured length of a match; sizes the orders."
     )
@@ -132,7 +153,7 @@ class Tournament(models.Model):
 
     def clean(self) -> None:
         """Refuse an unknown pairing, faults that are not rates and a time for nothing kept."""
-        check_pairing(self.pairing)
+        check_pairing(self.pairing, self.pairing_parameters)
         if self.trajectory_days is not None and not self.keeps_trajectories:
             refusal = "no trajectories are kept: leave it empty, or keep them"
             raise ValidationError({"trajectory_days": refusal})

@@ -6,10 +6,11 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from arena.errors import ArenaError
+from arena.errors import ArenaError, ParameterError
 from arena.games import registry as games
 from arena.games.base import Game
 from arena.pairing import registry as pairings
+from arena.parameters import read_parameters
 from arena.policies import registry as policies
 from arena.policies.base import Policy
 from arena.policies.networked import NetworkPolicy
@@ -57,10 +58,17 @@ def check_checkpoint(policy: Policy, kind: str, game: str, checkpoint: Checkpoin
         raise ValidationError({"checkpoint": f"{checkpoint} is of {checkpoint.game}, not {game}"})
 
 
-def check_pairing(pairing: str) -> None:
-    """Refuse an unknown pairing, naming those there are."""
+def check_pairing(pairing: str, parameters: object) -> None:
+    """Refuse an unknown pairing, naming those there are, and parameters that it does not take."""
+    given = _mapping("pairing_parameters", parameters)
     try:
-        pairings.get(pairing)
+        if pairing in pairings.adaptive_names():
+            pairings.get_adaptive(pairing).configured(given)
+        else:
+            pairings.get(pairing)
+            read_parameters(pairing, (), given)
+    except ParameterError as error:
+        raise ValidationError({"pairing_parameters": str(error)}) from error
     except ArenaError as error:
         raise ValidationError({"pairing": str(error)}) from error
 

@@ -1,0 +1,106 @@
+"""Campaigns: tournaments with a question, which stop by themselves with a verdict."""
+
+from django.core.validators import MinValueValidator
+from django.db import models
+
+from matches.models.choices import question_choices
+from matches.models.tournament import Tournament
+from matches.models.validation import validate_finite
+
+
+class Campaign(models.Model):
+    """A question about the entrants of a tournament; `tournament.n_matches` is its budget.
+
+    The verdict is written once, by control, and never changed.
+    """
+
+    tournament = models.OneToOneField(
+        Tournament, on_delete=models.PROTECT, related_name="campaign", editable=False
+    )
+    question = models.CharField(max_length=60, choices=question_choices)
+    error = models.FloatField(
+        default=0.05,
+        validators=(validate_finite,),
+        help_text="The probability that the verdict may be wrong.",
+    )
+    margin = models.FloatField(
+        default=0.0,
+        validators=(validate_finite, MinValueValidator(0)),
+        help_text="A gap in rating that makes no difference; 1 is some 45 points of Elo.",
+    )
+    parameters = models.JSONField(default=dict, blank=True, help_text="Of the question.")
+    max_matches = models.PositiveIntegerField(help_text="The budget in matches.")
+    max_core_s = models.FloatField(
+        null=True, blank=True, validators=(validate_finite, MinValueValidator(0))
+    )
+    max_money = models.FloatField(
+        null=True, blank=True, validators=(validate_finite, MinValueValidator(0))
+    )
+    n_known = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="Results of the entrants known at the start."
+    )
+
+    n_judged = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="Results behind the latest judgement."
+    )
+    judged_at = models.DateTimeField(null=True, editable=False)
+    chances = models.JSONField(
+        default=list, editable=False, help_text="P(best) of the entrants by position."
+    )
+    forecast = models.JSONField(null=True, editable=False)
+    forecast_at = models.DateTimeField(null=True, editable=False)
+
+    statement = models.CharField(max_length=4_000, blank=True, editable=False)
+    subjects = models.JSONField(default=list, editable=False, help_text="Agents of the verdict.")
+    probability = models.FloatField(null=True, editable=False)
+    why = models.CharField(max_length=40, blank=True, editable=False)
+    decided_at = models.DateTimeField(null=True, editable=False)
+    n_played = models.PositiveIntegerField(
+        null=True, editable=False, help_text="Matches of its own until the verdict."
+    )
+    n_round_robin = models.FloatField(
+        null=True, editable=False, help_text="What a round robin would have needed, simulated."
+    )
+
+    class Meta:
+        """Newest first."""
+
+        ordering = ("-id",)
+        indexes = (
+            # Query: the campaigns that control judges.
+            models.Index(
+                fields=("tournament",),
+                condition=models.Q(decided_at=None),
+                name="campaign_undecided",
+            ),
+        )
+
+    def __str__(self) -> str:
+        """Return the question and whether there is a verdict."""
+        return f"{self.question}: {self.statement or 'open'}"
+
+
+class CampaignPoint(models.Model):
+    """What a campaign said after so many results: its curve."""
+
+    campaign = models.ForeignKey(
+        Campaign, on_delete=models.CASCADE, db_index=False, related_name="points"
+    )
+    n_results = models.PositiveBigIntegerField()
+    at = models.DateTimeField()
+    probability = models.FloatField(help_text="Of the likeliest answer then.")
+    llr = models.FloatField(null=True, help_text="Log-likelihood ratio of a sequential test.")
+    matches_left = models.FloatField(null=True, help_text="Forecast then.")
+
+    class Meta:
+        """In the order of the evidence."""
+
+        ordering = ("n_results",)
+        constraints = (
+            # Also the index of the query: the curve of a campaign.
+            models.UniqueConstraint(fields=("campaign", "n_results"), name="campaign_point_once"),
+        )
+
+    def __str__(self) -> str:
+        """Return the place and the probability."""
+        return f"{self.n_results}: {self.probability:.3f}"
