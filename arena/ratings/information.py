@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 from scipy.linalg import lapack
-from scipy.sparse import coo_array, diags_array
+from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import cg
 
 from arena.ratings.base import RatingError
@@ -22,14 +22,21 @@ _N_SAMPLES = 32
 """Samples of the posterior of a larger field, whose sd are good to a percent or two."""
 _SOLVED = 1e-9
 """The residual of a sparse solution, relative to the right side."""
+_CLOSE, _FEW = 1e-3, 4
+"""The residual and the number of samples that are enough on the way to the mode."""
+_MAX_TURNS = 10_000
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """The variance [n] about the mean of the field, and the covariance [n, n] or None."""
+    """The variance [n] about the mean of the field, and the covariance [n, n] or None.
+
+    seat: the variance of the advantage of the first seat, where it is fitted.
+    """
 
     variances: Floats
     covariance: Floats | None
+    seat: float | None = None
 
 
 class Information(Protocol):
@@ -44,16 +51,12 @@ class Information(Protocol):
         ...
 
 
-def information(i: Ints, j: Ints, curvature: Floats, n: int, precision: float) -> Information:
-    """Return the matrix of pairs i [m], j [m] with curvature [m] and the prior of n agents."""
-    made = DenseInformation if n <= DENSE_LIMIT else SparseInformation
-    return made(i, j, curvature, n, precision)
-
-
 class DenseInformation:
     """Exact, by Cholesky's factors."""
 
-    def __init__(self, i: Ints, j: Ints, curvature: Floats, n: int, precision: float) -> None:
+    def __init__(
+        self, i: Ints, j: Ints, curvature: Floats, n: int, precision: Floats | float
+    ) -> None:
         """Raise RatingError unless the matrix is positive definite."""
         one_way = summed_by(i * n + j, curvature, n * n).reshape(n, n)
         both_ways = one_way + one_way.T
@@ -77,39 +80,58 @@ class DenseInformation:
         return Doubt(variances, covariance)
 
 
+class Pattern:
+    """Which agents met, as the form of a sparse matrix: made once for all curvatures."""
+
+    def __init__(self, i: Ints, j: Ints, n: int) -> None:
+        """Lay out both halves of the symmetric matrix by rows; number the unordered pairs."""
+        keys = np.minimum(i, j) * n + np.maximum(i, j)
+        pairs, self._pair_of = np.unique(keys, return_inverse=True)
+        self.n, self.n_pairs = n, len(pairs)
+        self.low, self.high = np.divmod(pairs, n)
+        rows = np.concatenate([self.low, self.high])
+        columns = np.concatenate([self.high, self.low])
+        self._layout = np.lexsort((columns, rows))
+        self._columns = columns[self._layout].astype(np.int32)
+        ends = np.cumsum(np.bincount(rows, minlength=n))
+        self._starts = np.concatenate([[0], ends]).astype(np.int32)
+
+    def merged(self, curvature: Floats) -> Floats:
+        """Return the curvature of each unordered pair from that of each row given."""
+        return summed_by(self._pair_of, curvature, self.n_pairs)
+
+    def matrix(self, merged: Floats) -> csr_array[np.float64]:
+        """Return minus the curvature of both halves, nothing on the diagonal."""
+        values = -np.concatenate([merged, merged])[self._layout]
+        return csr_array((values, self._columns, self._starts), shape=(self.n, self.n))
+
+
 class SparseInformation:
     """For large fields: conjugate gradients, and variances from seeded samples."""
 
     def __init__(
-        self,
-        i: Ints,
-        j: Ints,
-        curvature: Floats,
-        n: int,
-        precision: float,
-        *,
-        tolerance: float = _SOLVED,
+        self, pattern: Pattern, curvature: Floats, precision: Floats | float, *, is_rough: bool
     ) -> None:
-        """Keep the pairs: m numbers, not n^2. tolerance: the residual of a solution, relative."""
-        self._tolerance = tolerance
-        self._i, self._j, self._root, self._precision = i, j, np.sqrt(curvature), precision
-        rows, columns = np.concatenate([i, j]), np.concatenate([j, i])
-        self._diagonal = summed_by(rows, np.tile(curvature, 2), n) + precision
-        pairs = coo_array((-np.tile(curvature, 2), (rows, columns)), shape=(n, n))
-        self._pairs = pairs.tocsr()
-        self._matrix = self._pairs + diags_array(self._diagonal).tocsr()
-        self._preconditioner = diags_array(1 / self._diagonal)
+        """Keep the pairs: m numbers, not n^2.
+
+        is_rough: solve to a thousandth and sample little, which is enough on the way.
+        """
+        merged, self._pattern = pattern.merged(curvature), pattern
+        self._root = np.sqrt(merged)
+        self._precision = np.broadcast_to(precision, pattern.n)
+        drawn = summed_by(pattern.low, merged, pattern.n)
+        self._diagonal = drawn + summed_by(pattern.high, merged, pattern.n) + self._precision
+        self._pairs = pattern.matrix(merged)
+        self._tolerance, self._n_samples = (_CLOSE, _FEW) if is_rough else (_SOLVED, _N_SAMPLES)
 
     def solved(self, right_side: Floats) -> Floats:
         """Return x [n] such that matrix @ x = right_side, nearly. Raises RatingError."""
         x: Floats
-        x, failed = cg(
-            self._matrix, right_side, rtol=self._tolerance, atol=0.0, M=self._preconditioner
-        )
+        scale = diags_array(1 / self._diagonal)
+        matrix = self._pairs + diags_array(self._diagonal).tocsr()
+        x, failed = cg(matrix, right_side, rtol=self._tolerance, atol=0.0, M=scale)
         if failed:
-            raise RatingError(
-                f"the step of {len(right_side)} agents was not found in {failed} turns"
-            )
+            raise _unsolved(len(right_side), failed)
         return x
 
     def doubt(self) -> Doubt:
@@ -118,16 +140,74 @@ class SparseInformation:
         Given the others, an agent's variance is the inverse of its diagonal; only how far the
         others move it is left to the samples.
         """
-        rng = np.random.default_rng(0)
-        moved = np.zeros_like(self._diagonal)
-        for _ in range(_N_SAMPLES):
-            sample = self.sample(rng)
-            moved += (self._pairs @ (sample - sample.mean())) ** 2
-        return Doubt(1 / self._diagonal + moved / _N_SAMPLES / self._diagonal**2, None)
+        samples = self.samples(np.random.default_rng(0), self._n_samples)
+        moved = self._pairs @ (samples - samples.mean(axis=0))
+        squares = (moved**2).mean(axis=1)
+        return Doubt(1 / self._diagonal + squares / self._diagonal**2, None)
 
-    def sample(self, rng: np.random.Generator) -> Floats:
-        """Return one sample of N(0, inverse)."""
-        by_pair = self._root * rng.standard_normal(len(self._root))
-        n = len(self._diagonal)
-        noise = np.sqrt(self._precision) * rng.standard_normal(n)
-        return self.solved(noise + summed_by(self._i, by_pair, n) - summed_by(self._j, by_pair, n))
+    def samples(self, rng: np.random.Generator, n_samples: int) -> Floats:
+        """Return samples of N(0, inverse): float64 [n, n_samples]."""
+        return self._conjugated(
+            np.stack([self._noise(rng) for _ in range(n_samples)], axis=1), _CLOSE
+        )
+
+    def _noise(self, rng: np.random.Generator) -> Floats:
+        """Return one sample of N(0, matrix)."""
+        by_pair, n = self._root * rng.standard_normal(len(self._root)), self._pattern.n
+        alone: Floats = np.sqrt(self._precision) * rng.standard_normal(n)
+        return (
+            alone
+            + summed_by(self._pattern.low, by_pair, n)
+            - summed_by(self._pattern.high, by_pair, n)
+        )
+
+    def _conjugated(self, right_sides: Floats, tolerance: float) -> Floats:
+        """Solve for several right sides at once: one pass over the matrix serves all of them."""
+        diagonal = self._diagonal[:, None]
+        x, left = np.zeros_like(right_sides), right_sides.copy()
+        goal = tolerance * np.linalg.norm(right_sides, axis=0)
+        toward = left / diagonal
+        size = (left * toward).sum(axis=0)
+        for _ in range(_MAX_TURNS):
+            image = self._pairs @ toward + diagonal * toward
+            step = size / (toward * image).sum(axis=0)
+            x += step * toward
+            left -= step * image
+            if (np.linalg.norm(left, axis=0) <= goal).all():
+                return x
+            scaled = left / diagonal
+            size, last = (left * scaled).sum(axis=0), size
+            toward = scaled + size / last * toward
+        raise _unsolved(len(right_sides), _MAX_TURNS)
+
+
+class SeatedInformation:
+    """The matrix with one row more, for the advantage of the first seat: solved by its border.
+
+    cross: float64 [n], the second derivatives by each agent and the seat; own: by the seat twice.
+    """
+
+    def __init__(self, agents: Information, cross: Floats, own: float) -> None:
+        """Find how far the advantage moves each agent."""
+        self._agents, self._cross = agents, cross
+        self._pull = agents.solved(cross)
+        self._own = own - float(cross @ self._pull)
+
+    def solved(self, right_side: Floats) -> Floats:
+        """Return x [n + 1] such that matrix @ x = right_side."""
+        x = self._agents.solved(right_side[:-1])
+        seat = (right_side[-1] - self._cross @ x) / self._own
+        return np.append(x - self._pull * seat, seat)
+
+    def doubt(self) -> Doubt:
+        """Return that of the agents, widened by that of the advantage, and the latter."""
+        alone = self._agents.doubt()
+        joint = alone.covariance
+        if joint is not None:
+            joint = joint + np.outer(self._pull, self._pull) / self._own
+        about_mean = self._pull - self._pull.mean()
+        return Doubt(alone.variances + about_mean**2 / self._own, joint, 1 / self._own)
+
+
+def _unsolved(n: int, n_turns: int) -> RatingError:
+    return RatingError(f"the step of {n} agents was not found in {n_turns} turns")

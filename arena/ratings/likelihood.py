@@ -5,11 +5,13 @@ differ by N(z_i - z_j, 1) and a draw is a difference within the margin.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import pi, sqrt
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
+from arena.ratings.base import RatingError
 from arena.ratings.counts import Floats, Ints, PairCounts, summed_by
 
 _SQRT_HALF = sqrt(0.5)
@@ -47,7 +49,10 @@ def draw_terms(lead: Floats, margin: float) -> Terms:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The log-likelihood at one point: its value, gradient [n] and curvature [m] of each pair."""
+    """The log-likelihood at one point: its value, gradient [n] and curvature [m] of each pair.
+
+    With a term for the seat, gradient is [n + 1].
+    """
 
     value: float
     gradient: Floats
@@ -57,34 +62,55 @@ class Evaluation:
 class PairLikelihood:
     """The log-likelihood of pair counts: concave in z, a sum over m decided and drawn pairs.
 
-    i, j: int64 [m], the agents of each pair, the winner first where there is one.
+    i, j: int64 [m], the agents of each pair, the winner first where there is one. seat: float64
+    [m], 1 where agent i sat first and -1 where j did; None unless the advantage of the first seat
+    is a term of its own, which then is the last number of z: z_i - z_j + seat * z_n.
     """
 
-    def __init__(self, counts: PairCounts, n_agents: int, *, margin: float, weight: float) -> None:
+    def __init__(
+        self,
+        counts: PairCounts,
+        n_agents: int,
+        *,
+        margin: float,
+        weight: float,
+        is_seated: bool = False,
+    ) -> None:
         """Keep wins as (winner, loser, how often) and draws as (first, second, how often)."""
-        decided = _summed(
-            np.concatenate([counts.first, counts.second]),
-            np.concatenate([counts.second, counts.first]),
-            np.concatenate([counts.n_first_wins, counts.n_second_wins]),
-        )
-        drawn = _summed(
-            np.minimum(counts.first, counts.second),
-            np.maximum(counts.first, counts.second),
-            counts.n_draws,
-        )
-        self._n_agents, self._margin, self._n_decided = n_agents, margin, decided.shape[1]
-        self.i, self.j, times = np.concatenate([decided, drawn], axis=1)
+        self.n_agents, self._margin = n_agents, margin
+        parts = _by_seat(counts) if is_seated else _whatever_seat(counts)
+        (self.i, self.j, times), self.seat = np.concatenate([p[:3] for p in parts], axis=1), None
+        self._n_decided = sum(part.shape[1] for part in parts[:-1])
         self._times = weight * times.astype(np.float64)
+        if is_seated:
+            signs = [np.full(p.shape[1], s) for p, s in zip(parts, (1.0, -1.0, 1.0), strict=True)]
+            self.seat = np.concatenate(signs)
+
+    @cached_property
+    def is_seated(self) -> bool:
+        """Whether the advantage of the first seat is a term."""
+        return self.seat is not None
 
     def at(self, z: Floats) -> Evaluation:
-        """Return value, gradient and curvature at z: float64 [n]."""
-        terms, n = self._terms(z), self._n_agents
+        """Return value, gradient and curvature at z: float64 [n], [n + 1] with a seat term."""
+        terms, n = self._terms(z), self.n_agents
         slope, curvature = self._times * terms.slope, self._times * terms.curvature
         gradient = summed_by(self.i, slope, n) - summed_by(self.j, slope, n)
+        if self.seat is not None:
+            gradient = np.append(gradient, self.seat @ slope)
         return Evaluation(float(self._times @ terms.value), gradient, curvature)
+
+    def cross(self, curvature: Floats) -> Floats:
+        """Return minus the second derivatives by each agent and the seat: [n]."""
+        if self.seat is None:
+            raise RatingError("this likelihood has no term for the seat")
+        pull, n = self.seat * curvature, self.n_agents
+        return summed_by(self.i, pull, n) - summed_by(self.j, pull, n)
 
     def _terms(self, z: Floats) -> Terms:
         lead, n = z[self.i] - z[self.j], self._n_decided
+        if self.seat is not None:
+            lead = lead + self.seat * z[-1]
         parts = win_terms(lead[:n], self._margin), draw_terms(lead[n:], self._margin)
         return Terms(
             np.concatenate([part.value for part in parts]),
@@ -93,9 +119,33 @@ class PairLikelihood:
         )
 
 
+def _whatever_seat(counts: PairCounts) -> list[Ints]:
+    """Return the wins and the draws, [3, m] each."""
+    decided = _summed(
+        np.concatenate([counts.first, counts.second]),
+        np.concatenate([counts.second, counts.first]),
+        np.concatenate([counts.n_first_wins, counts.n_second_wins]),
+    )
+    drawn = _summed(
+        np.minimum(counts.first, counts.second),
+        np.maximum(counts.first, counts.second),
+        counts.n_draws,
+    )
+    return [decided, drawn]
+
+
+def _by_seat(counts: PairCounts) -> list[Ints]:
+    """Return the wins of the first seat, those of the second, and the draws, [3, m] each."""
+    return [
+        _summed(counts.first, counts.second, counts.n_first_wins),
+        _summed(counts.second, counts.first, counts.n_second_wins),
+        _summed(counts.first, counts.second, counts.n_draws),
+    ]
+
+
 def _summed(first: Ints, second: Ints, times: Ints) -> Ints:
     """Return [3, m]: a column a pair with its total, without the pairs that never occur."""
-    n_agents = int(max(first.max(), second.max())) + 1
+    n_agents = int(max(first.max(initial=0), second.max(initial=0))) + 1
     keys, which = np.unique(first * n_agents + second, return_inverse=True)
     totals = np.zeros(len(keys), np.int64)
     np.add.at(totals, which, times)

@@ -1,15 +1,18 @@
 """The posterior mode of a field and the doubt there, by Newton's method."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from arena.ratings import information
 from arena.ratings.base import RatingError
-from arena.ratings.counts import Floats
-from arena.ratings.information import Doubt, Information, information
+from arena.ratings.counts import Floats, Ints
+from arena.ratings.information import Doubt, Information
 from arena.ratings.likelihood import PairLikelihood
 
 _STEP_TOLERANCE = 1e-9
+_ROUGH_TOLERANCE = 1e-3
 _ROUNDING = 1e-5
 """Steps below this shrink quadratically; one that does not is rounding noise."""
 _SLACK = 1e-10
@@ -18,12 +21,40 @@ _MAX_STEPS = 200
 
 
 @dataclass(frozen=True)
+class Prior:
+    """What is thought before any result: N(0, spread^2), N(parent, link_spread^2) with a parent.
+
+    children, parents: int64 [k]. seat_spread: of the advantage of the first seat, about 0.
+    """
+
+    children: Ints
+    parents: Ints
+    link_spread: float
+    seat_spread: float = 1.0
+
+    def precision(self, spread: float, likelihood: PairLikelihood) -> Floats:
+        """Return one number an agent, 0 for children, and one for the seat where it is fitted."""
+        precision = np.full(likelihood.n_agents + likelihood.is_seated, 1 / spread**2)
+        precision[self.children] = 0.0
+        if likelihood.is_seated:
+            precision[-1] = 1 / self.seat_spread**2
+        return precision
+
+
+NO_LINKS = Prior(np.empty(0, np.int64), np.empty(0, np.int64), 1.0)
+
+
+@dataclass(frozen=True)
 class Posterior:
-    """The mode z [n] under the prior N(0, spread^2), and the doubt there."""
+    """The mode z [n] under the prior N(0, spread^2), and the doubt there.
+
+    seat: the advantage of the first seat, where it is fitted.
+    """
 
     z: Floats
     doubt: Doubt
     spread: float
+    seat: float | None = None
 
 
 @dataclass(frozen=True)
@@ -36,37 +67,89 @@ class _Point:
     information: Information
 
 
-def posterior_mode(likelihood: PairLikelihood, spread: float, start: Floats) -> Posterior:
+class Objective:
+    """The logarithm of the posterior of a likelihood and a prior, but for the spread."""
+
+    def __init__(self, likelihood: PairLikelihood, prior: Prior = NO_LINKS) -> None:
+        """Add the links to parents to the pairs that met."""
+        self.likelihood, self.prior = likelihood, prior
+        self.n_agents = likelihood.n_agents
+        self._i = np.concatenate([likelihood.i, prior.children])
+        self._j = np.concatenate([likelihood.j, prior.parents])
+        self._link = np.full(len(prior.children), 1 / prior.link_spread**2)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the field is too large for a dense matrix."""
+        return self.n_agents > information.DENSE_LIMIT
+
+    @cached_property
+    def _pattern(self) -> information.Pattern:
+        return information.Pattern(self._i, self._j, self.n_agents)
+
+    def at(self, z: Floats, spread: float, *, is_rough: bool = False) -> _Point:
+        """Return the objective at z: float64 [n], [n + 1] with a seat term."""
+        found, prior = self.likelihood.at(z), self.prior
+        precision = prior.precision(spread, self.likelihood)
+        apart = z[prior.children] - z[prior.parents]
+        slope = self._link * apart
+        gradient = found.gradient - precision * z
+        np.subtract.at(gradient, prior.children, slope)
+        np.add.at(gradient, prior.parents, slope)
+        value = found.value - float(precision @ z**2) / 2 - float(slope @ apart) / 2
+        curvature = np.concatenate([found.curvature, self._link])
+        agents = self._agents(curvature, precision[: self.n_agents], is_rough)
+        return _Point(z, value, gradient, self._seated(agents, found.curvature, precision[-1]))
+
+    def _agents(self, curvature: Floats, precision: Floats, is_rough: bool) -> Information:
+        if self.is_sparse:
+            return information.SparseInformation(
+                self._pattern, curvature, precision, is_rough=is_rough
+            )
+        n = self.n_agents
+        return information.DenseInformation(self._i, self._j, curvature, n, precision)
+
+    def _seated(self, agents: Information, curvature: Floats, precision: float) -> Information:
+        if not self.likelihood.is_seated:
+            return agents
+        cross, own = self.likelihood.cross(curvature), float(curvature.sum() + precision)
+        return information.SeatedInformation(agents, cross, own)
+
+
+def posterior_mode(
+    objective: Objective | PairLikelihood, spread: float, start: Floats, *, is_rough: bool = False
+) -> Posterior:
     """Return the mode, which is unique: the objective is strictly concave. Raises RatingError.
 
-    start: float64 [n]; it changes the number of steps, and the result by less than 1e-9.
+    start: float64 [n], with a seat term [n + 1]; it changes the number of steps, and the result by
+    less than 1e-9. is_rough: a large field's mode to a thousandth or so, to go on from there.
     """
-    here, last = _at(likelihood, spread, start), np.inf
+    if isinstance(objective, PairLikelihood):
+        objective = Objective(objective)
+    is_rough = is_rough and objective.is_sparse
+    tolerance = _ROUGH_TOLERANCE if is_rough else _STEP_TOLERANCE
+    here, last = objective.at(start, spread, is_rough=is_rough), np.inf
     for _ in range(_MAX_STEPS):
         step = here.information.solved(here.gradient)
-        here = _climbed(likelihood, spread, here, step)
+        here = _climbed(objective, spread, here, step, is_rough)
         size = float(np.abs(step).max())
-        if size < _STEP_TOLERANCE or (size < _ROUNDING and size > last / 2):
-            return Posterior(here.z, here.information.doubt(), spread)
+        if size < tolerance or (size < _ROUNDING and size > last / 2):
+            return _posterior(here, objective.n_agents, spread)
         last = size
     raise RatingError(f"the ratings of {len(start)} agents did not settle in {_MAX_STEPS} steps")
 
 
-def _climbed(likelihood: PairLikelihood, spread: float, here: _Point, step: Floats) -> _Point:
+def _posterior(here: _Point, n_agents: int, spread: float) -> Posterior:
+    seat = float(here.z[-1]) if len(here.z) > n_agents else None
+    return Posterior(here.z[:n_agents], here.information.doubt(), spread, seat)
+
+
+def _climbed(
+    objective: Objective, spread: float, here: _Point, step: Floats, is_rough: bool
+) -> _Point:
     """Return the point after the step, or after less of it while that would go down."""
-    there = _at(likelihood, spread, here.z + step)
+    there = objective.at(here.z + step, spread, is_rough=is_rough)
     while there.value < here.value - _SLACK * abs(here.value):
         step = step / 2
-        there = _at(likelihood, spread, here.z + step)
+        there = objective.at(here.z + step, spread, is_rough=is_rough)
     return there
-
-
-def _at(likelihood: PairLikelihood, spread: float, z: Floats) -> _Point:
-    precision = 1 / spread**2
-    found = likelihood.at(z)
-    return _Point(
-        z,
-        found.value - precision * float(z @ z) / 2,
-        found.gradient - precision * z,
-        information(likelihood.i, likelihood.j, found.curvature, len(z), precision),
-    )

@@ -10,13 +10,15 @@ from scipy.linalg import lapack
 
 from arena.ratings.base import BETA, MU, RatingError, unit_draw_margin
 from arena.ratings.counts import Floats, Ints, PairCounts
-from arena.ratings.information import SparseInformation
+from arena.ratings.information import Pattern, SparseInformation
 from arena.ratings.likelihood import PairLikelihood
 
 _UNIT = sqrt(2) * BETA
-_CLOSE = 1e-4
-"""The relative residual of a sample: far below what its randomness is."""
 _JITTER = 1e-10
+
+
+_Noise = Callable[[np.random.Generator, int], Floats]
+"""Returns so many samples of N(0, inverse information): [n_samples, n]."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Sampler:
     """Draws skills [n] of the posterior N(mu, inverse information)."""
 
     mu: Floats
-    _noise: Callable[[np.random.Generator], Floats]
+    _noise: _Noise
 
     @classmethod
     def of(
@@ -45,15 +47,10 @@ class Sampler:
             return cls(mu, _dense(covariance))
         return cls(mu, _sparse(counts, mu, spread, unit_draw_margin(draw_probability), weight))
 
-    def draw(self, rng: np.random.Generator) -> Floats:
-        """Return one sample: float64 [n]."""
-        drawn: Floats = self.mu + self._noise(rng)
+    def draw(self, rng: np.random.Generator, n_samples: int) -> Floats:
+        """Return samples: float64 [n_samples, n]."""
+        drawn: Floats = self.mu + self._noise(rng, n_samples)
         return drawn
-
-    def draw_many(self, n_samples: int, *, seed: int) -> Floats:
-        """Return samples: float64 [n_samples, n]; the same seed gives the same ones."""
-        rng = np.random.default_rng(seed)
-        return np.stack([self.draw(rng) for _ in range(n_samples)])
 
 
 def best_shares(samples: Floats) -> Floats:
@@ -76,32 +73,28 @@ def superiority_shares(samples: Floats) -> Floats:
     return above
 
 
-def _dense(covariance: Floats) -> Callable[[np.random.Generator], Floats]:
+def _dense(covariance: Floats) -> _Noise:
     jitter = _JITTER * float(np.diag(covariance).max(initial=0))
     factor, status = lapack.dpotrf(covariance + jitter * np.eye(len(covariance)), lower=1)
     if status:
         raise RatingError(f"the covariance is not positive definite (row {status})")
     lower: Floats = np.tril(factor)
-    return lambda rng: lower @ rng.standard_normal(len(lower))
+    return lambda rng, n_samples: rng.standard_normal((n_samples, len(lower))) @ lower.T
 
 
-def _sparse(
-    counts: PairCounts, mu: Floats, spread: float, margin: float, weight: float
-) -> Callable[[np.random.Generator], Floats]:
+def _sparse(counts: PairCounts, mu: Floats, spread: float, margin: float, weight: float) -> _Noise:
     played: Ints = np.union1d(counts.first, counts.second)
     n = len(mu)
     if played.size == 0:
-        return lambda rng: spread * rng.standard_normal(n)
+        return lambda rng, n_samples: spread * rng.standard_normal((n_samples, n))
     likelihood = PairLikelihood(counts.within(played), len(played), margin=margin, weight=weight)
     curvature = likelihood.at((mu[played] - MU) / _UNIT).curvature
-    precision = (_UNIT / spread) ** 2
-    information = SparseInformation(
-        likelihood.i, likelihood.j, curvature, len(played), precision, tolerance=_CLOSE
-    )
+    pattern = Pattern(likelihood.i, likelihood.j, len(played))
+    information = SparseInformation(pattern, curvature, (_UNIT / spread) ** 2, is_rough=True)
 
-    def noise(rng: np.random.Generator) -> Floats:
-        drawn: Floats = spread * rng.standard_normal(n)
-        drawn[played] = _UNIT * information.sample(rng)
+    def noise(rng: np.random.Generator, n_samples: int) -> Floats:
+        drawn: Floats = spread * rng.standard_normal((n_samples, n))
+        drawn[:, played] = _UNIT * information.samples(rng, n_samples).T
         return drawn
 
     return noise

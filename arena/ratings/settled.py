@@ -29,15 +29,24 @@ from arena.ratings.base import (
 )
 from arena.ratings.counts import Floats, Ints, PairCounts, count
 from arena.ratings.likelihood import PairLikelihood
-from arena.ratings.mode import Posterior, posterior_mode
+from arena.ratings.lineage import checked_parents, linked, prior
+from arena.ratings.mode import Objective, Posterior, posterior_mode
 
-__all__ = ["PairCounts", "Settled", "count", "settle"]
+__all__ = ["PairCounts", "SeatAdvantage", "Settled", "count", "settle"]
 
 _UNIT = sqrt(2) * BETA
 _MIN_SPREAD, _MAX_SPREAD = 0.5, 40.0
 _N_SPREAD_ROUNDS = 4
 """How often the spread is fitted anew. On little evidence it moves slowly from SIGMA, which guards
 against the bias of the Laplace approximation there; on much evidence four rounds are enough."""
+
+
+@dataclass(frozen=True)
+class SeatAdvantage:
+    """What sitting first is worth, on the scale of the ratings, and how sure that is (sd)."""
+
+    mu: float
+    sd: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +56,8 @@ class Settled:
     mu: float64 [n]. sd: float64 [n], about the mean of the agents with results (an agent without
     any has mean MU and the spread as sd). covariance: float64 [n, n], joint; None if more than
     2,000 agents have results, whose sd is then good to a percent or two. spread: the fitted
-    standard deviation of the skills. results_hash: the digest of the pair counts.
+    standard deviation of the skills. results_hash: the digest of the pair counts. seat: the
+    advantage of the first seat, where it is a term of the fit.
     """
 
     mu: Floats
@@ -56,6 +66,7 @@ class Settled:
     spread: float
     n_results: int
     results_hash: str
+    seat: SeatAdvantage | None = None
 
     def superiority(self, i: int, j: int) -> float:
         """Return P(agent i is above agent j); one half for an agent and itself."""
@@ -92,39 +103,59 @@ def settle(
     draw_probability: float = DRAW_PROBABILITY,
     weight: float = 1.0,
     start: Sequence[float] | Floats | None = None,
+    parents: Sequence[int] | Ints | None = None,
+    has_seat_term: bool = False,
 ) -> Settled:
     """Return the settled ratings of agents 0..n_agents-1.
 
-    weight: what one pair of a match counts, 1 / (k - 1) for k seats. start: the mu of an earlier
-    fit, to get there faster (warm); it may be shorter than the field. Raises RatingError.
+    weight: what one pair of a match counts, 1 / (k - 1) for k seats; divided by the dispersion of
+    the blocks where that is known. start: the mu of an earlier fit, to get there faster (warm); it
+    may be shorter than the field. parents: of each agent the one it goes on from, or -1: its prior
+    is N(parent, 2^2). has_seat_term: fit how much sitting first (before the other) is worth, too;
+    the seats of the results matter then. Raises RatingError.
     """
     margin = _checked_margin(counts, draw_probability)
     _check_field(counts, n_agents, weight)
-    played = np.union1d(counts.first, counts.second)
-    if played.size == 0:
-        return _assembled(counts, n_agents, played, None)
-    likelihood = PairLikelihood(counts.within(played), len(played), margin=margin, weight=weight)
-    z = (_start(start, n_agents)[played] - MU) / _UNIT
-    return _assembled(counts, n_agents, played, _fitted(likelihood, z))
+    parent_of = checked_parents(parents, n_agents)
+    fitted = np.union1d(np.union1d(counts.first, counts.second), linked(parent_of))
+    if fitted.size == 0:
+        return _assembled(counts, n_agents, fitted, None)
+    likelihood = PairLikelihood(
+        counts.within(fitted),
+        len(fitted),
+        margin=margin,
+        weight=weight,
+        is_seated=has_seat_term,
+    )
+    z = (_start(start, n_agents)[fitted] - MU) / _UNIT
+    objective = Objective(likelihood, prior(parent_of, fitted))
+    return _assembled(counts, n_agents, fitted, _fitted(objective, z))
 
 
-def _fitted(likelihood: PairLikelihood, z: Floats) -> Posterior:
+def _fitted(objective: Objective, z: Floats) -> Posterior:
     """Fit skills and spread in turn: the spread is the one that explains the field (EM)."""
-    posterior = posterior_mode(likelihood, SIGMA / _UNIT, z)
+    spread, seat = SIGMA / _UNIT, [0.0] * objective.likelihood.is_seated
     for _ in range(_N_SPREAD_ROUNDS):
-        posterior = posterior_mode(likelihood, _next_spread(posterior), posterior.z)
-    return posterior
+        found = posterior_mode(objective, spread, np.append(z, seat), is_rough=True)
+        z, spread = found.z, _next_spread(found, objective.prior.children)
+        seat = [] if found.seat is None else [found.seat]
+    return posterior_mode(objective, spread, np.append(z, seat))
 
 
-def _next_spread(posterior: Posterior) -> float:
-    """Return the spread about the field's mean; the mean itself is fixed by the prior alone."""
-    n = len(posterior.z)
-    about_mean = float(posterior.z @ posterior.z + posterior.doubt.variances.sum())
-    return float(np.clip(sqrt(about_mean / (n - 1)), _MIN_SPREAD / _UNIT, _MAX_SPREAD / _UNIT))
+def _next_spread(posterior: Posterior, children: Ints) -> float:
+    """Return the spread about the field's mean; the mean itself is fixed by the prior alone.
+
+    Those with a parent say nothing about it, as their prior is another.
+    """
+    z, variances = (np.delete(c, children) for c in (posterior.z, posterior.doubt.variances))
+    if len(z) == 1:
+        return posterior.spread
+    about_mean = float(z @ z + variances.sum())
+    return float(np.clip(sqrt(about_mean / (len(z) - 1)), _MIN_SPREAD / _UNIT, _MAX_SPREAD / _UNIT))
 
 
 def _assembled(
-    counts: PairCounts, n_agents: int, played: Ints, posterior: Posterior | None
+    counts: PairCounts, n_agents: int, fitted: Ints, posterior: Posterior | None
 ) -> Settled:
     """Put the fit of those that played among the others, back on the scale of the ratings."""
     if posterior is None:
@@ -132,10 +163,17 @@ def _assembled(
         return Settled(mu, sd, np.diag(sd**2), SIGMA, 0, counts.digest)
     spread = posterior.spread * _UNIT
     mu, sd = np.full(n_agents, MU), np.full(n_agents, spread)
-    mu[played] = MU + posterior.z * _UNIT
-    sd[played] = np.sqrt(posterior.doubt.variances) * _UNIT
-    covariance = _spread_out(posterior.doubt.covariance, played, sd)
-    return Settled(mu, sd, covariance, spread, counts.n_results, counts.digest)
+    mu[fitted] = MU + posterior.z * _UNIT
+    sd[fitted] = np.sqrt(posterior.doubt.variances) * _UNIT
+    covariance = _spread_out(posterior.doubt.covariance, fitted, sd)
+    seat = _seat(posterior)
+    return Settled(mu, sd, covariance, spread, counts.n_results, counts.digest, seat)
+
+
+def _seat(posterior: Posterior) -> SeatAdvantage | None:
+    if posterior.seat is None or posterior.doubt.seat is None:
+        return None
+    return SeatAdvantage(posterior.seat * _UNIT, sqrt(posterior.doubt.seat) * _UNIT)
 
 
 def _spread_out(joint: Floats | None, played: Ints, sd: Floats) -> Floats | None:

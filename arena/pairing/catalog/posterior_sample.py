@@ -52,7 +52,7 @@ class _PosteriorSample(Adaptive):
             weight=1 / (standing.field.n_seats - 1),
         )
         while True:
-            yield sampler.draw(rng)
+            yield sampler.draw(rng, 1)[0]
 
     def _neighbours(
         self, standing: Standing, sample: Floats, rng: np.random.Generator

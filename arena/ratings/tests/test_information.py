@@ -8,7 +8,7 @@ import pytest
 from arena.ratings import information as module
 from arena.ratings.base import RatingError
 from arena.ratings.counts import Floats
-from arena.ratings.information import DenseInformation, SparseInformation, information
+from arena.ratings.information import DenseInformation, Pattern, SparseInformation
 
 RNG = np.random.default_rng(5)
 N, M = 80, 600
@@ -16,6 +16,11 @@ FIRST = RNG.integers(0, N, M)
 SECOND = (FIRST + RNG.integers(1, N, M)) % N
 CURVATURE = RNG.uniform(0.1, 5, M)
 RIGHT_SIDE = RNG.normal(size=N)
+
+
+def both() -> tuple[DenseInformation, SparseInformation]:
+    sparse = SparseInformation(Pattern(FIRST, SECOND, N), CURVATURE, 0.3, is_rough=False)
+    return DenseInformation(FIRST, SECOND, CURVATURE, N, 0.3), sparse
 
 
 def test_the_dense_one_is_the_inverse_of_the_matrix() -> None:
@@ -32,26 +37,16 @@ def test_the_dense_one_is_the_inverse_of_the_matrix() -> None:
 
 
 def test_the_sparse_one_solves_as_the_dense_one_does() -> None:
-    dense, sparse = (
-        made(FIRST, SECOND, CURVATURE, N, 0.3) for made in (DenseInformation, SparseInformation)
-    )
+    dense, sparse = both()
     assert sparse.solved(RIGHT_SIDE) == pytest.approx(dense.solved(RIGHT_SIDE), abs=1e-7)
 
 
 def test_the_variances_of_the_sparse_one_are_nearly_right() -> None:
-    dense, sparse = (
-        made(FIRST, SECOND, CURVATURE, N, 0.3) for made in (DenseInformation, SparseInformation)
-    )
+    dense, sparse = both()
     ratio = sparse.doubt().variances / dense.doubt().variances
     assert ratio.mean() == pytest.approx(1, abs=0.05)
     assert ratio == pytest.approx(np.ones(N), abs=0.15)
     assert sparse.doubt().covariance is None
-
-
-def test_the_number_of_agents_decides() -> None:
-    assert isinstance(information(FIRST, SECOND, CURVATURE, N, 0.3), DenseInformation)
-    one, other = np.array([0]), np.array([3000])
-    assert isinstance(information(one, other, np.ones(1), 3001, 0.3), SparseInformation)
 
 
 def test_a_step_that_is_not_found_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,4 +55,4 @@ def test_a_step_that_is_not_found_is_an_error(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(module, "cg", give_up)
     with pytest.raises(RatingError, match="not found in 10 turns"):
-        SparseInformation(FIRST, SECOND, CURVATURE, N, 0.3).solved(np.ones(N))
+        both()[1].solved(np.ones(N))

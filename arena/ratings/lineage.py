@@ -1,0 +1,52 @@
+"""Parents: an agent that goes on from another is thought to be about as strong."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from arena.ratings.base import BETA, RatingError
+from arena.ratings.counts import Ints
+from arena.ratings.mode import NO_LINKS, Prior
+
+LINK_SPREAD = 2.0
+"""How far an agent is from its parent, as a standard deviation, on the scale of the ratings."""
+_UNIT = 2**0.5 * BETA
+
+
+def checked_parents(parents: Sequence[int] | Ints | None, n_agents: int) -> Ints:
+    """Return the parent of each agent, -1 for none: int64 [n]. Raises RatingError for a circle."""
+    if parents is None:
+        return np.full(n_agents, -1)
+    found = np.asarray(parents)
+    if found.shape != (n_agents,) or (n_agents and found.dtype.kind not in "iu"):
+        raise RatingError(f"parents must be {n_agents} ints, got {parents!r:.100}")
+    for agent, parent in enumerate(found.tolist()):
+        if not -1 <= parent < n_agents:
+            raise RatingError(f"parents: {parent} of agent {agent} is not -1..{n_agents - 1}")
+    _check_circles(found.astype(np.int64))
+    return found.astype(np.int64)
+
+
+def linked(parents: Ints) -> Ints:
+    """Return the agents that have a parent or are one, in order."""
+    children = np.flatnonzero(parents >= 0)
+    return np.union1d(children, parents[children])
+
+
+def prior(parents: Ints, fitted: Ints) -> Prior:
+    """Return the prior of the fitted agents, which have all that are linked, by their places."""
+    children = np.flatnonzero(parents >= 0)
+    if children.size == 0:
+        return NO_LINKS
+    places = np.searchsorted(fitted, children), np.searchsorted(fitted, parents[children])
+    return Prior(*places, LINK_SPREAD / _UNIT)
+
+
+def _check_circles(parents: Ints) -> None:
+    ancestors = parents
+    for _ in range(len(parents) + 1):
+        if (ancestors < 0).all():
+            return
+        ancestors = np.where(ancestors >= 0, parents[ancestors], -1)
+    agent = int(np.flatnonzero(ancestors >= 0)[0])
+    raise RatingError(f"parents: agent {agent} is among its own ancestors, or one of these is")
