@@ -1,0 +1,283 @@
+"""Schedules: one tournament for each time that is due, however often that is said."""
+
+import json
+from datetime import datetime
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+from django.db import connection
+from django_celery_beat.models import ClockedSchedule, CrontabSchedule, PeriodicTask
+from redis import Redis
+
+from matches import dispatch, tasks
+from matches.errors import BadInputError
+from matches.models import Agent, AuditRow, Leaderboard, Schedule, ScheduleRun, Tournament
+from matches.services import explain, planning, quarantine, scheduling
+from matches.services.agents import register_spelled, retire
+from matches.services.auditing import Actor
+from matches.services.tournaments import cancel, enter, open_leaderboard
+from matches.tests import factories as make
+
+pytestmark = pytest.mark.django_db
+ANNA = Actor("anna")
+HOUR = 3_600
+
+
+def _board() -> Leaderboard:
+    board = Leaderboard.objects.filter(name="board").first()
+    return board or open_leaderboard("board", game="skill_game")
+
+
+def _agents() -> list[Agent]:
+    return [register_spelled(text, game="skill_game") for text in make.LEVELS]
+
+
+def _schedule(agents: list[Agent] | None = None, **options: Any) -> Schedule:
+    """Return one that is due at every full hour; it is half past eleven, NOW is twelve."""
+    wanted = {"name": "hourly", "crontab": "0 * * * *", "n_matches": 6, **options}
+    return scheduling.save(
+        Schedule(leaderboard=_board(), **wanted),
+        agents=_agents() if agents is None else agents,
+        actor=ANNA,
+        now=make.later(-HOUR / 2),
+    )
+
+
+def _due(schedule: Schedule, *, hours: float = 0) -> Tournament | None:
+    return scheduling.start_due(schedule.pk, now=make.later(hours * HOUR + 3))
+
+
+def test_beat_is_told_in_the_same_transaction(db: None) -> None:
+    schedule = _schedule(timezone="Europe/Berlin")
+    task = PeriodicTask.objects.get(pk=schedule.periodic_task_id)
+    assert (task.task, task.queue) == (dispatch.SCHEDULE_TOURNAMENT, dispatch.CONTROL_QUEUE)
+    assert (json.loads(task.args), task.enabled, task.one_off) == ([schedule.pk], True, False)
+    assert task.crontab is not None
+    assert (task.crontab.minute, task.crontab.hour) == ("0", "*")
+    assert str(task.crontab.timezone) == "Europe/Berlin"
+
+
+def test_a_time_that_is_due_has_its_tournament(broker: Redis) -> None:
+    schedule = _schedule(move_s=1.5)
+    tournament = _due(schedule)
+    assert tournament is not None
+    assert (tournament.name, tournament.n_matches) == ("hourly 2026-01-01 12:00", 6)
+    assert (tournament.seed, tournament.move_s, tournament.state) == (0, 1.5, "scheduled")
+    assert list(tournament.agents.order_by("pk")) == _agents()
+    schedule.refresh_from_db()
+    assert (schedule.last_tournament, schedule.n_started) == (tournament, 1)
+    assert planning.plan_scheduled(now=make.NOW) == 6
+
+
+def test_a_time_that_is_told_twice_has_one_tournament(broker: Redis) -> None:
+    schedule = _schedule()
+    assert _due(schedule) is not None
+    assert scheduling.start_due(schedule.pk, now=make.later(300)) is None
+    assert Tournament.objects.count() == 1
+    assert ScheduleRun.objects.get().due_at == make.NOW
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_that_come_at_once_make_one_tournament(broker: Redis) -> None:
+    schedule = _schedule()
+    barrier = Barrier(2)
+
+    def work() -> None:
+        try:
+            barrier.wait()
+            _due(schedule)
+        finally:
+            connection.close()
+
+    threads = [Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (Tournament.objects.count(), ScheduleRun.objects.count()) == (1, 1)
+
+
+def test_the_next_tournament_has_other_games(broker: Redis) -> None:
+    schedule = _schedule(seed=7)
+    for hours in (0, 1):
+        tournament = _due(schedule, hours=hours)
+        assert tournament is not None
+        assert tournament.seed == 7 + hours
+        cancel(tournament, now=make.NOW)
+
+
+def test_a_time_is_passed_over_while_the_tournament_before_is_not_over(broker: Redis) -> None:
+    schedule = _schedule()
+    first = _due(schedule)
+    assert first is not None
+    assert _due(schedule, hours=1) is None
+    schedule.refresh_from_db()
+    wanted = f"tournament: the one before, {first.pk}, is still scheduled"
+    assert (schedule.problem, schedule.n_skipped) == (wanted, 1)
+    assert ScheduleRun.objects.latest("due_at").problem == wanted
+    assert AuditRow.objects.filter(action="schedule.skip").exists()
+    cancel(first, now=make.NOW)
+    assert _due(schedule, hours=2) is not None
+    schedule.refresh_from_db()
+    assert schedule.problem == ""
+
+
+def test_without_agents_all_of_the_board_take_part(broker: Redis) -> None:
+    agents = [*_agents(), register_spelled("level:70", game="skill_game")]
+    enter(_board(), agents)
+    schedule = _schedule(agents=[])
+    retire(agents[0])
+    quarantine.quarantine_agent(agents[1], actor=ANNA, reason="it stalls", now=make.NOW)
+    tournament = _due(schedule)
+    assert tournament is not None
+    assert list(tournament.agents.order_by("pk")) == agents[2:]
+
+
+def test_too_few_agents_are_a_reason_to_pass_over(broker: Redis) -> None:
+    schedule = _schedule(agents=[])
+    assert _due(schedule) is None
+    schedule.refresh_from_db()
+    assert "needs 2 agents or more" in schedule.problem
+
+
+def test_a_chosen_agent_in_quarantine_is_a_reason_to_pass_over(broker: Redis) -> None:
+    schedule = _schedule()
+    quarantine.quarantine_agent(_agents()[0], actor=ANNA, reason="it stalls", now=make.NOW)
+    assert _due(schedule) is None
+    schedule.refresh_from_db()
+    assert "'level:10' is in quarantine" in schedule.problem
+
+
+def test_a_single_time_is_due_once(broker: Redis) -> None:
+    schedule = _schedule(crontab="", once_at=make.NOW)
+    task = PeriodicTask.objects.get(pk=schedule.periodic_task_id)
+    assert task.one_off
+    assert task.clocked is not None
+    assert task.clocked.clocked_time == make.NOW
+    assert scheduling.next_due(schedule, now=make.later(-9)) == make.NOW
+    assert scheduling.start_due(schedule.pk, now=make.later(-9)) is None
+    assert _due(schedule) is not None
+    schedule.refresh_from_db()
+    assert not schedule.is_enabled
+    assert scheduling.next_due(schedule, now=make.later(9)) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"crontab": "61 * * * *"}, "crontab: .*30 4"),
+        ({"crontab": ""}, "crontab: give a crontab, or once_at"),
+        ({"once_at": make.later(99)}, "crontab: give a crontab, or once_at"),
+        ({"crontab": "", "once_at": make.later(-HOUR)}, "once_at: 2026-01-01 11:00 UTC is over"),
+        ({"timezone": "Mars"}, "timezone: 'Mars' is not known"),
+        ({"n_matches": 0}, "n_matches: "),
+        ({"pairing": "lottery"}, "pairing: "),
+        ({"trajectory_days": 3}, "trajectory_days: no trajectories are kept"),
+        ({"name": ""}, "name: "),
+        ({"seed": -1}, "seed: "),
+    ],
+)
+def test_what_cannot_be_is_refused_and_leaves_nothing(options: Any, wanted: str, db: None) -> None:
+    with pytest.raises(BadInputError, match=wanted):
+        _schedule(**options)
+    assert not Schedule.objects.exists()
+    assert not PeriodicTask.objects.filter(task=dispatch.SCHEDULE_TOURNAMENT).exists()
+
+
+def test_agents_of_another_game_are_refused(db: None) -> None:
+    others = [register_spelled(text, game="chess") for text in ("random", "random")]
+    with pytest.raises(BadInputError, match="plays chess"):
+        _schedule(agents=[*_agents(), *others[:1]])
+
+
+def test_a_change_reaches_beat(db: None) -> None:
+    schedule = _schedule()
+    schedule.crontab = "15 3 * * *"
+    scheduling.save(schedule, agents=_agents()[:2], actor=ANNA, now=make.NOW)
+    task = PeriodicTask.objects.get(pk=schedule.periodic_task_id)
+    assert task.crontab is not None
+    assert (task.crontab.minute, task.crontab.hour) == ("15", "3")
+    assert schedule.agents.count() == 2
+    assert not CrontabSchedule.objects.filter(minute="0", hour="*").exists()
+    schedule.crontab, schedule.once_at = "", make.later(60)
+    scheduling.save(schedule, agents=[], actor=ANNA, now=make.NOW)
+    task.refresh_from_db()
+    assert (task.crontab, task.clocked, task.one_off) == (None, ClockedSchedule.objects.get(), True)
+    actions = list(AuditRow.objects.order_by("pk").values_list("action", flat=True))
+    assert actions == ["schedule.add", "schedule.change", "schedule.change"]
+
+
+def test_a_disabled_schedule_starts_nothing(broker: Redis) -> None:
+    schedule = _schedule()
+    for _ in range(2):
+        scheduling.switch(schedule, is_enabled=False, actor=ANNA, now=make.NOW)
+    assert not PeriodicTask.objects.get(pk=schedule.periodic_task_id).enabled
+    assert scheduling.next_due(schedule, now=make.NOW) is None
+    assert _due(schedule) is None
+    assert scheduling.switch(schedule, is_enabled=True, actor=ANNA, now=make.NOW)
+    assert _due(schedule, hours=1) is not None
+    actions = list(AuditRow.objects.order_by("pk").values_list("action", flat=True))
+    assert actions == ["schedule.add", "schedule.disable", "schedule.enable", "schedule.start"]
+
+
+def test_a_time_that_is_over_is_not_enabled_again(broker: Redis) -> None:
+    schedule = _schedule(crontab="", once_at=make.NOW)
+    _due(schedule)
+    with pytest.raises(BadInputError, match="is over"):
+        scheduling.switch(schedule, is_enabled=True, actor=ANNA, now=make.later(60))
+
+
+def test_nothing_is_due_that_was_due_before_the_schedule_was_made(broker: Redis) -> None:
+    schedule = _schedule()
+    assert scheduling.start_due(schedule.pk, now=make.later(-HOUR / 3)) is None
+    assert scheduling.start_due(77, now=make.NOW) is None
+
+
+def test_a_schedule_that_is_deleted_leaves_its_tournaments(broker: Redis) -> None:
+    schedule = _schedule()
+    _due(schedule)
+    scheduling.delete(schedule, actor=ANNA, reason="the season is over", now=make.NOW)
+    assert Tournament.objects.count() == 1
+    left = (Schedule.objects, ScheduleRun.objects, CrontabSchedule.objects.filter(hour="*"))
+    assert not any(rows.filter(minute="0").exists() for rows in left[2:])
+    assert not any(rows.exists() for rows in left[:2])
+    assert not PeriodicTask.objects.filter(task=dispatch.SCHEDULE_TOURNAMENT).exists()
+    assert AuditRow.objects.latest("pk").action == "schedule.delete"
+
+
+def test_the_task_does_it_and_names_the_tournament(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedule = _schedule()
+    monkeypatch.setattr(tasks, "db_now", lambda: make.later(2))
+    assert tasks.schedule_tournament(schedule.pk) == Tournament.objects.get().pk
+    assert tasks.schedule_tournament(schedule.pk) is None
+
+
+def _explained(schedule: Schedule, now: datetime) -> explain.Explanation:
+    schedule.refresh_from_db()
+    return explain.of_schedule(schedule, now=now)
+
+
+def test_a_schedule_says_what_it_waits_for(broker: Redis) -> None:
+    schedule = _schedule()
+    before = _explained(schedule, make.later(-60))
+    assert before.next_at == make.NOW
+    assert "its time: 2026-01-01 12:00 UTC" in before.waits_for
+    first = _due(schedule)
+    assert first is not None
+    _due(schedule, hours=1)
+    after = _explained(schedule, make.later(HOUR + 60))
+    assert f"tournament {first.pk} to end: it is scheduled" in after.waits_for
+    assert "passed over" in after.summary
+    assert after.notes == ("1 tournament started, 1 time passed over",)
+    scheduling.switch(schedule, is_enabled=False, actor=ANNA, now=make.NOW)
+    disabled = _explained(schedule, make.NOW)
+    assert (disabled.state, disabled.waits_for) == ("disabled", ("somebody to enable it",))
+
+
+def test_a_single_time_that_is_over_waits_for_nothing(broker: Redis) -> None:
+    schedule = _schedule(crontab="", once_at=make.NOW)
+    _due(schedule)
+    assert _explained(schedule, make.later(60)).waits_for == ()
