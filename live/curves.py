@@ -163,8 +163,11 @@ def _moments(board: Leaderboard, agents: Sequence[int]) -> list[Moment]:
     moments = _spread(first[0], last[0], n_most)
     chosen = [Subquery(newest.filter(taken_at__lte=at)[:1]) for at in moments]
     at_those = RatingSnapshot.objects.filter(pk__in=chosen)  # type: ignore[misc]  # not for types
-    found = at_those.defer("table").order_by("taken_at")
-    return [Moment(shot.taken_at, known) for shot, known in _read(list(found), agents)]
+    found = list(at_those.defer("table").order_by("taken_at"))
+    return [
+        Moment(shot.taken_at, {agent: (row[1], row[2]) for agent, row in rows.items()})
+        for shot, rows in zip(found, tables.kept(found, agents), strict=True)
+    ]
 
 
 def _spread(first: datetime, last: datetime, n_most: int = N_MOMENTS) -> list[datetime]:
@@ -176,29 +179,6 @@ def _spread(first: datetime, last: datetime, n_most: int = N_MOMENTS) -> list[da
     from_s, until_s = int(first.timestamp()) // step_s + 1, int(last.timestamp()) // step_s
     between = [datetime.fromtimestamp(n * step_s, UTC) for n in range(from_s, until_s + 1)]
     return [first, *between, last]
-
-
-_kept: dict[tuple[int, datetime, str, int], tuple[float, float] | None] = {}
-_MOST_KEPT = 20_000
-
-
-def _read(
-    shots: Sequence[RatingSnapshot], agents: Sequence[int]
-) -> list[tuple[RatingSnapshot, Known]]:
-    """Return the ratings of the agents in each; a snapshot never changes and is read once."""
-    keys = {shot.pk: (shot.pk, shot.taken_at, shot.results_hash) for shot in shots}
-    missing = [shot.pk for shot in shots if any((*keys[shot.pk], a) not in _kept for a in agents)]
-    if len(_kept) > _MOST_KEPT:
-        _kept.clear()
-        missing = list(keys)
-    for shot in RatingSnapshot.objects.filter(pk__in=missing) if missing else ():
-        rows = tables.rows_of(shot, agents)
-        for agent in agents:
-            row = rows.get(agent)
-            _kept[*keys[shot.pk], agent] = (row[1], row[2]) if row else None
-    return [
-        (shot, {a: known for a in agents if (known := _kept[*keys[shot.pk], a])}) for shot in shots
-    ]
 
 
 def _limits(moments: Sequence[Moment], top: Sequence[Row]) -> list[float]:

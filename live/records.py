@@ -4,9 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from matches.models import Agent, PairCount
+
+_N = F("n_first_wins") + F("n_draws") + F("n_second_wins")
 
 
 class Record(NamedTuple):
@@ -48,15 +50,15 @@ def opponents(
 ) -> tuple[list[Opponent], int | None]:
     """Return the opponents with most matches, and after which one the next page begins.
 
-    Three queries by index: the rows of one agent, not its matches. after: an opponent that is not
+    Four queries by index: the rows of one agent, not its matches. after: an opponent that is not
     there any more begins anew.
     """
-    records = _records_of(board, agent)
-    order = sorted(records, key=lambda other: (-records[other].n, other))
-    start = order.index(after) + 1 if after in records else 0
+    met = _met(board, agent)
+    order = sorted(met, key=lambda other: (-met[other], other))
+    start = order.index(after) + 1 if after in met else 0
     page = order[start : start + limit]
-    agents = Agent.objects.in_bulk(page)
-    shown = [Opponent(agents[other], records[other]) for other in page]
+    agents, records = Agent.objects.in_bulk(page), among(board, [agent, *page])
+    shown = [Opponent(agents[other], records[agent, other]) for other in page]
     return shown, page[-1] if order[start + limit :] else None
 
 
@@ -71,14 +73,14 @@ def among(board: int, agents: Iterable[int]) -> dict[tuple[int, int], Record]:
     return dict(found)
 
 
-def _records_of(board: int, agent: int) -> dict[int, Record]:
-    found: dict[int, Record] = defaultdict(Record)
-    counted = PairCount.objects.filter(leaderboard=board)
-    for _, other, wins, draws, losses in _counts(counted.filter(first=agent)):
-        found[other] = found[other].plus(wins, draws, losses)
-    for other, _, wins, draws, losses in _counts(counted.filter(second=agent)):
-        found[other] = found[other].plus(losses, draws, wins)
-    return dict(found)
+def _met(board: int, agent: int) -> dict[int, int]:
+    """Return how many matches it had against each."""
+    found: dict[int, int] = defaultdict(int)
+    counted = PairCount.objects.filter(leaderboard=board).annotate(n=_N)
+    for there, other in (("first", "second_id"), ("second", "first_id")):
+        for opponent, n in counted.filter(**{there: agent}).values_list(other, "n"):
+            found[opponent] += n
+    return found
 
 
 def _counts(pairs: QuerySet[PairCount]) -> Sequence[tuple[int, int, int, int, int]]:

@@ -27,7 +27,7 @@ def html(rows: Iterable[Row]) -> SafeString:
 
 
 def _text(parts: tuple[str, ...], row: Row) -> str:
-    values = {name: conditional_escape(value) for name, value in row.items()}
+    values = {name: conditional_escape(str(value)) for name, value in row.items()}
     return "".join(values[part] if at % 2 else part for at, part in enumerate(parts))
 
 

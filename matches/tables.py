@@ -2,12 +2,22 @@
 
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import datetime
 
 from matches.models import RatingSnapshot
 
 COLUMNS = ("agent_id", "mu", "sd", "live_mu", "live_sigma")
 """Of a row; the table is ordered by the first."""
+
+CHUNK = 65_536
+"""Bytes of text that are unpacked at once."""
+
+MOST_KEPT = 20_000
+"""Rows of agents in this process; they are some hundred bytes each."""
+
+Known = dict[int, list[float]]
+_kept: dict[tuple[int, datetime, str, int], list[float] | None] = {}
 
 
 def packed(ratings: Iterable[Sequence[float]]) -> bytes:
@@ -22,16 +32,47 @@ def rows(snapshot: RatingSnapshot) -> list[list[float]]:
 
 
 def rows_of(snapshot: RatingSnapshot, agents: Iterable[int]) -> dict[int, list[float]]:
-    """Return the rows of some agents, if they have one, without reading the thousands of others."""
-    text = zlib.decompress(snapshot.table)
-    found = {agent: _row_of(text, agent) for agent in agents}
+    """Return the rows of some agents, if they have one; it is unpacked as far as they go."""
+    unpacking, packed_text, text = zlib.decompressobj(), bytes(snapshot.table), bytearray()
+
+    def is_longer() -> bool:
+        nonlocal packed_text
+        known = len(text)
+        text.extend(unpacking.decompress(packed_text, CHUNK))
+        packed_text = unpacking.unconsumed_tail
+        return len(text) > known
+
+    found = {agent: _row_of(text, agent, is_longer) for agent in sorted(agents)}
     return {agent: row for agent, row in found.items() if row is not None}
 
 
-def _row_of(text: bytes, agent: int) -> list[float] | None:
+def _row_of(text: bytearray, agent: int, is_longer: Callable[[], bool]) -> list[float] | None:
     # A number follows "[" only where a row begins with its agent.
-    start = text.find(b"[%d," % agent)
-    if start < 0:
-        return None
-    row: list[float] = json.loads(text[start : text.index(b"]", start) + 1])
+    mark = b"[%d," % agent
+    while (end := text.find(b"]", start) if (start := text.find(mark)) >= 0 else -1) < 0:
+        if not is_longer():
+            return None
+    row: list[float] = json.loads(text[start : end + 1])
     return row
+
+
+def kept(snapshots: Sequence[RatingSnapshot], agents: Collection[int]) -> list[Known]:
+    """Return the rows of some agents in each snapshot; one query for those not kept here.
+
+    A snapshot never changes and is read once; the ones given need not have their tables.
+    """
+    keys = [(shot.pk, shot.taken_at, shot.results_hash) for shot in snapshots]
+    if len(_kept) > MOST_KEPT:
+        _kept.clear()
+    missing = [key[0] for key in keys if any((*key, agent) not in _kept for agent in agents)]
+    read = RatingSnapshot.objects.filter(pk__in=missing) if missing else ()
+    for shot in read:
+        rows = rows_of(shot, agents)
+        for agent in agents:
+            _kept[shot.pk, shot.taken_at, shot.results_hash, agent] = rows.get(agent)
+    return [_known(key, agents) for key in keys]
+
+
+def _known(key: tuple[int, datetime, str], agents: Iterable[int]) -> Known:
+    found = {agent: _kept.get((*key, agent)) for agent in agents}
+    return {agent: row for agent, row in found.items() if row is not None}

@@ -41,7 +41,7 @@ def test_a_long_time_is_covered_by_few_points(
 ) -> None:
     rating = _remembered(500)
     board = Leaderboard.objects.get()
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         history = histories.of_agent(board, rating.agent_id)
     assert history is not None
     minutes = [point.mu for point in history.points]

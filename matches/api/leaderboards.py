@@ -23,7 +23,7 @@ from matches.api.ratings import (
     PointSerializer,
     RatingSerializer,
     SnapshotSerializer,
-    point,
+    points,
     ranked,
     shown,
 )
@@ -136,10 +136,9 @@ class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
     def rating_history(self, request: Request, name: str, agent: str) -> Response:
         """List the ratings that an agent had, the newest first; a page may lack some."""
         del request, name
-        snapshots: Any = self._snapshots()
+        snapshots: Any = self._snapshots().defer("table")
         page: Any = self.paginate_queryset(snapshots)
-        points = [point(snapshot, int(agent)) for snapshot in page]
-        known = [found for found in points if found is not None]
+        known = points(page, int(agent))
         return self.get_paginated_response(PointSerializer(known, many=True).data)
 
     @extend_schema(parameters=[PairSerializer], responses=ComparisonSerializer, filters=False)

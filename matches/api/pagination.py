@@ -24,7 +24,8 @@ class NewestFirst(CursorPagination):
     ordering: Any = "-id"
     page_size = 100
     page_size_query_param = "page_size"
-    max_page_size = 1000
+    page_size_query_description: Any = "Rows of a page: 100 by default, at most 500."
+    max_page_size = 500  # of the widest rows, so many are written in a third of a second
 
     def decode_cursor(self, request: Request) -> Cursor | None:
         """Refuse a position that is no key: the address may hold anything."""
@@ -72,6 +73,7 @@ class NewestSnapshots(NewestFirst):
 
     ordering = "-taken_at"
     page_size = 20
+    page_size_query_description = "Rows of a page: 20 by default, at most 50."
     max_page_size = 50
 
     def _is_position(self, text: str) -> bool:

@@ -1,14 +1,13 @@
 """How ratings, their history and comparisons of two of them are shown."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rest_framework import serializers
 
-from matches import standings
+from matches import standings, tables
 from matches.api.names import AgentNameSerializer
 from matches.models import Rating, RatingSnapshot
-from matches.services import snapshots
 
 
 class RatingSerializer(serializers.ModelSerializer[Rating]):
@@ -106,10 +105,12 @@ def shown(ratings: Iterable[Rating]) -> list[dict[str, Any]]:
     return [dict(row) for row in RatingSerializer(list(ratings), many=True).data]
 
 
-def point(snapshot: RatingSnapshot, agent: int) -> dict[str, Any] | None:
-    """Return the rating of an agent in a snapshot, None if it had none."""
-    row = snapshots.row_of(snapshot, agent)
-    if row is None:
-        return None
-    known = dict(zip(snapshots.COLUMNS, row, strict=True))
+def points(page: Sequence[RatingSnapshot], agent: int) -> list[dict[str, Any]]:
+    """Return the ratings of an agent in the snapshots that have it."""
+    rows = [known.get(agent) for known in tables.kept(page, [agent])]
+    return [_point(snapshot, row) for snapshot, row in zip(page, rows, strict=True) if row]
+
+
+def _point(snapshot: RatingSnapshot, row: Sequence[float]) -> dict[str, Any]:
+    known = dict(zip(tables.COLUMNS, row, strict=True))
     return {**known, "taken_at": snapshot.taken_at, "n_outcomes": snapshot.n_outcomes}
