@@ -13,14 +13,16 @@ from django.db.models import F
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.pairing import registry as pairings
-from arena.pairing.base import Field, blocks_for, rotations
+from arena.pairing.base import Field, Lineup, blocks_for, rotations
 from arena.seeding import derive
 from matches import dispatch
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint, Leaderboard, Match, Seat, Tournament
 from matches.models.choices import Placement
 from matches.models.match import joined
+from matches.services import adapting
 from matches.services.rows import among, batches, insert_rows
+from matches.services.standing import entrants_of
 from matches.services.tournaments import cancel, finish_if_closed, refuse_unusable
 
 log = logging.getLogger(__name__)
@@ -67,16 +69,46 @@ def _is_checked(tournament: Tournament) -> bool:
 def plan(tournament: Tournament, *, now: datetime) -> int:
     """Write the matches that are not planned yet, a slice at a time; return how many.
 
-    After a crash the same matches are drawn again and those already written are passed over.
+    After a crash the same matches are drawn again and those already written are passed over. Those
+    of a pairing that adapts are only what it chooses now: its tournament stays in planning.
     """
-    entrants = list(tournament.entrant_set.values_list("agent_id", flat=True))
+    entrants = entrants_of(tournament)
+    if tournament.pairing in pairings.adaptive_names():
+        return _plan_more(tournament, entrants, now=now)
     rest = islice(planned_matches(tournament, len(entrants)), tournament.n_planned, None)
-    n_new = 0
-    for batch in batches(rest, SLICE):
+    n_new, is_written = _write_all(tournament, entrants, rest, now=now)
+    if is_written:
+        _end(tournament, now=now)
+    return n_new
+
+
+def _plan_more(tournament: Tournament, entrants: Sequence[int], *, now: datetime) -> int:
+    n_left = tournament.n_matches - tournament.n_planned
+    choice = adapting.choose(tournament, entrants, n_left=n_left, now=now)
+    chosen = islice(_fresh_blocks(tournament, choice.lineups), n_left)
+    n_new, is_written = _write_all(tournament, entrants, chosen, now=now)
+    if is_written and choice.is_over and tournament.n_planned:
+        adapting.shorten(tournament)
+    if is_written and tournament.n_planned >= tournament.n_matches:
+        _end(tournament, now=now)
+    return n_new
+
+
+def _write_all(
+    tournament: Tournament, entrants: Sequence[int], planned: Iterator[Planned], *, now: datetime
+) -> tuple[int, bool]:
+    """Return how many were written, and whether all: False when somebody else was there."""
+    n_new, n_seats = 0, games.get(tournament.leaderboard.game).spec.n_seats
+    for batch in batches(planned, max(n_seats, SLICE - SLICE % n_seats)):
         n_written = _write(tournament, entrants, batch, now=now)
         n_new += n_written
         if n_written == 0:
-            return n_new
+            return n_new, False
+    return n_new, True
+
+
+def _end(tournament: Tournament, *, now: datetime) -> None:
+    """Note that all is planned."""
     # One that was extended meanwhile stays as it is: its rest is planned at the next tick.
     Tournament.objects.filter(
         pk=tournament.pk, state=Tournament.State.PLANNING, n_matches=tournament.n_matches
@@ -84,7 +116,6 @@ def plan(tournament: Tournament, *, now: datetime) -> int:
     # Its matches may be closed before the state says that all are planned.
     finish_if_closed([tournament.pk], now=now)
     dispatch.wake_rater()
-    return n_new
 
 
 def planned_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
@@ -99,6 +130,16 @@ def planned_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
     seed = derive("pairing", tournament.seed)
     lineups = pairings.get(tournament.pairing).pair(field, n_blocks, seed=seed)
     return islice(_blocks(lineups, scope), tournament.n_matches)
+
+
+def _fresh_blocks(tournament: Tournament, lineups: Sequence[Lineup]) -> Iterator[Planned]:
+    """Yield the blocks of lineups that were just chosen: no two of a tournament share a seed."""
+    spec = games.get(tournament.leaderboard.game).spec
+    scope = (tournament.leaderboard.game, spec.rules_version, tournament.seed)
+    for block, lineup in enumerate(lineups, start=tournament.n_planned // spec.n_seats):
+        game_seed = derive("game", *scope, block)
+        for rotation, seats in enumerate(rotations(lineup)):
+            yield Planned(seats, block, rotation, game_seed)
 
 
 def _self_play(n_matches: int, n_seats: int, scope: tuple[str | int, ...]) -> Iterator[Planned]:

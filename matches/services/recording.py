@@ -328,8 +328,13 @@ def _update_tournament(tournament: Tournament, by_kind: _Sorted) -> None:
         n_done=F("n_done") + len(by_kind.closing),
         n_forfeits=F("n_forfeits") + n_forfeits,
         n_refused=F("n_refused") + by_kind.n_refused,
+        played_s=F("played_s") + _length_s(by_kind.closing),
         mean_match_s=_mean_match_s(tournament, by_kind.closing),
     )
+
+
+def _length_s(closing: Sequence[tuple[OpenMatch, ResultRow]]) -> float:
+    return timedelta(milliseconds=sum(row.duration_ms for _, row in closing)).total_seconds()
 
 
 def _mean_match_s(
@@ -337,8 +342,7 @@ def _mean_match_s(
 ) -> float | None:
     if not closing:
         return tournament.mean_match_s
-    length = timedelta(milliseconds=sum(row.duration_ms for _, row in closing)) / len(closing)
-    newest = length.total_seconds()
+    newest = _length_s(closing) / len(closing)
     if tournament.mean_match_s is None:
         return newest
     return NEWEST_WEIGHT * newest + (1 - NEWEST_WEIGHT) * tournament.mean_match_s

@@ -8,9 +8,11 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Case, F, Q, QuerySet, Value, When
 
+from arena.errors import ParameterError
 from arena.games import registry as games
 from arena.messages import Limits
-from arena.pairing.base import MIN_AGENTS
+from arena.pairing import registry as pairings
+from arena.pairing.base import MIN_AGENTS, Field, PairingError
 from matches import dispatch
 from matches.errors import BadInputError, ConflictError
 from matches.models import Agent, Checkpoint, Entrant, Leaderboard, Match, Order, Rating, Tournament
@@ -27,7 +29,9 @@ class Plan:
     name: str
     n_matches: int
     pairing: str = "double_round_robin"
+    pairing_parameters: Mapping[str, object] = field(default_factory=dict)
     seed: int = 0
+    weight: int = 1
     move_s: float = field(default_factory=lambda: Limits().move_s)
     match_s: float = field(default_factory=lambda: Limits().match_s)
     faults: Mapping[str, object] | None = None
@@ -71,6 +75,7 @@ def schedule(plan: Plan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -
     agent alone plays itself in every seat.
     """
     check_agents(leaderboard, agents, is_rated=plan.is_rated)
+    check_field(plan, leaderboard, len(agents))
     wanted = asdict(plan)
     state = _STATES.PAUSED if wanted.pop("is_paused") else _STATES.SCHEDULED
     tournament = Tournament(leaderboard=leaderboard, state=state, **wanted)
@@ -119,6 +124,22 @@ def check_agents(
     refuse_unusable(Agent.objects.filter(pk__in=among([agent.pk for agent in agents])))
 
 
+def check_field(plan: Plan, leaderboard: Leaderboard, n_agents: int) -> None:
+    """Refuse a pairing that cannot pair so many agents. Raises BadInputError."""
+    if plan.pairing not in pairings.adaptive_names():
+        return
+    n_seats = games.get(leaderboard.game).spec.n_seats
+    try:
+        pairing = pairings.get_adaptive(plan.pairing).configured(plan.pairing_parameters)
+        refusal = pairing.refusal(Field(n_agents=n_agents, n_seats=n_seats))
+    except ParameterError as error:
+        raise BadInputError("pairing_parameters", str(error)) from error
+    except PairingError as error:
+        raise BadInputError("agents", str(error)) from error
+    if refusal is not None:
+        raise BadInputError("pairing", f"{plan.pairing} cannot pair {leaderboard.game}: {refusal}")
+
+
 def refuse_unusable(agents: QuerySet[Agent]) -> None:
     """Raise BadInputError when the checkpoint of one of the agents was refused."""
     refused = agents.filter(checkpoint__state=Checkpoint.State.REFUSED)
@@ -137,10 +158,22 @@ def enter(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
 @transaction.atomic
 def cancel(tournament: Tournament, *, now: datetime) -> int:
     """Cancel every match that is still open; return how many. Later results are refused."""
+    return _stop(tournament, _STATES.CANCELLED, now=now)
+
+
+@transaction.atomic
+def conclude(tournament: Tournament, *, now: datetime) -> int:
+    """End a tournament that has answered its question; return how many matches it cancels."""
+    n_cancelled = _stop(tournament, _STATES.DONE, now=now)
+    Tournament.objects.filter(pk=tournament.pk).update(n_matches=F("n_planned"))
+    return n_cancelled
+
+
+def _stop(tournament: Tournament, state: Tournament.State, *, now: datetime) -> int:
     ended = Tournament.objects.filter(pk=tournament.pk).exclude(
         state__in=(Tournament.State.DONE, Tournament.State.CANCELLED)
     )
-    if not ended.update(state=Tournament.State.CANCELLED, finished_at=now):
+    if not ended.update(state=state, finished_at=now):
         return 0
     n_cancelled = Match.objects.filter(
         Match.is_open(),

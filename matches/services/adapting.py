@@ -1,0 +1,82 @@
+"""What a tournament whose pairing goes by the results plays next, and how far it runs ahead."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from arena.games import registry as games
+from arena.pairing import registry as pairings
+from arena.pairing.base import AdaptivePairing, Lineup, blocks_for
+from arena.ratings.base import MU
+from arena.seeding import derive
+from matches import selectors
+from matches.models import Campaign, Rating, Tournament
+from matches.services import standing as standings_of
+from matches.services.rows import among
+
+LEAST_AHEAD, MOST_AHEAD = 16, 10_000
+AHEAD_OF_KNOWN = 4
+"""A quarter of the known results in flight costs nothing (specs/ratings, staleness)."""
+REFILL = 4
+"""What is missing is planned once it is a quarter of what may be in flight."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The next lineups, by position of the entrants; over: no result could bring more."""
+
+    lineups: Sequence[Lineup] = ()
+    is_over: bool = False
+
+
+def configured(tournament: Tournament) -> AdaptivePairing:
+    """Return the pairing of a tournament under its parameters."""
+    return pairings.get_adaptive(tournament.pairing).configured(tournament.pairing_parameters)
+
+
+def choose(tournament: Tournament, agents: Sequence[int], *, n_left: int, now: datetime) -> Choice:
+    """Return what to plan now, at most n_left matches; nothing while enough is in flight."""
+    pairing = configured(tournament)
+    n_seats = games.get(tournament.leaderboard.game).spec.n_seats
+    n_open = tournament.n_planned - tournament.n_closed
+    wanted = n_left if pairing.needs_meetings else _missing(tournament, len(agents), n_open, now)
+    if wanted <= 0:
+        return Choice()
+    _seed_field(tournament, agents)
+    known = standings_of.standing(tournament, agents, needs_meetings=pairing.needs_meetings)
+    n_blocks = blocks_for(min(wanted, n_left), n_seats)
+    seed = derive("pairing", tournament.seed, tournament.n_planned)
+    lineups = pairing.choose(known, n_blocks, seed=seed)
+    return Choice(lineups, pairing.is_over(known) or not (lineups or n_open))
+
+
+def shorten(tournament: Tournament) -> None:
+    """Let a tournament whose pairing is over have as many matches as it has planned."""
+    shorter = Tournament.objects.filter(pk=tournament.pk, n_matches=tournament.n_matches)
+    if shorter.update(n_matches=tournament.n_planned):
+        tournament.n_matches = tournament.n_planned
+
+
+def ahead(n_agents: int, n_known: int, n_slots: int) -> int:
+    """Return how many matches may be in flight, such that choosing them early costs nothing."""
+    return min(MOST_AHEAD, max(LEAST_AHEAD, n_agents, n_slots, n_known // AHEAD_OF_KNOWN))
+
+
+def _missing(tournament: Tournament, n_agents: int, n_open: int, now: datetime) -> int:
+    campaign = Campaign.objects.filter(tournament=tournament).first()
+    n_known = tournament.n_done + (campaign.n_known if campaign else 0)
+    n_slots = sum(node.slots for node in selectors.alive_workers(now=now))
+    limit = ahead(n_agents, n_known, n_slots)
+    missing = limit - n_open
+    return missing if missing * REFILL >= limit else 0
+
+
+def _seed_field(tournament: Tournament, agents: Sequence[int]) -> None:
+    """Note once how the entrants stood at the start: brackets and groups go by it."""
+    if tournament.seeding:
+        return
+    rated = Rating.objects.filter(leaderboard=tournament.leaderboard_id, agent__in=among(agents))
+    mu = dict(rated.values_list("agent_id", "mu"))
+    order = sorted(range(len(agents)), key=lambda position: -mu.get(agents[position], MU))
+    if Tournament.objects.filter(pk=tournament.pk, seeding=[]).update(seeding=order):
+        tournament.seeding = order

@@ -1,0 +1,129 @@
+"""What is known of the entrants of a tournament, as pairings and questions read it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from arena.games import registry as games
+from arena.pairing.base import Field, Meeting, Standing
+from arena.ratings.settled import PairCounts, Settled, settle
+from matches.models import Leaderboard, Match, PairCount, Tournament
+from matches.models.match import numbers
+from matches.services.rater import PAIR_COUNTERS
+from matches.services.rows import among
+
+_OPEN = frozenset(state.value for state in Match.OPEN)
+
+
+class _Played(NamedTuple):
+    """A match of a block."""
+
+    lineup: str
+    state: str
+    ranks: str
+
+
+def entrants_of(tournament: Tournament) -> list[int]:
+    """Return the ids of the agents of a tournament in the order of their positions."""
+    return list(tournament.entrant_set.values_list("agent_id", flat=True))
+
+
+def evidence(board: Leaderboard, agents: Sequence[int]) -> PairCounts:
+    """Return all results of these agents among each other, by position."""
+    index = {agent: position for position, agent in enumerate(agents)}
+    rows = PairCount.objects.filter(
+        leaderboard=board, first__in=among(agents), second__in=among(agents)
+    ).values_list("first_id", "second_id", *PAIR_COUNTERS)
+    return PairCounts.from_rows(
+        (index[first], index[second], *counted) for first, second, *counted in rows
+    )
+
+
+def settled(board: Leaderboard, counts: PairCounts, n_agents: int) -> Settled:
+    """Return the settled ratings of a field by these results."""
+    return settle(
+        counts,
+        n_agents,
+        draw_probability=board.draw_probability,
+        weight=1 / max(1, games.get(board.game).spec.n_seats - 1),
+    )
+
+
+def n_matches_of(counts: PairCounts, n_seats: int) -> int:
+    """Return how many matches so many results of pairs are."""
+    return counts.n_results // max(1, n_seats * (n_seats - 1) // 2)
+
+
+def standing(
+    tournament: Tournament, agents: Sequence[int], *, needs_meetings: bool = False
+) -> Standing:
+    """Return what is known when more of this tournament is to be paired."""
+    board = tournament.leaderboard
+    counts = evidence(board, agents)
+    known = settled(board, counts, len(agents))
+    return Standing(
+        field=Field(n_agents=len(agents), n_seats=games.get(board.game).spec.n_seats),
+        mu=known.mu,
+        covariance=known.covariance,
+        sd=known.sd,
+        spread=known.spread,
+        counts=counts,
+        n_in_flight=_in_flight(board, agents),
+        meetings=_meetings(tournament, agents) if needs_meetings else (),
+        draw_probability=board.draw_probability,
+        seeding=tuple(tournament.seeding),
+    )
+
+
+def _in_flight(board: Leaderboard, agents: Sequence[int]) -> Mapping[tuple[int, int], int]:
+    """Return how many matches of each two agents are planned and not closed, whatever for."""
+    index = {agent: position for position, agent in enumerate(agents)}
+    opened = Match.objects.filter(Match.is_open(), leaderboard=board).order_by("sequence")
+    n_open: Counter[tuple[int, int]] = Counter()
+    for lineup in opened.values_list("lineup", flat=True).iterator(chunk_size=2_000):
+        met = sorted(index[agent] for agent in numbers(lineup) if agent in index)
+        n_open.update(combinations(met, 2))
+    return n_open
+
+
+def _meetings(tournament: Tournament, agents: Sequence[int]) -> list[Meeting]:
+    """Return the blocks of a tournament in planned order, with the points of those that are over.
+
+    A match that is void or cancelled gives nobody points, unless it was played again.
+    """
+    index = {agent: position for position, agent in enumerate(agents)}
+    rows = Match.objects.filter(tournament=tournament).order_by("sequence")
+    blocks: dict[int, dict[int, _Played]] = {}
+    for block, rotation, *played in rows.values_list(
+        "block", "rotation", "lineup", "state", "outcome__ranks"
+    ):
+        blocks.setdefault(block, {})[rotation] = _Played(*played)
+    return [
+        _meeting([index[agent] for agent in numbers(matches[0].lineup)], matches.values(), index)
+        for matches in blocks.values()
+    ]
+
+
+def _meeting(
+    lineup: Sequence[int], matches: Iterable[_Played], index: Mapping[int, int]
+) -> Meeting:
+    total = dict.fromkeys(lineup, 0.0)
+    for match in matches:
+        if match.state in _OPEN:
+            return Meeting(tuple(lineup), 0, None)
+        if match.state == Match.State.DONE:
+            for agent, won in zip(numbers(match.lineup), points(match.ranks), strict=True):
+                total[index[agent]] += won
+    return Meeting(tuple(lineup), 0, tuple(total.values()))
+
+
+def points(ranks: str) -> list[float]:
+    """Return the points of each seat: the share of the others that it beat, a draw one half."""
+    placed = numbers(ranks)
+    n_others = max(1, len(placed) - 1)
+    return [
+        sum((mine < other) + (mine == other) / 2 for other in placed[:i] + placed[i + 1 :])
+        / n_others
+        for i, mine in enumerate(placed)
+    ]
