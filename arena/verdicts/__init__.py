@@ -1,0 +1,1 @@
+"""When to stop and what to say: questions, sequential tests, forecasts and budgets."""

@@ -1,0 +1,98 @@
+"""What every question shares: its terms, its verdict, and why a campaign ended."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import isfinite
+from typing import Protocol
+
+from arena.errors import ArenaError
+from arena.parameters import Parameter, Value
+from arena.verdicts.beliefs import Belief
+
+MAX_ERROR = 0.5
+
+
+class VerdictError(ArenaError):
+    """A question that cannot be asked so."""
+
+
+class Why(StrEnum):
+    """Why a campaign ended."""
+
+    DECIDED = "decided"
+    """The answer is surer than asked for."""
+    WITHIN_MARGIN = "within_margin"
+    """What could be wrong about it is smaller than the indifference margin."""
+    OUT_OF_BUDGET = "out_of_budget"
+    """The likeliest answer when the budget was spent; its probability says how likely."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the asker wants.
+
+    error: the probability that the verdict may be wrong. margin: the gap in rating that makes no
+    difference to the asker (see scale for Elo and points of win rate). parameters: those of the
+    question, as read_parameters returns them.
+    """
+
+    error: float = 0.05
+    margin: float = 0.0
+    parameters: Mapping[str, Value] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what no campaign can keep to."""
+        if not 0 < self.error < MAX_ERROR:
+            raise VerdictError(f"error must be between 0 and {MAX_ERROR}, got {self.error!r}")
+        if not (isfinite(self.margin) and self.margin >= 0):
+            raise VerdictError(f"margin must be finite and 0 or more, got {self.margin!r}")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The end of a campaign.
+
+    statement: with a {} for each subject, in their order. subjects: indices of agents.
+    probability: that the statement is true.
+    """
+
+    statement: str
+    subjects: tuple[int, ...]
+    probability: float
+    why: Why
+
+    def said(self, names: Sequence[str]) -> str:
+        """Return the statement with the names of the agents."""
+        return self.statement.format(*(names[agent] for agent in self.subjects))
+
+
+class Question(Protocol):
+    """Something to find out about a field; a catalog file offers one as QUESTION."""
+
+    @property
+    def id(self) -> str:
+        """The name of its file."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        ...
+
+    @property
+    def parameters(self) -> Sequence[Parameter]:
+        """What it takes besides error and margin."""
+        ...
+
+    def check(self, terms: Terms, n_agents: int) -> None:
+        """Raise VerdictError unless the terms fit a field of so many agents."""
+        ...
+
+    def judge(self, belief: Belief, terms: Terms) -> Verdict | None:
+        """Return the verdict, or None to go on. Never OUT_OF_BUDGET."""
+        ...
+
+    def guess(self, belief: Belief, terms: Terms) -> Verdict:
+        """Return the likeliest answer so far: OUT_OF_BUDGET."""
+        ...

@@ -1,0 +1,135 @@
+"""What is believed about the skills of a field: they are jointly normal about the posterior mode.
+
+All probabilities come from here: those of two agents in closed form, those of more from samples.
+The samples are made from the same normal numbers every time, so that equal beliefs say the same,
+and watching the same evidence twice is not a second chance.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from arena.ratings.counts import Floats, Ints, PairCounts
+from arena.ratings.settled import Settled
+
+N_SAMPLES = 8_192
+N_TOP = 200
+"""More agents than this are judged by their top, as the rest cannot be among the best."""
+_JITTER = 1e-9
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """mu: float64 [n]. covariance: float64 [n, n] or, of a large field, None: independent, sd [n].
+
+    n_matches: int64 [n], how many matches of each agent are known. n_samples: even; how many to
+    draw, where they are needed.
+    """
+
+    mu: Floats
+    covariance: Floats | None
+    sd: Floats
+    n_matches: Ints
+    n_samples: int = N_SAMPLES
+
+    @property
+    def n_agents(self) -> int:
+        """How many agents there are."""
+        return len(self.mu)
+
+    @cached_property
+    def order(self) -> Ints:
+        """The agents from the highest to the lowest mu; of equals the first one first."""
+        return np.argsort(-self.mu, kind="stable")
+
+    def variances(self, above: Ints, below: Ints) -> Floats:
+        """Return the variance of skill[above] - skill[below], pair by pair."""
+        if self.covariance is None:
+            independent: Floats = self.sd[above] ** 2 + self.sd[below] ** 2
+            return independent
+        joint, alone = self.covariance, np.diag(self.covariance)
+        gaps: Floats = alone[above] + alone[below] - 2 * joint[above, below]
+        return np.maximum(gaps, _JITTER)
+
+    def superiority(self, above: Ints, below: Ints, lead: float = 0.0) -> Floats:
+        """Return P(skill[above] > skill[below] + lead), pair by pair."""
+        gaps = self.mu[above] - self.mu[below] - lead
+        chances: Floats = ndtr(gaps / np.sqrt(self.variances(above, below)))
+        return chances
+
+    def among(self, agents: Ints) -> "Belief":
+        """Return the same belief about these agents only, in this order."""
+        joint = None if self.covariance is None else self.covariance[np.ix_(agents, agents)]
+        return replace(
+            self,
+            mu=self.mu[agents],
+            covariance=joint,
+            sd=self.sd[agents],
+            n_matches=self.n_matches[agents],
+        )
+
+    @cached_property
+    def top(self) -> Ints:
+        """The agents that may be among the best: all, or the N_TOP with the highest mu + 3 sd."""
+        if self.n_agents <= N_TOP:
+            return np.arange(self.n_agents)
+        return np.sort(np.argsort(-(self.mu + 3 * self.sd), kind="stable")[:N_TOP])
+
+    @cached_property
+    def samples(self) -> Floats:
+        """Skills drawn from the belief: float64 [n_samples, n]. The same belief, the same draws."""
+        normal = _normal(self.n_samples, self.n_agents)
+        if self.covariance is None:
+            return self.mu + normal * self.sd
+        joint = self.covariance + _JITTER * np.eye(self.n_agents)
+        drawn: Floats = self.mu + normal @ np.linalg.cholesky(joint).T
+        return drawn
+
+    def chances_of_best(self) -> Floats:
+        """Return P(this agent is the best of all) for each; they add up to 1."""
+        chances = np.zeros(self.n_agents)
+        best = self.among(self.top).samples.argmax(axis=1)
+        chances[self.top] = np.bincount(best, minlength=len(self.top)) / self.n_samples
+        return chances
+
+    def chances_of_top(self, k: int) -> Floats:
+        """Return P(this agent is one of the best k) for each; they add up to k."""
+        chances = np.zeros(self.n_agents)
+        samples = self.among(self.top).samples
+        k = min(k, len(self.top))
+        ahead = np.argpartition(-samples, k - 1, axis=1)[:, :k]
+        chances[self.top] = np.bincount(ahead.ravel(), minlength=len(self.top)) / self.n_samples
+        return chances
+
+    def chances_of_ranks(self) -> Floats:
+        """Return P(row has the rank of the column), 0 the best: float64 [n, n]; at most N_TOP."""
+        ranks = np.argsort(np.argsort(-self.samples, axis=1), axis=1)
+        n = self.n_agents
+        keys = (np.arange(n) * n + ranks).ravel()
+        return np.bincount(keys, minlength=n * n).reshape(n, n) / self.n_samples
+
+
+def believed(settled: Settled, counts: PairCounts) -> Belief:
+    """Return what the settled rating of these counts says."""
+    n_matches = matches_of(counts, len(settled.mu))
+    return Belief(settled.mu, settled.covariance, settled.sd, n_matches)
+
+
+def matches_of(counts: PairCounts, n_agents: int) -> Ints:
+    """Return how many results each agent has: int64 [n]."""
+    times = counts.n_first_wins + counts.n_draws + counts.n_second_wins
+    both = np.concatenate([counts.first, counts.second])
+    return np.bincount(both, weights=np.tile(times, 2), minlength=n_agents).astype(np.int64)
+
+
+@lru_cache(maxsize=8)
+def _normal(n_samples: int, n_agents: int) -> Floats:
+    half = np.random.default_rng(n_agents).standard_normal((n_samples // 2, n_agents))
+    normal = np.concatenate([half, -half])
+    normal.setflags(write=False)
+    return normal

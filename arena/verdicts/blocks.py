@@ -1,0 +1,51 @@
+"""How much the results of seed blocks vary, against what the rating model expects.
+
+The model counts the two games of a block as independent. Where one decides the other, as with two
+deterministic agents, there is less evidence than games: settle the rating with the weight
+1 / dispersion.
+"""
+
+from math import sqrt
+
+import numpy as np
+from scipy.special import ndtr
+
+from arena.ratings.base import BETA, DRAW_PROBABILITY, unit_draw_margin
+from arena.ratings.counts import Floats, Ints
+from arena.verdicts.base import VerdictError
+from arena.verdicts.sprt import BLOCKS
+
+MIN_BLOCKS = 30
+"""Fewer blocks say too little about their variance."""
+_UNIT = sqrt(2) * BETA
+_POINTS = np.arange(BLOCKS) / 2
+
+
+def dispersion(
+    mu: Floats,
+    first: Ints,
+    second: Ints,
+    outcomes: Ints,
+    *,
+    draw_probability: float = DRAW_PROBABILITY,
+) -> float:
+    """Return the variance of the points of blocks by that of two independent games, 1 or more.
+
+    first, second: int64 [m]. outcomes: int64 [m, 5], how often the first agent got 0, 1/2, .. 2
+    points of a block with the second. Raises VerdictError for columns that do not fit.
+    """
+    if outcomes.shape != (len(first), BLOCKS) or len(first) != len(second):
+        raise VerdictError(f"outcomes must be [{len(first)}, {BLOCKS}], got {outcomes.shape}")
+    n_blocks = outcomes.sum(axis=1)
+    if n_blocks.sum() < MIN_BLOCKS:
+        return 1.0
+    mean, variance = _game(mu[first] - mu[second], unit_draw_margin(draw_probability))
+    squares = (outcomes * (_POINTS - 2 * mean[:, None]) ** 2).sum()
+    return max(1.0, float(squares / (n_blocks * 2 * variance).sum()))
+
+
+def _game(gap: Floats, margin: float) -> tuple[Floats, Floats]:
+    """Return mean and variance of the points of a game."""
+    win, not_lost = ndtr(gap / _UNIT - margin), ndtr(gap / _UNIT + margin)
+    mean = (win + not_lost) / 2
+    return mean, win + (not_lost - win) / 4 - mean**2

@@ -1,0 +1,69 @@
+"""Beats: whether agent A is better than agent B by more than some lead.
+
+Ends when that is surely so, when it is surely not so, or when the difference is surely so close to
+the lead that the margin makes no difference. Unlike the sequential test (sprt) it uses all results
+of the field, so it needs fewer matches where much is known.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from arena.parameters import Parameter
+from arena.verdicts.base import Terms, Verdict, VerdictError, Why
+from arena.verdicts.beliefs import Belief
+from arena.verdicts.claims import is_ready
+
+_YES = "{{}} beats {{}} by more than {lead:g}"
+_NO = "{{}} does not beat {{}} by more than {lead:g}"
+_NEAR = "{{}} beats {{}} by {lead:g}, give or take the margin"
+_MOST = 10_000
+
+
+class _Beats:
+    id: Final = "beats"
+    title: Final = "Does A beat B by more than a lead?"
+    parameters: Sequence[Parameter] = (
+        Parameter("a", 0, "the agent A, by index", 0, _MOST),
+        Parameter("b", 1, "the agent B, by index", 0, _MOST),
+        Parameter("lead", 0.0, "by how much, in units of rating", -100, 100),
+    )
+
+    def check(self, terms: Terms, n_agents: int) -> None:
+        a, b, _ = _asked(terms)
+        if a == b or max(a, b) >= n_agents:
+            raise VerdictError(f"a and b must be two of 0..{n_agents - 1}, got {a} and {b}")
+
+    def judge(self, belief: Belief, terms: Terms) -> Verdict | None:
+        a, b, lead = _asked(terms)
+        if not is_ready(belief, np.array([a, b])):
+            return None
+        yes, needed = _above(belief, a, b, lead), 1 - terms.error
+        within = _above(belief, a, b, lead - terms.margin)
+        within -= _above(belief, a, b, lead + terms.margin)
+        if max(yes, 1 - yes) >= needed:
+            return _verdict(terms, yes, Why.DECIDED)
+        near = _NEAR.format(lead=lead)
+        return Verdict(near, (a, b), within, Why.WITHIN_MARGIN) if within >= needed else None
+
+    def guess(self, belief: Belief, terms: Terms) -> Verdict:
+        return _verdict(terms, _above(belief, *_asked(terms)), Why.OUT_OF_BUDGET)
+
+
+def _asked(terms: Terms) -> tuple[int, int, float]:
+    given = terms.parameters
+    return int(given.get("a", 0)), int(given.get("b", 1)), float(given.get("lead", 0.0))
+
+
+def _above(belief: Belief, a: int, b: int, lead: float) -> float:
+    return float(belief.superiority(np.array([a]), np.array([b]), lead)[0])
+
+
+def _verdict(terms: Terms, yes: float, why: Why) -> Verdict:
+    a, b, lead = _asked(terms)
+    said, probability = (_YES, yes) if yes >= 0.5 else (_NO, 1 - yes)  # noqa: PLR2004
+    return Verdict(said.format(lead=lead), (a, b), probability, why)
+
+
+QUESTION = _Beats()

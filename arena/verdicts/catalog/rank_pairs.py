@@ -1,0 +1,62 @@
+"""Rank pairs: the order of the agents, nearly.
+
+The error is the share of pairs in the wrong order that may be expected, a milder promise than that
+of rank_all: pairs closer than the margin count as right. The usual question about a large field.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from arena.parameters import Parameter
+from arena.ratings.counts import Ints
+from arena.verdicts.base import Terms, Verdict, Why
+from arena.verdicts.beliefs import N_TOP, Belief
+from arena.verdicts.claims import is_ready
+
+
+class _RankPairs:
+    id: Final = "rank_pairs"
+    title: Final = "What is the order, up to a share of the pairs?"
+    parameters: Sequence[Parameter] = ()
+
+    def check(self, terms: Terms, n_agents: int) -> None:
+        """Take any terms and any field."""
+
+    def judge(self, belief: Belief, terms: Terms) -> Verdict | None:
+        if not is_ready(belief, belief.order):
+            return None
+        if _share(belief, terms.margin) < 1 - terms.error:
+            return None
+        exact = _share(belief, 0.0)
+        why = Why.DECIDED if exact >= 1 - terms.error else Why.WITHIN_MARGIN
+        return _verdict(belief, exact if why is Why.DECIDED else _share(belief, terms.margin), why)
+
+    def guess(self, belief: Belief, terms: Terms) -> Verdict:
+        return _verdict(belief, _share(belief, terms.margin), Why.OUT_OF_BUDGET)
+
+
+def _share(belief: Belief, margin: float) -> float:
+    """Return the expected share of pairs in the right order: row by row where they are many."""
+    order, n = belief.order, belief.n_agents
+    if n <= N_TOP:
+        above, below = np.triu_indices(n, 1)
+        return float(belief.superiority(order[above], order[below], -margin).mean())
+    right = sum(_row(belief, order, place, margin) for place in range(n - 1))
+    return right / (n * (n - 1) / 2)
+
+
+def _row(belief: Belief, order: Ints, place: int, margin: float) -> float:
+    below = order[place + 1 :]
+    above = np.full(len(below), order[place])
+    return float(belief.superiority(above, below, -margin).sum())
+
+
+def _verdict(belief: Belief, share: float, why: Why) -> Verdict:
+    subjects = tuple(int(agent) for agent in belief.order)
+    order = " > ".join(["{}"] * len(subjects))
+    return Verdict(f"{order}, right in {share:.1%} of the pairs", subjects, share, why)
+
+
+QUESTION = _RankPairs()

@@ -1,0 +1,66 @@
+"""How sure a claim about the order of agents is, no more exactly than the decision needs.
+
+Two bounds are cheap: a claim is at most as sure as its least sure pair, and at least as sure as
+Bonferroni's inequality says. Only between the two are samples drawn.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from arena.ratings.counts import Floats, Ints
+from arena.verdicts.beliefs import Belief, Bools
+
+MIN_MATCHES = 4
+"""Two blocks: before that, an agent's rating is the prior's rather than its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """No agent is better than one of an earlier group by more than the margin.
+
+    order: int64 [n], the agents. sizes: of the groups, the best first; they add up to n.
+    """
+
+    order: Ints
+    sizes: Sequence[int]
+    margin: float
+
+    @cached_property
+    def pairs(self) -> tuple[Ints, Ints]:
+        """The agents of all pairs of different groups, the one to be above and the one below."""
+        group = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        above, below = np.nonzero(group[:, None] < group)
+        return self.order[above], self.order[below]
+
+    def holds(self, skills: Floats) -> Bools:
+        """Return whether it is true of skills float64 [s, n]: bool [s]."""
+        starts = np.cumsum([0, *self.sizes[:-1]])
+        ordered = skills[:, self.order]
+        lowest = np.minimum.accumulate(np.minimum.reduceat(ordered, starts, axis=1), axis=1)
+        highest = np.maximum.reduceat(ordered, starts, axis=1)
+        are_right: Bools = np.all(highest[:, 1:] < lowest[:, :-1] + self.margin, axis=1)
+        return are_right
+
+
+def sureness(belief: Belief, claim: Claim) -> float:
+    """Return the probability of the claim."""
+    return float(np.mean(claim.holds(belief.samples)))
+
+
+def is_sure(belief: Belief, claim: Claim, error: float) -> bool:
+    """Return whether the claim is wrong with at most this probability."""
+    doubts = 1 - belief.superiority(*claim.pairs, -claim.margin)
+    if doubts.max(initial=0.0) > error:
+        return False
+    return bool(doubts.sum() <= error) or 1 - sureness(belief, claim) <= error
+
+
+def is_ready(belief: Belief, agents: Ints) -> bool:
+    """Return whether these agents have played enough to be named.
+
+    The others need not have: the doubt about them is that of the prior, and counts as such.
+    """
+    return bool(belief.n_matches[agents].min() >= MIN_MATCHES)

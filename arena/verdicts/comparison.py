@@ -1,0 +1,80 @@
+"""Questions about an order: which agents are above which others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from sys import maxsize
+
+from arena.parameters import Parameter
+from arena.verdicts.base import Terms, Verdict, VerdictError, Why
+from arena.verdicts.beliefs import Belief
+from arena.verdicts.claims import Claim, is_ready, is_sure, sureness
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Ends once the order that the ratings suggest is sure enough, allowing for the margin.
+
+    n_named: how many agents are named, those above the rest; the parameter k overrides it.
+    is_ranking: whether the named ones are ranked among themselves. exact, near: what to say, with
+    {named} for the names and {n} for their number, near if it may be wrong by the margin.
+    most_agents: of a larger field it cannot be asked.
+    """
+
+    id: str
+    title: str
+    exact: str
+    near: str
+    n_named: int
+    is_ranking: bool = False
+    most_agents: int = maxsize
+    parameters: Sequence[Parameter] = ()
+
+    def check(self, terms: Terms, n_agents: int) -> None:
+        """Raise VerdictError unless the terms fit a field of so many agents."""
+        if n_agents > self.most_agents:
+            raise VerdictError(
+                f"{self.id} can be asked of {self.most_agents} agents, got {n_agents}"
+            )
+        if self.parameters and not 0 < self._n_named(terms, n_agents + 1) < n_agents:
+            got = terms.parameters.get("k", self.n_named)
+            raise VerdictError(f"k must be from 1 to below the {n_agents} agents, got {got}")
+
+    def judge(self, belief: Belief, terms: Terms) -> Verdict | None:
+        """Return the verdict, or None to go on."""
+        considered = belief.among(belief.top)
+        near = self._claim(considered, terms, terms.margin)
+        named = near.order[: self._n_named(terms, considered.n_agents)]
+        if not is_ready(considered, named) or not is_sure(considered, near, terms.error):
+            return None
+        exact = self._claim(considered, terms, 0.0)
+        is_exact = is_sure(considered, exact, terms.error)
+        why, claim = (Why.DECIDED, exact) if is_exact else (Why.WITHIN_MARGIN, near)
+        return self._verdict(belief, terms, sureness(considered, claim), why)
+
+    def guess(self, belief: Belief, terms: Terms) -> Verdict:
+        """Return the likeliest answer so far."""
+        considered = belief.among(belief.top)
+        likely = sureness(considered, self._claim(considered, terms, 0.0))
+        return self._verdict(belief, terms, likely, Why.OUT_OF_BUDGET)
+
+    def _n_named(self, terms: Terms, n_agents: int) -> int:
+        return min(int(terms.parameters.get("k", self.n_named)), n_agents)
+
+    def _claim(self, belief: Belief, terms: Terms, margin: float) -> Claim:
+        n = belief.n_agents
+        n_named = self._n_named(terms, n)
+        sizes = [1] * n if self.is_ranking else [n_named, n - n_named]
+        return Claim(belief.order, sizes, margin)
+
+    def _verdict(self, belief: Belief, terms: Terms, probability: float, why: Why) -> Verdict:
+        named = belief.top[belief.among(belief.top).order].tolist()
+        subjects = tuple(named[: self._n_named(terms, len(named))])
+        said = self.near if why is Why.WITHIN_MARGIN else self.exact
+        names = " > ".join(["{}"] * len(subjects)) if self.is_ranking else listed(len(subjects))
+        return Verdict(said.format(named=names, n=len(subjects)), subjects, probability, why)
+
+
+def listed(n: int) -> str:
+    """Return places for n names: "{}, {} and {}"."""
+    places = ["{}"] * n
+    return " and ".join([", ".join(places[:-1]), places[-1]] if n > 1 else places)

@@ -1,0 +1,220 @@
+"""How many matches a verdict will take, and what some more would change: played forward in thought.
+
+Truths are drawn from the belief. For each, matches are spent as the pairing would spend them, their
+results are normal with the information that a match has, and the belief moves as normal beliefs do,
+all truths at once. The rule that stops is the question's own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from arena.ratings.base import BETA, MU, SIGMA
+from arena.ratings.counts import Floats, Ints
+from arena.verdicts.base import Question, Terms, VerdictError
+from arena.verdicts.beliefs import Belief
+
+MAX_AGENTS = 60
+"""Of a larger field, those with the highest mu + 3 sd are looked at."""
+_N_TRUTHS = 32
+_N_SAMPLES = 512
+_GROWTH = 0.25
+_UNIT = sqrt(2) * BETA
+_LEAST = 1e-12
+_LOW, _HIGH = 0.1, 0.9
+
+
+class State(NamedTuple):
+    """What is believed in each of t cases: mu float64 [t, n], covariance float64 [t, n, n]."""
+
+    mu: Floats
+    covariance: Floats
+
+
+Allocation = Callable[[State], Floats]
+"""From what is believed to the weight of each pair: float64 [t, n, n], symmetric."""
+
+
+def contest(state: State) -> Floats:
+    """Return the weights of a pairing for the best: pairs by how likely both are to lead."""
+    best = state.mu.argmax(axis=1)
+    gap, variance = _gaps(state)
+    which = np.arange(len(best))
+    may_lead: Floats = ndtr(-gap[which, best] / np.sqrt(variance[which, best]))
+    may_lead[which, best] = 1.0
+    both: Floats = may_lead[:, :, None] * may_lead[:, None, :]
+    return both
+
+
+def order(state: State) -> Floats:
+    """Return the weights of the order information."""
+    gap, variance = _gaps(state)
+    weights: Floats = information(gap) * variance * np.exp(-(gap**2) / (2 * variance))
+    return weights
+
+
+def everyone(state: State) -> Floats:
+    """Return the weights of a round robin."""
+    return np.ones_like(state.covariance)
+
+
+_ALLOCATIONS: dict[str, Allocation] = {"best": contest}
+"""What the pairing of a question attends to; that of any other to the order."""
+
+
+def information(gap: Floats) -> Floats:
+    """Return what one match says about a gap: the inverse of the variance, nearly."""
+    z = np.clip(gap / _UNIT, -8, 8)
+    win = ndtr(z)
+    known: Floats = np.exp(-(z**2)) / (2 * np.pi) / np.maximum(win * (1 - win), _LEAST) / _UNIT**2
+    return known
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How many more results until the verdict: the median, and 10 % and 90 % of the cases.
+
+    decided: the share of the cases that end within the limit; the others count as the limit.
+    round_robin: the median if every pair played equally often.
+    """
+
+    matches: float
+    low: float
+    high: float
+    decided: float
+    round_robin: float
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What some more matches would change.
+
+    now, then: the probability of the likeliest answer; then is what to expect. verdict: the chance
+    that they bring it.
+    """
+
+    now: float
+    then: float
+    verdict: float
+
+
+def unknown(n_agents: int) -> Belief:
+    """Return the belief about a field without any result, to forecast from before the start."""
+    sd = np.full(n_agents, SIGMA)
+    return Belief(np.full(n_agents, MU), np.diag(sd**2), sd, np.zeros(n_agents, np.int64))
+
+
+def forecast(
+    belief: Belief, question: Question, terms: Terms, *, limit: int, seed: int
+) -> Forecast:
+    """Return the matches to the verdict, at most `limit`. Raises VerdictError."""
+    if limit < 1:
+        raise VerdictError(f"limit must be 1 or more, got {limit}")
+    looked_at = _looked_at(belief)
+    adaptive = _ALLOCATIONS.get(question.id, order)
+    matches = _Futures(looked_at, seed).until(question, terms, adaptive, limit)
+    even = _Futures(looked_at, seed).until(question, terms, everyone, limit)
+    low, high = np.quantile(matches, [_LOW, _HIGH])
+    return Forecast(
+        float(np.median(matches)),
+        float(low),
+        float(high),
+        float(np.mean(matches < limit)),
+        float(np.median(even)),
+    )
+
+
+def outlook(
+    belief: Belief, question: Question, terms: Terms, *, seed: int, n_matches: int = 100
+) -> Outlook:
+    """Return what n_matches more would change. Raises VerdictError."""
+    if n_matches < 1:
+        raise VerdictError(f"n_matches must be 1 or more, got {n_matches}")
+    looked_at = _looked_at(belief)
+    futures = _Futures(looked_at, seed)
+    for _ in range(4):
+        futures.play(n_matches / 4, _ALLOCATIONS.get(question.id, order))
+    then = futures.beliefs()
+    return Outlook(
+        question.guess(looked_at, terms).probability,
+        float(np.mean([question.guess(one, terms).probability for one in then])),
+        float(np.mean([question.judge(one, terms) is not None for one in then])),
+    )
+
+
+class _Futures:
+    """Some truths that the belief allows, and what would be believed in each."""
+
+    def __init__(self, belief: Belief, seed: int) -> None:
+        """Draw the truths."""
+        self._rng, n = np.random.default_rng(seed), belief.n_agents
+        joint = np.diag(belief.sd**2) if belief.covariance is None else belief.covariance
+        factor = np.linalg.cholesky(joint + _LEAST * np.eye(n))
+        truth = belief.mu + self._rng.standard_normal((_N_TRUTHS, n)) @ factor.T
+        self._gap = truth[:, :, None] - truth[:, None, :]
+        self._information = information(self._gap)
+        self._precision = np.repeat(np.linalg.inv(joint)[None], _N_TRUTHS, axis=0)
+        self._pull = self._precision @ belief.mu
+        self._mu = np.repeat(belief.mu[None], _N_TRUTHS, axis=0)
+        self._covariance = np.repeat(joint[None], _N_TRUTHS, axis=0)
+        self._n_matches = np.repeat(belief.n_matches[None].astype(np.float64), _N_TRUTHS, axis=0)
+
+    def until(self, question: Question, terms: Terms, allocation: Allocation, limit: int) -> Floats:
+        """Return the matches to the verdict in each: float64 [t], at most the limit."""
+        ended, waiting = np.full(_N_TRUTHS, float(limit)), np.arange(_N_TRUTHS)
+        known, n_played = float(self._n_matches[0].sum()) / 2, 0.0
+        while n_played < limit and len(waiting):
+            more = max(len(self._mu[0]) / 2, (known + n_played) * _GROWTH)
+            more = min(more, limit - n_played)
+            self.play(more, allocation)
+            n_played += more
+            is_over = np.array([question.judge(b, terms) is not None for b in self.beliefs()])
+            ended[waiting[is_over]] = n_played
+            waiting = waiting[~is_over]
+            self._keep(~is_over)
+        return ended
+
+    def play(self, n_matches: float, allocation: Allocation) -> None:
+        """Spend so many matches in each, and learn."""
+        weights = np.triu(allocation(State(self._mu, self._covariance)), 1)
+        share = weights / weights.sum(axis=(1, 2), keepdims=True)
+        said = n_matches * share * self._information
+        noise = np.sqrt(said) * self._rng.standard_normal(said.shape)
+        evidence = said * self._gap + noise
+        both = said + said.transpose(0, 2, 1)
+        diagonal = np.arange(both.shape[1])
+        self._precision -= both
+        self._precision[:, diagonal, diagonal] += both.sum(axis=2)
+        self._pull += evidence.sum(axis=2) - evidence.sum(axis=1)
+        self._n_matches += n_matches * (share.sum(axis=1) + share.sum(axis=2))
+        self._covariance = np.linalg.inv(self._precision)
+        self._mu = (self._covariance @ self._pull[:, :, None])[:, :, 0]
+
+    def beliefs(self) -> list[Belief]:
+        """Return what would be believed in each."""
+        return [
+            Belief(mu, joint, np.sqrt(np.diag(joint)), np.floor(n).astype(np.int64), _N_SAMPLES)
+            for mu, joint, n in zip(self._mu, self._covariance, self._n_matches, strict=True)
+        ]
+
+    def _keep(self, which: np.ndarray) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                setattr(self, name, value[which])
+
+
+def _looked_at(belief: Belief) -> Belief:
+    agents: Ints = np.sort(np.argsort(-(belief.mu + 3 * belief.sd), kind="stable")[:MAX_AGENTS])
+    return belief if belief.n_agents <= MAX_AGENTS else belief.among(agents)
+
+
+def _gaps(state: State) -> tuple[Floats, Floats]:
+    """Return the differences [t, n, n] and their variances."""
+    mu, covariance = state
+    alone = np.diagonal(covariance, axis1=1, axis2=2)
+    variance = alone[:, :, None] + alone[:, None, :] - 2 * covariance
+    return mu[:, :, None] - mu[:, None, :], np.maximum(variance, _LEAST)

@@ -1,0 +1,1 @@
+"""Simulated campaigns: fields of known truth through the real pairing, rating and stopping."""
