@@ -1,0 +1,81 @@
+"""Cycles: three agents of which each beats the next, and how sure that is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc
+
+from arena.ratings.counts import Floats
+from arena.transitivity.table import Table
+
+LEVEL = 0.05
+MAX_CYCLES = 20
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """Each agent beats the next, the last the first, with these shares of the points.
+
+    p_value: of at least one of the three being no better than the next, corrected for all the
+    cycles that could have been found (Holm).
+    """
+
+    agents: tuple[int, int, int]
+    shares: tuple[float, float, float]
+    p_value: float
+
+
+def cycles(met: Table, *, level: float = LEVEL, limit: int = MAX_CYCLES) -> list[Cycle]:
+    """Return the cycles that are significant at this level, the surest first, at most limit."""
+    doubts = _doubts(met)
+    n_possible = _n_possible(doubts)
+    if n_possible == 0:
+        return []
+    found = sorted(_candidates(doubts, level / n_possible))
+    shares = np.full((met.n_agents, met.n_agents), 0.5)
+    shares[met.low, met.high], shares[met.high, met.low] = met.share, 1 - met.share
+    kept: list[Cycle] = []
+    worst = 0.0
+    for place, (doubt, agents) in enumerate(found[:limit]):
+        worst = max(worst, min(1.0, doubt * (n_possible - place)))
+        a, b, c = agents
+        three = float(shares[a, b]), float(shares[b, c]), float(shares[c, a])
+        kept.append(Cycle(agents, three, worst))
+    return kept
+
+
+def _doubts(met: Table) -> Floats:
+    """Return for each two agents the p-value of "the first is no better": [n, n].
+
+    The exact binomial test of the decided matches; 2 where they never met.
+    """
+    doubts = np.full((met.n_agents, met.n_agents), 2.0)
+    for first, second, wins, losses in (
+        (met.low, met.high, met.low_wins, met.high_wins),
+        (met.high, met.low, met.high_wins, met.low_wins),
+    ):
+        tail = betainc(np.maximum(wins, 1), losses + 1, 0.5)
+        doubts[first, second] = np.where(wins > 0, tail, 1.0)
+    return doubts
+
+
+def _n_possible(doubts: Floats) -> int:
+    """Return twice the number of triples of which all three pairs met."""
+    met = (doubts <= 1).astype(np.float64)
+    return round(float(np.trace(met @ met @ met)) / 3)
+
+
+def _candidates(doubts: Floats, threshold: float) -> list[tuple[float, tuple[int, int, int]]]:
+    """Return (doubt, agents) of cycles whose three doubts are at most so much, lowest index first.
+
+    A cycle stands only where all three hold, so its doubt is the largest of the three.
+    """
+    beats: NDArray[np.bool_] = doubts <= threshold
+    found: list[tuple[float, tuple[int, int, int]]] = []
+    for a, b in zip(*np.nonzero(np.triu(beats)), strict=True):
+        for c in np.flatnonzero(beats[b] & beats[:, a]).tolist():
+            if c > a:
+                doubt = max(doubts[a, b], doubts[b, c], doubts[c, a])
+                found.append((float(doubt), (int(a), int(b), c)))
+    return found

@@ -1,0 +1,152 @@
+"""The deviance test: whether the results depart from every ranking by one number.
+
+The deviance compares each pair's share of the points with what the ratings say. Its distribution
+comes from replicates drawn from the fitted model (a parametric bootstrap), each rated again by one
+step of Newton's method, so that few results and draws do no harm. The draw probability is fitted,
+too: draws that are rarer or more common than thought are no departure from a ranking.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import ndtr, xlogy
+
+from arena.ratings.base import BETA, DRAW_PROBABILITY, RatingError, unit_draw_margin
+from arena.ratings.counts import Floats, Ints, PairCounts, summed_by
+from arena.ratings.information import DENSE_LIMIT
+from arena.ratings.likelihood import draw_terms, win_terms
+from arena.ratings.settled import Settled, settle
+from arena.transitivity.table import Table, table
+
+N_REPLICATES = 500
+_UNIT = sqrt(2) * BETA
+_N_FITS = 2
+_FEWEST, _MOST = 1e-4, 0.95
+_CHUNK = 2_000_000
+"""Numbers of replicates held at a time."""
+_LEAST_SHARE = 1e-12
+
+
+@dataclass(frozen=True)
+class Deviance:
+    """How far the results are from any ranking: about df if they are not; p_value of that."""
+
+    deviance: float
+    df: int
+    p_value: float
+    draw_probability: float
+
+
+def deviance_test(
+    counts: PairCounts, n_agents: int, *, seed: int, n_replicates: int = N_REPLICATES
+) -> Deviance:
+    """Return the test; the smallest p_value is 1 / (n_replicates + 1). Raises RatingError.
+
+    For two seats; pairs of a match of more are not independent, and the p_value is too small then.
+    """
+    if n_agents > DENSE_LIMIT:
+        raise RatingError(f"the test is for {DENSE_LIMIT} agents at most, got {n_agents}")
+    met = table(counts, n_agents)
+    df = _degrees(met)
+    settled, draw_probability = fitted(counts, met)
+    if df == 0:
+        return Deviance(0.0, 0, 1.0, draw_probability)
+    replicates = _Replicates(met, settled, unit_draw_margin(draw_probability))
+    found = replicates.observed()
+    drawn = replicates.drawn(n_replicates, np.random.default_rng(seed))
+    n_as_far = int(np.count_nonzero(drawn >= found))
+    return Deviance(found, df, (1 + n_as_far) / (1 + n_replicates), draw_probability)
+
+
+def fitted(counts: PairCounts, met: Table) -> tuple[Settled, float]:
+    """Return the ratings under the draw probability that explains the number of draws, and it."""
+    probability = DRAW_PROBABILITY if met.draws.any() else 0.0
+    settled = settle(counts, met.n_agents, draw_probability=probability)
+    for _ in range(_N_FITS if met.draws.any() else 0):
+        probability = _draw_probability(met, settled)
+        settled = settle(counts, met.n_agents, draw_probability=probability, start=settled.mu)
+    return settled, probability
+
+
+def _draw_probability(met: Table, settled: Settled) -> float:
+    gap = (settled.mu[met.low] - settled.mu[met.high]) / _UNIT
+
+    def excess(probability: float) -> float:
+        win, loss = _chances(gap, unit_draw_margin(probability))
+        return float(met.n_results @ (1 - win - loss) - met.draws.sum())
+
+    if excess(_MOST) <= 0:
+        return _MOST
+    return _FEWEST if excess(_FEWEST) >= 0 else float(brentq(excess, _FEWEST, _MOST))
+
+
+def _chances(gap: Floats, margin: float) -> tuple[Floats, Floats]:
+    """Return the chances that the lower and that the higher index wins."""
+    return ndtr(gap - margin), ndtr(-gap - margin)
+
+
+def _degrees(met: Table) -> int:
+    """Return the pairs that the ratings do not fit by themselves."""
+    n, ones = met.n_agents, np.ones(len(met.low))
+    n_parts = connected_components(coo_array((ones, (met.low, met.high)), shape=(n, n)))[0]
+    return len(met.low) - (n - n_parts)
+
+
+class _Replicates:
+    """Tables drawn from the fitted model, and how far they are from a ranking."""
+
+    def __init__(self, met: Table, settled: Settled, margin: float) -> None:
+        self._met, self._margin = met, margin
+        self._gap = (settled.mu[met.low] - settled.mu[met.high]) / _UNIT
+        self._covariance = np.asarray(settled.covariance) / _UNIT**2
+        self._n = met.n_results
+
+    def observed(self) -> float:
+        """Return the deviance of what was seen."""
+        return float(self._deviance(self._met.share[None], self._gap[None])[0])
+
+    def drawn(self, n_replicates: int, rng: np.random.Generator) -> Floats:
+        """Return the deviance of each replicate."""
+        size = max(1, _CHUNK // (3 * len(self._gap)))
+        sizes = [min(size, n_replicates - at) for at in range(0, n_replicates, size)]
+        return np.concatenate([self._some(n, rng) for n in sizes])
+
+    def _some(self, n_replicates: int, rng: np.random.Generator) -> Floats:
+        win, loss = _chances(self._gap, self._margin)
+        chances = np.stack([win, np.maximum(1 - win - loss, 0), loss], axis=1)
+        chances /= chances.sum(axis=1, keepdims=True)
+        times = rng.multinomial(self._n.astype(np.int64), chances, (n_replicates, len(self._gap)))
+        share = (times[..., 0] + times[..., 1] / 2) / self._n
+        return self._deviance(share, self._gap + self._moved(times))
+
+    def _moved(self, times: Ints) -> Floats:
+        """Return how much one step of Newton's method changes the gaps: [replicates, m]."""
+        met, n = self._met, self._met.n_agents
+        slopes = self._slopes()
+        seen = np.stack([met.low_wins, met.draws, met.high_wins], axis=1)
+        # At the mode the slope of the prior is minus that of what was seen.
+        slope = ((times - seen) * slopes).sum(axis=2)
+        gradient = np.stack(
+            [summed_by(met.low, row, n) - summed_by(met.high, row, n) for row in slope]
+        )
+        step = gradient @ self._covariance
+        moved: Floats = step[:, met.low] - step[:, met.high]
+        return moved
+
+    def _slopes(self) -> Floats:
+        """Return the slope of the logarithm of each outcome's chance by the gap: [m, 3]."""
+        win = win_terms(self._gap, self._margin).slope
+        loss = -win_terms(-self._gap, self._margin).slope
+        drawn = draw_terms(self._gap, self._margin).slope if self._margin else np.zeros_like(win)
+        return np.stack([win, drawn, loss], axis=1)
+
+    def _deviance(self, share: Floats, gap: Floats) -> Floats:
+        """Return twice the loss of likelihood by the ratings: [replicates]."""
+        win, loss = _chances(gap, self._margin)
+        wanted = np.clip((1 + win - loss) / 2, _LEAST_SHARE, 1 - _LEAST_SHARE)
+        apart = xlogy(share, share / wanted) + xlogy(1 - share, (1 - share) / (1 - wanted))
+        return 2 * apart @ self._n

@@ -1,0 +1,64 @@
+"""All that is said about whether one number misleads, and the warning for the board."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from arena.ratings.base import BETA
+from arena.ratings.counts import Floats, PairCounts
+from arena.transitivity.cycles import Cycle, cycles
+from arena.transitivity.deviance import N_REPLICATES, Deviance, deviance_test
+from arena.transitivity.nash import NashAverage, nash_average
+from arena.transitivity.table import Table, table
+
+LEVEL = 0.01
+_PRIOR_MATCHES = 1.0
+"""So many matches of each pair are thought to have gone as the ratings say."""
+
+
+@dataclass(frozen=True, eq=False)
+class Examination:
+    """The deviance test, the significant cycles, the shares of points and their Nash average."""
+
+    deviance: Deviance
+    cycles: list[Cycle]
+    shares: Floats
+    nash: NashAverage
+
+    def warning(self, names: Sequence[str], *, level: float = LEVEL) -> str | None:
+        """Return a warning where one number misleads, else None. names: of the agents, [n]."""
+        if self.deviance.p_value > level:
+            return None
+        said = (
+            "One number misleads here: the results depart from every ranking "
+            f"(deviance {self.deviance.deviance:.0f} on {self.deviance.df} degrees of freedom, "
+            f"p <= {self.deviance.p_value:.2g})."
+        )
+        if not self.cycles:
+            return said
+        first, second, third = (names[agent] for agent in self.cycles[0].agents)
+        return f"{said} {first} beats {second}, {second} beats {third}, {third} beats {first}."
+
+
+def examine(
+    counts: PairCounts, mu: Floats, *, seed: int, n_replicates: int = N_REPLICATES
+) -> Examination:
+    """Return what the results of these settled agents say. Raises RatingError.
+
+    mu: float64 [n], for the shares of pairs that met little or never.
+    """
+    met = table(counts, len(mu))
+    shares = smoothed_shares(met, mu)
+    found = deviance_test(counts, len(mu), seed=seed, n_replicates=n_replicates)
+    return Examination(found, cycles(met), shares, nash_average(shares))
+
+
+def smoothed_shares(met: Table, mu: Floats) -> Floats:
+    """Return the share of points of row against column, [n, n], one half on the diagonal."""
+    shares: Floats = ndtr((mu[:, None] - mu) / (np.sqrt(2) * BETA))
+    n = met.n_results
+    seen = (n * met.share + _PRIOR_MATCHES * shares[met.low, met.high]) / (n + _PRIOR_MATCHES)
+    shares[met.low, met.high], shares[met.high, met.low] = seen, 1 - seen
+    return shares

@@ -1,0 +1,93 @@
+"""Nash averaging: the agents' weights in the mixture that no agent beats, most even of all such.
+
+Copies of an agent share its weight and change nothing else; an agent that another dominates has
+none. Source: Balduzzi, Tuyls, Perolat, Graepel: Re-evaluating Evaluation (2018), section 3.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog, minimize
+
+from arena.ratings.base import RatingError
+from arena.ratings.counts import Floats, Ints
+
+_IN_SUPPORT = 1e-6
+_MAX_TURNS = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class NashAverage:
+    """weights: float64 [n], they sum to 1. skill: [n], the mean payoff (-1..1) against the mixture.
+
+    skill is 0 for agents with weight and at most 0 for all others.
+    """
+
+    weights: Floats
+    skill: Floats
+
+
+def nash_average(shares: Floats) -> NashAverage:
+    """Return the Nash average of a matrix of shares of points.
+
+    shares: float64 [n, n], row against column, shares[i, j] + shares[j, i] = 1. Raises RatingError.
+    """
+    n = len(shares)
+    if shares.shape != (n, n) or n == 0:
+        raise RatingError(f"shares must be a square matrix, got {shares.shape}")
+    payoff = 2 * np.asarray(shares, np.float64) - 1
+    if not np.allclose(payoff, -payoff.T, atol=1e-9):
+        raise RatingError("shares of a pair must add up to 1: shares[i, j] + shares[j, i]")
+    support = _support(payoff)
+    weights = np.zeros(n)
+    weights[support] = _most_even(payoff[:, support], support)
+    return NashAverage(weights, payoff @ weights)
+
+
+def _support(payoff: Floats) -> Ints:
+    """Return the agents with weight in some mixture that nobody beats.
+
+    Such mixtures, at any scale, are a cone: payoff @ q <= 0, q >= 0. One linear program finds a q
+    that is 1 or more wherever any is above 0: maximise the sum of min(q, 1).
+    """
+    n = len(payoff)
+    nobody_beats = np.hstack([payoff, np.zeros((n, n))])
+    capped = np.hstack([-np.eye(n), np.eye(n)])
+    found = linprog(
+        np.concatenate([np.zeros(n), -np.ones(n)]),
+        A_ub=np.vstack([nobody_beats, capped]),
+        b_ub=np.zeros(2 * n),
+        bounds=[(0, None)] * n + [(0, 1)] * n,
+        method="highs",
+    )
+    if found.status != 0:
+        raise RatingError(f"no mixture that nobody beats was found: {found.message}")
+    return np.flatnonzero(found.x[n:] > _IN_SUPPORT)
+
+
+def _most_even(payoff: Floats, support: Ints) -> Floats:
+    """Return the weights of the support with the most entropy that nobody beats.
+
+    payoff: [n, k], of all against the support. By the dual: weights proportional to
+    exp(-payoff.T @ prices), prices free for those in the support, whom no mixture may lose to
+    either, and 0 or more for the others.
+    """
+
+    def dual(prices: Floats) -> tuple[float, Floats]:
+        level = -prices @ payoff
+        weights = np.exp(level - level.max())
+        total = weights.sum()
+        return float(np.log(total) + level.max()), -payoff @ (weights / total)
+
+    is_free = np.isin(np.arange(len(payoff)), support)
+    found = minimize(
+        dual,
+        np.zeros(len(payoff)),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(None if free else 0, None) for free in is_free],
+        options={"maxiter": _MAX_TURNS, "maxfun": _MAX_TURNS, "ftol": 0.0, "gtol": 1e-9},
+    )
+    level = -np.asarray(found.x) @ payoff
+    weights: Floats = np.exp(level - level.max())
+    return weights / weights.sum()
