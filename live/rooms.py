@@ -66,11 +66,8 @@ class Room:
         self._beginning: Shared[Sequence[str]]
         self._opening = asyncio.ensure_future(self._open(find))
         self._hearing: asyncio.Task[None] | None = None
-
-    @property
-    def is_over(self) -> bool:
+        self.is_over = False
         """True once it hears no more, for whatever reason."""
-        return self._hearing is not None and self._hearing.done()
 
     async def is_open(self) -> bool:
         """Say whether there is something to see, as soon as that is heard. Raises RedisError."""
@@ -113,6 +110,7 @@ class Room:
                 for line in self.lines:
                     line.post(message)
         finally:
+            self.is_over = True
             for line in self.lines:
                 line.give_up("nothing is heard any more")
             # A fast store that is away has forgotten the subscription by itself.

@@ -20,6 +20,8 @@ from matches.services.tournaments import Plan, cancel, open_leaderboard, schedul
 
 GAME = "skill_game"
 N_LEVELS = 100
+N_LEFT = 10_000
+"""Matches that are left when the next tournament is scheduled: more than are played until then."""
 _POLL_S = 0.05
 
 
@@ -41,10 +43,14 @@ class Board:
         return f"/ws/leaderboards/{self.leaderboard.name}/"
 
     def keep_on(self) -> int:
-        """Schedule the next tournament when less than one is left; return what was recorded."""
+        """Schedule the next tournament when little is left; return how many were recorded.
+
+        Tournaments of one board that run side by side keep the live rating's prefix behind, and
+        that costs: so they follow one another.
+        """
         total = Tournament.objects.filter(leaderboard=self.leaderboard)
         n_done = sum(total.values_list("n_done", flat=True))
-        if self._n_tournaments * self._n_matches - n_done < self._n_matches:
+        if self._n_tournaments * self._n_matches - n_done < N_LEFT:
             self._n_tournaments += 1
             plan = Plan(
                 name=f"watched {self._n_tournaments}",
@@ -76,7 +82,8 @@ class Pushes:
     def __init__(self, leaderboard: Leaderboard) -> None:
         self.at: dict[int, float] = {}
         self._layer: Any = get_channel_layer()
-        self._heard = Redis.from_url(settings.FAST_REDIS_URL).pubsub()
+        client: Any = Redis.from_url(settings.FAST_REDIS_URL)
+        self._heard = client.pubsub()
         self._heard.subscribe(**{f"asgi__group__{broadcast.group(leaderboard.pk)}": self._note})
         self._thread = self._heard.run_in_thread(sleep_time=_POLL_S, daemon=True)
 

@@ -18,6 +18,7 @@ import time
 import zlib
 from array import array
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -235,8 +236,8 @@ async def watch(port: int, path: str, n_viewers: int, file: Path) -> None:
     address = f"{HOST}:{port}"
     for begin in range(0, n_viewers, N_AT_ONCE):
         numbers = range(begin, min(begin + N_AT_ONCE, n_viewers))
-        made = [Viewer(number, crowd, address, path) for number in numbers]
-        connecting = (loop.create_connection(lambda v=one: v, HOST, port) for one in made)
+        made = [partial(Viewer, number, crowd, address, path) for number in numbers]
+        connecting = (loop.create_connection(viewer, HOST, port) for viewer in made)
         await asyncio.gather(*connecting)
     try:
         async with asyncio.timeout(READY_WITHIN_S):
