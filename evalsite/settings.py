@@ -102,6 +102,11 @@ CACHES = {
         "OPTIONS": FAST_TIMEOUTS,
     }
 }
+# What an hour of a core of a play node and of a gpu worker costs, in whatever currency.
+WORKER_PRICES = {
+    "cpu": real("EVALSITE_PRICE_CPU", 0.0, highest=1e6),
+    "gpu": real("EVALSITE_PRICE_GPU", 0.0, highest=1e6),
+}
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",

@@ -1,11 +1,13 @@
 """What the control process does: plan, send, give up, rate. Each duty may be woken or ticked."""
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime
 from threading import Lock
 
 from matches import dispatch
 from matches.errors import BrokerError
+from matches.models import Tournament
 from matches.services import (
     broadcast,
     checks,
@@ -18,6 +20,7 @@ from matches.services import (
     trajectories,
 )
 from matches.services import relay as relaying
+from matches.services.campaigns import judging
 from matches.services.sweep import sweep
 from matches.services.system import pushing
 
@@ -33,6 +36,7 @@ def tick(*, now: datetime) -> None:
     checks.order_due(now=now)
     relaying.relay(now=now)
     rate(now=now)
+    judging.judge_all(now=now)
     _wake_rerater()
     broadcast.push_due(now=now)
     tallies.flush(now=now)
@@ -57,7 +61,11 @@ def relay(*, now: datetime) -> None:
 def rate(*, now: datetime) -> None:
     """Rate what is new."""
     dispatch.woken(dispatch.RATE)
-    broadcast.push(rater.rate_all(now=now), now=now)
+    rated = rater.rate_all(now=now)
+    broadcast.push(rated, now=now)
+    if rated:
+        judging.judge_all(now=now)
+        _wake_planner(rated)
 
 
 def rerate(*, now: datetime) -> None:
@@ -74,6 +82,13 @@ def _wake_rerater() -> None:
     """Let another thread do what may take a minute; a wake-up that was lost is repeated here."""
     if rerating.is_due():
         dispatch.wake_rerater()
+
+
+def _wake_planner(boards: Sequence[int]) -> None:
+    """Let the pairings that go by results choose more; those of others do not wait for any."""
+    state = Tournament.State.PLANNING
+    if Tournament.objects.filter(state=state, leaderboard__in=boards).exists():
+        dispatch.wake_planner()
 
 
 def _plan_once(*, now: datetime) -> None:

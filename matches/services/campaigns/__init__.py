@@ -1,0 +1,1 @@
+"""Campaigns: a question, a budget, evidence that grows, and a verdict that ends it."""

@@ -1,0 +1,166 @@
+"""Start a campaign: check the question against the field, schedule its tournament."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Max
+
+from arena.errors import ArenaError
+from arena.games import registry as games
+from arena.messages import Limits
+from arena.parameters import Value, read_parameters
+from arena.verdicts import registry as questions
+from arena.verdicts.base import Terms
+from arena.verdicts.sprt import Model, Test
+from matches.errors import BadInputError
+from matches.models import Agent, Campaign, Leaderboard
+from matches.models.choices import SPRT
+from matches.services.agents import bad_input
+from matches.services.standing import evidence, n_matches_of
+from matches.services.tournaments import Plan, schedule
+
+IS_SPRT = SPRT[0]
+TWO = 2
+SPRT_DEFAULTS: Mapping[str, Value] = {
+    **{"elo0": 0.0, "elo1": 20.0, "alpha": 0.05, "beta": 0.05},
+    "model": Model.LOGISTIC.value,
+}
+PAIRINGS = {"best": "posterior_sample"}
+"""By question; all others go by the information about the order."""
+ORDER = "order_information"
+NAMED = ("a", "b")
+"""Parameters of a question that name agents; stored as positions."""
+
+
+@dataclass(frozen=True)
+class CampaignPlan:
+    """What a campaign asks and may spend; see the fields of Campaign and Tournament."""
+
+    name: str
+    question: str
+    max_matches: int
+    error: float = 0.05
+    margin: float = 0.0
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    max_core_s: float | None = None
+    max_money: float | None = None
+    pairing: str = ""
+    """Empty: the one that suits the question."""
+    seed: int | None = None
+    """None: one that no tournament of the board has, so that no known game is played again."""
+    move_s: float = field(default_factory=lambda: Limits().move_s)
+    match_s: float = field(default_factory=lambda: Limits().match_s)
+    weight: int = 1
+    is_paused: bool = False
+
+
+@transaction.atomic
+def start(plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -> Campaign:
+    """Return a new campaign, which starts from all that the leaderboard knows of the agents.
+
+    Raises BadInputError naming the field that is refused.
+    """
+    parameters = checked(plan, leaderboard=leaderboard, agents=agents)
+    tournament = schedule(_tournament(plan, leaderboard), leaderboard=leaderboard, agents=agents)
+    campaign = Campaign(
+        tournament=tournament,
+        question=plan.question,
+        error=plan.error,
+        margin=plan.margin,
+        parameters=parameters,
+        max_matches=plan.max_matches,
+        max_core_s=plan.max_core_s,
+        max_money=plan.max_money,
+        n_known=n_known(leaderboard, agents),
+    )
+    try:
+        campaign.full_clean(exclude=("tournament",))
+    except ValidationError as error:
+        raise bad_input(error) from error
+    campaign.save()
+    return campaign
+
+
+def checked(
+    plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agent]
+) -> dict[str, Value]:
+    """Return the parameters of the question with their defaults. Raises BadInputError."""
+    if plan.question == IS_SPRT:
+        return _checked_test(plan, leaderboard, agents)
+    try:
+        question = questions.get(plan.question)
+    except ArenaError as error:
+        raise BadInputError("question", str(error)) from error
+    given = _by_position(plan.parameters, agents)
+    try:
+        read = read_parameters(plan.question, question.parameters, given)
+        question.check(Terms(plan.error, plan.margin, read), len(agents))
+    except ArenaError as error:
+        raise BadInputError("parameters", str(error)) from error
+    return dict(read)
+
+
+def n_known(leaderboard: Leaderboard, agents: Sequence[Agent]) -> int:
+    """Return how many matches of these agents among each other the leaderboard knows."""
+    counts = evidence(leaderboard, [agent.pk for agent in agents])
+    return n_matches_of(counts, games.get(leaderboard.game).spec.n_seats)
+
+
+def test_of(parameters: Mapping[str, Value]) -> Test:
+    """Return the sequential test of these parameters. Raises VerdictError."""
+    numbers = {name: float(parameters[name]) for name in ("elo0", "elo1", "alpha", "beta")}
+    return Test(**numbers, model=Model(parameters["model"]))
+
+
+def fresh_seed(leaderboard: Leaderboard) -> int:
+    """Return a seed that no tournament of the leaderboard has."""
+    highest = leaderboard.tournaments.aggregate(highest=Max("seed"))["highest"]
+    return 0 if highest is None else int(highest) + 1
+
+
+def _tournament(plan: CampaignPlan, leaderboard: Leaderboard) -> Plan:
+    return Plan(
+        name=plan.name,
+        n_matches=plan.max_matches,
+        pairing=plan.pairing or PAIRINGS.get(plan.question, ORDER),
+        seed=fresh_seed(leaderboard) if plan.seed is None else plan.seed,
+        move_s=plan.move_s,
+        match_s=plan.match_s,
+        weight=plan.weight,
+        is_paused=plan.is_paused,
+    )
+
+
+def _checked_test(
+    plan: CampaignPlan, leaderboard: Leaderboard, agents: Sequence[Agent]
+) -> dict[str, Value]:
+    n_seats = games.get(leaderboard.game).spec.n_seats
+    if len(agents) != TWO or n_seats != TWO:
+        wanted = f"{plan.question} compares two agents in a game of two seats"
+        raise BadInputError("agents", f"{wanted}, got {len(agents)} agents and {n_seats} seats")
+    unknown = sorted(set(plan.parameters) - set(SPRT_DEFAULTS))
+    if unknown:
+        known = ", ".join(SPRT_DEFAULTS)
+        raise BadInputError("parameters", f"{unknown[0]!r} is none of {known}")
+    wanted_parameters = {**SPRT_DEFAULTS, **plan.parameters}
+    try:
+        test = test_of(wanted_parameters)  # type: ignore[arg-type]  # checked by what it does
+    except (ArenaError, ValueError, TypeError) as error:
+        raise BadInputError("parameters", str(error)) from error
+    floats = {name: float(getattr(test, name)) for name in ("elo0", "elo1", "alpha", "beta")}
+    return {**floats, "model": test.model.value}
+
+
+def _by_position(parameters: Mapping[str, object], agents: Sequence[Agent]) -> Mapping[str, object]:
+    """Return the parameters with the names of agents as their positions. Raises BadInputError."""
+    positions = {agent.name: position for position, agent in enumerate(agents)}
+    found = dict(parameters)
+    for name in NAMED:
+        given = found.get(name)
+        if isinstance(given, str) and not given.isdecimal():
+            if given not in positions:
+                raise BadInputError("parameters", f"{name}: {given!r} is none of the entrants")
+            found[name] = positions[given]
+    return found

@@ -1,0 +1,174 @@
+"""Campaigns: they start from what is known, stop by themselves and say why."""
+
+import pytest
+from redis import Redis
+
+from matches.errors import BadInputError
+from matches.models import Agent, Campaign, CampaignPoint, Match, Tournament
+from matches.services import planning, rater
+from matches.services.campaigns import blocks, judging
+from matches.services.campaigns.starting import CampaignPlan, start
+from matches.services.tournaments import cancel
+from matches.tests import boards, factories
+from matches.tests.factories import later
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FIELD = tuple(f"level:{level}" for level in (5, 40, 60, 95))
+
+
+@pytest.fixture(autouse=True)
+def _broker(valkey_url: str) -> None:
+    Redis.from_url(valkey_url).flushall()
+
+
+def campaign_of(
+    question: str = "best",
+    *,
+    agents: tuple[str, ...] = FIELD,
+    name: str = "campaign",
+    **plan: object,
+) -> Campaign:
+    known = factories.scheduled(12, agents=agents, board=f"board of {name}".replace(" ", "-"))
+    cancel(known, now=factories.NOW)
+    return start(
+        CampaignPlan(name, question, **{"max_matches": 400, **plan}),  # type: ignore[arg-type]
+        leaderboard=known.leaderboard,
+        agents=list(known.agents.order_by("entrant__position")),
+    )
+
+
+def go_on(campaign: Campaign, seconds: float, play: boards.Play) -> None:
+    """Plan, play all that is open, rate, judge."""
+    tournament = campaign.tournament
+    planning.plan_scheduled(now=later(seconds))
+    if Match.objects.filter(Match.is_open()).exists():
+        boards.play_some(tournament, 10_000, play, now=later(seconds))
+    rater.rate(tournament.leaderboard_id, now=later(seconds + 1))
+    judging.judge_all(now=later(seconds + 1))
+    campaign.refresh_from_db()
+    tournament.refresh_from_db()
+
+
+def ended(campaign: Campaign, *, forfeits: float = 0) -> Campaign:
+    play = boards.by_strength(forfeits=forfeits)
+    for step in range(100):
+        go_on(campaign, 2.0 * step, play)
+        if campaign.decided_at is not None:
+            return campaign
+    raise AssertionError(f"never ended: {campaign.n_judged} judged")
+
+
+def test_it_stops_with_the_best_once_that_is_sure() -> None:
+    campaign = ended(campaign_of())
+    assert campaign.statement == "level:95 is the best"
+    assert campaign.why == "decided"
+    assert campaign.probability is not None
+    assert campaign.probability >= 0.95
+    tournament = campaign.tournament
+    assert tournament.state == Tournament.State.DONE
+    assert campaign.n_played == tournament.n_done < 400
+    assert tournament.n_matches == tournament.n_planned == tournament.n_closed
+    assert sum(campaign.chances) == pytest.approx(1)
+
+
+def test_it_keeps_its_curve_and_a_forecast_while_it_runs() -> None:
+    campaign = campaign_of(error=0.001)
+    play = boards.by_strength(forfeits=0)
+    go_on(campaign, 0, play)
+    assert campaign.forecast is not None
+    assert campaign.forecast["matches"] > 0
+    assert campaign.forecast["cost"]["core_s"] > 0
+    assert campaign.forecast["more"]["then"] >= campaign.forecast["more"]["now"] - 0.05
+    assert CampaignPoint.objects.filter(campaign=campaign).count() == 1
+
+
+def test_without_an_answer_it_ends_with_its_budget() -> None:
+    campaign = ended(campaign_of(error=1e-9, max_matches=32))
+    assert campaign.why == "out_of_budget: matches"
+    assert campaign.n_played == 32
+
+
+def test_a_limit_of_core_seconds_is_a_hard_stop() -> None:
+    campaign = ended(campaign_of(error=1e-9, max_core_s=0.5))
+    assert campaign.why == "out_of_budget: core_seconds"
+    assert 0.5 <= campaign.tournament.played_s < 2
+
+
+def test_a_second_campaign_starts_from_what_is_known() -> None:
+    first = ended(campaign_of())
+    agents = list(first.tournament.agents.order_by("entrant__position"))
+    board = first.tournament.leaderboard
+    plan = CampaignPlan("again", "best", 400)
+    second = start(plan, leaderboard=board, agents=agents)
+    assert second.n_known == first.n_played
+    judging.judge_all(now=later(300))
+    second.refresh_from_db()
+    assert second.statement == "level:95 is the best"
+    assert second.n_played == 0
+
+
+def test_a_new_campaign_plays_no_game_that_is_known() -> None:
+    first = ended(campaign_of())
+    agents = list(first.tournament.agents.order_by("entrant__position"))
+    board = first.tournament.leaderboard
+    second = start(CampaignPlan("again", "best", 400, error=1e-6), leaderboard=board, agents=agents)
+    go_on(second, 300, boards.by_strength())
+    seeds = [
+        set(Match.objects.filter(tournament=t).values_list("game_seed", flat=True))
+        for t in (first.tournament, second.tournament)
+    ]
+    assert seeds[1]
+    assert not seeds[0] & seeds[1]
+
+
+def test_a_cancelled_campaign_says_so() -> None:
+    campaign = campaign_of()
+    cancel(campaign.tournament, now=later(1))
+    judging.judge_all(now=later(2))
+    campaign.refresh_from_db()
+    assert campaign.why == "cancelled"
+    assert campaign.probability is None
+
+
+def test_the_verdict_is_written_once() -> None:
+    campaign = ended(campaign_of())
+    before = Campaign.objects.values().get(pk=campaign.pk)
+    judging.judge(Campaign.objects.get(pk=campaign.pk), now=later(900))
+    assert Campaign.objects.values().get(pk=campaign.pk) == before
+
+
+def test_a_sequential_test_goes_by_the_blocks_of_both() -> None:
+    campaign = campaign_of("sprt", agents=("level:5", "level:95"), parameters={"elo1": 100})
+    ended(campaign)
+    assert campaign.statement == "level:5 is not better than level:95: by 0 Elo rather than by 100"
+    assert campaign.why == "decided"
+    point = CampaignPoint.objects.get(campaign=campaign, n_results=campaign.n_judged)
+    assert point.llr is not None
+    assert point.llr < -2.9
+    agents = list(Agent.objects.order_by("pk").values_list("pk", flat=True))
+    counts = blocks.between(campaign.tournament.leaderboard, *agents).counts
+    assert 2 * sum(counts) == campaign.n_played
+
+
+def test_a_question_about_names_is_asked_by_name() -> None:
+    campaign = campaign_of("beats", parameters={"a": "level:95", "b": "level:5", "lead": 1.0})
+    assert campaign.parameters == {"a": 3, "b": 0, "lead": 1.0}
+    assert ended(campaign).statement == "level:95 beats level:5 by more than 1"
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({"question": "worst"}, "question: unknown question 'worst': choose one of"),
+        ({"error": 0.7}, "parameters: error must be between 0 and 0.5, got 0.7"),
+        ({"question": "top_k", "parameters": {"k": 9}}, "parameters: k must be"),
+        ({"question": "beats", "parameters": {"a": "nobody"}}, "a: 'nobody' is none of"),
+        ({"question": "sprt"}, "agents: sprt compares two agents"),
+        ({"max_matches": 0}, "n_matches: "),
+        ({"pairing": "lottery"}, "pairing: "),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_by_name(plan: dict[str, object], said: str) -> None:
+    with pytest.raises(BadInputError, match=said):
+        campaign_of(**plan)  # type: ignore[arg-type]
