@@ -38,9 +38,11 @@ ROWS: Mapping[str, str] = {
     "outcome": "match",
     "order": "order",
     "tournament": "tournament",
+    "tokenaccess": "token",
+    "schedule": "schedule",
+    "season": "season",
     "user": "operator",
     "worker": "worker",
-    "authtoken": "digest",
 }
 """Whose row is shown, by model; of others the first there is."""
 FILTERS: Mapping[str, Sequence[str]] = {
@@ -51,7 +53,11 @@ FILTERS: Mapping[str, Sequence[str]] = {
     "order": ("state=playing", "state=closed", "state=lost"),
     "outcome": ("is_forfeit__exact=1", "reason=crash"),
 }
-ITS_OWN = ("changelist", "add", "history", "delete", "change")
+ITS_OWN: Mapping[str, Sequence[str]] = {
+    "matches_schedule_echo": ("/admin/matches/schedule/echo/?crontab=0+3+*+*+*&timezone=UTC",),
+}
+"""Pages of a model besides the usual ones and its acts."""
+USUAL = ("changelist", "add", "history", "delete", "change", "ask")
 
 
 def addresses() -> Iterator[str]:
@@ -85,9 +91,31 @@ def _of_model(model: type[Model], its_admin: "ModelAdmin[Any]") -> Iterator[str]
     yield from (f"{base}?{chosen}" for chosen in FILTERS.get(name, ()))
     if its_admin.has_add_permission(request):
         yield f"{base}add/"
+    yield from _of_row(model, its_admin, base)
+    yield from _of_its_own(model, its_admin)
+
+
+def _of_row(model: type[Model], its_admin: "ModelAdmin[Any]", base: str) -> Iterator[str]:
+    name = model._meta.model_name or ""
     row = f"{{{ROWS[name]}}}" if name in ROWS else _first(model)
-    if row is not None:
-        yield from (f"{base}{row}/change/", f"{base}{row}/history/")
+    if row is None:
+        return
+    yield from (f"{base}{row}/change/", f"{base}{row}/history/")
+    yield from (f"{base}ask/{act.name}/?pk={row}" for act in getattr(its_admin, "acts", ()))
+
+
+def _of_its_own(model: type[Model], its_admin: "ModelAdmin[Any]") -> Iterator[str]:
+    """Yield what else a model has. Raises ForgottenError naming what is not known here."""
+    usual = {f"{model._meta.app_label}_{model._meta.model_name}_{page}" for page in USUAL}
+    names = {
+        pattern.name
+        for pattern in its_admin.get_urls()
+        if isinstance(pattern, URLPattern) and pattern.name
+    }
+    for name in sorted(names - usual - NOT_ASKED.keys()):
+        if name not in ITS_OWN:
+            raise ForgottenError(f"no example in ITS_OWN of the page {name}")
+        yield from ITS_OWN[name]
 
 
 def _first(model: type[Model]) -> str | None:

@@ -17,6 +17,8 @@ IN_PATH: Mapping[str, str] = {
     "/api/v1/leaderboards/{name}": "board",
     "/api/v1/leaderboards/{name}/ratings/{agent}": "busiest",
     "/api/v1/matches/{id}": "match",
+    "/api/v1/schedules/{id}": "schedule",
+    "/api/v1/seasons/{id}": "season",
     "/api/v1/tournaments/{id}": "tournament",
     "/api/v1/workers/{id}": "worker",
 }
@@ -31,6 +33,10 @@ QUERIES: Mapping[str, Sequence[str]] = {
         *("", "match={match}", "ending=done", "ending=forfeit", "ending=expired"),
         *("ending=failed", "ending=interrupted", "ending=forfeit&tournament={tournament}"),
     ),
+    "/api/v1/audit/": (
+        *("", "action=match.void", "target_kind=agent&target_id=1", "target_kind=tournament"),
+        *("target_id={tournament}", "target_kind=agent&action=match.void"),
+    ),
     "/api/v1/checkpoints/": (
         *("", "game=connect_four", "game=chess", "run={run}", "state=ready", "state=refused"),
         *("state=checking", "game=connect_four&run={run}&state=refused"),
@@ -40,6 +46,7 @@ QUERIES: Mapping[str, Sequence[str]] = {
     "/api/v1/leaderboards/{name}/history/": ("",),
     "/api/v1/leaderboards/{name}/ratings/": ("",),
     "/api/v1/leaderboards/{name}/ratings/{agent}/history/": ("",),
+    "/api/v1/leaderboards/{name}/seasons/": ("",),
     "/api/v1/matches/": (
         *("tournament={tournament}", "leaderboard={board}", "agent={busiest}"),
         *("agent={busiest}&tournament={tournament}", "agent={searcher}"),
@@ -49,6 +56,8 @@ QUERIES: Mapping[str, Sequence[str]] = {
         *("tournament={tournament}&state=cancelled",),
     ),
     "/api/v1/outcomes/": ("tournament={tournament}", "tournament={running}"),
+    "/api/v1/schedules/": ("", "is_enabled=false", "leaderboard__name={board}"),
+    "/api/v1/seasons/{id}/rows/": ("",),
     "/api/v1/tokens/": ("",),
     "/api/v1/tournaments/": (
         *("", "leaderboard__name={board}", "state=done", "state=cancelled", "state=paused"),
@@ -66,6 +75,7 @@ DEEP: Mapping[str, str] = {
     "/api/v1/leaderboards/{name}/ratings/{agent}/history/": "deep_snapshot",
     "/api/v1/matches/": "deep_sequence",
     "/api/v1/outcomes/": "deep_sequence",
+    "/api/v1/seasons/{id}/rows/": "deep_position",
     "/api/v1/tournaments/{id}/agents/": "deep_position",
 }
 """Which cursor leads to the last page; by id, the newest first, where it does not stand here."""

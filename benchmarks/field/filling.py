@@ -6,7 +6,7 @@ from time import perf_counter
 from django.core.management import call_command
 from django.db import connection, transaction
 
-from benchmarks.field import boards, matches, people
+from benchmarks.field import acts, boards, matches, people
 from benchmarks.field.drawn import draw
 from matches.clock import db_now
 from matches.models import Attempt, Leaderboard, Order, Tournament, Worker
@@ -34,6 +34,7 @@ def _fill(n_agents: int, n_matches: int, *, now: datetime) -> None:
         main = boards.open_main(n_agents, drawn, now=now)
         boards.rate(main, drawn, seed=SEED)
         matches.fill(main, drawn, seed=SEED)
+        acts.fill(main, n_agents)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
 

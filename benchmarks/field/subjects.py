@@ -8,7 +8,6 @@ from urllib.parse import quote, urlencode
 
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore
-from knox.models import AuthToken
 
 from benchmarks.field import people
 from benchmarks.field.boards import MAIN
@@ -19,13 +18,15 @@ from matches.models import (
     Order,
     Rating,
     RatingSnapshot,
+    Schedule,
+    Season,
     TokenAccess,
     Tournament,
     Worker,
 )
 from matches.standings import TOP
 
-LARGEST_PAGE, A_PAGE = 1_000, 50
+LARGEST_PAGE, A_PAGE = 500, 50
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,14 @@ class Subjects:
     go: int
     kept: int
     order: int
+    schedule: int
+    season: int
     worker: int
     checkpoint: str
     checkpoint_id: int
     latest: str
     run: str
     token: int
-    digest: str
     operator: int
     n_agents: int
     n_matches: int
@@ -97,13 +99,14 @@ def found() -> Subjects:
         go=go,
         kept=tournaments.get(keeps_trajectories=True).pk,
         order=Order.objects.latest("pk").pk,
+        schedule=Schedule.objects.latest("pk").pk,
+        season=Season.objects.latest("pk").pk,
         worker=Worker.objects.earliest("pk").pk,
         checkpoint=checkpoint.sha256,
         checkpoint_id=checkpoint.pk,
         latest=Checkpoint.objects.latest("pk").sha256,
         run=checkpoint.run,
         token=TokenAccess.objects.latest("pk").pk,
-        digest=AuthToken.objects.earliest("created").digest,
         operator=User.objects.get(username=people.ADMIN).pk,
         n_agents=n_agents,
         n_matches=n_matches,
