@@ -187,12 +187,18 @@ def planned_in(tournament: int, *, state: str = "") -> QuerySet[Match]:
         return found.filter(Match.is_closed(), state=state)
     if state in Match.IN_FLIGHT:
         # By their orders alone, which are few: with the tournament named, its index would be read.
-        orders = Order.objects.filter(Order.is_open(), tournament=tournament)
-        ids = list(orders.values_list("pk", flat=True))
+        ids = open_orders(tournament)
         return Match.objects.filter(Match.is_in_flight(), order__in=ids, state=state)
     # Pending ones by their leaderboard, among the open ones in planned order.
     board = Tournament.objects.filter(pk=tournament).values("leaderboard")
     return found.filter(Match.is_open(), leaderboard=Subquery(board), state=state)
+
+
+def open_orders(tournament: int) -> list[int]:
+    """Return the open orders of a tournament."""
+    # Chosen here: by tournament SQLite would read the closed ones, too. Open orders are few.
+    found = Order.objects.filter(Order.is_open()).values_list("pk", "tournament_id")
+    return [pk for pk, of in found if of == tournament]
 
 
 def seats_of(agent: int, *, tournament: int | None = None) -> QuerySet[Seat, Any]:

@@ -25,12 +25,15 @@ class LastingQuerySet(models.QuerySet[Row, Row]):
         raise LastingRowError(f"{self.model._meta.verbose_name_plural} cannot be deleted")
 
 
+LastingManager = models.Manager.from_queryset(LastingQuerySet)
+
+
 class LastingModel(models.Model):
     """A row that is written once. A database user with other rights is not stopped by this."""
 
     what: ClassVar[str] = "a row"
 
-    objects = LastingQuerySet.as_manager()
+    objects = LastingManager()
 
     class Meta:
         """No table of its own."""

@@ -21,7 +21,7 @@ from django.core.cache import cache
 from redis.exceptions import RedisError
 
 from matches import selectors, standings
-from matches.models import Leaderboard
+from matches.models import Leaderboard, Tournament
 from matches.standings import Nodes, Row, Status
 
 log = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ def push_due(*, now: datetime) -> None:
     watched = {tournament.leaderboard_id for tournament in selectors.watched_tournaments(now=now)}
     recent = Leaderboard.objects.filter(rated_at__gte=now - RECENT).values_list("pk", flat=True)
     try:
-        for board_id in sorted({*watched, *recent}):
+        for board_id in sorted({*watched, *recent, *_paused()}):
             publish(board_id, now=now, at_least=LEAVES_ALONE)
     except RedisError as error:
         log.warning("nothing pushed while the fast store is away: %s", error)
@@ -102,6 +102,14 @@ def push_due(*, now: datetime) -> None:
         _publish_nodes(now=now)
     except RedisError as error:
         log.warning("nodes not pushed while the fast store is away: %s", error)
+
+
+def _paused() -> list[int]:
+    """Return boards with a paused tournament, each once in a while: that it is paused is shown."""
+    paused = Tournament.objects.filter(state=Tournament.State.PAUSED)
+    boards = sorted(set(paused.values_list("leaderboard", flat=True)))
+    seldom = int(HEARTBEAT.total_seconds())
+    return [board for board in boards if cache.add(_key(board, "paused"), 1, timeout=seldom)]
 
 
 def publish(board_id: int, *, now: datetime, at_least: timedelta = MIN_INTERVAL) -> Delta | None:

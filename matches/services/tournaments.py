@@ -13,7 +13,7 @@ from arena.games import registry as games
 from arena.messages import Limits
 from arena.pairing import registry as pairings
 from arena.pairing.base import MIN_AGENTS, Field, PairingError
-from matches import dispatch
+from matches import dispatch, selectors
 from matches.errors import BadInputError, ConflictError
 from matches.models import Agent, Checkpoint, Entrant, Leaderboard, Match, Order, Rating, Tournament
 from matches.models.tournament import MAX_MATCHES, new_key
@@ -181,9 +181,8 @@ def _stop(tournament: Tournament, state: Tournament.State, *, now: datetime) -> 
         tournament=tournament,
         state__in=Match.sources(Match.State.CANCELLED),
     ).update(state=Match.State.CANCELLED, order=None)
-    Order.objects.filter(Order.is_open(), tournament=tournament).update(
-        state=Order.State.CLOSED, closed_at=now
-    )
+    orders = Order.objects.filter(pk__in=among(selectors.open_orders(tournament.pk)))
+    orders.update(state=Order.State.CLOSED, closed_at=now)
     Tournament.objects.filter(pk=tournament.pk).update(n_cancelled=F("n_cancelled") + n_cancelled)
     transaction.on_commit(dispatch.wake_rater)
     return n_cancelled

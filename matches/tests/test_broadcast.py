@@ -44,6 +44,15 @@ def test_the_first_push_begins_an_epoch_and_lets_viewers_ask(board: Leaderboard)
     assert _state(board, now=NOW)["epoch"] == delta["epoch"]
 
 
+def test_a_pause_is_pushed_though_nothing_is_rated(board: Leaderboard) -> None:
+    broadcast.push_due(now=NOW)
+    tournaments.pause(board.tournaments.get())
+    broadcast.push_due(now=later(20))
+    pushed = broadcast._state(board.pk)
+    assert pushed is not None
+    assert [shown["state"] for shown in pushed["status"]["tournaments"]] == ["paused"]
+
+
 def test_only_the_changed_fields_of_changed_rows_are_sent(board: Leaderboard) -> None:
     first = _publish(board, now=NOW)
     _move(board, "level:10", 26.0)

@@ -7,6 +7,7 @@ from django.db import connection
 from redis import Redis
 
 from matches.models import Agent, Attempt, Match, Order, Outcome, Tournament, Worker
+from matches.selectors import planned_in
 from matches.services import explain
 from matches.services.system.reading import look
 from matches.tests import factories as make
@@ -71,6 +72,7 @@ def _reads(tournament: Tournament) -> dict[str, Callable[[], object]]:
         "tournament": lambda: explain.of_tournament(tournament, now=NOW),
         "agent": lambda: explain.of_agent(agent, now=NOW),
         "worker": lambda: explain.of_worker(worker, now=NOW),
+        "matches in flight": lambda: list(planned_in(tournament.pk, state="running")),
         "system": lambda: look(now=NOW, last=None),
     }
 

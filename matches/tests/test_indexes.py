@@ -13,8 +13,10 @@ from redis import Redis
 from arena.messages import Mark, MatchOrder, Reason, mark_token
 from matches import dispatch
 from matches.models import Match, Order, Tournament
-from matches.services import marks, nodes, rater, recording, relay
+from matches.services import marks, nodes, rater, recording, relay, voiding
+from matches.services.auditing import Actor
 from matches.services.sweep import sweep
+from matches.services.tournaments import cancel
 from matches.tests import factories as make
 from matches.tokens import secret
 
@@ -72,6 +74,12 @@ def _round(tournament: Tournament) -> Iterator[tuple[str, Callable[[], object]]]
     yield "relay", lambda: relay.relay(now=make.NOW)
     marks.note(_mark())
     yield "sweep", lambda: sweep(now=make.NOW, n_waiting=dict.fromkeys(dispatch.PLAY_QUEUES, 0))
+    yield "void", lambda: _void(tournament.matches.latest("sequence"))
+    yield "cancel", lambda: cancel(tournament, now=make.NOW)
+
+
+def _void(match: Match) -> None:
+    voiding.void([match.pk], actor=Actor("anna"), reason="a stuck clock", now=make.NOW)
 
 
 def _mark() -> Mark:

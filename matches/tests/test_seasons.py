@@ -60,7 +60,7 @@ def test_a_season_cannot_be_changed_or_deleted(broker: Redis) -> None:
             kept.delete()
     for rows in (Season.objects.all(), SeasonRow.objects.all()):
         with pytest.raises(LastingRowError):
-            rows.update(pk=1)
+            rows.update(id=1)
         with pytest.raises(LastingRowError):
             rows.bulk_update([], [])
         with pytest.raises(LastingRowError):
