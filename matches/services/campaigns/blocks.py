@@ -22,6 +22,10 @@ class Evidence:
         """How often the first agent got 0, 1/2, 1, 3/2 and 2 points."""
         return [self.outcomes.count(cell) for cell in range(N_CELLS)]
 
+    def first(self, n_blocks: int) -> "Evidence":
+        """Return the first so many blocks."""
+        return Evidence(self.outcomes[:n_blocks])
+
 
 def between(leaderboard: Leaderboard, first: int, second: int) -> Evidence:
     """Return the blocks of two agents on a leaderboard, whichever tournament they are from.

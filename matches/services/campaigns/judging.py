@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+import numpy as np
 from django.db import transaction
 from django.db.models import Q
 
@@ -108,9 +109,16 @@ def _tested(campaign: Campaign, agents: Sequence[int], n_results: int) -> Judgem
 
 
 def test_state(campaign: Campaign, agents: Sequence[int]) -> State:
-    """Return where the sequential test of a campaign stands: by all blocks of the pair."""
+    """Return where the sequential test of a campaign stands: by all blocks of the pair.
+
+    Where it has crossed a bound it stays: blocks after that decide nothing any more.
+    """
+    test = test_of(campaign.parameters)
     found = blocks.between(campaign.tournament.leaderboard, *agents)
-    return test_of(campaign.parameters).state(found.counts)
+    curve = test.curve(found.outcomes) if found.outcomes else np.empty(0)
+    crossed = np.flatnonzero((curve <= test.lower) | (curve >= test.upper))
+    n_blocks = int(crossed[0]) + 1 if crossed.size else len(curve)
+    return test.state(found.first(n_blocks).counts)
 
 
 def _said(campaign: Campaign, state: State) -> Verdict:

@@ -1,0 +1,159 @@
+"""`./run manage gate`: does a candidate beat its baseline? An exit code for CI."""
+
+import json
+import time
+from argparse import ArgumentParser, ArgumentTypeError
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from arena.verdicts.sprt import Decision, Model
+from matches.clock import db_now
+from matches.errors import MatchError
+from matches.management import following
+from matches.management.following import LINE_EVERY_S, POLL_S
+from matches.management.options import real, whole, writable_file
+from matches.services.campaigns import gating
+from matches.services.campaigns.gating import Bounds, Standing
+
+PASS, FAIL, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
+EXIT = {
+    Decision.ACCEPT: PASS,
+    Decision.REJECT: FAIL,
+    Decision.CONTINUE: UNDECIDED,
+}
+WORDS = {PASS: "PASS", FAIL: "FAIL", UNDECIDED: "UNDECIDED"}
+
+
+def bounds(text: str) -> tuple[float, float]:
+    """Take ELO0,ELO1."""
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise ArgumentTypeError(f"must be ELO0,ELO1 such as 0,20, got {text!r}") from None
+    return low, high
+
+
+class Command(BaseCommand):
+    """Test a candidate against a baseline until it passes, fails, or the budget is spent."""
+
+    help = (
+        "Exit 0: the candidate passes; 1: it fails; 2: error; 3: undecided within the budget. "
+        "What is known of the pair counts; asking again goes on with the same test."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options; their types refuse what is out of range (exit code 2)."""
+        add = parser.add_argument
+        add("--candidate", required=True, metavar="AGENT")
+        add("--baseline", required=True, metavar="AGENT")
+        add("--bounds", type=bounds, default=(0.0, 20.0), metavar="ELO0,ELO1", help="0,20")
+        add("--alpha", type=real(0.0001, 0.4999), default=0.05, help="of passing at ELO0")
+        add("--beta", type=real(0.0001, 0.4999), default=0.05, help="of failing at ELO1")
+        add("--model", choices=[m.value for m in Model], default=Model.LOGISTIC.value)
+        add("--max-matches", type=whole(2, 100_000_000), default=20_000, help="of this call")
+        add("--game", default="", help="when agents of several games have these names")
+        add("--leaderboard", default="", help="default: one for the gates of the game")
+        add("--json", type=writable_file, metavar="FILE")
+        add("--markdown", type=writable_file, metavar="FILE", help="a summary for people")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Run the gate and end with its exit code."""
+        try:
+            candidate, baseline = gating.pair_of(
+                options["game"], options["candidate"], options["baseline"]
+            )
+            tested = Bounds(*options["bounds"], options["alpha"], options["beta"], options["model"])
+            campaign = gating.enter(
+                candidate,
+                baseline,
+                tested,
+                leaderboard=options["leaderboard"],
+                max_matches=options["max_matches"],
+            )
+            found = self._followed(campaign)
+        except MatchError as error:
+            raise CommandError(str(error), returncode=ERROR) from error
+        self._tell(found, options)
+
+    def _followed(self, campaign: gating.Campaign) -> Standing:
+        n_reused = campaign.n_known
+        if campaign.decided_at is None:
+            self.stdout.write(following.wait_for_cluster())
+            self._wait(campaign, n_reused)
+            return gating.standing(campaign, n_reused=n_reused)
+        found = gating.standing(campaign, n_reused=0)
+        return gating.standing(campaign, n_reused=2 * sum(found.counts))
+
+    def _wait(self, campaign: gating.Campaign, n_reused: int) -> None:
+        """Show the log-likelihood ratio until there is a verdict."""
+        shown = time.monotonic()
+        try:
+            while campaign.decided_at is None:
+                time.sleep(POLL_S)
+                campaign.refresh_from_db()
+                if time.monotonic() - shown >= LINE_EVERY_S:
+                    shown = time.monotonic()
+                    self.stdout.write(_line(gating.standing(campaign, n_reused=n_reused)))
+        except KeyboardInterrupt:
+            said = "interrupted: the test goes on, and the same call follows it again"
+            raise CommandError(said, returncode=INTERRUPTED) from None
+
+    def _tell(self, found: Standing, options: dict[str, Any]) -> None:
+        exit_code = EXIT[found.decision]
+        self.stdout.write(_line(found))
+        self.stdout.write(f"{WORDS[exit_code]}: {found.campaign.statement}")
+        names = options["candidate"], options["baseline"]
+        _save(options["json"], json.dumps(_as_json(found, names, exit_code), indent=2))
+        _save(options["markdown"], _as_markdown(found, names, exit_code))
+        if exit_code:
+            raise SystemExit(exit_code)
+
+
+def _line(found: Standing) -> str:
+    state = found.state
+    return (
+        f"LLR {state.llr:+.2f} ({state.lower:+.2f}, {state.upper:+.2f}), {state.n_games} games in "
+        f"blocks {found.counts}, {found.n_reused} of them known before"
+    )
+
+
+def _as_json(found: Standing, names: tuple[str, str], exit_code: int) -> dict[str, Any]:
+    campaign, state = found.campaign, found.state
+    return {
+        "result": WORDS[exit_code].lower(),
+        "candidate": names[0],
+        "baseline": names[1],
+        "llr": state.llr,
+        "lower": state.lower,
+        "upper": state.upper,
+        "n_games": state.n_games,
+        "n_reused": found.n_reused,
+        "blocks": found.counts,
+        "statement": campaign.statement,
+        "why": campaign.why,
+        "tournament": campaign.tournament_id,
+        "parameters": campaign.parameters,
+        "at": db_now().isoformat(),
+    }
+
+
+def _as_markdown(found: Standing, names: tuple[str, str], exit_code: int) -> str:
+    state, parameters = found.state, found.campaign.parameters
+    elo = f"{parameters['elo0']:g} against {parameters['elo1']:g} Elo ({parameters['model']})"
+    return "\n".join(
+        (
+            f"### {WORDS[exit_code]}: {names[0]} against {names[1]}",
+            "",
+            "| test | LLR | bounds | games | known before | blocks 0, 1/2, 1, 3/2, 2 |",
+            "|---|---|---|---|---|---|",
+            f"| {elo} | {state.llr:+.2f} | {state.lower:+.2f}, {state.upper:+.2f} "
+            f"| {state.n_games} | {found.n_reused} | {', '.join(map(str, found.counts))} |",
+        )
+    )
+
+
+def _save(path: Path | None, text: str) -> None:
+    if path is not None:
+        path.write_text(f"{text}\n", encoding="utf-8")
