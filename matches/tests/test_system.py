@@ -13,8 +13,10 @@ from redis import Redis
 
 from arena.messages import Reason, Serving, serving_key
 from matches import dispatch, fast
-from matches.models import Attempt, Match, Order, RecorderMark, Uncounted
+from matches.models import Attempt, Match, Order, RecorderMark, Uncounted, Worker
 from matches.services import nodes, recording, tallies
+from matches.services.auditing import Actor
+from matches.services.quarantine import quarantine_worker
 from matches.services.system import pushing, reading
 from matches.services.system.reading import look
 from matches.services.system.sample import Sample, State
@@ -67,6 +69,16 @@ def test_nodes_are_listed_with_what_they_have_in_hand(broker: Redis) -> None:
     assert [row["tone"] for row in rows] == ["good", "good", "bad"]
     assert rows[1]["cells"][1:5] == ["play, cpu, spot", "2", "5 in 1 order", "4 s ago"]
     assert rows[2]["cells"][4] == "lost, 2.07 min ago"
+
+
+def test_a_node_in_quarantine_is_shown_as_such_and_plays_nothing(broker: Redis) -> None:
+    make.alive()
+    quarantine_worker(Worker.objects.get(), actor=Actor("anna"), reason="it overheats", now=NOW)
+    sample = look(now=NOW, last=None)
+    assert (sample.counts.n_play, sample.counts.n_slots) == (0, 0)
+    assert _queue(sample, "play.cpu").n_takers == 0
+    (row,) = _table(_state(sample), "nodes")["rows"]
+    assert (row["tone"], row["cells"][4]) == ("bad", "in quarantine (it overheats), 0 s ago")
 
 
 def test_nodes_lost_long_ago_are_not_listed(broker: Redis) -> None:

@@ -107,15 +107,16 @@ def _node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
         n_matches=n_matches,
         seen_at=worker.last_seen_at,
         versions={str(name): str(version) for name, version in worker.versions.items()},
+        quarantine=worker.quarantine_reason,
     )
 
 
 def _counts(nodes: Sequence[Node]) -> Counts:
     alive = [node for node in nodes if node.is_alive]
-    play = [node for node in alive if node.kind == "play"]
+    play = [node for node in alive if node.kind == "play" and node.is_free]
     return Counts(
         n_play=len(play),
-        n_gpu=len(alive) - len(play),
+        n_gpu=sum(node.kind == "gpu" for node in alive),
         n_slots=sum(node.slots for node in play),
         n_lost=len(nodes) - len(alive),
     )
@@ -154,7 +155,7 @@ def _queues(
     now: datetime,
 ) -> list[Queue]:
     waiting = [order for order in orders if order[1] == Order.State.QUEUED.value]
-    takers = Counter(name for node in nodes if node.is_alive for name in node.capabilities)
+    takers = Counter(name for node in nodes if node.is_free for name in node.capabilities)
     shards = sorted({0, *(shard for one in serving for shard in one.shards)})
     found = [Queue(dispatch.CONTROL_QUEUE, None, None, None), _reports(now=now)]
     for capability in PLAYS:

@@ -22,6 +22,13 @@ class Node(msgspec.Struct, frozen=True):
     n_matches: int
     seen_at: datetime
     versions: dict[str, str]
+    quarantine: str = ""
+    """Why it is in quarantine; empty: it is not."""
+
+    @property
+    def is_free(self) -> bool:
+        """True when it may take work."""
+        return self.is_alive and not self.quarantine
 
 
 class Queue(msgspec.Struct, frozen=True):

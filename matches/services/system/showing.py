@@ -164,7 +164,8 @@ def _short(value: float) -> str:
 
 
 def _nodes(sample: Sample) -> Table:
-    n_all = sample.counts.n_play + sample.counts.n_gpu + sample.counts.n_lost
+    n_held = sum(bool(node.quarantine) and node.is_alive for node in sample.nodes)
+    n_all = sample.counts.n_play + sample.counts.n_gpu + sample.counts.n_lost + n_held
     n_hidden = n_all - len(sample.nodes)
     more = f", {n_hidden:,} more are not listed" if n_hidden else ""
     return {
@@ -183,17 +184,22 @@ def _node(node: Node, sample: Sample) -> TableRow:
     )
     versions = [node.versions.get("evalsite"), node.versions.get("python")]
     return {
-        "tone": "good" if node.is_alive else "bad",
+        "tone": "good" if node.is_free else "bad",
         "node": node.pk,
         "cells": [
             node.name,
             ", ".join(dict.fromkeys([node.kind, *node.capabilities])),
             f"{node.slots:,}",
             in_hand if node.kind == "play" else NONE,
-            seen if node.is_alive else f"lost, {seen}",
+            _presence(node, seen),
             " / ".join(version for version in versions if version) or NONE,
         ],
     }
+
+
+def _presence(node: Node, seen: str) -> str:
+    held = f"in quarantine ({node.quarantine}), " if node.quarantine else ""
+    return f"{held}{seen}" if node.is_alive else f"lost, {held}{seen}"
 
 
 def _queues(queues: Sequence[Queue]) -> Table:
