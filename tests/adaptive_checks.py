@@ -1,7 +1,7 @@
 """What every adaptive pairing must keep to; each check raises AssertionError where it does not."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -9,42 +9,12 @@ import pytest
 
 from arena.errors import ParameterError
 from arena.pairing.base import AdaptivePairing, Field, Lineup, Meeting, PairingError, Standing
-from arena.ratings.counts import Ints
-from arena.ratings.settled import count, settle
+from arena.pairing.tests.standings import in_flight, standing
 from arena.ratings.tests.simulated import simulated
 
 FIELDS = [Field(n_agents, n_seats) for n_seats in (2, 3, 5) for n_agents in (5, 6, 11, 64)]
 FIELDS += [Field(2, 2), Field(3, 2), Field(3, 3)]
 N_TURNS, N_TURNS_TO_THE_END = 8, 60
-
-
-def standing(
-    field: Field, results: Ints | None = None, meetings: Sequence[Meeting] = ()
-) -> Standing:
-    """Return what is known after these results; none: before the first match."""
-    counts = count(np.empty((0, 3), np.int64) if results is None else results)
-    settled = settle(counts, field.n_agents)
-    return Standing(
-        field=field,
-        mu=settled.mu,
-        covariance=settled.covariance,
-        sd=settled.sd,
-        spread=settled.spread,
-        counts=counts,
-        n_in_flight=in_flight(meetings),
-        meetings=meetings,
-        draw_probability=0.1,
-    )
-
-
-def in_flight(meetings: Sequence[Meeting]) -> dict[tuple[int, int], int]:
-    found = Counter[tuple[int, int]]()
-    for meeting in meetings:
-        if meeting.points is None:
-            members = sorted(meeting.lineup)
-            pairs = [(i, j) for i in members for j in members if i < j]
-            found.update(dict.fromkeys(pairs, len(members)))
-    return dict(found)
 
 
 def known(field: Field) -> Standing:

@@ -9,11 +9,13 @@ from arena.ratings.base import BETA
 from arena.ratings.counts import Floats
 
 _NEVER = -np.inf
+_FAR = 8.0
+"""Standard deviations beyond which a match tells next to nothing, and never exactly nothing."""
 
 
 def expected_information(gap: Floats) -> Floats:
     """Return what one match of agents that far apart tells about their difference (1/variance)."""
-    z = np.minimum(np.abs(gap) / (np.sqrt(2) * BETA), 30)
+    z = np.minimum(np.abs(gap) / (np.sqrt(2) * BETA), _FAR)
     density = np.exp(-(z**2)) / (2 * np.pi)
     information: Floats = density / (ndtr(z) * ndtr(-z)) / (2 * BETA**2)
     return information

@@ -1,6 +1,7 @@
 """Pairs of neighbours in a list, nobody with whom it met before while that can be avoided."""
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 
 from arena.pairing.base import Lineup
 
@@ -18,12 +19,12 @@ def without_rematches(
     number of agents is odd; else empty. Where no way without rematches is found, those that met
     once may meet again, and so on.
     """
-    for n_allowed in range(max(met.values(), default=0) + 1):
-        for bye in byes or (NOBODY,):
-            found = _paired([agent for agent in ranked if agent != bye], met, n_allowed)
-            if found is not None:
-                return found
-    raise AssertionError("all pairs are allowed, and nobody was paired")
+    tried = (
+        _paired([agent for agent in ranked if agent != bye], met, n_allowed)
+        for n_allowed in count()
+        for bye in byes or (NOBODY,)
+    )
+    return next(found for found in tried if found is not None)
 
 
 def _paired(

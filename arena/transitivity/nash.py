@@ -60,7 +60,7 @@ def _support(payoff: Floats) -> Ints:
         bounds=[(0, None)] * n + [(0, 1)] * n,
         method="highs",
     )
-    if found.status != 0:
+    if found.status != 0 or found.x is None:
         raise RatingError(f"no mixture that nobody beats was found: {found.message}")
     return np.flatnonzero(found.x[n:] > _IN_SUPPORT)
 
@@ -89,5 +89,6 @@ def _most_even(payoff: Floats, support: Ints) -> Floats:
         options={"maxiter": _MAX_TURNS, "maxfun": _MAX_TURNS, "ftol": 0.0, "gtol": 1e-9},
     )
     level = -np.asarray(found.x) @ payoff
-    weights: Floats = np.exp(level - level.max())
-    return weights / weights.sum()
+    even: Floats = np.exp(level - level.max())
+    weights: Floats = even / even.sum()
+    return weights

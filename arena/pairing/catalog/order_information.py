@@ -37,8 +37,9 @@ class _OrderInformation(Adaptive):
         precision = np.linalg.inv(joint) + _graph(weight * information * in_flight(standing))
         chosen: list[Lineup] = []
         while len(chosen) < n_blocks:
-            narrowed = _difference_variances(np.linalg.inv(precision))
-            found = matching(openness * narrowed**1.5, standing.field.n_seats)
+            narrowed: Floats = np.linalg.inv(precision)
+            value = openness * _difference_variances(narrowed) ** 1.5
+            found = matching(value, standing.field.n_seats)
             chosen += found[: n_blocks - len(chosen)]
             precision += _graph(weight * information * _planned(found, len(joint)))
         return chosen

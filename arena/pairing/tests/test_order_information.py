@@ -1,0 +1,59 @@
+"""Order information: open orders first, everybody at the start, matches in flight in mind."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arena.pairing.base import Field, PairingError
+from arena.pairing.catalog.order_information import PAIRING
+from arena.pairing.tests.standings import standing
+from arena.ratings.tests.simulated import simulated
+
+
+@pytest.mark.parametrize("n_agents", [2, 6, 9])
+def test_before_any_result_all_play_alike_and_nobody_twice(n_agents: int) -> None:
+    n_blocks = n_agents * (n_agents - 1) // 2
+    lineups = PAIRING.choose(standing(Field(n_agents, 2)), n_blocks, seed=1)
+    pairs = Counter(frozenset(lineup) for lineup in lineups)
+    assert max(pairs.values()) <= 2
+    played = Counter(agent for lineup in lineups for agent in lineup)
+    assert max(played.values()) - min(played.values()) <= 2
+
+
+def test_the_order_that_is_open_is_played_first() -> None:
+    results = [(0, 1, 1)] * 30 + [(1, 2, 1), (2, 1, 1)] * 3 + [(2, 3, 1)] * 30
+    here = standing(Field(4, 2), np.array(results))
+    assert PAIRING.choose(here, 1, seed=0) == [(1, 2)]
+
+
+def test_a_pair_in_flight_makes_place_for_another() -> None:
+    here = standing(Field(8, 2), simulated(8, 100, seed=2).results)
+    best = PAIRING.choose(here, 1, seed=0)[0]
+    waiting = replace(here, n_in_flight={(min(best), max(best)): 40})
+    assert PAIRING.choose(waiting, 1, seed=0) != [best]
+
+
+def test_many_in_flight_are_as_good_as_none() -> None:
+    """Choosing 40 blocks at once spreads them as choosing 4 ten times with the rest in flight."""
+    here = standing(Field(8, 2), simulated(8, 60, seed=4).results)
+    at_once = Counter(PAIRING.choose(here, 40, seed=0))
+    in_parts, flying = Counter[tuple[int, ...]](), Counter[tuple[int, int]]()
+    for _ in range(10):
+        part = PAIRING.choose(replace(here, n_in_flight=dict(flying)), 4, seed=0)
+        in_parts.update(part)
+        flying.update({(min(pair), max(pair)): 2 * n for pair, n in Counter(part).items()})
+    assert sum((at_once & in_parts).values()) >= 36
+
+
+def test_a_field_without_a_covariance_is_refused() -> None:
+    with pytest.raises(PairingError, match=r"5 agents are too many .* posterior_sample"):
+        PAIRING.choose(replace(standing(Field(5, 2)), covariance=None), 1, seed=0)
+
+
+def test_lineups_of_four_are_of_agents_that_are_close() -> None:
+    results = [(i, j, 1) for i in range(4) for j in range(4, 8) for _ in range(20)]
+    here = standing(Field(8, 4), np.array(results))
+    first, second = PAIRING.choose(here, 2, seed=0)
+    assert {frozenset(first), frozenset(second)} == {frozenset(range(4)), frozenset(range(4, 8))}
