@@ -128,6 +128,8 @@ def _figures(
     waits = delays(outcomes, watched, **window)
     n_viewers = received.shape[1]
     n_matches = int(waits.sum()) // n_viewers
+    if not set(sequence.tolist()) & pushed.keys():
+        raise ConnectionError("nothing was pushed: the logs of control and fast may say why")
     pushed_at = np.array([pushed.get(int(number), -np.inf) for number in sequence])
     is_inside = (pushed_at >= sampler.begin) & (pushed_at < sampler.end)
     n_pushes = int(is_inside.sum())

@@ -99,6 +99,7 @@ class Room:
         for group in sight.groups:
             await layer.group_add(group, channel)
         self._hearing = asyncio.ensure_future(self._hear(sight.groups, channel))
+        self._hearing.add_done_callback(_say)
         return True
 
     async def _hear(self, groups: Sequence[str], channel: str) -> None:
@@ -117,6 +118,12 @@ class Room:
             with suppress(RedisError):
                 for group in groups:
                     await layer.group_discard(group, channel)
+
+
+def _say(hearing: asyncio.Task[None]) -> None:
+    """Log why a room hears no more, when it was not closed."""
+    if not hearing.cancelled() and (error := hearing.exception()):
+        log.error("a room hears no more", exc_info=error)
 
 
 ROOMS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Room]] = WeakKeyDictionary()

@@ -82,8 +82,8 @@ class Pushes:
     def __init__(self, leaderboard: Leaderboard) -> None:
         self.at: dict[int, float] = {}
         self._layer: Any = get_channel_layer()
-        client: Any = Redis.from_url(settings.FAST_REDIS_URL)
-        self._heard = client.pubsub()
+        self._client: Any = Redis.from_url(settings.FAST_REDIS_URL)
+        self._heard = self._client.pubsub()
         self._heard.subscribe(**{f"asgi__group__{broadcast.group(leaderboard.pk)}": self._note})
         self._thread = self._heard.run_in_thread(sleep_time=_POLL_S, daemon=True)
 
@@ -104,3 +104,4 @@ class Pushes:
         self._thread.stop()
         self._thread.join()
         self._heard.close()
+        self._client.close()
