@@ -2,10 +2,11 @@
 
 from django.contrib import admin
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularSwaggerView
 
 from evalsite.health import health, healthz, readyz
 from evalsite.metrics import metrics
+from matches.api.document import SchemaView
 
 urlpatterns = [
     path("", include("live.urls")),
@@ -16,6 +17,6 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("files/", include("matches.files.urls")),
     path("api/v1/", include("matches.api.urls")),
-    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/schema/", SchemaView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="api-docs"),
 ]

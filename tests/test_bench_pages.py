@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
-from django.urls import include, path
+from django.urls import get_resolver, include, path
 
 from benchmarks import pages
 from benchmarks.field import addresses, adminpages, apilists, people
 from benchmarks.field.drawn import draw, pairs, tallies
 from benchmarks.field.errors import ForgottenError
 from benchmarks.field.measuring import p95
+from evalsite.health import healthz
 
 
 class _Anything(defaultdict[str, str]):
@@ -32,8 +33,8 @@ def test_every_page_and_list_has_an_example() -> None:
 
 
 def test_a_new_page_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    new = path("below/", include([path("new/", lambda _: None, name="brand-new")]))
-    monkeypatch.setattr(addresses.get_resolver(), "url_patterns", [new], raising=False)
+    new = path("below/", include([path("new/", healthz, name="brand-new")]))
+    monkeypatch.setattr(get_resolver(), "url_patterns", [new], raising=False)
     with pytest.raises(ForgottenError, match="brand-new"):
         list(addresses._pages())
 
