@@ -20,6 +20,8 @@ from matches.models import Tournament
 from matches.services.evaluation import Evaluation, check, start
 from matches.services.tournaments import Plan, cancel
 
+PAIRINGS = ", ".join(sorted((*pairings.names(), *pairings.adaptive_names())))
+
 
 class Command(BaseCommand):
     """Evaluate agents: schedule their matches, follow them, rate the agents."""
@@ -33,7 +35,7 @@ class Command(BaseCommand):
         add("--agents", type=split, default=[], help="such as random,alphabeta:4,mcts:100")
         add("--num-agents", type=whole(2, 10_000), default=10, help="drawn for skill_game")
         add("--num-matches", type=whole(1, 100_000_000), default=1_000)
-        add("--pairing", default="random", help=f"one of {', '.join(pairings.names())}")
+        add("--pairing", default="random", help=f"one of {PAIRINGS}")
         add("--seed", type=whole(0, 2**62), default=0, help="replays pairings and games")
         add("--game-parameter", type=pair, action="append", default=[], metavar="NAME=VALUE")
         add("--error-rate", type=real(0, 1), default=0.0, help="emulated exceptions")
