@@ -24,6 +24,8 @@ class Agent:
     checkpoint: str | None
     placement: Placement
     is_retired: bool
+    quarantined_at: datetime | None
+    quarantine_reason: str
     created_at: datetime
 
 
@@ -77,3 +79,15 @@ class Agents(Explained):
     def unretire(self, agent: int, *, key: str | None = None) -> Agent:
         """Let an agent be entered in tournaments again."""
         return decode(Agent, self._transport.post(f"{self.path}/{agent}/unretire", key=key))
+
+    def quarantine(self, agent: int, *, reason: str, key: str | None = None) -> Agent:
+        """Send no more matches of an agent; those with nodes are played to their end."""
+        return self._operated(agent, "quarantine", reason, key)
+
+    def release(self, agent: int, *, reason: str = "", key: str | None = None) -> Agent:
+        """End the quarantine of an agent: its pending matches are sent."""
+        return self._operated(agent, "release", reason, key)
+
+    def _operated(self, agent: int, change: str, reason: str, key: str | None) -> Agent:
+        path, body = f"{self.path}/{agent}/{change}", {"reason": reason}
+        return decode(Agent, self._transport.post(path, body, key=key))

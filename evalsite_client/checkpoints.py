@@ -6,7 +6,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Required, TypedDict, Unpack
 
-from evalsite_client.agents import Placement
 from evalsite_client.decoding import decode
 from evalsite_client.downloads import Received, download
 from evalsite_client.errors import WaitTimeoutError
@@ -14,6 +13,7 @@ from evalsite_client.names import AgentName, Noun
 from evalsite_client.pages import rows
 from evalsite_client.uploads import Sent, form, length, sha256
 
+MaybePlacement = Literal["local", "gpu", ""]
 CheckpointState = Literal["checking", "ready", "refused"]
 
 
@@ -35,8 +35,8 @@ class Checkpoint:
     state_size: int
     row_ms: float | None
     placement: str
-    forced_placement: Placement | Literal[""]
-    measured_placement: Placement | Literal[""]
+    forced_placement: MaybePlacement
+    measured_placement: MaybePlacement
     state: CheckpointState
     reason: str
     waits_for: str
@@ -65,7 +65,7 @@ class NewCheckpoint(TypedDict, total=False):
     step: int | None
     parent: str
     sha256: str
-    placement: Placement | Literal[""]
+    placement: MaybePlacement
 
 
 class CheckpointFilter(TypedDict, total=False):

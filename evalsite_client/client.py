@@ -11,6 +11,7 @@ import requests
 
 from evalsite_client.agents import Agents
 from evalsite_client.attempts import Attempts
+from evalsite_client.audit import Audits
 from evalsite_client.checkpoints import Checkpoints
 from evalsite_client.clock import Clock
 from evalsite_client.errors import InputError
@@ -18,6 +19,8 @@ from evalsite_client.leaderboards import Leaderboards
 from evalsite_client.matches import Matches
 from evalsite_client.outcomes import Outcomes
 from evalsite_client.retries import Retries
+from evalsite_client.schedules import Schedules
+from evalsite_client.seasons import Seasons
 from evalsite_client.tokens import Tokens
 from evalsite_client.trajectories import Trajectories
 from evalsite_client.transport import Login, Transport
@@ -41,16 +44,18 @@ class Client:
         timeout_s: float = 30.0,
         retries: Retries | None = None,
         clock: Clock | None = None,
+        session: requests.Session | None = None,
     ) -> None:
         """base_url: address of the server, else EVALSITE_URL, else this machine's port 8000.
 
         token: else EVALSITE_TOKEN; empty: nobody. password: user and password instead of a token,
         which only the calls of tokens take. timeout_s: for the connection, and for every wait for
-        bytes of the answer. Raises InputError.
+        bytes of the answer. session: where certificates or proxies of one's own are needed; it is
+        closed with the client. Raises InputError.
         """
         address = base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
         secret = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
-        self._session = requests.Session()
+        self._session = session or requests.Session()
         transport = Transport(
             base_url=_checked(address),
             login=_login(secret, password),
@@ -63,10 +68,13 @@ class Client:
         self.base_url = transport.base_url
         self.agents = Agents(transport)
         self.attempts = Attempts(transport)
+        self.audit = Audits(transport)
         self.checkpoints = Checkpoints(transport)
         self.leaderboards = Leaderboards(transport)
         self.matches = Matches(transport)
         self.outcomes = Outcomes(transport)
+        self.schedules = Schedules(transport)
+        self.seasons = Seasons(transport)
         self.tokens = Tokens(transport)
         self.tournaments = Tournaments(transport)
         self.trajectories = Trajectories(transport)

@@ -10,6 +10,7 @@ from evalsite_client.decoding import decode
 from evalsite_client.names import Noun
 from evalsite_client.pages import rows
 from evalsite_client.ratings import Comparison, Point, Rating, Snapshot
+from evalsite_client.seasons import NewSeason, Season
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Leaderboard:
     n_settled: int
     spread: float | None
     rated_at: datetime | None
+    is_rerating: bool
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,23 @@ class Leaderboards(Noun):
         """Return which of two agents is better, how sure that is, how their matches ended."""
         pair = {"first": first, "second": second}
         return decode(Comparison, self._transport.get(self._at(name, "comparison"), pair))
+
+    def rerate(self, name: str, *, reason: str, key: str | None = None) -> Leaderboard:
+        """Have all ratings computed again from every outcome that counts."""
+        path, body = self._at(name, "rerate"), {"reason": reason}
+        return decode(Leaderboard, self._transport.post(path, body, key=key))
+
+    def freeze(
+        self, leaderboard: str, *, key: str | None = None, **wanted: Unpack[NewSeason]
+    ) -> Season:
+        """Keep ranks and ratings as they stand now, as a season that nobody changes."""
+        path = self._at(leaderboard, "freeze")
+        return decode(Season, self._transport.post(path, wanted, key=key))
+
+    def seasons(self, name: str, *, page_size: int | None = None) -> Iterator[Season]:
+        """Yield the seasons of a leaderboard, the newest first."""
+        path, wanted = self._at(name, "seasons"), {"page_size": page_size}
+        return rows(self._transport, path, Season, wanted)
 
     def _at(self, name: str, *further: object) -> str:
         return "/".join([self.path, quote(name, safe=""), *map(str, further)])

@@ -1,7 +1,8 @@
 """Matches: a unit of rating between agents, by seat."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal, TypedDict, Unpack
 
 from evalsite_client.attempts import Attempt
@@ -32,11 +33,56 @@ class Match:
 
 
 @dataclass(frozen=True)
+class Voiding:
+    """Why people declared a match void; what had an outcome was struck and counts no more."""
+
+    at: datetime
+    actor: str
+    reason: str
+    was_done: bool
+
+
+@dataclass(frozen=True)
 class MatchDetail(Match):
-    """A match with every attempt and its outcome."""
+    """A match with every attempt and its outcome.
+
+    replacement: the id of what is played instead of it; replaces: of what it is played instead of.
+    """
 
     attempts: tuple[Attempt, ...]
     outcome: Outcome | None
+    voiding: Voiding | None
+    replacement: int | None
+    replaces: int | None
+
+
+@dataclass(frozen=True)
+class Voided:
+    """What became void: n_open were not over, n_struck had an outcome, which is kept.
+
+    leaderboards: are rated again without them.
+    """
+
+    n_open: int
+    n_struck: int
+    n_unchanged: int
+    leaderboards: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A void match and the one that is played in its place, by id."""
+
+    replaced: int
+    match: int
+
+
+@dataclass(frozen=True)
+class Requeued:
+    """The replacements, those that were there before included."""
+
+    n_new: int
+    replacements: tuple[Replacement, ...]
 
 
 class MatchFilter(TypedDict, total=False):
@@ -49,7 +95,7 @@ class MatchFilter(TypedDict, total=False):
 
 
 class Matches(Explained):
-    """Matches: list, look at."""
+    """Matches: list, look at, declare void, have played again."""
 
     path = "matches"
 
@@ -62,3 +108,13 @@ class Matches(Explained):
     def get(self, match: int) -> MatchDetail:
         """Return one match with attempts and outcome."""
         return decode(MatchDetail, self._transport.get(f"{self.path}/{match}"))
+
+    def void(self, matches: Sequence[int], *, reason: str, key: str | None = None) -> Voided:
+        """Declare matches void: open ones end, outcomes are kept and count no more."""
+        body = {"matches": [*matches], "reason": reason}
+        return decode(Voided, self._transport.post(f"{self.path}/void", body, key=key))
+
+    def requeue(self, matches: Sequence[int], *, reason: str, key: str | None = None) -> Requeued:
+        """Have void matches played again: same agents, seats and game seed, each once."""
+        body = {"matches": [*matches], "reason": reason}
+        return decode(Requeued, self._transport.post(f"{self.path}/requeue", body, key=key))

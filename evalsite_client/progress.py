@@ -45,13 +45,21 @@ class Progress:
         """Return what is missing for it to go on."""
         return self.explanation.waits_for if self.explanation else ()
 
-    def line(self) -> str:
-        """Return it in one line."""
+    def line(self, width: int = 0) -> str:
+        """Return it in one line, of at most `width` characters unless that is 0."""
+        whole = self._line(bar_width=WIDTH)
+        if not width or len(whole) <= width:
+            return whole
+        short = self._line(bar_width=0)
+        return short if len(short) <= width else f"{short[: width - 1]}…"
+
+    def _line(self, *, bar_width: int) -> str:
         shown = self.tournament
         share = shown.n_closed / shown.n_matches if shown.n_matches else 1.0
-        bar = "#" * int(share * WIDTH)
+        filled = "#" * int(share * bar_width)
+        bar = f" [{filled:.<{bar_width}}]" if bar_width else ""
         parts = [
-            f"{shown.name} ({shown.state}) [{bar:.<{WIDTH}}] {share:4.0%}",
+            f"{shown.name} ({shown.state}){bar} {share:.0%}",
             f"{shown.n_closed:,}/{shown.n_matches:,}",
             *_counts(shown),
             *self._pace(),
@@ -99,7 +107,7 @@ class ProgressLine:
         width = self._width()
         if width:
             # One column is left free: a full line would wrap and stay.
-            self._stream.write(f"\r\033[K{progress.line()[: width - 1]}")
+            self._stream.write(f"\r\033[K{progress.line(width - 1)}")
             self._is_open = True
         elif self._is_due(progress):
             self._stream.write(f"{progress.line()}\n")

@@ -40,6 +40,7 @@ class Tournament:
     n_forfeits: int
     n_void: int
     n_cancelled: int
+    n_replaced: int
     n_retried: int
     n_refused: int
     mean_match_s: float | None

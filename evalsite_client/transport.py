@@ -1,9 +1,11 @@
 """Calls of the API over HTTP: sent again where that is safe, refusals as errors."""
 
+import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -52,8 +54,7 @@ class Call:
 
     method: str
     address: str
-    body: Any = None
-    form: Form | None = None
+    body: bytes | Form | None = None
     login: Login = NOBODY
     headers: Mapping[str, str] = field(default_factory=dict)
     timeout_s: float = 30.0
@@ -83,13 +84,14 @@ class Transport:
 
     def post(self, path: str, body: Any = None, *, key: str | None = None) -> Any:
         """Return the JSON that a POST answers; `key` makes it done once, one is made if missing."""
-        call = self._call("POST", path)
-        return _json(self._answer(replace(call, body=body, headers=_keyed(key))))
+        headers = {**_keyed(key), "Content-Type": "application/json"}
+        call = replace(self._call("POST", path), body=_encoded(body), headers=headers)
+        return _json(self._answer(call))
 
     def upload(self, path: str, form: Form, *, key: str | None = None) -> Any:
         """Return the JSON that a POST of a form with a file answers."""
         headers = {**_keyed(key), "Content-Type": form.content_type}
-        call = replace(self._call("POST", path), form=form, headers=headers)
+        call = replace(self._call("POST", path), body=form, headers=headers)
         return _json(self._answer(replace(call, timeout_s=max(self.timeout_s, UPLOAD_TIMEOUT_S))))
 
     def delete(self, path: str) -> None:
@@ -148,16 +150,13 @@ class Transport:
             return self.session.request(
                 call.method,
                 call.address,
-                json=call.body,
-                data=call.form,
+                data=call.body,
                 headers=dict(call.headers),
                 auth=call.login,
                 timeout=call.timeout_s,
                 allow_redirects=False,  # a POST would become a GET
                 stream=call.is_streamed,
             )
-        except (requests.exceptions.InvalidJSONError, UnicodeError) as error:
-            raise InputError("body", f"it cannot be sent as JSON: {error}") from error
         except (requests.exceptions.InvalidURL, requests.exceptions.InvalidHeader) as error:
             raise InputError("base_url", f"{error}") from error
         except requests.RequestException as error:
@@ -211,6 +210,23 @@ def _keyed(key: str | None) -> dict[str, str]:
     if key is not None and not (key.isascii() and key.isprintable() and " " not in key and key):
         raise InputError("key", f"visible ASCII characters are taken, got {key!r:.80}")
     return {"Idempotency-Key": uuid4().hex if key is None else key}
+
+
+def _encoded(body: Any) -> bytes:
+    """Return a body as JSON; none as an empty object. Raises InputError."""
+    try:
+        return json.dumps(body or {}, default=_plain, allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        raise InputError("body", f"it cannot be sent as JSON: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON has for a value that it has not."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping | Sequence):
+        return dict(value) if isinstance(value, Mapping) else list(value)
+    raise TypeError(f"{value!r:.80} is of no type that JSON has")
 
 
 def _query(wanted: Mapping[str, Any]) -> str:

@@ -22,6 +22,8 @@ class Worker:
     is_alive: bool
     first_seen_at: datetime
     last_seen_at: datetime
+    quarantined_at: datetime | None
+    quarantine_reason: str
 
 
 class WorkerFilter(TypedDict, total=False):
@@ -44,3 +46,15 @@ class Workers(Explained):
     def get(self, worker: int) -> Worker:
         """Return one worker."""
         return decode(Worker, self._transport.get(f"{self.path}/{worker}"))
+
+    def quarantine(self, worker: int, *, reason: str, key: str | None = None) -> Worker:
+        """Take back what a node has in hand, and refuse what it reports from now on."""
+        return self._operated(worker, "quarantine", reason, key)
+
+    def release(self, worker: int, *, reason: str = "", key: str | None = None) -> Worker:
+        """End the quarantine of a node: it gets orders again."""
+        return self._operated(worker, "release", reason, key)
+
+    def _operated(self, worker: int, change: str, reason: str, key: str | None) -> Worker:
+        path, body = f"{self.path}/{worker}/{change}", {"reason": reason}
+        return decode(Worker, self._transport.post(path, body, key=key))

@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace, _SubParsersAction
 from evalsite_client.cli.options import add_limit, agent, command, first, page_size, pair, whole
 from evalsite_client.cli.show import Answer, pairs, signed, table
 from evalsite_client.client import Client
+from evalsite_client.errors import InputError
 from evalsite_client.leaderboards import LeaderboardFilter, NewLeaderboard
 from evalsite_client.ratings import Comparison, Rating
 
@@ -12,6 +13,7 @@ RATING_HEAD = (
     *("rank", "id", "agent", "mu", "low", "high", "live", "matches"),
     *("W-D-L", "forfeits"),
 )
+ALMOST = 0.9995
 BOARD_HEAD = ("name", "game", "title", "outcomes", "rated")
 
 
@@ -96,6 +98,8 @@ def compare(client: Client, options: Namespace) -> Answer:
         agent(client, text, game=game, field=place).id
         for text, place in ((options.first, "A"), (options.second, "B"))
     )
+    if first_id == second_id:
+        raise InputError("B", f"{options.second!r} is the same agent as A: name another")
     found = client.leaderboards.compare(name, first_id, second_id)
     ratings = tuple(client.leaderboards.rating(name, one) for one in (first_id, second_id))
     return Answer({"comparison": found, "ratings": ratings}, _compared(found, ratings))
@@ -104,13 +108,17 @@ def compare(client: Client, options: Namespace) -> Answer:
 def _compared(found: Comparison, ratings: tuple[Rating, ...]) -> str:
     met, next_one = found.head_to_head, found.expected
     share = f"{next_one.win:.0%} / {next_one.draw:.0%} / {next_one.loss:.0%}"
-    verdict = f"{found.leader.name} is the better one with {found.certainty:.1%}"
+    verdict = f"{found.leader.name} is the better one with {_sure(found.certainty)}"
     known = {
         f"P({found.first.name} > {found.second.name})": f"{found.p_above:.4f}",
         "head to head (W-D-L)": signed((met.n_wins, met.n_draws, met.n_losses)),
         "next match (win / draw / loss)": share,
     }
     return f"{verdict}\n{pairs(known)}\n\n{table(RATING_HEAD, [_row(one) for one in ratings])}"
+
+
+def _sure(certainty: float) -> str:
+    return f"{certainty:.1%}" if certainty < ALMOST else "more than 99.9%"
 
 
 def _row(one: Rating) -> list[object]:

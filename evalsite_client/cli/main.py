@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import unquote
 
 from evalsite_client.cli import (
     agents,
@@ -21,7 +22,13 @@ from evalsite_client.cli import (
 )
 from evalsite_client.cli.show import Answer, as_json
 from evalsite_client.client import Client
-from evalsite_client.errors import ClientError, InputError, NotAllowedError, ProblemError
+from evalsite_client.errors import (
+    ClientError,
+    InputError,
+    NotAllowedError,
+    NotThereError,
+    ProblemError,
+)
 
 FAILED: Final = 1
 BAD_INPUT: Final = 2
@@ -37,6 +44,16 @@ examples:
 
 exit status: 0 done, 1 failed or no answer, 2 refused or bad input, 130 Ctrl-C
 """
+LISTING: Final = {
+    "agents": ("agent", ": `evalsite agents` lists them"),
+    "checkpoints": ("checkpoint", ": `evalsite checkpoints` lists them"),
+    "leaderboards": ("leaderboard", ": `evalsite boards` lists them"),
+    "matches": ("match", ""),
+    "tokens": ("token", ": `evalsite tokens` lists them"),
+    "tournaments": ("tournament", ": `evalsite tournaments` lists them"),
+    "workers": ("worker", ": `evalsite workers` lists them"),
+}
+"""A row of a noun, and what lists those that there are."""
 ADDING: Final = (
     *(agents.add, checkpoints.add, leaderboards.add, tournaments.add, watch.add),
     *(explanations.add, workers.add, trajectories.add, tokens.add),
@@ -112,11 +129,27 @@ def _complain(error: ClientError, *, is_json: bool) -> None:
     if is_json:
         sys.stderr.write(f"{as_json(_described(error), indent=None)}\n")
         return
-    lines = [str(one) for one in error.errors] if isinstance(error, ProblemError) else []
-    for line in lines or [str(error)]:
+    for line in _lines(error):
         sys.stderr.write(f"evalsite: {line}\n")
     if isinstance(error, NotAllowedError):
         sys.stderr.write("evalsite: EVALSITE_TOKEN or --token logs in; see `evalsite token -h`\n")
+
+
+def _lines(error: ClientError) -> list[str]:
+    if isinstance(error, NotThereError):
+        return [_missing(error)]
+    named = [str(one) for one in error.errors] if isinstance(error, ProblemError) else []
+    return named or [str(error)]
+
+
+def _missing(error: NotThereError) -> str:
+    """Return which row there is not; the server names it only by its address."""
+    noun, _, rest = error.instance.partition("/api/v1/")[2].partition("/")
+    name = rest.partition("/")[0]
+    if noun not in LISTING or not name or "matches the given query" not in error.detail:
+        return str(error)
+    one, listing = LISTING[noun]
+    return f"there is no {one} {unquote(name)}{listing}"
 
 
 def _described(error: ClientError) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def table(head: Sequence[str], rows: Table) -> str:
 
 def pairs(known: Mapping[str, object]) -> str:
     """Return names with their values below each other; what is empty is left out."""
-    given = {name: _cell(value) for name, value in known.items() if value not in (None, "", ())}
+    given = {name: _cell(value) for name, value in known.items() if value not in (None, "", {})}
     width = max(map(len, given), default=0)
     return "\n".join(f"{name:<{width}}  {text}" for name, text in given.items())
 

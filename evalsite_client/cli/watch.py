@@ -45,12 +45,16 @@ def follow(
     every_s: float = 1.0,
 ) -> Answer:
     """Show how far a tournament is until it is over; with JSON a line per look on stdout."""
-    found = client.tournaments.wait(
-        tournament,
-        progress=_write_line if is_json else None,
-        timeout_s=timeout_s,
-        poll_s=every_s,
-    )
+    try:
+        found = client.tournaments.wait(
+            tournament,
+            progress=_write_line if is_json else None,
+            timeout_s=timeout_s,
+            poll_s=every_s,
+        )
+    except KeyboardInterrupt:
+        sys.stderr.write(f"evalsite: tournament {tournament} goes on without you\n")
+        raise
     took = ""
     if found.started_at and found.finished_at:
         took = f" after {duration((found.finished_at - found.started_at).total_seconds())}"

@@ -1,0 +1,296 @@
+"""The command line against the running app, as people use it."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+import evalsite_client.cli.main as entry
+from evalsite_client import Client, ConflictError
+from evalsite_client.cli import checkpoints
+from evalsite_client.cli.main import main
+from evalsite_client.cli.show import table
+from evalsite_client.progress import ProgressLine
+from evalsite_client.retries import NEVER
+from matches.models import Match, Tournament, TrajectoryPiece, Worker
+from matches.tests import boards, callers, factories
+from matches.tests.weights import weights
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Evalsite = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def evalsite(
+    live_server: Any, broker: Redis, settings: Any, monkeypatch: Any, capsys: Any
+) -> Evalsite:
+    """Return what runs a command as an operator: exit status, stdout, stderr."""
+    settings.EVALSITE_USER_RATE = settings.EVALSITE_ANONYMOUS_RATE = 0
+    monkeypatch.setenv("EVALSITE_URL", live_server.url)
+    monkeypatch.setenv("EVALSITE_TOKEN", callers.token("ada", callers.OPERATOR))
+    monkeypatch.delenv("EVALSITE_PASSWORD", raising=False)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        try:
+            status = main([str(argument) for argument in arguments])
+        except SystemExit as ended:
+            status = int(ended.code or 0)
+        shown = capsys.readouterr()
+        return status, shown.out, shown.err
+
+    return run
+
+
+def _ok(ended: tuple[int, str, str]) -> str:
+    status, out, err = ended
+    assert status == 0, err
+    return out
+
+
+def _json(ended: tuple[int, str, str]) -> Any:
+    return json.loads(_ok(ended))
+
+
+def test_agents_are_registered_listed_and_retired(evalsite: Evalsite) -> None:
+    one = ("register", "mcts-50", "--game", "connect_four", "--policy", "mcts")
+    made = _json(evalsite(*one, "-p", "simulations=50", "--json"))
+    assert made["parameters"] == {"simulations": 50}
+    shown = _ok(evalsite("agents", "--game", "connect_four", "--policy", "mcts"))
+    assert "mcts-50" in shown
+    assert "simulations=50" in shown
+    assert _json(evalsite("--json", "agents", "--name", "nobody")) == []
+    assert _ok(evalsite("agents", "--name", "nobody")) == "none\n"
+    assert _ok(evalsite("retire", made["id"])).endswith("retired     yes\n")
+    assert not _json(evalsite("unretire", made["id"], "--json"))["is_retired"]
+
+
+def _field(evalsite: Evalsite) -> None:
+    _ok(evalsite("open", "c4", "--game", "connect_four", "--opening-plies", 2))
+    for name in ("random", "greedy"):
+        _ok(evalsite("register", name, "--game", "connect_four", "--policy", name))
+
+
+def test_a_tournament_is_scheduled_by_names_and_changed(evalsite: Evalsite) -> None:
+    _field(evalsite)
+    wanted = ("schedule", "-l", "c4", "-n", 8, "random", "greedy", "--paused")
+    limits = ("--move-s", 2, "--match-s", 60, "--keep-trajectories", "--unrated", "--seed", 3)
+    made = _json(evalsite(*wanted, *limits, "--json"))
+    assert (made["name"], made["state"], made["move_s"]) == ("random, greedy", "paused", 2)
+    number = made["id"]
+    assert "waits for  somebody to resume it" in _ok(evalsite("explain", "tournament", number))
+    for change, state in (("start", "scheduled"), ("pause", "paused"), ("resume", "scheduled")):
+        assert state in _ok(evalsite(change, number))
+    assert _json(evalsite("extend", number, "-n", 20, "--json"))["n_matches"] == 20
+    assert "random, greedy" in _ok(evalsite("tournaments", "-l", "c4", "--state", "scheduled"))
+    assert "cancelled" in _ok(evalsite("cancel", number))
+    with Client() as client, pytest.raises(ConflictError):
+        client.tournaments.resume(number)
+    assert f"evalsite watch {number + 1}" in _ok(evalsite(*wanted, "--name", "second"))
+    status, out, _ = evalsite("watch", number)
+    assert (status, out) == (1, "random, greedy is cancelled: 0 of 20 played\n")
+
+
+def test_a_board_is_shown_and_two_of_it_are_compared(evalsite: Evalsite) -> None:
+    boards.played_board(n_matches=84)
+    assert "connect-four" in _ok(evalsite("boards", "--game", "connect_four"))
+    assert len(_json(evalsite("board", "connect-four", "--limit", 3, "--json"))) == 3
+    best, *_, worst = (
+        line.split()[2] for line in _ok(evalsite("board", "connect-four")).splitlines()[1:]
+    )
+    text = _ok(evalsite("compare", best, worst, "-l", "connect-four"))
+    assert text.startswith(f"{best} is the better one with ")
+    assert f"P({best} > {worst})" in text
+    found = _json(evalsite("compare", worst, best, "-l", "connect-four", "--json"))
+    assert found["comparison"]["p_above"] < 0.5
+    assert [rating["agent"]["name"] for rating in found["ratings"]] == [worst, best]
+    with Client() as client:
+        top = next(client.leaderboards.ratings("connect-four"))
+        assert top.conservative < top.low < top.mu
+        assert 0 < (top.win_share or 0) <= 1
+        *_, last = client.leaderboards.ratings("connect-four")
+        compared = client.leaderboards.compare("connect-four", top.agent.id, last.agent.id)
+        assert compared.head_to_head.n_matches >= 0
+        assert compared.leader == top.agent
+        assert compared.certainty >= 0.5
+        assert client.matches.get(Match.objects.earliest("pk").pk).outcome is not None
+
+
+def test_what_happens_is_explained_and_listed(evalsite: Evalsite) -> None:
+    tournament = factories.planned(12)
+    factories.alive()
+    match = tournament.matches.earliest("pk")
+    for kind, number in (
+        ("match", match.pk),
+        ("agent", tournament.agents.earliest("pk").pk),
+        ("tournament", tournament.pk),
+        ("worker", Worker.objects.get().pk),
+    ):
+        assert f"{kind} {number}" in _ok(evalsite("explain", kind, number))
+    assert "node" in _ok(evalsite("workers"))
+
+
+def test_a_checkpoint_is_uploaded(evalsite: Evalsite, tmp_path: Path) -> None:
+    path = weights(tmp_path / "new.safetensors")
+    wanted = ("upload", path, "--name", "run", "--game", "connect_four", "--architecture", "mlp")
+    made = _json(evalsite(*wanted, "--step", 7, "--json"))
+    assert [agent["name"] for agent in made["agents"]] == ["run@7"]
+    assert "run@7" in _ok(evalsite("checkpoints", "--run", "run", "--state", made["state"]))
+    other = (wanted[0], weights(tmp_path / "other.safetensors", seed=1), *wanted[2:])
+    status, _, err = evalsite(*other, "--step", 8, "--wait", "--timeout", 0.1)
+    assert (status, "still being checked" in err) == (1, True)
+
+
+def test_trajectories_are_fetched(evalsite: Evalsite, tmp_path: Path) -> None:
+    tournament = factories.planned(keeps_trajectories=True)
+    found = _json(evalsite("download", tournament.pk, tmp_path / "kept", "--json"))
+    assert found["files"] == []
+    manifest = json.loads((tmp_path / "kept" / "manifest.json").read_text())
+    assert (manifest["tournament"], manifest["is_complete"]) == (tournament.pk, False)
+    assert not TrajectoryPiece.objects.exists()
+    assert "0 pieces" in _ok(evalsite("download", tournament.pk, tmp_path / "kept"))
+
+
+def test_tokens_are_made_with_a_password_listed_and_revoked(
+    evalsite: Evalsite, monkeypatch: Any
+) -> None:
+    user = callers.user("bob", callers.SUBMITTER)
+    user.set_password("correct horse")
+    user.save()
+    monkeypatch.setenv("EVALSITE_PASSWORD", "correct horse")
+    secret = _ok(evalsite("token", "laptop", "--user", "bob", "-s", "read", "--days", 3)).strip()
+    monkeypatch.setenv("EVALSITE_TOKEN", secret)
+    (made,) = _json(evalsite("tokens", "--json"))
+    assert (made["user"], made["name"], made["scopes"]) == ("bob", "laptop", ["read"])
+    assert "laptop" in _ok(evalsite("tokens"))
+    assert "is revoked" in _ok(evalsite("revoke", made["id"]))
+    status, _, err = evalsite("tokens")
+    assert (status, "get a new one" in err, "EVALSITE_TOKEN" in err) == (2, True, True)
+
+
+REFUSED = [
+    ("register a --game poker --policy mcts", "game: "),
+    ("register a --game connect_four --policy mcts -p depth", "'depth' is not of the form"),
+    ("board nowhere", "there is no leaderboard nowhere: `evalsite boards` lists them"),
+    ("watch 77", "there is no tournament 77"),
+    ("explain match 77", "there is no match 77"),
+    ("watch -1", "whole number"),
+    ("watch 1 --timeout 0", "'0' is no number of seconds above 0"),
+    ("watch 1 --timeout soon", "'soon'"),
+    ("schedule -l c4 -n 8 random nobody", "AGENT: there is no agent 'nobody' in connect_four"),
+    ("schedule -l c4 -n 8 random 4242", "there is no agent 4242: `evalsite agents`"),
+    ("schedule -l c4 -n 8 random", "agents: a tournament of connect_four needs 2 agents"),
+    ("schedule -l c4 -n 8 random greedy --pairing cheese", "cheese"),
+    ("compare random random -l c4", "is the same agent as A"),
+    ("compare random greedy -l c4", "is not on leaderboard 'c4'"),
+    ("upload nothing.safetensors --name a", "nothing.safetensors cannot be read"),
+    ("--url nonsense boards", "base_url: 'nonsense'"),
+    ("retire 1 --token wrong", "evalsite: EVALSITE_TOKEN or --token logs in"),
+    ("nonsense", "invalid choice"),
+    ("", "required"),
+]
+
+
+def test_what_is_refused_names_the_value_and_ends_with_2(evalsite: Evalsite) -> None:
+    _field(evalsite)
+    for arguments, words in REFUSED:
+        status, out, err = evalsite(*arguments.split())
+        assert (status, out) == (2, ""), (arguments, err)
+        assert words in err
+        assert "Traceback" not in err
+    assert not Tournament.objects.exists()
+
+
+def test_with_json_a_refusal_is_json_too(evalsite: Evalsite) -> None:
+    status, _, err = evalsite("register", "a", "--game", "poker", "--policy", "x", "--json")
+    said = json.loads(err)
+    assert (status, said["status"], said["errors"][0]["field"]) == (2, 400, "game")
+    status, _, err = evalsite("--json", "boards", "--url", "nonsense")
+    assert (status, json.loads(err)["error"]) == (2, "InputError")
+
+
+def test_a_server_that_is_not_there_ends_with_1(evalsite: Evalsite, monkeypatch: Any) -> None:
+    monkeypatch.setattr("evalsite_client.client.Retries", lambda: NEVER)
+    status, _, err = evalsite("boards", "--url", "http://127.0.0.1:9")
+    assert (status, err) == (
+        1,
+        "evalsite: http://127.0.0.1:9 does not answer: [Errno 111] Connection refused\n",
+    )
+
+
+def _ended(monkeypatch: Any, error: BaseException) -> int:
+    def fail(_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(entry, "_run", fail)
+    return main(["boards"])
+
+
+def test_ctrl_c_ends_with_130(monkeypatch: Any) -> None:
+    assert _ended(monkeypatch, KeyboardInterrupt()) == 130
+
+
+def test_a_file_that_cannot_be_written_ends_with_1(monkeypatch: Any, capsys: Any) -> None:
+    assert _ended(monkeypatch, OSError(28, "No space left on device")) == 1
+    assert "No space left" in capsys.readouterr().err
+
+
+def test_a_watch_writes_a_line_of_json_per_look(evalsite: Evalsite) -> None:
+    tournament = boards.played_board(n_matches=84)
+    Tournament.objects.filter(pk=tournament.pk).update(state=Tournament.State.DONE)
+    (line,) = _ok(evalsite("watch", tournament.pk, "--json")).splitlines()
+    seen = json.loads(line)
+    assert (seen["state"], seen["n_matches"], seen["eta_s"]) == ("done", 84, 0.0)
+
+
+def test_a_watch_that_is_interrupted_says_that_it_goes_on(
+    evalsite: Evalsite, monkeypatch: Any
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ProgressLine, "__call__", interrupted)
+    tournament = factories.planned(12)
+    status, out, err = evalsite("watch", tournament.pk)
+    assert (status, out) == (130, "")
+    assert f"tournament {tournament.pk} goes on" in err
+
+
+def test_the_reader_of_the_output_may_leave(live_server: Any) -> None:
+    command = f"{sys.executable} -m evalsite_client boards --url {live_server.url} | true"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+def test_help_has_examples_and_exit_codes() -> None:
+    for arguments in ([], ["schedule"], ["upload"], ["compare"], ["token"]):
+        command = [sys.executable, "-m", "evalsite_client", *arguments, "--help"]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, env={**os.environ}
+        )
+        assert "examples:" in done.stdout
+
+
+def test_a_table_has_columns() -> None:
+    assert table(("n", "name"), [(1, "a"), (20, None)]) == " n  name\n 1  a\n20  -"
+    assert table(("n",), []) == "none"
+
+
+def test_an_upload_shows_on_a_terminal_how_much_is_sent(monkeypatch: Any) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    from_cli = checkpoints._shown()
+    assert from_cli is not None
+    from_cli(500_000, 1_000_000)
+    from_cli(1_000_000, 1_000_000)
+    assert terminal.getvalue() == "\r 50% of 1.0 MB sent\r100% of 1.0 MB sent\n"

@@ -1,0 +1,181 @@
+"""A wait shows how far a tournament is, outlives a restart of the server, and ends clean."""
+
+from collections.abc import Callable
+from io import StringIO
+from typing import Any
+
+import pytest
+from requests import Response
+
+from evalsite_client import NEVER, NotThereError, ProblemError, Progress, WaitTimeoutError
+from evalsite_client.progress import Pace, ProgressLine, duration
+from evalsite_client.tests import fakes
+from evalsite_client.tests.fakes import FakeTime, Seen, answer, broken, problem
+from evalsite_client.tests.schema_samples import Schema
+from evalsite_client.waiting import AWAY_S
+
+SCHEMA = Schema()
+COUNTS = ("n_forfeits", "n_replaced", "n_void", "n_cancelled", "n_retried", "n_refused")
+
+
+def _tournament(state: str, n_done: int, **other: Any) -> dict[str, Any]:
+    sample = SCHEMA.sample({"$ref": "#/components/schemas/TournamentDetail"})
+    known = {"name": "cup", "n_matches": 100, "state": state, "n_done": n_done}
+    return {**sample, **dict.fromkeys(COUNTS, 0), **known, **other}
+
+
+def _explanation(*waits_for: str) -> dict[str, Any]:
+    sample: dict[str, Any] = SCHEMA.sample({"$ref": "#/components/schemas/Explanation"})
+    return {**sample, "waits_for": list(waits_for)}
+
+
+def _server(
+    *looks: Callable[[], Response], waits_for: tuple[str, ...] = ()
+) -> Callable[[Seen], Response]:
+    """Answer one look after the other, the last for ever; an explanation is always the same."""
+    left = list(looks)
+
+    def answering(seen: Seen) -> Response:
+        if seen.url.endswith("/explanation/"):
+            return answer(_explanation(*waits_for))
+        return (left.pop(0) if len(left) > 1 else left[0])()
+
+    return answering
+
+
+def _look(state: str, n_done: int = 0, **other: Any) -> Callable[[], Response]:
+    return lambda: answer(_tournament(state, n_done, **other))
+
+
+def test_it_returns_the_finished_tournament_and_tells_of_every_look() -> None:
+    looks = (_look("scheduled"), _look("running", 20), _look("running", 40), _look("done", 100))
+    client, server = fakes.client(_server(*looks, waits_for=("control",)))
+    seen: list[Progress] = []
+    found = client.tournaments.wait(1, progress=seen.append, poll_s=2)
+    assert (found.state, found.is_over, found.n_closed) == ("done", True, 100)
+    assert [one.matches_per_s for one in seen] == [None, 10, 10, 100 / 6]
+    assert [one.eta_s for one in seen] == [None, 8, 6, 0]
+    assert [one.waits_for for one in seen] == [("control",), (), (), ()]
+    asked = [one.url for one in server.seen if one.url.endswith("/explanation/")]
+    assert len(asked) == 1
+
+
+def test_what_does_not_move_is_explained() -> None:
+    looks = (_look("running", 5), _look("running", 5), _look("cancelled", 5, n_cancelled=95))
+    client, _ = fakes.client(_server(*looks, waits_for=("a gpu node",)))
+    seen: list[Progress] = []
+    found = client.tournaments.wait(1, progress=seen.append)
+    assert found.state == "cancelled"
+    assert "waits for a gpu node" in seen[1].line()
+    assert "waits for" not in seen[2].line()
+
+
+def test_a_timeout_ends_the_wait_and_says_how_far_it_is() -> None:
+    time = FakeTime()
+    client, _ = fakes.client(_server(_look("running", 7)), time=time)
+    with pytest.raises(WaitTimeoutError, match="7/100"):
+        client.tournaments.wait(1, progress=lambda _: None, timeout_s=5)
+    assert time.now_s == 5
+
+
+def test_a_restart_of_the_server_is_waited_for() -> None:
+    looks = (_look("running", 1), broken, lambda: problem(503, "starting"), _look("done", 100))
+    client, _ = fakes.client(_server(*looks), retries=NEVER)
+    seen: list[Progress] = []
+    assert client.tournaments.wait(1, progress=seen.append).state == "done"
+    assert "no answer: " in seen[1].line()
+    assert "starting" in seen[2].line()
+    assert not seen[3].trouble
+
+
+def test_a_server_that_stays_away_is_given_up() -> None:
+    time = FakeTime()
+    client, _ = fakes.client(
+        _server(_look("running", 1), lambda: problem(503, "away")), time=time, retries=NEVER
+    )
+    with pytest.raises(ProblemError, match="away"):
+        client.tournaments.wait(1, is_shown=False)
+    assert AWAY_S < time.now_s < AWAY_S + 5
+
+
+def test_a_refusal_ends_the_wait_at_once() -> None:
+    client, _ = fakes.client(lambda _: problem(404, "there is none"))
+    with pytest.raises(NotThereError, match="there is none"):
+        client.tournaments.wait(1)
+    client, _ = fakes.client(_server(_look("running"), lambda: problem(404, "it was deleted")))
+    with pytest.raises(NotThereError, match="it was deleted"):
+        client.tournaments.wait(1, is_shown=False)
+
+
+def test_progress_goes_to_stderr_unless_told_otherwise(capsys: Any) -> None:
+    for is_shown in (True, False):
+        client, _ = fakes.client(_server(_look("done", 100)))
+        client.tournaments.wait(1, is_shown=is_shown)
+        shown = capsys.readouterr()
+        assert ("cup (done)" in shown.err, shown.out) == (is_shown, "")
+
+
+def test_ctrl_c_leaves_the_terminal_at_the_start_of_a_line(monkeypatch: Any) -> None:
+    terminal = _Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+
+    def interrupted() -> Response:
+        raise KeyboardInterrupt
+
+    client, _ = fakes.client(_server(_look("running", 5), interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        client.tournaments.wait(1)
+    assert terminal.getvalue().endswith("5/100\n")
+
+
+class _Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def _progress(state: str = "running", n_done: int = 50, **other: Any) -> Progress:
+    seen: list[Progress] = []
+    client, _ = fakes.client(_server(_look(state, n_done, **other), _look("done", 100)))
+    client.tournaments.wait(1, progress=seen.append)
+    return seen[0]
+
+
+def test_a_line_is_cut_to_the_terminal_and_overwritten() -> None:
+    terminal = _Terminal()
+    wide, narrow = (ProgressLine(terminal, width=lambda w=w: w) for w in (200, 40))  # type: ignore[misc]
+    wide(_progress(n_forfeits=3))
+    narrow(_progress(n_forfeits=3))
+    narrow(_progress(n_forfeits=3, n_void=2, n_retried=1_000))
+    wide.close()
+    wide.close()
+    lines = terminal.getvalue().split("\r\x1b[K")[1:]
+    assert lines[0] == "cup (running) [############............] 50%, 50/100, 3 forfeits"
+    assert lines[1] == "cup (running) 50%, 50/100, 3 forfeits"
+    assert lines[2] == "cup (running) 52%, 52/100, 3 forfeits,…\n"
+
+
+def test_elsewhere_a_line_comes_now_and_then_and_with_every_change() -> None:
+    time = FakeTime()
+    looks = [_look("running", n) for n in range(15)]
+    client, _ = fakes.client(_server(*looks, _look("done", 100)), time=time)
+    stream = StringIO()
+    client.tournaments.wait(1, progress=ProgressLine(stream))
+    lines = stream.getvalue().splitlines()
+    assert [line.partition(",")[0].split()[1] for line in lines] == [
+        *("(running)", "(running)", "(done)"),
+    ]
+
+
+def test_the_pace_is_that_of_the_last_half_minute() -> None:
+    pace = Pace()
+    for second in range(0, 100, 10):
+        found = pace.per_s(second, n_closed=second if second < 50 else 50)
+    assert found == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.4, "0 s"), (61, "1 min 01 s"), (3_660, "1 h 01 min"), (59.7, "1 min 00 s")],
+)
+def test_durations_are_written_as_people_do(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
