@@ -113,10 +113,16 @@ class MatchDetailSerializer(MatchSerializer):
     outcome = OutcomeSerializer(allow_null=True, default=None)
     voiding = VoidingSerializer(allow_null=True, default=None)
     replacement = serializers.IntegerField(
-        source="replacement.match_id", default=None, help_text="What is played instead of it."
+        source="replacement.match_id",
+        default=None,
+        allow_null=True,
+        help_text="What is played instead of it.",
     )
     replaces = serializers.IntegerField(
-        source="replaces.replaced_id", default=None, help_text="What it is played instead of."
+        source="replaces.replaced_id",
+        default=None,
+        allow_null=True,
+        help_text="What it is played instead of.",
     )
 
     class Meta(MatchSerializer.Meta):
