@@ -9,7 +9,13 @@ QUEUED_LEASE = timedelta(seconds=600)
 """An order that nobody has started is sent again after this, whatever the queue looks like."""
 
 POPPED_GRACE = timedelta(seconds=3)
-"""An order that has left its queue must be reported as started within this, else it was lost."""
+"""An order that has left its queue must be reported as started within this, else it was lost.
+
+Every node that may have taken it must have been heard of since: a loaded machine is slow to say so.
+"""
+
+POPPED_LIMIT = timedelta(seconds=15)
+"""After this it was lost, though a node was not heard of, which says every 10 s that it lives."""
 
 PLAYING_LEASE = timedelta(seconds=30)
 """An order in play is given up when no report of its node comes for so long."""

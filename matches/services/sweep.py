@@ -1,12 +1,13 @@
 """Give up orders that nobody plays any more, so that their matches are tried again."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from django.db.models import QuerySet
 
 from arena.messages import Reason
-from matches.leases import POPPED_GRACE
+from matches import selectors
+from matches.leases import POPPED_GRACE, POPPED_LIMIT
 from matches.models import Order
 from matches.services import marks
 from matches.services.nodes import lose_order
@@ -32,22 +33,36 @@ def sweep(*, now: datetime, n_waiting: Mapping[str, int]) -> int:
 def _lose_vanished(queue: str, mark: datetime, *, n_waiting: int, now: datetime) -> int:
     """Give up orders that left the queue and were never started: their node died with them."""
     queued = _open_orders(queue, Order.State.QUEUED)
-    vanished = _overtaken(queue, mark)
+    vanished = _overtaken(queue, mark, now=now)
     if n_waiting:
         queued.exclude(missed_at=None).update(missed_at=None)
     else:
-        vanished += queued.filter(missed_at__lt=mark - POPPED_GRACE)
+        missed = queued.exclude(missed_at=None)
+        vanished += _before(_silent_since(queue, mark, now=now), missed) if missed else []
         queued.filter(missed_at=None).update(missed_at=now)
     return sum(lose_order(order, reason=Reason.EXPIRED, now=now) > 0 for order in vanished)
 
 
-def _overtaken(queue: str, mark: datetime) -> list[Order]:
+def _before(time: datetime, missed: Iterable[Order]) -> list[Order]:
+    return [order for order in missed if order.missed_at and order.missed_at < time]
+
+
+def _silent_since(queue: str, mark: datetime, *, now: datetime) -> datetime:
+    """Return the time before which an order must have been taken to be lost by now."""
+    heard = min((node.last_seen_at for node in selectors.takers(queue, now=now)), default=mark)
+    return max(min(mark, heard) - POPPED_GRACE, mark - POPPED_LIMIT)
+
+
+def _overtaken(queue: str, mark: datetime, *, now: datetime) -> list[Order]:
     """Return queued orders older than one started a while ago: queues are first in, first out."""
-    started = _open_orders(queue, Order.State.PLAYING).filter(started_at__lt=mark - POPPED_GRACE)
-    newest = started.order_by("-pk").values_list("pk", flat=True).first()
-    if newest is None:
+    queued = _open_orders(queue, Order.State.QUEUED)
+    oldest = queued.order_by("pk").values_list("pk", flat=True).first()
+    if oldest is None:
         return []
-    return list(_open_orders(queue, Order.State.QUEUED).filter(pk__lt=newest))
+    since = _silent_since(queue, mark, now=now)
+    started = _open_orders(queue, Order.State.PLAYING).filter(pk__gt=oldest, started_at__lt=since)
+    newest = started.order_by("-pk").values_list("pk", flat=True).first()
+    return [] if newest is None else list(queued.filter(pk__lt=newest))
 
 
 def _open_orders(queue: str, state: Order.State) -> QuerySet[Order]:

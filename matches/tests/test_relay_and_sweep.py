@@ -146,6 +146,42 @@ def test_an_order_that_vanished_from_its_queue_is_sent_again(broker: Redis) -> N
     assert _states() == {"pending"}
 
 
+def test_an_order_is_not_lost_before_every_node_that_may_have_it_was_heard_of(
+    broker: Redis,
+) -> None:
+    make.ordered(make.planned(4))
+    make.alive(now=make.later(1))
+    make.alive(node="gpu-1", capabilities=["gpu"])
+    for seconds, n_lost in ((1, 0), (5, 0), (9, 0)):
+        _marked(seconds)
+        assert sweep(now=make.later(seconds), n_waiting={CPU_QUEUE: 0}) == n_lost
+    make.alive(now=make.later(11))
+    assert sweep(now=make.later(11), n_waiting={CPU_QUEUE: 0}) == 1
+    assert _states() == {"pending"}
+
+
+def test_an_order_is_lost_in_the_end_though_a_node_is_silent(broker: Redis) -> None:
+    make.ordered(make.planned(4))
+    make.alive()
+    for seconds, n_lost in ((1, 0), (16, 0), (17, 1)):
+        _marked(seconds)
+        assert sweep(now=make.later(seconds), n_waiting={CPU_QUEUE: 0}) == n_lost
+
+
+def test_an_order_that_was_overtaken_waits_for_its_node_too(broker: Redis) -> None:
+    tournament = make.planned(8)
+    make.ordered(tournament, 4)
+    make.alive()
+    make.alive(node="node-2", now=make.later(1))
+    make.start(make.ordered(tournament, 4), node="node-2", now=make.later(1))
+    _marked(9)
+    assert sweep(now=make.later(9), n_waiting={CPU_QUEUE: 5}) == 0
+    for node in (make.NODE, "node-2"):
+        make.alive(node=node, now=make.later(10))
+    _marked(10)
+    assert sweep(now=make.later(10), n_waiting={CPU_QUEUE: 5}) == 1
+
+
 def test_an_order_that_waits_in_its_queue_is_not_given_up(broker: Redis) -> None:
     make.ordered(make.planned(4))
     for seconds, n_waiting in ((1, 0), (3, 1), (5, 1), (6, 0), (8, 0)):
