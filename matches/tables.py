@@ -42,18 +42,29 @@ def rows_of(snapshot: RatingSnapshot, agents: Iterable[int]) -> dict[int, list[f
         packed_text = unpacking.unconsumed_tail
         return len(text) > known
 
-    found = {agent: _row_of(text, agent, is_longer) for agent in sorted(agents)}
-    return {agent: row for agent, row in found.items() if row is not None}
+    found: dict[int, list[float]] = {}
+    at = 0
+    for agent in sorted(agents):
+        # A number follows "[" only where a row begins with its agent.
+        place = _place(text, b"[%d," % agent, at, is_longer)
+        if place is not None:
+            start, at = place
+            found[agent] = json.loads(text[start:at])
+    return found
 
 
-def _row_of(text: bytearray, agent: int, is_longer: Callable[[], bool]) -> list[float] | None:
-    # A number follows "[" only where a row begins with its agent.
-    mark = b"[%d," % agent
-    while (end := text.find(b"]", start) if (start := text.find(mark)) >= 0 else -1) < 0:
+def _place(
+    text: bytearray, mark: bytes, at: int, is_longer: Callable[[], bool]
+) -> tuple[int, int] | None:
+    """Return where a row begins and ends; what was searched before is not searched again."""
+    while (start := text.find(mark, at)) < 0:
+        at = max(at, len(text) - len(mark))
         if not is_longer():
             return None
-    row: list[float] = json.loads(text[start : end + 1])
-    return row
+    while (end := text.find(b"]", start)) < 0:
+        if not is_longer():
+            return None
+    return start, end + 1
 
 
 def kept(snapshots: Sequence[RatingSnapshot], agents: Collection[int]) -> list[Known]:
