@@ -10,7 +10,7 @@ from matches.errors import BadInputError
 from matches.models import Match, Tournament
 from matches.services import adapting, planning, rater
 from matches.services.agents import register_spelled
-from matches.services.tournaments import conclude
+from matches.services.tournaments import Plan, conclude, schedule
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 
@@ -25,7 +25,7 @@ def _broker(valkey_url: str) -> None:
 
 
 def tournament_of(pairing: str, n_matches: int = 60, **plan: object) -> Tournament:
-    return factories.scheduled(n_matches, agents=FIELD, pairing=pairing, **plan)
+    return factories.scheduled(n_matches, agents=FIELD, pairing=pairing, **plan)  # type: ignore[arg-type]
 
 
 def go_on(tournament: Tournament, seconds: float) -> None:
@@ -87,13 +87,8 @@ def test_a_bracket_goes_by_how_the_entrants_stood_at_the_start() -> None:
     go_on(first, 0)
     board = first.leaderboard
     agents = list(first.agents.order_by("entrant__position"))
-    second = planning.Tournament.objects.get(
-        pk=factories.schedule(
-            factories.Plan(name="cup", n_matches=60, pairing="knockout"),
-            leaderboard=board,
-            agents=agents,
-        ).pk
-    )
+    cup = Plan(name="cup", n_matches=60, pairing="knockout")
+    second = schedule(cup, leaderboard=board, agents=agents)
     planning.plan_scheduled(now=later(5))
     second.refresh_from_db()
     by_mu = {rating.agent_id: rating.mu for rating in board.rating_set.all()}

@@ -14,6 +14,7 @@ from matches.errors import MatchError
 from matches.management import following
 from matches.management.following import LINE_EVERY_S, POLL_S
 from matches.management.options import real, whole, writable_file
+from matches.models import Campaign
 from matches.services.campaigns import gating
 from matches.services.campaigns.gating import Bounds, Standing
 
@@ -64,7 +65,8 @@ class Command(BaseCommand):
             candidate, baseline = gating.pair_of(
                 options["game"], options["candidate"], options["baseline"]
             )
-            tested = Bounds(*options["bounds"], options["alpha"], options["beta"], options["model"])
+            elo0, elo1 = options["bounds"]
+            tested = Bounds(elo0, elo1, options["alpha"], options["beta"], options["model"])
             campaign = gating.enter(
                 candidate,
                 baseline,
@@ -77,7 +79,7 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=ERROR) from error
         self._tell(found, options)
 
-    def _followed(self, campaign: gating.Campaign) -> Standing:
+    def _followed(self, campaign: Campaign) -> Standing:
         n_reused = campaign.n_known
         if campaign.decided_at is None:
             self.stdout.write(following.wait_for_cluster())
@@ -86,7 +88,7 @@ class Command(BaseCommand):
         found = gating.standing(campaign, n_reused=0)
         return gating.standing(campaign, n_reused=2 * sum(found.counts))
 
-    def _wait(self, campaign: gating.Campaign, n_reused: int) -> None:
+    def _wait(self, campaign: Campaign, n_reused: int) -> None:
         """Show the log-likelihood ratio until there is a verdict."""
         shown = time.monotonic()
         try:

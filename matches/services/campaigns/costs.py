@@ -69,8 +69,8 @@ def per_match(tournament: Tournament, *, now: datetime) -> Cost:
 def gpu_s_of(tournament: Tournament) -> float:
     """Return the GPU-seconds of a match: its steps, times what a row of its networks costs."""
     entered = Agent.objects.filter(tournaments=tournament)
-    rows = entered.filter(placement=Placement.GPU, checkpoint__row_ms__isnull=False)
-    row_ms = list(rows.values_list("checkpoint__row_ms", flat=True))
+    rows = entered.filter(placement=Placement.GPU)
+    row_ms = [float(ms) for ms in rows.values_list("checkpoint__row_ms", flat=True) if ms]
     if not row_ms:
         return 0.0
     newest = Outcome.objects.filter(match__tournament=tournament).order_by("-match__sequence")

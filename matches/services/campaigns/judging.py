@@ -7,6 +7,7 @@ there is none; only then is what is still open cancelled.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 from django.db import transaction
@@ -153,9 +154,7 @@ def _note(campaign: Campaign, judgement: Judgement, *, now: datetime) -> None:
     )
 
 
-def _foreseen(
-    campaign: Campaign, judgement: Judgement, *, now: datetime
-) -> dict[str, object] | None:
+def _foreseen(campaign: Campaign, judgement: Judgement, *, now: datetime) -> dict[str, Any] | None:
     """Return what is left to the verdict; None when it was looked at just now or makes no sense."""
     is_fresh = campaign.forecast_at is not None and now - campaign.forecast_at < FORECAST_EVERY
     if judgement.belief is None or judgement.verdict is not None or is_fresh:
@@ -163,7 +162,7 @@ def _foreseen(
     return foresee(campaign, judgement.belief, now=now)
 
 
-def foresee(campaign: Campaign, belief: Belief, *, now: datetime) -> dict[str, object]:
+def foresee(campaign: Campaign, belief: Belief, *, now: datetime) -> dict[str, Any]:
     """Return the matches to the verdict with what they cost, and what 100 more would change."""
     question, terms = questions.get(campaign.question), terms_of(campaign)
     seed = campaign.tournament.seed

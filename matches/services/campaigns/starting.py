@@ -111,7 +111,7 @@ def n_known(leaderboard: Leaderboard, agents: Sequence[Agent]) -> int:
 def test_of(parameters: Mapping[str, Value]) -> Test:
     """Return the sequential test of these parameters. Raises VerdictError."""
     numbers = {name: float(parameters[name]) for name in ("elo0", "elo1", "alpha", "beta")}
-    return Test(**numbers, model=Model(parameters["model"]))
+    return Test(**numbers, model=Model(str(parameters["model"])))
 
 
 def fresh_seed(leaderboard: Leaderboard) -> int:
