@@ -1,6 +1,7 @@
 """Accessibility of the page that a browser shows, as axe-core finds it."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -11,9 +12,12 @@ SOURCE = Path(__file__).resolve().parent.parent / "node_modules" / "axe-core" / 
 MISSING = "axe-core is missing: `./run status`, or `npm ci` in this folder, fetches it"
 GRAVE = {"serious", "critical"}
 RUN = """
-const done = arguments[arguments.length - 1];
-axe.run(document, {resultTypes: ["violations"]}).then((found) => done(found.violations));
+const [only, done] = arguments;
+const options = {resultTypes: ["violations"], ...(only && {runOnly: only})};
+axe.run(document, options).then((found) => done(found.violations));
 """
+OF_COLOURS = ("color-contrast", "link-in-text-block")
+"""The rules whose verdict is another in the dark."""
 
 
 class Violation(NamedTuple):
@@ -37,9 +41,9 @@ def source() -> str:
     return SOURCE.read_text()
 
 
-def violations(chrome: webdriver.Chrome) -> list[Violation]:
-    """Return what axe-core has against the page as it is shown now."""
-    found = cast(Any, chrome).execute_async_script(source() + RUN)
+def violations(chrome: webdriver.Chrome, *, only: Sequence[str] = ()) -> list[Violation]:
+    """Return what axe-core has against the page as it is shown now; by these rules, or all."""
+    found = cast(Any, chrome).execute_async_script(source() + RUN, list(only) or None)
     return [_violation(one) for one in found]
 
 

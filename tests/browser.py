@@ -1,5 +1,7 @@
 """A web server and a real browser for tests."""
 
+import base64
+import json
 import os
 import shutil
 import socket
@@ -8,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import uvicorn
@@ -18,6 +21,7 @@ from evalsite.asgi import application
 
 ARTIFACTS = Path(__file__).resolve().parent.parent / "test-artifacts"
 STARTED_WITHIN_S = 10
+TALLEST_PICTURE = 6_000
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -75,7 +79,7 @@ def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
     options.binary_location = browser
     for flag in (*FLAGS, f"--user-data-dir={profile}"):
         options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     chrome = webdriver.Chrome(options=options, service=Service(driver))
     try:
         yield chrome
@@ -83,15 +87,53 @@ def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
         chrome.quit()
 
 
-def look(chrome: webdriver.Chrome, *, width: int, height: int = 900, scheme: str = "light") -> None:
-    """Give the page this size and the reader this preference."""
+def look(
+    chrome: webdriver.Chrome,
+    *,
+    width: int,
+    height: int = 900,
+    scheme: str = "light",
+    motion: str = "no-preference",
+) -> None:
+    """Give the page this size and the reader these preferences."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < height}
     chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    preference = {"name": "prefers-color-scheme", "value": scheme}
-    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [preference]})
+    wanted = {"prefers-color-scheme": scheme, "prefers-reduced-motion": motion}
+    features = [{"name": name, "value": value} for name, value in wanted.items()]
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
-def keep_picture(chrome: webdriver.Chrome, name: str) -> None:
-    """Keep a screenshot to be looked at."""
+@contextmanager
+def scripts(chrome: webdriver.Chrome, *, is_on: bool) -> Iterator[None]:
+    """Let pages run JavaScript, or none; afterwards it is on again."""
+    chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not is_on})
+    try:
+        yield
+    finally:
+        chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def complaints(chrome: webdriver.Chrome) -> list[str]:
+    """Return the errors in the console since the last call."""
+    entries = cast(Any, chrome).get_log("browser")
+    return [entry["message"] for entry in entries if entry["level"] == "SEVERE"]
+
+
+def requested(chrome: webdriver.Chrome) -> list[str]:
+    """Return the addresses that pages asked for since the last call."""
+    entries = cast(Any, chrome).get_log("performance")
+    events = [json.loads(entry["message"])["message"] for entry in entries]
+    asked = [event for event in events if event["method"] == "Network.requestWillBeSent"]
+    return [event["params"]["request"]["url"] for event in asked]
+
+
+def keep_picture(chrome: webdriver.Chrome, name: str, *, is_whole: bool = False) -> None:
+    """Keep a screenshot to be looked at: of what the window shows, or of the whole page."""
     ARTIFACTS.mkdir(exist_ok=True)
-    chrome.save_screenshot(str(ARTIFACTS / f"{name}.png"))
+    options = {"captureBeyondViewport": is_whole, "optimizeForSpeed": True}
+    if is_whole:
+        size = chrome.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
+        height = min(size["height"], TALLEST_PICTURE)
+        options["clip"] = {"x": 0, "y": 0, "width": size["width"], "height": height, "scale": 1}
+    shot = chrome.execute_cdp_cmd("Page.captureScreenshot", options)
+    (ARTIFACTS / f"{name}.png").write_bytes(base64.b64decode(shot["data"]))

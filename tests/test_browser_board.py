@@ -1,8 +1,7 @@
 """The board in a real browser: it moves, comes back, and is readable in every size and light."""
 
+import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
-from math import sin
 from typing import Any, cast
 
 import pytest
@@ -10,18 +9,26 @@ from redis import Redis
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from matches import standings
 from matches.clock import db_now
-from matches.models import Leaderboard, Match, Rating, Tournament
-from matches.services import broadcast, rater, snapshots
+from matches.models import Leaderboard, Rating, Tournament
+from matches.services import broadcast, rater
 from matches.tests import boards
-from tests.browser import chromium, free_port, keep_picture, look, web_server
+from tests.browser import (
+    chromium,
+    complaints,
+    free_port,
+    keep_picture,
+    look,
+    scripts,
+    web_server,
+)
+
+BACK_WITHIN_S = 5
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-LOCAL_ONLY = "return performance.getEntriesByType('resource').map((entry) => entry.name)"
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +44,7 @@ def site(transactional_db: None, broker: Redis, browser: webdriver.Chrome) -> It
     with web_server(free_port()) as address:
         yield address
         browser.get("about:blank")
-        _complaints(browser)
+        complaints(browser)
 
 
 def _running_board() -> Tournament:
@@ -77,9 +84,16 @@ def _is_live(browser: webdriver.Chrome) -> bool:
     return browser.find_element(By.CSS_SELECTOR, ".connection .words").text == "live"
 
 
-def _complaints(browser: webdriver.Chrome) -> list[str]:
-    entries = cast(Any, browser).get_log("browser")
-    return [entry["message"] for entry in entries if entry["level"] == "SEVERE"]
+def _wait_for_attempts(browser: webdriver.Chrome, n: int) -> None:
+    """Wait until the page has tried in vain to connect so many times."""
+    complaints(browser)
+    failed: list[str] = []
+
+    def have_failed() -> bool:
+        failed.extend(complaints(browser))
+        return len(failed) >= n
+
+    _wait(browser, have_failed, limit_s=15)
 
 
 def _run(browser: webdriver.Chrome, script: str) -> Any:
@@ -104,7 +118,7 @@ def test_rows_move_without_a_reload(browser: webdriver.Chrome, site: str) -> Non
     closed = browser.find_element(By.CSS_SELECTOR, "[data-tournament] [data-field=closed]")
     assert closed.text == f"{Tournament.objects.get().n_done:,}"
     assert _run(browser, "return window.loadedOnce")
-    assert _complaints(browser) == []
+    assert complaints(browser) == []
 
 
 def test_a_reconnect_shows_what_was_missed(
@@ -116,13 +130,17 @@ def test_a_reconnect_shows_what_was_missed(
         browser.get(address)
         _wait(browser, lambda: _is_live(browser))
     _wait(browser, lambda: not _is_live(browser))
+    _run(browser, "Math.random = () => 0.999")  # it waits as long as it ever does
     _play_on(tournament)
     _push(tournament)
+    _wait_for_attempts(browser, 3)
     with web_server(port):
+        back = time.monotonic()
         _wait(browser, lambda: _shown(browser) == _wanted(tournament))
         _wait(browser, lambda: _is_live(browser))
+        assert time.monotonic() - back < BACK_WITHIN_S
         browser.get("about:blank")
-    _complaints(browser)  # forgets those of connections that failed
+    complaints(browser)  # forgets those of connections that failed
 
 
 def test_a_sorted_board_follows_in_place_and_says_when_it_is_stale(
@@ -149,7 +167,7 @@ def test_a_sorted_board_follows_in_place_and_says_when_it_is_stale(
     keep_picture(browser, "board-stale")
     browser.find_element(By.CSS_SELECTOR, ".stale a").click()
     _wait(browser, lambda: _shown(browser)[-1][0] == "random")
-    assert _complaints(browser) == []
+    assert complaints(browser) == []
 
 
 def test_the_filter_works_by_keyboard_and_without_javascript(
@@ -157,8 +175,7 @@ def test_the_filter_works_by_keyboard_and_without_javascript(
 ) -> None:
     _running_board()
     look(browser, width=1440)
-    _script(browser, is_on=False)
-    try:
+    with scripts(browser, is_on=False):
         browser.get(site)
         browser.find_element(By.NAME, "q").send_keys("alpha", Keys.ENTER)
         _wait(browser, lambda: "q=alpha" in browser.current_url)
@@ -171,44 +188,6 @@ def test_the_filter_works_by_keyboard_and_without_javascript(
         assert (heading.text, heading.get_attribute("aria-sort")) == ("Matches", "descending")
         browser.find_element(By.LINK_TEXT, "Show all").send_keys(Keys.ENTER)
         _wait(browser, lambda: "?" not in browser.current_url)
-    finally:
-        _script(browser, is_on=True)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1440])
-def test_plots_fit_their_width(
-    browser: webdriver.Chrome, site: str, width: int, scheme: str
-) -> None:
-    board = _running_board().leaderboard
-    _keep_history(board)
-    look(browser, width=width, height=1000, scheme=scheme)
-    browser.get(f"{site}/leaderboards/connect-four/")
-    for section in ("history", "matrix", "rates"):
-        _run(browser, f"document.getElementById('{section}').scrollIntoView()")
-        keep_picture(browser, f"{section}-{width}-{scheme}")
-    assert _run(browser, "return document.documentElement.scrollWidth") <= width
-    outside = """const box = document.querySelector(".history figure").getBoundingClientRect();
-        return [...document.querySelectorAll(".history :is(text, .names span)")]
-            .map((e) => e.getBoundingClientRect()).filter((e) => e.width)
-            .filter((e) => e.left < box.left || e.right > box.right || e.top < box.top).length"""
-    assert _run(browser, outside) == 0
-    assert _complaints(browser) == []
-
-
-def _keep_history(board: Leaderboard) -> None:
-    """Take a snapshot a minute of ratings that come together and of a pace that changes."""
-    final = {rating.pk: (rating.mu, rating.sd) for rating in Rating.objects.all()}
-    now = db_now()
-    for minute in range(40):
-        share = 1 - 0.9 ** (minute + 1)
-        for place, (pk, (mu, sd)) in enumerate(final.items()):
-            wobble = 2 * sin(minute + place) * (1 - share)
-            Rating.objects.filter(pk=pk).update(mu=25 + (mu - 25) * share + wobble, sd=sd / share)
-        at = now - timedelta(minutes=39 - minute)
-        counts = {"n_settled": 60 * minute + 5 * (minute % 7) ** 2, "results_hash": str(minute)}
-        Leaderboard.objects.filter(pk=board.pk).update(rated_at=at, **counts)
-        assert snapshots.take_due(now=at) == 1
 
 
 def test_a_lost_push_is_noticed_by_its_number(
@@ -229,51 +208,22 @@ def test_a_lost_push_is_noticed_by_its_number(
 
 def test_the_page_is_complete_without_javascript(browser: webdriver.Chrome, site: str) -> None:
     tournament = _running_board()
-    _script(browser, is_on=False)
-    try:
+    with scripts(browser, is_on=False):
         browser.get(site)
         rows = browser.find_elements(By.CSS_SELECTOR, "#board tbody tr")
         assert [row.find_element(By.CSS_SELECTOR, ".name").text for row in rows] == [
             name for name, *_ in _wanted(tournament)
         ]
         assert browser.find_element(By.CSS_SELECTOR, ".connection .words").text == "as loaded"
-    finally:
-        _script(browser, is_on=True)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 820, 1440])
-def test_every_page_fits_its_width(
-    browser: webdriver.Chrome, site: str, width: int, scheme: str
-) -> None:
+def test_the_board_fits_a_width_between(browser: webdriver.Chrome, site: str) -> None:
     _running_board()
-    match = Match.objects.filter(outcome__isnull=False).earliest("pk")
-    look(browser, width=width, height=1000, scheme=scheme)
-    pages = {
-        "board": "/",
-        "board-chosen": "/leaderboards/connect-four/?q=a&sort=forfeits",
-        "boards": "/leaderboards/",
-        "tournament": f"/tournaments/{match.tournament_id}/",
-        "match": f"/matches/{match.pk}/",
-        "not-found": "/leaderboards/nowhere/",
-    }
-    for name, address in pages.items():
+    look(browser, width=820, height=1000)
+    for name, address in {"board": "/", "board-chosen": "/?q=a&sort=forfeits"}.items():
         browser.get(f"{site}{address}")
-        keep_picture(browser, f"{name}-{width}-{scheme}")
-        wide = _run(browser, "return document.documentElement.scrollWidth")
-        assert wide <= width, name
-        colour = browser.find_element(By.TAG_NAME, "body").value_of_css_property("background-color")
-        assert (int(colour.split("(")[1].split(",")[0]) < 128) == (scheme == "dark")
-    assert len(_complaints(browser)) == 1  # of the page that is not found
-
-
-def test_nothing_comes_from_elsewhere(browser: webdriver.Chrome, site: str) -> None:
-    _running_board()
-    for address in ("/", "/api/docs/", "/admin/login/"):
-        browser.get(f"{site}{address}")
-        loaded = _run(browser, LOCAL_ONLY)
-        assert loaded
-        assert [name for name in loaded if not name.startswith((site, "data:"))] == []
+        keep_picture(browser, f"{name}-820-light", is_whole=True)
+        assert _run(browser, "return document.documentElement.scrollWidth") <= 820
 
 
 def test_a_walk_by_keyboard_shows_where_it_is(browser: webdriver.Chrome, site: str) -> None:
@@ -281,16 +231,81 @@ def test_a_walk_by_keyboard_shows_where_it_is(browser: webdriver.Chrome, site: s
     look(browser, width=1440)
     browser.get(site)
     visited = []
-    for _ in range(9):
+    for _ in range(26):
         browser.switch_to.active_element.send_keys(Keys.TAB)
         focused = browser.switch_to.active_element
         assert focused.value_of_css_property("outline-style") != "none", focused.text
-        visited.append(focused.text)
+        visited.append(focused.get_attribute("name") or focused.text)
     assert visited == [
         "Skip to the content", "evalsite", "Leaderboards", "System", "API", "Admin",
-        "Who beats whom", "test", "",
+        "Who beats whom", "test", "q", "kind", "run", "tournament", "sort", "Show",
+        "Agent", "Rating", "Live", "P(best)", "Trend", "Matches", "W / D / L", "Forfeits",
+        *[name for name, *_ in _shown(browser)][:4],
     ]  # fmt: skip
 
 
-def _script(browser: webdriver.Chrome, *, is_on: bool) -> None:
-    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not is_on})
+def test_the_skip_link_leads_past_the_navigation(browser: webdriver.Chrome, site: str) -> None:
+    _running_board()
+    look(browser, width=1440)
+    browser.get(site)
+    browser.switch_to.active_element.send_keys(Keys.TAB)
+    browser.switch_to.active_element.send_keys(Keys.ENTER)
+    browser.switch_to.active_element.send_keys(Keys.TAB)
+    assert browser.switch_to.active_element.text == "Who beats whom"
+
+
+def test_nothing_glides_for_who_wants_no_motion(browser: webdriver.Chrome, site: str) -> None:
+    tournament = _running_board()
+    for motion, is_moving in (("no-preference", True), ("reduce", False)):
+        look(browser, width=1440, motion=motion)
+        browser.get(site)
+        _wait(browser, lambda: _is_live(browser))
+        _run(
+            browser,
+            """window.seen = 0; new MutationObserver(() => {
+                window.seen = Math.max(window.seen, document.getAnimations().length);
+            }).observe(document.querySelector("#board"), {subtree: true, attributes: true,
+                childList: true, characterData: true})""",
+        )
+        _play_on(tournament, 231)
+        broadcast.push([tournament.leaderboard_id], now=db_now() + broadcast.MIN_INTERVAL)
+        _wait(browser, lambda: _shown(browser) == _wanted(tournament))
+        assert (_run(browser, "return window.seen") > 0) == is_moving
+
+
+def test_news_are_told_now_and_then_not_with_every_push(
+    browser: webdriver.Chrome, site: str
+) -> None:
+    tournament = _running_board()
+    look(browser, width=1440)
+    browser.get(site)
+    _wait(browser, lambda: _is_live(browser))
+    told = "return document.querySelector('.news[role=status]').textContent"
+    assert _run(browser, told) == ""
+    _play_on(tournament, 42)
+    _push(tournament)
+    _wait(browser, lambda: _run(browser, told) != "")
+    first = _run(browser, told)
+    assert first.startswith(f"{_wanted(tournament)[0][0]} leads with ")
+    _play_on(tournament, 42)
+    broadcast.push([tournament.leaderboard_id], now=db_now() + 2 * broadcast.MIN_INTERVAL)
+    _wait(browser, lambda: _shown(browser) == _wanted(tournament))
+    assert _run(browser, told) == first
+
+
+def test_form_and_address_ask_for_the_same(browser: webdriver.Chrome, site: str) -> None:
+    _running_board()
+    look(browser, width=1440)
+    browser.get(site)
+    browser.find_element(By.NAME, "q").send_keys("a")
+    Select(browser.find_element(By.NAME, "sort")).select_by_visible_text("name")
+    browser.find_element(By.CSS_SELECTOR, ".filter button").click()
+    _wait(browser, lambda: "sort=name" in browser.current_url)
+    by_form = _shown(browser)
+    browser.get(f"{site}/leaderboards/connect-four/?q=a&sort=name")
+    assert _shown(browser) == by_form
+    names = [name for name, *_ in by_form]
+    assert names == sorted(names)
+    assert names
+    assert browser.find_element(By.NAME, "q").get_attribute("value") == "a"
+    assert complaints(browser) == []

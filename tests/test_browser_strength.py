@@ -15,7 +15,7 @@ from matches.clock import db_now
 from matches.models import Leaderboard, Rating
 from matches.services import broadcast
 from matches.tests import boards
-from tests.browser import chromium, free_port, keep_picture, look, web_server
+from tests.browser import chromium, free_port, look, web_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -53,21 +53,6 @@ def test_a_push_draws_what_a_reload_would_draw(browser: webdriver.Chrome) -> Non
     assert sorted(_run(browser, WORDS)) == sorted(words)
     assert sorted(_run(browser, PLACES)) == pytest.approx(sorted(places), abs=0.1)
     assert _run(browser, LISTED) == listed
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1440])
-def test_it_fits_its_width(browser: webdriver.Chrome, width: int, scheme: str) -> None:
-    look(browser, width=width, height=1000, scheme=scheme)
-    browser.refresh()
-    _run(browser, "document.querySelector('.strength').scrollIntoView()")
-    keep_picture(browser, f"strength-{width}-{scheme}")
-    assert _run(browser, "return document.documentElement.scrollWidth") <= width
-    outside = """const box = document.querySelector(".strength figure").getBoundingClientRect();
-        return [...document.querySelectorAll(".drawing :is(circle, text, span)")]
-            .map((e) => e.getBoundingClientRect()).filter((e) => e.width)
-            .filter((e) => e.left < box.left || e.right > box.right || e.top < box.top).length"""
-    assert _run(browser, outside) == 0
 
 
 def _wait(browser: webdriver.Chrome, condition: Any) -> None:

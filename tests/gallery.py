@@ -1,0 +1,241 @@
+"""Fill a site with something of everything, and name its pages."""
+
+import json
+import zlib
+from collections.abc import Sequence
+from datetime import timedelta
+from math import sin
+from random import Random
+
+import msgspec
+from redis import Redis
+
+from arena.games import registry as games
+from arena.games.base import OVER
+from arena.messages import Serving, serving_key
+from live.tests.test_plots import GEOMETRIC, trained
+from matches.clock import db_now
+from matches.leases import PLAYING_LEASE
+from matches.models import (
+    Agent,
+    Attempt,
+    Checkpoint,
+    Leaderboard,
+    Match,
+    Outcome,
+    Rating,
+    RatingSnapshot,
+    RecorderMark,
+    Replacement,
+    Tournament,
+    Voiding,
+    Worker,
+)
+from matches.services import snapshots
+from matches.services.system import pushing
+from matches.services.tallies import Kind, Tally
+from matches.tests import boards, factories
+from matches.tests.factories import NOW
+
+DRAWN = ("tic_tac_toe", "othello", "breakthrough", "hex", "chess", "go_9x9")
+TEXTS = ("backgammon", "leduc_poker")
+EMPTY = {
+    "empty": "/",
+    "empty-boards": "/leaderboards/",
+    "empty-system": "/system/",
+    "not-found": "/leaderboards/nowhere/",
+}
+OTHERS = {"login": "/admin/login/", "api-docs": "/api/docs/"}
+LONG = "a_run_with_a_name_that_nobody_shortened_" + "because_the_field_takes_it_" * 2
+
+
+def fill(broker: Redis) -> dict[str, str]:
+    """Play tournaments and matches of every game, let nodes be busy; return the pages by name."""
+    return pages_of_a_board() | _pages_of_what_waits() | _pages_of_the_system(broker)
+
+
+def fill_games() -> dict[str, str]:
+    """Play a match of each other game; return their pages in the middle of the replay."""
+    return {f"match-{name}": f"/matches/{_played(name).pk}/?step=3" for name in (*DRAWN, *TEXTS)}
+
+
+def pages_of_a_board() -> dict[str, str]:
+    """Play a tournament to its end; return its pages and those of what took part."""
+    tournament = boards.played_board()
+    board = tournament.leaderboard
+    trained(board, GEOMETRIC)
+    keep_history(board)
+    best = Agent.objects.get(name="mcts:100")
+    train(best)
+    remember(tournament, best)
+    match = Match.objects.filter(outcome__is_forfeit=False).latest("pk")
+    forfeit = Match.objects.filter(outcome__is_forfeit=True).latest("pk")
+    struck = Match.objects.filter(outcome__is_forfeit=False).earliest("pk")
+    for shown in (match, forfeit, struck):
+        give_moves(shown, "connect_four")
+    _strike(struck, match)
+    return {
+        "board": f"/leaderboards/{board.name}/",
+        "board-chosen": f"/leaderboards/{board.name}/?q=a&sort=forfeits",
+        "board-nothing-found": f"/leaderboards/{board.name}/?q=nobody",
+        "boards": "/leaderboards/",
+        "agent": f"/agents/{best.pk}/",
+        "tournament": f"/tournaments/{tournament.pk}/",
+        "match": f"/matches/{match.pk}/",
+        "match-replayed": f"/matches/{match.pk}/?step=5",
+        "match-forfeit": f"/matches/{forfeit.pk}/",
+        "match-struck": f"/matches/{struck.pk}/",
+    }
+
+
+def _pages_of_what_waits() -> dict[str, str]:
+    running = factories.planned(420, agents=boards.SEARCHERS, game="connect_four", board="slow")
+    boards.play_some(running, 60, boards.by_strength())
+    Leaderboard.objects.filter(name="slow").update(title=f"Slow: {LONG}"[:120])
+    held = Agent.objects.filter(name="random").latest("pk")
+    Agent.objects.filter(pk=held.pk).update(
+        name=LONG, quarantined_at=NOW, quarantine_reason="It crashed in 12 of 20 matches."
+    )
+    waiting = Match.objects.filter(tournament=running).latest("pk")
+    paused = factories.planned(12, board="paused")
+    Tournament.objects.filter(pk=paused.pk).update(state=Tournament.State.PAUSED)
+    return {
+        "board-unrated": "/leaderboards/slow/",
+        "tournament-running": f"/tournaments/{running.pk}/",
+        "tournament-paused": f"/tournaments/{paused.pk}/",
+        "match-pending": f"/matches/{waiting.pk}/",
+        "agent-quarantined": f"/agents/{held.pk}/",
+    }
+
+
+def _pages_of_the_system(broker: Redis) -> dict[str, str]:
+    make_busy(broker)
+    tally_up(Tally(), 40)
+    node, bad = (Worker.objects.get(node=name) for name in ("node-1", "node-3"))
+    Worker.objects.filter(pk=bad.pk).update(
+        quarantined_at=NOW, quarantine_reason="Its results differ from those of others."
+    )
+    return {
+        "system": "/system/",
+        "health": "/health/",
+        "node": f"/system/nodes/{node.pk}/",
+        "node-quarantined": f"/system/nodes/{bad.pk}/",
+    }
+
+
+def _strike(struck: Match, again: Match) -> None:
+    """Let people have struck a match, and another be played in its place."""
+    Match.objects.filter(pk=struck.pk).update(state=Match.State.VOID, void_reason="operator")
+    words = {"actor": "ada", "reason": "The rules were wrong until noon.", "was_done": True}
+    Voiding.objects.create(match=struck, at=NOW, **words)
+    Replacement.objects.create(replaced=struck, match=again, at=NOW)
+
+
+def _played(game: str) -> Match:
+    pair = [
+        Agent.objects.create(name=f"{name} of {game}", game=game, policy="random")
+        for name in ("north", "south")
+    ]
+    tournament = factories.planned(2, agents=pair, game=game, board=game)
+    boards.play_some(tournament, 2, boards.by_strength(forfeits=0))
+    match = Match.objects.filter(tournament=tournament).earliest("pk")
+    give_moves(match, game)
+    return match
+
+
+def give_moves(match: Match, game: str) -> None:
+    """Let a random game be what was played."""
+    rules, rng = games.get(game), Random(match.pk)
+    state = rules.start(match.game_seed, opening_plies=rules.spec.opening_plies)
+    while state.to_move() != OVER and len(state.actions) < 60:
+        state.apply(rng.choice(list(state.legal_actions())))
+    Outcome.objects.filter(match=match).update(actions=" ".join(map(str, state.actions)))
+
+
+def train(agent: Agent) -> None:
+    """Give an agent a checkpoint of the fourth generation."""
+    parent = None
+    for generation in range(4):
+        parent = Checkpoint.objects.create(
+            sha256=f"{generation:x}" * 64,
+            game=agent.game,
+            architecture="rescnn",
+            run="connect four, first run",
+            step=1_000 * 4**generation,
+            parent=parent,
+            source_name="weights.safetensors",
+            n_bytes=120_000,
+            state="ready",
+            n_parameters=28_417,
+            row_ms=0.21,
+            measured_placement="local",
+            created_at=NOW,
+        )
+    Agent.objects.filter(pk=agent.pk).update(checkpoint=parent)
+
+
+def remember(tournament: Tournament, agent: Agent) -> None:
+    """Keep a history in which the agent becomes stronger and surer."""
+    rating = Rating.objects.get(agent=agent)
+    rng, start = Random(1), db_now() - timedelta(minutes=130)
+    for minute in range(90):
+        mu = rating.mu - 6 * (0.96**minute) + rng.gauss(0, 0.2)
+        row = [agent.pk, mu, rating.sd + 3 * 0.95**minute, mu, 1.0]
+        RatingSnapshot.objects.create(
+            leaderboard=tournament.leaderboard,
+            taken_at=start + timedelta(minutes=minute),
+            n_outcomes=minute,
+            results_hash=str(minute),
+            table=zlib.compress(json.dumps([row]).encode()),
+        )
+
+
+def keep_history(board: Leaderboard) -> None:
+    """Take a snapshot a minute of ratings that come together and of a pace that changes."""
+    final = {rating.pk: (rating.mu, rating.sd) for rating in Rating.objects.all()}
+    now = db_now()
+    for minute in range(40):
+        share = 1 - 0.9 ** (minute + 1)
+        for place, (pk, (mu, sd)) in enumerate(final.items()):
+            wobble = 2 * sin(minute + place) * (1 - share)
+            Rating.objects.filter(pk=pk).update(mu=25 + (mu - 25) * share + wobble, sd=sd / share)
+        at = now - timedelta(minutes=39 - minute)
+        counts = {"n_settled": 60 * minute + 5 * (minute % 7) ** 2, "results_hash": str(minute)}
+        Leaderboard.objects.filter(pk=board.pk).update(rated_at=at, **counts)
+        assert snapshots.take_due(now=at) == 1
+
+
+def make_busy(broker: Redis) -> None:
+    """Arrange a system with something of everything."""
+    now = db_now()
+    tournament = factories.planned(60, board="busy")
+    for number in range(1, 4):
+        factories.alive(node=f"node-{number}", capabilities=["cpu", "torch"], now=now)
+    factories.alive(node="spot-1", capabilities=["cpu", "spot"], slots=16, now=now)
+    factories.alive(node="gpu-1", capabilities=["gpu"], slots=1, now=now)
+    factories.alive(node="spot-2", capabilities=["cpu", "spot"], now=now - 4 * PLAYING_LEASE)
+    factories.start(factories.ordered(tournament, 8, now=now), now=now)
+    factories.ordered(tournament, 8, now=now)
+    RecorderMark.objects.update_or_create(pk=1, defaults={"marked_at": now})
+    fail(Match.objects.filter(tournament=tournament).order_by("-pk")[:9])
+    serving = Serving("gpu-1", [0], 5, 3, 812.0, 40.0, 6_496.0, 6.1, 22.4, 0)
+    broker.set(serving_key("gpu-1"), msgspec.json.encode(serving))
+
+
+def fail(matches: Sequence[Match]) -> None:
+    """Let attempts at matches have failed, for three reasons in turn."""
+    kinds = [("failed", "error"), ("interrupted", "node_lost"), ("interrupted", "gpu_lost")]
+    Attempt.objects.bulk_create(
+        Attempt(match=m, number=1, ending=e, reason=r, node="node-1", ended_at=db_now())
+        for m, (e, r) in zip(matches, kinds * 3, strict=True)
+    )
+
+
+def tally_up(tally: Tally, n_seconds: int) -> None:
+    """Let control have looked for a while, as matches were recorded."""
+    start = db_now() - n_seconds * pushing.MIN_INTERVAL
+    for second in range(n_seconds):
+        now = start + second * pushing.MIN_INTERVAL
+        tally.note([Kind("done", "")] * (60 + (second * 37) % 50))
+        tally.flush(now=now)
+        pushing.push(now=now)

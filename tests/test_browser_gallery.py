@@ -1,0 +1,153 @@
+"""Every page in every size and light: sound for all readers, and kept as a picture to look at."""
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import pytest
+from redis import Redis
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+from tests import axe, gallery
+from tests.browser import (
+    chromium,
+    complaints,
+    free_port,
+    keep_picture,
+    look,
+    requested,
+    scripts,
+    web_server,
+)
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+EVERY_LOOK = tuple(product((360, 1440), ("light", "dark")))
+TWO_LOOKS = ((360, "dark"), (1440, "light"))
+OTHERS: dict[str, set[str]] = {
+    "login": set(),
+    # The rows of Swagger UI are buttons with a button inside.
+    "api-docs": {"nested-interactive"},
+}
+"""Pages that others have made, and the grave violations that we cannot mend."""
+STICKING_OUT = """
+return [...document.querySelectorAll("figure .drawing")].flatMap((drawing) => {
+    const box = drawing.closest("figure").getBoundingClientRect();
+    return [...drawing.querySelectorAll("text, circle, .names span")]
+        .filter((part) => { const e = part.getBoundingClientRect();
+            return e.width && (e.left < box.left || e.right > box.right || e.top < box.top); })
+        .map((part) => `${part.textContent || part.tagName} sticks out of its plot`);
+})"""
+UNSAID = """
+const named = (e) => e.ariaLabel || e.getAttribute("aria-labelledby") || e.title;
+const all = (selector) => [...document.querySelectorAll(selector)];
+return [
+    ...all("main table").filter((e) => !e.caption && !named(e)).map(() => "an untitled table"),
+    ...all("main th").filter((e) => !e.scope).map((e) => `${e.textContent}: a heading of what?`),
+    ...all("svg[role=img], svg[role=group]").filter((e) => !named(e)).map(() => "a mute plot"),
+    ...all("main :is([aria-live], [role=status]) tr").map(() => "rows read out as they move"),
+]"""
+
+
+class Site(NamedTuple):
+    """A browser and the address of a site."""
+
+    chrome: webdriver.Chrome
+    address: str
+
+
+@pytest.fixture
+def site(transactional_db: None, broker: Redis, tmp_path: Path) -> Iterator[Site]:
+    """Run a browser and a site without content; leave it before the site ends."""
+    with web_server(free_port()) as address, chromium(tmp_path) as chrome:
+        yield Site(chrome, address)
+        chrome.get("about:blank")
+
+
+def test_the_pages_of_a_new_site_are_sound(site: Site) -> None:
+    _expect_none(_problems(site, gallery.EMPTY))
+
+
+def test_the_pages_that_others_made_can_be_used(site: Site) -> None:
+    _expect_none(_problems(site, gallery.OTHERS, looks=TWO_LOOKS))
+
+
+def test_every_page_is_sound_in_every_size_and_light(site: Site, broker: Redis) -> None:
+    _expect_none(_problems(site, gallery.fill(broker)))
+
+
+def test_the_replay_of_every_game_is_sound(site: Site) -> None:
+    _expect_none(_problems(site, gallery.fill_games(), looks=TWO_LOOKS))
+
+
+def test_every_page_is_complete_without_javascript(site: Site, broker: Redis) -> None:
+    pages = gallery.fill(broker)
+    with_scripts = {name: _rows(site, path) for name, path in pages.items()}
+    with scripts(site.chrome, is_on=False):
+        without = {name: _rows(site, path) for name, path in pages.items()}
+    assert without == with_scripts
+    assert any("mcts:100" in row for row in without["board"])
+
+
+def _expect_none(problems: list[str]) -> None:
+    assert not problems, "\n".join(problems)
+
+
+def _rows(site: Site, path: str) -> list[str]:
+    """Return the headings of all rows of a page."""
+    site.chrome.get(site.address + path)
+    found = site.chrome.find_elements(By.CSS_SELECTOR, "table:not(details *) tbody th")
+    return [one.text for one in found]
+
+
+def _problems(
+    site: Site, pages: Mapping[str, str], *, looks: tuple[tuple[int, str], ...] = EVERY_LOOK
+) -> list[str]:
+    """Look at pages in these sizes and lights, keep pictures; return what is wrong with them."""
+    found = []
+    for (width, scheme), (name, path) in product(looks, pages.items()):
+        look(site.chrome, width=width, scheme=scheme)
+        site.chrome.get(site.address + path)
+        _settle(site.chrome)
+        keep_picture(site.chrome, f"{name}-{width}-{scheme}", is_whole=True)
+        found += [f"{name} {width} {scheme}: {text}" for text in _wrong(site, name, width, scheme)]
+    return found
+
+
+def _settle(chrome: webdriver.Chrome) -> None:
+    """Wait until a live page is live, and the one of the API is drawn."""
+    wanted = "return !document.querySelector('[data-connection=off], #swagger-ui:empty, .loading')"
+    WebDriverWait(chrome, 5, poll_frequency=0.05).until(lambda _: _run(chrome, wanted))
+
+
+def _wrong(site: Site, name: str, width: int, scheme: str) -> list[str]:
+    chrome = site.chrome
+    wrong = [f"{one} in the console" for one in complaints(chrome) if name != "not-found"]
+    # Before its first page the browser asks for its own.
+    near = (site.address, "data:", "chrome:", "about:")
+    elsewhere = [one for one in requested(chrome) if not one.startswith(near)]
+    wrong += [f"asks {one}" for one in elsewhere]
+    across = _run(chrome, "return document.documentElement.scrollWidth")
+    wrong += [f"is {across} px wide"] if across > width else []
+    if name in OTHERS:
+        return wrong + _grave(chrome, OTHERS[name])
+    colour = _run(chrome, "return getComputedStyle(document.body).backgroundColor")
+    is_dark = int(colour.split("(")[1].split(",")[0]) < 128
+    wrong += [f"its paper is {colour}"] if is_dark != (scheme == "dark") else []
+    wrong += _run(chrome, STICKING_OUT) + _run(chrome, UNSAID)
+    rules = axe.OF_COLOURS if scheme == "dark" else ()
+    found = axe.violations(chrome, only=rules)
+    return wrong + [f"{one.rule}: {one.places[0]}" for one in found]
+
+
+def _grave(chrome: webdriver.Chrome, allowed: set[str]) -> list[str]:
+    """Return what keeps somebody from using a page that is not ours."""
+    grave = [one for one in axe.violations(chrome) if one.is_grave and one.rule not in allowed]
+    return [f"{one.rule}: {one.places[0]}" for one in grave]
+
+
+def _run(chrome: webdriver.Chrome, script: str) -> Any:
+    return cast(Any, chrome).execute_script(script)
