@@ -26,6 +26,7 @@ from benchmarks.table import Cell, table
 from benchmarks.watching.crowds import Viewers
 from benchmarks.watching.figures import Watched, delays, growth, most_behind, quantile_ms
 from evalsite.stack import Stack
+from evalsite.supervision import allow_files
 
 N_SLOTS = 2
 N_MATCHES = 100_000
@@ -179,21 +180,18 @@ def shown(figures: dict[str, Any]) -> str:
     )
 
 
-def allow_files(n_viewers: int) -> None:
-    """Let this process and those it starts open as many files as there are viewers, and some.
+def require_files(n_viewers: int) -> None:
+    """Let this process and those it starts open a file per viewer, and some.
 
     Raises ValueError when the machine does not allow it.
     """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = n_viewers + FILES_BESIDES
-    if soft >= needed or soft == resource.RLIM_INFINITY:
-        return
-    if hard != resource.RLIM_INFINITY and hard < needed:
+    allowed = allow_files(needed)
+    if allowed != resource.RLIM_INFINITY and allowed < needed:
         raise ValueError(
-            f"{n_viewers} viewers need {needed} open files, but ulimit -Hn is {hard}: "
+            f"{n_viewers} viewers need {needed} open files, but ulimit -Hn is {allowed}: "
             "raise it, or choose fewer --viewers"
         )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -204,7 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options_parser.add_argument("--seconds", type=seconds(1), default=600.0)
     options = options_parser.parse_args(arguments)
     try:
-        allow_files(options.viewers)
+        require_files(options.viewers)
     except ValueError as error:
         options_parser.error(f"argument --viewers: {error}")
     with (

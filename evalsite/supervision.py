@@ -1,6 +1,7 @@
 """Runs supervisord for one data folder and talks to it: start, stop, states, leftovers."""
 
 import os
+import resource
 import shlex
 import signal
 import subprocess
@@ -25,6 +26,9 @@ MARK = "EVALSITE_STACK"
 # All that a process inherits from the shell; the rest is given to each program by name.
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 START_LIMIT_S = 10.0
+# Open files that a program may have, where the machine allows it: each viewer of a page is one,
+# and the usual limit of a shell is 1,024.
+N_FILES = 65_536
 UP_STATES = {"RUNNING"}
 DOWN_STATES = {"STOPPED", "EXITED", "FATAL"}
 
@@ -102,6 +106,7 @@ class Supervisor:
         """Start supervisord and the programs of `at_once`; return when it answers."""
         write_private(self._config, config_text(self.var, programs, at_once=at_once))
         environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        allow_files(N_FILES)
         with (self.var / "log" / "supervisord.out").open("w") as output:
             child = subprocess.Popen(
                 [sys.executable, "-m", "supervisor.supervisord", "-n", "-c", str(self._config)],
@@ -175,6 +180,16 @@ class Supervisor:
         transport = SupervisorTransport(None, None, f"unix://{socket_path(self.var)}")
         with ServerProxy("http://127.0.0.1", transport=transport) as server:
             return getattr(server.supervisor, method)(*arguments)
+
+
+def allow_files(n: int) -> int:
+    """Let this process and those it starts open n files, or as many as may be; return how many."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= n:
+        return soft
+    wanted = n if hard == resource.RLIM_INFINITY else min(n, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted
 
 
 def leftovers(var: Path) -> list[psutil.Process]:

@@ -104,6 +104,7 @@ def test_too_many_viewers_for_the_machine_are_refused_before_the_work(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 1024))
+    monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
     with pytest.raises(SystemExit) as ended:
         live.main(["--viewers", "5000"])
     assert ended.value.code == 2
@@ -114,7 +115,7 @@ def test_the_limit_is_raised_where_the_machine_allows_it(monkeypatch: pytest.Mon
     chosen: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 4096))
     monkeypatch.setattr(resource, "setrlimit", lambda _, limits: chosen.append(limits))
-    live.allow_files(1000)
+    live.require_files(1000)
     assert chosen == [(1200, 4096)]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.__main__ import NAMES
 from evalsite.folders import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
@@ -33,7 +34,7 @@ def test_bench_matches_measures_ours_the_peer_and_the_loop(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
-        (["speed"], "choose one of chaos, comparison, inference, matches, ratings"),
+        (["speed"], f"choose one of {', '.join(NAMES)}"),
         (["matches", "--matches", "-1"], "whole number from 100 on"),
         (["matches", "--json", "/nowhere/figures.json"], "/nowhere"),
         (["chaos", "--every", "never"], "number of seconds"),

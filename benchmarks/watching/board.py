@@ -83,7 +83,7 @@ class Pushes:
         self.at: dict[int, float] = {}
         self._layer: Any = get_channel_layer()
         self._client: Any = Redis.from_url(settings.FAST_REDIS_URL)
-        self._heard = self._client.pubsub()
+        self._heard = self._client.pubsub()  # type: ignore[no-untyped-call]  # of redis
         self._heard.subscribe(**{f"asgi__group__{broadcast.group(leaderboard.pk)}": self._note})
         self._thread = self._heard.run_in_thread(sleep_time=_POLL_S, daemon=True)
 

@@ -1,3 +1,4 @@
+import resource
 from configparser import RawConfigParser
 from pathlib import Path
 
@@ -5,7 +6,7 @@ import pytest
 
 from evalsite.errors import SetupError
 from evalsite.programs import Program
-from evalsite.supervision import Supervisor, config_text, kill_leftovers
+from evalsite.supervision import Supervisor, allow_files, config_text, kill_leftovers
 
 PROGRAM = Program("web", ("serve", "--name", "a%h", "two words"), {"URL": "redis://:p%40x@h/0"})
 
@@ -40,3 +41,23 @@ def test_a_value_that_would_break_the_configuration_is_refused(value: str, tmp_p
 def test_an_empty_folder_has_no_supervisor_and_no_leftovers(tmp_path: Path) -> None:
     assert Supervisor(tmp_path).pid() is None
     assert kill_leftovers(tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    ("limits", "allowed"),
+    [
+        ((1_024, 4_096), 4_096),
+        ((1_024, 100_000), 60_000),
+        ((1_024, resource.RLIM_INFINITY), 60_000),
+        ((80_000, 100_000), 80_000),
+        ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), resource.RLIM_INFINITY),
+    ],
+)
+def test_programs_may_open_as_many_files_as_the_machine_allows(
+    limits: tuple[int, int], allowed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = [limits]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
+    monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: chosen.append(wanted))
+    assert allow_files(60_000) == allowed
+    assert chosen[-1] == (allowed, limits[1])
