@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 MIN_INTERVAL = timedelta(seconds=0.5)
 """A board is pushed at most this often."""
 
-LEAVES_ALONE = timedelta(seconds=0.9)
+LEAVES_ALONE = timedelta(seconds=0.75)
 """A board that was pushed more lately is left alone by push_due: it is being rated, and a push in
 between would hold back the next one, which has the new ratings."""
 

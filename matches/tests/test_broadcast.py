@@ -100,6 +100,23 @@ def test_what_the_limit_kept_back_is_sent_by_the_next_call_without_ids(board: Le
     assert (state["sequence"], state["rows"][0]["mu"]) == (1, "31.00")
 
 
+def test_a_board_that_is_being_rated_is_left_to_the_rater(board: Leaderboard) -> None:
+    first = _publish(board, now=NOW)
+    _move(board, "level:10", 26.0)
+    broadcast.push_due(now=later(0.6))
+    assert _state(board, now=later(0.6))["sequence"] == first["sequence"]
+    broadcast.push([board.pk], now=later(0.6))
+    assert _state(board, now=later(0.6))["sequence"] == first["sequence"] + 1
+
+
+def test_a_new_viewer_compares_nothing_that_control_has_just_compared(
+    board: Leaderboard, django_assert_num_queries: Any
+) -> None:
+    _publish(board, now=NOW)
+    with django_assert_num_queries(0):
+        _state(board, now=later(0.6))
+
+
 def test_the_progress_of_a_tournament_is_pushed_without_a_rating(board: Leaderboard) -> None:
     broadcast.push_due(now=NOW)
     Tournament.objects.update(n_void=3)
