@@ -2,6 +2,7 @@
 
 from matches.models.access import IdempotencyKey, Scope, TokenAccess
 from matches.models.agent import Agent
+from matches.models.alarm import Alarm
 from matches.models.attempt import Attempt
 from matches.models.audit import AuditRow
 from matches.models.campaign import Campaign, CampaignPoint
@@ -20,6 +21,7 @@ from matches.models.worker import RecorderMark, Worker
 
 __all__ = [
     "Agent",
+    "Alarm",
     "Attempt",
     "AuditRow",
     "Campaign",

@@ -42,6 +42,10 @@ class Leaderboard(models.Model):
     )
     results_hash = models.CharField(max_length=64, blank=True, editable=False)
     spread = models.FloatField(null=True, editable=False, help_text="Fitted sd of skill.")
+    seat_mu = models.FloatField(
+        null=True, editable=False, help_text="Advantage of the first of two seats, as a rating."
+    )
+    seat_sd = models.FloatField(null=True, editable=False, help_text="Its doubt.")
     rated_at = models.DateTimeField(null=True, editable=False)
     n_rerates_asked = models.PositiveIntegerField(
         default=0, db_default=0, editable=False, help_text="More than done: control has to rerate."

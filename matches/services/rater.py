@@ -14,16 +14,15 @@ from typing import NamedTuple
 from django.db import transaction
 from django.db.models import F, Q
 
-from arena.games import registry as games
 from arena.ratings.base import Constants
 from arena.ratings.live import fold_matches
-from arena.ratings.settled import PairCounts, Settled, settle
+from arena.ratings.settled import Settled
 from matches.models import Leaderboard, Match, PairCount, Rating, Uncounted
 from matches.models.match import numbers
+from matches.services.fitting import PAIR_COUNTERS, fit
 from matches.services.rows import add_to_rows, update_rows
 
 COUNTERS = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
-PAIR_COUNTERS = ("n_first_wins", "n_draws", "n_second_wins")
 MIN_INTERVAL = timedelta(seconds=0.5)
 """A board with matches in flight is rated at most this often: nobody sees more."""
 UNSETTLED_FOR = timedelta(seconds=30)
@@ -115,24 +114,6 @@ def settle_board(board_id: int, *, now: datetime) -> bool:
     )
     settled = fit(board, [agent for _, agent in ratings])
     return _store(board, [pk for pk, _ in ratings], settled, now=now)
-
-
-def fit(board: Leaderboard, agent_ids: Sequence[int]) -> Settled:
-    """Return the settled ratings of a board by position in agent_ids: cold, so bit-identical."""
-    index = {agent: position for position, agent in enumerate(agent_ids)}
-    rows = PairCount.objects.filter(leaderboard=board).values_list(
-        "first_id", "second_id", *PAIR_COUNTERS
-    )
-    counts = PairCounts.from_rows(
-        (index[first], index[second], wins, draws, losses)
-        for first, second, wins, draws, losses in rows
-    )
-    return settle(
-        counts,
-        len(agent_ids),
-        draw_probability=board.draw_probability,
-        weight=1 / max(1, games.get(board.game).spec.n_seats - 1),
-    )
 
 
 def tally(results: Iterable[Result], total: Tally | None = None) -> Tally:
@@ -232,6 +213,8 @@ def _store(board: Leaderboard, pks: Sequence[int], settled: Settled, *, now: dat
         n_settled=board.n_counted,
         results_hash=settled.results_hash,
         spread=settled.spread,
+        seat_mu=settled.seat.mu if settled.seat else None,
+        seat_sd=settled.seat.sd if settled.seat else None,
         rated_at=now,
     )
     if not stored:

@@ -2,10 +2,11 @@
 
 The long part, reading every outcome up to the prefix, needs no lock: nothing there changes unless a
 match is struck, and that asks for another time. What came meanwhile is added under the lock of the
-leaderboard. Memory holds agents and pairs, never outcomes.
+leaderboard, which is taken often and never for long. Memory holds agents and pairs, no outcomes.
 """
 
 import logging
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -20,8 +21,9 @@ from matches.models import Leaderboard, Match, PairCount, Rating, Tournament
 from matches.models.match import numbers
 from matches.services import auditing, rater
 from matches.services.auditing import Actor
-from matches.services.rater import COUNTERS, PAIR_COUNTERS, Result, Tally
-from matches.services.rows import among, insert_rows, update_rows
+from matches.services.fitting import PAIR_COUNTERS
+from matches.services.rater import COUNTERS, Result, Tally
+from matches.services.rows import among, batches, insert_rows, update_rows
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +31,8 @@ CHUNK = 5_000
 """Matches that are read at once."""
 N_ROUNDS = 4
 """How often it catches up with what was recorded meanwhile before it takes the lock."""
+AGENTS_AT_ONCE = 20
+"""Agents whose pairs are compared under one lock."""
 
 
 @dataclass
@@ -117,7 +121,8 @@ def rerate(board: Leaderboard, *, now: datetime) -> Difference | None:
         if prefix == fold.sequence:
             break
         _read_up_to(prefix, fold, board)
-    found = _finish(board, fold, now=now)
+    n_pairs = _mend_pairs(board, fold)
+    found = None if n_pairs is None else _finish(board, fold, n_pairs, now=now)
     if found is not None:
         _settle(board, now=now)
     return found
@@ -150,11 +155,69 @@ def _outcomes(board: Leaderboard, after: int, end: int, unrated: set[int]) -> It
             yield Result(pk, sequence, True, lineup, ranks, guilty)
 
 
+def _mend_pairs(board: Leaderboard, fold: Fold) -> int | None:
+    """Store the counts of pairs that differ; return how many, None when a match was struck since.
+
+    A few agents at a time, so that nobody waits for the lock of a million pairs.
+    """
+    wanted = sorted(fold.total.pairs)
+    n_mended = 0
+    for firsts in batches(sorted(_agents(board)), AGENTS_AT_ONCE):
+        begin, end = (bisect_left(wanted, (agent, 0)) for agent in (firsts[0], firsts[-1] + 1))
+        mended = _mend_some(board, fold, firsts, wanted[begin:end])
+        if mended is None:
+            return None
+        n_mended += mended
+    return n_mended
+
+
 @transaction.atomic
-def _finish(board: Leaderboard, fold: Fold, *, now: datetime) -> Difference | None:
-    """Add what came meanwhile and store what differs; None when a match was struck since."""
+def _mend_some(
+    board: Leaderboard, fold: Fold, firsts: Sequence[int], wanted: Sequence[tuple[int, int]]
+) -> int | None:
+    """Compare the pairs of these agents with what is counted by now, and store what differs."""
+    locked = _locked(board)
+    if locked is None:
+        return None
+    _read_up_to(locked.prefix_sequence, fold, locked)
+    beyond = rater.tally(result for result in rater.uncounted(board.pk) if result.is_counted)
+    missing = set(wanted)
+    changed, gone = [], []
+    stored = PairCount.objects.filter(
+        leaderboard=board, first__gte=firsts[0], first__lte=firsts[-1]
+    ).values_list("pk", "first_id", "second_id", *PAIR_COUNTERS)
+    for pk, first, second, *counts in stored.iterator(CHUNK):
+        missing.discard((first, second))
+        computed = _sum(fold.total, beyond, (first, second))
+        if not any(computed):
+            gone.append(pk)
+        elif computed != counts:
+            changed.append((*computed, pk))
+    update_rows(PairCount, PAIR_COUNTERS, changed)
+    PairCount.objects.filter(pk__in=among(gone)).delete()
+    columns = ("leaderboard_id", "first_id", "second_id", *PAIR_COUNTERS)
+    added = [(board.pk, *pair, *_sum(fold.total, beyond, pair)) for pair in sorted(missing)]
+    insert_rows(PairCount, columns, added)
+    return len(changed) + len(gone) + len(added)
+
+
+def _sum(total: Tally, beyond: Tally, pair: tuple[int, int]) -> list[int]:
+    none = [0] * len(PAIR_COUNTERS)
+    parts = (tally.pairs.get(pair, none) for tally in (total, beyond))
+    return [int(n) + int(m) for n, m in zip(*parts, strict=True)]
+
+
+def _locked(board: Leaderboard) -> Leaderboard | None:
+    """Return the leaderboard, locked until the commit; None when a match was struck since."""
     locked = Leaderboard.objects.select_for_update().get(pk=board.pk)
-    if locked.n_rerates_asked != board.n_rerates_asked:
+    return locked if locked.n_rerates_asked == board.n_rerates_asked else None
+
+
+@transaction.atomic
+def _finish(board: Leaderboard, fold: Fold, n_pairs: int, *, now: datetime) -> Difference | None:
+    """Add what came meanwhile and store what differs; None when a match was struck since."""
+    locked = _locked(board)
+    if locked is None:
         return None
     rater.count_locked(locked, now=now)
     locked.refresh_from_db()
@@ -165,7 +228,7 @@ def _finish(board: Leaderboard, fold: Fold, *, now: datetime) -> Difference | No
         n_outcomes=fold.n_outcomes,
         n_outcomes_before=locked.n_counted,
         n_agents=_store_agents(locked, fold, prefix),
-        n_pairs=_store_pairs(locked, fold.total),
+        n_pairs=n_pairs,
     )
     Leaderboard.objects.filter(pk=locked.pk).update(
         n_counted=fold.n_outcomes,
@@ -193,26 +256,6 @@ def _store_agents(board: Leaderboard, fold: Fold, prefix: dict[int, tuple[float,
             changed.append((*computed, pk))
     update_rows(Rating, columns, changed)
     return len(changed)
-
-
-def _store_pairs(board: Leaderboard, total: Tally) -> int:
-    """Store the counts of pairs that differ; return how many."""
-    left = dict(total.pairs)
-    changed, gone = [], []
-    stored = PairCount.objects.filter(leaderboard=board).values_list(
-        "pk", "first_id", "second_id", *PAIR_COUNTERS
-    )
-    for pk, first, second, *counts in stored.iterator(CHUNK):
-        computed = left.pop((first, second), None)
-        if computed is None:
-            gone.append(pk)
-        elif computed != counts:
-            changed.append((*computed, pk))
-    update_rows(PairCount, PAIR_COUNTERS, changed)
-    PairCount.objects.filter(pk__in=among(gone)).delete()
-    columns = ("leaderboard_id", "first_id", "second_id", *PAIR_COUNTERS)
-    insert_rows(PairCount, columns, [(board.pk, *pair, *n) for pair, n in left.items()])
-    return len(changed) + len(gone) + len(left)
 
 
 def _settle(board: Leaderboard, *, now: datetime) -> None:

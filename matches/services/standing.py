@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from arena.games import registry as games
 from arena.pairing.base import Field, Meeting, Standing
-from arena.ratings.settled import PairCounts, Settled, settle
-from matches.models import Leaderboard, Match, PairCount, Tournament
+from arena.ratings.counts import PairCounts
+from matches.models import Leaderboard, Match, Tournament
 from matches.models.match import numbers
-from matches.services.rater import PAIR_COUNTERS
-from matches.services.rows import among
+from matches.services.fitting import evidence, fit
 
 _OPEN = frozenset(state.value for state in Match.OPEN)
 
@@ -29,27 +28,6 @@ def entrants_of(tournament: Tournament) -> list[int]:
     return list(tournament.entrant_set.values_list("agent_id", flat=True))
 
 
-def evidence(board: Leaderboard, agents: Sequence[int]) -> PairCounts:
-    """Return all results of these agents among each other, by position."""
-    index = {agent: position for position, agent in enumerate(agents)}
-    rows = PairCount.objects.filter(
-        leaderboard=board, first__in=among(agents), second__in=among(agents)
-    ).values_list("first_id", "second_id", *PAIR_COUNTERS)
-    return PairCounts.from_rows(
-        (index[first], index[second], *counted) for first, second, *counted in rows
-    )
-
-
-def settled(board: Leaderboard, counts: PairCounts, n_agents: int) -> Settled:
-    """Return the settled ratings of a field by these results."""
-    return settle(
-        counts,
-        n_agents,
-        draw_probability=board.draw_probability,
-        weight=1 / max(1, games.get(board.game).spec.n_seats - 1),
-    )
-
-
 def n_matches_of(counts: PairCounts, n_seats: int) -> int:
     """Return how many matches so many results of pairs are."""
     return counts.n_results // max(1, n_seats * (n_seats - 1) // 2)
@@ -61,7 +39,7 @@ def standing(
     """Return what is known when more of this tournament is to be paired."""
     board = tournament.leaderboard
     counts = evidence(board, agents)
-    known = settled(board, counts, len(agents))
+    known = fit(board, agents, counts)
     return Standing(
         field=Field(n_agents=len(agents), n_seats=games.get(board.game).spec.n_seats),
         mu=known.mu,

@@ -11,7 +11,7 @@ from arena.seeding import derive
 from matches import dispatch
 from matches.errors import BadInputError
 from matches.models import AuditRow, Leaderboard, Match, PairCount, Rating, Tournament, Uncounted
-from matches.services import control, planning, rater, recording, rerating, voiding
+from matches.services import control, fitting, planning, rater, recording, rerating, voiding
 from matches.services.auditing import Actor
 from matches.services.rerating import Difference
 from matches.tests import factories as make
@@ -47,7 +47,7 @@ def _rated(n_matches: int = 60, n_played: int = 1_000) -> Tournament:
 def _numbers() -> list[Any]:
     ratings = Rating.objects.order_by("agent_id").values_list(*NUMBERS)
     pairs = PairCount.objects.order_by("first", "second").values_list(
-        "first", "second", *rater.PAIR_COUNTERS
+        "first", "second", *fitting.PAIR_COUNTERS
     )
     board = Leaderboard.objects.values_list(
         "n_counted", "n_settled", "prefix_sequence", "results_hash", "spread"
@@ -191,7 +191,7 @@ def test_an_older_fit_does_not_overwrite_what_was_rated_again(
     board = Leaderboard.objects.get()
     agents = list(Rating.objects.order_by("agent_id").values_list("agent_id", flat=True))
     pks = list(Rating.objects.order_by("agent_id").values_list("pk", flat=True))
-    older = rater.fit(board, agents)
+    older = fitting.fit(board, agents)
     _strike(_of(tournament, 5))
     rerating.rerate_due(now=make.later(5))
     after = _numbers()

@@ -25,7 +25,8 @@ from matches import dispatch
 from matches.models import Agent, Campaign, CampaignPoint, Tournament
 from matches.services.campaigns import blocks, costs
 from matches.services.campaigns.starting import IS_SPRT, test_of
-from matches.services.standing import entrants_of, evidence, n_matches_of, settled
+from matches.services.fitting import evidence, fit
+from matches.services.standing import entrants_of, n_matches_of
 from matches.services.tournaments import conclude
 
 GROWTH = 0.1
@@ -88,7 +89,7 @@ def _judgement(
 ) -> Judgement:
     if campaign.question == IS_SPRT:
         return _tested(campaign, agents, n_results)
-    known = settled(campaign.tournament.leaderboard, counts, len(agents))
+    known = fit(campaign.tournament.leaderboard, agents, counts)
     belief = believed(known, counts)
     question, terms = questions.get(campaign.question), terms_of(campaign)
     verdict = question.judge(belief, terms)

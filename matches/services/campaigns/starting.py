@@ -18,7 +18,8 @@ from matches.errors import BadInputError
 from matches.models import Agent, Campaign, Leaderboard
 from matches.models.choices import SPRT
 from matches.services.agents import bad_input
-from matches.services.standing import evidence, n_matches_of
+from matches.services.fitting import evidence
+from matches.services.standing import n_matches_of
 from matches.services.tournaments import Plan, schedule
 
 IS_SPRT = SPRT[0]
