@@ -130,7 +130,7 @@ def requested(chrome: webdriver.Chrome) -> list[str]:
 def keep_picture(chrome: webdriver.Chrome, name: str, *, is_whole: bool = False) -> None:
     """Keep a screenshot to be looked at: of what the window shows, or of the whole page."""
     ARTIFACTS.mkdir(exist_ok=True)
-    options = {"captureBeyondViewport": is_whole, "optimizeForSpeed": True}
+    options: dict[str, Any] = {"captureBeyondViewport": is_whole, "optimizeForSpeed": True}
     if is_whole:
         size = chrome.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
         height = min(size["height"], TALLEST_PICTURE)

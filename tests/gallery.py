@@ -217,7 +217,7 @@ def make_busy(broker: Redis) -> None:
     factories.start(factories.ordered(tournament, 8, now=now), now=now)
     factories.ordered(tournament, 8, now=now)
     RecorderMark.objects.update_or_create(pk=1, defaults={"marked_at": now})
-    fail(Match.objects.filter(tournament=tournament).order_by("-pk")[:9])
+    fail(list(Match.objects.filter(tournament=tournament).order_by("-pk")[:9]))
     serving = Serving("gpu-1", [0], 5, 3, 812.0, 40.0, 6_496.0, 6.1, 22.4, 0)
     broker.set(serving_key("gpu-1"), msgspec.json.encode(serving))
 
