@@ -37,7 +37,7 @@ class _OrderInformation(Adaptive):
         precision = np.linalg.inv(joint) + _graph(weight * information * in_flight(standing))
         chosen: list[Lineup] = []
         while len(chosen) < n_blocks:
-            narrowed: Floats = np.linalg.inv(precision)
+            narrowed = np.linalg.inv(precision).astype(np.float64, copy=False)
             value = openness * _difference_variances(narrowed) ** 1.5
             found = matching(value, standing.field.n_seats)
             chosen += found[: n_blocks - len(chosen)]

@@ -31,7 +31,7 @@ def test_a_tournament_has_whole_rounds_without_rematches(n_agents: int, chance: 
         assert len(playing) == 2 * len(chosen)
         byes.update(set(range(n_agents)) - playing)
         points = [chance.choice((0.0, 0.5, 1.0, 2.0)) for _ in chosen]  # type: ignore[attr-defined]
-        meetings += [won(*lineup, p) for lineup, p in zip(chosen, points, strict=True)]
+        meetings += [won(i, j, p) for (i, j), p in zip(chosen, points, strict=True)]
     end = standing(Field(n_agents, 2), meetings=meetings)
     assert PAIRING.is_over(end)
     assert PAIRING.choose(end, 99, seed=1) == []
@@ -75,14 +75,14 @@ def test_rematches_come_when_there_is_no_other_way() -> None:
 @given(st.sampled_from([2, 4, 6]), st.data())
 def test_a_rematch_is_made_only_if_every_way_has_one(n: int, data: st.DataObject) -> None:
     all_pairs = list(combinations(range(n), 2))
-    met = {pair: data.draw(st.integers(0, 2)) for pair in all_pairs}
+    met: dict[Lineup, int] = {pair: data.draw(st.integers(0, 2)) for pair in all_pairs}
     found = without_rematches(range(n), met, [])
     assert sorted(agent for pair in found for agent in pair) == list(range(n))
     least = min(max(met[pair] for pair in way) for way in ways(list(range(n))))
     assert max(met[min(pair), max(pair)] for pair in found) == least
 
 
-def ways(agents: list[int]) -> list[list[tuple[int, int]]]:
+def ways(agents: list[int]) -> list[list[Lineup]]:
     if not agents:
         return [[]]
     first, rest = agents[0], agents[1:]
@@ -95,5 +95,5 @@ def ways(agents: list[int]) -> list[list[tuple[int, int]]]:
 
 def test_a_search_without_end_allows_rematches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.pairing.rematches._MAX_TURNS", 4)
-    met = {(2, 3): 1}
+    met: dict[Lineup, int] = {(2, 3): 1}
     assert without_rematches(range(4), met, []) == [(0, 1), (2, 3)]
