@@ -1,8 +1,8 @@
 """What the admin pages share: read-only pages, errors with a place in the form, audited changes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import messages
 from django.db.models import Model
@@ -14,7 +14,7 @@ from unfold.paginator import InfinitePaginator
 
 from matches.admin.once import DONE_BEFORE, new_once, only_once
 from matches.clock import db_now
-from matches.errors import MatchError
+from matches.errors import BadInputError, MatchError
 from matches.services import auditing
 from matches.services.auditing import Actor
 
@@ -28,7 +28,17 @@ PER_PAGE = 50
 
 
 class ModelFormWithAllErrors(AnyModelForm):
-    """A form whose model may refuse a field that the form does not show."""
+    """A form whose model or service may refuse a field that the form does not show."""
+
+    refusal: ClassVar[BadInputError | None] = None
+    """What the service refused of the same input."""
+
+    def clean(self) -> dict[str, Any]:
+        """Say what the service refused."""
+        cleaned = super().clean() or self.cleaned_data
+        if self.refusal is not None:
+            self.add_error(self.refusal.field, str(self.refusal))
+        return cleaned
 
     def add_error(self, field: str | None, error: Any) -> None:
         """Put errors of fields that are not shown above the form."""
@@ -36,7 +46,7 @@ class ModelFormWithAllErrors(AnyModelForm):
         for name, errors in by_field.items():
             super().add_error(name if name in self.fields else None, errors)
         if not by_field:
-            super().add_error(field, error)
+            super().add_error(field if field in self.fields else None, error)
 
 
 class Admin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
@@ -61,7 +71,8 @@ class Admin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     ) -> HttpResponse:
         """Add or change a row: a form that is sent twice adds one, a late refusal is a message."""
         context = {**(extra_context or {}), "once": "" if object_id else new_once()}
-        view = partial(super().changeform_view, request, object_id, form_url, context)
+        plain = partial(super().changeform_view, request, object_id, form_url, context)
+        view = partial(_shown_again, request, plain)
         try:
             if object_id or request.method != "POST":
                 response: HttpResponse = view()
@@ -74,6 +85,14 @@ class Admin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
             self.message_user(request, "That was done already; nothing was done twice.")
             return HttpResponseRedirect(self._list_address())
         return response
+
+    def get_form(
+        self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
+    ) -> type[Any]:
+        """Return the form; it says what the service refused when it was sent a moment ago."""
+        found: type[Any] = super().get_form(request, obj, change, **kwargs)
+        found.refusal = getattr(request, "refusal", None)
+        return found
 
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         """Leave an audit row, in the transaction that adds the row."""
@@ -116,3 +135,12 @@ class ReadOnlyAdmin(Admin):
     def has_change_permission(self, _: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's name
         """Refuse."""
         return False
+
+
+def _shown_again(request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpResponse:
+    """Return the answer; what the service refuses becomes an error of the form as it was sent."""
+    try:
+        return view()
+    except BadInputError as error:
+        request.refusal = error  # type: ignore[attr-defined]  # read by get_form
+        return view()

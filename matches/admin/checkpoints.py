@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.db.models import Model
+from django.forms.widgets import Script
 from django.http import HttpRequest
 from unfold.widgets import (
     UnfoldAdminFileFieldWidget,
@@ -14,6 +15,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from arena.checkpoints import MAX_BYTES
 from matches.admin.base import Admin, ModelFormWithAllErrors
 from matches.clock import db_now
 from matches.errors import BadInputError
@@ -29,7 +31,8 @@ class UploadForm(ModelFormWithAllErrors):
     """A file, and what it is; a sealed file says itself what it is."""
 
     file = forms.FileField(
-        widget=UnfoldAdminFileFieldWidget, help_text="safetensors; never a pickle (.pt)."
+        widget=UnfoldAdminFileFieldWidget(attrs={"data-max-bytes": MAX_BYTES}),
+        help_text=f"safetensors of at most {MAX_BYTES // 2**20} MiB; never a pickle (.pt).",
     )
     name = forms.CharField(
         max_length=100,
@@ -52,6 +55,11 @@ class UploadForm(ModelFormWithAllErrors):
         widget=UnfoldAdminTextInputWidget,
         help_text="SHA-256 of the checkpoint it was trained from, or an agent that has it.",
     )
+
+    class Media:
+        """How far the upload is."""
+
+        js = (Script("evalsite/upload.js", type="module"),)
 
     class Meta:
         """What the service takes and the model has."""

@@ -11,6 +11,7 @@ from unfold.admin import TabularInline
 from matches.admin.acts import matches
 from matches.admin.acts.offering import ReadOnlyWithActs
 from matches.admin.base import ReadOnlyAdmin
+from matches.admin.many import FoundByNumber
 from matches.models import Attempt, Match, Outcome, Tournament
 from matches.services import explain
 
@@ -63,7 +64,7 @@ class AttemptInline(TabularInline):  # type: ignore[misc]  # unfold has no types
 
 
 @admin.register(Match)
-class MatchAdmin(ReadOnlyWithActs):
+class MatchAdmin(FoundByNumber, ReadOnlyWithActs):
     """A match in full."""
 
     list_display = ("id", "tournament", "sequence", "seats", "state", "attempt", "result")
@@ -109,7 +110,7 @@ class MatchAdmin(ReadOnlyWithActs):
 
 
 @admin.register(Outcome)
-class OutcomeAdmin(ReadOnlyAdmin):
+class OutcomeAdmin(FoundByNumber, ReadOnlyAdmin):
     """The append-only log; nobody edits or deletes it."""
 
     # No filters: there are too many rows to look for the few that fit.

@@ -10,9 +10,8 @@ from django.db.models import Model
 from django.forms import ModelMultipleChoiceField
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse_lazy
-from django.utils.html import format_html
-from unfold.admin import TabularInline
+from django.urls import URLPattern, path, reverse, reverse_lazy
+from django.utils.html import format_html, format_html_join
 from unfold.widgets import UnfoldAdminSelectMultipleWidget, UnfoldAdminTextInputWidget
 
 from matches.admin.acts import schedules
@@ -28,7 +27,7 @@ from matches.services.auditing import Actor
 WHEN = ("crontab", "timezone", "once_at")
 ENTERED = ("name", "leaderboard", "agents", *WHEN, "pairing", "n_matches", "seed")
 LIMITS = ("move_s", "match_s", "is_rated", "keeps_trajectories", "trajectory_days", "order_limit")
-STANDING = ("is_enabled", "last_tournament", "n_started", "n_skipped", "problem")
+STANDING = ("is_enabled", "next_due", "n_started", "n_skipped", "problem", "runs")
 LABELS = {
     "once_at": "Or once, at (UTC)",
     "timezone": "Time zone of the crontab",
@@ -40,7 +39,7 @@ LABELS = {
     "trajectory_days": "Days to keep them",
     "order_limit": "Matches of an order at most",
 }
-N_RUNS = 20
+N_RUNS = 10
 
 
 class CrontabInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # unfold has no types
@@ -85,6 +84,9 @@ class ScheduleForm(ModelFormWithAllErrors):
         model = Schedule
         fields = (*ENTERED, *LIMITS)
 
+    def validate_constraints(self) -> None:
+        """Leave the database's words unsaid: clean says the same in better ones."""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Say with every agent which game it plays."""
         super().__init__(*args, **kwargs)
@@ -95,30 +97,13 @@ class ScheduleForm(ModelFormWithAllErrors):
     def clean(self) -> dict[str, Any]:
         """Refuse a crontab that is none; what it needs besides, the service knows."""
         cleaned = super().clean() or self.cleaned_data
-        if cleaned.get("crontab"):
+        if not {*WHEN} & {*self.errors} and bool(cleaned["crontab"]) == bool(cleaned["once_at"]):
+            self.add_error("crontab", "Give a crontab, or once at for a single time; not both.")
+        elif cleaned.get("crontab"):
             said = echo(cleaned["crontab"], cleaned.get("timezone") or "UTC", now=db_now())
             if said.is_refused:
                 self.add_error("timezone" if said.field == "timezone" else "crontab", said.says)
         return cleaned
-
-
-class RunInline(TabularInline):  # type: ignore[misc]  # unfold has no types
-    """When it was due, and what became of it."""
-
-    model = ScheduleRun
-    fields = ("due_at", "tournament", "problem")
-    readonly_fields = fields
-    per_page = N_RUNS
-    extra = 0
-    can_delete = False
-
-    def has_add_permission(self, *_: object) -> bool:
-        """Refuse."""
-        return False
-
-    def has_change_permission(self, *_: object) -> bool:
-        """Refuse."""
-        return False
 
 
 @admin.register(Schedule)
@@ -154,15 +139,11 @@ class ScheduleAdmin(OffersActs):
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and of one that is there also what became of it."""
         entered = (*ENTERED, *LIMITS)
-        return (*entered, "next_due", *STANDING) if obj else entered
+        return (*entered, *STANDING) if obj else entered
 
     def get_readonly_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what only services write."""
-        return ("next_due", *STANDING) if obj else ()
-
-    def get_inlines(self, _: HttpRequest, obj: Model | None) -> list[type[TabularInline]]:
-        """Return the times it was due, of one that is there."""
-        return [RunInline] if obj else []
+        return STANDING if obj else ()
 
     def save_form(self, request: HttpRequest, form: Any, change: bool) -> Any:  # noqa: ARG002 - Django's name
         """Return the row as entered; nothing is written yet."""
@@ -193,3 +174,17 @@ class ScheduleAdmin(OffersActs):
             return scheduling.next_due(obj, now=db_now())
         except BadInputError:
             return None  # a zone that this machine does not know any more
+
+    @admin.display(description="newest times")
+    def runs(self, obj: Schedule) -> str:
+        """Return when it was due lately, and what became of it."""
+        newest = obj.runs.select_related("tournament")[:N_RUNS]
+        rows = ((run.due_at.strftime("%Y-%m-%d %H:%M"), _became(run)) for run in newest)
+        return format_html_join("", "<div>{} UTC: {}</div>", rows) or "It was not due yet."
+
+
+def _became(run: ScheduleRun) -> str:
+    if run.tournament is None:
+        return f"passed over: {run.problem}"
+    address = reverse("admin:matches_tournament_change", args=[run.tournament.pk])
+    return format_html('<a class="ev-link" href="{}">{}</a>', address, run.tournament)

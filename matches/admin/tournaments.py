@@ -14,6 +14,7 @@ from unfold.widgets import UnfoldAdminSelectMultipleWidget
 from matches.admin.acts import tournaments
 from matches.admin.acts.offering import OffersActs
 from matches.admin.base import ModelFormWithAllErrors
+from matches.admin.many import search_if_many
 from matches.errors import BadInputError
 from matches.models import Agent, Tournament
 from matches.services import explain
@@ -53,6 +54,7 @@ class ScheduleForm(ModelFormWithAllErrors):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Say with every agent which game it plays."""
         super().__init__(*args, **kwargs)
+        search_if_many(self, Tournament)
         self.fields["agents"].label_from_instance = lambda agent: f"{agent.game}: {agent.name}"  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any] | None:

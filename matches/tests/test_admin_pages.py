@@ -192,7 +192,7 @@ def test_a_match_shows_seats_attempts_and_reasons(admin_client: Client, broker: 
         assert words in page
 
 
-@pytest.mark.parametrize("name", ["match", "outcome", "worker", "order", "auditrow"])
+@pytest.mark.parametrize("name", ["match", "outcome", "worker", "order"])
 def test_what_services_write_is_only_looked_at(
     admin_client: Client, broker: Redis, name: str
 ) -> None:

@@ -1,0 +1,86 @@
+"""The admin's start page: the state of the system at a glance, at a cost that does not grow."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from redis import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from matches.clock import db_now
+from matches.models import Agent, Checkpoint, Match
+from matches.services import quarantine, tournaments
+from matches.services.auditing import CONTROL
+from matches.services.system import pushing
+from matches.tests import boards, factories
+from matches.tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+
+MAX_QUERIES = 19
+
+
+def _start(client: Client) -> str:
+    answer = client.get("/admin/")
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_an_empty_system_says_that_nothing_is_to_be_played(
+    admin_client: Client, broker: Redis
+) -> None:
+    page = _start(admin_client)
+    for words in ("None is scheduled, running or paused", "Open one", "Nothing yet.", "nobody"):
+        assert words in page
+
+
+def test_it_shows_tournaments_boards_checkpoints_and_quarantine(
+    admin_client: Client, broker: Redis
+) -> None:
+    boards.played_board(n_matches=84)
+    running = factories.planned()
+    factories.alive()
+    waiting = factories.planned(board="other")
+    tournaments.pause(waiting)
+    agent = Agent.objects.get(name="level:10")
+    quarantine.quarantine_agent(agent, actor=CONTROL, reason="odd moves", now=NOW)
+    Checkpoint.objects.create(
+        **{"sha256": "a" * 64, "game": "connect_four", "architecture": "mlp", "run": "bad run"},
+        **{"n_bytes": 1, "state": "refused", "reason": "not finite", "created_at": NOW},
+    )
+    page = _start(admin_client)
+    for words in ("0 of 12 (0 %)", "it is paused", "84 outcomes", "refused: not finite"):
+        assert words in page, words
+    for words in ("odd moves", "agent.quarantine", "1 agent", "Flower", "/api/docs/"):
+        assert words in page, words
+    assert f"/admin/matches/tournament/{running.pk}/change/" in page
+
+
+def test_the_first_line_says_what_is_missing(admin_client: Client, broker: Redis) -> None:
+    factories.planned()
+    assert "has not ticked yet" in _start(admin_client)
+
+
+def test_it_opens_without_the_fast_store(
+    admin_client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(**_: Any) -> None:
+        raise RedisConnectionError("away")
+
+    monkeypatch.setattr(pushing, "newest", away)
+    assert "State of the system" in _start(admin_client)
+
+
+def test_its_cost_does_not_grow_and_no_match_is_counted(
+    admin_client: Client, broker: Redis, django_assert_max_num_queries: Any
+) -> None:
+    boards.played_board(n_matches=84)
+    for n in range(12):
+        tournament = factories.planned(12, board=f"board-{n}")
+    pushing.push(now=db_now())
+    _start(admin_client)  # once in a process it looks for migrations
+    assert Match.objects.filter(tournament=tournament).exists()
+    with django_assert_max_num_queries(MAX_QUERIES) as queries:
+        _start(admin_client)
+    counting = [q["sql"] for q in queries.captured_queries if "COUNT(" in q["sql"].upper()]
+    assert not [sql for sql in counting if "matches_match" in sql]
