@@ -18,6 +18,7 @@ from matches.admin.acts import schedules
 from matches.admin.acts.offering import OffersActs
 from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.echo import Echo, echo
+from matches.admin.many import search_if_many
 from matches.clock import db_now
 from matches.errors import BadInputError
 from matches.models import Agent, Schedule, ScheduleRun
@@ -91,6 +92,7 @@ class ScheduleForm(ModelFormWithAllErrors):
         """Say with every agent which game it plays."""
         super().__init__(*args, **kwargs)
         if "agents" in self.fields:
+            search_if_many(self, Schedule)
             chosen: Any = self.fields["agents"]
             chosen.label_from_instance = lambda agent: f"{agent.game}: {agent.name}"
 
