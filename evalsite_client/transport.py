@@ -188,7 +188,9 @@ def _refused(response: Response, call: Call, *, now: Clock) -> Exception:
         to = response.headers.get("Location", "")
         return AnswerError(f"{call.address} redirects to {to}: use that server's address")
     body = _body(response) if "json" in response.headers.get("Content-Type", "") else None
-    error = problem(response.status_code, body, reason=response.reason, instance=call.address)
+    error = problem(
+        response.status_code, body, reason=response.reason, instance=call.address.partition("?")[0]
+    )
     error.retry_after_s = asked_s(response.headers.get("Retry-After"), now=now.now())
     return error
 

@@ -14,7 +14,7 @@ import pytest
 from evalsite.folders import ROOT
 from evalsite.stack import Stack, start_stack
 from evalsite_client import Client, Progress
-from matches.tests.weights import weights
+from inference.tests.sealed import Folder
 
 pytestmark = pytest.mark.slow
 WITHIN_S = 60
@@ -87,10 +87,13 @@ def _rated(client: Client) -> list[Any]:
 
 
 def test_a_checkpoint_goes_up_is_checked_and_comes_back(client: Client, tmp_path: Path) -> None:
-    path = weights(tmp_path / "new.safetensors")
-    sent = client.checkpoints.upload(path, name="run", game="connect_four", architecture="mlp")
+    written = Folder(tmp_path / "made").add("mlp", {"hidden": 8}, seed=1)
+    path = tmp_path / "made" / f"{written.checkpoint}.safetensors"
+    sent = client.checkpoints.upload(path, name="run", step=3)
+    assert sent.sha256 == written.checkpoint
     checked = client.checkpoints.wait(sent.sha256, timeout_s=WITHIN_S)
-    assert (checked.state, bool(checked.reason)) == ("refused", True)  # no weights of this kind
+    assert (checked.state, checked.reason) == ("ready", "")
+    assert [agent.name for agent in checked.agents] == ["run@3"]
     back = client.checkpoints.download(sent.sha256, tmp_path / "sealed.safetensors")
     assert sha256(back.read_bytes()).hexdigest() == sent.sha256
 
