@@ -47,6 +47,8 @@ class PairCounts:
 
     def within(self, agents: Ints) -> "PairCounts":
         """Return the same counts by the agents' places in this sorted list, which has them all."""
+        if np.array_equal(agents, np.arange(len(agents))):
+            return self
         first, second = np.searchsorted(agents, self.first), np.searchsorted(agents, self.second)
         return PairCounts(first, second, self.n_first_wins, self.n_draws, self.n_second_wins)
 

@@ -3,8 +3,8 @@
 A function of the set alone: neither order nor grouping nor seats matter, and a cold start gives the
 same bits again with one BLAS thread on one kind of CPU (1e-9 elsewhere). The cost does not grow
 with the number of results but with the cube of the number of agents that have any: 0.07 s for 200,
-5 s for 2,000. Larger fields are fitted sparsely (see information): 20 s for 10,000 agents in 10^6
-pairs, 80 s for 100,000 in 3 * 10^6.
+5 s for 2,000. Larger fields are fitted sparsely (see information): 4 s of one core for 10,000
+agents in 10^6 pairs.
 """
 
 from collections.abc import Sequence
