@@ -18,6 +18,7 @@ from matches.models import Leaderboard, Rating
 from matches.standings import TOP, Row
 
 N_RECENT_BOARDS = 12
+N_SEASONS = 12
 BOARDS_A_PAGE = 50
 
 
@@ -83,6 +84,7 @@ def _drawings(found: Leaderboard, rows: list[Row]) -> dict[str, Any]:
         "history": curves.history(found, rows),
         "matrix": winrates.matrix(found.pk, rows) if len(rows) > 1 else [],
         "rates": curves.rates(found),
+        "seasons": found.seasons.order_by("-pk")[:N_SEASONS],
     }
 
 

@@ -4,7 +4,7 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from live import agents, matchpages, pages, system, tournamentpages
+from live import agents, matchpages, pages, seasonpages, system, tournamentpages
 
 urlpatterns = [
     path("", pages.home, name="home"),
@@ -12,6 +12,7 @@ urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("evalsite/mark.svg"))),
     path("leaderboards/", pages.boards, name="boards"),
     path("leaderboards/<slug:name>/", pages.board, name="board"),
+    path("leaderboards/<slug:name>/seasons/<int:pk>/", seasonpages.season, name="season"),
     path("agents/<int:pk>/", agents.agent, name="agent"),
     path("tournaments/<int:pk>/", tournamentpages.tournament, name="tournament"),
     path("matches/<int:pk>/", matchpages.match, name="match"),

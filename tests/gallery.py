@@ -8,6 +8,7 @@ from math import sin
 from random import Random
 
 import msgspec
+from django.db.models import F
 from redis import Redis
 
 from arena.games import registry as games
@@ -31,7 +32,8 @@ from matches.models import (
     Voiding,
     Worker,
 )
-from matches.services import snapshots
+from matches.services import seasons, snapshots
+from matches.services.auditing import Actor
 from matches.services.system import pushing
 from matches.services.tallies import Kind, Tally
 from matches.tests import boards, factories
@@ -74,11 +76,15 @@ def pages_of_a_board() -> dict[str, str]:
     for shown in (match, forfeit, struck):
         give_moves(shown, "connect_four")
     _strike(struck, match)
+    Leaderboard.objects.filter(pk=board.pk).update(n_counted=F("n_settled"))
+    words = "The rules change tomorrow."
+    season = seasons.freeze(board, "autumn 2026", actor=Actor("ada"), reason=words, now=NOW)
     return {
         "board": f"/leaderboards/{board.name}/",
         "board-chosen": f"/leaderboards/{board.name}/?q=a&sort=forfeits",
-        "board-nothing-found": f"/leaderboards/{board.name}/?q=nobody",
+        "board-nothing-found": f"/leaderboards/{board.name}/?q=zzz",
         "boards": "/leaderboards/",
+        "season": f"/leaderboards/{board.name}/seasons/{season.pk}/",
         "agent": f"/agents/{best.pk}/",
         "tournament": f"/tournaments/{tournament.pk}/",
         "match": f"/matches/{match.pk}/",
