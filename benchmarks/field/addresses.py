@@ -28,6 +28,10 @@ PAGES: Mapping[str, Sequence[str]] = {
         *(f"/leaderboards/{{board}}/?sort={sort}" for name in SORTS for sort in (name, f"-{name}")),
         "/leaderboards/{board}/?sort=name&page={last_page}",
     ),
+    "season": (
+        "/leaderboards/{board}/seasons/{season}/",
+        "/leaderboards/{board}/seasons/{season}/?after=500",
+    ),
     "agent": (
         "/agents/{busiest}/",
         "/agents/{busiest}/?board={board}&opponent={second}",

@@ -27,4 +27,4 @@ def _played(game: str, rng: Random) -> Recorded:
     while state.to_move() != OVER:
         state.apply(rng.choice(list(state.legal_actions())))
     actions = list(state.actions)
-    return Recorded(game_seed, ",".join(map(str, actions)), len(actions))
+    return Recorded(game_seed, " ".join(map(str, actions)), len(actions))
