@@ -193,3 +193,18 @@ async def test_a_read_that_fails_fails_for_all_and_the_next_is_a_new_one() -> No
     failed = await asyncio.gather(shared.get(), shared.get(), return_exceptions=True)
     assert [type(fault) for fault in failed] == [RedisError] * 2
     assert await shared.get() == "there"
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_room_that_opens_while_the_last_one_closes_hears_all(broker: Redis) -> None:
+    for n in range(3):
+        watcher = Watcher()
+        room = enter("room", watcher.line, Reader().find)
+        assert await room.is_open()
+        watcher.line.begin([])
+        await asyncio.sleep(0.3)
+        await _send(f"delta {n}")
+        assert await watcher.sees(f"delta {n}")
+        leave("room", watcher.line)
+        watcher.line.end()
+    await _until_nothing_is_heard()
