@@ -132,7 +132,7 @@ def _why(found: Shown, tournaments: Sequence[Tournament], *, now: datetime) -> W
     failed = [check for check in readiness.checks(now=db_now) if not check.is_ok]
     if failed:
         more = [f"{check.hint}" for check in failed if check.hint]
-        says = "; ".join(f"the {check.name} {check.detail}" for check in failed)
+        says = "; ".join(f"{check.name} {check.detail}" for check in failed)
         return Why("bad", says, more)
     if found["trouble"]:
         return Why("bad", found["trouble"], [])

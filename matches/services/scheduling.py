@@ -134,6 +134,25 @@ def start_due(schedule_id: int, *, now: datetime) -> Tournament | None:
     return tournament
 
 
+@transaction.atomic
+def start_now(schedule: Schedule, *, actor: Actor, reason: str = "", now: datetime) -> Tournament:
+    """Return a new tournament of a schedule, besides those of the times at which it is due.
+
+    Raises BadInputError while the one before goes on, and where it cannot be.
+    """
+    schedule = Schedule.objects.select_for_update().get(pk=schedule.pk)
+    tournament = _started(schedule, now)
+    ScheduleRun.objects.create(schedule=schedule, due_at=now, tournament=tournament)
+    Schedule.objects.filter(pk=schedule.pk).update(
+        last_tournament=tournament, n_started=F("n_started") + 1, problem=""
+    )
+    touched = {"tournament": tournament.pk}
+    auditing.note(
+        "schedule.start", actor=actor, targets=[schedule], reason=reason, touched=touched, now=now
+    )
+    return tournament
+
+
 def _check(schedule: Schedule, agents: Sequence[Agent], *, now: datetime) -> None:
     if bool(schedule.crontab) == (schedule.once_at is not None):
         raise BadInputError("crontab", "give a crontab, or once_at for a single time: not both")

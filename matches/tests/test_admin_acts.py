@@ -163,6 +163,10 @@ CASES = (
         lambda _: Season.objects.filter(name="spring", n_agents=7).exists(),
     ),
     Case(
+        *("schedule", "start", _schedule, {}, "30 4 * * 1 (UTC): 12 matches"),
+        lambda row: _fresh(row).n_started == 1,
+    ),
+    Case(
         *("schedule", "disable", _schedule, {}, "30 4 * * 1 (UTC): 12 matches"),
         lambda row: not _fresh(row).is_enabled,
     ),

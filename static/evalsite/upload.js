@@ -1,8 +1,7 @@
 // The upload of a checkpoint: refuses a file that is too large at once, and shows how far it is.
 // Without this script the form is sent as any other, and the server refuses the same.
 
-const field = document.querySelector("input[type=file][data-max-bytes]");
-const form = field?.form;
+let field;
 
 function said(text, share) {
   let line = document.getElementById("upload-said");
@@ -34,18 +33,23 @@ function send(body) {
   request.upload.onload = () => said("All is sent; the file is being read.", 1);
   request.onerror = () => said("The connection was lost; nothing is stored. Send it again.", null);
   request.onload = () => {
-    if (request.responseURL && request.responseURL !== window.location.href) {
-      window.location.assign(request.responseURL);
+    // Shown as it came: asked for again, its message of success would be gone.
+    const page = new DOMParser().parseFromString(request.responseText, "text/html");
+    const main = page.getElementById("main");
+    if (!main) {
+      said(`The server answered ${request.status}: nothing is stored. Send it again.`, null);
       return;
     }
-    document.open();
-    document.write(request.responseText);
-    document.close();
+    window.history.pushState(null, "", request.responseURL || window.location.href);
+    document.title = page.title;
+    document.getElementById("main").replaceWith(main);
+    window.scrollTo(0, 0);
+    watch();
   };
   request.send(body);
 }
 
-form?.addEventListener("submit", (event) => {
+function submitted(event) {
   const [file] = field.files;
   const limit = Number(field.dataset.maxBytes);
   if (!file) return;
@@ -55,5 +59,12 @@ form?.addEventListener("submit", (event) => {
     return;
   }
   said("Sending", 0);
-  send(new FormData(form, event.submitter));
-});
+  send(new FormData(field.form, event.submitter));
+}
+
+function watch() {
+  field = document.querySelector("input[type=file][data-max-bytes]");
+  field?.form.addEventListener("submit", submitted);
+}
+
+watch();

@@ -90,6 +90,11 @@ class Act(ABC, Generic[Row]):
     takes_many: ClassVar[bool] = True
     icon: ClassVar[str] = "arrow_forward"
 
+    @property
+    def button(self) -> str:
+        """Return what confirms: it must not be mistaken for the way back, as Cancel would."""
+        return self.question.rstrip("?")
+
     @abstractmethod
     def touch(self, chosen: Chosen[Row]) -> Touch:
         """Return what would happen to a row; changes nothing."""

@@ -1,10 +1,35 @@
 """What an operator does with schedules."""
 
 from matches.admin.acts.base import Act, Chosen, Confirmed, Touch, refused
-from matches.models import Schedule
+from matches.models import Schedule, Tournament
 from matches.services import scheduling
 
 CHANGE = "matches.change_schedule"
+OVER = (Tournament.State.DONE, Tournament.State.CANCELLED)
+
+
+class Start(Act[Schedule]):
+    """Start a tournament of a schedule at once."""
+
+    name, title, icon, permission = "start", "Start now", "play_arrow", CHANGE
+    question = "Start tournaments of schedules now?"
+    consequence = (
+        "Each schedules one tournament at once, besides those of its own times. Cancelling that "
+        "tournament ends it; matches that it has closed stay counted."
+    )
+    counts = "matches"
+
+    def touch(self, chosen: Chosen[Schedule]) -> Touch:
+        """Return what would be started."""
+        row, last = chosen.row, chosen.row.last_tournament
+        if last is not None and last.state not in OVER:
+            return refused(f"the tournament before, {last.pk}, is still {last.state}")
+        return Touch(_said(row), n=row.n_matches, seen=f"{row.n_started}")
+
+    def do(self, chosen: Confirmed[Schedule]) -> str:
+        """Start it."""
+        made = scheduling.start_now(chosen.row, actor=chosen.actor, now=chosen.now)
+        return f"{made} is scheduled"
 
 
 class Enable(Act[Schedule]):
@@ -72,4 +97,4 @@ def _said(schedule: Schedule) -> str:
     return f"{scheduling.when(schedule)}: {schedule.n_matches:,} matches on {schedule.leaderboard}"
 
 
-ACTS = (Enable(), Disable(), Remove())
+ACTS = (Start(), Enable(), Disable(), Remove())

@@ -1,0 +1,185 @@
+"""The admin in a real browser: an operator logs in, acts, and finds the act in the audit."""
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import pytest
+from django.contrib.auth.models import User
+from redis import Redis
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+from matches.clock import db_now
+from matches.models import Agent, Checkpoint, Schedule, Tournament, Worker
+from matches.services import auditing, quarantine, scheduling
+from matches.services.system import pushing
+from matches.tests import boards, factories
+from matches.tests.weights import weights
+from tests.browser import chromium, free_port, keep_picture, look, web_server
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+NAME, PASSWORD = "operator", "a long pass phrase"
+WITHIN_S = 10
+REFUSED = "SEVERE"
+
+
+class Site(NamedTuple):
+    """A browser and the address of the site."""
+
+    chrome: webdriver.Chrome
+    address: str
+
+
+@pytest.fixture
+def site(transactional_db: None, broker: Redis, tmp_path: Path) -> Iterator[Site]:
+    """Run a browser and a site with something under way; leave it before the site ends."""
+    _fill()
+    User.objects.create_superuser(NAME, password=PASSWORD)
+    with web_server(free_port()) as address, chromium(tmp_path) as chrome:
+        look(chrome, width=1440)
+        yield Site(chrome, address)
+        chrome.get("about:blank")
+
+
+def test_an_operator_pauses_a_tournament_and_finds_it_in_the_audit(site: Site) -> None:
+    _log_in(site)
+    tournament = Tournament.objects.get(state="running")
+    site.chrome.get(f"{site.address}/admin/matches/tournament/{tournament.pk}/change/")
+    site.chrome.find_element(By.CSS_SELECTOR, "a[href*='ask/pause/']").click()
+    assert "Pause tournaments?" in _text(site)
+    assert "360 matches of 420 left" in _text(site)
+    tournament.refresh_from_db()
+    assert tournament.state == "running"
+    site.chrome.find_element(By.NAME, "confirmed").click()
+    _wait_for(site, f"{tournament} is paused".capitalize())
+    tournament.refresh_from_db()
+    assert tournament.state == "paused"
+    site.chrome.get(f"{site.address}/admin/matches/auditrow/")
+    first = site.chrome.find_element(By.CSS_SELECTOR, "#result_list tbody tr").text
+    assert "tournament.pause" in first
+    assert NAME in first
+    _no_complaints(site)
+
+
+def test_a_list_offers_acts_for_chosen_rows(site: Site) -> None:
+    _log_in(site)
+    site.chrome.get(f"{site.address}/admin/matches/agent/")
+    for box in site.chrome.find_elements(By.CSS_SELECTOR, ".action-select")[:2]:
+        box.click()
+    choice = site.chrome.find_element(By.NAME, "action")
+    choice.find_element(By.CSS_SELECTOR, "option[value=retire]").click()
+    site.chrome.find_element(By.CSS_SELECTOR, "button[name=index]").click()
+    _wait_for(site, "Retire agents?")
+    assert len(site.chrome.find_elements(By.CSS_SELECTOR, ".ev-lines li")) == 2
+    _no_complaints(site)
+
+
+def test_a_crontab_is_explained_while_it_is_typed(site: Site) -> None:
+    _log_in(site)
+    site.chrome.get(f"{site.address}/admin/matches/schedule/add/")
+    field = site.chrome.find_element(By.NAME, "crontab")
+    field.send_keys("30 4 * * 1")
+    _wait_for(site, "only on Monday")
+    field.send_keys(Keys.BACKSPACE, "9")
+    _wait_for(site, "is none")
+    _no_complaints(site)
+
+
+def test_a_checkpoint_is_uploaded_and_a_bad_one_refused(site: Site, tmp_path: Path) -> None:
+    _log_in(site)
+    bad = tmp_path / "bad.pt"
+    bad.write_bytes(b"\x80\x04 a pickle")
+    for path, said in ((bad, "pickle"), (weights(tmp_path / "good.safetensors"), "successfully")):
+        site.chrome.get(f"{site.address}/admin/matches/checkpoint/add/")
+        assert "at most 256 MiB" in _text(site)
+        for name, value in (("name", "uploaded"), ("architecture", "mlp"), ("file", str(path))):
+            site.chrome.find_element(By.NAME, name).send_keys(value)
+        game = site.chrome.find_element(By.NAME, "game")
+        game.find_element(By.CSS_SELECTOR, "option[value=connect_four]").click()
+        site.chrome.find_element(By.NAME, "_save").click()
+        _wait_for(site, said)
+    assert Agent.objects.filter(name="uploaded").exists()
+    _no_complaints(site)
+
+
+def test_every_page_fits_its_width_in_both_schemes(site: Site) -> None:
+    _log_in(site)
+    for width, scheme in product((1440, 360), ("light", "dark")):
+        look(site.chrome, width=width, height=2000 if width > 1000 else 2600, scheme=scheme)
+        for name, path in _pages().items():
+            site.chrome.get(site.address + path)
+            across = cast(Any, site.chrome).execute_script(
+                "return document.documentElement.scrollWidth"
+            )
+            keep_picture(site.chrome, f"admin-{name}-{width}-{scheme}")
+            assert across <= width, (name, width, scheme)
+    _no_complaints(site)
+
+
+def _pages() -> dict[str, str]:
+    running = Tournament.objects.get(state="running")
+    held = Agent.objects.get(name="mcts:100")
+    many = "&".join(f"pk={pk}" for pk in Tournament.objects.values_list("pk", flat=True))
+    return {
+        "start": "/admin/",
+        "tournaments": "/admin/matches/tournament/",
+        "tournament": f"/admin/matches/tournament/{running.pk}/change/",
+        "tournament-add": "/admin/matches/tournament/add/",
+        "asks-cancel": f"/admin/matches/tournament/ask/cancel/?{many}",
+        "agent": f"/admin/matches/agent/{held.pk}/change/",
+        "schedule-add": "/admin/matches/schedule/add/",
+        "schedule": f"/admin/matches/schedule/{Schedule.objects.get().pk}/change/",
+        "checkpoint-add": "/admin/matches/checkpoint/add/",
+        "token-add": "/admin/matches/tokenaccess/add/",
+        "audit": "/admin/matches/auditrow/",
+        "worker": f"/admin/matches/worker/{Worker.objects.earliest('pk').pk}/change/",
+    }
+
+
+def _fill() -> None:
+    """Have a finished, a running and a scheduled tournament, a held agent, a schedule."""
+    now, actor = db_now(), auditing.Actor("ann")
+    boards.played_board("connect-four")
+    running = factories.planned(420, agents=boards.SEARCHERS, game="connect_four", board="weekly")
+    boards.play_some(running, 60, boards.by_strength(), now=now)
+    factories.scheduled(board="levels")
+    factories.alive(node="gpu-1", capabilities=["gpu", "spot"], now=now)
+    agent = Agent.objects.get(name="mcts:100")
+    reason = "Forfeits every third match since this morning"
+    quarantine.quarantine_agent(agent, actor=actor, reason=reason, now=now)
+    schedule = Schedule(
+        name="every Monday", leaderboard=running.leaderboard, crontab="30 4 * * 1", n_matches=420
+    )
+    scheduling.save(schedule, agents=[], actor=actor, now=now)
+    Checkpoint.objects.create(
+        **{"sha256": "ab" * 32, "game": "connect_four", "architecture": "mlp", "run": "second run"},
+        **{"n_bytes": 1, "state": "refused", "reason": "not finite: head.weight", "step": 4000},
+        created_at=now,
+    )
+    pushing.push(now=now)
+
+
+def _log_in(site: Site) -> None:
+    site.chrome.get(f"{site.address}/admin/")
+    site.chrome.find_element(By.NAME, "username").send_keys(NAME)
+    site.chrome.find_element(By.NAME, "password").send_keys(PASSWORD, Keys.ENTER)
+    _wait_for(site, "State of the system")
+
+
+def _text(site: Site) -> str:
+    return site.chrome.find_element(By.TAG_NAME, "body").text
+
+
+def _wait_for(site: Site, words: str) -> None:
+    WebDriverWait(site.chrome, WITHIN_S).until(lambda _: words in _text(site), words)
+
+
+def _no_complaints(site: Site) -> None:
+    """Nothing failed to load and no script of the page failed."""
+    complaints = cast(Any, site.chrome).get_log("browser")
+    assert [one for one in complaints if one["level"] == REFUSED] == []
