@@ -208,12 +208,15 @@ def test_a_board_left_unsettled_is_settled_later(broker: Redis) -> None:
     assert rater.rate_all(now=make.later(80)) == []
 
 
-def test_control_rates_again_what_was_asked(broker: Redis) -> None:
+def test_control_rates_again_what_was_asked(broker: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    woken = list[bool]()
+    monkeypatch.setattr(dispatch, "wake_rerater", lambda: woken.append(True))
     _rated()
+    control.tick(now=make.later(4))
+    assert woken == []
     _ask()
-    assert broker.exists(f"wake:{dispatch.RERATE}") == 0  # the transaction of the test is open
     control.tick(now=make.later(5))
-    assert broker.exists(f"wake:{dispatch.RERATE}") == 1
+    assert woken == [True]
     control.rerate(now=make.later(6))
     assert not rerating.is_due()
 

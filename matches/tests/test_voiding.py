@@ -1,5 +1,6 @@
 """Matches that people declare void, and those that are played instead."""
 
+from collections.abc import Callable
 from threading import Barrier, Thread
 from typing import Any
 
@@ -19,8 +20,9 @@ from matches.models import (
     Uncounted,
     Voiding,
 )
-from matches.services import planning, rater, recording, rerating, voiding
+from matches.services import explain, planning, rater, recording, rerating, voiding
 from matches.services.auditing import Actor
+from matches.services.patience import patiently
 from matches.services.tournaments import cancel, extend
 from matches.tests import factories as make
 
@@ -250,27 +252,78 @@ def test_every_match_leaves_a_row_of_audit(broker: Redis) -> None:
     assert rows[3].touched == {"replacement": Replacement.objects.get(pk=matches[0].pk).match_id}
 
 
-@pytest.mark.django_db(transaction=True)
-def test_of_two_operators_one_voids_and_one_replaces(broker: Redis) -> None:
-    tournament = _played(broker)
-    ids = [_of(tournament, n).pk for n in range(5)]
-    barrier, found = Barrier(2), list[Any]()
+def _at_once(*works: Callable[[], object]) -> None:
+    """Do all of it at the same time, each in a thread with a connection of its own."""
+    barrier = Barrier(len(works))
 
-    def work() -> None:
+    def run(work: Callable[[], object]) -> None:
         try:
             barrier.wait()
-            found.append(voiding.void(ids, actor=ANNA, reason=WHY, now=make.NOW))
-            barrier.wait()
-            found.append(voiding.requeue(ids[::-1], actor=ANNA, reason=WHY, now=make.NOW))
+            patiently(work)
         finally:
             connection.close()
 
-    threads = [Thread(target=work) for _ in range(2)]
+    threads = [Thread(target=run, args=(work,)) for work in works]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(f.n_struck for f in found if isinstance(f, voiding.Voided)) == [0, 5]
-    assert sorted(f.n_new for f in found if isinstance(f, voiding.Requeued)) == [0, 5]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_operators_one_voids_and_one_replaces(broker: Redis) -> None:
+    tournament = _played(broker)
+    matches = [_of(tournament, n) for n in range(5)]
+    voided, requeued = list[voiding.Voided](), list[voiding.Requeued]()
+    _at_once(*[lambda: voided.append(_void(*matches))] * 2)
+    _at_once(*[lambda: requeued.append(_requeue(*matches[::-1]))] * 2)
+    assert sorted(found.n_struck for found in voided) == [0, 5]
+    assert sorted(found.n_new for found in requeued) == [0, 5]
     assert _counts(tournament) == ("running", 7, 0, 5, 0)
     assert (Match.objects.count(), Leaderboard.objects.get().n_rerates_asked) == (17, 1)
+
+
+def _explained(match: Match) -> explain.Explanation:
+    whole = Match.objects.select_related("leaderboard", "tournament", "order")
+    return explain.of_match(whole.get(pk=match.pk), now=make.later(60))
+
+
+def test_a_struck_match_and_its_replacement_say_what_became_of_them(broker: Redis) -> None:
+    match = _of(_played(broker))
+    _void(match)
+    struck = _explained(match)
+    assert (struck.state, struck.since) == ("void", make.NOW)
+    wanted = f"struck by anna 60 s ago: {WHY}; its outcome is kept and counts for no rating"
+    assert struck.summary == wanted
+    assert struck.waits_for == ("board to be rated again",)
+    assert struck.next == "nothing by itself; an operator may have it played again"
+    new = Match.objects.get(pk=_requeue(match).replacements[match.pk])
+    rerating.rerate_due(now=make.NOW)
+    assert _explained(match).next == f"match {new.pk} is played in its place"
+    assert _explained(match).waits_for == ()
+    assert f"played in the place of match {match.pk}" in _explained(new).notes
+
+
+def test_an_open_match_that_was_declared_void_says_so(broker: Redis) -> None:
+    match = _of(make.planned())
+    _void(match)
+    assert _explained(match).summary == f"declared void by anna 60 s ago: {WHY}"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_report_and_an_operator_at_once_leave_one_truth(broker: Redis) -> None:
+    tournament = make.planned(40)
+    order = make.ordered(tournament)
+    make.start(order)
+    matches = list(tournament.matches.order_by("-pk"))
+    _at_once(
+        lambda: recording.record(make.finished(order), now=make.NOW),
+        lambda: _void(*matches),
+        lambda: rater.rate(tournament.leaderboard_id, now=make.NOW),
+    )
+    assert _counts(tournament) == ("done", 0, 40, 0, 0)
+    assert set(tournament.matches.values_list("state", flat=True)) == {"void"}
+    rater.rate(tournament.leaderboard_id, now=make.later(9))
+    rerating.rerate_due(now=make.later(10))
+    board = Leaderboard.objects.get()
+    assert (board.n_counted, Uncounted.objects.count(), board.is_rerating) == (0, 0, False)
