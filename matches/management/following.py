@@ -10,7 +10,7 @@ from matches.errors import NoNodeError
 from matches.models import Leaderboard, Tournament, Worker
 
 POLL_S = 0.1
-NODE_WAIT_S = 15.0
+NODE_WAIT_S = 30.0
 # A terminal sees each change; a file or pipe one line in so many seconds.
 LINE_EVERY_S = 5.0
 RATING_WAIT_S = 60.0

@@ -1,5 +1,6 @@
 """Checkpoints on the command line: wait for the verdicts on them, show them as a table."""
 
+import json
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -56,6 +57,15 @@ def refusals(rows: Sequence[Checkpoint]) -> list[str]:
 def names(row: Checkpoint) -> str:
     """Return the agents that play it."""
     return ", ".join(sorted(agent.name for agent in row.agents.all())) or "-"
+
+
+def value_of(text: str) -> object:
+    """Return a number, true or false as such, everything else as text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, int | float) else text
 
 
 def _cells(row: Checkpoint) -> tuple[str, ...]:

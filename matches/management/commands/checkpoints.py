@@ -1,6 +1,5 @@
 """`./run manage checkpoints`: add the weights of networks, look at them, convert foreign files."""
 
-import json
 import os
 import subprocess
 import sys
@@ -119,7 +118,7 @@ def _given(options: dict[str, Any]) -> list[tuple[Path, New]]:
         options["agent"],
         game=options["game"],
         architecture=options["architecture"],
-        parameters={name: _value(text) for name, text in options["parameter"]},
+        parameters={name: verdicts.value_of(text) for name, text in options["parameter"]},
         step=options["step"],
         parent=options["parent"],
         placement=options["placement"],
@@ -131,15 +130,6 @@ def _given(options: dict[str, Any]) -> list[tuple[Path, New]]:
         if options[name] not in (None, ""):
             raise BadInputError(name, f"{options[name]}: of a file; {path} is a folder")
     return run_of(path, new)
-
-
-def _value(text: str) -> object:
-    """Return a number, true or false as such, everything else as text."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    return value if isinstance(value, int | float) else text
 
 
 def _text(value: object) -> str:

@@ -1,0 +1,180 @@
+"""`./run manage watch FOLDER`: evaluate a training run's checkpoints as they are written."""
+
+import json
+import time
+import urllib.request
+from argparse import ArgumentParser, ArgumentTypeError
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.parse import urlsplit
+
+from django.core.management.base import BaseCommand, CommandError
+
+from arena.policies.spec import split
+from matches.clock import db_now
+from matches.errors import BadInputError, MatchError
+from matches.management import following, verdicts
+from matches.management.following import POLL_S
+from matches.management.options import pair, real, whole
+from matches.models import Agent, Alarm, Campaign, Checkpoint, Rating
+from matches.services.campaigns import watching
+from matches.services.campaigns.watching import Watch
+
+REGRESSION, INTERRUPTED = 1, 130
+WEBHOOK_S = 10.0
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3_600.0}
+
+
+def duration(text: str) -> float:
+    """Take 60s, 5m, 1h or a number of seconds."""
+    unit = _UNITS.get(text[-1:])
+    try:
+        seconds = float(text[:-1]) * unit if unit else float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds <= 86_400:  # noqa: PLR2004 - a day
+        raise ArgumentTypeError(f"must be such as 60s, 5m or 1h, got {text!r}")
+    return seconds
+
+
+def web_address(text: str) -> str:
+    """Take an http or https address."""
+    if urlsplit(text).scheme not in ("http", "https"):
+        raise ArgumentTypeError(f"must begin with http:// or https://, got {text!r}")
+    return text
+
+
+class Command(BaseCommand):
+    """Register, evaluate and compare every new checkpoint of a folder."""
+
+    help = (
+        "Watch a folder of *.safetensors: each new file becomes an agent, meets its ancestors, and "
+        "raises an alarm when it is probably worse than the best of them. Ctrl-C ends it; the next "
+        "start goes on with what is new. Exit 1: a regression (--once, --stop-on-regression)."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options; their types refuse what is out of range (exit code 2)."""
+        add = parser.add_argument
+        add("folder", type=Path)
+        add("--agent", required=True, metavar="NAME", help="agents become NAME@STEP")
+        add("--every", type=duration, default=60.0, help="how often to look: 60s")
+        add("--budget", type=whole(2, 10_000_000), default=200, help="matches per checkpoint")
+        add("--margin", type=real(0, 100), default=1.0, help="in units of rating (45 Elo each)")
+        add("--level", type=real(0.5, 0.9999), default=0.95, help="P(worse) of an alarm")
+        add("--against", type=split, default=["random"], help="agents that all meet: random")
+        add("--leaderboard", default="", help="default: one for the watches of the game")
+        add("--game", default="", help="needed unless the files are sealed")
+        add("--architecture", default="", help="such as mlp; needed unless the files are sealed")
+        add("--parameter", type=pair, action="append", default=[], metavar="NAME=VALUE")
+        add("--webhook", type=web_address, default="", help="an alarm is posted there as JSON")
+        add("--once", action="store_true", help="evaluate what is new and end")
+        add("--stop-on-regression", action="store_true")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Watch until it is interrupted. Bad input ends with exit code 2."""
+        watch = _watch(options)
+        try:
+            watching.new_files(watch)
+            self.stdout.write(following.wait_for_cluster())
+            n_alarms = self._watch(watch, options)
+        except MatchError as error:
+            raise CommandError(str(error), returncode=2) from error
+        except KeyboardInterrupt:
+            said = "interrupted: matches under way are played to their end"
+            raise CommandError(said, returncode=INTERRUPTED) from None
+        if n_alarms:
+            raise SystemExit(REGRESSION)
+
+    def _watch(self, watch: Watch, options: dict[str, Any]) -> int:
+        n_alarms, refused = 0, set[Path]()
+        while True:
+            for step, path in watching.new_files(watch):
+                if path not in refused:
+                    alarm = self._step(watch, step, path, refused)
+                    n_alarms += alarm is not None
+                    self._post(options["webhook"], alarm)
+            if options["once"] or (n_alarms and options["stop_on_regression"]):
+                return n_alarms
+            time.sleep(options["every"])
+
+    def _step(self, watch: Watch, step: int, path: Path, refused: set[Path]) -> Alarm | None:
+        """Register and evaluate one file; a refused one is named once and left alone."""
+        try:
+            agent = watching.admit(watch, step, path, now=db_now())
+        except BadInputError as error:
+            refused.add(path)
+            self.stderr.write(f"{path.name}: refused: {error}")
+            return None
+        (row,) = verdicts.wait([str(agent.checkpoint_id)], self.stdout)
+        if row.state == Checkpoint.State.REFUSED:
+            self.stderr.write(f"{path.name}: refused: {row.reason}")
+            return None
+        agent.refresh_from_db()
+        campaign = watching.evaluate(watch, agent)
+        self._follow(campaign)
+        alarm = watching.raise_alarm(campaign, watch, now=db_now())
+        self.stdout.write(_said(watch, agent, campaign, alarm))
+        return alarm
+
+    def _follow(self, campaign: Campaign) -> None:
+        while campaign.decided_at is None:
+            time.sleep(POLL_S)
+            campaign.refresh_from_db()
+        following.wait_for_ratings(campaign.tournament)
+
+    def _post(self, address: str, alarm: Alarm | None) -> None:
+        """Post an alarm; one that does not arrive is said, and stays on the page."""
+        if not address or alarm is None:
+            return
+        body = json.dumps(as_json(alarm)).encode()
+        headers = {"Content-Type": "application/json"}
+        asked = urllib.request.Request(address, body, headers)
+        try:
+            with urllib.request.urlopen(asked, timeout=WEBHOOK_S):
+                self.stdout.write(f"alarm posted to {address}")
+        except (URLError, TimeoutError, OSError) as error:
+            self.stderr.write(f"the alarm could not be posted to {address}: {error}")
+
+
+def as_json(alarm: Alarm) -> dict[str, object]:
+    """Return what a webhook gets."""
+    return {
+        "event": "regression",
+        "agent": alarm.agent.name,
+        "ancestor": alarm.ancestor.name,
+        "game": alarm.agent.game,
+        "probability": alarm.probability,
+        "margin": alarm.margin,
+        "level": alarm.level,
+        "tournament": alarm.campaign.tournament_id,
+        "at": alarm.at.isoformat(),
+    }
+
+
+def _watch(options: dict[str, Any]) -> Watch:
+    return Watch(
+        folder=options["folder"],
+        name=options["agent"],
+        game=options["game"],
+        architecture=options["architecture"],
+        parameters={name: verdicts.value_of(text) for name, text in options["parameter"]},
+        leaderboard=options["leaderboard"],
+        against=options["against"],
+        budget=options["budget"],
+        margin=options["margin"],
+        level=options["level"],
+    )
+
+
+def _said(watch: Watch, agent: Agent, campaign: Campaign, alarm: Alarm | None) -> str:
+    rating = Rating.objects.get(leaderboard=campaign.tournament.leaderboard_id, agent=agent)
+    chance = watching.chance_of_regression(campaign, watch.margin)
+    compared = "no ancestor yet"
+    if chance is not None:
+        ancestor = Agent.objects.get(pk=watching.entrants_of(campaign.tournament)[0])
+        compared = f"P(worse than {ancestor.name} by more than {watch.margin:g}) = {chance:.3f}"
+    rated = f"{agent.name}: rating {rating.mu:.2f} ± {1.96 * rating.sd:.2f}"
+    line = f"{rated} after {campaign.n_played} matches, {compared}"
+    return f"REGRESSION {line}" if alarm else line

@@ -1,0 +1,191 @@
+"""Watch a training run: register each new checkpoint, evaluate it in short, notice regressions."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+
+from arena.checkpoints import step_of
+from arena.verdicts.beliefs import Belief, believed
+from matches.errors import BadInputError
+from matches.models import Agent, Alarm, Campaign, Checkpoint, Leaderboard, Rating
+from matches.services.agents import register_spelled
+from matches.services.campaigns.starting import CampaignPlan, start
+from matches.services.checkpoints import New, add
+from matches.services.fitting import evidence, fit
+from matches.services.standing import entrants_of
+from matches.services.tournaments import open_leaderboard
+
+WRITTEN_FOR_S = 2.0
+"""A file that has not changed for so long is whole."""
+BEATS, RANK = "beats", "rank_all"
+ANCESTOR, NEWEST = 0, 1
+"""Positions of the two that an alarm is about."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What is watched, and what an evaluation may cost.
+
+    name: of the run; its agents are NAME@STEP. against: agents of known kind that every checkpoint
+    meets, as spelled on the command line. margin: in units of rating. level: P(worse than the best
+    ancestor by more than the margin) from which it is an alarm.
+    """
+
+    folder: Path
+    name: str
+    game: str = ""
+    architecture: str = ""
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    leaderboard: str = ""
+    against: Sequence[str] = ("random",)
+    budget: int = 200
+    margin: float = 1.0
+    level: float = 0.95
+
+
+def new_files(watch: Watch, *, at: float | None = None) -> list[tuple[int, Path]]:
+    """Return the whole files whose step the run does not have yet, by step.
+
+    at: seconds since the epoch. Raises BadInputError: no folder, or two files of one step.
+    """
+    if not watch.folder.is_dir():
+        raise BadInputError("folder", f"there is no folder {str(watch.folder)!r}")
+    stored = Checkpoint.objects.filter(run=watch.name)
+    known = set(
+        (stored.filter(game=watch.game) if watch.game else stored).values_list("step", flat=True)
+    )
+    found: dict[int, Path] = {}
+    for path in sorted(watch.folder.glob("*.safetensors")):
+        step = step_of(path.name)
+        if step is None or step in known or not _is_whole(path, time.time() if at is None else at):
+            continue
+        if step in found:
+            raise BadInputError("folder", f"{found[step]} and {path} are both of step {step}")
+        found[step] = path
+    return sorted(found.items())
+
+
+def admit(watch: Watch, step: int, path: Path, *, now: datetime) -> Agent:
+    """Return the agent of a new checkpoint, the child of the one before it in the run.
+
+    Raises BadInputError naming what is refused.
+    """
+    run = Checkpoint.objects.filter(run=watch.name, step__lt=step)
+    before = (run.filter(game=watch.game) if watch.game else run).order_by("-step").first()
+    new = New(
+        watch.name,
+        game=watch.game,
+        architecture=watch.architecture,
+        parameters=watch.parameters,
+        step=step,
+        parent=before.sha256 if before else "",
+    )
+    return add(path, new, now=now)
+
+
+def evaluate(watch: Watch, agent: Agent) -> Campaign:
+    """Return the small campaign that asks whether the agent is worse than its best ancestor.
+
+    Without an ancestor that could play, it is only ranked among those that it meets.
+    """
+    board = _board(watch, agent)
+    ancestor = best_ancestor(agent, board)
+    anchors = [register_spelled(text, game=agent.game) for text in watch.against]
+    entrants = _distinct([ancestor, agent, _parent(agent), *anchors])
+    plan = CampaignPlan(
+        f"{agent.name} against its ancestors"[:120],
+        RANK if ancestor is None else BEATS,
+        watch.budget,
+        error=1 - watch.level,
+        margin=watch.margin if ancestor is None else 0.0,
+        parameters={} if ancestor is None else _asked(watch),
+        pairing="order_information",
+    )
+    return start(plan, leaderboard=board, agents=entrants)
+
+
+def best_ancestor(agent: Agent, board: Leaderboard) -> Agent | None:
+    """Return the ancestor with the highest settled rating on the board, or None."""
+    hashes = list(_ancestors(agent))
+    rated = Rating.objects.filter(
+        leaderboard=board, agent__checkpoint__in=hashes, agent__is_retired=False
+    ).exclude(agent__checkpoint__state=Checkpoint.State.REFUSED)
+    best = rated.select_related("agent").order_by("-mu", "agent_id").first()
+    return best.agent if best else None
+
+
+def belief_of(campaign: Campaign) -> Belief:
+    """Return what is believed of the entrants of a campaign now."""
+    board, agents = campaign.tournament.leaderboard, entrants_of(campaign.tournament)
+    counts = evidence(board, agents)
+    return believed(fit(board, agents, counts), counts)
+
+
+def chance_of_regression(campaign: Campaign, margin: float) -> float | None:
+    """Return P(the newest is worse than its best ancestor by more than the margin)."""
+    if campaign.question != BEATS:
+        return None
+    above, below = np.array([ANCESTOR]), np.array([NEWEST])
+    return float(belief_of(campaign).superiority(above, below, margin)[0])
+
+
+def raise_alarm(campaign: Campaign, watch: Watch, *, now: datetime) -> Alarm | None:
+    """Keep the alarm of a campaign that found a regression, once; None where there is none."""
+    chance = chance_of_regression(campaign, watch.margin)
+    if chance is None or chance < watch.level:
+        return None
+    agents = entrants_of(campaign.tournament)
+    alarm, _ = Alarm.objects.get_or_create(
+        campaign=campaign,
+        defaults={
+            "agent_id": agents[NEWEST],
+            "ancestor_id": agents[ANCESTOR],
+            "probability": chance,
+            "margin": watch.margin,
+            "level": watch.level,
+            "at": now,
+        },
+    )
+    return alarm
+
+
+def _asked(watch: Watch) -> dict[str, object]:
+    return {"a": ANCESTOR, "b": NEWEST, "lead": watch.margin}
+
+
+def _board(watch: Watch, agent: Agent) -> Leaderboard:
+    name = watch.leaderboard or f"watch-{agent.game.replace('_', '-')}"
+    found = Leaderboard.objects.filter(name=name).first()
+    if found is None:
+        found = open_leaderboard(name, game=agent.game, title=f"{watch.name}: {agent.game}")
+    if found.game != agent.game:
+        raise BadInputError("leaderboard", f"{name!r} is of {found.game}, not of {agent.game}")
+    return found
+
+
+def _ancestors(agent: Agent) -> Iterator[str]:
+    """Yield the hashes of what its checkpoint was trained from, the parent first."""
+    checkpoint = agent.checkpoint
+    while checkpoint is not None and checkpoint.parent is not None:
+        checkpoint = checkpoint.parent
+        yield checkpoint.sha256
+
+
+def _parent(agent: Agent) -> Agent | None:
+    parent = next(_ancestors(agent), None)
+    if parent is None:
+        return None
+    playing = Agent.objects.filter(checkpoint=parent, game=agent.game, is_retired=False)
+    return playing.exclude(checkpoint__state=Checkpoint.State.REFUSED).order_by("pk").first()
+
+
+def _distinct(agents: Sequence[Agent | None]) -> list[Agent]:
+    return list({agent.pk: agent for agent in agents if agent is not None}.values())
+
+
+def _is_whole(path: Path, at: float) -> bool:
+    return at - path.stat().st_mtime >= WRITTEN_FOR_S
