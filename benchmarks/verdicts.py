@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.pool import Pool
 from time import perf_counter
+from typing import NamedTuple
 
 from arena.ratings.counts import Floats
 from arena.verdicts.sprt import Model, Test
@@ -24,30 +25,70 @@ N_TESTS = 2_000
 Row = dict[str, object]
 _MARGIN = 1.0
 """Some 45 points of Elo."""
+_FAR_APART = 100_000
+"""Seeds of different campaigns."""
 _EVEN_SHARE = 8
 """Of so many campaigns, one is held as a round robin too: its median needs fewer."""
 
+
+class Followed(NamedTuple):
+    """A field whose order is followed: replicates a 2,000 campaigns, and up to which matches."""
+
+    field: str
+    n_agents: int
+    replicates: int
+    budget: int
+    random_budget: int
+
+
+class Held(NamedTuple):
+    """Campaigns: their share of all, the budget of each; whether they belong to the first row."""
+
+    question: str
+    field: str
+    n_agents: int
+    share: float
+    budget: int
+    is_main: bool = False
+
+
+class Tested(NamedTuple):
+    """Sequential tests: how far apart the agents are and how biased the openings, in beta."""
+
+    elo: float
+    elo1: float
+    bias: float
+    share: float
+    model: Model = Model.LOGISTIC
+
+
 FOLLOWED = (
-    # field, agents, replicates by 2,000 campaigns, matches followed, random ones
-    ("gauss", 10, 200, 3_000, 8_000),
-    ("close", 10, 200, 3_000, 8_000),
-    ("seed", 10, 200, 600, 2_000),
-    ("gauss", 50, 24, 3_000, 40_000),
-    ("close", 50, 24, 14_000, 20_000),
-    ("seed", 50, 40, 3_000, 15_000),
+    Followed("gauss", 10, 200, 3_000, 8_000),
+    Followed("close", 10, 200, 3_000, 8_000),
+    Followed("seed", 10, 200, 600, 2_000),
+    Followed("gauss", 50, 24, 3_000, 40_000),
+    Followed("close", 50, 24, 14_000, 20_000),
+    Followed("seed", 50, 80, 2_000, 15_000),
 )
 HELD = (
-    # question, field, agents, share of the campaigns, budget
-    ("best", "gauss", 10, 1 / 3, 4_000),
-    ("best", "close", 10, 1 / 3, 4_000),
-    ("best", "seed", 10, 1 / 3, 4_000),
-    ("best", "equal", 10, 1 / 10, 4_000),
-    ("best", "gauss", 50, 1 / 40, 8_000),
-    ("best", "close", 50, 1 / 40, 8_000),
-    ("best", "seed", 50, 1 / 40, 8_000),
-    ("top_k", "gauss", 10, 1 / 10, 4_000),
-    ("rank_all", "gauss", 10, 1 / 20, 8_000),
-    ("beats", "close", 10, 1 / 20, 4_000),
+    Held("best", "gauss", 10, 1 / 3, 4_000, is_main=True),
+    Held("best", "close", 10, 1 / 3, 4_000, is_main=True),
+    Held("best", "seed", 10, 1 / 3, 4_000, is_main=True),
+    Held("best", "equal", 10, 1 / 10, 4_000),
+    Held("best", "gauss", 50, 1 / 40, 8_000),
+    Held("best", "close", 50, 1 / 40, 8_000),
+    Held("best", "seed", 50, 1 / 40, 8_000),
+    Held("top_k", "gauss", 10, 1 / 10, 4_000),
+    Held("rank_all", "gauss", 10, 1 / 20, 8_000),
+    Held("beats", "close", 10, 1 / 20, 4_000),
+)
+TESTED = (
+    Tested(0, 20, 0.0, 1.0),
+    Tested(20, 20, 0.0, 1.0),
+    Tested(0, 20, 2.0, 1.0),
+    Tested(20, 20, 2.0, 1.0),
+    Tested(0, 20, 0.0, 0.1, Model.NORMALISED),
+    Tested(0, 20, 2.0, 0.1, Model.NORMALISED),
 )
 
 
@@ -78,53 +119,56 @@ def fields(workers: Pool, options: Namespace, figures: Figures) -> None:
         found += rows
 
 
+Ends = list[tuple[stopping.Task, stopping.Held]]
+
+
 def campaigns(workers: Pool, options: Namespace, figures: Figures) -> None:
     """Measure the share of wrong verdicts, and the matches to them."""
-    found = figures.rows["campaigns"] = []
-    main: tuple[list[_Held], list[_Held]] = ([], [])
-    for place, (question, name, n_agents, share, budget) in enumerate(HELD):
-        n = max(2, round(options.n * share))
-        both = []
-        for even, n_held in ((False, n), (True, max(2, n // _EVEN_SHARE))):
-            tasks = [
-                stopping.Task(question, name, n_agents, _MARGIN, budget, even, 100_000 * place + i)
-                for i in range(n_held)
-            ]
-            title = f"{question}, {name}, {n_agents} agents{', round robin' * even}"
-            both.append(list(zip(tasks, each(workers, stopping.hold, tasks, title), strict=True)))
-        ours, robin = both
-        figures.claimed(f"{name} {n_agents}", reliability.total(held.claims for _, held in ours))
-        rows = stopping.rows(ours, robin)
+    found: list[Row] = []
+    main_ours, main_even = Ends(), Ends()
+    for place, held in enumerate(HELD):
+        n = max(2, round(options.n * held.share))
+        ours = _held(workers, held, n, place, even=False)
+        even = _held(workers, held, max(2, n // _EVEN_SHARE), place, even=True)
+        claims = reliability.total(one.claims for _, one in ours)
+        figures.claimed(f"{held.field} {held.n_agents}", claims)
+        rows = stopping.rows(ours, even)
         _print("Campaigns", rows)
         found += rows
-        if question == "best" and share == 1 / 3:
-            main[0].extend(ours)
-            main[1].extend(robin)
-    found[:0] = stopping.rows(*main)
-    _print("All fields of 10 agents", found[: len(stopping.ERRORS)])
+        if held.is_main:
+            main_ours += ours
+            main_even += even
+    rows = stopping.rows(main_ours, main_even) if main_ours else []
+    _print("Campaigns, fields together", rows)
+    figures.rows["campaigns"] = [*rows, *found]
 
 
-_Held = tuple[stopping.Task, stopping.Held]
+def _held(workers: Pool, held: Held, n: int, place: int, *, even: bool) -> Ends:
+    tasks = [
+        stopping.Task(
+            held.question, held.field, held.n_agents, _MARGIN, held.budget, even,
+            place * _FAR_APART + number,
+        )
+        for number in range(n)
+    ]  # fmt: skip
+    title = f"{held.question}, {held.field}, {held.n_agents} agents{', round robin' * even}"
+    return list(zip(tasks, each(workers, stopping.hold, tasks, title), strict=True))
 
 
 def sprt(workers: Pool, options: Namespace, figures: Figures) -> None:
     """Measure the error rates of the sequential test, and its games."""
     n = min(options.n, N_TESTS)
     tasks = [
-        sequential.Task(Test(0, 20, model=model), sequential.Openings(elo, bias), n_tests, place)
-        for place, (model, elo, bias, n_tests) in enumerate(
-            [
-                (Model.LOGISTIC, 0, 0.0, n),
-                (Model.LOGISTIC, 20, 0.0, n),
-                (Model.LOGISTIC, 0, 2.0, n),
-                (Model.LOGISTIC, 20, 2.0, n),
-                (Model.NORMALISED, 0, 0.0, max(2, n // 10)),
-                (Model.NORMALISED, 0, 2.0, max(2, n // 10)),
-            ]
+        sequential.Task(
+            Test(0, one.elo1, model=one.model),
+            sequential.Openings(one.elo, one.bias),
+            max(2, round(n * one.share)),
+            place,
         )
+        for place, one in enumerate(TESTED)
     ]
     figures.rows["sprt"] = each(workers, sequential.row, tasks, "sequential tests")
-    _print("Sequential tests, bounds 0 and 20", figures.rows["sprt"])
+    _print("Sequential tests of 0 against elo1", figures.rows["sprt"])
 
 
 def calibration(workers: Pool, options: Namespace, figures: Figures) -> None:

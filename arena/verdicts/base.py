@@ -11,10 +11,17 @@ from arena.parameters import Parameter, Value
 from arena.verdicts.beliefs import Belief
 
 MAX_ERROR = 0.5
+MIN_AGENTS = 2
 
 
 class VerdictError(ArenaError):
     """A question that cannot be asked so."""
+
+
+def check_field(n_agents: int) -> None:
+    """Raise VerdictError for a field in which there is nothing to compare."""
+    if n_agents < MIN_AGENTS:
+        raise VerdictError(f"a question needs {MIN_AGENTS} agents or more, got {n_agents}")
 
 
 class Why(StrEnum):

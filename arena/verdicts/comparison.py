@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sys import maxsize
 
 from arena.parameters import Parameter
-from arena.verdicts.base import Terms, Verdict, VerdictError, Why
+from arena.verdicts.base import Terms, Verdict, VerdictError, Why, check_field
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.claims import Claim, is_ready, is_sure, sureness
 
@@ -31,11 +31,12 @@ class Comparison:
 
     def check(self, terms: Terms, n_agents: int) -> None:
         """Raise VerdictError unless the terms fit a field of so many agents."""
+        check_field(n_agents)
         if n_agents > self.most_agents:
             raise VerdictError(
                 f"{self.id} can be asked of {self.most_agents} agents, got {n_agents}"
             )
-        if self.parameters and not 0 < self._n_named(terms, n_agents + 1) < n_agents:
+        if self.parameters and not 0 < self._n_named(terms, n_agents) < n_agents:
             got = terms.parameters.get("k", self.n_named)
             raise VerdictError(f"k must be from 1 to below the {n_agents} agents, got {got}")
 

@@ -44,6 +44,10 @@ class Model(StrEnum):
     """Expected score above one half in standard deviations of a game: independent of draws."""
 
 
+MOST_ELO = {Model.LOGISTIC: 1_000.0, Model.NORMALISED: 200.0}
+"""Bounds lie within; a score so far from one half in standard deviations may not exist."""
+
+
 class Decision(StrEnum):
     """What a test says."""
 
@@ -87,6 +91,9 @@ class Test:
         """Refuse bounds that are no test."""
         if not (isfinite(self.elo0) and isfinite(self.elo1) and self.elo0 < self.elo1):
             raise VerdictError(f"bounds must be finite, elo0 < elo1, got {self.elo0}, {self.elo1}")
+        if max(abs(self.elo0), abs(self.elo1)) > MOST_ELO[self.model]:
+            most = f"within {MOST_ELO[self.model]:g} points of {self.model} Elo"
+            raise VerdictError(f"bounds must be {most}, got {self.elo0}, {self.elo1}")
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
             if not 0 < value < MAX_ERROR:
                 raise VerdictError(f"{name} must be between 0 and {MAX_ERROR}, got {value!r}")

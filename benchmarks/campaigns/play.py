@@ -77,13 +77,17 @@ def watch(world: World, planner: Planner, *, budget: int, seed: int) -> Iterator
     while ledger.n_known < budget:
         n_blocks = max(ledger.n_agents // 4, int(ledger.n_known * GROWTH / COUPLE), 1)
         n_blocks = min(n_blocks, -(-(budget - ledger.n_known) // COUPLE))
-        known = ledger.n_known // COUPLE + n_blocks
-        n_new = round(known / (1 - IN_FLIGHT)) - ledger.n_planned // COUPLE
-        ledger.in_flight += planner(ledger, max(n_new, 0))
+        ledger.in_flight += planner(ledger, _n_new(ledger, n_blocks))
         ledger.finish(n_blocks)
         counts = ledger.counts()
         ledger.settled = settle(counts, ledger.n_agents, start=ledger.settled.mu)
         yield Moment(ledger.settled, counts)
+
+
+def _n_new(ledger: Ledger, n_blocks: int) -> int:
+    """Return how many blocks to plan, for a share of IN_FLIGHT and at least for n_blocks."""
+    wanted = round(ledger.n_known / (1 - IN_FLIGHT)) - ledger.n_planned
+    return max(wanted // COUPLE, n_blocks - len(ledger.in_flight), 0)
 
 
 @dataclass

@@ -102,6 +102,7 @@ def row(task: Task) -> dict[str, object]:
     )
     return {
         "truth": openings.elo,
+        "elo1": test.elo1,
         "opening_bias": openings.bias,
         "model": str(test.model),
         "accepted": accepted,

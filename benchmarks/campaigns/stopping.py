@@ -84,7 +84,7 @@ def _look(task: Task, world: World, moment: Moment, ended: dict[float, Ended]) -
         verdict = question.judge(belief, Terms(error, task.margin))
         if verdict is not None:
             allowed = 0.0 if verdict.why is Why.DECIDED else task.margin
-            is_wrong = _WRONG[task.question](world, verdict, allowed)
+            is_wrong = WRONG[task.question](world, verdict, allowed)
             ended[error] = Ended(moment.counts.n_results, verdict.why, is_wrong)
 
 
@@ -121,12 +121,13 @@ def _beats_is_wrong(world: World, verdict: Verdict, allowed: float) -> bool:
     return gap >= 0 if "not" in verdict.statement else gap <= 0
 
 
-_WRONG: dict[str, Callable[[World, Verdict, float], bool]] = {
+WRONG: dict[str, Callable[[World, Verdict, float], bool]] = {
     "best": _best_is_wrong,
     "top_k": _top_is_wrong,
     "rank_all": _order_is_wrong,
     "beats": _beats_is_wrong,
 }
+"""By question: whether a verdict is wrong by more than allowed."""
 
 
 def rows(ours: Sequence[tuple[Task, Held]], even: Sequence[tuple[Task, Held]]) -> list[Row]:

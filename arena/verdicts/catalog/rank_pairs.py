@@ -11,7 +11,7 @@ import numpy as np
 
 from arena.parameters import Parameter
 from arena.ratings.counts import Ints
-from arena.verdicts.base import Terms, Verdict, Why
+from arena.verdicts.base import Terms, Verdict, Why, check_field
 from arena.verdicts.beliefs import N_TOP, Belief
 from arena.verdicts.claims import is_ready
 
@@ -21,8 +21,8 @@ class _RankPairs:
     title: Final = "What is the order, up to a share of the pairs?"
     parameters: Sequence[Parameter] = ()
 
-    def check(self, terms: Terms, n_agents: int) -> None:
-        """Take any terms and any field."""
+    def check(self, terms: Terms, n_agents: int) -> None:  # noqa: ARG002  # any terms will do
+        check_field(n_agents)
 
     def judge(self, belief: Belief, terms: Terms) -> Verdict | None:
         if not is_ready(belief, belief.order):

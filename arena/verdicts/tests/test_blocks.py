@@ -1,0 +1,43 @@
+"""The dispersion of seed blocks."""
+
+import numpy as np
+import pytest
+
+from arena.ratings.base import DEFAULT
+from arena.ratings.counts import Ints
+from arena.verdicts.base import VerdictError
+from arena.verdicts.blocks import MIN_BLOCKS, dispersion
+
+ONE, OTHER = np.array([0]), np.array([1])
+MU = np.array([26.0, 25.0])
+
+
+def outcomes(n_blocks: int, together: bool) -> Ints:
+    """Return the outcomes of blocks whose second game is one of its own, or repeats the first."""
+    rng = np.random.default_rng(3)
+    lead = 1.0 + rng.normal(0, np.sqrt(2) * 25 / 6, (2, n_blocks))
+    points = (lead > -DEFAULT.draw_margin).astype(int) + (lead > DEFAULT.draw_margin)
+    both = 2 * points[0] if together else points.sum(axis=0)
+    return np.bincount(both, minlength=5)[None]
+
+
+def test_independent_games_are_not_dispersed() -> None:
+    assert dispersion(MU, ONE, OTHER, outcomes(20_000, False)) == pytest.approx(1.0, abs=0.03)
+
+
+def test_games_that_repeat_each_other_count_half() -> None:
+    assert dispersion(MU, ONE, OTHER, outcomes(20_000, True)) == pytest.approx(2.0, abs=0.06)
+
+
+def test_opposite_games_do_not_make_it_surer() -> None:
+    assert dispersion(MU, ONE, OTHER, np.array([[0, 0, 500, 0, 0]])) == 1.0
+
+
+def test_few_blocks_say_nothing() -> None:
+    few = np.array([[0, 0, 0, 0, MIN_BLOCKS - 1]])
+    assert dispersion(MU, ONE, OTHER, few) == 1.0
+
+
+def test_columns_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(VerdictError, match=r"outcomes must be \[1, 5\], got \(2, 5\)"):
+        dispersion(MU, ONE, OTHER, np.zeros((2, 5), np.int64))

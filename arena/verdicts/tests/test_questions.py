@@ -1,0 +1,142 @@
+"""What the questions say, and what they refuse."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from arena.verdicts import registry
+from arena.verdicts.base import Terms, VerdictError, Why
+from arena.verdicts.beliefs import N_TOP
+from arena.verdicts.claims import Claim, is_sure, sureness
+from arena.verdicts.comparison import listed
+from arena.verdicts.tests.made import belief_of
+
+NAMES = ("Ann", "Bob", "Cid", "Dee")
+CLEAR = belief_of([30.0, 20.0, 25.0, 15.0], 0.5)
+
+
+def said(name: str, **parameters: int | float) -> str:
+    verdict = registry.get(name).judge(CLEAR, Terms(parameters=parameters))
+    assert verdict is not None
+    return verdict.said(NAMES)
+
+
+def test_the_verdict_names_the_agents() -> None:
+    assert said("best") == "Ann is the best"
+    assert said("top_k", k=2) == "Ann and Cid are the best 2"
+    assert said("top_k", k=3) == "Ann, Cid and Bob are the best 3"
+    assert said("rank_all") == "Ann > Cid > Bob > Dee"
+    assert said("rank_pairs") == "Ann > Cid > Bob > Dee, right in 100.0% of the pairs"
+    assert said("beats", a=0, b=3, lead=5.0) == "Ann beats Dee by more than 5"
+    assert said("beats", a=3, b=0) == "Dee does not beat Ann by more than 0"
+
+
+def test_names_with_braces_are_said_as_they_are() -> None:
+    verdict = registry.get("best").guess(CLEAR, Terms())
+    assert verdict.said(["{0}", "", "", ""]) == "{0} is the best"
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("best", "Ann is the best, or worse than the best by no more than the margin"),
+        ("rank_all", "Ann > Bob > Cid, up to the margin"),
+        ("beats", "Ann beats Bob by 0, give or take the margin"),
+    ],
+)
+def test_equal_agents_are_said_to_be_near(name: str, near: str) -> None:
+    equal = belief_of([25.0, 25.0, 25.0], 0.1)
+    verdict = registry.get(name).judge(equal, Terms(margin=1.0))
+    assert verdict is not None
+    assert verdict.why is Why.WITHIN_MARGIN
+    assert verdict.said(NAMES) == near
+
+
+def test_beats_is_open_near_its_lead() -> None:
+    question = registry.get("beats")
+    assert question.judge(belief_of([25.0, 25.0], 1.0), Terms(margin=0.5)) is None
+
+
+def test_beats_asks_nothing_of_the_others() -> None:
+    few = replace(CLEAR, n_matches=np.array([4, 4, 0, 0]))
+    assert registry.get("beats").judge(few, Terms()) is not None
+    assert registry.get("beats").judge(few, Terms(parameters={"a": 0, "b": 2})) is None
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (0, 4), (4, 0)])
+def test_beats_needs_two_agents_of_the_field(a: int, b: int) -> None:
+    with pytest.raises(VerdictError, match=f"a and b must be two of 0..3, got {a} and {b}"):
+        registry.get("beats").check(Terms(parameters={"a": a, "b": b}), 4)
+
+
+@pytest.mark.parametrize("k", [0, 4, 5])
+def test_the_top_is_a_part_of_the_field(k: int) -> None:
+    with pytest.raises(VerdictError, match=f"k must be from 1 to below the 4 agents, got {k}"):
+        registry.get("top_k").check(Terms(parameters={"k": k}), 4)
+
+
+def test_an_order_of_a_large_field_cannot_be_asked() -> None:
+    with pytest.raises(VerdictError, match=f"rank_all can be asked of {N_TOP} agents"):
+        registry.get("rank_all").check(Terms(), N_TOP + 1)
+
+
+def test_the_best_of_a_large_field_is_found_among_its_top() -> None:
+    n = N_TOP + 60
+    large = replace(belief_of(np.linspace(0, 260, n), 0.1), covariance=None)
+    verdict = registry.get("best").judge(large, Terms())
+    assert verdict is not None
+    assert verdict.subjects == (n - 1,)
+
+
+def test_the_share_of_pairs_does_not_depend_on_how_it_is_added_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    belief, question = belief_of([30.0, 29.0, 28.5, 25.0], 1.0), registry.get("rank_pairs")
+    at_once = question.guess(belief, Terms(margin=0.3))
+    monkeypatch.setattr("arena.verdicts.catalog.rank_pairs.N_TOP", 3)
+    by_row = question.guess(belief, Terms(margin=0.3))
+    assert by_row.probability == pytest.approx(at_once.probability, abs=1e-12)
+
+
+def test_names_are_listed_as_in_speech() -> None:
+    assert [listed(n) for n in (1, 2, 3)] == ["{}", "{} and {}", "{}, {} and {}"]
+
+
+def test_a_claim_about_two_is_as_sure_as_the_formula_says() -> None:
+    belief = belief_of([26.0, 25.0], 1.0)
+    claim = Claim(np.array([0, 1]), (1, 1), 0.5)
+    assert sureness(belief, claim) == pytest.approx(norm.cdf(1.5 / np.sqrt(2)), abs=0.01)
+
+
+def test_a_claim_holds_for_groups_in_order_only() -> None:
+    claim = Claim(np.array([2, 0, 1, 3]), (1, 2, 1), 0.0)
+    skills = np.array([[5.0, 6.0, 9.0, 1.0], [5.0, 9.5, 9.0, 1.0], [5.0, 6.0, 9.0, 5.5]])
+    assert claim.holds(skills).tolist() == [True, False, False]
+    above, below = claim.pairs
+    pairs = list(zip(above.tolist(), below.tolist(), strict=True))
+    assert sorted(pairs) == [(0, 3), (1, 3), (2, 0), (2, 1), (2, 3)]
+
+
+def test_samples_are_drawn_only_where_the_bounds_leave_it_open() -> None:
+    claim = Claim(np.arange(4), (1, 3), 0.0)
+    sure, open_, unsure = (belief_of([gap, 0.0, 0.0, 0.0], 1.0) for gap in (6.0, 2.75, 1.0))
+    assert is_sure(sure, claim, 0.05)
+    assert not is_sure(unsure, claim, 0.05)
+    # Three doubts of 2.6 % add up to more than 5 %, but they come together: truly it is less.
+    assert is_sure(open_, claim, 0.065)
+    drawn = ["samples" in vars(belief) for belief in (sure, open_, unsure)]
+    assert drawn == [False, True, False]
+
+
+@pytest.mark.parametrize("error", [0.0, 0.5, -1.0, float("nan")])
+def test_the_error_is_a_probability_below_one_half(error: float) -> None:
+    with pytest.raises(VerdictError, match=r"error must be between 0 and 0\.5"):
+        Terms(error)
+
+
+@pytest.mark.parametrize("margin", [-1.0, float("inf"), float("nan")])
+def test_the_margin_is_finite_and_not_negative(margin: float) -> None:
+    with pytest.raises(VerdictError, match="margin must be finite and 0 or more"):
+        Terms(0.05, margin)

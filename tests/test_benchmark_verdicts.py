@@ -1,0 +1,200 @@
+"""The benchmark of verdicts: its fields, its campaigns, its figures, in small."""
+
+import json
+from math import inf
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from arena.games.catalog.skill_game import GAME
+from arena.pairing import registry as pairings
+from arena.ratings.counts import count
+from arena.ratings.settled import settle
+from arena.verdicts.base import Verdict, Why
+from arena.verdicts.beliefs import matches_of
+from arena.verdicts.sprt import BLOCKS, SINGLES, Decision, Test
+from benchmarks import verdicts
+from benchmarks.campaigns import accuracy, reliability, sequential, stopping
+from benchmarks.campaigns.play import IN_FLIGHT, Adaptive, Fixed, Ledger, watch
+from benchmarks.campaigns.worlds import WORLDS, Normal, Seed
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_the_better_agent_of_a_field_wins_more(name: str) -> None:
+    rng = np.random.default_rng(1)
+    world = WORLDS[name](10, rng)
+    best, worst = int(world.truth.argmax()), int(world.truth.argmin())
+    scores = world.play(np.full(2_000, best), np.full(2_000, worst), rng)
+    assert scores.mean() > 0
+    assert world.ahead(best, worst) > 0 == world.ahead(worst, best)
+
+
+def test_the_simulated_skill_game_is_the_real_one() -> None:
+    levels = np.array([50.0, 45.0])
+    rng, n = np.random.default_rng(2), 4_000
+    simulated = Seed(levels).play(np.zeros(n, np.int64), np.ones(n, np.int64), rng)
+    real = []
+    for game_seed in range(n):
+        state = GAME.start(game_seed, opening_plies=0)
+        state.apply(50)
+        state.apply(45)
+        real.append(state.returns()[0])
+    for score in (-1, 0, 1):
+        assert np.mean(simulated == score) == pytest.approx(
+            np.mean(np.array(real) == score), abs=0.03
+        )
+
+
+def test_two_best_agents_of_the_equal_field_are_equal() -> None:
+    world = WORLDS["equal"](6, np.random.default_rng(3))
+    assert np.sum(world.truth == world.truth.max()) == 2
+
+
+def test_a_quarter_of_the_matches_is_in_flight() -> None:
+    world = WORLDS["gauss"](10, np.random.default_rng(4))
+    ledgers: list[Ledger] = []
+    ours = Adaptive(pairings.get_adaptive("order_information"), 1)
+
+    def planner(ledger: Ledger, n_blocks: int):  # type: ignore[no-untyped-def]
+        ledgers.append(ledger)
+        lineups = ours(ledger, n_blocks)
+        shares.append(1 - ledger.n_known / max(1, ledger.n_planned + 2 * len(lineups)))
+        return lineups
+
+    shares: list[float] = []
+    moments = list(watch(world, planner, budget=400, seed=1))
+    assert shares[-5:] == pytest.approx([IN_FLIGHT] * 5, abs=0.01)
+    assert moments[-1].counts.n_results == 400
+    assert ledgers[-1].n_known == 400
+
+
+def test_a_round_robin_plays_everybody_equally_often() -> None:
+    world = WORLDS["gauss"](4, np.random.default_rng(4))
+    planner = Fixed(pairings.get("double_round_robin"), 4, 240, 1)
+    *_, last = watch(world, planner, budget=240, seed=1)
+    assert last.counts.n_results == 240
+    assert matches_of(last.counts, 4) == pytest.approx(120, abs=12)  # some pairs are in flight
+
+
+def test_a_campaign_ends_for_each_error_the_strict_one_later() -> None:
+    held = stopping.hold(stopping.Task("best", "gauss", 6, 1.0, 4_000, False, 1))
+    loose, strict = (held.ended[error] for error in stopping.ERRORS)
+    assert loose.n_matches <= strict.n_matches
+    assert held.claims[0].sum() == 15
+
+
+def test_a_campaign_without_a_verdict_is_out_of_budget() -> None:
+    held = stopping.hold(stopping.Task("rank_all", "close", 6, 0.0, 20, True, 1))
+    assert {one.why for one in held.ended.values()} == {Why.OUT_OF_BUDGET}
+
+
+WORLD = Normal(np.array([30.0, 29.5, 20.0]))
+
+
+@pytest.mark.parametrize(
+    ("question", "subjects", "allowed", "is_wrong"),
+    [
+        ("best", (0,), 0.0, False),
+        ("best", (1,), 0.0, True),
+        ("best", (1,), 1.0, False),
+        ("top_k", (1, 0), 0.0, False),
+        ("top_k", (1, 2), 1.0, True),
+        ("rank_all", (0, 1, 2), 0.0, False),
+        ("rank_all", (1, 0, 2), 0.0, True),
+        ("rank_all", (1, 0, 2), 1.0, False),
+        ("beats", (0, 1), 0.0, False),
+        ("beats", (1, 0), 0.0, True),
+    ],
+)
+def test_wrong_verdicts_are_told_by_the_truth(
+    question: str, subjects: tuple[int, ...], allowed: float, is_wrong: bool
+) -> None:
+    verdict = Verdict("{} beats {}", subjects, 0.96, Why.DECIDED)
+    assert stopping.WRONG[question](WORLD, verdict, allowed) is is_wrong
+
+
+def test_a_denial_and_a_near_draw_are_told_by_the_truth_too() -> None:
+    denied = Verdict("{} does not beat {}", (0, 1), 0.96, Why.DECIDED)
+    near = Verdict("{} beats {} by 0", (0, 1), 0.96, Why.WITHIN_MARGIN)
+    assert stopping.WRONG["beats"](WORLD, denied, 0.0)
+    assert not stopping.WRONG["beats"](WORLD, near, 1.0)
+    assert stopping.WRONG["beats"](WORLD, near, 0.4)
+
+
+def test_one_level_of_the_skill_game_is_more_than_any_margin() -> None:
+    assert Seed(np.array([7.0, 6.0])).ahead(0, 1) == inf
+
+
+def test_the_lower_bound_is_clopper_pearsons() -> None:
+    assert stopping.lower_bound(0, 100) == 0.0
+    assert stopping.lower_bound(10, 100) == pytest.approx(0.0553, abs=1e-3)
+
+
+def test_a_level_is_crossed_between_two_looks() -> None:
+    curve = [(10.0, 0.8), (100.0, 0.9), (1_000.0, 1.0)]
+    assert accuracy.crossing(curve, 0.95) == pytest.approx(316.2, abs=0.1)
+    assert accuracy.crossing(curve, 0.7) == pytest.approx(10.0)
+    assert accuracy.crossing(curve[:2], 0.95) is None
+
+
+def test_a_field_is_followed_in_three_ways() -> None:
+    followed = [accuracy.follow(accuracy.Task("seed", 8, 120, 300, seed)) for seed in range(2)]
+    rows = accuracy.rows("seed", 8, followed)
+    assert [row["level"] for row in rows] == list(accuracy.LEVELS)
+    assert followed[0].online[-1][0] == 300
+    assert followed[0].ours[-1][0] == 120
+
+
+def test_claims_are_counted_by_how_sure_they_are() -> None:
+    settled = settle(count([(0, 1, 1)] * 20 + [(1, 2, 1)] * 20), 3)
+    n, claimed, true = reliability.claims(settled, np.array([2.0, 1.0, 1.0]))
+    assert n.sum() == true.sum() == 2  # the equal pair claims nothing
+    assert claimed[-1] / n[-1] > 0.95
+    table = reliability.total([np.stack([n, claimed, true])] * reliability.FEWEST)
+    assert reliability.max_gap(table) == pytest.approx(100 * (1 - claimed[-1] / n[-1]))
+    assert reliability.max_gap(reliability.total([])) is None
+    ET.fromstring(reliability.figure([("all", table)]))
+
+
+def test_a_bias_of_openings_leaves_the_expected_score() -> None:
+    rng = np.random.default_rng(5)
+    for bias in (0.0, 2.0):
+        openings = sequential.Openings(100.0, bias)
+        assert openings.singles((200, 500), rng).mean() / 2 == pytest.approx(0.640, abs=0.005)
+        assert openings.blocks((200, 500), rng).mean() / 4 == pytest.approx(0.640, abs=0.005)
+
+
+def test_a_large_difference_is_accepted_soon_and_blocks_save_games() -> None:
+    openings = sequential.Openings(200.0, 2.0)
+    blocks, singles = (
+        sequential.tested(Test(0, 100), openings, cells, 40, seed=1) for cells in (BLOCKS, SINGLES)
+    )
+    assert sum(one.decision is Decision.ACCEPT for one in blocks) >= 36
+    assert sum(one.n_games for one in blocks) < sum(one.n_games for one in singles)
+
+
+def test_a_test_without_an_end_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sequential, "MAX_GAMES", 8)
+    found = sequential.tested(Test(0, 5), sequential.Openings(0.0, 0.0), BLOCKS, 3, seed=1)
+    assert found == [(Decision.CONTINUE, 8)] * 3
+
+
+@pytest.mark.slow
+def test_the_benchmark_writes_its_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(verdicts, "FOLLOWED", (("seed", 6, 200, 60, 100),))
+    monkeypatch.setattr(verdicts, "HELD", (verdicts.Held("best", "seed", 6, 1 / 5, 60, True),))
+    monkeypatch.setattr(verdicts, "TESTED", (verdicts.Tested(0, 200, 0.0, 1.0),))
+    path, drawn = tmp_path / "figures.json", tmp_path / "figure.svg"
+    options = ["--n", "20", "--processes", "1", "--json", str(path), "--figure", str(drawn)]
+    assert verdicts.main(options) == 0
+    figures = json.loads(path.read_text())
+    assert [row["level"] for row in figures["fields"]] == [0.9, 0.95, 0.99]
+    assert {"question", "stated_error", "wrong", "n", "decided"} <= figures["campaigns"][0].keys()
+    assert {"truth", "accepted", "n", "median_games"} <= figures["sprt"][0].keys()
+    assert "calibration_max_gap" in figures
+    assert drawn.read_text().startswith("<svg")
+    assert "Sequential tests" in capsys.readouterr().out
