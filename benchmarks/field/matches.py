@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
-from benchmarks.field.boards import OPEN_SHARE, Main
+from benchmarks.field.boards import Main
 from benchmarks.field.drawn import DRAW, FIRST_WINS, Drawn
 from benchmarks.field.people import GAME, N_OTHER, OTHER_GAMES
 from benchmarks.field.recorded import Recorded, play
@@ -25,7 +25,9 @@ from matches.models import (
 
 A_ORDER = 200
 N_GAMES, N_LONG_GAMES = 200, 12
-N_IN_FLIGHT, N_UNCOUNTED = 100, 50
+N_UNCOUNTED = 50
+IN_FLIGHT_SHARE = 0.2
+"""Of the open matches; the others are pending."""
 RANKS = {FIRST_WINS: "0,1", DRAW: "0,0"}
 _SECOND_WINS = "1,0"
 Values = tuple[Any, ...]
@@ -56,7 +58,7 @@ def _write_orders(main: Main) -> None:
     )
 
     def rows() -> Iterator[Values]:
-        for number, start in enumerate(range(0, main.n_done + N_IN_FLIGHT, A_ORDER), 1):
+        for number, start in enumerate(range(0, main.n_matches, A_ORDER), 1):
             at = main.at(start)
             is_open = start + A_ORDER > main.n_done
             begun, ended, deadline = (moment(at + timedelta(seconds=s)) for s in (0, 4, 3_600))
@@ -97,7 +99,7 @@ def _matches(main: Main, drawn: Drawn, games: Sequence[Recorded]) -> Iterator[Va
 
 
 def _state(main: Main, drawn: Drawn, number: int) -> str:
-    if number >= main.n_done + N_IN_FLIGHT * OPEN_SHARE:
+    if number >= main.n_done + (main.n_matches - main.n_done) * IN_FLIGHT_SHARE:
         return "pending"
     if number >= main.n_done:
         return "running" if number % 2 else "queued"
