@@ -57,7 +57,7 @@ class ScheduleForm(ModelFormWithAllErrors):
         search_if_many(self, Tournament)
         self.fields["agents"].label_from_instance = lambda agent: f"{agent.game}: {agent.name}"  # type: ignore[attr-defined]
 
-    def clean(self) -> dict[str, Any] | None:
+    def clean(self) -> dict[str, Any]:
         """Refuse agents that cannot meet on this leaderboard."""
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("leaderboard") and cleaned.get("agents") is not None:

@@ -393,7 +393,12 @@ def test_an_act_that_is_not_there_is_not_found(admin_client: Client) -> None:
 def test_the_page_of_a_row_says_why_it_stands_there(
     admin_client: Client, broker: Redis, name: str
 ) -> None:
-    rows = {"tournament": _paused, "agent": _agent, "worker": _worker, "match": _done_match}
+    rows: dict[str, Callable[[], Model]] = {
+        "tournament": _paused,
+        "agent": _agent,
+        "worker": _worker,
+        "match": _done_match,
+    }
     row = rows[name]()
     page = admin_client.get(f"/admin/matches/{name}/{row.pk}/change/").content.decode()
     assert 'class="ev-summary"' in page

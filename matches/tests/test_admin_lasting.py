@@ -64,7 +64,13 @@ def _hostile(row: Model) -> dict[str, Any]:
     return {**fields, **deletion, **inline, "pk": row.pk, "select_across": "1", "index": "0"}
 
 
-BUTTONS = ({}, {"_save": "1"}, {"_saveasnew": "1"}, {"_continue": "1"}, {"_popup": "1"})
+BUTTONS: tuple[dict[str, str], ...] = (
+    {},
+    {"_save": "1"},
+    {"_saveasnew": "1"},
+    {"_continue": "1"},
+    {"_popup": "1"},
+)
 
 
 @pytest.mark.parametrize("model", [Outcome, AuditRow, Season], ids=lambda model: model.__name__)
