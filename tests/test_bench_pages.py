@@ -28,7 +28,7 @@ def test_every_page_and_list_has_an_example() -> None:
     paths = {address.path for address in found}
     for page in ("/", "/system/", "/admin/", "/api/docs/", "/api/v1/workers/1/explanation/"):
         assert page in paths
-    assert any(path.startswith("/admin/matches/match/?o=") for path in paths)
+    assert any(path.startswith("/admin/matches/worker/?o=") for path in paths)
     assert all(f"sort={sort}" in str(paths) for sort in ("-trend", "forfeits"))
 
 
