@@ -68,7 +68,7 @@ class Command(BaseCommand):
         add("--game", default="", help="needed unless the files are sealed")
         add("--architecture", default="", help="such as mlp; needed unless the files are sealed")
         add("--parameter", type=pair, action="append", default=[], metavar="NAME=VALUE")
-        add("--webhook", type=web_address, default="", help="an alarm is posted there as JSON")
+        add("--webhook", type=web_address, help="an alarm is posted there as JSON")
         add("--once", action="store_true", help="evaluate what is new and end")
         add("--stop-on-regression", action="store_true")
 
@@ -124,7 +124,7 @@ class Command(BaseCommand):
             campaign.refresh_from_db()
         following.wait_for_ratings(campaign.tournament)
 
-    def _post(self, address: str, alarm: Alarm | None) -> None:
+    def _post(self, address: str | None, alarm: Alarm | None) -> None:
         """Post an alarm; one that does not arrive is said, and stays on the page."""
         if not address or alarm is None:
             return

@@ -1,0 +1,155 @@
+"""The gate with each of its exit codes, and the watcher on a growing folder, on a real stack."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from evalsite.folders import ROOT
+from evalsite.stack import Stack, start_stack
+
+pytestmark = pytest.mark.slow
+
+CHECKPOINTS = ROOT / "examples" / "connect_four" / "checkpoints"
+LIMIT_S = 120
+Manage = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with start_stack(tmp_path_factory.mktemp("var"), nodes=1, slots=2, gpus=1, web=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def manage(stack: Stack) -> Manage:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "manage.py", *arguments]
+        return subprocess.run(
+            command,
+            cwd=ROOT,
+            env=stack.env,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+
+    found = run("evaluate", "--agents", "level:40,level:60,level:50", "--num-matches", "6")
+    assert found.returncode == 0, found.stderr
+    return run
+
+
+def test_the_gate_passes_fails_and_says_what_is_wrong(manage: Manage, tmp_path: Path) -> None:
+    saved, summary = tmp_path / "gate.json", tmp_path / "gate.md"
+    passed = manage(
+        *("gate", "--candidate", "level:60", "--baseline", "level:40"),
+        *("--json", str(saved), "--markdown", str(summary)),
+    )
+    assert passed.returncode == 0, passed.stderr
+    assert "PASS: level:60 is better than level:40" in passed.stdout
+    told = json.loads(saved.read_text())
+    assert told["result"] == "pass"
+    assert told["llr"] >= told["upper"]
+    assert 2 * sum(told["blocks"]) >= told["n_games"]
+    assert summary.read_text().startswith("### PASS: level:60 against level:40")
+    failed = manage("gate", "--candidate", "level:40", "--baseline", "level:60")
+    assert failed.returncode == 1
+    assert "FAIL: level:40 is not better than level:60" in failed.stdout
+    wrong = manage("gate", "--candidate", "level:40", "--baseline", "nobody")
+    assert wrong.returncode == 2
+    assert "baseline: there is no agent named 'nobody'" in wrong.stderr
+
+
+def test_asking_the_gate_again_goes_on_with_one_test(manage: Manage, tmp_path: Path) -> None:
+    asked = ("gate", "--candidate", "level:50", "--baseline", "level:40", "--bounds", "0,3")
+    games = []
+    for name in ("first", "second"):
+        saved = tmp_path / f"{name}.json"
+        found = manage(*asked, "--max-matches", "20", "--json", str(saved))
+        assert found.returncode == 3, found.stderr
+        assert "UNDECIDED" in found.stdout
+        games.append(json.loads(saved.read_text()))
+    assert [told["n_games"] for told in games] == [20, 40]
+    assert [told["n_reused"] for told in games] == [0, 20]
+
+
+def test_the_watcher_notices_the_regression_of_a_run(
+    manage: Manage, tmp_path: Path, alarms: list[dict[str, Any]], alarm_address: str
+) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    watch = ("watch", str(folder), "--agent", "run", "--budget", "120", "--once")
+    for step in (0, 960):
+        source = CHECKPOINTS / f"connect_four_step_{step:06d}.safetensors"
+        _put(source, folder / f"step_{step:06d}.safetensors")
+        found = manage(*watch, "--webhook", alarm_address)
+        assert found.returncode == 0, found.stdout + found.stderr
+        assert f"run@{step}: rating" in found.stdout
+    _put(_forgotten(source, tmp_path), folder / "step_001920.safetensors")
+    found = manage(*watch, "--webhook", alarm_address)
+    assert found.returncode == 1, found.stdout + found.stderr
+    assert "REGRESSION run@1920" in found.stdout
+    (alarm,) = alarms
+    assert (alarm["agent"], alarm["ancestor"]) == ("run@1920", "run@960")
+    assert alarm["probability"] >= alarm["level"]
+    nothing_new = manage(*watch)
+    assert nothing_new.returncode == 0
+    assert "run@" not in nothing_new.stdout
+
+
+@pytest.fixture
+def alarms() -> list[dict[str, Any]]:
+    return []
+
+
+@pytest.fixture
+def alarm_address(alarms: list[dict[str, Any]]) -> Iterator[str]:
+    """Serve a webhook that keeps what it gets."""
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            alarms.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Hook) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def _put(source: Path, target: Path) -> None:
+    """Write a file that looks as if it had been whole for a while."""
+    shutil.copyfile(source, target)
+    old = target.stat().st_mtime - 60
+    os.utime(target, (old, old))
+
+
+def _forgotten(source: Path, folder: Path) -> Path:
+    """Return a checkpoint of the same form whose weights have nothing of what was learned."""
+    rng = np.random.default_rng(1)
+    with safe_open(source, "numpy") as opened:
+        seal = opened.metadata()
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    noise = {
+        name: (0.3 * rng.standard_normal(tensor.shape)).astype(tensor.dtype)
+        for name, tensor in tensors.items()
+    }
+    target = folder / "forgotten.safetensors"
+    save_file(noise, target, metadata=seal)
+    return target
