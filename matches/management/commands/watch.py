@@ -20,6 +20,7 @@ from matches.management.options import pair, real, whole
 from matches.models import Agent, Alarm, Campaign, Checkpoint, Rating
 from matches.services.campaigns import watching
 from matches.services.campaigns.watching import Watch
+from matches.services.standing import entrants_of
 
 REGRESSION, INTERRUPTED = 1, 130
 WEBHOOK_S = 10.0
@@ -173,7 +174,7 @@ def _said(watch: Watch, agent: Agent, campaign: Campaign, alarm: Alarm | None) -
     chance = watching.chance_of_regression(campaign, watch.margin)
     compared = "no ancestor yet"
     if chance is not None:
-        ancestor = Agent.objects.get(pk=watching.entrants_of(campaign.tournament)[0])
+        ancestor = Agent.objects.get(pk=entrants_of(campaign.tournament)[0])
         compared = f"P(worse than {ancestor.name} by more than {watch.margin:g}) = {chance:.3f}"
     rated = f"{agent.name}: rating {rating.mu:.2f} ± {1.96 * rating.sd:.2f}"
     line = f"{rated} after {campaign.n_played} matches, {compared}"

@@ -1,14 +1,22 @@
 """Evidence by seed block: what two agents got of both games on one seed."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from arena.ratings.counts import Floats
+from arena.verdicts.blocks import dispersion
 from matches.models import Leaderboard, Match, Seat
 from matches.models.match import joined, numbers
 from matches.services.standing import points
 
 N_CELLS = 5
 """0, 1/2, 1, 3/2 and 2 points of two games."""
+N_LOOKED_AT = 2_000
+"""Matches, the newest ones, in whose blocks the dispersion is measured."""
+_TWO = 2
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,7 @@ def between(leaderboard: Leaderboard, first: int, second: int) -> Evidence:
         leaderboard=leaderboard,
         lineup__in=lineups,
         state=Match.State.DONE,
+        tournament__is_rated=True,
     ).order_by("sequence")
     blocks: dict[int, dict[str, float]] = {}
     for seed, lineup, ranks in played.values_list("game_seed", "lineup", "outcome__ranks"):
@@ -46,3 +55,35 @@ def between(leaderboard: Leaderboard, first: int, second: int) -> Evidence:
         blocks.setdefault(seed, {}).setdefault(lineup, points(ranks)[agents.index(first)])
     whole = (games for games in blocks.values() if len(games) == len(lineups))
     return Evidence([round(2 * sum(games.values())) for games in whole])
+
+
+def dispersion_among(leaderboard: Leaderboard, agents: Sequence[int], mu: Floats) -> float:
+    """Return how much more the blocks of agents of this mu vary than the model expects, 1 or more.
+
+    Of a game of two seats; measured in the newest matches of the leaderboard.
+    """
+    index = {agent: position for position, agent in enumerate(agents)}
+    cells = Counter(_cells(leaderboard, index))
+    pairs = sorted({(first, second) for first, second, _ in cells})
+    outcomes = [[cells[(*pair, cell)] for cell in range(N_CELLS)] for pair in pairs]
+    first, second = np.array(pairs, dtype=np.int64).reshape(-1, _TWO).T
+    table = np.array(outcomes, dtype=np.int64).reshape(-1, N_CELLS)
+    return dispersion(mu, first, second, table, draw_probability=leaderboard.draw_probability)
+
+
+def _cells(leaderboard: Leaderboard, index: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
+    """Yield the two agents of each whole block, by position, and what the first one got."""
+    played = Match.objects.filter(
+        leaderboard=leaderboard, state=Match.State.DONE, tournament__is_rated=True
+    ).order_by("-sequence")
+    rows = played.values_list("game_seed", "lineup", "outcome__ranks")[:N_LOOKED_AT]
+    blocks: dict[tuple[int, int, int], dict[str, float]] = {}
+    for seed, lineup, ranks in rows:
+        met = [index[agent] for agent in numbers(lineup) if agent in index]
+        if len(met) == _TWO:
+            first, second = sorted(met)
+            games = blocks.setdefault((seed, first, second), {})
+            games[lineup] = points(ranks)[met.index(first)]
+    for (_, first, second), games in blocks.items():
+        if len(games) == _TWO:
+            yield first, second, round(2 * sum(games.values()))

@@ -1,7 +1,7 @@
 """Start a campaign: check the question against the field, schedule its tournament."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -64,6 +64,8 @@ def start(plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agen
     Raises BadInputError naming the field that is refused.
     """
     parameters = checked(plan, leaderboard=leaderboard, agents=agents)
+    # Locked: of two that start at the same time, each has a seed of its own.
+    Leaderboard.objects.select_for_update().get(pk=leaderboard.pk)
     tournament = schedule(_tournament(plan, leaderboard), leaderboard=leaderboard, agents=agents)
     campaign = Campaign(
         tournament=tournament,
@@ -88,12 +90,14 @@ def checked(
     plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agent]
 ) -> dict[str, Value]:
     """Return the parameters of the question with their defaults. Raises BadInputError."""
+    known = (*questions.names(), IS_SPRT)
+    if plan.question not in known:
+        wanted = f"unknown question {plan.question!r}: choose one of {', '.join(known)}"
+        raise BadInputError("question", wanted)
+    _check_terms(plan)
     if plan.question == IS_SPRT:
         return _checked_test(plan, leaderboard, agents)
-    try:
-        question = questions.get(plan.question)
-    except ArenaError as error:
-        raise BadInputError("question", str(error)) from error
+    question = questions.get(plan.question)
     given = _by_position(plan.parameters, agents)
     try:
         read = read_parameters(plan.question, question.parameters, given)
@@ -101,6 +105,16 @@ def checked(
     except ArenaError as error:
         raise BadInputError("parameters", str(error)) from error
     return dict(read)
+
+
+def _check_terms(plan: CampaignPlan) -> None:
+    """Refuse an error or a margin that no campaign can keep to. Raises BadInputError."""
+    tried = {"error": Terms(), "margin": Terms()}
+    for field in tried:
+        try:
+            replace(tried[field], **{field: getattr(plan, field)})
+        except ArenaError as error:
+            raise BadInputError(field, str(error)) from error
 
 
 def n_known(leaderboard: Leaderboard, agents: Sequence[Agent]) -> int:

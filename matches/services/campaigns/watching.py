@@ -112,7 +112,7 @@ def best_ancestor(agent: Agent, board: Leaderboard) -> Agent | None:
     """Return the ancestor with the highest settled rating on the board, or None."""
     hashes = list(_ancestors(agent))
     rated = Rating.objects.filter(
-        leaderboard=board, agent__checkpoint__in=hashes, agent__is_retired=False
+        leaderboard=board, agent__checkpoint__sha256__in=hashes, agent__is_retired=False
     ).exclude(agent__checkpoint__state=Checkpoint.State.REFUSED)
     best = rated.select_related("agent").order_by("-mu", "agent_id").first()
     return best.agent if best else None
@@ -179,7 +179,7 @@ def _parent(agent: Agent) -> Agent | None:
     parent = next(_ancestors(agent), None)
     if parent is None:
         return None
-    playing = Agent.objects.filter(checkpoint=parent, game=agent.game, is_retired=False)
+    playing = Agent.objects.filter(checkpoint__sha256=parent, game=agent.game, is_retired=False)
     return playing.exclude(checkpoint__state=Checkpoint.State.REFUSED).order_by("pk").first()
 
 
