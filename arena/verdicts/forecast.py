@@ -173,7 +173,7 @@ class _Futures:
             self.play(more, allocation)
             n_played += more
             is_over = np.array([question.judge(b, terms) is not None for b in self.beliefs()])
-            ended[waiting[is_over]] = n_played
+            ended[waiting[is_over]] = n_played - more / 2  # somewhere since the last look
             waiting = waiting[~is_over]
             self._keep(~is_over)
         return ended

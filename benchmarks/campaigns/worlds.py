@@ -82,7 +82,7 @@ def seed(n_agents: int, rng: np.random.Generator) -> World:
 
 
 def equal(n_agents: int, rng: np.random.Generator) -> World:
-    """Return a field whose two best agents are equal."""
+    """Return a field as TrueSkill expects it, but with two equal best agents."""
     truth = np.sort(rng.normal(MU, SIGMA, n_agents))
     truth[-2] = truth[-1]
     return Normal(rng.permutation(truth))

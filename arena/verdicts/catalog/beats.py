@@ -39,7 +39,7 @@ class _Beats:
         a, b, lead = _asked(terms)
         if not is_ready(belief, np.array([a, b])):
             return None
-        yes, needed = _above(belief, a, b, lead), 1 - terms.error
+        yes, needed = _above(belief, a, b, lead), 1 - terms.safe_error(belief.n_agents)
         within = _above(belief, a, b, lead - terms.margin)
         within -= _above(belief, a, b, lead + terms.margin)
         if max(yes, 1 - yes) >= needed:

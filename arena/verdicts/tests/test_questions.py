@@ -65,6 +65,17 @@ def test_beats_asks_nothing_of_the_others() -> None:
     assert registry.get("beats").judge(few, Terms(parameters={"a": 0, "b": 2})) is None
 
 
+@pytest.mark.parametrize("name", ["best", "beats"])
+def test_a_small_field_is_judged_more_strictly(name: str) -> None:
+    gap = 1.8 * np.sqrt(2)  # surely above in 96.4 %
+    small = belief_of([25.0 + gap, 25.0], 1.0)
+    large = belief_of([25.0 + gap, 25.0, *[-100.0] * 18], 1.0)
+    question = registry.get(name)
+    assert question.judge(small, Terms(0.05)) is None
+    assert question.judge(small, Terms(0.08)) is not None
+    assert question.judge(large, Terms(0.05)) is not None
+
+
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (0, 4), (4, 0)])
 def test_beats_needs_two_agents_of_the_field(a: int, b: int) -> None:
     with pytest.raises(VerdictError, match=f"a and b must be two of 0..3, got {a} and {b}"):
