@@ -33,12 +33,17 @@ _LEAST_SHARE = 1e-12
 
 @dataclass(frozen=True)
 class Deviance:
-    """How far the results are from any ranking: about df if they are not; p_value of that."""
+    """How far the results are from any ranking, and how likely that is if one is true (p_value).
+
+    expected: the mean of the replicates, near df where each pair met often. draw_probability: the
+    fitted one.
+    """
 
     deviance: float
     df: int
     p_value: float
     draw_probability: float
+    expected: float
 
 
 def deviance_test(
@@ -47,6 +52,8 @@ def deviance_test(
     """Return the test; the smallest p_value is 1 / (n_replicates + 1). Raises RatingError.
 
     For two seats; pairs of a match of more are not independent, and the p_value is too small then.
+    Where most pairs met a few times only it is too large by a little: the fitted field, from which
+    the replicates come, is somewhat closer than the true one.
     """
     if n_agents > DENSE_LIMIT:
         raise RatingError(f"the test is for {DENSE_LIMIT} agents at most, got {n_agents}")
@@ -54,12 +61,13 @@ def deviance_test(
     df = _degrees(met)
     settled, draw_probability = fitted(counts, met)
     if df == 0:
-        return Deviance(0.0, 0, 1.0, draw_probability)
+        return Deviance(0.0, 0, 1.0, draw_probability, 0.0)
     replicates = _Replicates(met, settled, unit_draw_margin(draw_probability))
     found = replicates.observed()
     drawn = replicates.drawn(n_replicates, np.random.default_rng(seed))
     n_as_far = int(np.count_nonzero(drawn >= found))
-    return Deviance(found, df, (1 + n_as_far) / (1 + n_replicates), draw_probability)
+    p_value = (1 + n_as_far) / (1 + n_replicates)
+    return Deviance(found, df, p_value, draw_probability, float(drawn.mean()))
 
 
 def fitted(counts: PairCounts, met: Table) -> tuple[Settled, float]:

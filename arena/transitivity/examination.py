@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from arena.ratings.base import BETA
+from arena.ratings.base import BETA, RatingError
 from arena.ratings.counts import Floats, PairCounts
 from arena.transitivity.cycles import Cycle, cycles
 from arena.transitivity.deviance import N_REPLICATES, Deviance, deviance_test
@@ -14,6 +14,8 @@ from arena.transitivity.nash import NashAverage, nash_average
 from arena.transitivity.table import Table, table
 
 LEVEL = 0.01
+MAX_AGENTS = 500
+"""About ten seconds; the time grows with the square of the agents and more."""
 _PRIOR_MATCHES = 1.0
 """So many matches of each pair are thought to have gone as the ratings say."""
 
@@ -49,6 +51,10 @@ def examine(
 
     mu: float64 [n], for the shares of pairs that met little or never.
     """
+    if len(mu) > MAX_AGENTS:
+        raise RatingError(
+            f"the order of {MAX_AGENTS} agents at most is examined, got {len(mu)}: pass the highest"
+        )
     met = table(counts, len(mu))
     shares = smoothed_shares(met, mu)
     found = deviance_test(counts, len(mu), seed=seed, n_replicates=n_replicates)

@@ -8,7 +8,13 @@ import pytest
 from arena.ratings import information as module
 from arena.ratings.base import RatingError
 from arena.ratings.counts import Floats
-from arena.ratings.information import DenseInformation, Pattern, SparseInformation
+from arena.ratings.information import (
+    DenseInformation,
+    Information,
+    Pattern,
+    SeatedInformation,
+    SparseInformation,
+)
 
 RNG = np.random.default_rng(5)
 N, M = 80, 600
@@ -56,3 +62,21 @@ def test_a_step_that_is_not_found_is_an_error(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(module, "cg", give_up)
     with pytest.raises(RatingError, match="not found in 10 turns"):
         both()[1].solved(np.ones(N))
+
+
+def test_one_row_more_is_solved_by_its_border() -> None:
+    dense, _ = both()
+    cross, own = RNG.normal(size=N), 900.0
+    bordered = np.linalg.inv(joint(dense))
+    bordered = np.block([[bordered, cross[:, None]], [cross[None], np.array([[own]])]])
+    right_side = RNG.normal(size=N + 1)
+    made, inverse = SeatedInformation(dense, cross, own), np.linalg.inv(bordered)
+    assert made.solved(right_side) == pytest.approx(inverse @ right_side, abs=1e-8)
+    assert joint(made) == pytest.approx(inverse[:N, :N], abs=1e-8)
+    assert made.doubt().seat == pytest.approx(inverse[N, N])
+
+
+def joint(made: Information) -> Floats:
+    covariance = made.doubt().covariance
+    assert covariance is not None
+    return covariance

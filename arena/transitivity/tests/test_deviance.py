@@ -28,6 +28,13 @@ def test_a_true_ranking_is_seldom_refused() -> None:
     assert 0.35 < np.mean(values) < 0.8
 
 
+def test_the_replicates_are_rated_again() -> None:
+    results = simulated(6, 6000, seed=3).results
+    found = deviance_test(count(results[results[:, 2] != 0]), 6, seed=0)
+    assert found.df == 10
+    assert found.expected == pytest.approx(10, abs=1.5)
+
+
 def test_few_results_prove_nothing() -> None:
     assert deviance_test(count([(0, 1, 1), (1, 2, 1), (2, 0, 1)]), 3, seed=0).p_value > 0.1
 

@@ -1,7 +1,9 @@
 """The examination as a whole, and when the board is warned."""
 
 import numpy as np
+import pytest
 
+from arena.ratings.base import RatingError
 from arena.ratings.settled import count, settle
 from arena.ratings.tests.simulated import simulated
 from arena.transitivity.examination import examine
@@ -44,3 +46,8 @@ def test_a_departure_without_a_sure_cycle_is_said_without_names() -> None:
     said = found.warning(NAMES)
     assert said is not None
     assert said.endswith(").")
+
+
+def test_too_large_a_field_is_refused() -> None:
+    with pytest.raises(RatingError, match="500 agents at most is examined, got 501"):
+        examine(count([]), np.full(501, 25.0), seed=0)
