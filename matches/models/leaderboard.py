@@ -47,6 +47,17 @@ class Leaderboard(models.Model):
     )
     seat_sd = models.FloatField(null=True, editable=False, help_text="Its doubt.")
     rated_at = models.DateTimeField(null=True, editable=False)
+    fitted_at = models.DateTimeField(
+        null=True, editable=False, help_text="When the latest fit of the settled ratings began."
+    )
+    season_name = models.CharField(max_length=80, blank=True, db_default="", editable=False)
+    season_began_at = models.DateTimeField(null=True, editable=False)
+    season_first_sequence = models.PositiveBigIntegerField(
+        default=1,
+        db_default=1,
+        editable=False,
+        help_text="Matches planned before it count for earlier seasons only.",
+    )
     n_rerates_asked = models.PositiveIntegerField(
         default=0, db_default=0, editable=False, help_text="More than done: control has to rerate."
     )

@@ -1,4 +1,4 @@
-"""Schedules: tournaments that beat starts by themselves, by crontab or once."""
+"""Schedules: tournaments, campaigns and seasons that beat starts, by crontab or once."""
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -6,14 +6,18 @@ from django_celery_beat.models import PeriodicTask
 
 from arena.messages import Limits
 from matches.models.agent import Agent
-from matches.models.choices import pairing_choices
+from matches.models.choices import pairing_choices, question_choices
 from matches.models.leaderboard import Leaderboard
-from matches.models.tournament import MAX_DAYS, MAX_MATCHES, Tournament
+from matches.models.season import Season
+from matches.models.tournament import MAX_DAYS, MAX_MATCHES, MAX_WEIGHT, Tournament
 from matches.models.validation import validate_finite
 
 
 class Schedule(models.Model):
-    """When to schedule which tournament; written by services together with the row of beat."""
+    """When to start what; written by services together with the row of beat.
+
+    With a question it starts campaigns, with a season's mode seasons, else tournaments.
+    """
 
     name = models.CharField(max_length=100, unique=True)
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.PROTECT, related_name="schedules")
@@ -32,9 +36,61 @@ class Schedule(models.Model):
     once_at = models.DateTimeField(null=True, blank=True, help_text="When, instead of a crontab.")
     is_enabled = models.BooleanField(default=True)
 
-    pairing = models.CharField(max_length=60, choices=pairing_choices, default="double_round_robin")
+    season = models.CharField(
+        max_length=5,
+        choices=Season.Mode.choices,
+        blank=True,
+        db_default="",
+        help_text="Begin a season of the leaderboard so, and start no tournament.",
+    )
+    question = models.CharField(
+        max_length=60,
+        choices=question_choices,
+        blank=True,
+        db_default="",
+        help_text="Empty: a tournament without one.",
+    )
+    error = models.FloatField(
+        default=0.05,
+        db_default=0.05,
+        validators=(validate_finite,),
+        help_text="The probability that the verdict may be wrong.",
+    )
+    margin = models.FloatField(
+        default=0.0,
+        db_default=0.0,
+        validators=(validate_finite, MinValueValidator(0)),
+        help_text="A gap in rating that makes no difference; 1 is some 45 points of Elo.",
+    )
+    parameters = models.JSONField(
+        default=dict, blank=True, help_text='Of the question, such as {"k": 3}; agents by name.'
+    )
+    max_core_s = models.FloatField(
+        null=True, blank=True, validators=(validate_finite, MinValueValidator(0))
+    )
+    max_money = models.FloatField(
+        null=True, blank=True, validators=(validate_finite, MinValueValidator(0))
+    )
+    pairing = models.CharField(
+        max_length=60,
+        choices=pairing_choices,
+        blank=True,
+        help_text="Empty: the one that suits the question; without one, double_round_robin.",
+    )
+    pairing_parameters = models.JSONField(
+        default=dict, blank=True, help_text='Of the pairing, such as {"best_of": 5}.'
+    )
     n_matches = models.PositiveIntegerField(
-        validators=(MinValueValidator(1), MaxValueValidator(MAX_MATCHES))
+        null=True,
+        blank=True,
+        validators=(MinValueValidator(1), MaxValueValidator(MAX_MATCHES)),
+        help_text="Of each tournament, or the budget of each campaign; a season has none.",
+    )
+    weight = models.PositiveSmallIntegerField(
+        default=1,
+        db_default=1,
+        validators=(MinValueValidator(1), MaxValueValidator(MAX_WEIGHT)),
+        help_text="Its share of the nodes against that of others that run at the same time.",
     )
     seed = models.BigIntegerField(
         default=0,
@@ -89,7 +145,7 @@ class Schedule(models.Model):
 
 
 class ScheduleRun(models.Model):
-    """One time at which a schedule was due: its tournament, or why there is none."""
+    """One time at which a schedule was due: its tournament or season, or why there is none."""
 
     schedule = models.ForeignKey(
         Schedule, on_delete=models.CASCADE, db_index=False, related_name="runs"
@@ -98,6 +154,7 @@ class ScheduleRun(models.Model):
     tournament = models.OneToOneField(
         Tournament, null=True, on_delete=models.SET_NULL, related_name="schedule_run"
     )
+    season = models.ForeignKey(Season, null=True, on_delete=models.SET_NULL, related_name="+")
     problem = models.CharField(max_length=300, blank=True, help_text="Why it was passed over.")
 
     class Meta:

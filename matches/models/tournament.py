@@ -95,6 +95,11 @@ class Tournament(models.Model):
         validators=(MinValueValidator(1), MaxValueValidator(MAX_WEIGHT)),
         help_text="Its share of the nodes against that of others that run at the same time.",
     )
+    shares = models.JSONField(
+        default=dict,
+        editable=False,
+        help_text="By queue where its latest order began and ends, in seconds of work by weight.",
+    )
     agents = models.ManyToManyField(Agent, through="Entrant", related_name="tournaments")
     state = models.CharField(
         max_length=10, choices=State.choices, default=State.SCHEDULED, editable=False
