@@ -64,7 +64,7 @@ def build_parser() -> argparse.ArgumentParser:
 PASSED_ON_HELP = {
     "test": "check, then the tests; arguments go to pytest",
     "manage": "a management command of Django, as in ./run manage evaluate --help",
-    "bench": "measure: ./run bench matches|ratings|inference",
+    "bench": "measure: ./run bench matches|ratings|inference|live|pages|verdicts|comparison",
     "chaos": "play while processes are killed, and compare",
 }
 
