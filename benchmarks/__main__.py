@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 INTERRUPTED = 130
-NAMES = ("chaos", "comparison", "inference", "live", "matches", "pages", "ratings")
+NAMES = ("chaos", "comparison", "inference", "live", "matches", "pages", "ratings", "verdicts")
 
 
 def main(arguments: Sequence[str]) -> int:
