@@ -34,6 +34,8 @@ from evalsite.supervision import (
 READY_LIMIT_S = 60.0
 PROGRAMS_LIMIT_S = 11.0
 OWN_VARIABLES = ("DATABASE_URL", "REDIS_URL", "FAST_REDIS_URL")
+NOT_OURS = ("EVALSITE_VAR", "EVALSITE_URL", "EVALSITE_TOKEN", "EVALSITE_PASSWORD")
+"""Said anew for each stack, and what the client of another server goes by."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def own_settings(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environment.items()
-        if (name.startswith("EVALSITE_") or name in OWN_VARIABLES) and name != "EVALSITE_VAR"
+        if (name.startswith("EVALSITE_") or name in OWN_VARIABLES) and name not in NOT_OURS
     }
 
 

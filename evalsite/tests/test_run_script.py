@@ -15,7 +15,7 @@ TOOLS = ("cat", "cksum", "dirname", "mkdir", "sh")
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """Return a folder with the script and a PATH of its own in `bin`."""
-    for name in ("run", "pyproject.toml", "constraints.txt"):
+    for name in ("run", "pyproject.toml", "constraints.txt", "package-lock.json"):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "bin").mkdir()
     for tool in TOOLS:
@@ -76,13 +76,19 @@ def test_a_failed_installation_ends_it_and_is_tried_again(clone: Path) -> None:
     assert not [line for line in called(clone) if "evalsite" in line]
 
 
-def test_without_node_it_says_so_where_it_is_needed_and_goes_on(clone: Path) -> None:
+def test_without_npm_it_says_what_waits_and_goes_on(clone: Path) -> None:
     pretend(clone, ".venv/bin/python")
-    assert "Node.js" not in run(clone, "status").stderr
-    (clone / "package-lock.json").write_text("{}")
     done = run(clone, "status")
     assert done.returncode == 0
-    assert "Node.js is missing" in done.stderr
+    assert "npm ci failed" in done.stderr
+    assert called(clone)[-1] == "python -m evalsite status"
+
+
+def test_the_npm_of_the_wheel_is_found(clone: Path) -> None:
+    pretend(clone, ".venv/bin/python")
+    pretend(clone, ".venv/bin/npm")
+    (clone / "node_modules").mkdir()
+    assert "npm ci failed" not in run(clone, "status").stderr
 
 
 @pytest.mark.parametrize("status", [0, 1])
@@ -91,10 +97,10 @@ def test_the_pages_parts_are_fetched_once_and_a_failure_does_not_end_it(
 ) -> None:
     pretend(clone, ".venv/bin/python")
     pretend(clone, "bin/npm", status=status)
-    (clone / "package-lock.json").write_text("{}")
     (clone / "node_modules").mkdir()
     assert run(clone, "status").returncode == 0
-    assert "npm ci --no-audit --no-fund" in called(clone)
+    fetch = "npm ci --ignore-scripts --no-audit --no-fund"
+    assert fetch in called(clone)
     done = run(clone, "status")
-    assert ("npm ci --no-audit --no-fund" in called(clone)) == bool(status)
+    assert (fetch in called(clone)) == bool(status)
     assert ("npm ci failed" in done.stderr) == bool(status)
