@@ -129,7 +129,9 @@ class _Replicates:
         chances /= chances.sum(axis=1, keepdims=True)
         times = rng.multinomial(self._n.astype(np.int64), chances, (n_replicates, len(self._gap)))
         share = (times[..., 0] + times[..., 1] / 2) / self._n
-        return self._deviance(share, self._gap + self._moved(times))
+        moved = self._deviance(share, self._gap + self._moved(times))
+        # A step that a rare upset made too long is worse than none.
+        return np.minimum(moved, self._deviance(share, self._gap[None]))
 
     def _moved(self, times: Ints) -> Floats:
         """Return how much one step of Newton's method changes the gaps: [replicates, m]."""
