@@ -146,22 +146,36 @@ def outlook(
     )
 
 
+def hindsight(belief: Belief, question: Question, terms: Terms, *, limit: int, seed: int) -> float:
+    """Return how many matches a round robin would have needed to a verdict, from nothing.
+
+    The median over truths drawn from the belief. Raises VerdictError.
+    """
+    if limit < 1:
+        raise VerdictError(f"limit must be 1 or more, got {limit}")
+    looked_at = _looked_at(belief)
+    futures = _Futures(looked_at, seed, known=unknown(looked_at.n_agents))
+    return float(np.median(futures.until(question, terms, everyone, limit)))
+
+
 class _Futures:
     """Some truths that the belief allows, and what would be believed in each."""
 
-    def __init__(self, belief: Belief, seed: int) -> None:
-        """Draw the truths."""
+    def __init__(self, belief: Belief, seed: int, *, known: Belief | None = None) -> None:
+        """Draw the truths. known: what is believed at first, if not the same."""
         self._rng, n = np.random.default_rng(seed), belief.n_agents
         joint = np.diag(belief.sd**2) if belief.covariance is None else belief.covariance
         factor = np.linalg.cholesky(joint + _LEAST * np.eye(n))
         truth = belief.mu + self._rng.standard_normal((_N_TRUTHS, n)) @ factor.T
         self._gap = truth[:, :, None] - truth[:, None, :]
         self._information = information(self._gap)
+        known = known or belief
+        joint = np.diag(known.sd**2) if known.covariance is None else known.covariance
         self._precision = np.repeat(np.linalg.inv(joint)[None], _N_TRUTHS, axis=0)
-        self._pull = self._precision @ belief.mu
-        self._mu = np.repeat(belief.mu[None], _N_TRUTHS, axis=0)
+        self._pull = self._precision @ known.mu
+        self._mu = np.repeat(known.mu[None], _N_TRUTHS, axis=0)
         self._covariance = np.repeat(joint[None], _N_TRUTHS, axis=0)
-        self._n_matches = np.repeat(belief.n_matches[None].astype(np.float64), _N_TRUTHS, axis=0)
+        self._n_matches = np.repeat(known.n_matches[None].astype(np.float64), _N_TRUTHS, axis=0)
 
     def until(self, question: Question, terms: Terms, allocation: Allocation, limit: int) -> Floats:
         """Return the matches to the verdict in each: float64 [t], at most the limit."""

@@ -12,11 +12,14 @@ from arena.seeding import derive
 from matches import selectors
 from matches.models import Campaign, Rating, Tournament
 from matches.services import standing as standings_of
+from matches.services.campaigns import costs
 from matches.services.rows import among
 
 LEAST_AHEAD, MOST_AHEAD = 16, 10_000
 AHEAD_OF_KNOWN = 4
 """A quarter of the known results in flight costs nothing (specs/ratings, staleness)."""
+LEAST_PAID = 2
+"""Near the end of a budget in core-seconds or money, what is in flight is all that it pays for."""
 REFILL = 4
 """What is missing is planned once it is a quarter of what may be in flight."""
 
@@ -67,6 +70,8 @@ def _missing(tournament: Tournament, n_agents: int, n_open: int, now: datetime) 
     n_known = tournament.n_done + (campaign.n_known if campaign else 0)
     n_slots = sum(node.slots for node in selectors.alive_workers(now=now))
     limit = ahead(n_agents, n_known, n_slots)
+    if campaign is not None:
+        limit = min(limit, max(LEAST_PAID, costs.affordable(campaign, now=now) or 0))
     missing = limit - n_open
     return missing if missing * REFILL >= limit else 0
 

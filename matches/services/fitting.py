@@ -25,10 +25,17 @@ def evidence(board: Leaderboard, agents: Sequence[int]) -> PairCounts:
     return _counts(met, agents)
 
 
-def fit(board: Leaderboard, agents: Sequence[int], counts: PairCounts | None = None) -> Settled:
+def fit(
+    board: Leaderboard,
+    agents: Sequence[int],
+    counts: PairCounts | None = None,
+    *,
+    dispersion: float = 1.0,
+) -> Settled:
     """Return the settled ratings by position: cold, so bit-identical.
 
     counts: of these agents; None: all results of the leaderboard, whose agents they are.
+    dispersion: how much more the blocks vary than the model expects (arena.verdicts.blocks).
     """
     known = (
         _counts(PairCount.objects.filter(leaderboard=board), agents) if counts is None else counts
@@ -38,7 +45,7 @@ def fit(board: Leaderboard, agents: Sequence[int], counts: PairCounts | None = N
         known,
         len(agents),
         draw_probability=board.draw_probability,
-        weight=1 / max(1, n_seats - 1),
+        weight=1 / (max(1, n_seats - 1) * dispersion),
         parents=parents_of(agents),
         has_seat_term=n_seats == COUPLE,
     )

@@ -15,7 +15,17 @@ from arena.pairing import registry as pairings
 from arena.pairing.base import MIN_AGENTS, Field, PairingError
 from matches import dispatch, selectors
 from matches.errors import BadInputError, ConflictError
-from matches.models import Agent, Checkpoint, Entrant, Leaderboard, Match, Order, Rating, Tournament
+from matches.models import (
+    Agent,
+    Campaign,
+    Checkpoint,
+    Entrant,
+    Leaderboard,
+    Match,
+    Order,
+    Rating,
+    Tournament,
+)
 from matches.models.tournament import MAX_MATCHES, new_key
 from matches.services.rows import among
 
@@ -230,11 +240,21 @@ def extend(tournament: Tournament, n_matches: int) -> None:
         When(state__in=(_STATES.RUNNING, _STATES.DONE), then=Value(_STATES.PLANNING.value)),
         default=F("state"),
     )
+    _extend_campaign(tournament, n_matches)
     found = Tournament.objects.filter(pk=tournament.pk, n_matches__lt=n_matches)
     found = found.exclude(state=_STATES.CANCELLED)
     if not found.update(n_matches=n_matches, state=going_on, finished_at=None):
         _refuse_to_extend(tournament, n_matches)
     transaction.on_commit(dispatch.wake_planner)
+
+
+def _extend_campaign(tournament: Tournament, n_matches: int) -> None:
+    """Let the campaign of a tournament, if it has one, spend as much; a verdict stays as it is."""
+    asked = Campaign.objects.filter(tournament=tournament)
+    if asked.filter(decided_at__isnull=False).exists():
+        wanted = "start a new one, which begins from all that is known"
+        raise ConflictError(f"the campaign of tournament {tournament.pk} has ended: {wanted}")
+    asked.filter(max_matches__lt=n_matches).update(max_matches=n_matches)
 
 
 def _refuse_to_extend(tournament: Tournament, n_matches: int) -> None:

@@ -161,7 +161,7 @@ def test_a_question_about_names_is_asked_by_name() -> None:
     ("plan", "said"),
     [
         ({"question": "worst"}, "question: unknown question 'worst': choose one of"),
-        ({"error": 0.7}, "parameters: error must be between 0 and 0.5, got 0.7"),
+        ({"error": 0.7}, "error: error must be between 0 and 0.5, got 0.7"),
         ({"question": "top_k", "parameters": {"k": 9}}, "parameters: k must be"),
         ({"question": "beats", "parameters": {"a": "nobody"}}, "a: 'nobody' is none of"),
         ({"question": "sprt"}, "agents: sprt compares two agents"),

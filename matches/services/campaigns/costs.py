@@ -1,14 +1,18 @@
 """What the matches of a tournament cost: core-seconds, GPU-seconds, money, time on the clock."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
+from django.db.models import QuerySet, Sum
 
-from arena.verdicts.budget import Amounts, money
+from arena.verdicts.budget import Amounts, matches_left, money
 from matches import selectors
-from matches.models import Agent, Campaign, Outcome, Tournament
+from matches.models import Agent, Campaign, Leaderboard, Outcome, Tournament
 from matches.models.choices import Placement
+from matches.services.rows import among
+from matches.services.standing import entrants_of
 
 N_MEASURED = 50
 """Outcomes whose number of steps is looked at."""
@@ -30,6 +34,12 @@ class Cost:
         gpu_s = self.gpu_s * n_matches
         price = None if core_s is None else money_of(core_s, gpu_s)
         return {"core_s": core_s, "gpu_s": gpu_s, "wall_s": wall_s, "money": price}
+
+    @property
+    def amounts(self) -> Amounts:
+        """What counts against a budget of one match."""
+        price = None if self.core_s is None else money_of(self.core_s, self.gpu_s)
+        return Amounts(1, self.core_s, price)
 
 
 def money_of(core_s: float, gpu_s: float) -> float:
@@ -53,27 +63,53 @@ def budget(campaign: Campaign) -> Amounts:
     return Amounts(campaign.max_matches, campaign.max_core_s, campaign.max_money)
 
 
+def affordable(campaign: Campaign, *, now: datetime) -> int | None:
+    """Return how many more matches the budget pays for, by what they cost so far."""
+    one = per_match(campaign.tournament, now=now)
+    return matches_left(budget(campaign), spent(campaign), one.amounts)
+
+
 def per_match(tournament: Tournament, *, now: datetime) -> Cost:
-    """Return what a match costs, by those that were played, at the pace of the nodes alive."""
-    core_s = tournament.played_s / tournament.n_done if tournament.n_done else None
+    """Return what a match costs, by those that were played, at the pace of the nodes alive.
+
+    Before the first one: by what else the leaderboard or the game has played.
+    """
+    if not tournament.n_done or tournament.started_at is None:
+        return expected(tournament.leaderboard, entrants_of(tournament), now=now)
+    # As it went: one after the other on all slots, waiting included.
+    wall_s = selectors.elapsed_s(tournament, now=now) / tournament.n_done
+    return Cost(tournament.played_s / tournament.n_done, gpu_s_of(tournament), wall_s)
+
+
+def expected(leaderboard: Leaderboard, agents: Sequence[int], *, now: datetime) -> Cost:
+    """Return what a match of these agents may cost, by what was played of the game."""
+    played = Tournament.objects.filter(n_done__gt=0)
+    core_s = _mean_s(played.filter(leaderboard=leaderboard))
+    if core_s is None:
+        core_s = _mean_s(played.filter(leaderboard__game=leaderboard.game))
     n_slots = sum(node.slots for node in selectors.alive_workers(now=now))
-    wall_s = None
-    if tournament.n_done and tournament.started_at is not None:
-        # As it went: one after the other on all slots, waiting included.
-        wall_s = selectors.elapsed_s(tournament, now=now) / tournament.n_done
-    elif core_s is not None and n_slots:
-        wall_s = core_s / n_slots
-    return Cost(core_s, gpu_s_of(tournament), wall_s)
+    wall_s = core_s / n_slots if core_s is not None and n_slots else None
+    newest = Outcome.objects.filter(match__leaderboard=leaderboard)
+    return Cost(core_s, _gpu_s(Agent.objects.filter(pk__in=among(agents)), newest), wall_s)
 
 
 def gpu_s_of(tournament: Tournament) -> float:
     """Return the GPU-seconds of a match: its steps, times what a row of its networks costs."""
-    entered = Agent.objects.filter(tournaments=tournament)
+    newest = Outcome.objects.filter(match__tournament=tournament)
+    return _gpu_s(Agent.objects.filter(tournaments=tournament), newest)
+
+
+def _mean_s(played: QuerySet[Tournament]) -> float | None:
+    total = played.aggregate(played_s=Sum("played_s"), n_done=Sum("n_done"))
+    return total["played_s"] / total["n_done"] if total["n_done"] else None
+
+
+def _gpu_s(entered: QuerySet[Agent], outcomes: QuerySet[Outcome]) -> float:
     rows = entered.filter(placement=Placement.GPU)
     row_ms = [float(ms) for ms in rows.values_list("checkpoint__row_ms", flat=True) if ms]
     if not row_ms:
         return 0.0
-    newest = Outcome.objects.filter(match__tournament=tournament).order_by("-match__sequence")
+    newest = outcomes.order_by("-match__sequence")
     moves = newest.values_list("actions", flat=True)[:N_MEASURED]
     n_steps = [len(actions.replace(",", " ").split()) for actions in moves]
     mean_steps = sum(n_steps) / len(n_steps) if n_steps else 0.0

@@ -1,39 +1,42 @@
 """Judge campaigns as evidence comes, and end those that have their answer or no budget left.
 
 Judging the same evidence again says the same. The verdict is written once, under the condition that
-there is none; only then is what is still open cancelled.
+there is none; what is still open is cancelled with it.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from django.db import transaction
 from django.db.models import Q
 
-from arena.games import registry as games
-from arena.ratings.settled import PairCounts
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms, Verdict, Why
-from arena.verdicts.beliefs import Belief, believed
+from arena.verdicts.beliefs import Belief
 from arena.verdicts.budget import exhausted
-from arena.verdicts.forecast import forecast, outlook
 from arena.verdicts.sprt import Decision, State
 from matches import dispatch
-from matches.models import Agent, Campaign, CampaignPoint, Tournament
-from matches.services.campaigns import blocks, costs
+from matches.models import Agent, Campaign, CampaignPoint, Tournament, Uncounted
+from matches.services.campaigns import blocks, costs, forecasting
+from matches.services.campaigns.believing import belief_of, n_known
 from matches.services.campaigns.starting import IS_SPRT, test_of
-from matches.services.fitting import evidence, fit
-from matches.services.standing import entrants_of, n_matches_of
+from matches.services.fitting import evidence
+from matches.services.rows import among
+from matches.services.standing import entrants_of
 from matches.services.tournaments import conclude
 
 GROWTH = 0.1
 """Evidence is judged anew when it has grown by so much: between, little can change."""
 FORECAST_EVERY = timedelta(seconds=5)
-FORECAST_LIMIT = 1_000_000
-N_MORE = 100
+FORECAST_LIMIT, N_MORE = forecasting.LIMIT, forecasting.N_MORE
+ENDED = {"cancelled": "cancelled", "no_results": "no match has a result: nothing can be said"}
+"""Why a campaign ended without an answer, and what it says then."""
+_judging = Lock()
 _STATES = Tournament.State
 _OVER = (_STATES.DONE.value, _STATES.CANCELLED.value)
 _SAID = {
@@ -56,41 +59,83 @@ class Judgement:
     names: Sequence[str] = field(default_factory=list)
 
 
-def judge_all(*, now: datetime) -> int:
-    """Judge every campaign without a verdict; return how many ended."""
+def judge_all(*, now: datetime, limit_s: float = 1.0) -> int:
+    """Judge the campaigns without a verdict, unless another thread does; return how many ended.
+
+    After limit_s it leaves the rest to the next call, which begins with another one.
+    """
+    if not _judging.acquire(blocking=False):
+        return 0
+    try:
+        return _judge_in_turn(now=now, limit_s=limit_s)
+    finally:
+        _judging.release()
+
+
+def _judge_in_turn(*, now: datetime, limit_s: float) -> int:
     waiting = Campaign.objects.filter(decided_at=None).exclude(
         Q(tournament__state=_STATES.SCHEDULED) & Q(n_known=0)
     )
-    found = waiting.select_related("tournament__leaderboard").order_by("pk")
-    return sum(judge(campaign, now=now) for campaign in found)
+    found = list(waiting.select_related("tournament__leaderboard").order_by("pk"))
+    first = int(now.timestamp()) % len(found) if found else 0
+    begun, n_ended = time.monotonic(), 0
+    for campaign in found[first:] + found[:first]:
+        # A forecast takes up to a second: of all campaigns together one in five seconds.
+        n_ended += judge(campaign, now=now, forecast_every=FORECAST_EVERY * len(found))
+        if time.monotonic() - begun > limit_s:
+            break
+    return n_ended
 
 
-def judge(campaign: Campaign, *, now: datetime) -> bool:
+def judge(campaign: Campaign, *, now: datetime, forecast_every: timedelta = FORECAST_EVERY) -> bool:
     """Judge a campaign if there is reason to; say whether it ended now."""
     tournament = campaign.tournament
     if tournament.state == _STATES.CANCELLED:
         return _close(campaign, None, "cancelled", now=now)
     limit = exhausted(costs.budget(campaign), costs.spent(campaign))
     is_over = limit is not None or tournament.state in _OVER
-    agents = entrants_of(tournament)
-    counts = evidence(tournament.leaderboard, agents)
-    n_results = n_matches_of(counts, games.get(tournament.leaderboard.game).spec.n_seats)
-    if not is_over and n_results < campaign.n_judged * (1 + GROWTH) + 1:
+    if is_over and tournament.state not in _OVER:
+        conclude(tournament, now=now)  # the hard stop; what was played may not be counted yet
+    if not _is_ready(campaign, is_over=is_over):
         return False
-    judgement = _judgement(campaign, agents, counts, n_results)
-    _note(campaign, judgement, now=now)
+    agents = entrants_of(tournament)
+    n_results = n_known(tournament.leaderboard, agents)
+    # Fewer than before: some were declared void.
+    if not is_over and campaign.n_judged <= n_results < campaign.n_judged * (1 + GROWTH) + 1:
+        return False
+    if not n_results:
+        return _close(campaign, None, "no_results", now=now)
+    judgement = _judgement(campaign, agents, n_results)
+    _note(campaign, judgement, now=now, forecast_every=forecast_every)
     if judgement.verdict is not None:
-        return _close(campaign, judgement.verdict, "", now=now)
-    return is_over and _close(campaign, judgement.likely, limit or "", now=now)
+        return _close(campaign, judgement, "", now=now)
+    return is_over and _close(
+        campaign, judgement, limit or _spent_all(campaign, tournament), now=now
+    )
 
 
-def _judgement(
-    campaign: Campaign, agents: Sequence[int], counts: PairCounts, n_results: int
-) -> Judgement:
+def _is_ready(campaign: Campaign, *, is_over: bool) -> bool:
+    """Say whether the counts are those of all results that count, and may have changed."""
+    board = campaign.tournament.leaderboard
+    if board.is_rerating:
+        return False
+    if is_over:
+        late = Uncounted.objects.filter(leaderboard=board, is_counted=False)
+        return not late.filter(match__tournament=campaign.tournament).exists()
+    times = board.rated_at, campaign.judged_at
+    return times[0] is None or times[1] is None or times[0] >= times[1]
+
+
+def _spent_all(campaign: Campaign, tournament: Tournament) -> str:
+    """Return why a tournament ended within the limits of its campaign."""
+    return "pairing" if tournament.n_planned < campaign.max_matches else "matches"
+
+
+def _judgement(campaign: Campaign, agents: Sequence[int], n_results: int) -> Judgement:
     if campaign.question == IS_SPRT:
         return _tested(campaign, agents, n_results)
-    known = fit(campaign.tournament.leaderboard, agents, counts)
-    belief = believed(known, counts)
+    board = campaign.tournament.leaderboard
+    belief = belief_of(board, agents, evidence(board, agents))
     question, terms = questions.get(campaign.question), terms_of(campaign)
     verdict = question.judge(belief, terms)
     chances = [round(float(chance), 6) for chance in belief.chances_of_best()]
@@ -133,9 +178,12 @@ def _said(campaign: Campaign, state: State) -> Verdict:
     return Verdict(said, (0, 1), 1 - errors.get(state.decision, 1.0), why)
 
 
-def _note(campaign: Campaign, judgement: Judgement, *, now: datetime) -> None:
+def _note(
+    campaign: Campaign, judgement: Judgement, *, now: datetime, forecast_every: timedelta
+) -> None:
     """Keep what is believed now, and a point of the curve."""
-    foreseen = _foreseen(campaign, judgement, now=now)
+    is_fresh = campaign.forecast_at is not None and now - campaign.forecast_at < forecast_every
+    foreseen = None if is_fresh else _foreseen(campaign, judgement, now=now)
     Campaign.objects.filter(pk=campaign.pk, decided_at=None).update(
         n_judged=judgement.n_results,
         judged_at=now,
@@ -156,44 +204,38 @@ def _note(campaign: Campaign, judgement: Judgement, *, now: datetime) -> None:
 
 
 def _foreseen(campaign: Campaign, judgement: Judgement, *, now: datetime) -> dict[str, Any] | None:
-    """Return what is left to the verdict; None when it was looked at just now or makes no sense."""
-    is_fresh = campaign.forecast_at is not None and now - campaign.forecast_at < FORECAST_EVERY
-    if judgement.belief is None or judgement.verdict is not None or is_fresh:
+    """Return what is left to the verdict; None where that makes no sense."""
+    if judgement.belief is None or judgement.verdict is not None:
         return None
-    return foresee(campaign, judgement.belief, now=now)
+    return forecasting.foresee(campaign, judgement.belief, now=now)
 
 
-def foresee(campaign: Campaign, belief: Belief, *, now: datetime) -> dict[str, Any]:
-    """Return the matches to the verdict with what they cost, and what 100 more would change."""
-    question, terms = questions.get(campaign.question), terms_of(campaign)
-    seed = campaign.tournament.seed
-    ahead = forecast(belief, question, terms, limit=FORECAST_LIMIT, seed=seed)
-    more = outlook(belief, question, terms, seed=seed, n_matches=N_MORE)
-    cost = costs.per_match(campaign.tournament, now=now)
-    return {
-        "matches": ahead.matches,
-        "low": ahead.low,
-        "high": ahead.high,
-        "decided": ahead.decided,
-        "round_robin": ahead.round_robin,
-        "cost": cost.of(ahead.matches),
-        "more": {"n_matches": N_MORE, "now": more.now, "then": more.then, "verdict": more.verdict},
+def _close(campaign: Campaign, found: Judgement | None, stop: str, *, now: datetime) -> bool:
+    """Write how a campaign ended, once; say whether it was this call.
+
+    found: None where nothing can be said, but for why it stops.
+    """
+    if found is None:
+        return _write(campaign, {"why": stop, "statement": ENDED[stop]}, now=now)
+    verdict = found.verdict or found.likely
+    agents = entrants_of(campaign.tournament)
+    names = dict(Agent.objects.filter(pk__in=among(agents)).values_list("pk", "name"))
+    in_hindsight = None
+    if found.belief is not None:
+        in_hindsight = forecasting.round_robin(campaign, found.belief)
+    fields: dict[str, object] = {
+        "statement": verdict.said([names[agent] for agent in agents])[:4_000],
+        "subjects": [agents[position] for position in verdict.subjects],
+        "probability": verdict.probability,
+        "why": f"{verdict.why.value}: {stop}" if stop else verdict.why.value,
+        "n_round_robin": in_hindsight,
     }
+    return _write(campaign, fields, now=now)
 
 
 @transaction.atomic
-def _close(campaign: Campaign, verdict: Verdict | None, stop: str, *, now: datetime) -> bool:
-    """Write how a campaign ended, once, and end its tournament."""
-    agents = entrants_of(campaign.tournament)
-    names = dict(Agent.objects.filter(pk__in=agents).values_list("pk", "name"))
-    fields: dict[str, object] = {"why": stop, "statement": stop}
-    if verdict is not None:
-        fields = {
-            "statement": verdict.said([names[agent] for agent in agents])[:4_000],
-            "subjects": [agents[position] for position in verdict.subjects],
-            "probability": verdict.probability,
-            "why": f"{verdict.why.value}: {stop}" if stop else verdict.why.value,
-        }
+def _write(campaign: Campaign, fields: dict[str, object], *, now: datetime) -> bool:
+    """Write the verdict and end the tournament: both, or nothing when control dies in between."""
     tournament = Tournament.objects.get(pk=campaign.tournament_id)
     written = Campaign.objects.filter(pk=campaign.pk, decided_at=None).update(
         decided_at=now, n_played=tournament.n_done, **fields

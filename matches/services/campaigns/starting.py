@@ -110,11 +110,11 @@ def checked(
 def _check_terms(plan: CampaignPlan) -> None:
     """Refuse an error or a margin that no campaign can keep to. Raises BadInputError."""
     tried = {"error": Terms(), "margin": Terms()}
-    for field in tried:
+    for name, terms in tried.items():
         try:
-            replace(tried[field], **{field: getattr(plan, field)})
+            replace(terms, **{name: getattr(plan, name)})
         except ArenaError as error:
-            raise BadInputError(field, str(error)) from error
+            raise BadInputError(name, str(error)) from error
 
 
 def n_known(leaderboard: Leaderboard, agents: Sequence[Agent]) -> int:

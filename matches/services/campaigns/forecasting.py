@@ -1,0 +1,94 @@
+"""What a verdict will take: before a campaign starts, while it runs, and what it would have taken.
+
+A sequential test of two agents is not forecast.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from arena.games import registry as games
+from arena.verdicts import registry as questions
+from arena.verdicts.base import Question, Terms
+from arena.verdicts.beliefs import Belief
+from arena.verdicts.forecast import forecast, hindsight, outlook
+from matches.models import Agent, Campaign, Leaderboard
+from matches.services.campaigns import costs
+from matches.services.campaigns.believing import belief_of
+from matches.services.campaigns.costs import Cost
+from matches.services.campaigns.starting import IS_SPRT, CampaignPlan, checked
+from matches.services.fitting import evidence
+from matches.services.standing import n_matches_of
+
+LIMIT = 1_000_000
+"""Matches: what takes longer counts as so many."""
+N_MORE = 100
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be found out, and how."""
+
+    question: Question
+    terms: Terms
+    seed: int
+
+    @classmethod
+    def by(cls, campaign: Campaign) -> "Asked":
+        """Return what a campaign asks."""
+        terms = Terms(campaign.error, campaign.margin, campaign.parameters)
+        return cls(questions.get(campaign.question), terms, campaign.tournament.seed)
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What a campaign would start from and take; no forecast for a sequential test."""
+
+    n_known: int
+    forecast: dict[str, Any] | None
+
+
+def before(
+    plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agent], now: datetime
+) -> Ahead:
+    """Return what a campaign would take from what is known now. Raises BadInputError."""
+    parameters = checked(plan, leaderboard=leaderboard, agents=agents)
+    entered = [agent.pk for agent in agents]
+    counts = evidence(leaderboard, entered)
+    n_known = n_matches_of(counts, games.get(leaderboard.game).spec.n_seats)
+    if plan.question == IS_SPRT:
+        return Ahead(n_known, None)
+    terms = Terms(plan.error, plan.margin, parameters)
+    asked = Asked(questions.get(plan.question), terms, plan.seed or 0)
+    belief = belief_of(leaderboard, entered, counts)
+    cost = costs.expected(leaderboard, entered, now=now)
+    return Ahead(n_known, _foreseen(asked, belief, cost))
+
+
+def foresee(campaign: Campaign, belief: Belief, *, now: datetime) -> dict[str, Any]:
+    """Return the matches to the verdict with what they cost, and what 100 more would change."""
+    return _foreseen(Asked.by(campaign), belief, costs.per_match(campaign.tournament, now=now))
+
+
+def round_robin(campaign: Campaign, belief: Belief) -> float:
+    """Return how many matches a round robin would have needed from nothing, by what is believed."""
+    asked = Asked.by(campaign)
+    return hindsight(belief, asked.question, asked.terms, limit=LIMIT, seed=asked.seed)
+
+
+def _foreseen(asked: Asked, belief: Belief, cost: Cost) -> dict[str, Any]:
+    question, terms, seed = asked.question, asked.terms, asked.seed
+    is_over = question.judge(belief, terms) is not None
+    ahead = None if is_over else forecast(belief, question, terms, limit=LIMIT, seed=seed)
+    more = outlook(belief, question, terms, seed=seed, n_matches=N_MORE)
+    matches = ahead.matches if ahead else 0.0
+    return {
+        "matches": matches,
+        "low": ahead.low if ahead else 0.0,
+        "high": ahead.high if ahead else 0.0,
+        "decided": ahead.decided if ahead else 1.0,
+        "round_robin": ahead.round_robin if ahead else 0.0,
+        "cost": cost.of(matches),
+        "more": {"n_matches": N_MORE, "now": more.now, "then": more.then, "verdict": more.verdict},
+    }
