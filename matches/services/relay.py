@@ -2,8 +2,8 @@
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
 
@@ -16,6 +16,7 @@ from matches.errors import BrokerError
 from matches.leases import QUEUED_LEASE
 from matches.models import Match, Order, Tournament
 from matches.models.choices import PLAYS
+from matches.services import shares
 from matches.services.orders import OrderedMatch, order_message
 from matches.services.rows import among
 
@@ -45,6 +46,19 @@ class Cluster:
         return self.n_slots / self.n_nodes
 
 
+@dataclass(frozen=True)
+class Line:
+    """A queue that is being filled."""
+
+    queue: str
+    nodes: Cluster
+    playable: Sequence[Match.Needs]
+    held: Sequence[int]
+    """Agents whose matches wait."""
+    without: set[int] = field(default_factory=set)
+    """Tournaments that have nothing pending for it."""
+
+
 def alive_clusters(*, now: datetime) -> dict[str, Cluster]:
     """Return the nodes whose last report is young enough, by the queue that they consume."""
     nodes = selectors.alive_workers(now=now)
@@ -58,17 +72,16 @@ def relay(*, now: datetime) -> int:
     With no node alive that could play a match, it waits: what waits in a queue helps nobody and
     would expire there. So do matches that ask the gpu queue while no gpu worker is alive.
     """
-    clusters = alive_clusters(now=now)
     has_gpu = bool(selectors.alive_gpu_workers(now=now))
     n_open = Counter(Order.objects.filter(Order.is_open()).values_list("queue", flat=True))
     held = selectors.quarantined_agents()
     n_sent = 0
-    while playable := _playable(clusters, n_open, has_gpu=has_gpu):
-        queue = _send_one(playable, clusters, held, now=now)
-        if queue is None:
-            break
-        n_open[queue] += 1
-        n_sent += 1
+    for queue, nodes in alive_clusters(now=now).items():
+        line = Line(queue, nodes, _playable(queue, has_gpu=has_gpu), held)
+        for _ in range(ORDERS_PER_NODE * nodes.n_nodes - n_open[queue]):
+            if not _send_one(line, now=now):
+                break
+            n_sent += 1
     return n_sent
 
 
@@ -77,12 +90,9 @@ def queue_of(needs: Match.Needs) -> str:
     return play_queue(needs.capability)
 
 
-def _playable(
-    clusters: Mapping[str, Cluster], n_open: Mapping[str, int], *, has_gpu: bool
-) -> list[Match.Needs]:
-    """Return what needs can be met now by a queue that has room for one more order."""
-    room = {q for q, nodes in clusters.items() if n_open[q] < ORDERS_PER_NODE * nodes.n_nodes}
-    return [n for n in Match.Needs if queue_of(n) in room and (has_gpu or not n.wants_gpu)]
+def _playable(queue: str, *, has_gpu: bool) -> list[Match.Needs]:
+    """Return what needs the nodes of a queue can meet now."""
+    return [n for n in Match.Needs if queue_of(n) == queue and (has_gpu or not n.wants_gpu)]
 
 
 def order_size(tournament: Tournament, cluster: Cluster, *, is_networked: bool = False) -> int:
@@ -98,24 +108,40 @@ def order_size(tournament: Tournament, cluster: Cluster, *, is_networked: bool =
     return max(1, min(int(aim), share, tournament.order_limit or MAX_ORDER, MAX_ORDER))
 
 
-def _send_one(
-    playable: Sequence[Match.Needs],
-    clusters: Mapping[str, Cluster],
-    held: Sequence[int],
-    *,
-    now: datetime,
-) -> str | None:
-    """Send one order of the tournament that has fewest in flight; return its queue, if any."""
-    for tournament in _waiting_tournaments():
-        needs = _next_needs(tournament, playable, held)
-        if needs is None:
+def _send_one(line: Line, *, now: datetime) -> bool:
+    """Send one order of the tournament whose turn it is; say whether one was sent."""
+    active = _active_tournaments()
+    at = shares.clock(active, line.queue)
+    waiting = [tournament for tournament in active if tournament.pk not in line.without]
+    for tournament in sorted(waiting, key=lambda row: shares.begins(row, line.queue, at)):
+        taken = _taken(tournament, line, now=now)
+        if taken is None:
+            line.without.add(tournament.pk)
             continue
-        cluster = clusters[queue_of(needs)]
-        size = order_size(tournament, cluster, is_networked=needs is not Match.Needs.CPU)
-        taken = take(tournament, needs, size, now=now, held=held)
-        if taken is not None:
-            return taken[0].queue if _publish(*taken, tournament, now=now) else None
-    return None
+        is_sent = _publish(*taken, tournament, now=now)
+        if is_sent:
+            work_s = _work_s(tournament, taken[0], line.nodes)
+            shares.charge(tournament, line.queue, at, work_s)
+        return is_sent
+    return False
+
+
+def _taken(
+    tournament: Tournament, line: Line, *, now: datetime
+) -> tuple[Order, Sequence[OrderedMatch]] | None:
+    """Return a new order of a tournament for this queue; None when nothing is pending for it."""
+    needs = _next_needs(tournament, line.playable, line.held)
+    if needs is None:
+        return None
+    size = order_size(tournament, line.nodes, is_networked=needs is not Match.Needs.CPU)
+    return take(tournament, needs, size, now=now, held=line.held)
+
+
+def _work_s(tournament: Tournament, order: Order, nodes: Cluster) -> float:
+    """Return the slot-seconds that an order takes; what orders aim at while that is not known."""
+    if tournament.mean_match_s is None:
+        return ORDER_AIM_S * nodes.slots_per_node
+    return order.n_matches * tournament.mean_match_s
 
 
 def _next_needs(
@@ -129,14 +155,12 @@ def _next_needs(
     return min(waiting)[1] if waiting else None
 
 
-def _waiting_tournaments() -> Sequence[Tournament]:
-    """Return the tournaments that may have pending matches, those with fewest in flight first."""
-    in_flight = Counter(Order.objects.filter(Order.is_open()).values_list("tournament", flat=True))
+def _active_tournaments() -> Sequence[Tournament]:
+    """Return the tournaments that may have pending matches, the oldest first."""
     active = Tournament.objects.filter(
         state__in=(Tournament.State.PLANNING, Tournament.State.RUNNING)
     )
-    by_age = active.select_related("leaderboard").order_by("pk")
-    return sorted(by_age, key=lambda tournament: in_flight[tournament.pk])
+    return list(active.select_related("leaderboard").order_by("pk"))
 
 
 @transaction.atomic
