@@ -14,7 +14,7 @@ from typing import NamedTuple
 from django.db import transaction
 from django.db.models import F, Q
 
-from arena.ratings.base import Constants
+from arena.ratings.base import MU, SIGMA, Constants
 from arena.ratings.live import fold_matches
 from arena.ratings.settled import Settled
 from matches.models import Leaderboard, Match, PairCount, Rating, Uncounted
@@ -59,7 +59,9 @@ def rate_all(*, now: datetime) -> list[int]:
 
 def _left_unsettled(*, now: datetime) -> list[int]:
     unsettled = Q(n_settled__lt=F("n_counted")) | Q(results_hash="")
-    left = Leaderboard.objects.filter(unsettled, rated_at__lt=now - UNSETTLED_FOR)
+    was_left = Q(rated_at__lt=now - UNSETTLED_FOR)
+    has_begun = Q(rated_at=None, season_began_at__isnull=False)
+    left = Leaderboard.objects.filter(unsettled, was_left | has_begun)
     return list(left.order_by("pk").values_list("pk", flat=True))
 
 
@@ -86,6 +88,7 @@ def count(board_id: int, *, now: datetime) -> int:
 def count_locked(board: Leaderboard, *, now: datetime) -> int:
     """Count as `count` does, however long ago that was; the caller's transaction has the lock."""
     prefix = _closed_prefix(board)
+    _drop_earlier(board)
     results = uncounted(board.pk)
     new = [result for result in results if not result.is_counted]
     if not new and prefix == board.prefix_sequence:
@@ -99,6 +102,29 @@ def count_locked(board: Leaderboard, *, now: datetime) -> int:
         n_counted=board.n_counted + len(new), prefix_sequence=prefix, rated_at=now
     )
     return len(new)
+
+
+def start_over(board: Leaderboard) -> None:
+    """Count nothing that is planned by now, and give everybody the prior again.
+
+    The caller's transaction has the lock of the leaderboard. A fit that is under way is not stored.
+    """
+    for counted in (Uncounted, PairCount):
+        counted.objects.filter(leaderboard=board).delete()
+    Rating.objects.filter(leaderboard=board).update(
+        **dict.fromkeys(("mu", "live_mu", "prefix_mu"), MU),
+        **dict.fromkeys(("sd", "live_sigma", "prefix_sigma"), SIGMA),
+        **dict.fromkeys(COUNTERS, 0),
+    )
+    Leaderboard.objects.filter(pk=board.pk).update(
+        season_first_sequence=board.next_sequence,
+        prefix_sequence=board.next_sequence - 1,
+        **dict.fromkeys(("n_counted", "n_settled"), 0),
+        **dict.fromkeys(("spread", "seat_mu", "seat_sd", "rated_at", "fitted_at"), None),
+        results_hash="",
+        n_rerates_asked=F("n_rerates_asked") + 1,
+        n_rerates_done=F("n_rerates_done") + 1,
+    )
 
 
 def settle_board(board_id: int, *, now: datetime) -> bool:
@@ -140,9 +166,14 @@ def _tally_agent(counts: list[int], ranks: Sequence[int], seat: int, is_guilty: 
 
 
 def _closed_prefix(board: Leaderboard) -> int:
-    """Return the last sequence number before the first open match; void matches are passed."""
-    opened = Match.objects.filter(Match.is_open(), leaderboard=board).order_by("sequence")
-    first = opened.values_list("sequence", flat=True).first()
+    """Return the last sequence number before the first open match; void matches are passed.
+
+    So are those of earlier seasons, which count no more.
+    """
+    opened = Match.objects.filter(
+        Match.is_open(), leaderboard=board, sequence__gte=board.season_first_sequence
+    )
+    first = opened.order_by("sequence").values_list("sequence", flat=True).first()
     return (board.next_sequence if first is None else first) - 1
 
 
@@ -156,6 +187,13 @@ def uncounted(board_id: int) -> list[Result]:
             *("match__outcome__ranks", "match__outcome__guilty_seat"),
         )
     ]
+
+
+def _drop_earlier(board: Leaderboard) -> None:
+    """Forget the outcomes of matches that were planned before the season and ended in it."""
+    if board.season_first_sequence > 1:
+        late = Uncounted.objects.filter(leaderboard=board)
+        late.filter(sequence__lt=board.season_first_sequence).delete()
 
 
 def _add(board_id: int, total: Tally) -> None:

@@ -115,7 +115,10 @@ def rerate(board: Leaderboard, *, now: datetime) -> Difference | None:
     None when a match was struck meanwhile: it is still asked for then.
     """
     board.refresh_from_db()
-    fold = Fold(Constants(draw_probability=board.draw_probability))
+    fold = Fold(
+        Constants(draw_probability=board.draw_probability),
+        sequence=board.season_first_sequence - 1,
+    )
     for _ in range(N_ROUNDS):
         prefix = Leaderboard.objects.values_list("prefix_sequence", flat=True).get(pk=board.pk)
         if prefix == fold.sequence:

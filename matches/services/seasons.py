@@ -1,17 +1,24 @@
-"""Freeze a leaderboard as it stands: a season that nobody changes any more."""
+"""Seasons: freeze a leaderboard as it stands, for ever, and begin another season on it.
+
+A reset lets everybody start anew: matches count by when they were planned, so the ratings of a
+season are those of a board that never had any others. Carrying over lets all results go on to
+count, and that in full: an agent never changes, so what was true of it stays true, and to widen its
+doubt would forget what is known.
+"""
 
 from datetime import datetime
 
 from django.db import transaction
 
-from matches import standings
+from matches import dispatch, standings
 from matches.errors import BadInputError, ConflictError
-from matches.models import Leaderboard, Rating, Season, SeasonRow
-from matches.services import auditing
+from matches.models import Campaign, Leaderboard, Rating, Season, SeasonRow
+from matches.services import auditing, rater
 from matches.services.auditing import Actor
 from matches.services.rows import batches
 
 BATCH = 500
+MAX_NAME = 80
 KEPT = (
     *("mu", "sd", "live_mu", "live_sigma"),
     *("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits"),
@@ -43,6 +50,44 @@ def freeze(
     return season
 
 
+@transaction.atomic
+def begin(
+    board: Leaderboard,
+    name: str,
+    *,
+    mode: Season.Mode,
+    actor: Actor,
+    reason: str = "",
+    now: datetime,
+) -> Season:
+    """Begin a season; return the one that ended, frozen under its name or "before" the new one's.
+
+    Raises as `freeze` does.
+    """
+    board = Leaderboard.objects.select_for_update().get(pk=board.pk)
+    begun = _checked(name)
+    if begun == board.season_name or _is_taken(board, begun):
+        raise BadInputError("name", f"{board.name} has a season {begun!r} already: choose another")
+    old = board.season_name or f"before {begun}"[:MAX_NAME]
+    ended = freeze(board, old, actor=actor, reason=reason, now=now)
+    Leaderboard.objects.filter(pk=board.pk).update(season_name=begun, season_began_at=now)
+    if mode == Season.Mode.RESET:
+        _reset(board)
+    touched = {"name": begun, "mode": str(mode), "ended": ended.pk}
+    auditing.note(
+        "leaderboard.begin", actor=actor, targets=[board], reason=reason, touched=touched, now=now
+    )
+    return ended
+
+
+def _reset(board: Leaderboard) -> None:
+    """Forget what counts; campaigns that go on have their evidence from the new season only."""
+    rater.start_over(board)
+    undecided = Campaign.objects.filter(tournament__leaderboard=board, decided_at=None)
+    undecided.update(n_judged=0, n_known=0)
+    transaction.on_commit(dispatch.wake_rater)
+
+
 def _refuse_unsettled(board: Leaderboard) -> None:
     is_settled = board.n_settled == board.n_counted and (board.results_hash or not board.n_counted)
     if board.is_rerating or not is_settled:
@@ -53,16 +98,19 @@ def _refuse_unsettled(board: Leaderboard) -> None:
 
 def _checked(name: str) -> str:
     text = name.strip()
-    longest = Season._meta.get_field("name").max_length or 0
-    if not text or len(text) > longest:
-        raise BadInputError("name", f"give the season a name of 1 to {longest} characters")
+    if not text or len(text) > MAX_NAME:
+        raise BadInputError("name", f"give the season a name of 1 to {MAX_NAME} characters")
     return text
+
+
+def _is_taken(board: Leaderboard, name: str) -> bool:
+    return Season.objects.filter(leaderboard=board, name=name).exists()
 
 
 def _new_season(
     board: Leaderboard, name: str, *, actor: Actor, reason: str, n_agents: int, now: datetime
 ) -> Season:
-    if Season.objects.filter(leaderboard=board, name=name).exists():
+    if _is_taken(board, name):
         raise BadInputError("name", f"{board.name} has a season {name!r} already: choose another")
     return Season.objects.create(
         leaderboard=board,

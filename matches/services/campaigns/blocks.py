@@ -36,7 +36,7 @@ class Evidence:
 
 
 def between(leaderboard: Leaderboard, first: int, second: int) -> Evidence:
-    """Return the blocks of two agents on a leaderboard, whichever tournament they are from.
+    """Return the blocks of two agents in the season of a leaderboard, whatever they were for.
 
     A block counts once both of its games are over; one that is void or cancelled never does.
     """
@@ -49,7 +49,10 @@ def between(leaderboard: Leaderboard, first: int, second: int) -> Evidence:
         tournament__is_rated=True,
     ).order_by("sequence")
     blocks: dict[int, dict[str, float]] = {}
-    for seed, lineup, ranks in played.values_list("game_seed", "lineup", "outcome__ranks"):
+    columns = ("sequence", "game_seed", "lineup", "outcome__ranks")
+    for sequence, seed, lineup, ranks in played.values_list(*columns):
+        if sequence < leaderboard.season_first_sequence:
+            continue
         agents = numbers(lineup)
         # The same game again, in another tournament of the same seed set, says nothing new.
         blocks.setdefault(seed, {}).setdefault(lineup, points(ranks)[agents.index(first)])
