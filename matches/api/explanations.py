@@ -16,7 +16,9 @@ from matches.services.explain import Explanation
 class ExplanationSerializer(serializers.Serializer[Any]):
     """Why something stands where it stands; `waits_for` is empty while nothing is missing."""
 
-    subject = serializers.CharField(help_text="match, tournament, agent, worker or schedule.")
+    subject = serializers.CharField(
+        help_text="match, tournament, campaign, agent, worker or schedule."
+    )
     id = serializers.IntegerField()
     name = serializers.CharField()
     state = serializers.CharField()

@@ -27,6 +27,7 @@ class Endpoint(Protocol):
 
 _PUBLIC = Access(Scope.READ, is_public=True)
 _OWN = Access(Scope.READ)
+_SCHEDULES = Access(Scope.SUBMIT, "matches.add_tournament")
 _OPERATES = Access(Scope.OPERATE, "matches.change_tournament")
 _RETIRES = Access(Scope.OPERATE, "matches.change_agent")
 
@@ -68,12 +69,21 @@ TABLE: Final = {
     ("tournament", "retrieve"): _PUBLIC,
     ("tournament", "explanation"): _PUBLIC,
     ("tournament", "agents"): _PUBLIC,
-    ("tournament", "create"): Access(Scope.SUBMIT, "matches.add_tournament"),
+    ("tournament", "create"): _SCHEDULES,
     ("tournament", "start"): _OPERATES,
     ("tournament", "pause"): _OPERATES,
     ("tournament", "resume"): _OPERATES,
     ("tournament", "cancel"): _OPERATES,
     ("tournament", "extend"): _OPERATES,
+    ("campaign", "list"): _PUBLIC,
+    ("campaign", "retrieve"): _PUBLIC,
+    ("campaign", "explanation"): _PUBLIC,
+    ("campaign", "curve"): _PUBLIC,
+    ("campaign", "forecast"): _SCHEDULES,
+    ("campaign", "create"): _SCHEDULES,
+    ("alarm", "list"): _PUBLIC,
+    ("alarm", "retrieve"): _PUBLIC,
+    ("alarm", "acknowledge"): _OPERATES,
     ("match", "list"): _PUBLIC,
     ("match", "retrieve"): _PUBLIC,
     ("match", "explanation"): _PUBLIC,

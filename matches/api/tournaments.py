@@ -12,7 +12,7 @@ from rest_framework.serializers import BaseSerializer
 
 from matches.api.base import ID, Endpoints, created, read
 from matches.api.explanations import Explained
-from matches.api.fields import AnyJson
+from matches.api.fields import AnyJson, Parameters
 from matches.api.names import AgentNameSerializer, agents_by_id
 from matches.api.pagination import ByPosition, NewestFirst
 from matches.clock import db_now
@@ -30,13 +30,15 @@ class TournamentSerializer(serializers.ModelSerializer[Tournament]):
     """A tournament and how far it is; n_done includes forfeits."""
 
     leaderboard = serializers.SlugRelatedField[Leaderboard](slug_field="name", read_only=True)
+    pairing_parameters = serializers.DictField(read_only=True)
 
     class Meta:
         """Everything but its key."""
 
         model = Tournament
         fields: tuple[str, ...] = (
-            *("id", "leaderboard", "name", "pairing", "n_matches", "seed", "move_s", "match_s"),
+            *("id", "leaderboard", "name", "pairing", "pairing_parameters", "n_matches", "seed"),
+            *("weight", "move_s", "match_s"),
             *("is_rated", "keeps_trajectories", "trajectory_days", "order_limit"),
             *("faults", "state", "created_at", "started_at", "finished_at", "n_planned", "n_done"),
             *(
@@ -94,7 +96,9 @@ class NewTournamentSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=120)
     n_matches = serializers.IntegerField()
     pairing = serializers.CharField(max_length=60, default="double_round_robin")
+    pairing_parameters = Parameters(default=dict, help_text='Such as {"best_of": 5}.')
     seed = serializers.IntegerField(default=0)
+    weight = serializers.IntegerField(default=1, help_text="Its share of the nodes.")
     move_s = serializers.FloatField(required=False)
     match_s = serializers.FloatField(required=False)
     faults = AnyJson(default=None, allow_null=True)

@@ -4,8 +4,10 @@ from django.urls import re_path
 from rest_framework.routers import APIRootView, DefaultRouter
 
 from matches.api.agents import AgentView
+from matches.api.alarms import AlarmView
 from matches.api.audit import AuditView
 from matches.api.base import JsonOnly
+from matches.api.campaigns import CampaignView
 from matches.api.checkpoints import CheckpointView
 from matches.api.errors import no_such_address
 from matches.api.leaderboards import LeaderboardView
@@ -37,6 +39,8 @@ router.register("agents", AgentView)
 router.register("checkpoints", CheckpointView)
 router.register("leaderboards", LeaderboardView)
 router.register("tournaments", TournamentView)
+router.register("campaigns", CampaignView)
+router.register("alarms", AlarmView)
 router.register("matches", MatchView)
 router.register("outcomes", OutcomeView, basename="outcome")
 router.register("attempts", AttemptView)

@@ -1,18 +1,19 @@
-"""A season and a schedule, as operators make them."""
+"""A season, a schedule, a campaign and an alarm, as operators see them."""
 
 from typing import Any
 
 from django.utils import timezone
 
-from matches.models import Schedule, Tournament
+from matches.models import Alarm, Schedule, Tournament
 from matches.services import scheduling, seasons, voiding
 from matches.services.auditing import Actor
+from matches.services.campaigns.starting import CampaignPlan, start
 
 ANNA = Actor("anna")
 
 
 def arranged(played: Tournament) -> dict[str, Any]:
-    """Return the ids of a season and a schedule of the leaderboard of a tournament."""
+    """Return the ids of a season, a schedule and more of the leaderboard of a tournament."""
     board = played.leaderboard
     season = seasons.freeze(board, "spring", actor=ANNA, now=timezone.now())
     schedule = scheduling.save(
@@ -21,7 +22,24 @@ def arranged(played: Tournament) -> dict[str, Any]:
         actor=ANNA,
         now=timezone.now(),
     )
-    return {"seasons": season.pk, "schedules": schedule.pk}
+    return {"seasons": season.pk, "schedules": schedule.pk, **questioned(played)}
+
+
+def questioned(played: Tournament) -> dict[str, int]:
+    """Return the ids of a campaign and of an alarm of the leaderboard of a tournament."""
+    agents = list(played.agents.order_by("pk")[:2])
+    plan = CampaignPlan("is it worse", "beats", 100)
+    campaign = start(plan, leaderboard=played.leaderboard, agents=agents)
+    alarm = Alarm.objects.create(
+        agent=agents[1],
+        ancestor=agents[0],
+        campaign=campaign,
+        probability=0.97,
+        margin=1.0,
+        level=0.95,
+        at=timezone.now(),
+    )
+    return {"campaigns": campaign.pk, "alarms": alarm.pk}
 
 
 def voided(tournament: Tournament) -> int:

@@ -59,7 +59,7 @@ class Judgement:
     names: Sequence[str] = field(default_factory=list)
 
 
-def judge_all(*, now: datetime, limit_s: float = 1.0) -> int:
+def judge_all(*, now: datetime, limit_s: float = 0.5) -> int:
     """Judge the campaigns without a verdict, unless another thread does; return how many ended.
 
     After limit_s it leaves the rest to the next call, which begins with another one.

@@ -16,7 +16,7 @@ class Explanation:
     """
 
     subject: str
-    """match, tournament, agent, worker or schedule."""
+    """match, tournament, campaign, agent, worker or schedule."""
     id: int
     name: str
     state: str

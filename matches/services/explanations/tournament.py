@@ -4,12 +4,14 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from matches import selectors
-from matches.models import Agent, Checkpoint, Order, Tournament
+from matches.models import Agent, Campaign, Checkpoint, Order, Tournament
+from matches.services.explanations.awaiting import awaited
 from matches.services.explanations.checkpoints import waiting_check
 from matches.services.explanations.form import Explanation, Finding, age_s, ago, for_long
 from matches.services.explanations.held import held_by
 from matches.services.explanations.presence import Presence, presence
 
+_OVER = (Tournament.State.DONE, Tournament.State.CANCELLED)
 MAX_NAMED = 3
 """Checkpoints that are named; the others are counted."""
 
@@ -17,6 +19,13 @@ MAX_NAMED = 3
 def of_tournament(tournament: Tournament, *, now: datetime) -> Explanation:
     """Return what a tournament waits for and what happens next."""
     found = _READERS[Tournament.State(tournament.state)](tournament, now)
+    notes = _notes(tournament)
+    campaign = Campaign.objects.filter(tournament=tournament, decided_at=None).first()
+    if campaign is not None and tournament.state not in _OVER:
+        campaign.tournament = tournament
+        to_come = awaited(campaign)
+        found.next, found.next_at = to_come.next, to_come.next_at
+        notes += to_come.notes
     return Explanation(
         subject="tournament",
         id=tournament.pk,
@@ -28,7 +37,7 @@ def of_tournament(tournament: Tournament, *, now: datetime) -> Explanation:
         waits_for=tuple(found.waits_for),
         next=found.next,
         next_at=found.next_at,
-        notes=tuple(_notes(tournament)),
+        notes=tuple(notes),
     )
 
 

@@ -1,0 +1,65 @@
+"""Endpoints of alarms: regressions that a watch has found."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django_filters import BooleanFilter, CharFilter, FilterSet
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from matches.api.base import ID, Endpoints
+from matches.api.names import AgentNameSerializer
+from matches.api.operating import RemarkSerializer, why
+from matches.api.pagination import NewestFirst
+from matches.models import Alarm
+from matches.services.campaigns import alarms
+
+
+class AlarmSerializer(serializers.ModelSerializer[Alarm]):
+    """An agent that is probably worse than its best ancestor by more than the margin."""
+
+    agent = AgentNameSerializer()
+    ancestor = AgentNameSerializer()
+    campaign = serializers.IntegerField(source="campaign_id")
+    leaderboard = serializers.CharField(source="campaign.tournament.leaderboard.name")
+
+    class Meta:
+        """Everything of it."""
+
+        model = Alarm
+        fields: tuple[str, ...] = (
+            *("id", "agent", "ancestor", "campaign", "leaderboard", "probability", "margin"),
+            *("level", "at", "acknowledged_at", "acknowledged_by"),
+        )
+
+
+class AlarmFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
+    """Those of a leaderboard, and those that nobody has acknowledged."""
+
+    leaderboard = CharFilter(field_name="campaign__tournament__leaderboard__name", max_length=80)
+    open = BooleanFilter(field_name="acknowledged_at", lookup_expr="isnull")
+
+
+class AlarmView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Alarm]):
+    """Alarms, the newest first."""
+
+    queryset: QuerySet[Alarm] = Alarm.objects.select_related(
+        "agent", "ancestor", "campaign__tournament__leaderboard"
+    )
+    serializer_class = AlarmSerializer
+    pagination_class = NewestFirst
+    filterset_class = AlarmFilter
+    lookup_value_regex = ID
+
+    @extend_schema(request=RemarkSerializer, responses=AlarmSerializer)
+    @action(detail=True, methods=["post"])
+    def acknowledge(self, request: Request, pk: str) -> Response:
+        """Note that somebody has seen it; the first one is kept."""
+        del pk
+        given: dict[str, Any] = why(request, is_optional=True)
+        alarms.acknowledge(alarm := self.get_object(), **given)
+        alarm.refresh_from_db()
+        return Response(AlarmSerializer(alarm).data)

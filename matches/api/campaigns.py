@@ -1,0 +1,278 @@
+"""Endpoints of campaigns: ask, forecast, follow. One is stopped as its tournament is."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django_filters import BooleanFilter, CharFilter, ChoiceFilter, FilterSet
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import mixins, serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+
+from matches.api.base import ID, Endpoints, created, read
+from matches.api.explanations import Explained
+from matches.api.fields import Parameters
+from matches.api.matches import IntegerFilter
+from matches.api.names import AgentNameSerializer
+from matches.api.pagination import NewestFirst
+from matches.clock import db_now
+from matches.models import Agent, Campaign, CampaignPoint, Leaderboard
+from matches.models.choices import question_choices
+from matches.services import explain
+from matches.services.campaigns import asking, forecasting, showing
+from matches.services.campaigns.asking import MAX_AGENTS, Margin
+from matches.services.campaigns.starting import CampaignPlan, start
+from matches.services.explain import Explanation
+
+MAX_NAME = 120
+BUDGET_UNASKED = 1_000_000
+"""A forecast goes so far."""
+
+
+class ForecastCostSerializer(serializers.Serializer[Any]):
+    """What the matches to the verdict cost; null while nothing was measured."""
+
+    core_s = serializers.FloatField(allow_null=True, help_text="Seconds of cores of play nodes.")
+    gpu_s = serializers.FloatField(help_text="Seconds of gpu workers.")
+    wall_s = serializers.FloatField(allow_null=True, help_text="Seconds on the clock.")
+    money = serializers.FloatField(allow_null=True, help_text="By the prices of the settings.")
+
+
+class ForecastMoreSerializer(serializers.Serializer[Any]):
+    """What some more matches would change."""
+
+    n_matches = serializers.IntegerField()
+    now = serializers.FloatField(help_text="Probability of the likeliest answer now.")
+    then = serializers.FloatField(help_text="And after these matches, as is to be expected.")
+    verdict = serializers.FloatField(help_text="The chance that they bring the verdict.")
+
+
+class ForecastSerializer(serializers.Serializer[Any]):
+    """How many more matches the verdict takes, played forward in thought; at most 10^6."""
+
+    matches = serializers.FloatField(help_text="The median.")
+    low = serializers.FloatField(help_text="10 % of the cases take fewer.")
+    high = serializers.FloatField(help_text="10 % of the cases take more.")
+    decided = serializers.FloatField(help_text="The share of the cases that end before 10^6.")
+    round_robin = serializers.FloatField(help_text="The median if every pair played as often.")
+    cost = ForecastCostSerializer()
+    more = ForecastMoreSerializer()
+
+
+class AheadSerializer(serializers.Serializer[Any]):
+    """What a campaign would start from and take; a sequential test is not forecast."""
+
+    n_agents = serializers.IntegerField()
+    margin = serializers.FloatField(help_text="In units of rating.")
+    n_known = serializers.IntegerField(help_text="Matches that are known, so not played again.")
+    forecast = ForecastSerializer(allow_null=True)
+
+
+class CampaignSerializer(serializers.ModelSerializer[Campaign]):
+    """A tournament with a question, and its verdict once there is one."""
+
+    tournament = serializers.IntegerField(source="tournament_id")
+    name = serializers.CharField(source="tournament.name")
+    leaderboard = serializers.CharField(source="tournament.leaderboard.name")
+    state = serializers.CharField(source="tournament.state", help_text="Of its tournament.")
+    pairing = serializers.CharField(source="tournament.pairing")
+    weight = serializers.IntegerField(source="tournament.weight")
+    question = serializers.CharField()
+    n_planned = serializers.IntegerField(source="tournament.n_planned")
+    n_done = serializers.IntegerField(source="tournament.n_done")
+    created_at = serializers.DateTimeField(source="tournament.created_at")
+    started_at = serializers.DateTimeField(source="tournament.started_at", allow_null=True)
+
+    class Meta:
+        """The question, its budget, how far it is, and how it ended."""
+
+        model = Campaign
+        fields: tuple[str, ...] = (
+            *("id", "tournament", "name", "leaderboard", "state", "question", "error", "margin"),
+            *("pairing", "weight", "max_matches", "max_core_s", "max_money", "n_known"),
+            *("n_planned", "n_done", "n_judged", "judged_at", "created_at", "started_at"),
+            *("statement", "probability", "why", "decided_at", "n_played", "n_round_robin"),
+        )
+
+
+class ChanceSerializer(serializers.Serializer[Any]):
+    """How likely an entrant is the best."""
+
+    agent = AgentNameSerializer()
+    p_best = serializers.FloatField()
+
+
+class SpentSerializer(serializers.Serializer[Any]):
+    """What the matches of a campaign have cost so far."""
+
+    matches = serializers.IntegerField()
+    core_s = serializers.FloatField()
+    gpu_s = serializers.FloatField()
+    money = serializers.FloatField()
+
+
+class CampaignDetailSerializer(CampaignSerializer):
+    """A campaign with what is believed now, what it has cost and what it will take."""
+
+    parameters = serializers.SerializerMethodField(help_text="Of the question; agents by name.")
+    subjects = serializers.SerializerMethodField(help_text="The agents that the verdict names.")
+    chances = serializers.SerializerMethodField(help_text="The likeliest first; at most 200.")
+    spent = serializers.SerializerMethodField()
+    forecast = ForecastSerializer(allow_null=True)
+
+    class Meta(CampaignSerializer.Meta):
+        """The rest too."""
+
+        fields: tuple[str, ...] = (
+            *CampaignSerializer.Meta.fields,
+            *("parameters", "subjects", "chances", "spent", "forecast", "forecast_at"),
+        )
+
+    def get_parameters(self, campaign: Campaign) -> dict[str, Any]:
+        """Return them with the names of agents."""
+        return showing.parameters(campaign)
+
+    @extend_schema_field(AgentNameSerializer(many=True))
+    def get_subjects(self, campaign: Campaign) -> list[Any]:
+        """Return them in the order of the statement."""
+        return list(AgentNameSerializer(showing.subjects(campaign), many=True).data)
+
+    @extend_schema_field(ChanceSerializer(many=True))
+    def get_chances(self, campaign: Campaign) -> list[Any]:
+        """Return P(best)."""
+        return list(ChanceSerializer(showing.chances(campaign), many=True).data)
+
+    @extend_schema_field(SpentSerializer)
+    def get_spent(self, campaign: Campaign) -> dict[str, Any]:
+        """Return what it has cost so far."""
+        return dict(SpentSerializer(showing.spent(campaign)).data)
+
+
+class CampaignPointSerializer(serializers.ModelSerializer[CampaignPoint]):
+    """What a campaign said after so many results."""
+
+    class Meta:
+        """Everything of it."""
+
+        model = CampaignPoint
+        fields: tuple[str, ...] = ("n_results", "at", "probability", "llr", "matches_left")
+
+
+class CampaignQuestionSerializer(serializers.Serializer[Any]):
+    """What is asked of whom: the leaderboard and the agents by name."""
+
+    leaderboard = serializers.SlugRelatedField[Leaderboard](
+        slug_field="name", queryset=Leaderboard.objects.all()
+    )
+    agents = serializers.ListField(
+        child=serializers.CharField(max_length=120),
+        max_length=MAX_AGENTS,
+        default=list,
+        help_text="None: all of the leaderboard, less those retired or in quarantine.",
+    )
+    question = serializers.CharField(max_length=60, default="best")
+    error = serializers.FloatField(default=0.05, help_text="P(the verdict may be wrong).")
+    margin = serializers.FloatField(
+        default=None, allow_null=True, help_text="A gap that makes no difference, in rating."
+    )
+    margin_elo = serializers.FloatField(
+        default=None, allow_null=True, help_text="The same in points of Elo, instead."
+    )
+    margin_points = serializers.FloatField(
+        default=None, allow_null=True, help_text="The same in points of win rate, instead."
+    )
+    parameters = Parameters(default=dict, help_text="Of the question; agents by name.")
+
+
+class NewCampaignSerializer(CampaignQuestionSerializer):
+    """A campaign to start, with its budget."""
+
+    name = serializers.CharField(max_length=MAX_NAME, default="", allow_blank=True)
+    max_matches = serializers.IntegerField()
+    max_core_s = serializers.FloatField(default=None, allow_null=True)
+    max_money = serializers.FloatField(default=None, allow_null=True)
+    pairing = serializers.CharField(
+        max_length=60, default="", allow_blank=True, help_text="Empty: as suits the question."
+    )
+    seed = serializers.IntegerField(
+        default=None, allow_null=True, help_text="Null: one that replays no game that is known."
+    )
+    weight = serializers.IntegerField(default=1, help_text="Its share of the nodes.")
+    move_s = serializers.FloatField(required=False)
+    match_s = serializers.FloatField(required=False)
+    is_paused = serializers.BooleanField(default=False, help_text="True: it waits to be started.")
+
+
+class CampaignFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
+    """Those of a leaderboard or tournament, of a question, with or without a verdict."""
+
+    leaderboard = CharFilter(field_name="tournament__leaderboard__name", max_length=80)
+    tournament = IntegerFilter(min_value=1, max_value=2**63 - 1)
+    question = ChoiceFilter(choices=question_choices)
+    decided = BooleanFilter(field_name="decided_at", lookup_expr="isnull", exclude=True)
+
+
+class InOrderOfEvidence(NewestFirst):
+    """By the number of results."""
+
+    ordering = "n_results"
+
+
+class CampaignView(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, Endpoints[Campaign]
+):
+    """Campaigns: creating one starts it; cancelling its tournament stops it."""
+
+    queryset = Campaign.objects.select_related("tournament__leaderboard")
+    pagination_class = NewestFirst
+    filterset_class = CampaignFilter
+    lookup_value_regex = ID
+
+    def get_serializer_class(self) -> type[BaseSerializer[Campaign]]:
+        """Return the form with everything for a single one."""
+        return CampaignSerializer if self.action == "list" else CampaignDetailSerializer
+
+    @extend_schema(request=NewCampaignSerializer, responses={201: CampaignDetailSerializer})
+    def create(self, request: Request) -> Response:
+        """Start a campaign."""
+        plan, board, agents = _asked(read(NewCampaignSerializer, request))
+        return created(CampaignDetailSerializer(start(plan, leaderboard=board, agents=agents)))
+
+    @extend_schema(request=CampaignQuestionSerializer, responses=AheadSerializer)
+    @action(detail=False, methods=["post"])
+    def forecast(self, request: Request) -> Response:
+        """Say what a campaign would take, by what is known; none is started."""
+        wanted = {**read(CampaignQuestionSerializer, request), "max_matches": BUDGET_UNASKED}
+        plan, board, agents = _asked({**wanted, "name": "forecast"})
+        ahead = forecasting.before(plan, leaderboard=board, agents=agents, now=db_now())
+        shown = {
+            "n_agents": len(agents),
+            "margin": plan.margin,
+            "n_known": ahead.n_known,
+            "forecast": ahead.forecast,
+        }
+        return Response(AheadSerializer(shown).data)
+
+    @extend_schema(responses=CampaignPointSerializer(many=True), filters=False)
+    @action(detail=True, filter_backends=[], pagination_class=InOrderOfEvidence)
+    def curve(self, request: Request, pk: str) -> Response:
+        """List what it said as the evidence grew."""
+        del request, pk
+        points: QuerySet[CampaignPoint] = self.get_object().points.all()
+        return self.page_of(points, CampaignPointSerializer)
+
+    def explained(self, row: Campaign, **clock: Any) -> Explanation:
+        """Return what it waits for."""
+        return explain.of_campaign(row, **clock)
+
+
+def _asked(wanted: dict[str, Any]) -> tuple[CampaignPlan, Leaderboard, list[Agent]]:
+    """Return the plan, the leaderboard and the agents of a body. Raises BadInputError."""
+    board = wanted.pop("leaderboard")
+    agents = asking.entrants(board, wanted.pop("agents"))
+    units = (wanted.pop(name) for name in ("margin", "margin_elo", "margin_points"))
+    margin = Margin(*units).on(board)
+    name = wanted.pop("name") or asking.title(wanted["question"], board, len(agents))
+    return CampaignPlan(name=name, margin=margin, **wanted), board, agents

@@ -1,0 +1,84 @@
+"""Campaigns in a terminal: what one will take, how far it is, how it ended."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from matches.models import Campaign
+from matches.services.campaigns import showing, wording
+from matches.services.campaigns.forecasting import Ahead
+from matches.services.campaigns.starting import IS_SPRT, CampaignPlan
+
+N_NAMED = 5
+"""Agents whose P(best) is printed with the verdict."""
+
+
+def foreseen(plan: CampaignPlan, ahead: Ahead, *, n_agents: int) -> Iterator[str]:
+    """Yield what a campaign would start from and take."""
+    yield f"{plan.question} of {n_agents} agents, {ahead.n_known:,} matches of theirs are known"
+    if plan.margin:
+        yield f"  a gap of {plan.margin:.3g} in rating makes no difference"
+    if ahead.forecast is None:
+        yield "  a sequential test is not forecast: it takes the longer, the closer the two are"
+    for label, says in wording.expected(ahead.forecast):
+        yield f"  {label}: {says}"
+
+
+def line(campaign: Campaign) -> str:
+    """Return how far a campaign is, in one line."""
+    tournament = campaign.tournament
+    parts = [f"{tournament.n_done:,} of at most {campaign.max_matches:,} matches", *_sure(campaign)]
+    left = campaign.forecast["matches"] if campaign.forecast else 0
+    if campaign.decided_at is None and left:
+        parts.append(f"about {wording.rounded(left)} more")
+    if tournament.state == tournament.State.PAUSED:
+        parts.append("paused")
+    return ", ".join(parts)
+
+
+def verdict(campaign: Campaign) -> Iterator[str]:
+    """Yield the verdict, how likely the first agents are the best, and what it has cost."""
+    yield campaign.statement
+    if campaign.probability is not None:
+        yield f"  with {wording.percent(campaign.probability)}; {wording.why(campaign)}"
+    for agent, chance in showing.chances(campaign)[:N_NAMED]:
+        yield f"  P(best) {wording.percent(chance)}: {agent.name}"
+    yield f"  {campaign.n_played or 0:,} matches played, {campaign.n_known:,} were known before"
+    if campaign.n_round_robin is not None:
+        needed = wording.rounded(campaign.n_round_robin)
+        yield f"  a round robin from nothing would have needed about {needed}"
+    for label, says, _ in wording.budget(campaign):
+        yield f"  {label}: {says}"
+
+
+def as_json(campaign: Campaign, exit_code: int) -> dict[str, Any]:
+    """Return a campaign that has ended for programs."""
+    tournament = campaign.tournament
+    return {
+        "campaign": campaign.pk,
+        "tournament": tournament.pk,
+        "leaderboard": tournament.leaderboard.name,
+        "question": campaign.question,
+        "error": campaign.error,
+        "margin": campaign.margin,
+        "parameters": showing.parameters(campaign),
+        "exit_code": exit_code,
+        "statement": campaign.statement,
+        "subjects": [agent.name for agent in showing.subjects(campaign)],
+        "probability": campaign.probability,
+        "why": campaign.why,
+        "decided_at": campaign.decided_at,
+        "n_played": campaign.n_played,
+        "n_known": campaign.n_known,
+        "n_round_robin": campaign.n_round_robin,
+        "spent": showing.spent(campaign)._asdict(),
+        "chances": {agent.name: chance for agent, chance in showing.chances(campaign)},
+    }
+
+
+def _sure(campaign: Campaign) -> list[str]:
+    if campaign.question == IS_SPRT:
+        newest = campaign.points.order_by("-n_results").first()
+        llr = newest.llr if newest else None
+        return [] if llr is None else [f"LLR {llr:+.2f}"]
+    likely = showing.chances(campaign)[:1]
+    return [f"P(best) {wording.percent(chance)}: {agent.name}" for agent, chance in likely]
