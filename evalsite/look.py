@@ -37,6 +37,8 @@ MENU = {
         "Leaderboards": Place("matches.leaderboard", "leaderboard"),
         "Seasons": Place("matches.season", "ac_unit"),
         "Tournaments": Place("matches.tournament", "account_tree"),
+        "Campaigns": Place("matches.campaign", "gavel"),
+        "Alarms": Place("matches.alarm", "notification_important"),
         "Schedules": Place("matches.schedule", "schedule"),
         "Matches": Place("matches.match", "swords"),
         "Outcomes": Place("matches.outcome", "flag"),

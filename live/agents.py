@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from arena.policies import registry as policies
-from live import agentmatches, histories, lineages, records
+from live import agentmatches, campaignpages, histories, lineages, records
 from live.addresses import optional
 from live.seating import game_title, seats
 from matches.clock import db_now
@@ -34,6 +34,7 @@ def agent(request: HttpRequest, pk: int) -> HttpResponse:
         "game": game_title(found.game),
         "policy": _policy_title(found.policy),
         "lineage": _lineage(found),
+        "alarms": campaignpages.open_alarms(agent=found),
         "explanation": explain.of_agent(found, now=db_now()),
         "ratings": [_shown(rating) for rating in ratings],
         "chosen": chosen,

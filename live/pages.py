@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from live import curves, filters, plots, rowtexts, winrates
+from live import campaignpages, curves, filters, plots, rowtexts, transitivity, winrates
 from live.addresses import MAX_DIGITS, number
 from live.columns import columns
 from live.filters import View
@@ -47,7 +47,11 @@ def boards(request: HttpRequest) -> HttpResponse:
     before = number(request, "before", default=10**MAX_DIGITS - 1)
     found = list(Leaderboard.objects.filter(is_listed=True, pk__lt=before)[: BOARDS_A_PAGE + 1])
     shown = found[:BOARDS_A_PAGE]
-    context = {"boards": _titled(shown), "next": shown[-1].pk if found[BOARDS_A_PAGE:] else None}
+    context = {
+        "boards": _titled(shown),
+        "next": shown[-1].pk if found[BOARDS_A_PAGE:] else None,
+        "campaigns": campaignpages.newest(),
+    }
     return render(request, "pages/boards.html", context)
 
 
@@ -84,6 +88,10 @@ def _drawings(found: Leaderboard, rows: list[Row]) -> dict[str, Any]:
         "history": curves.history(found, rows),
         "matrix": winrates.matrix(found.pk, rows) if len(rows) > 1 else [],
         "rates": curves.rates(found),
+        "one_number": transitivity.of_board(found),
+        "seat_advantage": transitivity.seat_advantage(found),
+        "alarms": campaignpages.open_alarms(campaign__tournament__leaderboard=found),
+        "campaigns": campaignpages.newest(tournament__leaderboard=found),
         "seasons": found.seasons.order_by("-pk")[:N_SEASONS],
     }
 

@@ -1,10 +1,12 @@
 """The page of a tournament."""
 
+from datetime import datetime
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from live import crosstables, paces
+from live import brackets, campaignpages, crosstables, paces, pairingwarnings
 from live.addresses import number
 from live.seating import game_title, seats
 from matches import selectors, standings
@@ -19,7 +21,8 @@ MATCHES_A_PAGE = 50
 def tournament(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a tournament: progress, who beat whom, and its matches in planned order by key."""
     now = db_now()
-    found = get_object_or_404(Tournament.objects.select_related("leaderboard"), pk=pk)
+    wanted = Tournament.objects.select_related("leaderboard", "campaign__tournament__leaderboard")
+    found = get_object_or_404(wanted, pk=pk)
     after = number(request, "after", default=0)
     rows = selectors.matches_of(found, after=after, limit=MATCHES_A_PAGE + 1)
     shown = rows[:MATCHES_A_PAGE]
@@ -33,7 +36,16 @@ def tournament(request: HttpRequest, pk: int) -> HttpResponse:
         "explanation": explain.of_tournament(found, now=now),
         "crosstable": crosstables.of_tournament(found, n_entrants=n_entrants),
         "n_entrants": n_entrants,
+        "campaign_html": _campaign(found, now=now),
+        "rounds": brackets.of_tournament(found),
+        "warning": pairingwarnings.of_pairing(found),
         "matches": [{"match": match, "seats": seats(match)} for match in shown],
         "next": shown[-1].sequence if rows[MATCHES_A_PAGE:] else None,
     }
     return render(request, "pages/tournament.html", context)
+
+
+def _campaign(found: Tournament, *, now: datetime) -> str:
+    """Return the part of the page that moves while a campaign runs; empty without one."""
+    campaign = getattr(found, "campaign", None)
+    return campaignpages.drawn(campaign, now=now) if campaign else ""

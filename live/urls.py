@@ -4,7 +4,7 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from live import agents, matchpages, pages, seasonpages, system, tournamentpages
+from live import agents, campaignpages, matchpages, pages, seasonpages, system, tournamentpages
 
 urlpatterns = [
     path("", pages.home, name="home"),
@@ -15,6 +15,7 @@ urlpatterns = [
     path("leaderboards/<slug:name>/seasons/<int:pk>/", seasonpages.season, name="season"),
     path("agents/<int:pk>/", agents.agent, name="agent"),
     path("tournaments/<int:pk>/", tournamentpages.tournament, name="tournament"),
+    path("tournaments/<int:pk>/campaign/", campaignpages.campaign, name="campaign"),
     path("matches/<int:pk>/", matchpages.match, name="match"),
     path("system/", system.overview, name="system"),
     path("system/nodes/<int:pk>/", system.node, name="node"),

@@ -131,5 +131,5 @@ def test_queries_do_not_grow_with_rows(
     few = boards.played_board("few", n_matches=84)
     many = boards.played_board("many", n_matches=840)
     for tournament in (few, many):
-        with django_assert_num_queries(8):
+        with django_assert_num_queries(9):
             _get(client, f"/tournaments/{tournament.pk}/")

@@ -48,7 +48,7 @@ def standing(
         spread=known.spread,
         counts=counts,
         n_in_flight=_in_flight(board, agents),
-        meetings=_meetings(tournament, agents) if needs_meetings else (),
+        meetings=meetings_of(tournament, agents) if needs_meetings else (),
         draw_probability=board.draw_probability,
         seeding=tuple(tournament.seeding),
     )
@@ -65,7 +65,7 @@ def _in_flight(board: Leaderboard, agents: Sequence[int]) -> Mapping[tuple[int, 
     return n_open
 
 
-def _meetings(tournament: Tournament, agents: Sequence[int]) -> list[Meeting]:
+def meetings_of(tournament: Tournament, agents: Sequence[int]) -> list[Meeting]:
     """Return the blocks of a tournament in planned order, with the points of those that are over.
 
     A match that is void or cancelled gives nobody points, unless it was played again.

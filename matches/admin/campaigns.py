@@ -1,0 +1,239 @@
+"""Campaigns: starting one shows first what it will take; stopping asks. And alarms."""
+
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from unfold.widgets import (
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminSelectMultipleWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from matches.admin.acts import campaigns
+from matches.admin.acts.offering import OffersActs, ReadOnlyWithActs
+from matches.admin.base import ModelFormWithAllErrors
+from matches.admin.many import search_if_many
+from matches.clock import db_now
+from matches.errors import BadInputError
+from matches.models import Agent, Alarm, Campaign, Leaderboard, Tournament
+from matches.models.choices import pairing_choices
+from matches.models.tournament import MAX_MATCHES, MAX_WEIGHT
+from matches.services.campaigns import forecasting, wording
+from matches.services.campaigns.starting import CampaignPlan, start
+from matches.services.tournaments import check_agents
+
+ASKED = ("question", "parameters", "error", "margin")
+LIMITS = ("max_matches", "max_core_s", "max_money")
+PLAYED = ("pairing", "weight")
+STANDING = (
+    *("statement", "probability", "why", "decided_at", "n_known", "n_played", "n_round_robin"),
+    *("n_judged", "judged_at", "forecast_said"),
+)
+LABELS = {
+    "error": "Error at most",
+    "max_matches": "Budget, matches",
+    "max_core_s": "Budget, core-seconds",
+    "max_money": "Budget, money",
+}
+UNSEEN = "not shown yet"
+
+
+class StartForm(ModelFormWithAllErrors):
+    """What is asked of whom, and what it may cost; what that takes is shown before it starts."""
+
+    leaderboard = forms.ModelChoiceField(
+        queryset=Leaderboard.objects.filter(is_listed=True), widget=UnfoldAdminSelectWidget
+    )
+    name = forms.CharField(max_length=120, widget=UnfoldAdminTextInputWidget)
+    agents = forms.ModelMultipleChoiceField(
+        queryset=Agent.objects.filter(is_retired=False).order_by("game", "name"),
+        widget=UnfoldAdminSelectMultipleWidget(attrs={"size": 12}),
+        help_text="Two or more, all of the leaderboard's game.",
+    )
+    max_matches = forms.IntegerField(
+        label=LABELS["max_matches"],
+        min_value=1,
+        max_value=MAX_MATCHES,
+        widget=UnfoldAdminIntegerFieldWidget,
+        help_text="It stops there at the latest, with the likeliest answer.",
+    )
+    pairing = forms.ChoiceField(
+        required=False,
+        choices=lambda: [("", "the one that suits the question"), *pairing_choices()],
+        widget=UnfoldAdminSelectWidget,
+    )
+    weight = forms.IntegerField(
+        initial=1,
+        min_value=1,
+        max_value=MAX_WEIGHT,
+        widget=UnfoldAdminIntegerFieldWidget,
+        help_text="Its share of the nodes against that of others that run at the same time.",
+    )
+    foreseen = forms.CharField(required=False, widget=forms.HiddenInput)
+    """For which entries the forecast was shown."""
+
+    class Meta:
+        """The rest is the tournament's."""
+
+        model = Campaign
+        fields = (*ASKED, *LIMITS)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Say with every agent which game it plays."""
+        super().__init__(*args, **kwargs)
+        search_if_many(self, Tournament)
+        self.fields["agents"].label_from_instance = lambda agent: f"{agent.game}: {agent.name}"  # type: ignore[attr-defined]
+        self.ahead: list[wording.Line] = []
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse what cannot be asked; show the forecast of what was entered before it starts."""
+        cleaned = super().clean() or self.cleaned_data
+        if self.errors:
+            return cleaned
+        try:
+            ahead = self._foreseen()
+        except BadInputError as error:
+            self.add_error(error.field, str(error))
+            return cleaned
+        if cleaned["foreseen"] != self.entries():
+            self.ahead = ahead
+            self.add_error(None, UNSEEN)
+        return cleaned
+
+    def plan(self) -> CampaignPlan:
+        """Return the plan that was entered."""
+        names = ("name", *ASKED, *LIMITS, *PLAYED)
+        given = {name: self.cleaned_data[name] for name in names}
+        return CampaignPlan(**{**given, "parameters": given["parameters"] or {}})
+
+    def entries(self) -> str:
+        """Return what stands for all that was entered."""
+        shown = {
+            name: self.data.getlist(name) for name in sorted(self.fields) if name != "foreseen"
+        }
+        return sha256(json.dumps(shown).encode()).hexdigest()[:16]
+
+    def _foreseen(self) -> list[wording.Line]:
+        board, agents = self.cleaned_data["leaderboard"], list(self.cleaned_data["agents"])
+        check_agents(board, agents)
+        found = forecasting.before(self.plan(), leaderboard=board, agents=agents, now=db_now())
+        known = wording.Line("Matches known already", f"{found.n_known:,}")
+        if found.forecast is None:
+            tests = "a sequential test goes on until its ratio leaves the bounds"
+            return [known, wording.Line("Matches to the verdict", f"not foreseen: {tests}")]
+        return [known, *wording.expected(found.forecast)]
+
+
+@admin.register(Campaign)
+class CampaignAdmin(OffersActs):
+    """A campaign is started and stopped, never edited: its verdict is written once."""
+
+    list_display = ("campaign", "leaderboard", "question", "standing", "chance", "progress")
+    list_filter = ("question", ("decided_at", admin.EmptyFieldListFilter))
+    list_select_related = ("tournament__leaderboard",)
+    search_fields = ("tournament__name",)
+    ordering = ("-pk",)
+    acts = campaigns.ACTS
+    change_form_before_template = "admin/acts/foreseen.html"
+
+    def get_form(
+        self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
+    ) -> type[ModelFormWithAllErrors]:
+        """Return the form that starts, for a new one."""
+        form = ModelFormWithAllErrors if change else StartForm
+        options = {**kwargs, "form": form, "labels": LABELS}
+        found: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
+        return found
+
+    def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
+        """Return what is entered, and of one that was started also how it stands."""
+        if obj is None:
+            return ("leaderboard", "name", "agents", *ASKED, *LIMITS, *PLAYED, "foreseen")
+        return ("campaign", "leaderboard", *ASKED, *LIMITS, *STANDING)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
+        """Return all fields of one that was started."""
+        return self.get_fields(request, obj) if obj else ()
+
+    def has_change_permission(self, _: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's name
+        """Refuse: the act that stops it is all that may be done."""
+        return False
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Show the forecast of what was entered; that it was not shown before is no error."""
+        form = context["adminform"].form
+        if getattr(form, "ahead", None):
+            form.errors.pop("__all__")
+            form.data = form.data.copy()
+            form.data["foreseen"] = form.entries()
+            context = {**context, "ahead": form.ahead, "errors": []}
+        response: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
+        return response
+
+    def save_model(self, _: HttpRequest, obj: Campaign, form: StartForm, change: bool) -> None:  # noqa: ARG002 - Django's name
+        """Start it; the row that the admin goes on with is the service's."""
+        started = start(
+            form.plan(),
+            leaderboard=form.cleaned_data["leaderboard"],
+            agents=list(form.cleaned_data["agents"]),
+        )
+        obj.pk, obj.tournament = started.pk, started.tournament
+
+    def save_related(self, *_: Any) -> None:
+        """Do nothing: the service has entered the agents."""
+
+    def view_on_site(self, obj: Campaign) -> str:
+        """Return the address of its page."""
+        return reverse("tournament", args=[obj.tournament_id])
+
+    @admin.display(description="campaign", ordering="pk")
+    def campaign(self, obj: Campaign) -> str:
+        """Return its name."""
+        return obj.tournament.name
+
+    @admin.display(description="leaderboard")
+    def leaderboard(self, obj: Campaign) -> str:
+        """Return where it counts."""
+        return str(obj.tournament.leaderboard)
+
+    @admin.display(description="verdict")
+    def standing(self, obj: Campaign) -> str:
+        """Return the verdict, or that there is none yet."""
+        return obj.statement or f"open: {obj.tournament.state}"
+
+    @admin.display(description="probability")
+    def chance(self, obj: Campaign) -> str:
+        """Return how sure that is."""
+        return "-" if obj.probability is None else wording.percent(obj.probability)
+
+    @admin.display(description="matches")
+    def progress(self, obj: Campaign) -> str:
+        """Return how much of its budget it has played."""
+        return f"{obj.tournament.n_done:,} of {obj.max_matches:,}"
+
+    @admin.display(description="forecast")
+    def forecast_said(self, obj: Campaign) -> str:
+        """Return what it will still take."""
+        foreseen = None if obj.decided_at else obj.forecast
+        return "; ".join(f"{line.label}: {line.says}" for line in wording.expected(foreseen)) or "-"
+
+
+@admin.register(Alarm)
+class AlarmAdmin(ReadOnlyWithActs):
+    """Regressions that campaigns of the watcher found."""
+
+    list_display = ("agent", "ancestor", "probability", "at", "acknowledged_by")
+    list_filter = (("acknowledged_at", admin.EmptyFieldListFilter),)
+    list_select_related = ("agent", "ancestor")
+    ordering = ("-pk",)
+    acts = campaigns.ALARM_ACTS

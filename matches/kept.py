@@ -1,0 +1,38 @@
+"""What is computed for all who look, not for each of them: kept in the fast store for a while."""
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from django.core.cache import cache
+from redis.exceptions import RedisError
+
+log = logging.getLogger(__name__)
+
+Made = TypeVar("Made")
+
+KEPT_S = 86_400
+
+
+def kept(key: str, mark: str, make: Callable[[], Made], *, every_s: float) -> Made:
+    """Return what make returns, made anew when the mark has changed and every_s have passed.
+
+    While somebody makes it, all others get the one before. mark: of what it is made from, such as
+    the hash of the results; one that always differs lets it be made every_s. Without the fast store
+    it is made for whoever asks.
+    """
+    try:
+        before: tuple[str, Made] | None = cache.get(key)
+        if before is not None and (before[0] == mark or not _is_mine(key, every_s)):
+            return before[1]
+        made = make()
+        cache.set(key, (mark, made), timeout=KEPT_S)
+    except RedisError as error:
+        log.warning("%s is made for one viewer while the fast store is away: %s", key, error)
+        return make()
+    return made
+
+
+def _is_mine(key: str, every_s: float) -> bool:
+    """Tell whether it is this caller's turn to make it."""
+    return bool(cache.add(f"{key}.turn", 1, timeout=every_s))

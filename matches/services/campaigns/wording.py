@@ -1,0 +1,162 @@
+"""Campaigns in words: what is asked, what it will take, what it has cost, why it ended."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from django.conf import settings
+
+from arena.verdicts.base import Why
+from matches.models import Campaign
+from matches.services.campaigns import costs
+from matches.services.campaigns.forecasting import LIMIT
+from matches.services.campaigns.starting import IS_SPRT
+from matches.services.explanations.form import span
+
+_HOUR_S = 3_600
+_SMALL = 10
+_SIGNIFICANT = 2
+_SURE = 0.995
+UNMEASURED = "not measured yet"
+
+_WHY = {
+    Why.DECIDED.value: "decided: it is as sure as was asked for",
+    Why.WITHIN_MARGIN.value: "within the margin: what could be wrong makes no difference",
+    Why.OUT_OF_BUDGET.value: "out of budget: the likeliest answer so far, not as sure as asked for",
+    "cancelled": "stopped before it was decided",
+    "no_results": "no match has a result",
+}
+_SPENT = {
+    "matches": "all matches are played",
+    "core_seconds": "all core time is spent",
+    "money": "all money is spent",
+    "pairing": "the pairing has nothing more to play",
+}
+
+
+class Line(NamedTuple):
+    """Something and what is said of it."""
+
+    label: str
+    says: str
+
+
+class Share(NamedTuple):
+    """A part of the budget: what is spent of it; percent is 0..100, None without a limit."""
+
+    label: str
+    says: str
+    percent: float | None
+
+
+def asked(campaign: Campaign, names: Sequence[str]) -> str:
+    """Return the question in words. names: of the entrants by position, as many as are needed."""
+    given = campaign.parameters
+    if campaign.question == IS_SPRT:
+        elo0, elo1 = f"{given['elo0']:g}", f"{given['elo1']:g}"
+        return f"Is {names[0]} better than {names[1]} by {elo1} Elo rather than by {elo0}?"
+    if campaign.question == "beats":
+        lead = f" by more than {given['lead']:g}" if given["lead"] else ""
+        return f"Does {names[given['a']]} beat {names[given['b']]}{lead}?"
+    if campaign.question == "top_k":
+        return f"Which agents are the best {given['k']}?"
+    return str(campaign.get_question_display())
+
+
+def terms(campaign: Campaign) -> str:
+    """Return how sure the answer has to be, and what makes no difference."""
+    if campaign.question == IS_SPRT:
+        alpha, beta = campaign.parameters["alpha"], campaign.parameters["beta"]
+        model = campaign.parameters["model"]
+        return f"Wrongly accepted in {alpha:.3g}, wrongly rejected in {beta:.3g}; {model} Elo."
+    said = f"Wrong with a probability of at most {percent(campaign.error)}"
+    if campaign.margin:
+        said += f"; a gap in rating of {campaign.margin:g} or less makes no difference"
+    return f"{said}."
+
+
+def why(campaign: Campaign) -> str:
+    """Return why it ended, empty while it goes on."""
+    reason, _, limit = campaign.why.partition(": ")
+    said = _WHY.get(reason, reason)
+    return f"{said} ({_SPENT.get(limit, limit)})" if limit else said
+
+
+def expected(forecast: Mapping[str, Any] | None) -> list[Line]:
+    """Return a forecast in words, nothing without one."""
+    if forecast is None:
+        return []
+    if not forecast["matches"]:
+        return [Line("Matches to the verdict", "none: what is known decides it")]
+    lines = [Line("Matches to the verdict", _matches(forecast))]
+    lines += [Line("A round robin", f"about {rounded(forecast['round_robin'])} matches")]
+    return [*lines, *_costs(forecast["cost"]), *_more(forecast["more"])]
+
+
+def budget(campaign: Campaign) -> list[Share]:
+    """Return what is spent of what it may cost."""
+    spent, limit = costs.spent(campaign), costs.budget(campaign)
+    parts = [_share("Matches", spent.matches or 0, limit.matches, lambda n: f"{n:,.0f}")]
+    parts.append(_share("Core time", spent.core_seconds or 0, limit.core_seconds, core_time))
+    if limit.money is not None or any(settings.WORKER_PRICES.values()):
+        parts.append(_share("Money", spent.money or 0, limit.money, lambda n: f"{n:,.2f}"))
+    return parts
+
+
+def percent(probability: float) -> str:
+    """Return a probability as people read it, never rounded to 0 or 100 %."""
+    if 0 < probability < 0.001:  # noqa: PLR2004 - the last place shown
+        return "<0.1 %"
+    if 0.999 < probability < 1:  # noqa: PLR2004 - the last place shown
+        return ">99.9 %"
+    return f"{100 * probability:.3g} %"
+
+
+def rounded(n: float) -> str:
+    """Return a number of matches no more exactly than it is known."""
+    if n < _SMALL:
+        return f"{n:.0f}"
+    digits = len(str(int(n))) - _SIGNIFICANT
+    return f"{round(n / 10**digits) * 10**digits:,}"
+
+
+def core_time(seconds: float) -> str:
+    """Return the time of one core: hours, or seconds where it is less."""
+    return f"{seconds:.3g} s" if seconds < _HOUR_S / _SMALL else f"{seconds / _HOUR_S:,.3g} h"
+
+
+def _matches(forecast: Mapping[str, Any]) -> str:
+    if forecast["matches"] >= LIMIT:
+        return f"more than {LIMIT:,}: a larger margin would end it earlier"
+    low, high = rounded(forecast["low"]), rounded(forecast["high"])
+    most = f"more than {high}" if forecast["high"] >= LIMIT else high
+    said = f"about {rounded(forecast['matches'])} (80 % lie from {low} to {most})"
+    if forecast["decided"] < _SURE:
+        said += f"; never within {LIMIT:,} in {percent(1 - forecast['decided'])}"
+    return said
+
+
+def _costs(cost: Mapping[str, float | None]) -> list[Line]:
+    core_s, gpu_s = cost["core_s"], cost["gpu_s"]
+    wall_s, money = cost["wall_s"], cost["money"]
+    lines = [Line("Core time", UNMEASURED if core_s is None else core_time(core_s))]
+    if gpu_s:
+        lines.append(Line("GPU time", f"{gpu_s:,.3g} s"))
+    lines.append(Line("On the clock", UNMEASURED if wall_s is None else f"about {span(wall_s)}"))
+    if money:
+        lines.append(Line("Money", f"{money:,.2f}"))
+    return lines
+
+
+def _more(more: Mapping[str, float]) -> list[Line]:
+    said = (
+        f"bring the verdict in {percent(more['verdict'])} of cases; the likeliest answer would be "
+        f"true with {percent(more['then'])}, now {percent(more['now'])}"
+    )
+    return [Line(f"{more['n_matches']:.0f} more matches", said)]
+
+
+def _share(label: str, spent: float, limit: float | None, form: Any) -> Share:
+    if limit is None:
+        return Share(label, f"{form(spent)} spent, no limit", None)
+    said = f"{form(spent)} of {form(limit)} spent"
+    return Share(label, said, round(min(100.0, 100 * spent / limit), 1) if limit else 100.0)
