@@ -1,6 +1,6 @@
 """Whether verdicts hold: fields of known truth through the real pairing, rating and stopping code.
 
-python -m benchmarks.verdicts [--part fields|campaigns|sprt|calibration] [--n N] [--json FILE]
+python -m benchmarks.verdicts [--part fields|campaigns|sprt|calibration|real] [--n N] [--json FILE]
 """
 
 import os
@@ -15,13 +15,16 @@ from typing import NamedTuple
 from arena.ratings.counts import Floats
 from arena.verdicts.sprt import Model, Test
 from benchmarks.campaigns import accuracy, reliability, sequential, stopping
+from benchmarks.campaigns import real as real_fields
 from benchmarks.campaigns.pool import each, pool
 from benchmarks.options import parser, whole, writable, write_json
 from benchmarks.table import Cell, table
 
-PARTS = ("fields", "campaigns", "sprt", "calibration")
+PARTS = ("fields", "campaigns", "sprt", "calibration", "real")
 N_CAMPAIGNS = 2_100
 N_TESTS = 2_000
+PER_REPLICATE = 400
+"""Real fields are played once for so many simulated campaigns."""
 Row = dict[str, object]
 _MARGIN = 1.0
 """Some 45 points of Elo."""
@@ -192,9 +195,19 @@ def calibration(workers: Pool, options: Namespace, figures: Figures) -> None:
         options.figure.write_text(reliability.figure(list(tables.items())))
 
 
+def real(_: Pool, options: Namespace, figures: Figures) -> None:
+    """Play fields of known order through the real queue."""
+    followed, held = real_fields.rows(max(1, options.n // PER_REPLICATE))
+    _print("Real fields: matches to a share of pairs in the right order, medians", followed)
+    _print("Real fields: campaigns", held)
+    figures.rows["fields"] = [*figures.rows.get("fields", []), *followed]
+    figures.rows["campaigns"] = [*figures.rows.get("campaigns", []), *held]
+
+
 Part = Callable[[Pool, Namespace, Figures], None]
 _PARTS: dict[str, Part] = {
     "fields": fields, "campaigns": campaigns, "sprt": sprt, "calibration": calibration,
+    "real": real,
 }  # fmt: skip
 
 

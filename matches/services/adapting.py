@@ -16,8 +16,8 @@ from matches.services.campaigns import costs
 from matches.services.rows import among
 
 LEAST_AHEAD, MOST_AHEAD = 16, 10_000
-AHEAD_OF_KNOWN = 4
-"""A quarter of the known results in flight costs nothing (specs/ratings, staleness)."""
+AHEAD_OF_KNOWN = 8
+"""A quarter of the known results in flight costs next to nothing, an eighth nothing."""
 LEAST_PAID = 2
 """Near the end of a budget in core-seconds or money, what is in flight is all that it pays for."""
 REFILL = 4

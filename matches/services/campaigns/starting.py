@@ -28,9 +28,11 @@ SPRT_DEFAULTS: Mapping[str, Value] = {
     **{"elo0": 0.0, "elo1": 20.0, "alpha": 0.05, "beta": 0.05},
     "model": Model.LOGISTIC.value,
 }
-PAIRINGS = {"best": "posterior_sample"}
+PAIRINGS: Mapping[str, tuple[str, Mapping[str, object]]] = {
+    "best": ("posterior_sample", {"top": 2}),
+}
 """By question; all others go by the information about the order."""
-ORDER = "order_information"
+ORDER: tuple[str, Mapping[str, object]] = ("order_information", {})
 NAMED = ("a", "b")
 """Parameters of a question that name agents; stored as positions."""
 
@@ -49,6 +51,7 @@ class CampaignPlan:
     max_money: float | None = None
     pairing: str = ""
     """Empty: the one that suits the question."""
+    pairing_parameters: Mapping[str, object] = field(default_factory=dict)
     seed: int | None = None
     """None: one that no tournament of the board has, so that no known game is played again."""
     move_s: float = field(default_factory=lambda: Limits().move_s)
@@ -136,10 +139,15 @@ def fresh_seed(leaderboard: Leaderboard) -> int:
 
 
 def _tournament(plan: CampaignPlan, leaderboard: Leaderboard) -> Plan:
+    pairing, parameters = plan.pairing, plan.pairing_parameters
+    if not pairing:
+        pairing, suited = PAIRINGS.get(plan.question, ORDER)
+        parameters = {**suited, **parameters}
     return Plan(
         name=plan.name,
         n_matches=plan.max_matches,
-        pairing=plan.pairing or PAIRINGS.get(plan.question, ORDER),
+        pairing=pairing,
+        pairing_parameters=dict(parameters),
         seed=fresh_seed(leaderboard) if plan.seed is None else plan.seed,
         move_s=plan.move_s,
         match_s=plan.match_s,
