@@ -84,7 +84,8 @@ def context(found: Campaign, *, now: datetime) -> dict[str, Any]:
         "why": wording.why(found),
         "says": _says(found),
         "probability": _probability(found),
-        "subjects": Agent.objects.in_bulk(found.subjects[:N_CHANCES]).values(),
+        "subjects": _subjects(found),
+        "wanted": wording.percent(1 - found.error),
         "chances": _chances(found),
         "curve": campaigncurves.of_campaign(found),
         "forecast": wording.expected(foreseen),
@@ -150,9 +151,15 @@ def _says(found: Campaign) -> str:
         return found.statement
     likely = _chances(found)[:1]
     if found.question == "best" and likely:
-        said = f"{likely[0].agent} is the likeliest to be the best"
-        return f"Not decided: {said}" if found.decided_at else f"Not decided yet: {said}"
+        so_far = "" if found.decided_at else " so far"
+        return f"Most likely{so_far}: {likely[0].agent}"
     return "Not decided" if found.decided_at else "Not decided yet"
+
+
+def _subjects(found: Campaign) -> list[Agent]:
+    """Return the agents that the verdict names, in its order."""
+    named = Agent.objects.in_bulk(found.subjects[:N_CHANCES])
+    return [named[pk] for pk in found.subjects[:N_CHANCES]]
 
 
 def _probability(found: Campaign) -> str:

@@ -116,9 +116,8 @@ class StartForm(ModelFormWithAllErrors):
 
     def entries(self) -> str:
         """Return what stands for all that was entered."""
-        shown = {
-            name: self.data.getlist(name) for name in sorted(self.fields) if name != "foreseen"
-        }
+        sent: Any = self.data
+        shown = {name: sent.getlist(name) for name in sorted(self.fields) if name != "foreseen"}
         return sha256(json.dumps(shown).encode()).hexdigest()[:16]
 
     def _foreseen(self) -> list[wording.Line]:
