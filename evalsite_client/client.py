@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 import requests
 
 from evalsite_client.agents import Agents
+from evalsite_client.alarms import Alarms
+from evalsite_client.asking import Campaigns
 from evalsite_client.attempts import Attempts
 from evalsite_client.audit import Audits
 from evalsite_client.checkpoints import Checkpoints
@@ -67,8 +69,10 @@ class Client:
         )
         self.base_url = transport.base_url
         self.agents = Agents(transport)
+        self.alarms = Alarms(transport)
         self.attempts = Attempts(transport)
         self.audit = Audits(transport)
+        self.campaigns = Campaigns(transport)
         self.checkpoints = Checkpoints(transport)
         self.leaderboards = Leaderboards(transport)
         self.matches = Matches(transport)

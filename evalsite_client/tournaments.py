@@ -22,8 +22,10 @@ class Tournament:
     leaderboard: str
     name: str
     pairing: str
+    pairing_parameters: Mapping[str, Any]
     n_matches: int
     seed: int
+    weight: int
     move_s: float
     match_s: float
     is_rated: bool
@@ -83,7 +85,9 @@ class NewTournament(TypedDict, total=False):
     name: Required[str]
     n_matches: Required[int]
     pairing: str
+    pairing_parameters: Mapping[str, Any]
     seed: int
+    weight: int
     move_s: float
     match_s: float
     faults: Mapping[str, Any] | None

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from evalsite_client.cli import (
     agents,
+    campaigns,
     checkpoints,
     explanations,
     leaderboards,
@@ -42,10 +43,12 @@ examples:
   evalsite board connect-four
   evalsite compare random mcts-100 -l connect-four
 
-exit status: 0 done, 1 failed or no answer, 2 refused or bad input, 130 Ctrl-C
+exit status: 0 done, 1 failed or no answer, 2 refused or bad input, 3 a campaign without an answer,
+130 Ctrl-C
 """
 LISTING: Final = {
     "agents": ("agent", ": `evalsite agents` lists them"),
+    "campaigns": ("campaign", ": `evalsite campaigns` lists them"),
     "checkpoints": ("checkpoint", ": `evalsite checkpoints` lists them"),
     "leaderboards": ("leaderboard", ": `evalsite boards` lists them"),
     "matches": ("match", ""),
@@ -55,7 +58,7 @@ LISTING: Final = {
 }
 """A row of a noun, and what lists those that there are."""
 ADDING: Final = (
-    *(agents.add, checkpoints.add, leaderboards.add, tournaments.add, watch.add),
+    *(agents.add, checkpoints.add, leaderboards.add, tournaments.add, watch.add, campaigns.add),
     *(explanations.add, workers.add, trajectories.add, tokens.add),
 )
 

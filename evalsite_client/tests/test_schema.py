@@ -24,8 +24,10 @@ import pytest
 from evalsite_client import (
     Client,
     agents,
+    alarms,
     attempts,
     audit,
+    campaigns,
     checkpoints,
     errors,
     explanations,
@@ -48,8 +50,9 @@ from evalsite_client.tests.schema_samples import Operation, Schema
 
 SCHEMA = Schema()
 MODULES = (
-    *(agents, attempts, audit, checkpoints, errors, explanations, leaderboards, matches, names),
-    *(outcomes, ratings, schedules, seasons, tokens, tournaments, trajectories, workers),
+    *(agents, alarms, attempts, audit, campaigns, checkpoints, errors, explanations),
+    *(leaderboards, matches, names, outcomes, ratings, schedules, seasons, tokens),
+    *(tournaments, trajectories, workers),
 )
 KINDS = {
     name: kind

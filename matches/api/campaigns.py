@@ -27,6 +27,7 @@ from matches.services.campaigns.starting import CampaignPlan, start
 from matches.services.explain import Explanation
 
 MAX_NAME = 120
+_QUESTIONS = ", ".join(name for name, _ in question_choices())
 BUDGET_UNASKED = 1_000_000
 """A forecast goes so far."""
 
@@ -210,7 +211,10 @@ class CampaignFilter(FilterSet):  # type: ignore[misc]  # django-filter has no t
 
     leaderboard = CharFilter(field_name="tournament__leaderboard__name", max_length=80)
     tournament = IntegerFilter(min_value=1, max_value=2**63 - 1)
-    question = ChoiceFilter(choices=question_choices)
+    question = ChoiceFilter(
+        choices=question_choices,
+        error_messages={"invalid_choice": f"got %(value)r: choose one of {_QUESTIONS}"},
+    )
     decided = BooleanFilter(field_name="decided_at", lookup_expr="isnull", exclude=True)
 
 

@@ -6,8 +6,10 @@ from typing import Any
 from matches.models import Campaign
 from matches.services.campaigns import showing, wording
 from matches.services.campaigns.forecasting import Ahead
-from matches.services.campaigns.starting import IS_SPRT, CampaignPlan
+from matches.services.campaigns.starting import CampaignPlan
 
+ABOUT_BEST = ("best", "top_k")
+"""Questions to which P(best) says something."""
 N_NAMED = 5
 """Agents whose P(best) is printed with the verdict."""
 
@@ -40,7 +42,8 @@ def verdict(campaign: Campaign) -> Iterator[str]:
     yield campaign.statement
     if campaign.probability is not None:
         yield f"  with {wording.percent(campaign.probability)}; {wording.why(campaign)}"
-    for agent, chance in showing.chances(campaign)[:N_NAMED]:
+    is_about_best = campaign.question in ABOUT_BEST
+    for agent, chance in showing.chances(campaign)[: N_NAMED * is_about_best]:
         yield f"  P(best) {wording.percent(chance)}: {agent.name}"
     yield f"  {campaign.n_played or 0:,} matches played, {campaign.n_known:,} were known before"
     if campaign.n_round_robin is not None:
@@ -76,9 +79,12 @@ def as_json(campaign: Campaign, exit_code: int) -> dict[str, Any]:
 
 
 def _sure(campaign: Campaign) -> list[str]:
-    if campaign.question == IS_SPRT:
-        newest = campaign.points.order_by("-n_results").first()
-        llr = newest.llr if newest else None
-        return [] if llr is None else [f"LLR {llr:+.2f}"]
-    likely = showing.chances(campaign)[:1]
-    return [f"P(best) {wording.percent(chance)}: {agent.name}" for agent, chance in likely]
+    if campaign.question in ABOUT_BEST:
+        likely = showing.chances(campaign)[:1]
+        return [f"P(best) {wording.percent(chance)}: {agent.name}" for agent, chance in likely]
+    newest = campaign.points.order_by("-n_results").first()
+    if newest is None:
+        return []
+    if newest.llr is not None:
+        return [f"LLR {newest.llr:+.2f}"]
+    return [f"the likeliest answer is true with {wording.percent(newest.probability)}"]

@@ -70,7 +70,9 @@ def check_pairing(pairing: str, parameters: object) -> None:
     except ParameterError as error:
         raise ValidationError({"pairing_parameters": str(error)}) from error
     except ArenaError as error:
-        raise ValidationError({"pairing": str(error)}) from error
+        known = ", ".join(sorted((*pairings.names(), *pairings.adaptive_names())))
+        unknown = f"unknown pairing {pairing!r}: choose one of {known}"
+        raise ValidationError({"pairing": unknown}) from error
 
 
 def validate_finite(value: float) -> None:

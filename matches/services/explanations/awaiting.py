@@ -35,7 +35,7 @@ def awaited(campaign: Campaign) -> Awaited:
 
 def _judged(campaign: Campaign) -> str:
     due = ceil(campaign.n_judged * (1 + GROWTH) + 1)
-    return f"control judges it once {several(due, 'result')} of its agents are known"
+    return f"control judges it after {several(due, 'result')} of its agents"
 
 
 def _missing(campaign: Campaign) -> str:

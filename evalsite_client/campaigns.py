@@ -1,0 +1,221 @@
+"""Campaigns: tournaments with a question, which stop by themselves with a verdict."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Required, TypedDict, Unpack
+
+from evalsite_client.decoding import decode
+from evalsite_client.explanations import Explained
+from evalsite_client.names import AgentName
+from evalsite_client.pages import rows
+
+ANSWERS = ("decided", "within_margin")
+"""Why a campaign ended that has its answer; the others ended without."""
+
+
+@dataclass(frozen=True)
+class ForecastCost:
+    """What the matches to the verdict cost; None while nothing was measured."""
+
+    core_s: float | None
+    gpu_s: float
+    wall_s: float | None
+    money: float | None
+
+
+@dataclass(frozen=True)
+class ForecastMore:
+    """What some more matches would change: the probability of the likeliest answer now and then.
+
+    verdict: the chance that they bring the verdict.
+    """
+
+    n_matches: int
+    now: float
+    then: float
+    verdict: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How many more matches the verdict takes: the median, and 10 % and 90 % of the cases.
+
+    decided: the share of the cases that end before 10^6 matches.
+    """
+
+    matches: float
+    low: float
+    high: float
+    decided: float
+    round_robin: float
+    cost: ForecastCost
+    more: ForecastMore
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What a campaign would start from and take; a sequential test is not forecast."""
+
+    n_agents: int
+    margin: float
+    n_known: int
+    forecast: Forecast | None
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A tournament with a question, and its verdict once there is one.
+
+    margin: in units of rating. n_known: matches that were known at the start, so not played again.
+    """
+
+    id: int
+    tournament: int
+    name: str
+    leaderboard: str
+    state: str
+    question: str
+    error: float
+    margin: float
+    pairing: str
+    weight: int
+    max_matches: int
+    max_core_s: float | None
+    max_money: float | None
+    n_known: int
+    n_planned: int
+    n_done: int
+    n_judged: int
+    judged_at: datetime | None
+    created_at: datetime
+    started_at: datetime | None
+    statement: str
+    probability: float | None
+    why: str
+    decided_at: datetime | None
+    n_played: int | None
+    n_round_robin: float | None
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether it has ended, with an answer or without."""
+        return self.decided_at is not None
+
+    @property
+    def is_answered(self) -> bool:
+        """Return whether the question is answered as surely as was asked for."""
+        return self.why in ANSWERS
+
+
+@dataclass(frozen=True)
+class Chance:
+    """How likely an entrant is the best."""
+
+    agent: AgentName
+    p_best: float
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What the matches of a campaign have cost so far."""
+
+    matches: int
+    core_s: float
+    gpu_s: float
+    money: float
+
+
+@dataclass(frozen=True)
+class CampaignDetail(Campaign):
+    """A campaign with what is believed now, what it has cost and what it will take.
+
+    chances: the likeliest first. subjects: the agents that the verdict names.
+    """
+
+    parameters: Mapping[str, Any]
+    subjects: tuple[AgentName, ...]
+    chances: tuple[Chance, ...]
+    spent: Spent
+    forecast: Forecast | None
+    forecast_at: datetime | None
+
+
+@dataclass(frozen=True)
+class CampaignPoint:
+    """What a campaign said after so many results; llr: of a sequential test."""
+
+    n_results: int
+    at: datetime
+    probability: float
+    llr: float | None
+    matches_left: float | None
+
+
+class CampaignQuestion(TypedDict, total=False):
+    """What is asked of whom: the leaderboard and the agents by name, none for all of it.
+
+    margin: a gap that makes no difference, in rating, or in Elo or points of win rate instead.
+    """
+
+    leaderboard: Required[str]
+    agents: Sequence[str]
+    question: str
+    error: float
+    margin: float | None
+    margin_elo: float | None
+    margin_points: float | None
+    parameters: Mapping[str, Any]
+
+
+class NewCampaign(CampaignQuestion, total=False):
+    """A campaign to start, with its budget; pairing: empty for the one that suits the question."""
+
+    max_matches: Required[int]
+    max_core_s: float | None
+    max_money: float | None
+    name: str
+    pairing: str
+    seed: int | None
+    weight: int
+    move_s: float
+    match_s: float
+    is_paused: bool
+
+
+class CampaignFilter(TypedDict, total=False):
+    """Which campaigns to list; leaderboard: its name; decided: whether it has ended."""
+
+    leaderboard: str
+    tournament: int
+    question: str
+    decided: bool
+
+
+class CampaignCalls(Explained):
+    """The calls of the API."""
+
+    path = "campaigns"
+
+    def list(
+        self, *, page_size: int | None = None, **wanted: Unpack[CampaignFilter]
+    ) -> Iterator[Campaign]:
+        """Yield campaigns, the newest first."""
+        return rows(self._transport, self.path, Campaign, {**wanted, "page_size": page_size})
+
+    def get(self, campaign: int) -> CampaignDetail:
+        """Return one campaign."""
+        return decode(CampaignDetail, self._transport.get(f"{self.path}/{campaign}"))
+
+    def curve(self, campaign: int, *, page_size: int | None = None) -> Iterator[CampaignPoint]:
+        """Yield what it said as the evidence grew."""
+        path, wanted = f"{self.path}/{campaign}/curve", {"page_size": page_size}
+        return rows(self._transport, path, CampaignPoint, wanted)
+
+    def forecast(self, *, key: str | None = None, **wanted: Unpack[CampaignQuestion]) -> Ahead:
+        """Return what a campaign would take, by what is known; none is started."""
+        return decode(Ahead, self._transport.post(f"{self.path}/forecast", wanted, key=key))
+
+    def start(self, *, key: str | None = None, **wanted: Unpack[NewCampaign]) -> CampaignDetail:
+        """Start a campaign; cancelling its tournament stops it."""
+        return decode(CampaignDetail, self._transport.post(self.path, wanted, key=key))

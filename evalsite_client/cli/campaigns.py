@@ -1,0 +1,207 @@
+"""Commands of campaigns: ask and follow, list, look at one."""
+
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from evalsite_client.campaigns import (
+    Ahead,
+    Campaign,
+    CampaignDetail,
+    CampaignFilter,
+    CampaignQuestion,
+    Forecast,
+    NewCampaign,
+)
+from evalsite_client.cli.options import add_limit, command, first, page_size, pair, whole
+from evalsite_client.cli.show import Answer, pairs, table
+from evalsite_client.client import Client
+from evalsite_client.progress import duration
+
+UNDECIDED = 3
+HOUR_S = 3_600
+BUDGET = 100_000
+HEAD = ("id", "tournament", "leaderboard", "question", "state", "played", "of", "P", "statement")
+N_CHANCES = 5
+_ASKED = ("error", "margin", "margin_elo", "margin_points")
+
+
+def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+    """Add the commands."""
+    _add_campaign(commands)
+    listed = command(commands, "campaigns", show_campaigns)
+    listed.add_argument("-l", "--leaderboard")
+    listed.add_argument("-q", "--question")
+    listed.add_argument("--open", action="store_true", help="only those without a verdict")
+    add_limit(listed)
+    shown = command(commands, "verdict", verdict, examples="  evalsite verdict 3 --json")
+    shown.add_argument("campaign", type=whole(1), metavar="ID")
+
+
+def _add_campaign(commands: "_SubParsersAction[ArgumentParser]") -> None:
+    new = command(
+        commands,
+        "campaign",
+        campaign,
+        examples="  evalsite campaign -l levels --question best --margin-elo 20\n"
+        "  evalsite campaign -l levels a b c --question top_k -p k=2 --forecast\n"
+        "  exit status: 0 answered, 2 refused, 3 ended without an answer, 130 Ctrl-C: it goes on",
+    )
+    new.add_argument(
+        "agents", nargs="*", metavar="AGENT", help="name; none: all of the leaderboard"
+    )
+    new.add_argument("-l", "--leaderboard", required=True)
+    new.add_argument("-q", "--question", default="best", help="best, top_k, beats, rank_all, ...")
+    new.add_argument("--error", type=_amount, help="P(wrong verdict): 0.05")
+    new.add_argument("--margin", type=_amount, help="a gap that makes no difference, in rating")
+    new.add_argument("--margin-elo", type=_amount, help="the same in Elo")
+    new.add_argument("--margin-points", type=_amount, help="the same in points of win rate")
+    new.add_argument(
+        *("-p", "--parameter"), type=pair, action="append", default=[], metavar="NAME=VALUE"
+    )
+    new.add_argument("--max-matches", type=whole(1), default=BUDGET, help=f"({BUDGET:,})")
+    new.add_argument("--max-core-hours", type=_amount)
+    new.add_argument("--max-money", type=_amount)
+    new.add_argument("--pairing", default="", help="else as suits the question")
+    new.add_argument("--weight", type=whole(1), default=1, help="its share of the nodes")
+    new.add_argument("--name", default="")
+    then = new.add_mutually_exclusive_group()
+    then.add_argument("--forecast", action="store_true", help="only say what it would take")
+    then.add_argument("--no-wait", action="store_true", help="start it and end")
+
+
+def campaign(client: Client, options: Namespace) -> Answer:
+    """Ask a question, say what its answer takes, and wait for the verdict."""
+    asked = CampaignQuestion(
+        leaderboard=options.leaderboard,
+        agents=options.agents,
+        question=options.question,
+        parameters=dict(options.parameter),
+    )
+    for name in _ASKED:
+        if (value := getattr(options, name)) is not None:
+            asked[name] = value  # type: ignore[literal-required]  # one of four numbers
+    if options.forecast:
+        ahead = client.campaigns.forecast(**asked)
+        return Answer(ahead, _ahead(ahead))
+    hours = options.max_core_hours
+    wanted = {
+        **asked,
+        "max_matches": options.max_matches,
+        "max_core_s": None if hours is None else hours * HOUR_S,
+        "max_money": options.max_money,
+        "name": options.name,
+        "pairing": options.pairing,
+        "weight": options.weight,
+    }
+    made = client.campaigns.start(**cast(NewCampaign, wanted))
+    if options.no_wait:
+        return Answer(made, f"campaign {made.id}: `evalsite verdict {made.id}` shows it")
+    return _answer(_followed(client, made, is_shown=not options.json))
+
+
+def show_campaigns(client: Client, options: Namespace) -> Answer:
+    """List campaigns, the newest first."""
+    wanted = CampaignFilter()
+    if options.leaderboard:
+        wanted["leaderboard"] = options.leaderboard
+    if options.question:
+        wanted["question"] = options.question
+    if options.open:
+        wanted["decided"] = False
+    found = first(client.campaigns.list(page_size=page_size(options), **wanted), options)
+    return Answer(found, table(HEAD, [_row(one) for one in found]))
+
+
+def verdict(client: Client, options: Namespace) -> Answer:
+    """Show a campaign; the exit status is 3 unless its question is answered."""
+    return _answer(client.campaigns.get(options.campaign))
+
+
+def _followed(client: Client, made: CampaignDetail, *, is_shown: bool) -> CampaignDetail:
+    """Return the campaign with its verdict; after Ctrl-C it goes on."""
+    try:
+        return client.campaigns.wait(made.id, progress=_shown() if is_shown else None)
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            f"\ncampaign {made.id} goes on: `evalsite cancel {made.tournament}` stops it\n"
+        )
+        raise
+
+
+def _shown() -> Callable[[CampaignDetail], None]:
+    """Return what shows progress on stderr: in place on a terminal, elsewhere nothing."""
+
+    def show(found: CampaignDetail) -> None:
+        if sys.stderr.isatty():
+            end = "\n" if found.is_over else ""
+            sys.stderr.write(f"\r\033[K{_progress(found)}{end}")
+            sys.stderr.flush()
+
+    return show
+
+
+def _progress(found: CampaignDetail) -> str:
+    parts = [f"{found.n_done:,} of at most {found.max_matches:,} matches"]
+    parts += [f"P(best) {one.p_best:.1%}: {one.agent.name}" for one in found.chances[:1]]
+    if found.forecast and not found.is_over:
+        parts.append(f"about {found.forecast.matches:,.0f} more")
+    return ", ".join(parts)
+
+
+def _answer(found: CampaignDetail) -> Answer:
+    chances = ", ".join(f"{one.agent.name} {one.p_best:.1%}" for one in found.chances[:N_CHANCES])
+    known = {
+        "verdict": found.statement or "none yet",
+        "probability": found.probability,
+        "why": found.why,
+        "P(best)": chances,
+        "matches": f"{found.n_done:,} of at most {found.max_matches:,}",
+        "known before": found.n_known,
+        "a round robin": found.n_round_robin and f"about {found.n_round_robin:,.0f} matches",
+        "core time": f"{found.spent.core_s:,.1f} s",
+        "money": found.spent.money or None,
+        **(_foreseen(found.forecast) if found.forecast and not found.is_over else {}),
+    }
+    return Answer(found, pairs(known), 0 if found.is_answered else UNDECIDED)
+
+
+def _ahead(found: Ahead) -> str:
+    known: dict[str, object] = {"agents": found.n_agents, "known matches": found.n_known}
+    known["margin"] = found.margin or None
+    if found.forecast is None:
+        return pairs({**known, "to the verdict": "a sequential test is not forecast"})
+    return pairs({**known, **_foreseen(found.forecast)})
+
+
+def _foreseen(found: Forecast) -> Mapping[str, object]:
+    if not found.matches:
+        return {"to the verdict": "nothing more: what is known decides it"}
+    cost = found.cost
+    return {
+        "to the verdict": f"about {found.matches:,.0f} ({found.low:,.0f} to {found.high:,.0f})",
+        "by round robin": f"about {found.round_robin:,.0f} matches",
+        "cores": None if cost.core_s is None else f"{cost.core_s / HOUR_S:,.3g} h",
+        "gpus": f"{cost.gpu_s:,.1f} s" if cost.gpu_s else None,
+        "on the clock": None if cost.wall_s is None else duration(cost.wall_s),
+        "costs": cost.money or None,
+        f"{found.more.n_matches} more": f"P {found.more.now:.1%} -> {found.more.then:.1%}",
+    }
+
+
+def _row(one: Campaign) -> list[object]:
+    known = (one.id, one.tournament, one.leaderboard, one.question, one.state, one.n_done)
+    sure = "" if one.probability is None else f"{one.probability:.1%}"
+    return [*known, one.max_matches, sure, one.statement]
+
+
+def _amount(text: str) -> float:
+    """Return a number from 0 on."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise ArgumentTypeError(f"{text!r} is no number from 0 on")
+    return value
