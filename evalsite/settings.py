@@ -169,6 +169,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "PlacementEnum": "matches.models.choices.Placement",
         "MatchStateEnum": "matches.models.Match.State",
+        "SeasonModeEnum": "matches.models.Season.Mode",
         "TournamentStateEnum": "matches.models.Tournament.State",
     },
 }

@@ -10,7 +10,7 @@ from evalsite_client.decoding import decode
 from evalsite_client.names import Noun
 from evalsite_client.pages import rows
 from evalsite_client.ratings import Comparison, Point, Rating, Snapshot
-from evalsite_client.seasons import NewSeason, Season
+from evalsite_client.seasons import Beginning, NewSeason, Season
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Leaderboard:
     spread: float | None
     rated_at: datetime | None
     is_rerating: bool
+    season_name: str
+    season_began_at: datetime | None
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,13 @@ class Leaderboards(Noun):
     ) -> Season:
         """Keep ranks and ratings as they stand now, as a season that nobody changes."""
         path = self._at(leaderboard, "freeze")
+        return decode(Season, self._transport.post(path, wanted, key=key))
+
+    def begin(
+        self, leaderboard: str, *, key: str | None = None, **wanted: Unpack[Beginning]
+    ) -> Season:
+        """Begin a season: reset, or carry all results over. Returns the one that ended."""
+        path = self._at(leaderboard, "begin")
         return decode(Season, self._transport.post(path, wanted, key=key))
 
     def seasons(self, name: str, *, page_size: int | None = None) -> Iterator[Season]:

@@ -1,13 +1,15 @@
-"""Schedules: tournaments that start by crontab or once."""
+"""Schedules: tournaments, campaigns and seasons that start by crontab or once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Required, TypedDict, Unpack
+from typing import Any, Literal, Required, TypedDict, Unpack
 
 from evalsite_client.decoding import decode
 from evalsite_client.explanations import Explained
 from evalsite_client.pages import rows
+
+MaybeMode = Literal["reset", "carry", ""]
 
 
 @dataclass(frozen=True)
@@ -22,9 +24,18 @@ class Schedule:
     timezone: str
     once_at: datetime | None
     is_enabled: bool
+    season: MaybeMode
+    question: str
+    error: float
+    margin: float
+    parameters: Mapping[str, Any]
+    max_core_s: float | None
+    max_money: float | None
     seed: int
     pairing: str
-    n_matches: int
+    pairing_parameters: Mapping[str, Any]
+    n_matches: int | None
+    weight: int
     move_s: float
     match_s: float
     is_rated: bool
@@ -42,12 +53,22 @@ class Schedule:
 class NewSchedule(TypedDict, total=False):
     """A schedule to add: the leaderboard by name, the agents by id, a crontab or a single time.
 
-    agents: none for all of the leaderboard at that time.
+    agents: none for all of the leaderboard at that time. question: start campaigns. season: reset
+    or carry, to begin seasons, which have neither n_matches nor agents.
     """
 
     name: Required[str]
     leaderboard: Required[str]
-    n_matches: Required[int]
+    n_matches: int | None
+    season: MaybeMode
+    question: str
+    error: float
+    margin: float
+    parameters: Mapping[str, Any]
+    max_core_s: float | None
+    max_money: float | None
+    pairing_parameters: Mapping[str, Any]
+    weight: int
     agents: Sequence[int]
     crontab: str
     timezone: str

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Required, TypedDict
+from typing import Literal, Required, TypedDict
 
 from evalsite_client.decoding import decode
 from evalsite_client.names import Noun
 from evalsite_client.pages import rows
+
+Mode = Literal["reset", "carry"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,14 @@ class NewSeason(TypedDict, total=False):
     """A season to freeze."""
 
     name: Required[str]
+    reason: str
+
+
+class Beginning(TypedDict, total=False):
+    """A season to begin; mode: reset, or carry for all results to go on to count."""
+
+    name: Required[str]
+    mode: Required[Mode]
     reason: str
 
 

@@ -8,6 +8,7 @@ from celery import shared_task
 from arena.messages import RECORD_TASK
 from matches import dispatch
 from matches.clock import db_now
+from matches.errors import ConflictError
 from matches.services import control, recording, scheduling
 from matches.services.patience import patiently
 
@@ -49,8 +50,17 @@ def rerate() -> None:
     control.rerate(now=db_now())
 
 
-@shared_task(name=dispatch.SCHEDULE_TOURNAMENT)
+@shared_task(
+    name=dispatch.SCHEDULE_TOURNAMENT,
+    autoretry_for=(ConflictError,),
+    retry_backoff=True,
+    retry_backoff_max=10,
+    max_retries=60,
+)
 def schedule_tournament(schedule_id: int) -> int | None:
-    """Schedule the tournament that is due; safe to run twice. Returns its id."""
-    tournament = scheduling.start_due(schedule_id, now=db_now())
-    return tournament.pk if tournament else None
+    """Start what is due, a tournament or a season; safe to run twice. Returns its id.
+
+    A season ends when its ratings show all that counts: on a busy board that may take some tries.
+    """
+    started = scheduling.start_due(schedule_id, now=db_now())
+    return started.pk if started else None

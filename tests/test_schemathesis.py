@@ -155,6 +155,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "n_matches": 4,
     },
     "leaderboards_freeze_create": {"name": "autumn"},
+    "leaderboards_begin_create": {"name": "winter", "mode": "carry"},
     "leaderboards_rerate_create": {"reason": "to be sure"},
     "agents_quarantine_create": {"reason": "it stalls"},
     "workers_quarantine_create": {"reason": "it overheats"},
@@ -177,7 +178,10 @@ def test_what_exists_is_answered_as_documented(
         _is_not_sent_again(case, admin, response)
 
 
-CREATING = {name for name in BODIES if name.count("_") == 1} | {"leaderboards_freeze_create"}
+CREATING = {name for name in BODIES if name.count("_") == 1} | {
+    "leaderboards_freeze_create",
+    "leaderboards_begin_create",
+}
 CHANGING = {"explanation"}
 """The last part of addresses whose answer tells how long ago something was."""
 

@@ -1,4 +1,4 @@
-"""Schedules: tournaments that start once, or again and again by crontab."""
+"""Schedules: tournaments, campaigns, seasons that start once, or again and again by crontab."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -26,13 +26,26 @@ from matches.services import scheduling
 from matches.services.auditing import Actor
 
 WHEN = ("crontab", "timezone", "once_at")
-ENTERED = ("name", "leaderboard", "agents", *WHEN, "pairing", "n_matches", "seed")
+ASKED = ("question", "error", "margin", "parameters")
+BUDGET = ("n_matches", "max_core_s", "max_money", "weight")
+ENTERED = (
+    *("name", "leaderboard", "agents", *WHEN, "season", *ASKED, *BUDGET),
+    *("pairing", "pairing_parameters", "seed"),
+)
 LIMITS = ("move_s", "match_s", "is_rated", "keeps_trajectories", "trajectory_days", "order_limit")
 STANDING = ("is_enabled", "next_due", "n_started", "n_skipped", "problem", "runs")
 LABELS = {
     "once_at": "Or once, at (UTC)",
     "timezone": "Time zone of the crontab",
-    "n_matches": "Matches of each tournament",
+    "season": "Begin a season",
+    "question": "Question",
+    "error": "Stated error",
+    "margin": "Margin that makes no difference",
+    "parameters": "Parameters of the question",
+    "n_matches": "Matches of each at most",
+    "max_core_s": "Core-seconds of a campaign at most",
+    "max_money": "Money of a campaign at most",
+    "pairing_parameters": "Parameters of the pairing",
     "move_s": "Limit of a move, s",
     "match_s": "Limit of a match, s",
     "is_rated": "Rated",
@@ -41,6 +54,7 @@ LABELS = {
     "order_limit": "Matches of an order at most",
 }
 N_RUNS = 10
+JSON = {"parameters", "pairing_parameters"}
 
 
 class CrontabInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # unfold has no types
@@ -55,7 +69,7 @@ class CrontabInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # unfold 
 
 
 class ScheduleForm(ModelFormWithAllErrors):
-    """Which tournaments to start, and when; the service has the last word."""
+    """What to start, and when; the service has the last word."""
 
     agents = ModelMultipleChoiceField(
         queryset=Agent.objects.filter(is_retired=False).order_by("game", "name"),
@@ -99,6 +113,8 @@ class ScheduleForm(ModelFormWithAllErrors):
     def clean(self) -> dict[str, Any]:
         """Refuse a crontab that is none; what it needs besides, the service knows."""
         cleaned = super().clean() or self.cleaned_data
+        # A field of JSON that was emptied is None.
+        cleaned.update({name: cleaned.get(name) or {} for name in JSON - {*self.errors}})
         if not {*WHEN} & {*self.errors} and bool(cleaned["crontab"]) == bool(cleaned["once_at"]):
             self.add_error("crontab", "Give a crontab, or once at for a single time; not both.")
         elif cleaned.get("crontab"):
@@ -110,7 +126,7 @@ class ScheduleForm(ModelFormWithAllErrors):
 
 @admin.register(Schedule)
 class ScheduleAdmin(OffersActs):
-    """When beat starts which tournament."""
+    """When beat starts what."""
 
     list_display = ("name", "leaderboard", "when", "next_due", "is_enabled", "n_started", "problem")
     list_filter = ("is_enabled",)
@@ -180,12 +196,15 @@ class ScheduleAdmin(OffersActs):
     @admin.display(description="newest times")
     def runs(self, obj: Schedule) -> str:
         """Return when it was due lately, and what became of it."""
-        newest = obj.runs.select_related("tournament")[:N_RUNS]
+        newest = obj.runs.select_related("tournament", "season")[:N_RUNS]
         rows = ((run.due_at.strftime("%Y-%m-%d %H:%M"), _became(run)) for run in newest)
         return format_html_join("", "<div>{} UTC: {}</div>", rows) or "It was not due yet."
 
 
 def _became(run: ScheduleRun) -> str:
+    if run.season is not None:
+        address = reverse("admin:matches_season_change", args=[run.season.pk])
+        return format_html('<a class="ev-link" href="{}">{} ended</a>', address, run.season)
     if run.tournament is None:
         return f"passed over: {run.problem}"
     address = reverse("admin:matches_tournament_change", args=[run.tournament.pk])

@@ -27,7 +27,7 @@ from matches.api.ratings import (
     ranked,
     shown,
 )
-from matches.api.seasons import NewSeasonSerializer, SeasonSerializer
+from matches.api.seasons import BeginningSerializer, NewSeasonSerializer, SeasonSerializer
 from matches.errors import BadInputError
 from matches.models import Leaderboard, Rating, RatingSnapshot, Season
 from matches.services import rerating, seasons, tournaments
@@ -52,6 +52,7 @@ class LeaderboardSerializer(serializers.ModelSerializer[Leaderboard]):
             *("id", "name", "title", "game", "game_parameters", "opening_plies"),
             *("draw_probability", "is_listed", "created_at"),
             *("n_counted", "n_settled", "spread", "rated_at", "is_rerating"),
+            *("season_name", "season_began_at"),
         )
 
 
@@ -169,6 +170,16 @@ class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
             self.get_object(), wanted["name"], reason=wanted["reason"], **by(request)
         )
         return created(SeasonSerializer(season))
+
+    @extend_schema(request=BeginningSerializer, responses={201: SeasonSerializer})
+    @action(detail=True, methods=["post"])
+    def begin(self, request: Request, name: str) -> Response:
+        """Begin a season: all start anew, or all goes on to count. Returns the one that ended."""
+        del name
+        wanted = read(BeginningSerializer, request)
+        wanted["mode"] = Season.Mode(wanted["mode"])
+        ended = seasons.begin(self.get_object(), **wanted, **by(request))
+        return created(SeasonSerializer(ended))
 
     @extend_schema(responses=SeasonSerializer(many=True), filters=False)
     @action(detail=True, filter_backends=[])

@@ -62,6 +62,7 @@ TABLE: Final = {
     ("leaderboard", "comparison"): _PUBLIC,
     ("leaderboard", "rerate"): _CHANGES_BOARDS,
     ("leaderboard", "freeze"): _CHANGES_BOARDS,
+    ("leaderboard", "begin"): _CHANGES_BOARDS,
     ("leaderboard", "seasons"): _PUBLIC,
     ("season", "retrieve"): _PUBLIC,
     ("season", "rows"): _PUBLIC,

@@ -1,4 +1,4 @@
-"""Endpoints of schedules: tournaments that start by crontab or once."""
+"""Endpoints of schedules: tournaments, campaigns and seasons that start by crontab or once."""
 
 from datetime import datetime
 from typing import Any
@@ -11,16 +11,17 @@ from rest_framework.response import Response
 
 from matches.api.base import ID, Endpoints, created, read
 from matches.api.explanations import Explained
+from matches.api.fields import Parameters
 from matches.api.names import agents_by_id
 from matches.api.operating import RemarkSerializer, by, why
 from matches.api.pagination import NewestFirst
 from matches.clock import db_now
-from matches.models import Leaderboard, Schedule
+from matches.models import Leaderboard, Schedule, Season
 from matches.services import explain, scheduling
 from matches.services.explain import Explanation
 
 MAX_AGENTS = 10_000
-PLANNED = ("seed", *scheduling.PLANNED)
+PLANNED = ("season", *scheduling.ASKED, "seed", *scheduling.PLANNED)
 
 
 class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
@@ -29,6 +30,9 @@ class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
     leaderboard = serializers.SlugRelatedField[Leaderboard](slug_field="name", read_only=True)
     agents = serializers.PrimaryKeyRelatedField[Any](many=True, read_only=True)
     last_tournament = serializers.IntegerField(source="last_tournament_id", allow_null=True)
+    question = serializers.CharField(read_only=True)
+    parameters = serializers.DictField(read_only=True)
+    pairing_parameters = serializers.DictField(read_only=True)
     next_at = serializers.SerializerMethodField()
 
     class Meta:
@@ -48,7 +52,10 @@ class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
 
 
 class NewScheduleSerializer(RemarkSerializer):
-    """A schedule to add: the leaderboard by name, the agents by id, a crontab or a single time."""
+    """A schedule to add: the leaderboard by name, the agents by id, a crontab or a single time.
+
+    With a question it starts campaigns, with a season's mode seasons, else tournaments.
+    """
 
     name = serializers.CharField(max_length=100)
     leaderboard = serializers.SlugRelatedField[Leaderboard](
@@ -69,8 +76,31 @@ class NewScheduleSerializer(RemarkSerializer):
     timezone = serializers.CharField(max_length=63, default="UTC")
     once_at = serializers.DateTimeField(default=None, allow_null=True)
     is_enabled = serializers.BooleanField(default=True)
-    n_matches = serializers.IntegerField()
-    pairing = serializers.CharField(max_length=60, default="double_round_robin")
+    season = serializers.ChoiceField(
+        choices=Season.Mode.choices,
+        default="",
+        allow_blank=True,
+        help_text="Begin a season of the leaderboard so, and start no tournament.",
+    )
+    question = serializers.CharField(max_length=60, default="", allow_blank=True)
+    error = serializers.FloatField(default=0.05)
+    margin = serializers.FloatField(default=0.0)
+    parameters = Parameters(default=dict, help_text="Of the question; agents by name.")
+    max_core_s = serializers.FloatField(default=None, allow_null=True)
+    max_money = serializers.FloatField(default=None, allow_null=True)
+    n_matches = serializers.IntegerField(
+        default=None,
+        allow_null=True,
+        help_text="Of each tournament, or the budget of each campaign; a season has none.",
+    )
+    pairing = serializers.CharField(
+        max_length=60,
+        default="",
+        allow_blank=True,
+        help_text="Empty: the one that suits the question; without one, double_round_robin.",
+    )
+    pairing_parameters = Parameters(default=dict)
+    weight = serializers.IntegerField(default=1)
     seed = serializers.IntegerField(default=0)
     move_s = serializers.FloatField(required=False)
     match_s = serializers.FloatField(required=False)

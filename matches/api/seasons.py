@@ -68,6 +68,13 @@ class NewSeasonSerializer(RemarkSerializer):
     name = serializers.CharField(max_length=80)
 
 
+class BeginningSerializer(RemarkSerializer):
+    """A season to begin, and what becomes of the results so far."""
+
+    name = serializers.CharField(max_length=80)
+    mode = serializers.ChoiceField(choices=Season.Mode.choices)
+
+
 class SeasonView(mixins.RetrieveModelMixin, Endpoints[Season]):
     """Seasons; nobody changes one. Those of a leaderboard are listed there."""
 

@@ -32,7 +32,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='leaderboard',
             name='season_name',
-            field=models.CharField(blank=True, db_default='', editable=False, max_length=80),
+            field=models.CharField(blank=True, db_default='', default='', editable=False, max_length=80),
         ),
         migrations.AddField(
             model_name='schedule',
@@ -67,12 +67,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='schedule',
             name='question',
-            field=models.CharField(blank=True, choices=matches.models.choices.question_choices, db_default='', help_text='Empty: a tournament without one.', max_length=60),
+            field=models.CharField(blank=True, choices=matches.models.choices.question_choices, db_default='', default='', help_text='Empty: a tournament without one.', max_length=60),
         ),
         migrations.AddField(
             model_name='schedule',
             name='season',
-            field=models.CharField(blank=True, choices=[('reset', 'everybody starts anew: matches planned before count no more'), ('carry', 'all results go on to count')], db_default='', help_text='Begin a season of the leaderboard so, and start no tournament.', max_length=5),
+            field=models.CharField(blank=True, choices=[('reset', 'everybody starts anew: matches planned before count no more'), ('carry', 'all results go on to count')], db_default='', default='', help_text='Begin a season of the leaderboard so, and start no tournament.', max_length=5),
         ),
         migrations.AddField(
             model_name='schedule',

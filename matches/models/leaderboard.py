@@ -50,7 +50,9 @@ class Leaderboard(models.Model):
     fitted_at = models.DateTimeField(
         null=True, editable=False, help_text="When the latest fit of the settled ratings began."
     )
-    season_name = models.CharField(max_length=80, blank=True, db_default="", editable=False)
+    season_name = models.CharField(
+        max_length=80, blank=True, default="", db_default="", editable=False
+    )
     season_began_at = models.DateTimeField(null=True, editable=False)
     season_first_sequence = models.PositiveBigIntegerField(
         default=1,

@@ -40,6 +40,7 @@ class Schedule(models.Model):
         max_length=5,
         choices=Season.Mode.choices,
         blank=True,
+        default="",
         db_default="",
         help_text="Begin a season of the leaderboard so, and start no tournament.",
     )
@@ -47,6 +48,7 @@ class Schedule(models.Model):
         max_length=60,
         choices=question_choices,
         blank=True,
+        default="",
         db_default="",
         help_text="Empty: a tournament without one.",
     )

@@ -1,4 +1,4 @@
-"""Schedules: tournaments that start by crontab or once, without anybody asking."""
+"""Schedules: tournaments, campaigns and seasons that start by crontab or once, unasked."""
 
 import json
 import logging
@@ -12,20 +12,29 @@ from django_celery_beat.models import ClockedSchedule, CrontabSchedule, Periodic
 
 from matches import dispatch
 from matches.errors import BadInputError
-from matches.models import Agent, Checkpoint, Schedule, ScheduleRun, Tournament
-from matches.services import auditing, crontabs
+from matches.models import Agent, Checkpoint, Schedule, ScheduleRun, Season, Tournament
+from matches.services import auditing, crontabs, seasons
 from matches.services import tournaments as tournaments_service
 from matches.services.agents import bad_input
 from matches.services.auditing import Actor
+from matches.services.campaigns import starting
+from matches.services.campaigns.starting import CampaignPlan
+from matches.services.seasons import MAX_NAME
 from matches.services.tournaments import Plan
 
 log = logging.getLogger(__name__)
 
 PLANNED = (
-    *("pairing", "n_matches", "move_s", "match_s", "is_rated"),
+    *("pairing", "pairing_parameters", "n_matches", "weight", "move_s", "match_s", "is_rated"),
     *("keeps_trajectories", "trajectory_days", "order_limit"),
 )
+ASKED = ("question", "error", "margin", "parameters", "max_core_s", "max_money")
+"""What a campaign is asked and may cost; its budget in matches is n_matches."""
+NOT_OF_CAMPAIGNS = ("pairing_parameters", "keeps_trajectories", "trajectory_days", "order_limit")
+PAIRING = "double_round_robin"
+"""Of a tournament without a question, if none is named."""
 MAX_PROBLEM = 300
+_STAMP = " 2026-01-01 12:00"
 OVER = (Tournament.State.DONE, Tournament.State.CANCELLED)
 
 
@@ -41,6 +50,8 @@ def save(
     is_new = schedule.pk is None
     if is_new:
         schedule.created_at = now
+    if not (schedule.pairing or schedule.question):
+        schedule.pairing = PAIRING
     _check(schedule, agents, now=now)
     schedule.save()
     schedule.agents.set(agents)
@@ -89,6 +100,14 @@ def when(schedule: Schedule) -> str:
     return f"{schedule.crontab} ({schedule.timezone})"
 
 
+def what(schedule: Schedule) -> str:
+    """Return what a schedule starts as people read it."""
+    if schedule.season:
+        return f"a season of {schedule.leaderboard} ({schedule.season})"
+    n_matches = f"{schedule.n_matches or 0:,} matches on {schedule.leaderboard}"
+    return f"{schedule.question} within {n_matches}" if schedule.question else n_matches
+
+
 def next_due(schedule: Schedule, *, now: datetime) -> datetime | None:
     """Return when it is due next; None when it is disabled or never will be."""
     if not schedule.is_enabled:
@@ -99,11 +118,12 @@ def next_due(schedule: Schedule, *, now: datetime) -> datetime | None:
 
 
 @transaction.atomic
-def start_due(schedule_id: int, *, now: datetime) -> Tournament | None:
-    """Schedule the tournament that is due; None when there is one already or it was passed over.
+def start_due(schedule_id: int, *, now: datetime) -> Tournament | Season | None:
+    """Start what is due; None when that was done already or it was passed over.
 
     However often and late it is called for a time at which it was due: one tournament, or one
-    reason why there is none.
+    season that ends, or one reason why there is none. Raises ConflictError, and has changed
+    nothing, while the ratings of a season that ends are being computed: call it again then.
     """
     locked = Schedule.objects.select_for_update().filter(pk=schedule_id, is_enabled=True)
     schedule = locked.first()
@@ -119,60 +139,108 @@ def start_due(schedule_id: int, *, now: datetime) -> Tournament | None:
     if not is_new:
         return None
     try:
-        tournament = _started(schedule, due)
+        # A savepoint: what was refused half-way leaves nothing.
+        with transaction.atomic():
+            started = _started(schedule, due, actor=auditing.CONTROL, now=now)
     except BadInputError as error:
         _pass_over(schedule, run, str(error)[:MAX_PROBLEM], now=now)
         return None
-    ScheduleRun.objects.filter(pk=run.pk).update(tournament=tournament)
-    Schedule.objects.filter(pk=schedule.pk).update(
-        last_tournament=tournament,
-        n_started=F("n_started") + 1,
-        problem="",
-        is_enabled=schedule.once_at is None,
-    )
-    _note(schedule, "schedule.start", {"tournament": tournament.pk}, now=now)
-    return tournament
+    _keep(schedule, run, started)
+    Schedule.objects.filter(pk=schedule.pk).update(is_enabled=schedule.once_at is None)
+    _note(schedule, "schedule.start", _named(started), now=now)
+    return started
 
 
 @transaction.atomic
-def start_now(schedule: Schedule, *, actor: Actor, reason: str = "", now: datetime) -> Tournament:
-    """Return a new tournament of a schedule, besides those of the times at which it is due.
+def start_now(
+    schedule: Schedule, *, actor: Actor, reason: str = "", now: datetime
+) -> Tournament | Season:
+    """Start what a schedule would, besides the times at which it is due, and return it.
 
-    Raises BadInputError while the one before goes on, and where it cannot be.
+    Raises BadInputError while the tournament before goes on, and where it cannot be; ConflictError
+    while the ratings of a season that ends are being computed.
     """
     schedule = Schedule.objects.select_for_update().get(pk=schedule.pk)
-    tournament = _started(schedule, now)
-    ScheduleRun.objects.create(schedule=schedule, due_at=now, tournament=tournament)
-    Schedule.objects.filter(pk=schedule.pk).update(
-        last_tournament=tournament, n_started=F("n_started") + 1, problem=""
-    )
-    touched = {"tournament": tournament.pk}
+    started = _started(schedule, now, actor=actor, now=now)
+    run = ScheduleRun.objects.create(schedule=schedule, due_at=now)
+    _keep(schedule, run, started)
+    touched = _named(started)
     auditing.note(
         "schedule.start", actor=actor, targets=[schedule], reason=reason, touched=touched, now=now
     )
-    return tournament
+    return started
 
 
 def _check(schedule: Schedule, agents: Sequence[Agent], *, now: datetime) -> None:
+    _check_time(schedule, now=now)
+    try:
+        schedule.full_clean()
+    except ValidationError as error:
+        raise bad_input(error) from error
+    if schedule.season:
+        _check_season(schedule, agents)
+    elif schedule.n_matches is None:
+        raise BadInputError("n_matches", "say how many matches each tournament has at most")
+    elif schedule.question:
+        _check_campaign(schedule, agents, now=now)
+    else:
+        _check_tournament(schedule, agents, now=now)
+
+
+def _check_time(schedule: Schedule, *, now: datetime) -> None:
     if bool(schedule.crontab) == (schedule.once_at is not None):
         raise BadInputError("crontab", "give a crontab, or once_at for a single time: not both")
     if schedule.once_at is None:
         crontabs.parse(schedule.crontab, schedule.timezone, now=now)
     elif schedule.once_at <= now and schedule.is_enabled:
         raise BadInputError("once_at", f"{schedule.once_at:%Y-%m-%d %H:%M} UTC is over")
-    try:
-        schedule.full_clean()
-    except ValidationError as error:
-        raise bad_input(error) from error
-    tournaments_service.check_plan(_plan(schedule, now), leaderboard=schedule.leaderboard)
+
+
+def _check_tournament(schedule: Schedule, agents: Sequence[Agent], *, now: datetime) -> None:
+    plan, board = _plan(schedule, now), schedule.leaderboard
+    tournaments_service.check_plan(plan, leaderboard=board)
     if agents:
-        tournaments_service.check_agents(schedule.leaderboard, agents, is_rated=schedule.is_rated)
+        tournaments_service.check_agents(board, agents, is_rated=schedule.is_rated)
+        tournaments_service.check_field(plan, board, len(agents))
+
+
+def _check_season(schedule: Schedule, agents: Sequence[Agent]) -> None:
+    """Refuse what a season has not. Raises BadInputError."""
+    if schedule.question:
+        raise BadInputError("question", "leave it empty: it begins a season, not a campaign")
+    if schedule.n_matches is not None or agents:
+        name = "agents" if agents else "n_matches"
+        raise BadInputError(name, "leave it empty: it begins a season of the whole leaderboard")
+
+
+def _check_campaign(schedule: Schedule, agents: Sequence[Agent], *, now: datetime) -> None:
+    """Refuse what campaigns have not, and what agents that are named cannot be asked."""
+    for name in NOT_OF_CAMPAIGNS:
+        if getattr(schedule, name):
+            raise BadInputError(name, "leave it empty: campaigns do without")
+    if not schedule.is_rated:
+        raise BadInputError("is_rated", "a question is answered by ratings: leave it rated")
+    if agents:
+        board = schedule.leaderboard
+        tournaments_service.check_agents(board, agents)
+        starting.checked(_asked(schedule, now), leaderboard=board, agents=agents)
 
 
 def _plan(schedule: Schedule, due: datetime) -> Plan:
     planned = {name: getattr(schedule, name) for name in PLANNED}
-    name = f"{schedule.name} {due:%Y-%m-%d %H:%M}"
-    return Plan(name=name, seed=schedule.seed + schedule.n_started, **planned)
+    return Plan(name=_name(schedule, due), seed=schedule.seed + schedule.n_started, **planned)
+
+
+def _asked(schedule: Schedule, due: datetime) -> CampaignPlan:
+    """Return what the next campaign asks; it takes a seed of its own, to learn something new."""
+    asked = {name: getattr(schedule, name) for name in ASKED}
+    kept = {name: getattr(schedule, name) for name in ("pairing", "weight", "move_s", "match_s")}
+    n_matches = schedule.n_matches or 0
+    return CampaignPlan(_name(schedule, due), max_matches=n_matches, **asked, **kept)
+
+
+def _name(schedule: Schedule, due: datetime) -> str:
+    return f"{schedule.name[: MAX_NAME - len(_STAMP)]} {due:%Y-%m-%d %H:%M}"
 
 
 def _last_due(schedule: Schedule, *, now: datetime) -> datetime | None:
@@ -181,14 +249,38 @@ def _last_due(schedule: Schedule, *, now: datetime) -> datetime | None:
     return crontabs.parse(schedule.crontab, schedule.timezone, now=now).last(now=now)
 
 
-def _started(schedule: Schedule, due: datetime) -> Tournament:
-    """Return the new tournament. Raises BadInputError saying why there is none."""
+def _started(
+    schedule: Schedule, due: datetime, *, actor: Actor, now: datetime
+) -> Tournament | Season:
+    """Return the new tournament, or the season that ended.
+
+    Raises BadInputError saying why there is none; ConflictError if there will be in a moment.
+    """
+    board = schedule.leaderboard
+    if schedule.season:
+        mode = Season.Mode(schedule.season)
+        return seasons.begin(board, _name(schedule, due), mode=mode, actor=actor, now=now)
     last = schedule.last_tournament
     if last is not None and last.state not in OVER:
         raise BadInputError("tournament", f"the one before, {last.pk}, is still {last.state}")
-    return tournaments_service.schedule(
-        _plan(schedule, due), leaderboard=schedule.leaderboard, agents=_agents(schedule)
-    )
+    agents = _agents(schedule)
+    if schedule.question:
+        asked = _asked(schedule, due)
+        return starting.start(asked, leaderboard=board, agents=agents).tournament
+    return tournaments_service.schedule(_plan(schedule, due), leaderboard=board, agents=agents)
+
+
+def _keep(schedule: Schedule, run: ScheduleRun, started: Tournament | Season) -> None:
+    is_season = isinstance(started, Season)
+    of_run = {"season": started} if is_season else {"tournament": started}
+    ScheduleRun.objects.filter(pk=run.pk).update(**of_run)
+    last = {} if is_season else {"last_tournament": started}
+    Schedule.objects.filter(pk=schedule.pk).update(n_started=F("n_started") + 1, problem="", **last)
+
+
+def _named(started: Tournament | Season) -> dict[str, object]:
+    """Return what was started, for the audit."""
+    return {"season" if isinstance(started, Season) else "tournament": started.pk}
 
 
 def _agents(schedule: Schedule) -> list[Agent]:

@@ -35,15 +35,8 @@ def freeze(
     ratings do not show every counted outcome: a moment later they do.
     """
     board = Leaderboard.objects.select_for_update().get(pk=board.pk)
-    _refuse_unsettled(board)
-    ranked = standings.ranked(board.pk)
-    season = _new_season(
-        board, _checked(name), actor=actor, reason=reason, n_agents=ranked.count(), now=now
-    )
-    rows = (_row(season, rank, rating) for rank, rating in enumerate(ranked.iterator(BATCH), 1))
-    for batch in batches(rows, BATCH):
-        SeasonRow.objects.bulk_create(batch)
-    touched = {"n_agents": season.n_agents, "n_counted": season.n_counted, "season": season.pk}
+    season = _keep(board, _checked(name), actor=actor, reason=reason, now=now)
+    touched = _touched(season)
     auditing.note(
         "leaderboard.freeze", actor=actor, targets=[board], reason=reason, touched=touched, now=now
     )
@@ -69,15 +62,31 @@ def begin(
     if begun == board.season_name or _is_taken(board, begun):
         raise BadInputError("name", f"{board.name} has a season {begun!r} already: choose another")
     old = board.season_name or f"before {begun}"[:MAX_NAME]
-    ended = freeze(board, old, actor=actor, reason=reason, now=now)
+    ended = _keep(board, old, actor=actor, reason=reason, now=now)
     Leaderboard.objects.filter(pk=board.pk).update(season_name=begun, season_began_at=now)
     if mode == Season.Mode.RESET:
         _reset(board)
-    touched = {"name": begun, "mode": str(mode), "ended": ended.pk}
+    touched = _touched(ended, name=begun, mode=str(mode))
     auditing.note(
         "leaderboard.begin", actor=actor, targets=[board], reason=reason, touched=touched, now=now
     )
     return ended
+
+
+def _keep(board: Leaderboard, name: str, *, actor: Actor, reason: str, now: datetime) -> Season:
+    """Freeze a leaderboard that is locked."""
+    _refuse_unsettled(board)
+    ranked = standings.ranked(board.pk)
+    season = _new_season(board, name, actor=actor, reason=reason, n_agents=ranked.count(), now=now)
+    rows = (_row(season, rank, rating) for rank, rating in enumerate(ranked.iterator(BATCH), 1))
+    for batch in batches(rows, BATCH):
+        SeasonRow.objects.bulk_create(batch)
+    return season
+
+
+def _touched(season: Season, **more: object) -> dict[str, object]:
+    counted = {"n_agents": season.n_agents, "n_counted": season.n_counted}
+    return {**counted, "season": season.pk, **more}
 
 
 def _reset(board: Leaderboard) -> None:

@@ -163,6 +163,16 @@ CASES = (
         lambda _: Season.objects.filter(name="spring", n_agents=7).exists(),
     ),
     Case(
+        *(
+            "leaderboard",
+            "begin",
+            _board,
+            {"name": "summer", "mode": "reset"},
+            "no season: 7 agents",
+        ),
+        lambda row: (_fresh(row).n_counted, _fresh(row).season_name) == (0, "summer"),
+    ),
+    Case(
         *("schedule", "start", _schedule, {}, "30 4 * * 1 (UTC): 12 matches"),
         lambda row: _fresh(row).n_started == 1,
     ),

@@ -25,6 +25,9 @@ def form(broker: Redis) -> dict[str, Any]:
         "timezone": "UTC",
         "pairing": "double_round_robin",
         "n_matches": 12,
+        "weight": 1,
+        "error": 0.05,
+        "margin": 0,
         "seed": 1,
         "move_s": 10,
         "match_s": 600,
@@ -47,6 +50,18 @@ def test_a_schedule_for_once_is_added(admin_client: Client, form: dict[str, Any]
     once = {"crontab": "", "once_at_0": "2999-01-01", "once_at_1": "04:30:00"}
     admin_client.post(f"{ADDRESS}add/", form | once)
     assert f"{Schedule.objects.get().once_at}" == "2999-01-01 04:30:00+00:00"
+
+
+def test_a_campaign_and_a_season_are_scheduled_too(
+    admin_client: Client, form: dict[str, Any]
+) -> None:
+    asked = {"question": "top_k", "parameters": '{"k": 2}', "pairing": "", "weight": 3}
+    admin_client.post(f"{ADDRESS}add/", form | asked)
+    monthly = {"name": "monthly", "season": "reset", "n_matches": ""}
+    admin_client.post(f"{ADDRESS}add/", form | monthly)
+    season, campaign = Schedule.objects.all()
+    assert (campaign.question, campaign.parameters, campaign.weight) == ("top_k", {"k": 2}, 3)
+    assert (season.season, season.n_matches, season.parameters) == ("reset", None, {})
 
 
 @pytest.mark.parametrize(

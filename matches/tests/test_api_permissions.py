@@ -60,6 +60,7 @@ EXPECTED = {
     "get /leaderboards/{name}/": ALL,
     "get /leaderboards/{name}/comparison/": ALL,
     "get /leaderboards/{name}/history/": ALL,
+    "post /leaderboards/{name}/begin/": REASON,
     "post /leaderboards/{name}/freeze/": REASON,
     "post /leaderboards/{name}/rerate/": REASON,
     "get /leaderboards/{name}/seasons/": ALL,

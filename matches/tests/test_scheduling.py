@@ -1,4 +1,4 @@
-"""Schedules: one tournament for each time that is due, however often that is said."""
+"""Schedules: each time that is due starts what it shall once, however often that is said."""
 
 import json
 from datetime import datetime
@@ -11,9 +11,18 @@ from django_celery_beat.models import ClockedSchedule, CrontabSchedule, Periodic
 from redis import Redis
 
 from matches import dispatch, tasks
-from matches.errors import BadInputError
-from matches.models import Agent, AuditRow, Leaderboard, Schedule, ScheduleRun, Tournament
-from matches.services import explain, planning, quarantine, scheduling
+from matches.errors import BadInputError, ConflictError
+from matches.models import (
+    Agent,
+    AuditRow,
+    Leaderboard,
+    Outcome,
+    Schedule,
+    ScheduleRun,
+    Season,
+    Tournament,
+)
+from matches.services import explain, planning, quarantine, rater, rerating, scheduling
 from matches.services.agents import register_spelled, retire
 from matches.services.auditing import Actor
 from matches.services.tournaments import cancel, enter, open_leaderboard
@@ -44,7 +53,7 @@ def _schedule(agents: list[Agent] | None = None, **options: Any) -> Schedule:
     )
 
 
-def _due(schedule: Schedule, *, hours: float = 0) -> Tournament | None:
+def _due(schedule: Schedule, *, hours: float = 0) -> Any:
     return scheduling.start_due(schedule.pk, now=make.later(hours * HOUR + 3))
 
 
@@ -281,3 +290,80 @@ def test_a_single_time_that_is_over_waits_for_nothing(broker: Redis) -> None:
     schedule = _schedule(crontab="", once_at=make.NOW)
     _due(schedule)
     assert _explained(schedule, make.later(60)).waits_for == ()
+
+
+def test_a_schedule_with_a_question_starts_campaigns_from_all_that_is_known(broker: Redis) -> None:
+    options = {"question": "best", "error": 0.02, "margin": 0.5, "max_core_s": 60.0, "weight": 4}
+    schedule = _schedule(n_matches=40, **options)
+    first = _due(schedule)
+    assert isinstance(first, Tournament)
+    campaign = first.campaign
+    assert (campaign.question, campaign.error, campaign.margin) == ("best", 0.02, 0.5)
+    assert (campaign.max_matches, campaign.max_core_s, campaign.n_known) == (40, 60.0, 0)
+    assert (first.pairing, first.weight) == ("posterior_sample", 4)
+    assert _due(schedule, hours=1) is None
+    schedule.refresh_from_db()
+    assert f"the one before, {first.pk}, is still scheduled" in schedule.problem
+    assert "control starts a campaign" in _explained(schedule, make.later(HOUR + 9)).next
+    planning.plan_scheduled(now=make.NOW)
+    make.play_all(broker)
+    cancel(first, now=make.later(HOUR))
+    rater.rate(schedule.leaderboard_id, now=make.later(HOUR))
+    second = _due(schedule, hours=2)
+    assert isinstance(second, Tournament)
+    assert second.campaign.n_known == Outcome.objects.count() > 0
+    assert second.seed != first.seed
+
+
+def test_a_schedule_of_seasons_begins_one_after_the_other(broker: Redis) -> None:
+    enter(_board(), _agents())
+    schedule = _schedule(agents=[], name="monthly", n_matches=None, season="reset")
+    assert scheduling.what(schedule) == "a season of board (reset)"
+    rater.settle_board(schedule.leaderboard_id, now=make.NOW)
+    first = _due(schedule)
+    assert isinstance(first, Season)
+    assert first.name == "before monthly 2026-01-01 12:00"
+    rerating.request(_board(), actor=ANNA, reason="sure", now=make.NOW)
+    with pytest.raises(ConflictError, match="in a moment"):
+        _due(schedule, hours=1)
+    rerating.rerate_due(now=make.NOW)
+    second = _due(schedule, hours=1)
+    assert isinstance(second, Season)
+    assert (second.name, second.actor) == ("monthly 2026-01-01 12:00", "control")
+    assert [run.season for run in schedule.runs.all()] == [second, first]
+    assert _board().season_name == "monthly 2026-01-01 13:00"
+    assert _explained(schedule, make.later(HOUR)).notes == (
+        "2 seasons started, 0 times passed over",
+    )
+
+
+def test_a_tournament_of_a_schedule_has_its_weight_and_parameters(broker: Redis) -> None:
+    schedule = _schedule(pairing="knockout", pairing_parameters={"best_of": 4}, weight=7)
+    tournament = _due(schedule)
+    assert isinstance(tournament, Tournament)
+    assert (tournament.weight, tournament.pairing_parameters) == (7, {"best_of": 4})
+    assert _schedule(name="plain").pairing == "double_round_robin"
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"question": "which"}, "question: "),
+        ({"question": "best", "error": 2.0}, "error: .*between"),
+        ({"question": "best", "is_rated": False}, "is_rated: a question is answered"),
+        ({"question": "best", "order_limit": 3}, "order_limit: leave it empty"),
+        ({"question": "sprt"}, "agents: sprt compares two agents"),
+        ({"n_matches": None}, "n_matches: say how many"),
+        ({"season": "reset"}, "agents: leave it empty"),
+        ({"season": "reset", "question": "best"}, "question: leave it empty"),
+        ({"season": "rest"}, "season: "),
+        ({"weight": 0}, "weight: "),
+        ({"pairing": "knockout", "pairing_parameters": {"best": 1}}, "pairing_parameters: "),
+    ],
+)
+def test_a_campaign_or_season_that_cannot_be_is_refused(
+    options: Any, wanted: str, db: None
+) -> None:
+    with pytest.raises(BadInputError, match=wanted):
+        _schedule(**options)
+    assert not Schedule.objects.exists()

@@ -200,7 +200,7 @@ def test_a_season_that_carries_over_goes_on_counting(broker: Redis) -> None:
     assert ended.n_counted == 12
     assert _begin(board, "autumn", Season.Mode.CARRY).name == "summer"
     actions = AuditRow.objects.order_by("pk").values_list("action", flat=True)
-    assert list(actions) == ["leaderboard.freeze", "leaderboard.begin"] * 2
+    assert list(actions) == ["leaderboard.begin"] * 2
 
 
 def test_a_season_begins_with_a_name_of_its_own(broker: Redis) -> None:

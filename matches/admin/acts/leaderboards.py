@@ -1,10 +1,10 @@
 """What an operator does with leaderboards."""
 
 from django import forms
-from unfold.widgets import UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from matches.admin.acts.base import Act, Chosen, Confirmed, ReasonForm, Touch, refused
-from matches.models import Leaderboard, Rating, Season
+from matches.models import Leaderboard, Match, Rating, Season
 from matches.services import rerating, seasons
 from matches.services.auditing import MAX_REASON
 from matches.services.explanations.form import ago, several
@@ -86,8 +86,52 @@ class Freeze(Act[Leaderboard]):
         return f"season {season} of {chosen.row} keeps {several(season.n_agents, 'agent')}"
 
 
+class BeginForm(SeasonForm):
+    """The season that begins, and what becomes of the results so far."""
+
+    mode = forms.ChoiceField(
+        label="Results so far", choices=Season.Mode.choices, widget=UnfoldAdminSelectWidget
+    )
+
+
+class Begin(Act[Leaderboard]):
+    """Begin a season on a leaderboard."""
+
+    name, title, icon, permission = "begin", "Begin a season", "restart_alt", CHANGE
+    question = "Begin a season?"
+    consequence = (
+        "What stands now is frozen for ever as the season that ends. A reset gives everybody the "
+        "prior again: matches that were planned before count no more, also those under way. "
+        "Outcomes and history stay; the counts do not come back."
+    )
+    form = BeginForm
+    takes_many = False
+    is_grave = True
+
+    def touch(self, chosen: Chosen[Leaderboard]) -> Touch:
+        """Return what counts now, and how many matches are under way."""
+        row = chosen.row
+        n_open = Match.objects.filter(Match.is_open(), leaderboard=row).count()
+        season = row.season_name or "no season"
+        counted = f"{several(_n_agents(row), 'agent')}, {row.n_counted:,} outcomes"
+        return Touch(f"{season}: {counted}, matches under way: {n_open:,}")
+
+    def do(self, chosen: Confirmed[Leaderboard]) -> str:
+        """Begin it."""
+        given = chosen.given
+        ended = seasons.begin(
+            chosen.row,
+            given["name"],
+            mode=Season.Mode(given["mode"]),
+            actor=chosen.actor,
+            reason=given["reason"],
+            now=chosen.now,
+        )
+        return f"season {given['name']} of {chosen.row} has begun; {ended} is frozen"
+
+
 def _n_agents(board: Leaderboard) -> int:
     return Rating.objects.filter(leaderboard=board).count()
 
 
-ACTS = (Freeze(), Rerate())
+ACTS = (Freeze(), Begin(), Rerate())

@@ -1,7 +1,7 @@
 """What an operator does with schedules."""
 
 from matches.admin.acts.base import Act, Chosen, Confirmed, Touch, refused
-from matches.models import Schedule, Tournament
+from matches.models import Schedule, Season, Tournament
 from matches.services import scheduling
 
 CHANGE = "matches.change_schedule"
@@ -9,13 +9,14 @@ OVER = (Tournament.State.DONE, Tournament.State.CANCELLED)
 
 
 class Start(Act[Schedule]):
-    """Start a tournament of a schedule at once."""
+    """Start what a schedule starts, at once."""
 
     name, title, icon, permission = "start", "Start now", "play_arrow", CHANGE
-    question = "Start tournaments of schedules now?"
+    question = "Start what schedules start, now?"
     consequence = (
-        "Each schedules one tournament at once, besides those of its own times. Cancelling that "
-        "tournament ends it; matches that it has closed stay counted."
+        "Each schedules one tournament at once, or begins one season, besides those of its own "
+        "times. Cancelling that tournament ends it; matches that it has closed stay counted. A "
+        "season that has ended stays as it was frozen."
     )
     counts = "matches"
 
@@ -24,12 +25,12 @@ class Start(Act[Schedule]):
         row, last = chosen.row, chosen.row.last_tournament
         if last is not None and last.state not in OVER:
             return refused(f"the tournament before, {last.pk}, is still {last.state}")
-        return Touch(_said(row), n=row.n_matches, seen=f"{row.n_started}")
+        return Touch(_said(row), n=row.n_matches or 0, seen=f"{row.n_started}")
 
     def do(self, chosen: Confirmed[Schedule]) -> str:
         """Start it."""
         made = scheduling.start_now(chosen.row, actor=chosen.actor, now=chosen.now)
-        return f"{made} is scheduled"
+        return f"{made} is frozen" if isinstance(made, Season) else f"{made} is scheduled"
 
 
 class Enable(Act[Schedule]):
@@ -94,7 +95,7 @@ class Remove(Act[Schedule]):
 
 
 def _said(schedule: Schedule) -> str:
-    return f"{scheduling.when(schedule)}: {schedule.n_matches:,} matches on {schedule.leaderboard}"
+    return f"{scheduling.when(schedule)}: {scheduling.what(schedule)}"
 
 
 ACTS = (Start(), Enable(), Disable(), Remove())

@@ -1,4 +1,4 @@
-"""Why a schedule has not started a tournament."""
+"""Why a schedule has not started a tournament, a campaign or a season."""
 
 from datetime import datetime
 
@@ -22,14 +22,29 @@ def of_schedule(schedule: Schedule, *, now: datetime) -> Explanation:
         age_s=age_s(since, now=now),
         summary=_summary(schedule),
         waits_for=tuple(_waits_for(schedule, due, now=now)),
-        next="" if due is None else "control schedules a tournament and plans it",
+        next="" if due is None else _next(schedule),
         next_at=due,
         notes=(_came_of_it(schedule),),
     )
 
 
+def _next(schedule: Schedule) -> str:
+    if schedule.season:
+        return "control freezes the leaderboard and begins a season"
+    if schedule.question:
+        return "control starts a campaign from all that is known by then"
+    return "control schedules a tournament and plans it"
+
+
+def _things(schedule: Schedule) -> str:
+    if schedule.season:
+        return "season"
+    return "campaign" if schedule.question else "tournament"
+
+
 def _summary(schedule: Schedule) -> str:
-    state = "starts tournaments" if schedule.is_enabled else "disabled: it starts nothing"
+    starts = f"starts {_things(schedule)}s"
+    state = starts if schedule.is_enabled else "disabled: it starts nothing"
     passed_over = f"; the last time was passed over: {schedule.problem}" if schedule.problem else ""
     return f"{state}, {scheduling.when(schedule)}{passed_over}"
 
@@ -46,5 +61,5 @@ def _waits_for(schedule: Schedule, due: datetime | None, *, now: datetime) -> li
 
 
 def _came_of_it(schedule: Schedule) -> str:
-    started = several(schedule.n_started, "tournament")
+    started = several(schedule.n_started, _things(schedule))
     return f"{started} started, {several(schedule.n_skipped, 'time')} passed over"
