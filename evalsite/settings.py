@@ -169,7 +169,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "PlacementEnum": "matches.models.choices.Placement",
         "MatchStateEnum": "matches.models.Match.State",
-        "SeasonModeEnum": "matches.models.Season.Mode",
+        "SeasonModeEnum": "matches.models.choices.SeasonMode",
         "TournamentStateEnum": "matches.models.Tournament.State",
     },
 }

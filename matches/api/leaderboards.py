@@ -30,6 +30,7 @@ from matches.api.ratings import (
 from matches.api.seasons import BeginningSerializer, NewSeasonSerializer, SeasonSerializer
 from matches.errors import BadInputError
 from matches.models import Leaderboard, Rating, RatingSnapshot, Season
+from matches.models.choices import SeasonMode
 from matches.services import rerating, seasons, tournaments
 from matches.services.comparisons import compare
 
@@ -177,7 +178,7 @@ class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         """Begin a season: all start anew, or all goes on to count. Returns the one that ended."""
         del name
         wanted = read(BeginningSerializer, request)
-        wanted["mode"] = Season.Mode(wanted["mode"])
+        wanted["mode"] = SeasonMode(wanted["mode"])
         ended = seasons.begin(self.get_object(), **wanted, **by(request))
         return created(SeasonSerializer(ended))
 

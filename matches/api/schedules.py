@@ -16,7 +16,8 @@ from matches.api.names import agents_by_id
 from matches.api.operating import RemarkSerializer, by, why
 from matches.api.pagination import NewestFirst
 from matches.clock import db_now
-from matches.models import Leaderboard, Schedule, Season
+from matches.models import Leaderboard, Schedule
+from matches.models.choices import SeasonMode
 from matches.services import explain, scheduling
 from matches.services.explain import Explanation
 
@@ -77,7 +78,7 @@ class NewScheduleSerializer(RemarkSerializer):
     once_at = serializers.DateTimeField(default=None, allow_null=True)
     is_enabled = serializers.BooleanField(default=True)
     season = serializers.ChoiceField(
-        choices=Season.Mode.choices,
+        choices=SeasonMode.choices,
         default="",
         allow_blank=True,
         help_text="Begin a season of the leaderboard so, and start no tournament.",

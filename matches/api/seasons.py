@@ -12,6 +12,7 @@ from matches.api.base import ID, Endpoints
 from matches.api.operating import RemarkSerializer
 from matches.api.pagination import ByKeptRank
 from matches.models import Leaderboard, Season, SeasonRow
+from matches.models.choices import SeasonMode
 from matches.standings import TOP
 
 
@@ -72,7 +73,7 @@ class BeginningSerializer(RemarkSerializer):
     """A season to begin, and what becomes of the results so far."""
 
     name = serializers.CharField(max_length=80)
-    mode = serializers.ChoiceField(choices=Season.Mode.choices)
+    mode = serializers.ChoiceField(choices=SeasonMode.choices)
 
 
 class SeasonView(mixins.RetrieveModelMixin, Endpoints[Season]):

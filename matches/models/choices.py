@@ -20,6 +20,13 @@ class Placement(models.TextChoices):
     GPU = "gpu", "on the gpu queue"
 
 
+class SeasonMode(models.TextChoices):
+    """What becomes of the results so far when a season begins."""
+
+    RESET = "reset", "everybody starts anew: matches planned before count no more"
+    CARRY = "carry", "all results go on to count"
+
+
 class Capability(models.TextChoices):
     """What a worker says of itself in its `alive` reports."""
 

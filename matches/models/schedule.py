@@ -6,7 +6,7 @@ from django_celery_beat.models import PeriodicTask
 
 from arena.messages import Limits
 from matches.models.agent import Agent
-from matches.models.choices import pairing_choices, question_choices
+from matches.models.choices import SeasonMode, pairing_choices, question_choices
 from matches.models.leaderboard import Leaderboard
 from matches.models.season import Season
 from matches.models.tournament import MAX_DAYS, MAX_MATCHES, MAX_WEIGHT, Tournament
@@ -38,7 +38,7 @@ class Schedule(models.Model):
 
     season = models.CharField(
         max_length=5,
-        choices=Season.Mode.choices,
+        choices=SeasonMode.choices,
         blank=True,
         default="",
         db_default="",

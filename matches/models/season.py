@@ -12,12 +12,6 @@ from matches.models.leaderboard import Leaderboard
 class Season(LastingModel):
     """The standings of a leaderboard at a moment, kept for ever."""
 
-    class Mode(models.TextChoices):
-        """What becomes of the results so far when another season begins."""
-
-        RESET = "reset", "everybody starts anew: matches planned before count no more"
-        CARRY = "carry", "all results go on to count"
-
     what: ClassVar[str] = "a season"
 
     leaderboard = models.ForeignKey(

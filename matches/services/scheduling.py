@@ -13,6 +13,7 @@ from django_celery_beat.models import ClockedSchedule, CrontabSchedule, Periodic
 from matches import dispatch
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint, Schedule, ScheduleRun, Season, Tournament
+from matches.models.choices import SeasonMode
 from matches.services import auditing, crontabs, seasons
 from matches.services import tournaments as tournaments_service
 from matches.services.agents import bad_input
@@ -258,7 +259,7 @@ def _started(
     """
     board = schedule.leaderboard
     if schedule.season:
-        mode = Season.Mode(schedule.season)
+        mode = SeasonMode(schedule.season)
         return seasons.begin(board, _name(schedule, due), mode=mode, actor=actor, now=now)
     last = schedule.last_tournament
     if last is not None and last.state not in OVER:

@@ -13,6 +13,7 @@ from django.db import transaction
 from matches import dispatch, standings
 from matches.errors import BadInputError, ConflictError
 from matches.models import Campaign, Leaderboard, Rating, Season, SeasonRow
+from matches.models.choices import SeasonMode
 from matches.services import auditing, rater
 from matches.services.auditing import Actor
 from matches.services.rows import batches
@@ -48,7 +49,7 @@ def begin(
     board: Leaderboard,
     name: str,
     *,
-    mode: Season.Mode,
+    mode: SeasonMode,
     actor: Actor,
     reason: str = "",
     now: datetime,
@@ -64,7 +65,7 @@ def begin(
     old = board.season_name or f"before {begun}"[:MAX_NAME]
     ended = _keep(board, old, actor=actor, reason=reason, now=now)
     Leaderboard.objects.filter(pk=board.pk).update(season_name=begun, season_began_at=now)
-    if mode == Season.Mode.RESET:
+    if mode == SeasonMode.RESET:
         _reset(board)
     touched = _touched(ended, name=begun, mode=str(mode))
     auditing.note(

@@ -293,7 +293,13 @@ def test_a_single_time_that_is_over_waits_for_nothing(broker: Redis) -> None:
 
 
 def test_a_schedule_with_a_question_starts_campaigns_from_all_that_is_known(broker: Redis) -> None:
-    options = {"question": "best", "error": 0.02, "margin": 0.5, "max_core_s": 60.0, "weight": 4}
+    options: Any = {
+        "question": "best",
+        "error": 0.02,
+        "margin": 0.5,
+        "max_core_s": 60.0,
+        "weight": 4,
+    }
     schedule = _schedule(n_matches=40, **options)
     first = _due(schedule)
     assert isinstance(first, Tournament)

@@ -17,6 +17,7 @@ from matches.models import (
     Tournament,
     Uncounted,
 )
+from matches.models.choices import SeasonMode
 from matches.services import planning, rater, recording, rerating, seasons, voiding
 from matches.services.agents import register_spelled
 from matches.services.auditing import Actor
@@ -113,7 +114,7 @@ def test_an_empty_board_is_frozen_as_it_is(broker: Redis) -> None:
     assert (season.n_counted, season.n_agents) == (0, 3)
 
 
-def _begin(board: Leaderboard, name: str, mode: Season.Mode = Season.Mode.RESET) -> Season:
+def _begin(board: Leaderboard, name: str, mode: SeasonMode = SeasonMode.RESET) -> Season:
     return seasons.begin(board, name, mode=mode, actor=ANNA, reason="monthly", now=make.NOW)
 
 
@@ -195,17 +196,17 @@ def test_a_fit_that_was_under_way_is_not_stored_after_a_reset(broker: Redis) -> 
 def test_a_season_that_carries_over_goes_on_counting(broker: Redis) -> None:
     board = _rated(broker).leaderboard
     before = _stored(board)
-    ended = _begin(board, "summer", Season.Mode.CARRY)
+    ended = _begin(board, "summer", SeasonMode.CARRY)
     assert _stored(board) == before
     assert ended.n_counted == 12
-    assert _begin(board, "autumn", Season.Mode.CARRY).name == "summer"
+    assert _begin(board, "autumn", SeasonMode.CARRY).name == "summer"
     actions = AuditRow.objects.order_by("pk").values_list("action", flat=True)
     assert list(actions) == ["leaderboard.begin"] * 2
 
 
 def test_a_season_begins_with_a_name_of_its_own(broker: Redis) -> None:
     board = _rated(broker).leaderboard
-    _begin(board, "summer", Season.Mode.CARRY)
+    _begin(board, "summer", SeasonMode.CARRY)
     for taken in ("summer", "before summer"):
         with pytest.raises(BadInputError, match="already"):
             _begin(board, taken)

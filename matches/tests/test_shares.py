@@ -1,6 +1,6 @@
 """Fair shares: several tournaments divide the nodes by their weights, and none starves."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 
 import pytest
@@ -8,7 +8,7 @@ from redis import Redis
 
 from arena.messages import MatchOrder, ResultRow
 from matches.models import Match, Order, Tournament
-from matches.services import planning, quarantine, recording, relay
+from matches.services import planning, quarantine, recording, shares
 from matches.services.auditing import Actor
 from matches.tests import factories as make
 
@@ -23,7 +23,7 @@ class _Node:
         self.broker, self.match_s = broker, match_s
         self.waiting: list[MatchOrder] = []
         self.at_s = 0.0
-        self.busy_s: Counter[int] = Counter()
+        self.busy_s: defaultdict[int, float] = defaultdict(float)
 
     def play(self, until_s: float) -> None:
         """Play what the relay sends until then."""
@@ -91,9 +91,9 @@ def test_what_is_not_wanted_goes_to_the_others_and_is_not_saved_up(broker: Redis
     node.play(until_s=100)
     assert node.busy_s[held.pk] == 0
     quarantine.release_agent(bad, actor=Actor("anna"), reason="", now=make.NOW)
-    before = Counter(node.busy_s)
+    before = dict(node.busy_s)
     node.play(until_s=200)
-    since = {pk: node.busy_s[pk] - before[pk] for pk in node.busy_s}
+    since = {pk: node.busy_s[pk] - before.get(pk, 0.0) for pk in node.busy_s}
     assert _shares(since) == pytest.approx([3 / 4, 1 / 4], abs=0.05)
 
 
@@ -115,10 +115,10 @@ def test_one_that_adapts_and_has_little_pending_gets_what_it_asks_for(broker: Re
 def test_queues_are_shared_each_for_itself(broker: Redis) -> None:
     here, other = make.planned(8, board="a"), make.planned(8, board="b")
     here.shares, other.shares = {"play.cpu": [50.0, 60.0]}, {"play.torch": [5.0, 9.0]}
-    at = relay.shares.clock([here, other], "play.cpu")
-    assert (at, relay.shares.clock([here, other], "play.torch")) == (50.0, 5.0)
-    assert relay.shares.begins(other, "play.cpu", at) == 50.0
-    assert relay.shares.begins(here, "play.cpu", at) == 60.0
-    relay.shares.charge(other, "play.cpu", at, work_s=4.0)
+    at = shares.clock([here, other], "play.cpu")
+    assert (at, shares.clock([here, other], "play.torch")) == (50.0, 5.0)
+    assert shares.begins(other, "play.cpu", at) == 50.0
+    assert shares.begins(here, "play.cpu", at) == 60.0
+    shares.charge(other, "play.cpu", at, work_s=4.0)
     other.refresh_from_db()
     assert other.shares == {"play.torch": [5.0, 9.0], "play.cpu": [50.0, 54.0]}

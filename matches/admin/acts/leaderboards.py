@@ -5,6 +5,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from matches.admin.acts.base import Act, Chosen, Confirmed, ReasonForm, Touch, refused
 from matches.models import Leaderboard, Match, Rating, Season
+from matches.models.choices import SeasonMode
 from matches.services import rerating, seasons
 from matches.services.auditing import MAX_REASON
 from matches.services.explanations.form import ago, several
@@ -90,7 +91,7 @@ class BeginForm(SeasonForm):
     """The season that begins, and what becomes of the results so far."""
 
     mode = forms.ChoiceField(
-        label="Results so far", choices=Season.Mode.choices, widget=UnfoldAdminSelectWidget
+        label="Results so far", choices=SeasonMode.choices, widget=UnfoldAdminSelectWidget
     )
 
 
@@ -122,7 +123,7 @@ class Begin(Act[Leaderboard]):
         ended = seasons.begin(
             chosen.row,
             given["name"],
-            mode=Season.Mode(given["mode"]),
+            mode=SeasonMode(given["mode"]),
             actor=chosen.actor,
             reason=given["reason"],
             now=chosen.now,
