@@ -74,7 +74,7 @@ def of_campaign(campaign: Campaign) -> Curve | None:
 def _of_chance(campaign: Campaign, found: Sequence[CampaignPoint]) -> Curve:
     scale = Scale(0.0, 1.0)
     wanted = 1 - campaign.error
-    levels = [Level(scale.down(share), f"{share:.0%}", False) for share in (0.0, 0.5, 1.0)]
+    levels = [Level(scale.down(share), f"{100 * share:.0f} %", False) for share in (0.0, 0.5, 1.0)]
     levels.append(Level(scale.down(wanted), f"asked for: {percent(wanted)}", True))
     said = [(point.probability, percent(point.probability)) for point in found]
     caption = "Probability of the likeliest answer by the results known"

@@ -23,7 +23,10 @@ def kept(key: str, mark: str, make: Callable[[], Made], *, every_s: float) -> Ma
     """
     try:
         before: tuple[str, Made] | None = cache.get(key)
-        if before is not None and (before[0] == mark or not _is_mine(key, every_s)):
+        if before is not None and before[0] == mark:
+            return before[1]
+        is_mine = _is_mine(key, every_s)
+        if before is not None and not is_mine:
             return before[1]
         made = make()
         cache.set(key, (mark, made), timeout=KEPT_S)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -85,6 +85,11 @@ class StartForm(ModelFormWithAllErrors):
 
         model = Campaign
         fields = (*ASKED, *LIMITS)
+        help_texts: ClassVar[dict[str, str]] = {
+            "parameters": 'Of the question: {"k": 3} for the best three, '
+            '{"a": "one", "b": "other", "lead": 1} for whether one beats the other, '
+            '{"elo0": 0, "elo1": 20} for the test.'
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Say with every agent which game it plays."""

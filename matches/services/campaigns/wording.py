@@ -16,6 +16,9 @@ _HOUR_S = 3_600
 _SMALL = 10
 _SIGNIFICANT = 2
 _SURE = 0.995
+_LEAST = 0.0005
+"""Half of the last place shown."""
+_SPACE = "\N{NO-BREAK SPACE}"
 UNMEASURED = "not measured yet"
 
 _WHY = {
@@ -65,9 +68,10 @@ def asked(campaign: Campaign, names: Sequence[str]) -> str:
 def terms(campaign: Campaign) -> str:
     """Return how sure the answer has to be, and what makes no difference."""
     if campaign.question == IS_SPRT:
-        alpha, beta = campaign.parameters["alpha"], campaign.parameters["beta"]
-        model = campaign.parameters["model"]
-        return f"Wrongly accepted in {alpha:.3g}, wrongly rejected in {beta:.3g}; {model} Elo."
+        given = campaign.parameters
+        accepted, rejected = percent(given["alpha"]), percent(given["beta"])
+        said = f"Wrongly accepted with a probability of at most {accepted}"
+        return f"{said}, wrongly rejected with at most {rejected}; {given['model']} Elo."
     said = f"Wrong with a probability of at most {percent(campaign.error)}"
     if campaign.margin:
         said += f"; a gap in rating of {campaign.margin:g} or less makes no difference"
@@ -104,11 +108,11 @@ def budget(campaign: Campaign) -> list[Share]:
 
 def percent(probability: float) -> str:
     """Return a probability as people read it, never rounded to 0 or 100 %."""
-    if 0 < probability < 0.001:  # noqa: PLR2004 - the last place shown
-        return "<0.1 %"
-    if 0.999 < probability < 1:  # noqa: PLR2004 - the last place shown
-        return ">99.9 %"
-    return f"{100 * probability:.3g} %"
+    if 0 < probability < _LEAST:
+        return f"<0.1{_SPACE}%"
+    if 1 - _LEAST < probability < 1:
+        return f">99.9{_SPACE}%"
+    return f"{round(100 * probability, 1):g}{_SPACE}%"
 
 
 def rounded(n: float) -> str:
@@ -141,7 +145,9 @@ def _costs(cost: Mapping[str, float | None]) -> list[Line]:
     lines = [Line("Core time", UNMEASURED if core_s is None else core_time(core_s))]
     if gpu_s:
         lines.append(Line("GPU time", f"{gpu_s:,.3g} s"))
-    lines.append(Line("On the clock", UNMEASURED if wall_s is None else f"about {span(wall_s)}"))
+    lines.append(
+        Line("On the clock", UNMEASURED if wall_s is None else f"about {span(max(wall_s, 1.0))}")
+    )
     if money:
         lines.append(Line("Money", f"{money:,.2f}"))
     return lines
