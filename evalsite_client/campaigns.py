@@ -176,6 +176,7 @@ class NewCampaign(CampaignQuestion, total=False):
     max_money: float | None
     name: str
     pairing: str
+    pairing_parameters: Mapping[str, Any]
     seed: int | None
     weight: int
     move_s: float

@@ -197,6 +197,7 @@ class NewCampaignSerializer(CampaignQuestionSerializer):
     pairing = serializers.CharField(
         max_length=60, default="", allow_blank=True, help_text="Empty: as suits the question."
     )
+    pairing_parameters = Parameters(default=dict, help_text="Of the pairing, by their names.")
     seed = serializers.IntegerField(
         default=None, allow_null=True, help_text="Null: one that replays no game that is known."
     )

@@ -165,7 +165,7 @@ def test_a_question_about_names_is_asked_by_name() -> None:
         ({"question": "top_k", "parameters": {"k": 9}}, "parameters: k must be"),
         ({"question": "beats", "parameters": {"a": "nobody"}}, "a: 'nobody' is none of"),
         ({"question": "sprt"}, "agents: sprt compares two agents"),
-        ({"max_matches": 0}, "n_matches: "),
+        ({"max_matches": 0}, "max_matches: must be 1..100000000, got 0"),
         ({"pairing": "lottery"}, "pairing: "),
     ],
 )

@@ -17,6 +17,7 @@ from arena.verdicts.sprt import Model, Test
 from matches.errors import BadInputError
 from matches.models import Agent, Campaign, Leaderboard
 from matches.models.choices import SPRT
+from matches.models.tournament import MAX_MATCHES
 from matches.services.agents import bad_input
 from matches.services.fitting import evidence
 from matches.services.standing import n_matches_of
@@ -111,7 +112,9 @@ def checked(
 
 
 def _check_terms(plan: CampaignPlan) -> None:
-    """Refuse an error or a margin that no campaign can keep to. Raises BadInputError."""
+    """Refuse a budget, error or margin that no campaign can keep to. Raises BadInputError."""
+    if not 1 <= plan.max_matches <= MAX_MATCHES:
+        raise BadInputError("max_matches", f"must be 1..{MAX_MATCHES}, got {plan.max_matches}")
     tried = {"error": Terms(), "margin": Terms()}
     for name, terms in tried.items():
         try:

@@ -1,0 +1,197 @@
+"""Campaigns and alarms by the API: asked by name, forecast, followed, acknowledged."""
+
+import time
+from typing import Any
+
+import pytest
+from django.test import Client
+from redis import Redis
+
+from matches.models import Alarm, AuditRow, Campaign, Tournament
+from matches.services.campaigns import judging
+from matches.services.tournaments import cancel
+from matches.tests import boards, callers, operating
+from matches.tests.factories import later
+from matches.tests.test_campaigns import campaign_of, ended, go_on
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BOARD = "board-of-campaign"
+
+
+@pytest.fixture(autouse=True)
+def _broker(valkey_url: str) -> None:
+    Redis.from_url(valkey_url).flushall()
+
+
+@pytest.fixture
+def client() -> Client:
+    return callers.with_token(callers.token("ada", callers.OPERATOR))
+
+
+def post(client: Client, address: str, status: int = 201, **body: Any) -> Any:
+    answer = client.post(f"/api/v1/{address}", body, content_type="application/json")
+    assert answer.status_code == status, answer.content
+    return answer.json()
+
+
+def get(client: Client, address: str) -> Any:
+    answer = client.get(f"/api/v1/{address}")
+    assert answer.status_code == 200, answer.content
+    return answer.json()
+
+
+def test_a_campaign_is_asked_by_names_and_shows_its_verdict(client: Client) -> None:
+    campaign_of()
+    wanted = {"question": "beats", "parameters": {"a": "level:95", "b": "level:5"}}
+    made = post(client, "campaigns/", leaderboard=BOARD, max_matches=300, weight=3, **wanted)
+    assert made["parameters"] == {"a": "level:95", "b": "level:5", "lead": 0.0}
+    assert (made["weight"], made["statement"], made["chances"]) == (3, "", [])
+    ended(Campaign.objects.get(pk=made["id"]))
+    shown = get(client, f"campaigns/{made['id']}/")
+    assert shown["statement"] == "level:95 beats level:5 by more than 0"
+    assert [agent["name"] for agent in shown["subjects"]] == ["level:95", "level:5"]
+    assert shown["chances"][0]["agent"]["name"] == "level:95"
+    assert shown["spent"]["matches"] == shown["n_played"]
+    points = get(client, f"campaigns/{made['id']}/curve/")["results"]
+    assert [point["n_results"] for point in points] == sorted(p["n_results"] for p in points)
+    assert points[-1]["probability"] == shown["probability"]
+
+
+def test_campaigns_are_listed_by_what_they_ask_and_whether_they_ended(client: Client) -> None:
+    first = campaign_of()
+    post(client, "campaigns/", leaderboard=BOARD, question="rank_all", max_matches=10)
+    cancel(first.tournament, now=later(1))
+    judging.judge_all(now=later(2))
+    listed = {
+        query: [row["question"] for row in get(client, f"campaigns/?{query}")["results"]]
+        for query in ("decided=true", "decided=false", "question=best", f"leaderboard={BOARD}")
+    }
+    assert listed["decided=true"] == listed["question=best"] == ["best"]
+    assert listed["decided=false"] == ["rank_all"]
+    assert listed[f"leaderboard={BOARD}"] == ["rank_all", "best"]
+    refused = client.get("/api/v1/campaigns/?question=worst").json()["errors"]
+    assert "'worst': choose one of beats, best" in refused[0]["message"]
+
+
+def test_a_forecast_starts_nothing_and_takes_no_second(client: Client) -> None:
+    agents = tuple(f"level:{level}" for level in range(0, 100, 2))
+    campaign_of(agents=agents)
+    wanted = {"leaderboard": BOARD, "question": "best", "margin_elo": 20}
+    post(client, "campaigns/forecast/", 200, **wanted)
+    begun = time.perf_counter()
+    ahead = post(client, "campaigns/forecast/", 200, **wanted)
+    assert time.perf_counter() - begun < 3  # on a machine that does more than this
+    assert (ahead["n_agents"], ahead["n_known"]) == (50, 0)
+    assert 0 < ahead["forecast"]["low"] <= ahead["forecast"]["matches"] <= ahead["forecast"]["high"]
+    assert 0.3 < ahead["margin"] < 0.6
+    assert Tournament.objects.count() == 2
+
+
+def test_what_was_played_of_the_game_prices_a_forecast(client: Client, settings: Any) -> None:
+    settings.WORKER_PRICES = {"cpu": 3_600.0, "gpu": 0.0}
+    ended(campaign_of())
+    ahead = post(client, "campaigns/forecast/", 200, leaderboard=BOARD, error=1e-9)
+    cost = ahead["forecast"]["cost"]
+    assert cost["money"] == pytest.approx(cost["core_s"])
+    assert cost["core_s"] == pytest.approx(0.02 * ahead["forecast"]["matches"])
+
+
+def test_a_sequential_test_is_not_forecast(client: Client) -> None:
+    campaign_of(agents=("level:5", "level:95"))
+    ahead = post(client, "campaigns/forecast/", 200, leaderboard=BOARD, question="sprt")
+    assert ahead["forecast"] is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "field", "said"),
+    [
+        ({"question": "worst"}, "question", "choose one of beats, best"),
+        ({"agents": ["level:5", "nobody"]}, "agents", "no agent of skill_game named 'nobody'"),
+        ({"margin": 1, "margin_elo": 20}, "margin", "give it once"),
+        ({"margin_elo": -1}, "margin_elo", "must be 0 or more, got -1.0"),
+        ({"margin_points": 50}, "margin_points", "score must be between 0 and 1, got 1.0"),
+        ({"margin": -1}, "margin", "margin must be finite and 0 or more, got -1.0"),
+        ({"error": 0.5}, "error", "error must be between 0 and 0.5, got 0.5"),
+        ({"pairing": "lottery"}, "pairing", "choose one of double_round_robin, gauntlet"),
+        ({"weight": 0}, "weight", "greater than or equal to 1"),
+        ({"max_matches": 0}, "max_matches", "must be 1..100000000, got 0"),
+        ({"max_money": -1}, "max_money", "greater than or equal to 0"),
+        ({"parameters": {"k": 2}}, "parameters", "is unknown: best takes none"),
+    ],
+)
+def test_what_is_refused_is_named(
+    client: Client, wanted: dict[str, Any], field: str, said: str
+) -> None:
+    campaign_of()
+    body = {"leaderboard": BOARD, "max_matches": 100, **wanted}
+    (refusal,) = post(client, "campaigns/", 400, **body)["errors"]
+    assert refusal["field"] == field
+    assert said in refusal["message"]
+
+
+def test_a_campaign_is_started_once_under_its_key(client: Client) -> None:
+    campaign_of()
+    body = {"leaderboard": BOARD, "max_matches": 100}
+    made = [
+        client.post(
+            "/api/v1/campaigns/",
+            body,
+            content_type="application/json",
+            headers={"Idempotency-Key": "k"},
+        ).json()["id"]
+        for _ in range(2)
+    ]
+    assert made[0] == made[1]
+    assert Campaign.objects.count() == 2
+
+
+def test_cancelling_the_tournament_stops_the_campaign(client: Client) -> None:
+    campaign = campaign_of()
+    post(client, f"tournaments/{campaign.tournament_id}/cancel/", 200)
+    judging.judge_all(now=later(2))
+    shown = get(client, f"campaigns/{campaign.pk}/")
+    assert (shown["state"], shown["why"], shown["statement"]) == ("cancelled",) * 3
+
+
+def test_a_tournament_takes_the_parameters_of_its_pairing_and_its_weight(client: Client) -> None:
+    campaign = campaign_of()
+    agents = list(campaign.tournament.agents.values_list("pk", flat=True))
+    body = {"leaderboard": BOARD, "agents": agents, "name": "cup", "n_matches": 40}
+    cup = {"pairing": "knockout", "pairing_parameters": {"best_of": 5}, "weight": 2}
+    made = post(client, "tournaments/", **body, **cup)
+    assert {name: made[name] for name in cup} == cup
+
+
+def test_it_says_what_it_waits_for_and_what_it_needs(client: Client) -> None:
+    campaign = campaign_of(error=1e-6)
+    go_on(campaign, 0, boards.by_strength(forfeits=0))
+    said = get(client, f"campaigns/{campaign.pk}/explanation/")
+    assert said["subject"] == "campaign"
+    said_next = said["next"].replace("\xa0", " ")
+    assert "control judges it after 19 results of its agents; >99.9 % needs about" in said_next
+    assert said["next"].endswith("without an answer it ends at 400 matches")
+    assert any("judged last after 16 results" in note for note in said["notes"])
+    assert said["next_at"] is not None
+    of_tournament = get(client, f"tournaments/{campaign.tournament_id}/explanation/")
+    assert of_tournament["next"] == said["next"]
+
+
+def test_one_that_has_ended_says_what_it_found(client: Client) -> None:
+    campaign = ended(campaign_of())
+    said = get(client, f"campaigns/{campaign.pk}/explanation/")
+    assert (said["state"], said["next"]) == ("decided", "")
+    assert "level:95 is the best (with 9" in said["summary"]
+    assert any("a round robin from nothing would have" in note for note in said["notes"])
+
+
+def test_an_alarm_is_acknowledged_once(client: Client) -> None:
+    ids = operating.questioned(ended(campaign_of()).tournament)
+    assert [row["id"] for row in get(client, "alarms/?open=true")["results"]] == [ids["alarms"]]
+    first = post(client, f"alarms/{ids['alarms']}/acknowledge/", 200, reason="a bad batch")
+    again = post(client, f"alarms/{ids['alarms']}/acknowledge/", 200)
+    assert again == first
+    assert first["acknowledged_by"] == "ada"
+    assert get(client, "alarms/?open=true")["results"] == []
+    assert AuditRow.objects.get(action="acknowledge alarm").reason == "a bad batch"
+    assert Alarm.objects.get().acknowledged_at is not None
