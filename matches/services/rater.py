@@ -25,8 +25,12 @@ from matches.services.rows import add_to_rows, update_rows
 COUNTERS = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
 MIN_INTERVAL = timedelta(seconds=0.5)
 """A board with matches in flight is rated at most this often: nobody sees more."""
-UNSETTLED_FOR = timedelta(seconds=30)
-"""A board that is not settled after so long was left so by a process that has ended."""
+INTERVAL_PER_WAITING = timedelta(microseconds=50)
+"""The same by the outcomes beyond the prefix, each of which is read and folded again: some 5 us of
+a core. They are many where another tournament's matches were planned before and are not over."""
+FIT_INTERVAL_PER_AGENT = timedelta(milliseconds=10)
+"""The settled ratings of a board with matches in flight are fitted at most this often: a tenth of a
+core for 200 agents, and for 10,000."""
 
 
 class Result(NamedTuple):
@@ -54,22 +58,26 @@ def rate_all(*, now: datetime) -> list[int]:
     """Rate every leaderboard with new outcomes; return those whose ratings changed."""
     boards = Uncounted.objects.values_list("leaderboard_id", flat=True).distinct()
     rated = [board for board in boards if rate(board, now=now)]
-    return rated + [board for board in _left_unsettled(now=now) if settle_board(board, now=now)]
+    return rated + [board for board in _unsettled() if _settle_if_due(board, now=now)]
 
 
-def _left_unsettled(*, now: datetime) -> list[int]:
-    unsettled = Q(n_settled__lt=F("n_counted")) | Q(results_hash="")
-    was_left = Q(rated_at__lt=now - UNSETTLED_FOR)
-    has_begun = Q(rated_at=None, season_began_at__isnull=False)
-    left = Leaderboard.objects.filter(unsettled, was_left | has_begun)
+def _unsettled() -> list[int]:
+    """Return the boards whose settled ratings lag, those that a process left so included."""
+    lagging = Q(n_settled__lt=F("n_counted")) | Q(results_hash="")
+    has_any = Q(n_counted__gt=0) | Q(season_began_at__isnull=False)
+    left = Leaderboard.objects.filter(lagging, has_any)
     return list(left.order_by("pk").values_list("pk", flat=True))
 
 
 def rate(board_id: int, *, now: datetime) -> bool:
-    """Count, fold and settle one leaderboard; say whether its ratings changed."""
+    """Count, fold and, when that is due, settle one leaderboard; say whether ratings changed.
+
+    Once nothing is in flight any more, all are settled at once.
+    """
     if not count(board_id, now=now):
         return False
-    return settle_board(board_id, now=now)
+    _settle_if_due(board_id, now=now, is_new=True)
+    return True
 
 
 @transaction.atomic
@@ -79,10 +87,24 @@ def count(board_id: int, *, now: datetime) -> int:
     The leaderboard's row lock makes it single-flight: counting twice is impossible.
     """
     board = Leaderboard.objects.select_for_update().get(pk=board_id)
-    is_idle = _closed_prefix(board) == board.next_sequence - 1
-    if board.rated_at and now - board.rated_at < MIN_INTERVAL and not is_idle:
+    if not _is_idle(board) and not _is_count_due(board, now=now):
         return 0
     return count_locked(board, now=now)
+
+
+def _is_idle(board: Leaderboard) -> bool:
+    """Say whether no match of the season is open."""
+    return _closed_prefix(board) == board.next_sequence - 1
+
+
+def _is_count_due(board: Leaderboard, *, now: datetime) -> bool:
+    if board.rated_at is None:
+        return True
+    since = now - board.rated_at
+    if since < MIN_INTERVAL:
+        return False
+    n_waiting = Uncounted.objects.filter(leaderboard=board).count()
+    return since >= n_waiting * INTERVAL_PER_WAITING
 
 
 def count_locked(board: Leaderboard, *, now: datetime) -> int:
@@ -125,6 +147,21 @@ def start_over(board: Leaderboard) -> None:
         n_rerates_asked=F("n_rerates_asked") + 1,
         n_rerates_done=F("n_rerates_done") + 1,
     )
+
+
+def _settle_if_due(board_id: int, *, now: datetime, is_new: bool = False) -> bool:
+    """Settle a board, unless that was begun a moment ago; say whether new ratings were stored.
+
+    is_new: outcomes were counted just now. Of several that come at once, one does it, and it began
+    after the others had counted.
+    """
+    board = Leaderboard.objects.get(pk=board_id)
+    if board.fitted_at is not None and not (is_new and _is_idle(board)):
+        n_agents = Rating.objects.filter(leaderboard=board).count()
+        if now - board.fitted_at < max(MIN_INTERVAL, n_agents * FIT_INTERVAL_PER_AGENT):
+            return False
+    ours = Leaderboard.objects.filter(pk=board_id, fitted_at=board.fitted_at)
+    return bool(ours.update(fitted_at=now)) and settle_board(board_id, now=now)
 
 
 def settle_board(board_id: int, *, now: datetime) -> bool:

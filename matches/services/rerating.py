@@ -238,6 +238,7 @@ def _finish(board: Leaderboard, fold: Fold, n_pairs: int, *, now: datetime) -> D
         n_rerates_done=locked.n_rerates_asked,
         results_hash="",
         rated_at=now,
+        fitted_at=now,
     )
     _tell("leaderboard.rerated", locked, asdict(found), is_same=found.is_none, now=now)
     return found

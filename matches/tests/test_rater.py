@@ -1,6 +1,7 @@
 """The rater: ratings are a function of the outcomes, whatever order they arrive in."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from random import Random
 
 import pytest
@@ -13,6 +14,7 @@ from arena.seeding import derive
 from matches.models import Leaderboard, Match, Outcome, PairCount, Rating, Tournament, Uncounted
 from matches.models.match import numbers
 from matches.services import rater, recording, snapshots
+from matches.services.fitting import fit
 from matches.services.tournaments import cancel
 from matches.tests import factories as make
 
@@ -154,3 +156,52 @@ def test_snapshots_are_taken_once_a_minute_and_hold_all_ratings(broker: Redis) -
     assert newest is not None
     ratings = Rating.objects.order_by("agent_id").values_list(*snapshots.COLUMNS)
     assert [tuple(row) for row in snapshots.rows(newest)] == list(ratings)
+
+
+def _report(tournament: Tournament, order: MatchOrder, index: int, *, at: float) -> bool:
+    """Record one result of an order; say whether that changed ratings."""
+    _record([make.first_wins(order.matches[index])], order)
+    return rater.rate(tournament.leaderboard_id, now=make.later(at))
+
+
+def test_a_large_field_is_fitted_less_often_until_it_is_idle(broker: Redis) -> None:
+    tournament = make.planned(6, agents=[f"level:{n}" for n in range(100)])
+    order = make.ordered(tournament)
+    n_settled = []
+    for index, at in enumerate((0.0, 0.6, 1.2, 1.3, 1.9, 2.0)):
+        assert _report(tournament, order, index, at=at) is (at != 1.3)
+        n_settled.append(Leaderboard.objects.get().n_settled)
+    assert n_settled == [1, 1, 3, 3, 3, 6]
+    board = Leaderboard.objects.get()
+    agents = list(Rating.objects.order_by("agent_id").values_list("agent_id", flat=True))
+    cold = fit(board, agents)
+    shown = Rating.objects.order_by("agent_id").values_list("mu", "sd")
+    assert list(shown) == list(zip(cold.mu.tolist(), cold.sd.tolist(), strict=True))
+
+
+def test_what_was_not_fitted_is_so_later_though_nothing_new_comes(broker: Redis) -> None:
+    tournament = make.planned(6, agents=[f"level:{n}" for n in range(100)])
+    order = make.ordered(tournament)
+    _report(tournament, order, 0, at=0)
+    _report(tournament, order, 1, at=0.6)
+    assert rater.rate_all(now=make.later(0.9)) == []
+    assert rater.rate_all(now=make.later(1.1)) == [tournament.leaderboard_id]
+    assert rater.rate_all(now=make.later(9)) == []
+    assert Leaderboard.objects.get().n_settled == 2
+
+
+def test_a_board_is_rated_less_often_the_more_waits_behind_its_first_open_match(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rater, "INTERVAL_PER_WAITING", timedelta(seconds=1))
+    tournament = make.planned(10)
+    order = make.ordered(tournament)
+    _record([make.first_wins(row) for row in order.matches[1:5]], order)
+    assert rater.rate(tournament.leaderboard_id, now=make.NOW)
+    assert [_report(tournament, order, 5 + n, at=at) for n, at in enumerate((4.5, 6.5))] == [
+        False,
+        True,
+    ]
+    _record([make.first_wins(row) for row in order.matches], order)
+    assert rater.rate(tournament.leaderboard_id, now=make.later(6.6))
+    assert Leaderboard.objects.get().prefix_sequence == 10

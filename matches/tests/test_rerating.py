@@ -203,8 +203,9 @@ def test_a_board_left_unsettled_is_settled_later(broker: Redis) -> None:
     tournament = make.planned()
     make.play_all(broker)
     rater.count(tournament.leaderboard_id, now=make.NOW)
-    assert rater.rate_all(now=make.later(10)) == []
-    assert rater.rate_all(now=make.later(40)) == [tournament.leaderboard_id]
+    Leaderboard.objects.update(fitted_at=make.NOW)
+    assert rater.rate_all(now=make.later(0.3)) == []
+    assert rater.rate_all(now=make.later(0.6)) == [tournament.leaderboard_id]
     assert rater.rate_all(now=make.later(80)) == []
 
 
