@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -98,6 +99,13 @@ class StartForm(ModelFormWithAllErrors):
         self.fields["agents"].label_from_instance = lambda agent: f"{agent.game}: {agent.name}"  # type: ignore[attr-defined]
         self.ahead: list[wording.Line] = []
 
+    def clean_parameters(self) -> dict[str, Any]:
+        """Refuse what has no names."""
+        given = self.cleaned_data["parameters"]
+        if not isinstance(given, dict):
+            raise ValidationError(f'Write names and values, such as {{"k": 3}}, not {given!r:.40}.')
+        return given
+
     def clean(self) -> dict[str, Any]:
         """Refuse what cannot be asked; show the forecast of what was entered before it starts."""
         cleaned = super().clean() or self.cleaned_data
@@ -117,7 +125,7 @@ class StartForm(ModelFormWithAllErrors):
         """Return the plan that was entered."""
         names = ("name", *ASKED, *LIMITS, *PLAYED)
         given = {name: self.cleaned_data[name] for name in names}
-        return CampaignPlan(**{**given, "parameters": given["parameters"] or {}})
+        return CampaignPlan(**given)
 
     def entries(self) -> str:
         """Return what stands for all that was entered."""
