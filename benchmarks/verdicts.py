@@ -69,8 +69,8 @@ FOLLOWED = (
     Followed("gauss", 10, 200, 3_000, 8_000),
     Followed("close", 10, 200, 3_000, 8_000),
     Followed("seed", 10, 200, 600, 2_000),
-    Followed("gauss", 50, 24, 3_000, 40_000),
-    Followed("close", 50, 24, 14_000, 20_000),
+    Followed("gauss", 50, 60, 3_000, 40_000),
+    Followed("close", 50, 40, 14_000, 20_000),
     Followed("seed", 50, 80, 2_000, 15_000),
 )
 HELD = (

@@ -1,4 +1,4 @@
-"""One simulated campaign: plan, play, settle and watch, with a quarter of the matches in flight."""
+"""One simulated campaign: plan, play, settle and watch, with some of the matches in flight."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,9 @@ from arena.ratings.settled import Settled, settle
 from benchmarks.campaigns.worlds import World
 
 COUPLE = 2
-IN_FLIGHT = 0.25
-"""Of the matches planned, those whose result is not known yet."""
+IN_FLIGHT = 1 / 9
+"""Of the matches planned, those whose result is not known yet: control plans an eighth ahead of what
+is known (matches.services.adapting)."""
 GROWTH = 0.1
 """The field is settled anew when the results have grown by this much."""
 
