@@ -1,0 +1,108 @@
+"""Games of three seats: rated, paired by what is known and asked who is best, from end to end."""
+
+from random import Random
+
+import pytest
+from redis import Redis
+
+from arena.messages import MatchOrderRow, ResultRow
+from arena.ratings.base import Constants
+from arena.ratings.live import fold_matches
+from matches.models import Agent, Campaign, Match, Outcome, PairCount, Rating, Tournament
+from matches.models.match import numbers
+from matches.services import planning, rater, rerating
+from matches.services.agents import register_spelled
+from matches.services.auditing import Actor
+from matches.services.campaigns import judging
+from matches.services.campaigns.starting import CampaignPlan, start
+from matches.services.fitting import PAIR_COUNTERS
+from matches.services.tournaments import open_leaderboard
+from matches.tests import boards, factories
+from matches.tests.factories import later
+
+pytestmark = pytest.mark.django_db
+N_AGENTS, N_SEATS = 6, 3
+
+
+def _agents() -> list[Agent]:
+    copies = range(N_AGENTS)
+    return [register_spelled("random", game="kuhn_poker_3", copy=copy + 1) for copy in copies]
+
+
+def _by_place(agents: list[Agent], seed: int = 1) -> boards.Play:
+    """Return results in which later entrants place better, more or less."""
+    rng, place = Random(seed), {agent.pk: n for n, agent in enumerate(agents)}
+
+    def play(row: MatchOrderRow) -> ResultRow:
+        lineup = Match.objects.get(pk=row.match).agent_ids
+        shown = [place[agent] * 1.5 + rng.gauss(0, 2) for agent in lineup]
+        return factories.result(row, ranks=[sum(o > mine for o in shown) for mine in shown])
+
+    return play
+
+
+def _campaign(question: str, **parameters: object) -> tuple[Campaign, list[Agent]]:
+    agents, board = _agents(), open_leaderboard("kuhn", game="kuhn_poker_3")
+    plan = CampaignPlan(
+        *("who", question, 600), error=0.05, pairing="order_information", parameters=parameters
+    )
+    return start(plan, leaderboard=board, agents=agents), agents
+
+
+def _ended(campaign: Campaign, play: boards.Play) -> Campaign:
+    tournament = campaign.tournament
+    for step in range(60):
+        planning.plan_scheduled(now=later(9 * step))
+        if Match.objects.filter(Match.is_open()).exists():
+            boards.play_some(tournament, 10_000, play, now=later(9 * step))
+        rater.rate(tournament.leaderboard_id, now=later(9 * step + 5))
+        judging.judge_all(now=later(9 * step + 6))
+        campaign.refresh_from_db()
+        if campaign.decided_at is not None:
+            return campaign
+    raise AssertionError(f"never ended: {campaign.n_judged} judged")
+
+
+def _pairs() -> int:
+    return sum(sum(row) for row in PairCount.objects.values_list(*PAIR_COUNTERS))
+
+
+def test_a_campaign_finds_the_best_of_a_game_of_three_seats(broker: Redis) -> None:
+    campaign, agents = _campaign("best")
+    _ended(campaign, _by_place(agents))
+    assert (campaign.why, campaign.subjects[0]) == ("decided", agents[-1].pk)
+    assert sum(campaign.chances) == pytest.approx(1)
+    assert campaign.chances[-1] >= 0.95
+    n_done = Outcome.objects.count()
+    assert campaign.n_played == n_done < 600
+    assert _pairs() == 3 * n_done
+
+
+def test_its_ratings_are_those_of_the_outcomes_and_of_a_second_look(broker: Redis) -> None:
+    campaign, agents = _campaign("rank_all")
+    _ended(campaign, _by_place(agents))
+    board = Tournament.objects.get().leaderboard
+    rater.rate(board.pk, now=later(10_000))
+    index = {agent.pk: n for n, agent in enumerate(agents)}
+    mus, sigmas = [25.0] * N_AGENTS, [25 / 3] * N_AGENTS
+    outcomes = Outcome.objects.order_by("match__sequence").values_list("match__lineup", "ranks")
+    played = [([index[pk] for pk in numbers(lineup)], numbers(ranks)) for lineup, ranks in outcomes]
+    fold_matches(mus, sigmas, played, Constants(draw_probability=board.draw_probability))
+    ratings = Rating.objects.order_by("agent_id")
+    assert list(ratings.values_list("live_mu", flat=True)) == mus
+    assert [r.agent_id for r in ratings.order_by("mu")] == [agent.pk for agent in agents]
+    rerating.request(board, actor=Actor("anna"), reason="sure", now=later(10_000))
+    found = rerating.rerate(board, now=later(10_001))
+    assert found is not None
+    assert found.is_none
+
+
+def test_every_block_has_all_rotations_and_nobody_plays_itself(broker: Redis) -> None:
+    _campaign("best")
+    planning.plan_scheduled(now=factories.NOW)
+    lineups = [match.agent_ids for match in Match.objects.order_by("sequence")]
+    assert all(len(set(lineup)) == N_SEATS for lineup in lineups)
+    for begin in range(0, len(lineups) - N_SEATS + 1, N_SEATS):
+        block = lineups[begin : begin + N_SEATS]
+        assert len({tuple(sorted(lineup)) for lineup in block}) == 1
+        assert len({lineup[0] for lineup in block}) == N_SEATS
