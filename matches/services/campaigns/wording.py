@@ -13,7 +13,7 @@ from matches.services.campaigns.starting import IS_SPRT
 from matches.services.explanations.form import span
 
 _HOUR_S = 3_600
-_SMALL = 10
+_SMALL, _MANY = 10, 1_000
 _SIGNIFICANT = 2
 _SURE = 0.995
 _LEAST = 0.0005
@@ -69,10 +69,10 @@ def terms(campaign: Campaign) -> str:
     """Return how sure the answer has to be, and what makes no difference."""
     if campaign.question == IS_SPRT:
         given = campaign.parameters
-        accepted, rejected = percent(given["alpha"]), percent(given["beta"])
+        accepted, rejected = (f"{100 * given[error]:.3g}{_SPACE}%" for error in ("alpha", "beta"))
         said = f"Wrongly accepted with a probability of at most {accepted}"
         return f"{said}, wrongly rejected with at most {rejected}; {given['model']} Elo."
-    said = f"Wrong with a probability of at most {percent(campaign.error)}"
+    said = f"Wrong with a probability of at most {100 * campaign.error:.3g}{_SPACE}%"
     if campaign.margin:
         said += f"; a gap in rating of {campaign.margin:g} or less makes no difference"
     return f"{said}."
@@ -125,7 +125,10 @@ def rounded(n: float) -> str:
 
 def core_time(seconds: float) -> str:
     """Return the time of one core: hours, or seconds where it is less."""
-    return f"{seconds:.3g} s" if seconds < _HOUR_S / _SMALL else f"{seconds / _HOUR_S:,.3g} h"
+    if seconds < _HOUR_S / _SMALL:
+        return f"{seconds:.3g} s"
+    hours = seconds / _HOUR_S
+    return f"{hours:.3g} h" if hours < _MANY else f"{hours:,.0f} h"
 
 
 def _matches(forecast: Mapping[str, Any]) -> str:
@@ -144,7 +147,7 @@ def _costs(cost: Mapping[str, float | None]) -> list[Line]:
     wall_s, money = cost["wall_s"], cost["money"]
     lines = [Line("Core time", UNMEASURED if core_s is None else core_time(core_s))]
     if gpu_s:
-        lines.append(Line("GPU time", f"{gpu_s:,.3g} s"))
+        lines.append(Line("GPU time", core_time(gpu_s)))
     lines.append(
         Line("On the clock", UNMEASURED if wall_s is None else f"about {span(max(wall_s, 1.0))}")
     )

@@ -1,0 +1,118 @@
+"""Campaigns in words."""
+
+from typing import Any
+
+import pytest
+
+from matches.models import Campaign, Tournament
+from matches.services.campaigns import wording
+from matches.services.campaigns.forecasting import LIMIT
+
+
+def _plain(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def _forecast(**change: Any) -> dict[str, Any]:
+    cost = {"core_s": 7_200.0, "gpu_s": 0.0, "wall_s": 120.0, "money": 0.0}
+    more = {"n_matches": 100, "now": 0.5, "then": 0.75, "verdict": 0.25}
+    found = {"matches": 1_234.0, "low": 640.0, "high": 2_460.0, "decided": 1.0}
+    return {**found, "round_robin": 5_040.0, "cost": cost, "more": more, **change}
+
+
+def _said(forecast: dict[str, Any] | None) -> dict[str, str]:
+    return {line.label: _plain(line.says) for line in wording.expected(forecast)}
+
+
+@pytest.mark.parametrize(
+    ("probability", "said"),
+    [(0, "0 %"), (1e-9, "<0.1 %"), (0.0521, "5.2 %"), (0.5, "50 %"), (0.99996, ">99.9 %")],
+)
+def test_no_doubt_is_rounded_away(probability: float, said: str) -> None:
+    assert _plain(wording.percent(probability)) == said
+
+
+@pytest.mark.parametrize(
+    ("n", "said"), [(0, "0"), (7.6, "8"), (34.2, "34"), (994.0, "990"), (12_345.0, "12,000")]
+)
+def test_matches_are_said_no_more_exactly_than_known(n: float, said: str) -> None:
+    assert wording.rounded(n) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(12.34, "12.3 s"), (359, "359 s"), (5_400, "1.5 h"), (3.6e6, "1,000 h")]
+)
+def test_core_time_is_said_in_seconds_or_hours(seconds: float, said: str) -> None:
+    assert wording.core_time(seconds) == said
+
+
+def test_a_forecast_says_matches_costs_and_what_more_would_change() -> None:
+    assert _said(_forecast()) == {
+        "Matches to the verdict": "about 1,200 (80 % lie from 640 to 2,500)",
+        "A round robin": "about 5,000 matches",
+        "Core time": "2 h",
+        "On the clock": "about 2 min",
+        "100 more matches": "bring the verdict in 25 % of cases; the likeliest answer would be "
+        "true with 75 %, now 50 %",
+    }
+
+
+def test_a_forecast_beyond_all_limits_says_what_would_help() -> None:
+    said = _said(_forecast(matches=float(LIMIT), high=float(LIMIT), decided=0.1))
+    assert said["Matches to the verdict"].startswith("more than 1,000,000: a larger margin")
+
+
+def test_a_doubtful_forecast_says_how_often_nothing_is_decided() -> None:
+    said = _said(_forecast(high=float(LIMIT), decided=0.75))["Matches to the verdict"]
+    assert "to more than 1,000,000)" in said
+    assert "never within 1,000,000 in 25 %" in said
+
+
+def test_gpu_time_and_money_are_said_where_there_are_some() -> None:
+    cost = {"core_s": None, "gpu_s": 3.0, "wall_s": None, "money": 1.5}
+    said = _said(_forecast(cost=cost))
+    assert (said["GPU time"], said["Money"]) == ("3 s", "1.50")
+    assert said["Core time"] == said["On the clock"] == "not measured yet"
+
+
+def test_what_is_decided_already_takes_nothing() -> None:
+    assert _said(_forecast(matches=0.0)) == {
+        "Matches to the verdict": "none: what is known decides it"
+    }
+    assert _said(None) == {}
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("", ""),
+        ("decided", "decided: it is as sure as was asked for"),
+        ("out_of_budget: money", "(all money is spent)"),
+        ("out_of_budget: pairing", "(the pairing has nothing more to play)"),
+        ("no_results", "no match has a result"),
+        ("something new", "something new"),
+    ],
+)
+def test_why_it_ended_is_said_in_words(why: str, said: str) -> None:
+    assert said in wording.why(Campaign(why=why))
+
+
+def test_a_budget_without_limit_has_no_bar() -> None:
+    tournament = Tournament(n_done=30, played_s=9.0)
+    campaign = Campaign(tournament=tournament, max_matches=120, max_core_s=6.0)
+    matches, core = wording.budget(campaign)
+    assert (matches.says, matches.percent) == ("30 of 120 spent", 25.0)
+    assert (core.says, core.percent) == ("9 s of 6 s spent", 100.0)
+    unlimited = wording.budget(Campaign(tournament=tournament, max_matches=120))[1]
+    assert (unlimited.says, unlimited.percent) == ("9 s spent, no limit", None)
+
+
+def test_a_price_shows_what_was_spent(settings: Any) -> None:
+    settings.WORKER_PRICES = {"cpu": 3_600.0, "gpu": 0.0}
+    tournament = Tournament(n_done=30, played_s=9.0)
+    found = wording.budget(Campaign(tournament=tournament, max_matches=120, max_money=18.0))
+    assert (found[2].says, found[2].percent) == ("9.00 of 18.00 spent", 50.0)
+
+
+def test_tiny_errors_are_said_exactly() -> None:
+    assert "at most 0.01 %" in _plain(wording.terms(Campaign(question="best", error=1e-4)))
