@@ -39,10 +39,15 @@ def configured(tournament: Tournament) -> AdaptivePairing:
 
 def choose(tournament: Tournament, agents: Sequence[int], *, n_left: int, now: datetime) -> Choice:
     """Return what to plan now, at most n_left matches; nothing while enough is in flight."""
+    campaign = Campaign.objects.filter(tournament=tournament).first()
+    if campaign is not None and campaign.n_known and campaign.judged_at is None:
+        return Choice()  # what is known may be the answer
     pairing = configured(tournament)
     n_seats = games.get(tournament.leaderboard.game).spec.n_seats
     n_open = tournament.n_planned - tournament.n_closed
-    wanted = n_left if pairing.needs_meetings else _missing(tournament, len(agents), n_open, now)
+    wanted = n_left
+    if not pairing.needs_meetings:
+        wanted = _missing(tournament, campaign, len(agents), now)
     if wanted <= 0:
         return Choice()
     _seed_field(tournament, agents)
@@ -65,8 +70,10 @@ def ahead(n_agents: int, n_known: int, n_slots: int) -> int:
     return min(MOST_AHEAD, max(LEAST_AHEAD, n_agents, n_slots, n_known // AHEAD_OF_KNOWN))
 
 
-def _missing(tournament: Tournament, n_agents: int, n_open: int, now: datetime) -> int:
-    campaign = Campaign.objects.filter(tournament=tournament).first()
+def _missing(
+    tournament: Tournament, campaign: Campaign | None, n_agents: int, now: datetime
+) -> int:
+    n_open = tournament.n_planned - tournament.n_closed
     n_known = tournament.n_done + (campaign.n_known if campaign else 0)
     n_slots = sum(node.slots for node in selectors.alive_workers(now=now))
     limit = ahead(n_agents, n_known, n_slots)

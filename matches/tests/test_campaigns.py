@@ -113,6 +113,7 @@ def test_a_new_campaign_plays_no_game_that_is_known() -> None:
     agents = list(first.tournament.agents.order_by("entrant__position"))
     board = first.tournament.leaderboard
     second = start(CampaignPlan("again", "best", 400, error=1e-6), leaderboard=board, agents=agents)
+    judging.judge_all(now=later(299))
     go_on(second, 300, boards.by_strength())
     seeds = [
         set(Match.objects.filter(tournament=t).values_list("game_seed", flat=True))

@@ -43,7 +43,7 @@ def get(client: Client, address: str) -> Any:
 
 def test_a_campaign_is_asked_by_names_and_shows_its_verdict(client: Client) -> None:
     campaign_of()
-    wanted = {"question": "beats", "parameters": {"a": "level:95", "b": "level:5"}}
+    wanted: dict[str, Any] = {"question": "beats", "parameters": {"a": "level:95", "b": "level:5"}}
     made = post(client, "campaigns/", leaderboard=BOARD, max_matches=300, weight=3, **wanted)
     assert made["parameters"] == {"a": "level:95", "b": "level:5", "lead": 0.0}
     assert (made["weight"], made["statement"], made["chances"]) == (3, "", [])
@@ -157,9 +157,9 @@ def test_cancelling_the_tournament_stops_the_campaign(client: Client) -> None:
 def test_a_tournament_takes_the_parameters_of_its_pairing_and_its_weight(client: Client) -> None:
     campaign = campaign_of()
     agents = list(campaign.tournament.agents.values_list("pk", flat=True))
-    body = {"leaderboard": BOARD, "agents": agents, "name": "cup", "n_matches": 40}
-    cup = {"pairing": "knockout", "pairing_parameters": {"best_of": 5}, "weight": 2}
-    made = post(client, "tournaments/", **body, **cup)
+    body: dict[str, Any] = {"agents": agents, "name": "cup", "n_matches": 40}
+    cup: dict[str, Any] = {"pairing": "knockout", "pairing_parameters": {"best_of": 5}, "weight": 2}
+    made = post(client, "tournaments/", leaderboard=BOARD, **body, **cup)
     assert {name: made[name] for name in cup} == cup
 
 

@@ -165,6 +165,33 @@ def test_no_more_is_in_flight_than_the_budget_pays_for() -> None:
     assert again(campaign).tournament.played_s <= 0.5 + 2 * 0.02
 
 
+def test_nothing_is_played_before_what_is_known_was_judged() -> None:
+    first = ended(campaign_of())
+    board = Leaderboard.objects.get()
+    agents = list(first.tournament.agents.order_by("entrant__position"))
+    second = start(CampaignPlan("again", "best", 400), leaderboard=board, agents=agents)
+    third = start(CampaignPlan("more", "best", 400, error=1e-9), leaderboard=board, agents=agents)
+    planning.plan_scheduled(now=later(300))
+    assert not Match.objects.filter(Match.is_open()).exists()
+    judging.judge_all(now=later(301))
+    assert (again(second).statement, again(second).n_played) == ("level:95 is the best", 0)
+    planning.plan_scheduled(now=later(302))
+    assert Match.objects.filter(Match.is_open(), tournament=third.tournament).exists()
+
+
+def test_what_was_known_and_is_void_holds_nothing_up() -> None:
+    first = ended(campaign_of())
+    agents = list(first.tournament.agents.order_by("entrant__position"))
+    plan = CampaignPlan("again", "best", 400)
+    second = start(plan, leaderboard=Leaderboard.objects.get(), agents=agents)
+    played = list(Match.objects.filter(state="done").values_list("pk", flat=True))
+    voiding.void(played, actor=ANNA, reason="a wrong clock", now=later(300))
+    rerating.rerate_due(now=later(301))
+    judging.judge_all(now=later(302))
+    planning.plan_scheduled(now=later(303))
+    assert Match.objects.filter(Match.is_open(), tournament=second.tournament).exists()
+
+
 def test_many_campaigns_are_judged_in_turn() -> None:
     campaigns = [campaign_of(name=f"campaign {n}", error=1e-9) for n in range(3)]
     for campaign in campaigns:

@@ -100,8 +100,7 @@ def judge(campaign: Campaign, *, now: datetime, forecast_every: timedelta = FORE
         return False
     agents = entrants_of(tournament)
     n_results = n_known(tournament.leaderboard, agents)
-    # Fewer than before: some were declared void.
-    if not is_over and campaign.n_judged <= n_results < campaign.n_judged * (1 + GROWTH) + 1:
+    if not (is_over or _is_due(campaign, n_results, now=now)):
         return False
     if not n_results:
         return _close(campaign, None, "no_results", now=now)
@@ -112,6 +111,15 @@ def judge(campaign: Campaign, *, now: datetime, forecast_every: timedelta = FORE
     return is_over and _close(
         campaign, judgement, limit or _spent_all(campaign, tournament), now=now
     )
+
+
+def _is_due(campaign: Campaign, n_results: int, *, now: datetime) -> bool:
+    """Say whether the evidence has grown enough, or shrunk since some was declared void."""
+    if not n_results:
+        # What was known at the start is void by now; planning waits for the first judgement.
+        Campaign.objects.filter(pk=campaign.pk, judged_at=None).update(judged_at=now)
+        return False
+    return not campaign.n_judged <= n_results < campaign.n_judged * (1 + GROWTH) + 1
 
 
 def _is_ready(campaign: Campaign, *, is_over: bool) -> bool:
