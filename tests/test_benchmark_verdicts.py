@@ -1,6 +1,7 @@
 """The benchmark of verdicts: its fields, its campaigns, its figures, in small."""
 
 import json
+import subprocess
 from math import inf
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -16,9 +17,10 @@ from arena.verdicts.base import Verdict, Why
 from arena.verdicts.beliefs import matches_of
 from arena.verdicts.sprt import BLOCKS, SINGLES, Decision, Test
 from benchmarks import verdicts
-from benchmarks.campaigns import accuracy, reliability, sequential, stopping
+from benchmarks.campaigns import accuracy, real, reliability, sequential, stopping
 from benchmarks.campaigns.play import IN_FLIGHT, Adaptive, Fixed, Ledger, watch
 from benchmarks.campaigns.worlds import WORLDS, Normal, Seed
+from evalsite.folders import ROOT
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -190,6 +192,8 @@ def test_the_benchmark_writes_its_figures(
     monkeypatch.setattr(verdicts, "TESTED", (verdicts.Tested(0, 200, 0.0, 1.0),))
     path, drawn = tmp_path / "figures.json", tmp_path / "figure.svg"
     options = ["--n", "20", "--processes", "1", "--json", str(path), "--figure", str(drawn)]
+    simulated = [part for part in verdicts.PARTS if part != "real"]
+    options += [word for part in simulated for word in ("--part", part)]
     assert verdicts.main(options) == 0
     figures = json.loads(path.read_text())
     assert [row["level"] for row in figures["fields"]] == [0.9, 0.95, 0.99]
@@ -198,3 +202,14 @@ def test_the_benchmark_writes_its_figures(
     assert "calibration_max_gap" in figures
     assert drawn.read_text().startswith("<svg")
     assert "Sequential tests" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_real_fields_are_played_through_the_queue(tmp_path: Path) -> None:
+    path = tmp_path / "figures.json"
+    command = ["bench", "verdicts", "--part", "real", "--n", "400", "--json", str(path)]
+    subprocess.run([str(ROOT / "run"), *command], check=True, timeout=300)
+    figures = json.loads(path.read_text())
+    assert {row["name"] for row in figures["fields"]} == {one.name for one in real.FIELDS}
+    assert [row["decided"] for row in figures["campaigns"]] == [1, 1, 1]
