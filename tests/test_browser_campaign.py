@@ -1,6 +1,6 @@
 """A campaign on a real field in the browser: from its start in the admin to its verdict."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -45,27 +45,28 @@ def site(transactional_db: None, broker: Redis, tmp_path: Path) -> Iterator[Site
 def test_a_campaign_is_started_watched_and_decided_without_a_reload(site: Site) -> None:
     board = _rated_board()
     User.objects.create_superuser(NAME, password=PASSWORD)
-    _log_in(site)
-    campaign = _start_in_the_admin(site, board)
+    log_in(site)
+    start_in_the_admin(site, board.pk, Agent.objects.values_list("pk", flat=True), 2_000)
+    campaign = Campaign.objects.get()
     site.chrome.get(f"{site.address}/tournaments/{campaign.tournament_id}/")
-    _run(site, "window.isTheSamePage = true")
-    assert "No result was judged yet." in _text(site)
+    run(site, "window.isTheSamePage = true")
+    assert "No result was judged yet." in text(site)
     _turn(campaign)
-    _wait_for(site, "Matches to the verdict")
-    assert "100 more matches" in _text(site)
-    assert "Most likely so far" in _text(site)
+    wait_for(site, "Matches to the verdict")
+    assert "100 more matches" in text(site)
+    assert "Most likely so far" in text(site)
     keep_picture(site.chrome, "campaign-runs-1440-light", is_whole=True)
     _to_the_verdict(campaign)
-    _wait_for(site, "mcts:100 is the best")
-    shown = _text(site)
+    wait_for(site, "mcts:100 is the best")
+    shown = text(site)
     assert "Decided: it is as sure as was asked for." in shown
     assert "a round robin would have needed" in shown
     assert f"{campaign.n_played} of 2,000 spent" in shown
     assert "Stop this campaign" not in shown
-    assert _run(site, "return window.isTheSamePage") is True
+    assert run(site, "return window.isTheSamePage") is True
     with scripts(site.chrome, is_on=False):
         site.chrome.refresh()
-        assert "mcts:100 is the best" in _text(site)
+        assert "mcts:100 is the best" in text(site)
         assert site.chrome.find_element(By.CSS_SELECTOR, "polyline.way").get_attribute("points")
 
 
@@ -73,15 +74,15 @@ def test_an_operator_stops_a_campaign_from_its_page(site: Site) -> None:
     campaign = _campaign(_rated_board(), error=1e-6)
     _turn(campaign)
     User.objects.create_superuser(NAME, password=PASSWORD)
-    _log_in(site)
+    log_in(site)
     site.chrome.get(f"{site.address}/tournaments/{campaign.tournament_id}/")
     site.chrome.find_element(By.LINK_TEXT, "Stop this campaign").click()
-    _wait_for(site, "Stop campaigns?")
+    wait_for(site, "Stop campaigns?")
     site.chrome.find_element(By.NAME, "reason").send_keys("It is known well enough.")
     site.chrome.find_element(By.NAME, "confirmed").click()
-    _wait_for(site, "is stopped")
+    wait_for(site, "is stopped")
     site.chrome.get(f"{site.address}/tournaments/{campaign.tournament_id}/")
-    assert "Stopped before it was decided." in _text(site)
+    assert "Stopped before it was decided." in text(site)
     campaign.refresh_from_db()
     assert campaign.why == "cancelled"
     assert campaign.tournament.state == Tournament.State.CANCELLED
@@ -195,47 +196,45 @@ def _raise_alarm(campaign: Campaign) -> None:
     )
 
 
-def _start_in_the_admin(site: Site, board: Leaderboard) -> Campaign:
+def start_in_the_admin(site: Site, board: int, agents: Iterable[int], n_matches: int) -> None:
     """Fill in the form, look at the forecast, start it."""
     site.chrome.get(f"{site.address}/admin/matches/campaign/add/")
-    _choose(site, "leaderboard", str(board.pk))
+    _choose(site, "leaderboard", str(board))
     _choose(site, "question", "best")
-    for agent in Agent.objects.all():
-        _choose(site, "agents", str(agent.pk))
-    for name, value in (("name", "which is best"), ("max_matches", "2000")):
+    for agent in agents:
+        _choose(site, "agents", str(agent))
+    for name, value in (("name", "which is best"), ("max_matches", str(n_matches))):
         field = site.chrome.find_element(By.NAME, name)
         field.clear()
         field.send_keys(value)
     site.chrome.find_element(By.NAME, "_save").click()
-    _wait_for(site, "Nothing is started yet: this is what it will take")
-    assert "Matches to the verdict" in _text(site)
-    assert not Campaign.objects.exists()
+    wait_for(site, "Nothing is started yet: this is what it will take")
+    assert "Matches to the verdict" in text(site)
     keep_picture(site.chrome, "admin-campaign-forecast-1440-light", is_whole=True)
     site.chrome.find_element(By.NAME, "_save").click()
-    _wait_for(site, "successfully")
-    return Campaign.objects.get()
+    wait_for(site, "successfully")
 
 
 def _choose(site: Site, name: str, value: str) -> None:
     field = site.chrome.find_element(By.NAME, name)
     option: WebElement = field.find_element(By.CSS_SELECTOR, f"option[value='{value}']")
-    _run(site, "arguments[0].selected = true", option)
+    run(site, "arguments[0].selected = true", option)
 
 
-def _log_in(site: Site) -> None:
+def log_in(site: Site) -> None:
     site.chrome.get(f"{site.address}/admin/")
     site.chrome.find_element(By.NAME, "username").send_keys(NAME)
     site.chrome.find_element(By.NAME, "password").send_keys(PASSWORD, Keys.ENTER)
-    _wait_for(site, "State of the system")
+    wait_for(site, "State of the system")
 
 
-def _text(site: Site) -> str:
+def text(site: Site) -> str:
     return site.chrome.find_element(By.TAG_NAME, "body").text
 
 
-def _wait_for(site: Site, words: str) -> None:
-    WebDriverWait(site.chrome, WITHIN_S).until(lambda _: words in _text(site), words)
+def wait_for(site: Site, words: str) -> None:
+    WebDriverWait(site.chrome, WITHIN_S).until(lambda _: words in text(site), words)
 
 
-def _run(site: Site, script: str, *given: Any) -> Any:
+def run(site: Site, script: str, *given: Any) -> Any:
     return cast(Any, site.chrome).execute_script(script, *given)

@@ -1,0 +1,71 @@
+"""A campaign on real processes in the browser: real agents, real queues, from start to verdict."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+from evalsite.folders import ROOT
+from evalsite.stack import start_stack
+from tests.browser import chromium, keep_picture, look
+from tests.test_browser_campaign import NAME, PASSWORD, log_in, run, start_in_the_admin, text
+from tests.test_browser_gallery import Site
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.long]
+
+DECIDED_WITHIN_S = 60
+AGENTS = "random,greedy,alphabeta:1,alphabeta:4"
+
+
+def test_a_real_field_is_decided_before_the_eyes_of_the_reader(tmp_path: Path) -> None:
+    with start_stack(tmp_path / "var", nodes=1, slots=2, web=True) as stack:
+        _manage(stack.env, "evaluate", *_known(), "--json", str(tmp_path / "report.json"))
+        _manage(stack.env, "createsuperuser", "--noinput", "--username", NAME, "--email", "a@b.cd")
+        address = f"http://127.0.0.1:{stack.plan.ports.web}"
+        with chromium(tmp_path / "profile") as chrome:
+            look(chrome, width=1440)
+            site = Site(chrome, address)
+            log_in(site)
+            board, agents = _listed(address)
+            start_in_the_admin(site, board, agents, 400)
+            _watch(site, "which is best")
+            keep_picture(chrome, "campaign-real-1440-light", is_whole=True)
+            assert "alphabeta:4 is the best" in text(site)
+            assert "matches saved" in text(site)
+
+
+def _watch(site: Site, name: str) -> None:
+    """Open the page of the campaign at once and wait for its verdict, without a reload."""
+    site.chrome.get(f"{site.address}/leaderboards/")
+    site.chrome.find_element(By.LINK_TEXT, name).click()
+    run(site, "window.isTheSamePage = true")
+    decided = WebDriverWait(site.chrome, DECIDED_WITHIN_S, poll_frequency=0.2)
+    decided.until(lambda _: run(site, "return !!document.querySelector('[data-state=ended]')"))
+    assert run(site, "return window.isTheSamePage") is True
+
+
+def _known() -> tuple[str, ...]:
+    return ("--game", "connect_four", "--agents", AGENTS, "--num-matches", "12")
+
+
+def _listed(address: str) -> tuple[int, list[int]]:
+    """Return the leaderboard and the agents, as the API lists them."""
+    found = []
+    for name in ("leaderboards", "agents"):
+        with urlopen(f"{address}/api/v1/{name}/", timeout=10) as answer:
+            found.append([row["id"] for row in json.load(answer)["results"]])
+    return found[0][0], found[1]
+
+
+def _manage(env: Mapping[str, str], *arguments: str) -> None:
+    command = [sys.executable, "manage.py", *arguments]
+    env = {**env, "DJANGO_SUPERUSER_PASSWORD": PASSWORD, "HOME": os.environ.get("HOME", "/tmp")}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
