@@ -196,14 +196,20 @@ def _raise_alarm(campaign: Campaign) -> None:
     )
 
 
-def start_in_the_admin(site: Site, board: int, agents: Iterable[int], n_matches: int) -> None:
+def start_in_the_admin(
+    site: Site, board: int, agents: Iterable[int], n_matches: int, *, error: str = "0.05"
+) -> None:
     """Fill in the form, look at the forecast, start it."""
     site.chrome.get(f"{site.address}/admin/matches/campaign/add/")
     _choose(site, "leaderboard", str(board))
     _choose(site, "question", "best")
     for agent in agents:
         _choose(site, "agents", str(agent))
-    for name, value in (("name", "which is best"), ("max_matches", str(n_matches))):
+    for name, value in (
+        ("name", "which is best"),
+        ("max_matches", str(n_matches)),
+        ("error", error),
+    ):
         field = site.chrome.find_element(By.NAME, name)
         field.clear()
         field.send_keys(value)

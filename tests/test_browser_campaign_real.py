@@ -21,7 +21,8 @@ from tests.test_browser_gallery import Site
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.long]
 
 DECIDED_WITHIN_S = 60
-AGENTS = "random,greedy,alphabeta:1,alphabeta:4"
+ENDED = "return !!document.querySelector('[data-campaign][data-state=ended]')"
+AGENTS = "random,greedy,mcts:20,mcts:600"
 
 
 def test_a_real_field_is_decided_before_the_eyes_of_the_reader(tmp_path: Path) -> None:
@@ -34,10 +35,10 @@ def test_a_real_field_is_decided_before_the_eyes_of_the_reader(tmp_path: Path) -
             site = Site(chrome, address)
             log_in(site)
             board, agents = _listed(address)
-            start_in_the_admin(site, board, agents, 400)
+            start_in_the_admin(site, board, agents, 400, error="0.001")
             _watch(site, "which is best")
             keep_picture(chrome, "campaign-real-1440-light", is_whole=True)
-            assert "alphabeta:4 is the best" in text(site)
+            assert "mcts:600 is the best" in text(site)
             assert "matches saved" in text(site)
 
 
@@ -45,9 +46,10 @@ def _watch(site: Site, name: str) -> None:
     """Open the page of the campaign at once and wait for its verdict, without a reload."""
     site.chrome.get(f"{site.address}/leaderboards/")
     site.chrome.find_element(By.LINK_TEXT, name).click()
+    assert not run(site, ENDED), "it ended before anybody could look"
     run(site, "window.isTheSamePage = true")
     decided = WebDriverWait(site.chrome, DECIDED_WITHIN_S, poll_frequency=0.2)
-    decided.until(lambda _: run(site, "return !!document.querySelector('[data-state=ended]')"))
+    decided.until(lambda _: run(site, ENDED))
     assert run(site, "return window.isTheSamePage") is True
 
 
