@@ -145,7 +145,8 @@ def rates(board: Leaderboard) -> Rates | None:
     if len(seen) < MIN_MOMENTS:
         return None
     across = Across(seen[0][0], seen[-1][0])
-    spans = [(a, b, _per_s(a, b, n - m)) for (a, m), (b, n) in pairwise(seen)]
+    # With a new season the count begins again.
+    spans = [(a, b, _per_s(a, b, max(0, n - m))) for (a, m), (b, n) in pairwise(seen)]
     highest = max(rate for _, _, rate in spans)
     bars = [_bar(span, across, highest or 1.0) for span in spans]
     return Rates(bars, f"{highest:,.1f}", across.ticks())
