@@ -74,9 +74,9 @@ def _missing(
     tournament: Tournament, campaign: Campaign | None, n_agents: int, now: datetime
 ) -> int:
     n_open = tournament.n_planned - tournament.n_closed
-    n_known = tournament.n_done + (campaign.n_known if campaign else 0)
     n_slots = sum(node.slots for node in selectors.alive_workers(now=now))
-    limit = ahead(n_agents, n_known, n_slots)
+    # Its own results only: those known before may be of others than the newcomers.
+    limit = ahead(n_agents, tournament.n_done, n_slots)
     if campaign is not None:
         limit = min(limit, max(LEAST_PAID, costs.affordable(campaign, now=now) or 0))
     missing = limit - n_open

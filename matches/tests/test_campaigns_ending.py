@@ -179,6 +179,21 @@ def test_nothing_is_played_before_what_is_known_was_judged() -> None:
     assert Match.objects.filter(Match.is_open(), tournament=third.tournament).exists()
 
 
+def test_a_newcomer_to_a_known_field_is_judged_as_soon_as_it_has_played() -> None:
+    known = factories.scheduled(600, agents=("level:5", "level:40", "level:60"))
+    planning.plan_scheduled(now=later(0))
+    boards.play_some(known, 10_000, boards.by_strength(forfeits=0), now=later(1))
+    rater.rate(known.leaderboard_id, now=later(2))
+    board = Leaderboard.objects.get()
+    agents = [*known.agents.order_by("pk"), register_spelled("level:95", game="skill_game")]
+    campaign = start(CampaignPlan("new", "best", 2_000), leaderboard=board, agents=agents)
+    judging.judge_all(now=later(3))
+    found = ended(again(campaign))
+    assert found.n_known == 600
+    assert found.n_played is not None
+    assert found.n_played <= 100
+
+
 def test_what_was_known_and_is_void_holds_nothing_up() -> None:
     first = ended(campaign_of())
     agents = list(first.tournament.agents.order_by("entrant__position"))

@@ -31,7 +31,7 @@ from matches.services.standing import entrants_of
 from matches.services.tournaments import conclude
 
 GROWTH = 0.1
-"""Evidence is judged anew when it has grown by so much: between, little can change."""
+"""Judged anew when what came since the start has grown by so much: between, little changes."""
 FORECAST_EVERY = timedelta(seconds=5)
 FORECAST_LIMIT, N_MORE = forecasting.LIMIT, forecasting.N_MORE
 ENDED = {"cancelled": "cancelled", "no_results": "no match has a result: nothing can be said"}
@@ -119,7 +119,15 @@ def _is_due(campaign: Campaign, n_results: int, *, now: datetime) -> bool:
         # What was known at the start is void by now; planning waits for the first judgement.
         Campaign.objects.filter(pk=campaign.pk, judged_at=None).update(judged_at=now)
         return False
-    return not campaign.n_judged <= n_results < campaign.n_judged * (1 + GROWTH) + 1
+    return not campaign.n_judged <= n_results < next_at(campaign)
+
+
+def next_at(campaign: Campaign) -> float:
+    """Return how many results of its agents bring the next judgement.
+
+    What was known at the start says little about agents that are new: only what came since counts.
+    """
+    return campaign.n_judged + 1 + GROWTH * max(0, campaign.n_judged - campaign.n_known)
 
 
 def _is_ready(campaign: Campaign, *, is_over: bool) -> bool:

@@ -7,7 +7,7 @@ from math import ceil
 from matches.models import Campaign
 from matches.services.campaigns import wording
 from matches.services.campaigns.forecasting import LIMIT
-from matches.services.campaigns.judging import GROWTH
+from matches.services.campaigns.judging import next_at
 from matches.services.campaigns.starting import IS_SPRT
 from matches.services.explanations.form import several
 
@@ -34,7 +34,7 @@ def awaited(campaign: Campaign) -> Awaited:
 
 
 def _judged(campaign: Campaign) -> str:
-    due = ceil(campaign.n_judged * (1 + GROWTH) + 1)
+    due = ceil(next_at(campaign))
     return f"control judges it after {several(due, 'result')} of its agents"
 
 
