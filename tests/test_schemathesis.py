@@ -147,6 +147,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "leaderboards_create": {"name": "new", "game": "connect_four"},
     "tournaments_create": {"name": "cup", "leaderboard": "connect-four", "n_matches": 4},
     "tournaments_extend_create": {"n_matches": 1_000},
+    "campaigns_create": {"leaderboard": "connect-four", "max_matches": 4},
+    "campaigns_forecast_create": {"leaderboard": "connect-four", "margin_elo": 20},
     "tokens_create": {"name": "laptop", "scopes": ["read"]},
     "schedules_create": {
         "name": "weekly",

@@ -1,4 +1,4 @@
-"""`./run manage explain`: why a match, tournament, agent, worker or schedule stands where it is."""
+"""`./run manage explain`: why a match, tournament, campaign or another row stands where it is."""
 
 import json
 from argparse import ArgumentParser
@@ -10,7 +10,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Model, QuerySet
 
 from matches.clock import db_now
-from matches.models import Agent, Match, Schedule, Tournament, Worker
+from matches.models import Agent, Campaign, Match, Schedule, Tournament, Worker
 from matches.services import explain
 from matches.services.explain import Explanation
 
@@ -22,7 +22,7 @@ Explain = Callable[..., Explanation]
 class Command(BaseCommand):
     """Explain one thing, named by its number or, but for matches, by its name."""
 
-    help = "Say what a match, tournament, agent, worker or schedule waits for, and what is next."
+    help = "Say what a match, tournament, campaign, agent, worker or schedule waits for."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
@@ -57,6 +57,10 @@ def _tournament(text: str, _: str) -> list[Model]:
     )
 
 
+def _campaign(text: str, _: str) -> list[Model]:
+    return _by_number(Campaign.objects.select_related("tournament__leaderboard"), text)
+
+
 def _agent(text: str, game: str) -> list[Model]:
     """Return the agents of the name, one per game at most."""
     agents = Agent.objects.select_related("checkpoint")
@@ -80,6 +84,7 @@ def _by_number(rows: QuerySet[Any], text: str) -> list[Model]:
 _READERS: Mapping[str, tuple[Callable[[str, str], list[Model]], Explain]] = {
     "match": (_match, explain.of_match),
     "tournament": (_tournament, explain.of_tournament),
+    "campaign": (_campaign, explain.of_campaign),
     "agent": (_agent, explain.of_agent),
     "worker": (_worker, explain.of_worker),
     "schedule": (_schedule, explain.of_schedule),
