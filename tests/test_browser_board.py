@@ -231,14 +231,15 @@ def test_a_walk_by_keyboard_shows_where_it_is(browser: webdriver.Chrome, site: s
     look(browser, width=1440)
     browser.get(site)
     visited = []
-    for _ in range(26):
+    for _ in range(27):
         browser.switch_to.active_element.send_keys(Keys.TAB)
         focused = browser.switch_to.active_element
         assert focused.value_of_css_property("outline-style") != "none", focused.text
         visited.append(focused.get_attribute("name") or focused.text)
     assert visited == [
         "Skip to the content", "evalsite", "Leaderboards", "System", "API", "Admin",
-        "Who beats whom", "test", "q", "kind", "run", "tournament", "sort", "Show",
+        "Who beats whom", "Does one number do justice?",
+        "test", "q", "kind", "run", "tournament", "sort", "Show",
         "Agent", "Rating", "Live", "P(best)", "Trend", "Matches", "W / D / L", "Forfeits",
         *[name for name, *_ in _shown(browser)][:4],
     ]  # fmt: skip
