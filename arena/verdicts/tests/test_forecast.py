@@ -13,6 +13,7 @@ from arena.verdicts.forecast import (
     contest,
     everyone,
     forecast,
+    hindsight,
     information,
     order,
     outlook,
@@ -35,6 +36,14 @@ def test_a_clear_field_needs_little_more() -> None:
     clear = belief_of([35.0, 25.0, 24.0], 0.5)
     found = forecast(clear, BEST, TERMS, limit=4_000, seed=1)
     assert found.matches < 100
+
+
+def test_in_hindsight_a_round_robin_starts_from_nothing() -> None:
+    clear = replace(unknown(6), mu=np.array([40.0, 20, 20, 20, 20, 20]), sd=np.full(6, 0.5))
+    clear = replace(clear, covariance=np.diag(clear.sd**2), n_matches=np.full(6, 500))
+    found = hindsight(clear, BEST, TERMS, limit=4_000, seed=1)
+    assert BEST.judge(clear, TERMS) is not None
+    assert 12 <= found < 400  # two matches of each agent are the least
 
 
 def test_a_smaller_error_takes_longer() -> None:
@@ -101,5 +110,7 @@ def test_a_match_of_equal_agents_tells_most() -> None:
 def test_nothing_is_foreseen_without_matches(n: int) -> None:
     with pytest.raises(VerdictError, match=f"limit must be 1 or more, got {n}"):
         forecast(unknown(3), BEST, TERMS, limit=n, seed=1)
+    with pytest.raises(VerdictError, match=f"limit must be 1 or more, got {n}"):
+        hindsight(unknown(3), BEST, TERMS, limit=n, seed=1)
     with pytest.raises(VerdictError, match=f"n_matches must be 1 or more, got {n}"):
         outlook(unknown(3), BEST, TERMS, seed=1, n_matches=n)
