@@ -1,4 +1,4 @@
-"""What people did: seasons that they froze, schedules that they made, and the audit of it all."""
+"""What people did: seasons, schedules, campaigns that they started, and the audit of it all."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -7,12 +7,24 @@ from typing import Any
 from benchmarks.field.boards import Main
 from benchmarks.field.people import ADMIN
 from benchmarks.field.writing import moment, stored, write
-from matches.models import Agent, AuditRow, Rating, Schedule, Season, SeasonRow, Tournament
+from matches.models import (
+    Agent,
+    AuditRow,
+    Campaign,
+    CampaignPoint,
+    Rating,
+    Schedule,
+    Season,
+    SeasonRow,
+    Tournament,
+)
 
 N_SEASONS, N_WHOLE = 120, 2
 """Seasons of the main board, and of how many the rows are there."""
 N_ENTERED = 200
 """Agents of a schedule."""
+N_POINTS = 100
+"""Of the curve of a campaign: its evidence has grown ten thousand times."""
 _ACTIONS = ("agent.quarantine", "agent.release", "tournament.pause", "match.void")
 _COLUMNS = (
     *("agent_id", "agent__name", "mu", "sd", "live_mu", "live_sigma"),
@@ -37,6 +49,7 @@ def fill(main: Main, n_agents: int) -> None:
     for season in seasons[-N_WHOLE:]:
         _write_rows(season)
     _write_schedules(main, n_agents)
+    _write_campaign(main, n_agents)
     _write_audit(main, 2 * n_agents)
 
 
@@ -84,3 +97,21 @@ def _write_audit(main: Main, n: int) -> None:
             yield (at, ADMIN, action, kind, target, f"{kind} {target}", "it hangs", touched)
 
     write(AuditRow, names, rows())
+
+
+def _write_campaign(main: Main, n_agents: int) -> None:
+    """Let the tournament under way ask who is the best."""
+    campaign = Campaign.objects.create(
+        tournament=main.tournaments[-1],
+        question="best",
+        max_matches=main.n_matches,
+        n_known=main.n_done,
+        n_judged=main.n_done,
+        judged_at=main.now,
+        chances=[1 / n_agents] * n_agents,
+        probability=1 / n_agents,
+    )
+    CampaignPoint.objects.bulk_create(
+        CampaignPoint(campaign=campaign, n_results=number, at=main.now, probability=number / 100)
+        for number in range(N_POINTS)
+    )

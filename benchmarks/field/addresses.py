@@ -45,6 +45,7 @@ PAGES: Mapping[str, Sequence[str]] = {
         "/tournaments/{running}/",
         "/tournaments/{small}/",
     ),
+    "campaign": ("/tournaments/{running}/campaign/",),
     "match": (
         "/matches/{match}/",
         "/matches/{match}/?step=2",
