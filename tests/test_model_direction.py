@@ -6,10 +6,10 @@ import pytest
 from django.apps import apps
 from django.db.models import ForeignKey, ManyToManyField, Model
 
-# Each of our apps that has models may point at itself and at those before it, at Django's and at
-# the tokens of the API.
+# Each of our apps that has models may point at itself and at those before it, at Django's, at the
+# tokens of the API and at the timetable of beat.
 ORDER = ("matches", "training", "gameservers")
-DJANGO = {"auth", "contenttypes", "knox"}
+DJANGO = {"auth", "contenttypes", "django_celery_beat", "knox"}
 MODELS = [model for model in apps.get_models() if model._meta.app_label in ORDER]
 
 

@@ -9,6 +9,7 @@ from benchmarks.field.people import ADMIN
 from benchmarks.field.writing import moment, stored, write
 from matches.models import (
     Agent,
+    Alarm,
     AuditRow,
     Campaign,
     CampaignPoint,
@@ -110,6 +111,16 @@ def _write_campaign(main: Main, n_agents: int) -> None:
         judged_at=main.now,
         chances=[1 / n_agents] * n_agents,
         probability=1 / n_agents,
+    )
+    better, worse = main.tournaments[-1].entrant_set.values_list("agent_id", flat=True)[:2]
+    Alarm.objects.create(
+        agent_id=worse,
+        ancestor_id=better,
+        campaign=campaign,
+        probability=0.97,
+        margin=1.0,
+        level=0.95,
+        at=main.now,
     )
     CampaignPoint.objects.bulk_create(
         CampaignPoint(campaign=campaign, n_results=number, at=main.now, probability=number / 100)

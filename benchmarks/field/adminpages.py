@@ -41,6 +41,8 @@ ROWS: Mapping[str, str] = {
     "tokenaccess": "token",
     "schedule": "schedule",
     "season": "season",
+    "campaign": "campaign",
+    "alarm": "alarm",
     "user": "operator",
     "worker": "worker",
 }

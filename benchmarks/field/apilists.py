@@ -13,6 +13,8 @@ LARGEST = "page_size=100000"
 
 IN_PATH: Mapping[str, str] = {
     "/api/v1/agents/{id}": "busiest",
+    "/api/v1/alarms/{id}": "alarm",
+    "/api/v1/campaigns/{id}": "campaign",
     "/api/v1/checkpoints/{sha256}": "checkpoint",
     "/api/v1/leaderboards/{name}": "board",
     "/api/v1/leaderboards/{name}/ratings/{agent}": "busiest",
@@ -29,10 +31,16 @@ QUERIES: Mapping[str, Sequence[str]] = {
         *("", "name=random+number+904", "game=connect_four", "game=chess", "policy=network"),
         *("policy=random", "is_retired=true", "is_retired=false", "checkpoint={checkpoint}"),
     ),
+    "/api/v1/alarms/": ("", "open=true", "open=false", "leaderboard={board}"),
     "/api/v1/attempts/": (
         *("", "match={match}", "ending=done", "ending=forfeit", "ending=expired"),
         *("ending=failed", "ending=interrupted", "ending=forfeit&tournament={tournament}"),
     ),
+    "/api/v1/campaigns/": (
+        *("", "question=best", "decided=true", "decided=false", "tournament={running}"),
+        "leaderboard={board}",
+    ),
+    "/api/v1/campaigns/{id}/curve/": ("",),
     "/api/v1/audit/": (
         *("", "action=match.void", "target_kind=agent&target_id=1", "target_kind=tournament"),
         *("target_id={tournament}", "target_kind=agent&action=match.void"),

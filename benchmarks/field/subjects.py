@@ -12,6 +12,8 @@ from django.contrib.sessions.backends.db import SessionStore
 from benchmarks.field import people
 from benchmarks.field.boards import MAIN
 from matches.models import (
+    Alarm,
+    Campaign,
     Checkpoint,
     Leaderboard,
     Match,
@@ -51,6 +53,8 @@ class Subjects:
     kept: int
     order: int
     schedule: int
+    campaign: int
+    alarm: int
     season: int
     worker: int
     checkpoint: str
@@ -100,6 +104,8 @@ def found() -> Subjects:
         kept=tournaments.get(keeps_trajectories=True).pk,
         order=Order.objects.latest("pk").pk,
         schedule=Schedule.objects.latest("pk").pk,
+        campaign=Campaign.objects.latest("pk").pk,
+        alarm=Alarm.objects.latest("pk").pk,
         season=Season.objects.latest("pk").pk,
         worker=Worker.objects.earliest("pk").pk,
         checkpoint=checkpoint.sha256,

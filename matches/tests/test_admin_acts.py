@@ -15,7 +15,9 @@ from matches.admin.acts.base import Act
 from matches.admin.acts.offering import OffersActs
 from matches.models import (
     Agent,
+    Alarm,
     AuditRow,
+    Campaign,
     Leaderboard,
     Match,
     Outcome,
@@ -29,6 +31,7 @@ from matches.models import (
 )
 from matches.services import quarantine, scheduling, tokens, tournaments, voiding
 from matches.services.auditing import CONTROL
+from matches.services.campaigns.starting import CampaignPlan, start
 from matches.tests import boards, factories
 from matches.tests.factories import NOW
 
@@ -109,6 +112,21 @@ def _token() -> TokenAccess:
     return tokens.issue(user, name="laptop", scopes=[Scope.READ], days=3)[0]
 
 
+def _campaign() -> Campaign:
+    known = factories.planned()
+    agents = list(known.agents.order_by("pk"))
+    return start(CampaignPlan("which", "best", 400), leaderboard=known.leaderboard, agents=agents)
+
+
+def _alarm() -> Alarm:
+    campaign = _campaign()
+    worse, better = campaign.tournament.agents.order_by("pk")[:2]
+    return Alarm.objects.create(
+        agent=worse, ancestor=better, campaign=campaign,
+        probability=0.97, margin=1.0, level=0.95, at=NOW,
+    )  # fmt: skip
+
+
 def _fresh(row: Any) -> Any:
     return type(row).objects.get(pk=row.pk)
 
@@ -187,6 +205,14 @@ CASES = (
     Case(
         *("schedule", "delete", _schedule, {}, "started 0 tournaments"),
         lambda row: not Schedule.objects.filter(pk=row.pk).exists(),
+    ),
+    Case(
+        *("campaign", "stop", _campaign, REASON, "0 matches of at most 400"),
+        lambda row: _fresh(row).decided_at is not None,
+    ),
+    Case(
+        *("alarm", "acknowledge", _alarm, REASON, "raised 2026-01-01 12:00 UTC by which"),
+        lambda row: _fresh(row).acknowledged_at is not None,
     ),
     Case(
         *("tokenaccess", "revoke", _token, REASON, "of owner, for read"),

@@ -193,5 +193,5 @@ def test_an_alarm_is_acknowledged_once(client: Client) -> None:
     assert again == first
     assert first["acknowledged_by"] == "ada"
     assert get(client, "alarms/?open=true")["results"] == []
-    assert AuditRow.objects.get(action="acknowledge alarm").reason == "a bad batch"
+    assert AuditRow.objects.get(action="alarm.acknowledge").reason == "a bad batch"
     assert Alarm.objects.get().acknowledged_at is not None

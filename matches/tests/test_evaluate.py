@@ -17,7 +17,7 @@ CONNECT_FOUR = "--game connect_four"
     ("arguments", "wanted"),
     [
         ("--game poker", "connect_four"),
-        ("--pairing swiss", "double_round_robin"),
+        ("--pairing lottery", "double_round_robin"),
         (CONNECT_FOUR, "needs --agents"),
         (f"{CONNECT_FOUR} --agents random", "needs 2 agents"),
         (f"{CONNECT_FOUR} --agents random,random", "self-play"),

@@ -8,7 +8,7 @@ from matches.models import Alarm
 from matches.services import auditing
 from matches.services.auditing import Actor
 
-ACKNOWLEDGE = "acknowledge alarm"
+ACKNOWLEDGE = "alarm.acknowledge"
 
 
 @transaction.atomic
