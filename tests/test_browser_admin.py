@@ -172,7 +172,9 @@ def _log_in(site: Site) -> None:
 
 
 def _text(site: Site) -> str:
-    return site.chrome.find_element(By.TAG_NAME, "body").text
+    # In one step: an element that was found may be gone when it is asked, as a page loads anew.
+    chrome = cast(Any, site.chrome)
+    return str(chrome.execute_script("return document.body ? document.body.innerText : ''"))
 
 
 def _wait_for(site: Site, words: str) -> None:
