@@ -1,18 +1,17 @@
 """What an operator does with agents."""
 
 from matches.admin.acts.base import (
-    Act,
     Changed,
     Chosen,
     Confirmed,
     NotedAct,
-    ReasonForm,
     Touch,
     refused,
 )
+from matches.admin.acts.holding import QuarantineAct, ReleaseAct
 from matches.models import Agent, Rating, Tournament
 from matches.services import agents, quarantine
-from matches.services.explanations.form import ago, several
+from matches.services.explanations.form import several
 
 _STATES = Tournament.State
 UNDER_WAY = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUSED)
@@ -61,23 +60,19 @@ class Unretire(NotedAct[Agent]):
         return f"{row} can be entered again", {}
 
 
-class Quarantine(Act[Agent]):
+class Quarantine(QuarantineAct[Agent]):
     """Hold back all matches of an agent."""
 
-    name, title, icon, permission = "quarantine", "Quarantine", "shield", CHANGE
+    permission = CHANGE
     question = "Put agents into quarantine?"
     consequence = (
         "No more matches of theirs are sent, so tournaments with them wait; matches under way are "
         "played to their end and count. Releasing them undoes it."
     )
-    form = ReasonForm
 
-    def touch(self, chosen: Chosen[Agent]) -> Touch:
+    def stops(self, chosen: Chosen[Agent]) -> Touch:
         """Return which tournaments would wait."""
-        row = chosen.row
-        if row.quarantined_at is not None:
-            return refused(f"it is in quarantine: {row.quarantine_reason}")
-        return Touch(_standing(row))
+        return Touch(_standing(chosen.row))
 
     def do(self, chosen: Confirmed[Agent]) -> str:
         """Hold them back."""
@@ -88,22 +83,12 @@ class Quarantine(Act[Agent]):
         return f"{row} is in quarantine"
 
 
-class Release(Act[Agent]):
+class Release(ReleaseAct[Agent]):
     """Let an agent play again."""
 
-    name, title, icon, permission = "release", "Release", "lock_open", CHANGE
+    permission = CHANGE
     question = "Release agents from quarantine?"
     consequence = "Their matches are sent again. Another quarantine undoes it."
-    form = ReasonForm
-
-    def touch(self, chosen: Chosen[Agent]) -> Touch:
-        """Return why it was held back."""
-        row = chosen.row
-        if row.quarantined_at is None:
-            return refused("it is not in quarantine")
-        since = ago(row.quarantined_at, now=chosen.now)
-        says = f"in quarantine, put there{since}: {row.quarantine_reason}"
-        return Touch(says, seen=f"{row.quarantined_at}")
 
     def do(self, chosen: Confirmed[Agent]) -> str:
         """Let it play."""

@@ -1,6 +1,6 @@
 """The gate of a CI: one sequential test for a pair of agents, however often it is asked."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from django.db import transaction
 
@@ -89,7 +89,7 @@ def _before(board: Leaderboard, pair: tuple[Agent, Agent], bounds: Bounds) -> Ca
     asked = Campaign.objects.filter(question=IS_SPRT, tournament__leaderboard=board)
     ours = asked.filter(tournament__agents=pair[0]).filter(tournament__agents=pair[1])
     for campaign in ours.select_related("tournament__leaderboard").order_by("pk"):
-        is_same = Bounds(**campaign.parameters) == replace(bounds)
+        is_same = Bounds(**campaign.parameters) == bounds
         order = entrants_of(campaign.tournament)
         is_live = campaign.decided_at is None or campaign.why == "decided"
         if is_same and is_live and order == [agent.pk for agent in pair]:
