@@ -1,0 +1,44 @@
+"""Quarantine and release, of whatever can be held back."""
+
+from abc import abstractmethod
+from typing import TypeVar
+
+from matches.admin.acts.base import Act, Chosen, ReasonForm, Touch, refused
+from matches.models import Agent, Worker
+from matches.services.explanations.form import ago
+
+Held = TypeVar("Held", Agent, Worker)
+
+
+class QuarantineAct(Act[Held]):
+    """Hold a row back."""
+
+    name, title, icon = "quarantine", "Quarantine", "shield"
+    form = ReasonForm
+
+    def touch(self, chosen: Chosen[Held]) -> Touch:
+        """Return what it would stop."""
+        row = chosen.row
+        if row.quarantined_at is not None:
+            return refused(f"it is in quarantine: {row.quarantine_reason}")
+        return self.stops(chosen)
+
+    @abstractmethod
+    def stops(self, chosen: Chosen[Held]) -> Touch:
+        """Return what it would stop of a row that is not held back."""
+
+
+class ReleaseAct(Act[Held]):
+    """Let a row in again."""
+
+    name, title, icon = "release", "Release", "lock_open"
+    form = ReasonForm
+
+    def touch(self, chosen: Chosen[Held]) -> Touch:
+        """Return why it was held back."""
+        row = chosen.row
+        if row.quarantined_at is None:
+            return refused("it is not in quarantine")
+        since = ago(row.quarantined_at, now=chosen.now)
+        says = f"in quarantine, put there{since}: {row.quarantine_reason}"
+        return Touch(says, seen=f"{row.quarantined_at}")
