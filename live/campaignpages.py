@@ -62,13 +62,14 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def drawn(found: Campaign, *, now: datetime) -> SafeString:
-    """Return that part as HTML: made once a second for all who look."""
+    """Return that part as HTML: made once a second for all who look, and at once when it ends."""
 
     def make() -> SafeString:
         return render_to_string("pages/_campaign.html", context(found, now=now))
 
     mark = f"{now.timestamp():.0f} {found.n_judged} {found.decided_at}"
-    return kept(f"campaign.{found.pk}", mark, make, every_s=EVERY_S)
+    state = "runs" if found.decided_at is None else "ended"
+    return kept(f"campaign.{found.pk}.{state}", mark, make, every_s=EVERY_S)
 
 
 def context(found: Campaign, *, now: datetime) -> dict[str, Any]:

@@ -235,7 +235,8 @@ def log_in(site: Site) -> None:
 
 
 def text(site: Site) -> str:
-    return site.chrome.find_element(By.TAG_NAME, "body").text
+    """Return the words of the page; none while the next one is on its way."""
+    return cast(str, run(site, "return document.body?.innerText ?? ''"))
 
 
 def wait_for(site: Site, words: str) -> None:

@@ -83,8 +83,12 @@ def test_a_second_campaign_says_what_was_saved(client: Client) -> None:
     assert f"{first.n_played} matches saved:" in _page(client, second)
 
 
-def test_one_that_was_stopped_says_so(client: Client) -> None:
+def test_one_that_was_stopped_says_so_at_once(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaignpages, "EVERY_S", 60)
     campaign = _running()
+    assert "Stop this campaign" in _page(client, campaign)
     cancel(campaign.tournament, now=later(2))
     go_on(campaign, 3, boards.by_strength())
     page = _page(client, campaign)
