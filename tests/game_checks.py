@@ -73,7 +73,7 @@ def ends_with_valid_returns(game: Game) -> None:
         for state in steps(game, seed):
             moved.add(state.to_move())
         assert len(state.actions) <= game.spec.max_steps
-        found = ranks(state.returns(), game.spec.n_seats)
+        found = ranks(state.returns(), game.spec.n_seats, game.spec.teams)
         assert min(found) == 0
     assert moved == {*range(game.spec.n_seats), OVER}, "a seat that never moves"
 

@@ -8,8 +8,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from arena import teams as sides
 from arena.errors import InvalidReturnsError
 from arena.parameters import Parameter, Value
+from arena.teams import NO_TEAMS, Teams
 
 OVER = -1
 """What State.to_move returns once the episode has ended."""
@@ -36,6 +38,27 @@ class GameSpec:
     is_zero_sum: bool = False
     engine: str = ""
     """Whose states its states hold; search policies need OpenSpiel's."""
+    teams: Teams = NO_TEAMS
+    """The team of each seat, from 0; empty: each for itself. Team mates share their returns."""
+
+    def __post_init__(self) -> None:
+        """Refuse teams that are not alike. Raises UnsupportedGameError."""
+        sides.check(self.id, self.teams, self.n_seats)
+
+    @property
+    def team_size(self) -> int:
+        """The seats of a team; 1 where each plays for itself."""
+        return sides.team_size(self.teams)
+
+    @property
+    def n_sides(self) -> int:
+        """How many sides are ranked: teams, or seats where each plays for itself."""
+        return sides.n_teams(self.teams, self.n_seats)
+
+    @property
+    def n_opposed(self) -> int:
+        """How many pairs of seats play against each other in a match."""
+        return sides.n_opposed(self.teams, self.n_seats)
 
 
 class State(Protocol):
@@ -98,27 +121,42 @@ class Game(Protocol):
         ...
 
 
-def ranks(returns: object, n_seats: int) -> list[int]:
+def ranks(returns: object, n_seats: int, teams: Teams = NO_TEAMS) -> list[int]:
     """Return a rank per seat, 0 the best, equal returns sharing the better rank.
 
     Raises InvalidReturnsError unless returns is a list or tuple of n_seats finite floats (ints
-    and bools are refused: a result that only looks like one must not be counted).
+    and bools are refused: a result that only looks like one must not be counted), those of team
+    mates equal.
     """
     if not isinstance(returns, (list, tuple)):
         raise InvalidReturnsError(f"returns must be a list or tuple of floats, got {returns!r}")
     if len(returns) != n_seats or not all(map(_is_finite_float, returns)):
         raise InvalidReturnsError(f"returns must be {n_seats} finite floats, got {returns!r}")
+    if teams:
+        _check_shared(returns, teams)
     ordered = sorted(returns, reverse=True)
     return [ordered.index(value) for value in returns]
+
+
+def _check_shared(returns: Sequence[float], teams: Teams) -> None:
+    for team, shared in enumerate(sides.by_team(teams, returns)):
+        if len(set(shared)) > 1:
+            raise InvalidReturnsError(
+                f"team mates must have equal returns, those of team {team} have {shared}"
+            )
 
 
 def _is_finite_float(value: object) -> bool:
     return type(value) is float and isfinite(value)
 
 
-def forfeit_ranks(guilty: int, n_seats: int) -> list[int]:
-    """Return the ranks when one seat forfeits: it is last, the others share the first place."""
-    return [n_seats - 1 if seat == guilty else 0 for seat in range(n_seats)]
+def forfeit_ranks(guilty: int, n_seats: int, teams: Teams = NO_TEAMS) -> list[int]:
+    """Return the ranks when one seat forfeits: its team is last, the others share first place."""
+    n_last = sides.team_size(teams)
+    return [
+        n_seats - n_last if seat == guilty or sides.are_mates(teams, guilty, seat) else 0
+        for seat in range(n_seats)
+    ]
 
 
 def replay(game: Game, game_seed: int, actions: Sequence[int], *, opening_plies: int) -> State:

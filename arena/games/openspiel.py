@@ -16,6 +16,7 @@ from arena.errors import IllegalActionError, ParameterError, UnsupportedGameErro
 from arena.games.base import OVER, GameSpec, State
 from arena.parameters import Parameter, Value, read_parameters
 from arena.seeding import derive
+from arena.teams import NO_TEAMS, Teams
 
 ENGINE = "openspiel"
 MAX_OPENING_DRAWS = 200
@@ -166,12 +167,15 @@ class OpenSpielGame:
         engine_name: str = "",
         fixed: Mapping[str, Value] | None = None,
         parameters: Sequence[Parameter] = (),
+        teams: Teams = NO_TEAMS,
     ) -> None:
         """Load the engine's game.
 
         engine_name: what OpenSpiel calls it, where that is not `name`. fixed: engine parameters
-        that are part of the game; parameters: engine parameters that users may set.
+        that are part of the game; parameters: engine parameters that users may set. teams: the
+        team of each seat, which the engine does not know.
         """
+        self._teams = teams
         self._name, self._title, self._opening_plies = name, title, opening_plies
         self._engine_name, self._fixed = engine_name or name, dict(fixed or {})
         self._declared = tuple(parameters)
@@ -259,6 +263,7 @@ class OpenSpielGame:
             parameters=self._declared,
             is_zero_sum=kind.utility == pyspiel.GameType.Utility.ZERO_SUM,
             engine=ENGINE,
+            teams=self._teams,
         )
 
 

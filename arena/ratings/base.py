@@ -8,6 +8,7 @@ from statistics import NormalDist
 from typing import NamedTuple, Protocol
 
 from arena.errors import ArenaError
+from arena.teams import NO_TEAMS, Teams, are_mates
 
 MU = 25.0
 """The rating of an agent of which nothing is known."""
@@ -108,10 +109,14 @@ class Rating(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """How one match ended: its agents by seat and their ranks, 0 the best, equal ranks a draw."""
+    """How one match ended: its agents by seat and their ranks, 0 the best, equal ranks a draw.
+
+    teams: the team of each seat; empty: each for itself.
+    """
 
     lineup: tuple[int, ...]
     ranks: tuple[int, ...]
+    teams: Teams = NO_TEAMS
 
     def __post_init__(self) -> None:
         """Refuse fewer than two seats, another number of ranks and an agent named twice."""
@@ -119,8 +124,8 @@ class Result:
 
     @property
     def pairs(self) -> list[tuple[int, int, int]]:
-        """Every pair of its seats as (first, second, score), in the order of the seats."""
-        return list(pairwise(self.lineup, self.ranks))
+        """Every pair of opponents as (first, second, score), in the order of the seats."""
+        return list(pairwise(self.lineup, self.ranks, self.teams))
 
 
 def check_lineup(lineup: Sequence[int], ranks: Sequence[int], n_agents: int | None = None) -> None:
@@ -137,11 +142,14 @@ def check_lineup(lineup: Sequence[int], ranks: Sequence[int], n_agents: int | No
             raise SelfPlayError(agent)
 
 
-def pairwise(lineup: Sequence[int], ranks: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Yield (first, second, score) for every pair of seats; k seats give k(k-1)/2 of them."""
+def pairwise(
+    lineup: Sequence[int], ranks: Sequence[int], teams: Teams = NO_TEAMS
+) -> Iterator[tuple[int, int, int]]:
+    """Yield (first, second, score) for every pair of opponents; k seats without teams k(k-1)/2."""
     seats = list(zip(lineup, ranks, strict=True))
-    for (first, rank), (second, other) in combinations(seats, 2):
-        yield first, second, (rank < other) - (rank > other)
+    for (seat, (first, rank)), (place, (second, other)) in combinations(enumerate(seats), 2):
+        if not are_mates(teams, seat, place):
+            yield first, second, (rank < other) - (rank > other)
 
 
 class RatingSystem(Protocol):

@@ -53,6 +53,16 @@ class PairCounts:
         return PairCounts(first, second, self.n_first_wins, self.n_draws, self.n_second_wins)
 
     @cached_property
+    def agents(self) -> Ints:
+        """The agents that have results, sorted."""
+        return np.union1d(self.first, self.second)
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether some result is a draw."""
+        return bool(self.n_draws.any())
+
+    @cached_property
     def n_results(self) -> int:
         """How many results there are; a match of k seats counts as k(k-1)/2 of them."""
         return int(self.n_first_wins.sum() + self.n_draws.sum() + self.n_second_wins.sum())
@@ -87,7 +97,7 @@ def summed_by(keys: Ints, values: Floats, n_keys: int) -> Floats:
     return np.bincount(keys, weights=values, minlength=n_keys).astype(np.float64, copy=False)
 
 
-_LIMIT = 2**30
+LIMIT = 2**30
 """Indices and counts stay below this, so that the key of a pair and every sum fit into int64."""
 
 
@@ -122,9 +132,9 @@ def _table(columns: list[Ints]) -> Ints:
 
 
 def _check_range(name: str, column: Ints) -> None:
-    wrong = (column < 0) | (column >= _LIMIT)
+    wrong = (column < 0) | (column >= LIMIT)
     if wrong.any():
-        raise RatingError(f"{name} must be 0..{_LIMIT - 1}, got {column[wrong.argmax()]}")
+        raise RatingError(f"{name} must be 0..{LIMIT - 1}, got {column[wrong.argmax()]}")
 
 
 def _check_distinct(first: Ints, second: Ints) -> None:

@@ -1,4 +1,4 @@
-"""The live rating of matches with three or more seats: TrueSkill's message passing, tau 0.
+"""The live rating of matches with three or more seats or teams: TrueSkill's messages, tau 0.
 
 The trueskill package passes the messages; its v and w are ours, from the standard library's erfc.
 That is as fast as the package's own pure-Python backend, as exact as its mpmath backend, and does
@@ -25,44 +25,86 @@ from arena.ratings.base import (
     Result,
     check_lineup,
 )
+from arena.ratings.teamcounts import check_shared
 from arena.ratings.truncated import draw, win
+from arena.teams import NO_TEAMS, Teams, by_team
 
 
 def update_ranked(
-    ratings: Sequence[tuple[float, float]], ranks: Sequence[int], constants: Constants = DEFAULT
+    ratings: Sequence[tuple[float, float]],
+    ranks: Sequence[int],
+    constants: Constants = DEFAULT,
+    teams: Teams = NO_TEAMS,
 ) -> list[tuple[float, float]]:
     """Return the (mu, sigma) of each seat after one match; rank 0 is the best, equal ranks draw.
 
-    The package compares neighbours only, so the order of those that drew matters to it; here they
-    stand in the order of their ratings, and equals share alike, so that seats play no part. Raises
-    RatingError and DrawWithoutDrawProbabilityError.
+    teams: the team of each seat; mates share a rank, and what they perform is summed. The package
+    compares neighbours only, so the order of those that drew matters to it; here they stand in the
+    order of their ratings, and equals share alike, so that seats play no part. Raises RatingError
+    and DrawWithoutDrawProbabilityError.
     """
     if len(ratings) != len(ranks) or len(ratings) < MIN_SEATS:
         raise RatingError(f"two or more seats need a rank each, got {len(ratings)} and {ranks}")
-    if constants.draw_margin == 0 and len(set(ranks)) < len(ranks):
+    if teams:
+        check_shared(ranks, teams)
+    sides = _sides(ratings, ranks, teams or tuple(range(len(ratings))))
+    if constants.draw_margin == 0 and len({rank for rank, _ in sides}) < len(sides):
         raise DrawWithoutDrawProbabilityError
-    seats = [(rank, -mu, sigma) for rank, (mu, sigma) in zip(ranks, ratings, strict=True)]
-    standing = sorted(seats)
+    after = _rated(sides, constants)
+    by_seat = zip(ratings, ranks, teams or range(len(ratings)), strict=True)
+    return [after[sides[team]][rating] for rating, _, team in by_seat]
+
+
+Side = tuple[int, tuple[tuple[float, float], ...]]
+"""Rank, and (-mu, sigma) of each mate, sorted: the better stand first."""
+
+
+def _sides(
+    ratings: Sequence[tuple[float, float]], ranks: Sequence[int], teams: Teams
+) -> list[Side]:
+    """Return the side of each team."""
+    turned = by_team(teams, [(-mu, sigma) for mu, sigma in ratings])
+    return [
+        (shared[0], tuple(sorted(mates)))
+        for shared, mates in zip(by_team(teams, ranks), turned, strict=True)
+    ]
+
+
+def _rated(
+    sides: Sequence[Side], constants: Constants
+) -> dict[Side, dict[tuple[float, float], tuple[float, float]]]:
+    """Return what becomes of each rating of each side; of what is equal, the same."""
+    standing = sorted(sides)
     model = _model(constants)
-    groups = [(model.create_rating(-minus_mu, sigma),) for _, minus_mu, sigma in standing]
-    rated = model.rate(groups, [rank for rank, _, _ in standing])
-    after: dict[tuple[int, float, float], list[tuple[float, float]]] = {seat: [] for seat in seats}
-    for seat, (rating,) in zip(standing, rated, strict=True):
-        after[seat].append((float(rating.mu), float(rating.sigma)))
-    return [_shared(after[seat]) for seat in seats]
+    groups = [tuple(model.create_rating(-m, sigma) for m, sigma in mates) for _, mates in standing]
+    rated = model.rate(groups, [rank for rank, _ in standing])
+    after: dict[Side, dict[tuple[float, float], list[tuple[float, float]]]] = {}
+    for side, group in zip(standing, rated, strict=True):
+        found = after.setdefault(side, {})
+        for (minus_mu, sigma), rating in zip(side[1], group, strict=True):
+            shares = found.setdefault((-minus_mu, sigma), [])
+            shares.append((float(rating.mu), float(rating.sigma)))
+    return {
+        side: {before: _shared(shares) for before, shares in found.items()}
+        for side, found in after.items()
+    }
 
 
 def fold_ranked(
     mus: list[float],
     sigmas: list[float],
-    lineup: Sequence[int],
-    ranks: Sequence[int],
+    match: tuple[Sequence[int], Sequence[int]],
     constants: Constants = DEFAULT,
+    teams: Teams = NO_TEAMS,
 ) -> None:
-    """Update mus and sigmas in place after one match. Raises RatingError and changes nothing."""
+    """Update mus and sigmas in place after one match: its agents by seat, and their ranks.
+
+    Raises RatingError and changes nothing.
+    """
+    lineup, ranks = match
     check_lineup(lineup, ranks, len(mus))
     before = [(mus[agent], sigmas[agent]) for agent in lineup]
-    after = update_ranked(before, ranks, constants)
+    after = update_ranked(before, ranks, constants, teams)
     for agent, (mu, sigma) in zip(lineup, after, strict=True):
         mus[agent], sigmas[agent] = mu, sigma
 
@@ -97,7 +139,7 @@ class _System:
     def rate(self, n_agents: int, results: Sequence[Result]) -> list[Rating]:
         mus, sigmas = [MU] * n_agents, [SIGMA] * n_agents
         for result in results:
-            fold_ranked(mus, sigmas, result.lineup, result.ranks)
+            fold_ranked(mus, sigmas, (result.lineup, result.ranks), teams=result.teams)
         return [Rating(mu, sigma) for mu, sigma in zip(mus, sigmas, strict=True)]
 
 

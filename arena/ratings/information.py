@@ -62,7 +62,9 @@ class DenseInformation:
         """Raise RatingError unless the matrix is positive definite."""
         one_way = summed_by(i * n + j, curvature, n * n).reshape(n, n)
         both_ways = one_way + one_way.T
-        matrix = np.diag(both_ways.sum(axis=1) + precision) - both_ways
+        self._factorise(np.diag(both_ways.sum(axis=1) + precision) - both_ways)
+
+    def _factorise(self, matrix: Floats) -> None:
         self._factor, status = lapack.dpotrf(matrix, lower=1)
         if status:
             raise RatingError(f"the information matrix is not positive definite (row {status})")
@@ -80,6 +82,17 @@ class DenseInformation:
         covariance = lower + np.tril(lower, -1).T
         variances = np.diag(covariance) - 2 * covariance.mean(axis=1) + covariance.mean()
         return Doubt(variances, covariance)
+
+
+class DenseRows(DenseInformation):
+    """The same of rows that pull at several agents each, as those of teams."""
+
+    def __init__(
+        self, design: csr_array[np.float64], curvature: Floats, precision: Floats | float
+    ) -> None:
+        """Raise RatingError unless the matrix is positive definite. design: [m, n]."""
+        matrix: Floats = _gram(design, curvature).toarray()
+        self._factorise(matrix + np.diag(np.broadcast_to(precision, len(matrix))))
 
 
 class Pattern:
@@ -186,6 +199,32 @@ class SparseInformation:
         raise _unsolved(len(right_sides), _MAX_TURNS)
 
 
+class SparseRows(SparseInformation):
+    """The same of rows that pull at several agents each, as those of teams."""
+
+    def __init__(
+        self,
+        design: csr_array[np.float64],
+        curvature: Floats,
+        precision: Floats | float,
+        *,
+        is_rough: bool,
+    ) -> None:
+        """Keep the rows. design: [m, n]."""
+        self._rows, self._root, n = design, np.sqrt(curvature), design.shape[1]
+        self._precision = np.broadcast_to(precision, n)
+        gram = _gram(design, curvature)
+        self._diagonal = gram.diagonal() + self._precision
+        self._pairs = csr_array(gram - diags_array(gram.diagonal()))
+        self._tolerance, self._n_samples = (_CLOSE, _FEW) if is_rough else (_SOLVED, _N_SAMPLES)
+
+    def _noise(self, rng: np.random.Generator) -> Floats:
+        by_row = self._root * rng.standard_normal(len(self._root))
+        alone: Floats = np.sqrt(self._precision) * rng.standard_normal(len(self._diagonal))
+        noise: Floats = alone + self._rows.T @ by_row
+        return noise
+
+
 class SeatedInformation:
     """The matrix with one row more, for the advantage of the first seat: solved by its border.
 
@@ -212,6 +251,11 @@ class SeatedInformation:
             joint = joint + np.outer(self._pull, self._pull) / self._own
         about_mean = self._pull - self._pull.mean()
         return Doubt(alone.variances + about_mean**2 / self._own, joint, 1 / self._own)
+
+
+def _gram(design: csr_array[np.float64], curvature: Floats) -> csr_array[np.float64]:
+    """Return what rows of these curvatures add to the matrix: [n, n]."""
+    return csr_array(design.T @ (diags_array(curvature) @ design))
 
 
 def _unsolved(n: int, n_turns: int) -> RatingError:

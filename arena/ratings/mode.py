@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array, vstack
 
 from arena.ratings import information
 from arena.ratings.base import RatingError
 from arena.ratings.counts import Floats, Ints
 from arena.ratings.information import Doubt, Information
 from arena.ratings.likelihood import PairLikelihood
+from arena.ratings.teamlikelihood import TeamLikelihood
 
 _STEP_TOLERANCE = 1e-9
 _ROUGH_TOLERANCE = 1e-3
@@ -18,6 +20,8 @@ _ROUNDING = 1e-5
 _SLACK = 1e-10
 """How much of its own size the objective may fall: its rounding."""
 _MAX_STEPS = 200
+
+Likelihood = PairLikelihood | TeamLikelihood
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Prior:
     link_spread: float
     seat_spread: float = 1.0
 
-    def precision(self, spread: float, likelihood: PairLikelihood) -> Floats:
+    def precision(self, spread: float, likelihood: Likelihood) -> Floats:
         """Return one number an agent, 0 for children, and one for the seat where it is fitted."""
         precision = np.full(likelihood.n_agents + likelihood.is_seated, 1 / spread**2)
         precision[self.children] = 0.0
@@ -70,7 +74,7 @@ class _Point:
 class Objective:
     """The logarithm of the posterior of a likelihood and a prior, but for the spread."""
 
-    def __init__(self, likelihood: PairLikelihood, prior: Prior = NO_LINKS) -> None:
+    def __init__(self, likelihood: Likelihood, prior: Prior = NO_LINKS) -> None:
         """Add the links to parents to the pairs that met."""
         self.likelihood, self.prior = likelihood, prior
         self.n_agents = likelihood.n_agents
@@ -98,10 +102,11 @@ class Objective:
         np.add.at(gradient, prior.parents, slope)
         value = found.value - float(precision @ z**2) / 2 - float(slope @ apart) / 2
         curvature = np.concatenate([found.curvature, self._link])
-        agents = self._agents(curvature, precision[: self.n_agents], is_rough)
+        agents = self._of_agents(curvature, precision[: self.n_agents], is_rough=is_rough)
         return _Point(z, value, gradient, self._seated(agents, found.curvature, precision[-1]))
 
-    def _agents(self, curvature: Floats, precision: Floats, is_rough: bool) -> Information:
+    def _of_agents(self, curvature: Floats, precision: Floats, *, is_rough: bool) -> Information:
+        """Return the information by the curvature of each pair, then of each link."""
         if self.is_sparse:
             return information.SparseInformation(
                 self._pattern, curvature, precision, is_rough=is_rough
@@ -110,10 +115,39 @@ class Objective:
         return information.DenseInformation(self._i, self._j, curvature, n, precision)
 
     def _seated(self, agents: Information, curvature: Floats, precision: float) -> Information:
-        if not self.likelihood.is_seated:
+        if not isinstance(self.likelihood, PairLikelihood) or not self.likelihood.is_seated:
             return agents
         cross, own = self.likelihood.cross(curvature), float(curvature.sum() + precision)
         return information.SeatedInformation(agents, cross, own)
+
+
+class TeamObjective(Objective):
+    """The same of a likelihood of teams, each row of which pulls at several agents."""
+
+    @cached_property
+    def _design(self) -> csr_array[np.float64]:
+        """The lead of each row and of each child over its parent, by the skills: [m, n]."""
+        k = len(self._i)
+        ends = np.arange(0, 2 * k + 1, 2), np.stack([self._i, self._j], axis=1).ravel()
+        links = csr_array((np.tile([1.0, -1.0], k), ends[1], ends[0]), shape=(k, self.n_agents))
+        return csr_array(vstack([self._rows, links]))
+
+    def __init__(self, likelihood: TeamLikelihood, prior: Prior = NO_LINKS) -> None:
+        """Keep the rows of the likelihood beside the links to parents."""
+        super().__init__(likelihood, prior)
+        self._rows = likelihood.design
+
+    def _of_agents(self, curvature: Floats, precision: Floats, *, is_rough: bool) -> Information:
+        if self.is_sparse:
+            return information.SparseRows(self._design, curvature, precision, is_rough=is_rough)
+        return information.DenseRows(self._design, curvature, precision)
+
+
+def objective(likelihood: Likelihood, prior: Prior = NO_LINKS) -> Objective:
+    """Return the objective of either kind of likelihood."""
+    if isinstance(likelihood, TeamLikelihood):
+        return TeamObjective(likelihood, prior)
+    return Objective(likelihood, prior)
 
 
 def posterior_mode(

@@ -10,7 +10,7 @@ agents in 10^6 pairs.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -30,9 +30,12 @@ from arena.ratings.base import (
 from arena.ratings.counts import Floats, Ints, PairCounts, count
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.lineage import checked_parents, linked, prior
-from arena.ratings.mode import Objective, Posterior, posterior_mode
+from arena.ratings.mode import Likelihood, Objective, Posterior, objective, posterior_mode
+from arena.ratings.teamcounts import TeamCounts, count_teams
+from arena.ratings.teamlikelihood import TeamLikelihood
+from arena.teams import NO_TEAMS, Teams, n_teams
 
-__all__ = ["PairCounts", "SeatAdvantage", "Settled", "count", "settle"]
+__all__ = ["PairCounts", "SeatAdvantage", "Settled", "TeamCounts", "count", "settle"]
 
 _UNIT = sqrt(2) * BETA
 _MIN_SPREAD, _MAX_SPREAD = 0.5, 40.0
@@ -97,7 +100,7 @@ class Settled:
 
 
 def settle(
-    counts: PairCounts,
+    counts: PairCounts | TeamCounts,
     n_agents: int,
     *,
     draw_probability: float = DRAW_PROBABILITY,
@@ -108,8 +111,9 @@ def settle(
 ) -> Settled:
     """Return the settled ratings of agents 0..n_agents-1.
 
-    weight: what one pair of a match counts, 1 / (k - 1) for k seats; divided by the dispersion of
-    the blocks where that is known. start: the mu of an earlier fit, to get there faster (warm); it
+    counts: of pairs, or of teams in a game of teams. weight: what one pair of a match counts,
+    1 / (k - 1) for k seats or k teams; divided by the dispersion of the blocks where that is known.
+    start: the mu of an earlier fit, to get there faster (warm); it
     may be shorter than the field. parents: of each agent the one it goes on from, or -1: its prior
     is N(parent, 2^2). has_seat_term: fit how much sitting first (before the other) is worth, too;
     the seats of the results matter then. Raises RatingError.
@@ -117,19 +121,34 @@ def settle(
     margin = _checked_margin(counts, draw_probability)
     _check_field(counts, n_agents, weight)
     parent_of = checked_parents(parents, n_agents)
-    fitted = np.union1d(np.union1d(counts.first, counts.second), linked(parent_of))
+    fitted = np.union1d(counts.agents, linked(parent_of))
     if fitted.size == 0:
         return _assembled(counts, n_agents, fitted, None)
-    likelihood = PairLikelihood(
-        counts.within(fitted),
-        len(fitted),
-        margin=margin,
-        weight=weight,
-        is_seated=has_seat_term,
-    )
+    terms = _Terms(len(fitted), margin, weight, has_seat_term)
+    likelihood = _likelihood(counts.within(fitted), terms)
     z = (_start(start, n_agents)[fitted] - MU) / _UNIT
-    objective = Objective(likelihood, prior(parent_of, fitted))
-    return _assembled(counts, n_agents, fitted, _fitted(objective, z))
+    found = _fitted(objective(likelihood, prior(parent_of, fitted)), z)
+    return _assembled(counts, n_agents, fitted, found)
+
+
+class _Terms(NamedTuple):
+    """What a likelihood is made with, but for the counts."""
+
+    n_agents: int
+    margin: float
+    weight: float
+    has_seat_term: bool
+
+
+def _likelihood(counts: PairCounts | TeamCounts, terms: _Terms) -> Likelihood:
+    n_agents, margin, weight, has_seat_term = terms
+    if isinstance(counts, PairCounts):
+        return PairLikelihood(
+            counts, n_agents, margin=margin, weight=weight, is_seated=has_seat_term
+        )
+    if has_seat_term:
+        raise RatingError("has_seat_term: teams have no first seat, leave it out")
+    return TeamLikelihood(counts, n_agents, margin=margin, weight=weight)
 
 
 def _fitted(objective: Objective, z: Floats) -> Posterior:
@@ -155,7 +174,7 @@ def _next_spread(posterior: Posterior, children: Ints) -> float:
 
 
 def _assembled(
-    counts: PairCounts, n_agents: int, fitted: Ints, posterior: Posterior | None
+    counts: PairCounts | TeamCounts, n_agents: int, fitted: Ints, posterior: Posterior | None
 ) -> Settled:
     """Put the fit of those that played among the others, back on the scale of the ratings."""
     if posterior is None:
@@ -195,21 +214,27 @@ def _start(start: Sequence[float] | Floats | None, n_agents: int) -> Floats:
     return full
 
 
-def _checked_margin(counts: PairCounts, draw_probability: float) -> float:
+def _checked_margin(counts: PairCounts | TeamCounts, draw_probability: float) -> float:
     margin = unit_draw_margin(draw_probability)
-    if margin == 0 and counts.n_draws.any():
+    if margin == 0 and counts.has_draws:
         raise DrawWithoutDrawProbabilityError
     return margin
 
 
-def _check_field(counts: PairCounts, n_agents: int, weight: float) -> None:
+def _check_field(counts: PairCounts | TeamCounts, n_agents: int, weight: float) -> None:
     if n_agents < 0:
         raise RatingError(f"n_agents must be 0 or more, got {n_agents}")
-    highest = int(max(counts.first.max(initial=-1), counts.second.max(initial=-1)))
+    highest = int(counts.agents.max(initial=-1))
     if highest >= n_agents:
         raise UnknownAgentError(highest, n_agents)
     if not (isfinite(weight) and weight > 0):
         raise RatingError(f"weight must be finite and above 0, got {weight!r}")
+
+
+def _counted(results: Sequence[Result], teams: Teams) -> PairCounts | TeamCounts:
+    if teams:
+        return count_teams(((result.lineup, result.ranks) for result in results), teams)
+    return count([pair for result in results for pair in result.pairs])
 
 
 class _System:
@@ -217,12 +242,14 @@ class _System:
     title: Final = "Settled: the posterior mode over the whole set of results"
 
     def rate(self, n_agents: int, results: Sequence[Result]) -> list[Rating]:
-        sizes = {len(result.lineup) for result in results}
-        if len(sizes) > 1:
-            raise RatingError(f"all results must have as many seats as each other, got {sizes}")
-        weight = 1 / (max(sizes, default=2) - 1)
-        pairs = [pair for result in results for pair in result.pairs]
-        settled = settle(count(pairs), n_agents, weight=weight)
+        kinds = {(len(result.lineup), result.teams) for result in results}
+        if len(kinds) > 1:
+            raise RatingError(
+                f"all results must have as many seats and the same teams, got {kinds}"
+            )
+        n_seats, teams = max(kinds, default=(2, NO_TEAMS))
+        counts = _counted(results, teams)
+        settled = settle(counts, n_agents, weight=1 / (n_teams(teams, n_seats) - 1))
         return [Rating(float(m), float(s)) for m, s in zip(settled.mu, settled.sd, strict=True)]
 
 

@@ -89,7 +89,7 @@ def test_each_of_two_or_more_seats_needs_a_rank(n_seats: int, n_ranks: int) -> N
 def test_a_refused_match_changes_nothing(lineup: tuple[int, ...], error: type[RatingError]) -> None:
     mus, sigmas = [MU] * 3, [SIGMA] * 3
     with pytest.raises(error):
-        fold_ranked(mus, sigmas, lineup, (0, 1, 2))
+        fold_ranked(mus, sigmas, (lineup, (0, 1, 2)))
     assert (mus, sigmas) == ([MU] * 3, [SIGMA] * 3)
 
 

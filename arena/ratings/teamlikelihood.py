@@ -1,0 +1,68 @@
+"""The likelihood of team counts under TrueSkill's model, as a function of all skills at once.
+
+A side performs as the sum of its agents: two sides of s agents differ by N(sum z_first - sum
+z_second, s), in the standardised skills z of arena.ratings.likelihood (Herbrich, Minka, Graepel,
+"TrueSkill", 2007, section 2). The lead is that difference by its standard deviation, so that a draw
+is a lead within the same margin as that of two agents.
+"""
+
+from functools import cached_property
+from math import sqrt
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from arena.ratings.counts import Floats, Ints, summed_by
+from arena.ratings.likelihood import Evaluation, Terms, draw_terms, win_terms
+from arena.ratings.teamcounts import TeamCounts
+
+_WON, _DREW, _LOST = range(3)
+
+
+class TeamLikelihood:
+    """The log-likelihood of team counts: concave in z, a sum over m decided and drawn rows."""
+
+    is_seated = False
+    """Sides are unordered: there is no term for the seat."""
+    i = j = np.empty(0, np.int64)
+    """No two agents meet alone: see design."""
+
+    def __init__(self, counts: TeamCounts, n_agents: int, *, margin: float, weight: float) -> None:
+        """Keep wins as (winners, losers, how often) and draws as (first, second, how often)."""
+        self.n_agents, self._margin = n_agents, margin
+        ahead, behind, times = counts.first, counts.second, counts.times
+        parts = [
+            (ahead, behind, times[:, _WON]),
+            (behind, ahead, times[:, _LOST]),
+            (ahead, behind, times[:, _DREW]),
+        ]
+        kept = [(one[n > 0], two[n > 0], n[n > 0]) for one, two, n in parts]
+        self._n_decided = len(kept[0][2]) + len(kept[1][2])
+        one, two, n_times = (np.concatenate([part[i] for part in kept]) for i in range(3))
+        self.members: Ints = np.concatenate([one, two], axis=1)
+        self._times = weight * n_times.astype(np.float64)
+        self._pull: Floats = np.repeat([1.0, -1.0], counts.size) / sqrt(counts.size)
+
+    def at(self, z: Floats) -> Evaluation:
+        """Return value, gradient [n] and curvature by the lead of each row [m] at z [n]."""
+        terms = self._terms(z[self.members] @ self._pull)
+        slope = (self._times * terms.slope)[:, None] * self._pull
+        gradient = summed_by(self.members.ravel(), slope.ravel(), self.n_agents)
+        return Evaluation(float(self._times @ terms.value), gradient, self._times * terms.curvature)
+
+    @cached_property
+    def design(self) -> csr_array[np.float64]:
+        """The lead of each row by the skills: [m, n]."""
+        m, width = self.members.shape
+        starts = np.arange(0, m * width + 1, width)
+        pulls = np.tile(self._pull, m)
+        return csr_array((pulls, self.members.ravel(), starts), shape=(m, self.n_agents))
+
+    def _terms(self, lead: Floats) -> Terms:
+        n = self._n_decided
+        parts = win_terms(lead[:n], self._margin), draw_terms(lead[n:], self._margin)
+        return Terms(
+            np.concatenate([part.value for part in parts]),
+            np.concatenate([part.slope for part in parts]),
+            np.concatenate([part.curvature for part in parts]),
+        )
