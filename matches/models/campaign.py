@@ -39,6 +39,12 @@ class Campaign(models.Model):
     n_known = models.PositiveBigIntegerField(
         default=0, editable=False, help_text="Results of the entrants known at the start."
     )
+    n_known_elsewhere = models.PositiveBigIntegerField(
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text="Of those: results of other leaderboards of the game.",
+    )
 
     n_judged = models.PositiveBigIntegerField(
         default=0, editable=False, help_text="Results behind the latest judgement."

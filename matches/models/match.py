@@ -89,6 +89,14 @@ class Match(models.Model):
         Order, null=True, on_delete=models.SET_NULL, db_index=False, related_name="matches"
     )
     void_reason = models.CharField(max_length=20, blank=True)
+    same_as = models.ForeignKey(
+        "self",
+        null=True,
+        on_delete=models.PROTECT,
+        db_index=False,
+        related_name="copies",
+        help_text="The match of the same agents, seats, game and terms that was over before.",
+    )
 
     class Meta:
         """Most partial indexes hold open matches only, so that finished ones cost nothing."""
@@ -125,6 +133,14 @@ class Match(models.Model):
                 fields=("order",),
                 condition=models.Q(state__in=("queued", "running")),
                 name="match_in_flight",
+            ),
+            # Query: the match of these agents in these seats on a known block of a tournament.
+            models.Index(fields=("tournament", "block", "lineup"), name="match_of_block"),
+            # Query: what was not played again because of a match, or was for nothing; few.
+            models.Index(
+                fields=("same_as",),
+                condition=models.Q(same_as__isnull=False),
+                name="match_same_as",
             ),
             # Query: the matches of a tournament that ended so, in planned order; one entry each.
             models.Index(

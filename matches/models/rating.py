@@ -49,6 +49,14 @@ class PairCount(models.Model):
     n_first_wins = models.PositiveBigIntegerField(default=0)
     n_draws = models.PositiveBigIntegerField(default=0)
     n_second_wins = models.PositiveBigIntegerField(default=0)
+    # Of those: what was played on another leaderboard and is counted as evidence there, and what a
+    # time limit decided, which says nothing where the limits are others.
+    n_first_wins_copied = models.PositiveBigIntegerField(default=0, db_default=0)
+    n_draws_copied = models.PositiveBigIntegerField(default=0, db_default=0)
+    n_second_wins_copied = models.PositiveBigIntegerField(default=0, db_default=0)
+    n_first_wins_limited = models.PositiveBigIntegerField(default=0, db_default=0)
+    n_draws_limited = models.PositiveBigIntegerField(default=0, db_default=0)
+    n_second_wins_limited = models.PositiveBigIntegerField(default=0, db_default=0)
 
     class Meta:
         """A row per ordered pair: the one at the earlier seat is first."""

@@ -100,6 +100,11 @@ class Tournament(models.Model):
         editable=False,
         help_text="By queue where its latest order began and ends, in seconds of work by weight.",
     )
+    replays = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Play again what is known, to see that it comes out the same.",
+    )
     agents = models.ManyToManyField(Agent, through="Entrant", related_name="tournaments")
     state = models.CharField(
         max_length=10, choices=State.choices, default=State.SCHEDULED, editable=False
@@ -129,6 +134,21 @@ class Tournament(models.Model):
         default=0, db_default=0, editable=False, help_text="Void ones that are played again."
     )
     n_retried = models.PositiveIntegerField(default=0, editable=False)
+    n_known = models.PositiveIntegerField(
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text="Of those done: known from an earlier tournament, so not played again.",
+    )
+    shares_seed = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="Another tournament plays the same blocks: what is recorded is looked up.",
+    )
+    rules_version = models.PositiveSmallIntegerField(
+        default=1, db_default=1, editable=False, help_text="Of the game, as planned."
+    )
     n_refused = models.PositiveIntegerField(
         default=0, editable=False, help_text="Reports that came late, doubled or without a token."
     )
@@ -150,6 +170,8 @@ class Tournament(models.Model):
                 condition=models.Q(state__in=("scheduled", "planning", "running")),
                 name="tournament_active",
             ),
+            # Query: the tournaments that play the same blocks.
+            models.Index(fields=("seed",), name="tournament_of_seed"),
         )
 
     def __str__(self) -> str:
