@@ -9,6 +9,8 @@ import numpy as np
 from scipy.stats import beta
 
 from arena.pairing import registry as pairings
+from arena.pairing.suited import suited
+from arena.parameters import read_parameters
 from arena.ratings.counts import Floats
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms, Verdict, Why
@@ -22,15 +24,6 @@ ERRORS = (0.05, 0.01)
 CONFIDENCE = 0.95
 
 Row = dict[str, object]
-
-PAIRINGS: dict[str, tuple[str, dict[str, object]]] = {
-    "best": ("posterior_sample", {"top": 2}),
-    "top_k": ("order_information", {}),
-    "rank_all": ("order_information", {}),
-    "rank_pairs": ("order_information", {}),
-    "beats": ("order_information", {}),
-}
-"""The pairing of a question, and its parameters."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +85,9 @@ def _planner(task: Task) -> Planner:
     if task.even:
         pairing = pairings.get("double_round_robin")
         return Fixed(pairing, task.n_agents, task.budget, task.seed)
-    name, parameters = PAIRINGS[task.question]
+    question = questions.get(task.question)
+    asked = read_parameters(task.question, question.parameters, {})
+    name, parameters = suited(task.question, asked)
     return Adaptive(pairings.get_adaptive(name).configured(parameters), task.seed * 1_000_003)
 
 

@@ -1,7 +1,8 @@
 """Posterior sample: draw one possible truth, sort the agents by it and pair neighbours.
 
 Needs no matrix of pairs, so it is for large fields. With `top` only the best of each sample are
-paired: the shortest way to the question which agent is best.
+paired: the shortest way to the question which agent is best. With `edge` only those at the rank
+that a top k turns on: the last that is in and the first that is out.
 """
 
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from arena.ratings.samples import Sampler
 
 _N_TRIES = 4
 """How often a draw may be refused because its pairs have matches in flight."""
+_MOST_TOGETHER = 32
+"""Samples drawn together: of a large field that is faster than one by one."""
 
 
 class _PosteriorSample(Adaptive):
@@ -24,15 +27,17 @@ class _PosteriorSample(Adaptive):
     title = "Neighbours in a posterior sample"
     parameters = (
         Parameter("top", 0, "pair only so many of the best of each sample; 0: all", 0, 10_000),
+        Parameter("edge", 0, "pair only ranks k and k + 1 of each sample; 0: all", 0, 10_000),
     )
 
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
         chosen: list[Lineup] = []
         waiting = dict(standing.n_in_flight)
-        samples = self._samples(standing, rng)
+        n_together = min(_MOST_TOGETHER, -(-n_blocks // self._n_blocks(standing)))
+        samples = self._samples(standing, rng, n_together)
         n_refused = 0
         while len(chosen) < n_blocks:
-            drawn = list(self._neighbours(standing, next(samples), rng))
+            drawn = self._drawn(standing, next(samples), rng)
             wanted = drawn
             if n_refused < _N_TRIES:
                 wanted = [one for one in drawn if _is_wanted(one, standing, waiting, rng)]
@@ -42,7 +47,16 @@ class _PosteriorSample(Adaptive):
                 waiting[pair] = waiting.get(pair, 0) + standing.field.n_seats
         return chosen[:n_blocks]
 
-    def _samples(self, standing: Standing, rng: np.random.Generator) -> Iterator[Floats]:
+    def _n_blocks(self, standing: Standing) -> int:
+        """Return about how many blocks one sample gives."""
+        if self.number("edge"):
+            return 1
+        n_paired = self.number("top") or standing.field.n_agents
+        return max(1, n_paired // standing.field.n_seats)
+
+    def _samples(
+        self, standing: Standing, rng: np.random.Generator, n_together: int
+    ) -> Iterator[Floats]:
         sampler = Sampler.of(
             standing.counts,
             standing.mu,
@@ -52,7 +66,12 @@ class _PosteriorSample(Adaptive):
             weight=1 / (standing.field.n_seats - 1),
         )
         while True:
-            yield sampler.draw(rng, 1)[0]
+            yield from sampler.draw(rng, n_together)
+
+    def _drawn(self, standing: Standing, sample: Floats, rng: np.random.Generator) -> list[Lineup]:
+        if self.number("edge"):
+            return [self._at_the_edge(sample, standing.field.n_seats)]
+        return list(self._neighbours(standing, sample, rng))
 
     def _neighbours(
         self, standing: Standing, sample: Floats, rng: np.random.Generator
@@ -65,6 +84,13 @@ class _PosteriorSample(Adaptive):
         starts = np.arange(offset, len(order) - n_seats + 1, n_seats)
         for start in rng.permutation(starts).tolist():
             yield tuple(order[start : start + n_seats])
+
+    def _at_the_edge(self, sample: Floats, n_seats: int) -> Lineup:
+        """Return the agents on both sides of the edge, as many above as below."""
+        first = self.number("edge") - n_seats // 2
+        first = min(max(first, 0), len(sample) - n_seats)
+        lineup: list[int] = np.argsort(-sample)[first : first + n_seats].tolist()
+        return tuple(lineup)
 
 
 def _is_wanted(

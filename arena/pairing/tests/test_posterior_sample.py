@@ -28,6 +28,25 @@ def test_only_the_top_of_each_sample_is_paired() -> None:
     assert played[ORDER[-1]] == 0
 
 
+def test_only_the_ranks_at_the_edge_of_each_sample_are_paired() -> None:
+    lineups = PAIRING.configured({"edge": 3}).choose(KNOWN, 200, seed=1)
+    played = Counter(agent for lineup in lineups for agent in lineup)
+    assert {agent for agent, _ in played.most_common(2)} <= set(ORDER[1:6])
+    assert played[ORDER[-1]] == 0
+
+
+@pytest.mark.parametrize(
+    ("edge", "n_seats", "wanted"), [(1, 2, 0), (1, 3, 0), (4, 2, 3), (9, 3, 2)]
+)
+def test_an_edge_near_an_end_of_the_field_takes_the_ranks_there(
+    edge: int, n_seats: int, wanted: int
+) -> None:
+    results = [(i, j, 1) for i in range(5) for j in range(i + 1, 5) for _ in range(4_000)]
+    here = standing(Field(5, n_seats), np.array(results))
+    lineups = PAIRING.configured({"edge": edge}).choose(here, 3, seed=1)
+    assert lineups == [tuple(range(wanted, wanted + n_seats))] * 3
+
+
 def test_one_of_an_odd_field_sits_out_now_and_then() -> None:
     here = standing(Field(5, 2), simulated(5, 5000, seed=1).results)
     lineups = PAIRING.choose(here, 60, seed=3)

@@ -10,6 +10,7 @@ from django.db.models import Max
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.messages import Limits
+from arena.pairing.suited import suited
 from arena.parameters import Value, read_parameters
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms
@@ -29,11 +30,6 @@ SPRT_DEFAULTS: Mapping[str, Value] = {
     **{"elo0": 0.0, "elo1": 20.0, "alpha": 0.05, "beta": 0.05},
     "model": Model.LOGISTIC.value,
 }
-PAIRINGS: Mapping[str, tuple[str, Mapping[str, object]]] = {
-    "best": ("posterior_sample", {"top": 2}),
-}
-"""By question; all others go by the information about the order."""
-ORDER: tuple[str, Mapping[str, object]] = ("order_information", {})
 NAMED = ("a", "b")
 """Parameters of a question that name agents; stored as positions."""
 
@@ -70,7 +66,8 @@ def start(plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agen
     parameters = checked(plan, leaderboard=leaderboard, agents=agents)
     # Locked: of two that start at the same time, each has a seed of its own.
     Leaderboard.objects.select_for_update().get(pk=leaderboard.pk)
-    tournament = schedule(_tournament(plan, leaderboard), leaderboard=leaderboard, agents=agents)
+    wanted = _tournament(plan, parameters, leaderboard)
+    tournament = schedule(wanted, leaderboard=leaderboard, agents=agents)
     campaign = Campaign(
         tournament=tournament,
         question=plan.question,
@@ -141,11 +138,11 @@ def fresh_seed(leaderboard: Leaderboard) -> int:
     return 0 if highest is None else int(highest) + 1
 
 
-def _tournament(plan: CampaignPlan, leaderboard: Leaderboard) -> Plan:
+def _tournament(plan: CampaignPlan, asked: Mapping[str, Value], leaderboard: Leaderboard) -> Plan:
     pairing, parameters = plan.pairing, plan.pairing_parameters
     if not pairing:
-        pairing, suited = PAIRINGS.get(plan.question, ORDER)
-        parameters = {**suited, **parameters}
+        pairing, its_own = suited(plan.question, asked)
+        parameters = {**its_own, **parameters}
     return Plan(
         name=plan.name,
         n_matches=plan.max_matches,
