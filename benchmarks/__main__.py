@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from importlib import import_module
 
 INTERRUPTED = 130
-NAMES = ("chaos", "comparison", "inference", "live", "matches", "pages", "ratings", "verdicts")
+NAMES = (
+    "chaos", "comparison", "inference", "large_fields", "live", "matches", "pages", "ratings",
+    "verdicts",
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,6 +1,6 @@
 """How long 10,000 agents take: to settle 10^6 results, to pair more, to say who is best.
 
-python -m benchmarks.large_fields [--json FILE]
+./run bench large_fields [--json FILE], or the part "large" of ./run bench verdicts
 """
 
 import sys

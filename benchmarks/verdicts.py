@@ -1,6 +1,7 @@
 """Whether verdicts hold: fields of known truth through the real pairing, rating and stopping code.
 
-python -m benchmarks.verdicts [--part fields|campaigns|sprt|calibration|real] [--n N] [--json FILE]
+python -m benchmarks.verdicts [--part fields|campaigns|sprt|calibration|large|real] [--n N]
+[--json FILE]
 """
 
 import os
@@ -14,13 +15,14 @@ from typing import NamedTuple
 
 from arena.ratings.counts import Floats
 from arena.verdicts.sprt import Model, Test
+from benchmarks import large_fields
 from benchmarks.campaigns import accuracy, reliability, sequential, stopping
 from benchmarks.campaigns import real as real_fields
 from benchmarks.campaigns.pool import each, pool
 from benchmarks.options import parser, whole, writable, write_json
 from benchmarks.table import Cell, table
 
-PARTS = ("fields", "campaigns", "sprt", "calibration", "real")
+PARTS = ("fields", "campaigns", "sprt", "calibration", "large", "real")
 N_CAMPAIGNS = 2_100
 N_TESTS = 2_000
 PER_REPLICATE = 400
@@ -195,6 +197,13 @@ def calibration(workers: Pool, options: Namespace, figures: Figures) -> None:
         options.figure.write_text(reliability.figure(list(tables.items())))
 
 
+def large(_: Pool, __: Namespace, figures: Figures) -> None:
+    """Time 10,000 agents: settled, paired, the top told apart."""
+    measured = large_fields.measure()
+    print(f"\nLarge fields\n{large_fields.shown(measured)}", flush=True)
+    figures.rows["large"] = [dict(measured)]
+
+
 def real(_: Pool, options: Namespace, figures: Figures) -> None:
     """Play fields of known order through the real queue."""
     followed, held = real_fields.rows(max(1, options.n // PER_REPLICATE))
@@ -207,7 +216,7 @@ def real(_: Pool, options: Namespace, figures: Figures) -> None:
 Part = Callable[[Pool, Namespace, Figures], None]
 _PARTS: dict[str, Part] = {
     "fields": fields, "campaigns": campaigns, "sprt": sprt, "calibration": calibration,
-    "real": real,
+    "large": large, "real": real,
 }  # fmt: skip
 
 

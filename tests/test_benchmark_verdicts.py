@@ -192,7 +192,7 @@ def test_the_benchmark_writes_its_figures(
     monkeypatch.setattr(verdicts, "TESTED", (verdicts.Tested(0, 200, 0.0, 1.0),))
     path, drawn = tmp_path / "figures.json", tmp_path / "figure.svg"
     options = ["--n", "20", "--processes", "1", "--json", str(path), "--figure", str(drawn)]
-    simulated = [part for part in verdicts.PARTS if part != "real"]
+    simulated = [part for part in verdicts.PARTS if part not in ("large", "real")]
     options += [word for part in simulated for word in ("--part", part)]
     assert verdicts.main(options) == 0
     figures = json.loads(path.read_text())
@@ -202,6 +202,23 @@ def test_the_benchmark_writes_its_figures(
     assert "calibration_max_gap" in figures
     assert drawn.read_text().startswith("<svg")
     assert "Sequential tests" in capsys.readouterr().out
+
+
+def test_large_fields_are_a_part_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(verdicts.large_fields, "measure", lambda: FAST)
+    path = tmp_path / "figures.json"
+    assert verdicts.main(["--part", "large", "--processes", "1", "--json", str(path)]) == 0
+    assert json.loads(path.read_text())["large"] == [FAST]
+    assert "next 1,000 matches chosen" in capsys.readouterr().out
+
+
+FAST = {
+    f"{step}_{unit}": 0.1
+    for step in ("count", "refit_cold", "refit_warm", "choose", "top")
+    for unit in ("s", "cpu_s")
+}
 
 
 @pytest.mark.slow
