@@ -97,3 +97,19 @@ class Drainers:
 
     def _fail(self) -> None:
         self.is_broken = self.is_stopping = True
+
+
+class Bells(list[tuple[int, str]]):
+    """Doorbells that nobody answers until the test does."""
+
+    def __call__(self, shard: int, lease: str) -> None:
+        self.append((shard, lease))
+
+
+def unanswered(store: Server, bells: Bells, **changes: Any) -> InferenceClient:
+    return InferenceClient(store.url, settings=replace(QUICK, **changes), ring=bells)
+
+
+def no_ring(shard: int, lease: str) -> None:
+    """Refuse to be rung."""
+    raise AssertionError("nothing was sent")

@@ -1,4 +1,4 @@
-"""Crews of real players."""
+"""Crews of real players, and a beacon without any."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,7 @@ import pytest
 from workers.crew import Crew
 from workers.tests.fake_player import COMMAND
 from workers.tests.stage import make_order, play
+from workers.tests.tables import Lookout, new_lookout
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +24,10 @@ def crew(shared_crew: Crew) -> Crew:
     while not all(player.is_ready for player in shared_crew.players):
         play(make_order(1), shared_crew)
     return shared_crew
+
+
+@pytest.fixture
+def lookout() -> Iterator[Lookout]:
+    beacon = new_lookout()
+    yield beacon
+    beacon.close()

@@ -1,82 +1,28 @@
 """Matches of networks stepped in a player's hand, without processes."""
 
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 
-import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from arena.games.base import GameSpec
 from arena.messages import AgentOrder, Ending, FaultRates, Reason
-from arena.policies.networked import (
-    Block,
-    Decisions,
-    Masks,
-    Network,
-    NetworkPolicy,
-    Question,
-)
+from arena.policies.networked import Block, Decisions, NetworkPolicy, Question
 from inference.errors import UnavailableError
 from workers import lockstep
-from workers.beacon import SIZE, Phase
-from workers.building import GPU, LOCAL, OrderError, Setup, build
-from workers.live import Live
-from workers.stream import Stream
-from workers.table import Table
-from workers.tests.fake_networks import CHECKPOINT, GUILTY_SUM, SumNetwork, network
-from workers.tests.fakes import CATALOGS, GAMES, SumGame, SumState
+from workers.beacon import Phase
+from workers.building import GPU, LOCAL, OrderError
+from workers.tests.fake_networks import CHECKPOINT, GUILTY_SUM, network
+from workers.tests.fakes import GAMES, SumGame, SumState
+from workers.tests.networked import Stage
 from workers.tests.stage import fake
-from workers.tests.test_table import Lookout, Told, fate, items
-from workers.wire import EndedRow, Item, Prepare
-
-PAIR = (network(), network())
-
-
-class Stage:
-    """A table whose networks keep a common log."""
-
-    def __init__(self, beacon: Lookout) -> None:
-        self.beacon, self.told, self.log = beacon, Told(), list[tuple[str, int]]()
-        self.networks: list[SumNetwork] = []
-        self.slept: list[float] = []
-
-    def open(self, order: AgentOrder, spec: GameSpec) -> Network:
-        self.networks.append(SumNetwork(order.source, self.log))
-        return self.networks[-1]
-
-    def setup(self, agents: Sequence[AgentOrder] = PAIR, faults: FaultRates | None = None) -> Setup:
-        prepare = Prepare(1, "sum", 1, {}, 0, list(agents), faults)
-        return build(prepare, replace(CATALOGS, network=self.open))
-
-    def table(self, setup: Setup) -> Table:
-        self.told.messages.clear()
-        self.stream = Stream(self.told, clock=lambda: 0.0)
-        return Table(setup, self.beacon, self.stream, clock=lambda: 0.0, sleep=self.slept.append)
-
-    def play(
-        self, agents: Sequence[AgentOrder] = PAIR, n: int = 40, **more: FaultRates
-    ) -> dict[int, EndedRow]:
-        return self.finish(self.table(self.setup(agents, **more)), items(n))
-
-    def finish(self, table: Table, items: Sequence[Item]) -> dict[int, EndedRow]:
-        table.add(items)
-        while table.is_busy:
-            table.step()
-            table.give_out()
-        self.stream.flush()
-        return self.told.ended
+from workers.tests.tables import Lookout, fate, items
+from workers.wire import Item
 
 
 @pytest.fixture
-def stage() -> Iterator[Stage]:
-    with tempfile.TemporaryFile() as shared:
-        shared.truncate(SIZE)
-        beacon = Lookout(shared.fileno())
-    yield Stage(beacon)
-    beacon.close()
+def stage(lookout: Lookout) -> Stage:
+    return Stage(lookout)
 
 
 def test_matches_far_away_and_local_play_the_same(stage: Stage) -> None:
@@ -325,85 +271,6 @@ def test_what_runs_is_on_the_beacon(stage: Stage, monkeypatch: pytest.MonkeyPatc
         (0, [0, 2, 4]),
         (1, [0, 2, 4]),
     ]
-
-
-class Kept:
-    """A recorder that keeps rows back until it is told to flush, or two have come."""
-
-    def __init__(self) -> None:
-        self.steps: dict[int, list[tuple[int, int, int, bool]]] = {}
-        self.rows: list[EndedRow] = []
-        self.returns: dict[int, Sequence[float] | None] = {}
-        self.let_go: list[int] = []
-
-    def decided(
-        self,
-        match: Live,
-        seat: int,
-        action: int,
-        *,
-        observation: NDArray[np.generic],
-        mask: Masks,
-        logits: Block | None,
-        value: float | None,
-    ) -> None:
-        assert mask[action]
-        if logits is not None:
-            assert value == -observation[1]
-            assert logits.shape == mask.shape
-        step = (match.n_steps, seat, action, logits is not None)
-        self.steps.setdefault(match.index, []).append(step)
-
-    def ended(self, match: Live, row: EndedRow, returns: Sequence[float] | None) -> bool:
-        self.rows.append(row)
-        self.returns[row.index] = returns
-        return True
-
-    def released(self, match: Live) -> None:
-        self.let_go.append(match.index)
-
-    def due(self, *, flush: bool) -> list[EndedRow]:
-        if not flush and len(self.rows) < 2:
-            return []
-        rows, self.rows = self.rows, []
-        return [msgspec.structs.replace(row, trajectory=CHECKPOINT) for row in rows]
-
-
-@pytest.mark.parametrize(
-    "agents",
-    [PAIR, [network(placement=LOCAL), fake()], [fake(), fake()], [fake(policy="fake_batched")] * 2],
-)
-def test_a_recorder_is_told_every_decision_and_holds_endings_back(
-    stage: Stage, agents: Sequence[AgentOrder]
-) -> None:
-    recorder = Kept()
-    ended = stage.finish(stage.table(replace(stage.setup(agents), recorder=recorder)), items(5))
-    assert {row.trajectory for row in ended.values()} == {CHECKPOINT}
-    assert sorted(ended) == list(range(5))
-    for index, steps in recorder.steps.items():
-        assert [step[0] for step in steps] == list(range(6))
-        assert [step[1] for step in steps] == [0, 1] * 3
-        assert [step[2] for step in steps] == stage.told.actions[index]
-        is_network = [agent.policy == "network" for agent in agents]
-        assert [step[3] for step in steps] == is_network * 3
-    assert all(returns is not None for returns in recorder.returns.values())
-
-
-def test_a_recorder_hears_of_forfeits_of_one_asked_alone_and_of_matches_given_back(
-    stage: Stage,
-) -> None:
-    recorder = Kept()
-    setup = replace(stage.setup([network(), network("nan")]), recorder=recorder)
-    table = stage.table(setup)
-    table.add(items(30))
-    for _ in range(3):
-        table.step()
-    given = table.release(4, is_begun_too=True)
-    assert recorder.let_go == given
-    ended = stage.finish(table, [])
-    forfeits = [i for i, row in ended.items() if row.ending is Ending.FORFEIT]
-    assert forfeits
-    assert all(recorder.returns[i] is None for i in forfeits)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Matches stepped in a player's hand, without processes."""
 
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,61 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.messages import AgentOrder, Ending, FaultRates, Reason
-from workers.beacon import SIZE, Beacon, Phase
+from workers.beacon import Phase
 from workers.building import build
 from workers.stream import Stream
 from workers.table import Table
 from workers.tests.fakes import CATALOGS
 from workers.tests.stage import fake
-from workers.wire import Begun, EndedRow, Item, Message, News, Prepare
+from workers.tests.tables import Lookout, Told, fate, items, new_lookout
+from workers.wire import Begun, EndedRow, Item, Prepare
 
 PAIR = (fake(), fake())
 BATCHED = (fake(policy="fake_batched"), fake(policy="fake_batched"))
-
-
-class Told:
-    """Keeps what a player would send."""
-
-    def __init__(self) -> None:
-        self.messages: list[Message] = []
-
-    def send(self, message: Message) -> None:
-        self.messages.append(message)
-
-    @property
-    def ended(self) -> dict[int, EndedRow]:
-        rows = [row for news in self.news for row in news.ended]
-        assert len({row.index for row in rows}) == len(rows)
-        return {row.index: row for row in rows}
-
-    @property
-    def news(self) -> list[News]:
-        return [message for message in self.messages if isinstance(message, News)]
-
-    @property
-    def actions(self) -> dict[int, list[int]]:
-        by_match: dict[int, list[int]] = {}
-        for news in self.news:
-            for index, action in zip(news.acted[::2], news.acted[1::2], strict=True):
-                by_match.setdefault(index, []).append(action)
-        return by_match
-
-
-class Lookout(Beacon):
-    """A beacon that keeps what it showed."""
-
-    def __init__(self, descriptor: int) -> None:
-        super().__init__(descriptor)
-        self.calls: list[tuple[int, int, Phase]] = []
-        self.blocks: list[tuple[int, list[int]]] = []
-
-    def show(self, index: int, seat: int, phase: Phase) -> None:
-        self.calls.append((index, seat, phase))
-        super().show(index, seat, phase)
-
-    def show_block(self, agent: int, indices: Sequence[int]) -> None:
-        super().show_block(agent, indices)
-        self.blocks.append((agent, self.read_block()))
 
 
 class Stage:
@@ -102,20 +57,8 @@ class Stage:
 
 
 @pytest.fixture
-def stage() -> Iterator[Stage]:
-    with tempfile.TemporaryFile() as shared:
-        shared.truncate(SIZE)
-        beacon = Lookout(shared.fileno())
-    yield Stage(beacon)
-    beacon.close()
-
-
-def items(n: int, actions: Sequence[int] = ()) -> list[Item]:
-    return [Item(i, 1, i + 1, [0, 1], list(actions)) for i in range(n)]
-
-
-def fate(row: EndedRow) -> tuple[Ending, Reason, int, list[int]]:
-    return row.ending, row.reason, row.seat, row.ranks
+def stage(lookout: Lookout) -> Stage:
+    return Stage(lookout)
 
 
 @pytest.mark.parametrize("agents", [PAIR, BATCHED])
@@ -214,9 +157,7 @@ def test_actions_that_do_not_fit_fail_the_attempt(stage: Stage) -> None:
 def test_a_resumed_match_ends_as_if_it_had_not_been_disturbed(
     n_played: int, is_batched: bool, seed: int
 ) -> None:
-    with tempfile.TemporaryFile() as shared:
-        shared.truncate(SIZE)
-        beacon = Lookout(shared.fileno())
+    beacon = new_lookout()
     agents = BATCHED if is_batched else PAIR
     whole, resumed = Stage(beacon), Stage(beacon)
     ended = whole.play(whole.table(agents), [Item(0, 1, seed, [0, 1], [])])

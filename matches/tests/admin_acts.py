@@ -1,0 +1,239 @@
+"""Every act of operators with the row that it is tried on."""
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.models import Model
+
+from matches.models import (
+    Agent,
+    Alarm,
+    AuditRow,
+    Campaign,
+    Leaderboard,
+    Match,
+    Replacement,
+    Schedule,
+    Scope,
+    Season,
+    TokenAccess,
+    Tournament,
+    Worker,
+)
+from matches.services import quarantine, scheduling, tokens, tournaments, voiding
+from matches.services.auditing import CONTROL
+from matches.services.campaigns.starting import CampaignPlan, start
+from matches.tests import boards, factories
+from matches.tests.factories import NOW
+
+
+class Case(NamedTuple):
+    """An act, the row it is tried on, what is entered, what it says, and what has changed then."""
+
+    model: str
+    act: str
+    row: Callable[[], Model]
+    given: dict[str, Any]
+    says: str
+    is_done: Callable[[Model], bool]
+
+    def ask(self, row: Model) -> str:
+        """Return the address that asks about a row."""
+        return f"/admin/matches/{self.model}/ask/{self.act}/?pk={row.pk}"
+
+
+def on_hold() -> Tournament:
+    tournament = factories.planned()
+    tournaments.pause(tournament)
+    return tournament
+
+
+def an_agent(**changes: Any) -> Agent:
+    factories.planned()
+    Agent.objects.filter(name="level:10").update(**changes)
+    return Agent.objects.get(name="level:10")
+
+
+def _held_agent() -> Agent:
+    agent = an_agent()
+    quarantine.quarantine_agent(agent, actor=CONTROL, reason="odd", now=NOW)
+    return agent
+
+
+def a_worker() -> Worker:
+    tournament = factories.planned()
+    factories.alive()
+    factories.start(factories.ordered(tournament, 7))
+    return Worker.objects.get()
+
+
+def _held_worker() -> Worker:
+    worker = a_worker()
+    quarantine.quarantine_worker(worker, actor=CONTROL, reason="odd", now=NOW)
+    return worker
+
+
+def done_match() -> Match:
+    boards.played_board(n_matches=42)
+    return Match.objects.earliest("pk")
+
+
+def _void_match() -> Match:
+    match = done_match()
+    voiding.void([match.pk], actor=CONTROL, reason="odd", now=NOW)
+    return Match.objects.get(pk=match.pk)
+
+
+def a_board() -> Leaderboard:
+    return boards.played_board(n_matches=42).leaderboard
+
+
+def _schedule(*, is_enabled: bool = True) -> Schedule:
+    board = factories.planned().leaderboard
+    schedule = Schedule(
+        name="weekly", leaderboard=board, crontab="30 4 * * 1", n_matches=12, is_enabled=is_enabled
+    )
+    return scheduling.save(schedule, agents=[], actor=CONTROL, now=NOW)
+
+
+def _token() -> TokenAccess:
+    user = User.objects.create_user("owner")
+    return tokens.issue(user, name="laptop", scopes=[Scope.READ], days=3)[0]
+
+
+def _campaign() -> Campaign:
+    known = factories.planned()
+    agents = list(known.agents.order_by("pk"))
+    return start(CampaignPlan("which", "best", 400), leaderboard=known.leaderboard, agents=agents)
+
+
+def _alarm() -> Alarm:
+    campaign = _campaign()
+    worse, better = campaign.tournament.agents.order_by("pk")[:2]
+    return Alarm.objects.create(
+        agent=worse, ancestor=better, campaign=campaign,
+        probability=0.97, margin=1.0, level=0.95, at=NOW,
+    )  # fmt: skip
+
+
+def fresh(row: Any) -> Any:
+    return type(row).objects.get(pk=row.pk)
+
+
+def _state(state: str) -> Callable[[Model], bool]:
+    return lambda row: bool(fresh(row).state == state)
+
+
+REASON = {"reason": "it looks odd"}
+CASES = (
+    Case("tournament", "pause", factories.planned, {}, "12 matches", _state("paused")),
+    Case(
+        "tournament",
+        "resume",
+        on_hold,
+        {},
+        "goes on with 12 matches",
+        _state("running"),
+    ),
+    Case(
+        "tournament", "cancel", factories.planned, REASON, "12 matches of 12", _state("cancelled")
+    ),
+    Case(
+        *("tournament", "extend", factories.planned, {"n_matches": 30}, "has 12 matches now"),
+        lambda row: fresh(row).n_matches == 30,
+    ),
+    Case("agent", "retire", an_agent, {}, "plays in test", lambda row: fresh(row).is_retired),
+    Case(
+        *("agent", "unretire", lambda: an_agent(is_retired=True), {}, "on 1 leaderboard"),
+        lambda row: not fresh(row).is_retired,
+    ),
+    Case(
+        *("agent", "quarantine", an_agent, REASON, "plays in test"),
+        lambda row: fresh(row).quarantine_reason == "it looks odd",
+    ),
+    Case(
+        *("agent", "release", _held_agent, REASON, "put there"),
+        lambda row: fresh(row).quarantined_at is None,
+    ),
+    Case(
+        *("worker", "quarantine", a_worker, REASON, "1 order of 7 matches in hand"),
+        lambda row: fresh(row).quarantined_at is not None,
+    ),
+    Case(
+        *("worker", "release", _held_worker, REASON, "put there"),
+        lambda row: fresh(row).quarantined_at is None,
+    ),
+    Case("match", "void", done_match, REASON, "its outcome counts no more", _state("void")),
+    Case(
+        *("match", "requeue", _void_match, REASON, "void: operator"),
+        lambda row: Replacement.objects.filter(replaced=row.pk).exists(),
+    ),
+    Case(
+        *("leaderboard", "rerate", a_board, REASON, "42 outcomes of 7 agents"),
+        lambda row: fresh(row).is_rerating,
+    ),
+    Case(
+        *("leaderboard", "freeze", a_board, {"name": "spring"}, "7 agents, 42 outcomes"),
+        lambda _: Season.objects.filter(name="spring", n_agents=7).exists(),
+    ),
+    Case(
+        *(
+            "leaderboard",
+            "begin",
+            a_board,
+            {"name": "summer", "mode": "reset"},
+            "no season: 7 agents",
+        ),
+        lambda row: (fresh(row).n_counted, fresh(row).season_name) == (0, "summer"),
+    ),
+    Case(
+        *("schedule", "start", _schedule, {}, "30 4 * * 1 (UTC): 12 matches"),
+        lambda row: fresh(row).n_started == 1,
+    ),
+    Case(
+        *("schedule", "disable", _schedule, {}, "30 4 * * 1 (UTC): 12 matches"),
+        lambda row: not fresh(row).is_enabled,
+    ),
+    Case(
+        *("schedule", "enable", lambda: _schedule(is_enabled=False), {}, "12 matches"),
+        lambda row: fresh(row).is_enabled,
+    ),
+    Case(
+        *("schedule", "delete", _schedule, {}, "started 0 tournaments"),
+        lambda row: not Schedule.objects.filter(pk=row.pk).exists(),
+    ),
+    Case(
+        *("campaign", "stop", _campaign, REASON, "0 matches of at most 400"),
+        lambda row: fresh(row).decided_at is not None,
+    ),
+    Case(
+        *("alarm", "acknowledge", _alarm, REASON, "raised 2026-01-01 12:00 UTC by which"),
+        lambda row: fresh(row).acknowledged_at is not None,
+    ),
+    Case(
+        *("tokenaccess", "revoke", _token, REASON, "of owner, for read"),
+        lambda row: not TokenAccess.objects.filter(pk=row.pk).exists(),
+    ),
+)
+every_act = pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.model}.{case.act}")
+
+
+def form_on(page: str) -> dict[str, Any]:
+    """Return the hidden fields of the page that asks, and its confirmation."""
+    found = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', page)
+    form: dict[str, Any] = {"confirmed": "yes"}
+    for name, value in found:
+        form.setdefault(name, []).append(value)
+    return form
+
+
+def new_rows(before: int) -> list[str]:
+    return list(AuditRow.objects.filter(pk__gt=before).values_list("action", flat=True))
+
+
+def last_audit() -> int:
+    newest = AuditRow.objects.first()
+    return newest.pk if newest else 0
