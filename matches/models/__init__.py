@@ -11,7 +11,7 @@ from matches.models.leaderboard import Leaderboard
 from matches.models.match import Match, Seat
 from matches.models.order import Order
 from matches.models.outcome import Outcome, Uncounted
-from matches.models.rating import PairCount, Rating, RatingSnapshot
+from matches.models.rating import PairCount, Rating, RatingSnapshot, TeamCount
 from matches.models.schedule import Schedule, ScheduleRun
 from matches.models.season import Season, SeasonRow
 from matches.models.tournament import Entrant, Tournament
@@ -44,6 +44,7 @@ __all__ = [
     "Season",
     "SeasonRow",
     "Seat",
+    "TeamCount",
     "TokenAccess",
     "Tournament",
     "TrajectoryPiece",

@@ -41,7 +41,10 @@ class Rating(models.Model):
 
 
 class PairCount(models.Model):
-    """How often two agents met in these seats, and how it ended: what the settled rating reads."""
+    """How often two agents met in these seats, and how it ended: what the settled rating reads.
+
+    Opponents only: in a game of teams, mates have none, and the rating reads TeamCount instead.
+    """
 
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, db_index=False)
     first = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="+")
@@ -70,6 +73,38 @@ class PairCount(models.Model):
 
     def __str__(self) -> str:
         """Return wins, draws and losses of the first."""
+        return f"{self.n_first_wins}-{self.n_draws}-{self.n_second_wins}"
+
+
+class TeamCount(models.Model):
+    """How often two line-ups of team mates met, and how it ended: what the settled rating reads."""
+
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, db_index=False)
+    lead = models.ForeignKey(
+        Agent, on_delete=models.PROTECT, related_name="+", help_text="Lowest id of the first side."
+    )
+    first_side = models.CharField(
+        max_length=400, help_text="Agent ids, sorted; seats play no part."
+    )
+    second_side = models.CharField(
+        max_length=400, help_text="The same; its lowest id is the higher."
+    )
+    n_first_wins = models.PositiveBigIntegerField(default=0)
+    n_draws = models.PositiveBigIntegerField(default=0)
+    n_second_wins = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        """A row for every two sides."""
+
+        constraints = (
+            # Its index serves the query: the sides of these leads, when counts are mended.
+            models.UniqueConstraint(
+                fields=("leaderboard", "lead", "first_side", "second_side"), name="sides_once"
+            ),
+        )
+
+    def __str__(self) -> str:
+        """Return wins, draws and losses of the first side."""
         return f"{self.n_first_wins}-{self.n_draws}-{self.n_second_wins}"
 
 
