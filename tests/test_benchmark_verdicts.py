@@ -16,7 +16,7 @@ from arena.ratings.settled import settle
 from arena.verdicts.base import Verdict, Why
 from arena.verdicts.beliefs import matches_of
 from arena.verdicts.sprt import BLOCKS, SINGLES, Decision, Test
-from benchmarks import verdicts
+from benchmarks import large_fields, verdicts
 from benchmarks.campaigns import accuracy, real, reliability, sequential, stopping
 from benchmarks.campaigns.play import IN_FLIGHT, Adaptive, Fixed, Ledger, watch
 from benchmarks.campaigns.worlds import WORLDS, Normal, Seed
@@ -207,7 +207,7 @@ def test_the_benchmark_writes_its_figures(
 def test_large_fields_are_a_part_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(verdicts.large_fields, "measure", lambda: FAST)
+    monkeypatch.setattr(large_fields, "measure", lambda: FAST)
     path = tmp_path / "figures.json"
     assert verdicts.main(["--part", "large", "--processes", "1", "--json", str(path)]) == 0
     assert json.loads(path.read_text())["large"] == [FAST]
