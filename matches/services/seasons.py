@@ -9,6 +9,7 @@ doubt would forget what is known.
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import F
 
 from matches import dispatch, standings
 from matches.errors import BadInputError, ConflictError
@@ -91,10 +92,10 @@ def _touched(season: Season, **more: object) -> dict[str, object]:
 
 
 def _reset(board: Leaderboard) -> None:
-    """Forget what counts; campaigns that go on have their evidence from the new season only."""
+    """Forget what counts; campaigns that go on have of this leaderboard the new season only."""
     rater.start_over(board)
     undecided = Campaign.objects.filter(tournament__leaderboard=board, decided_at=None)
-    undecided.update(n_judged=0, n_known=0)
+    undecided.update(n_judged=0, n_known=F("n_known_elsewhere"))
     transaction.on_commit(dispatch.wake_rater)
 
 

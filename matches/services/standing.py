@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from arena.games import registry as games
 from arena.pairing.base import Field, Meeting, Standing
-from arena.ratings.counts import PairCounts
-from matches.models import Leaderboard, Match, Tournament
+from matches.models import Campaign, Leaderboard, Match, Tournament
 from matches.models.match import numbers
-from matches.services.fitting import evidence, fit
+from matches.services.evidence import evidence
+from matches.services.fitting import fit
 
 _OPEN = frozenset(state.value for state in Match.OPEN)
 
@@ -28,17 +28,17 @@ def entrants_of(tournament: Tournament) -> list[int]:
     return list(tournament.entrant_set.values_list("agent_id", flat=True))
 
 
-def n_matches_of(counts: PairCounts, n_seats: int) -> int:
-    """Return how many matches so many results of pairs are."""
-    return counts.n_results // max(1, n_seats * (n_seats - 1) // 2)
-
-
 def standing(
     tournament: Tournament, agents: Sequence[int], *, needs_meetings: bool = False
 ) -> Standing:
-    """Return what is known when more of this tournament is to be paired."""
+    """Return what is known when more of this tournament is to be paired.
+
+    A campaign goes by what all comparable leaderboards know; else the ratings of the own one are to
+    become sure, which are made of its own results.
+    """
     board = tournament.leaderboard
-    counts = evidence(board, agents)
+    is_asked = Campaign.objects.filter(tournament=tournament).exists()
+    counts = evidence(board, agents, boards=None if is_asked else [board])
     known = fit(board, agents, counts)
     return Standing(
         field=Field(n_agents=len(agents), n_seats=games.get(board.game).spec.n_seats),

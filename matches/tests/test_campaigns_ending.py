@@ -14,7 +14,8 @@ from matches.services.agents import register_spelled
 from matches.services.auditing import Actor
 from matches.services.campaigns import believing, costs, judging
 from matches.services.campaigns.starting import CampaignPlan, start
-from matches.services.fitting import evidence, fit
+from matches.services.evidence import evidence, known
+from matches.services.fitting import fit
 from matches.services.standing import entrants_of
 from matches.services.tournaments import extend, pause, resume
 from matches.tests import boards, factories
@@ -249,4 +250,4 @@ def test_blocks_whose_games_repeat_each_other_are_less_evidence() -> None:
     counts = evidence(board, ids)
     alone, found = fit(board, ids, counts), believing.belief_of(board, ids, counts)
     assert (found.sd > 1.2 * alone.sd).all()
-    assert believing.n_known(board, ids) == 200
+    assert known(board, ids).n_matches == 200

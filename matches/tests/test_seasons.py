@@ -225,5 +225,5 @@ def test_campaigns_and_tests_see_the_season_only(broker: Redis) -> None:
     _begin(board, "summer")
     campaign.refresh_from_db()
     board.refresh_from_db()
-    assert (campaign.n_known, starting.n_known(board, agents)) == (0, 0)
+    assert (campaign.n_known, starting.known_of(board, agents).n_matches) == (0, 0)
     assert blocks.between(board, *pair).outcomes == []

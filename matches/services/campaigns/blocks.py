@@ -3,13 +3,17 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
+from django.db.models import Q
 
+from arena.messages import Reason
 from arena.ratings.counts import Floats
 from arena.verdicts.blocks import dispersion
 from matches.models import Leaderboard, Match, Seat
 from matches.models.match import joined, numbers
+from matches.services.evidence import boards_of
 from matches.services.standing import points
 
 N_CELLS = 5
@@ -36,22 +40,24 @@ class Evidence:
 
 
 def between(leaderboard: Leaderboard, first: int, second: int) -> Evidence:
-    """Return the blocks of two agents in the season of a leaderboard, whatever they were for.
+    """Return the blocks of two agents that are known of their game, whatever they were for.
 
-    A block counts once both of its games are over; one that is void or cancelled never does.
+    Of each comparable leaderboard its season, in the order in which they were planned. A block
+    counts once both of its games are over; one that is void or cancelled never does.
     """
     lineups = (joined((first, second)), joined((second, first)))
+    boards = {board.pk: board for board in boards_of(leaderboard, (first, second))}
     played = Match.objects.filter(
         pk__in=Seat.objects.filter(agent=first).values("match_id"),
-        leaderboard=leaderboard,
+        leaderboard__in=list(boards),
         lineup__in=lineups,
         state=Match.State.DONE,
         tournament__is_rated=True,
-    ).order_by("sequence")
+    ).exclude(_is_limited(leaderboard))
     blocks: dict[int, dict[str, float]] = {}
-    columns = ("sequence", "game_seed", "lineup", "outcome__ranks")
-    for sequence, seed, lineup, ranks in played.values_list(*columns):
-        if sequence < leaderboard.season_first_sequence:
+    columns = ("leaderboard_id", "sequence", "game_seed", "lineup", "outcome__ranks")
+    for board, sequence, seed, lineup, ranks in played.order_by("pk").values_list(*columns):
+        if sequence < boards[board].season_first_sequence:
             continue
         agents = numbers(lineup)
         # The same game again, in another tournament of the same seed set, says nothing new.
@@ -63,7 +69,7 @@ def between(leaderboard: Leaderboard, first: int, second: int) -> Evidence:
 def dispersion_among(leaderboard: Leaderboard, agents: Sequence[int], mu: Floats) -> float:
     """Return how much more the blocks of agents of this mu vary than the model expects, 1 or more.
 
-    Of a game of two seats; measured in the newest matches of the leaderboard.
+    Of a game of two seats; measured in the newest matches of the leaderboards that know them.
     """
     index = {agent: position for position, agent in enumerate(agents)}
     cells = Counter(_cells(leaderboard, index))
@@ -76,12 +82,8 @@ def dispersion_among(leaderboard: Leaderboard, agents: Sequence[int], mu: Floats
 
 def _cells(leaderboard: Leaderboard, index: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
     """Yield the two agents of each whole block, by position, and what the first one got."""
-    played = Match.objects.filter(
-        leaderboard=leaderboard, state=Match.State.DONE, tournament__is_rated=True
-    ).order_by("-sequence")
-    rows = played.values_list("game_seed", "lineup", "outcome__ranks")[:N_LOOKED_AT]
     blocks: dict[tuple[int, int, int], dict[str, float]] = {}
-    for seed, lineup, ranks in rows:
+    for seed, lineup, ranks in _newest(leaderboard, list(index)):
         met = [index[agent] for agent in numbers(lineup) if agent in index]
         if len(met) == _TWO:
             first, second = sorted(met)
@@ -90,3 +92,25 @@ def _cells(leaderboard: Leaderboard, index: Mapping[int, int]) -> Iterator[tuple
     for (_, first, second), games in blocks.items():
         if len(games) == _TWO:
             yield first, second, round(2 * sum(games.values()))
+
+
+def _newest(leaderboard: Leaderboard, agents: Sequence[int]) -> Iterator[tuple[int, str, str]]:
+    """Yield game seed, lineup and ranks of newest matches: of each board by what it has."""
+    boards = boards_of(leaderboard, agents)
+    n_all = sum(board.n_counted for board in boards)
+    for board in boards:
+        share = board.n_counted / n_all if n_all else 1.0
+        played = Match.objects.filter(
+            leaderboard=board,
+            state=Match.State.DONE,
+            tournament__is_rated=True,
+            sequence__gte=board.season_first_sequence,
+        ).exclude(_is_limited(leaderboard))
+        rows = played.order_by("-sequence").values_list("game_seed", "lineup", "outcome__ranks")
+        yield from rows[: ceil(N_LOOKED_AT * share)]
+
+
+def _is_limited(leaderboard: Leaderboard) -> Q:
+    """Return the condition of matches elsewhere that a time limit decided."""
+    timed_out = Q(outcome__is_forfeit=True, outcome__reason=Reason.TIMEOUT.value)
+    return timed_out & ~Q(leaderboard=leaderboard)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from arena.games import registry as games
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Question, Terms
 from arena.verdicts.beliefs import Belief
@@ -18,8 +17,7 @@ from matches.services.campaigns import costs
 from matches.services.campaigns.believing import belief_of
 from matches.services.campaigns.costs import Cost
 from matches.services.campaigns.starting import IS_SPRT, CampaignPlan, checked
-from matches.services.fitting import evidence
-from matches.services.standing import n_matches_of
+from matches.services.evidence import boards_of, evidence, known
 
 LIMIT = 1_000_000
 """Matches: what takes longer counts as so many."""
@@ -47,6 +45,8 @@ class Ahead:
 
     n_known: int
     forecast: dict[str, Any] | None
+    n_known_elsewhere: int = 0
+    """Of those known: on other leaderboards of the game."""
 
 
 def before(
@@ -55,15 +55,15 @@ def before(
     """Return what a campaign would take from what is known now. Raises BadInputError."""
     parameters = checked(plan, leaderboard=leaderboard, agents=agents)
     entered = [agent.pk for agent in agents]
-    counts = evidence(leaderboard, entered)
-    n_known = n_matches_of(counts, games.get(leaderboard.game).spec.n_seats)
+    boards = boards_of(leaderboard, entered)
+    n_known, n_elsewhere = known(leaderboard, entered, boards=boards)
     if plan.question == IS_SPRT:
-        return Ahead(n_known, None)
+        return Ahead(n_known, None, n_elsewhere)
     terms = Terms(plan.error, plan.margin, parameters)
     asked = Asked(questions.get(plan.question), terms, plan.seed or 0)
-    belief = belief_of(leaderboard, entered, counts)
+    belief = belief_of(leaderboard, entered, evidence(leaderboard, entered, boards=boards))
     cost = costs.expected(leaderboard, entered, now=now)
-    return Ahead(n_known, _foreseen(asked, belief, cost))
+    return Ahead(n_known, _foreseen(asked, belief, cost), n_elsewhere)
 
 
 def foresee(campaign: Campaign, belief: Belief, *, now: datetime) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Max, Q
 
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms, Verdict, Why
@@ -21,11 +21,11 @@ from arena.verdicts.beliefs import Belief
 from arena.verdicts.budget import exhausted
 from arena.verdicts.sprt import Decision, State
 from matches import dispatch
-from matches.models import Agent, Campaign, CampaignPoint, Tournament, Uncounted
+from matches.models import Agent, Campaign, CampaignPoint, Leaderboard, Tournament, Uncounted
 from matches.services.campaigns import blocks, costs, forecasting
-from matches.services.campaigns.believing import belief_of, n_known
+from matches.services.campaigns.believing import belief_of
 from matches.services.campaigns.starting import IS_SPRT, test_of
-from matches.services.fitting import evidence
+from matches.services.evidence import boards_of, evidence, known
 from matches.services.rows import among
 from matches.services.standing import entrants_of
 from matches.services.tournaments import conclude
@@ -96,10 +96,11 @@ def judge(campaign: Campaign, *, now: datetime, forecast_every: timedelta = FORE
     is_over = limit is not None or tournament.state in _OVER
     if is_over and tournament.state not in _OVER:
         conclude(tournament, now=now)  # the hard stop; what was played may not be counted yet
-    if not _is_ready(campaign, is_over=is_over):
-        return False
     agents = entrants_of(tournament)
-    n_results = n_known(tournament.leaderboard, agents)
+    boards = _asked(campaign, agents, is_over=is_over)
+    if not boards:
+        return False
+    n_results = known(tournament.leaderboard, agents, boards=boards).n_matches
     if not (is_over or _is_due(campaign, n_results, now=now)):
         return False
     if not n_results:
@@ -130,16 +131,23 @@ def next_at(campaign: Campaign) -> float:
     return campaign.n_judged + 1 + GROWTH * max(0, campaign.n_judged - campaign.n_known)
 
 
+def _asked(campaign: Campaign, agents: Sequence[int], *, is_over: bool) -> list[Leaderboard]:
+    """Return the leaderboards that know its agents; none while they may say nothing new."""
+    if not _is_ready(campaign, is_over=is_over):
+        return []
+    boards = boards_of(campaign.tournament.leaderboard, agents)
+    return [] if any(board.is_rerating for board in boards) else boards
+
+
 def _is_ready(campaign: Campaign, *, is_over: bool) -> bool:
-    """Say whether the counts are those of all results that count, and may have changed."""
+    """Say whether its own results are all counted, and those of some leaderboard are newer."""
     board = campaign.tournament.leaderboard
-    if board.is_rerating:
-        return False
     if is_over:
         late = Uncounted.objects.filter(leaderboard=board, is_counted=False)
         return not late.filter(match__tournament=campaign.tournament).exists()
-    times = board.rated_at, campaign.judged_at
-    return times[0] is None or times[1] is None or times[0] >= times[1]
+    newest = Leaderboard.objects.filter(game=board.game).aggregate(at=Max("rated_at"))["at"]
+    judged_at = campaign.judged_at
+    return newest is None or judged_at is None or newest >= judged_at
 
 
 def _spent_all(campaign: Campaign, tournament: Tournament) -> str:

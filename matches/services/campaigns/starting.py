@@ -16,12 +16,11 @@ from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms
 from arena.verdicts.sprt import Model, Test
 from matches.errors import BadInputError
-from matches.models import Agent, Campaign, Leaderboard
+from matches.models import Agent, Campaign, Leaderboard, Tournament
 from matches.models.choices import SPRT
 from matches.models.tournament import MAX_MATCHES
 from matches.services.agents import bad_input
-from matches.services.fitting import evidence
-from matches.services.standing import n_matches_of
+from matches.services.evidence import Known, known
 from matches.services.tournaments import Plan, schedule
 
 IS_SPRT = SPRT[0]
@@ -50,7 +49,7 @@ class CampaignPlan:
     """Empty: the one that suits the question."""
     pairing_parameters: Mapping[str, object] = field(default_factory=dict)
     seed: int | None = None
-    """None: one that no tournament of the board has, so that no known game is played again."""
+    """None: one that no tournament of the game has, so that no known game is played again."""
     move_s: float = field(default_factory=lambda: Limits().move_s)
     match_s: float = field(default_factory=lambda: Limits().match_s)
     weight: int = 1
@@ -59,15 +58,19 @@ class CampaignPlan:
 
 @transaction.atomic
 def start(plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -> Campaign:
-    """Return a new campaign, which starts from all that the leaderboard knows of the agents.
+    """Return a new campaign, which starts from all that is known of the agents in this game.
+
+    That is what comparable leaderboards know, this one included; see matches.services.evidence.
 
     Raises BadInputError naming the field that is refused.
     """
     parameters = checked(plan, leaderboard=leaderboard, agents=agents)
-    # Locked: of two that start at the same time, each has a seed of its own.
-    Leaderboard.objects.select_for_update().get(pk=leaderboard.pk)
+    # Locked: of two of a game that start at the same time, each has a seed of its own.
+    first = Leaderboard.objects.filter(game=leaderboard.game).order_by("pk")
+    first.select_for_update().values_list("pk").first()
     wanted = _tournament(plan, parameters, leaderboard)
     tournament = schedule(wanted, leaderboard=leaderboard, agents=agents)
+    at_start = known_of(leaderboard, agents)
     campaign = Campaign(
         tournament=tournament,
         question=plan.question,
@@ -77,7 +80,8 @@ def start(plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agen
         max_matches=plan.max_matches,
         max_core_s=plan.max_core_s,
         max_money=plan.max_money,
-        n_known=n_known(leaderboard, agents),
+        n_known=at_start.n_matches,
+        n_known_elsewhere=at_start.n_elsewhere,
     )
     try:
         campaign.full_clean(exclude=("tournament",))
@@ -120,10 +124,9 @@ def _check_terms(plan: CampaignPlan) -> None:
             raise BadInputError(name, str(error)) from error
 
 
-def n_known(leaderboard: Leaderboard, agents: Sequence[Agent]) -> int:
-    """Return how many matches of these agents among each other the leaderboard knows."""
-    counts = evidence(leaderboard, [agent.pk for agent in agents])
-    return n_matches_of(counts, games.get(leaderboard.game).spec.n_seats)
+def known_of(leaderboard: Leaderboard, agents: Sequence[Agent]) -> Known:
+    """Return how many matches of these agents among each other a campaign would start from."""
+    return known(leaderboard, [agent.pk for agent in agents])
 
 
 def test_of(parameters: Mapping[str, Value]) -> Test:
@@ -133,8 +136,9 @@ def test_of(parameters: Mapping[str, Value]) -> Test:
 
 
 def fresh_seed(leaderboard: Leaderboard) -> int:
-    """Return a seed that no tournament of the leaderboard has."""
-    highest = leaderboard.tournaments.aggregate(highest=Max("seed"))["highest"]
+    """Return a seed that no tournament of the leaderboard's game has, on whatever leaderboard."""
+    planned = Tournament.objects.filter(leaderboard__game=leaderboard.game)
+    highest = planned.aggregate(highest=Max("seed"))["highest"]
     return 0 if highest is None else int(highest) + 1
 
 

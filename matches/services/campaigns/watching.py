@@ -15,7 +15,8 @@ from matches.models import Agent, Alarm, Campaign, Checkpoint, Leaderboard, Rati
 from matches.services.agents import register_spelled
 from matches.services.campaigns.starting import CampaignPlan, start
 from matches.services.checkpoints import New, add
-from matches.services.fitting import evidence, fit
+from matches.services.evidence import evidence
+from matches.services.fitting import fit
 from matches.services.standing import entrants_of
 from matches.services.tournaments import open_leaderboard
 

@@ -1,0 +1,120 @@
+"""What is known of agents on all leaderboards of a game: what campaigns and pairings start from.
+
+Comparable are results of one game with the same parameters, opening plies and version of the rules,
+on leaderboards that are listed and rated, without emulated faults. Time limits are not seen by the
+agents, so a result says the same under any of them, unless a limit decided it: a forfeit by
+time-out counts on its own leaderboard only. A match whose outcome was taken over from another
+leaderboard counts there only, so nothing counts twice. Each leaderboard adds its present season.
+
+The ratings that a leaderboard shows are made of its own results alone (matches.services.fitting).
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from django.core.exceptions import ValidationError
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
+from django.db.models.expressions import Combinable
+
+from arena.games import registry as games
+from arena.ratings.counts import PairCounts
+from matches.models import Leaderboard, PairCount, Rating, Tournament
+from matches.models.validation import checked_game
+from matches.services.rows import among
+
+MOST_BOARDS = 100
+"""Leaderboards that are asked: the own one, and of the others those with the most results."""
+COUPLE = 2
+_COUNTERS = ("n_first_wins", "n_draws", "n_second_wins")
+
+
+class Known(NamedTuple):
+    """How many matches of some agents among each other count, and how many of them elsewhere."""
+
+    n_matches: int
+    n_elsewhere: int
+
+
+def boards_of(board: Leaderboard, agents: Sequence[int]) -> list[Leaderboard]:
+    """Return the leaderboards that may know these agents: this one, then comparable ones."""
+    rated = Rating.objects.filter(agent__in=among(agents)).values("leaderboard")
+    shared = rated.annotate(n=Count("pk")).filter(n__gte=COUPLE).values("leaderboard")
+    others = listed(board).filter(pk__in=shared, n_counted__gt=0).exclude(pk=board.pk)
+    alike = (other for other in others.order_by("-n_counted", "pk") if are_alike(board, other))
+    return [board, *islice(alike, MOST_BOARDS - 1)]
+
+
+def listed(board: Leaderboard) -> QuerySet[Leaderboard]:
+    """Return the listed leaderboards of a game whose results are all of its present rules."""
+    version = games.get(board.game).spec.rules_version
+    odd = Tournament.objects.filter(leaderboard=OuterRef("pk"), is_rated=True, n_done__gt=0).filter(
+        ~Q(rules_version=version) | Q(faults__isnull=False)
+    )
+    return Leaderboard.objects.filter(~Exists(odd), game=board.game, is_listed=True)
+
+
+def are_alike(board: Leaderboard, other: Leaderboard) -> bool:
+    """Say whether two leaderboards of a game play it with the same parameters and openings."""
+    if board.plies != other.plies:
+        return False
+    return _parameters(board) == _parameters(other)
+
+
+def _parameters(board: Leaderboard) -> Mapping[str, object]:
+    """Return all parameters of its game; as they are stored where the game takes them no more."""
+    stored: Mapping[str, object] = board.game_parameters
+    try:
+        return checked_game(board.game, stored).parameters
+    except ValidationError:
+        return stored
+
+
+def evidence(
+    board: Leaderboard, agents: Sequence[int], *, boards: Sequence[Leaderboard] | None = None
+) -> PairCounts:
+    """Return all results of these agents among each other that count, by position.
+
+    boards: those of `boards_of`, where they are known.
+    """
+    asked = boards_of(board, agents) if boards is None else boards
+    index = {agent: position for position, agent in enumerate(agents)}
+    return PairCounts.from_rows(
+        (index[first], index[second], wins, draws, losses)
+        for of in asked
+        for first, second, wins, draws, losses in _met(of, agents).values_list(
+            "first_id", "second_id", *_counting(is_own=of == board)
+        )
+    )
+
+
+def known(
+    board: Leaderboard, agents: Sequence[int], *, boards: Sequence[Leaderboard] | None = None
+) -> Known:
+    """Return how many matches of these agents among each other count; in sums."""
+    asked = boards_of(board, agents) if boards is None else boards
+    n_pairs = games.get(board.game).spec.n_opposed
+    own, *others = (_n_results(of, agents, is_own=of == board) for of in asked)
+    elsewhere = sum(others) // n_pairs
+    return Known(own // n_pairs + elsewhere, elsewhere)
+
+
+def _met(board: Leaderboard, agents: Sequence[int]) -> QuerySet[PairCount]:
+    return PairCount.objects.filter(
+        leaderboard=board, first__in=among(agents), second__in=among(agents)
+    )
+
+
+def _n_results(board: Leaderboard, agents: Sequence[int], *, is_own: bool) -> int:
+    wins, draws, losses = _counting(is_own=is_own)
+    total = _met(board, agents).aggregate(n=Sum(wins + draws + losses))
+    return int(total["n"] or 0)
+
+
+def _counting(*, is_own: bool) -> list[Combinable]:
+    """Return the counters less what counts on another leaderboard, or on its own one only."""
+    kinds = ("copied",) if is_own else ("copied", "limited")
+    return [
+        F(name) - sum((F(f"{name}_{kind}") for kind in kinds[1:]), F(f"{name}_{kinds[0]}"))
+        for name in _COUNTERS
+    ]
