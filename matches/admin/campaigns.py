@@ -26,7 +26,8 @@ from matches.clock import db_now
 from matches.errors import BadInputError
 from matches.models import Agent, Alarm, Campaign, Leaderboard, Tournament
 from matches.models.choices import pairing_choices
-from matches.models.tournament import MAX_MATCHES, MAX_WEIGHT
+from matches.models.limited import MAX_WEIGHT
+from matches.models.tournament import MAX_MATCHES
 from matches.services.campaigns import forecasting, wording
 from matches.services.campaigns.starting import CampaignPlan, start
 from matches.services.tournaments import check_agents

@@ -4,16 +4,16 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django_celery_beat.models import PeriodicTask
 
-from arena.messages import Limits
 from matches.models.agent import Agent
 from matches.models.choices import SeasonMode, pairing_choices, question_choices
 from matches.models.leaderboard import Leaderboard
+from matches.models.limited import Limited
 from matches.models.season import Season
-from matches.models.tournament import MAX_DAYS, MAX_MATCHES, MAX_WEIGHT, Tournament
+from matches.models.tournament import MAX_DAYS, MAX_MATCHES, Tournament
 from matches.models.validation import validate_finite
 
 
-class Schedule(models.Model):
+class Schedule(Limited):
     """When to start what; written by services together with the row of beat.
 
     With a question it starts campaigns, with a season's mode seasons, else tournaments.
@@ -79,33 +79,16 @@ class Schedule(models.Model):
         blank=True,
         help_text="Empty: the one that suits the question; without one, double_round_robin.",
     )
-    pairing_parameters = models.JSONField(
-        default=dict, blank=True, help_text='Of the pairing, such as {"best_of": 5}.'
-    )
     n_matches = models.PositiveIntegerField(
         null=True,
         blank=True,
         validators=(MinValueValidator(1), MaxValueValidator(MAX_MATCHES)),
         help_text="Of each tournament, or the budget of each campaign; a season has none.",
     )
-    weight = models.PositiveSmallIntegerField(
-        default=1,
-        db_default=1,
-        validators=(MinValueValidator(1), MaxValueValidator(MAX_WEIGHT)),
-        help_text="Its share of the nodes against that of others that run at the same time.",
-    )
     seed = models.BigIntegerField(
         default=0,
         validators=(MinValueValidator(0),),
         help_text="Of the first tournament; each later one takes the next, so that no game recurs.",
-    )
-    move_s = models.FloatField(
-        default=Limits().move_s,
-        validators=(validate_finite, MinValueValidator(0.01), MaxValueValidator(86_400)),
-    )
-    match_s = models.FloatField(
-        default=Limits().match_s,
-        validators=(validate_finite, MinValueValidator(0.01), MaxValueValidator(86_400)),
     )
     is_rated = models.BooleanField(default=True)
     keeps_trajectories = models.BooleanField(default=False)

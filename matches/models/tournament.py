@@ -8,15 +8,15 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from arena.messages import FaultRates, Limits
+from arena.messages import FaultRates
 from matches.models.agent import Agent
 from matches.models.choices import pairing_choices
 from matches.models.leaderboard import Leaderboard
-from matches.models.validation import check_pairing, validate_finite
+from matches.models.limited import Limited
+from matches.models.validation import check_pairing
 
 MAX_MATCHES = 100_000_000
 MAX_DAYS = 36_500
-MAX_WEIGHT = 1_000
 
 
 def new_key() -> str:
@@ -24,7 +24,7 @@ def new_key() -> str:
     return secrets.token_hex(16)
 
 
-class Tournament(models.Model):
+class Tournament(Limited):
     """A plan of matches between agents of one leaderboard, and how far it has come."""
 
     class State(models.TextChoices):
@@ -42,11 +42,6 @@ class Tournament(models.Model):
     )
     name = models.CharField(max_length=120)
     pairing = models.CharField(max_length=60, choices=pairing_choices, default="double_round_robin")
-    pairing_parameters = models.JSONField(
-        default=dict,
-        blank=True,
-        help_text='Of the pairing, such as {"best_of": 5}.',
-    )
     n_matches = models.PositiveIntegerField(
         validators=(MinValueValidator(1), MaxValueValidator(MAX_MATCHES)),
         help_text="At most; one whose pairing is over before has as many as were planned.",
@@ -55,14 +50,6 @@ class Tournament(models.Model):
         default=0,
         validators=(MinValueValidator(0),),
         help_text="The seed set: the same number replays the same pairings and games.",
-    )
-    move_s = models.FloatField(
-        default=Limits().move_s,
-        validators=(validate_finite, MinValueValidator(0.01), MaxValueValidator(86_400)),
-    )
-    match_s = models.FloatField(
-        default=Limits().match_s,
-        validators=(validate_finite, MinValueValidator(0.01), MaxValueValidator(86_400)),
     )
     faults = models.JSONField(
         null=True, blank=True, help_text="Faults to emulate, to try the platform; usually empty."
@@ -88,12 +75,6 @@ class Tournament(models.Model):
         blank=True,
         validators=(MinValueValidator(1),),
         help_text="Matches that one order holds at most; empty: by their length.",
-    )
-    weight = models.PositiveSmallIntegerField(
-        default=1,
-        db_default=1,
-        validators=(MinValueValidator(1), MaxValueValidator(MAX_WEIGHT)),
-        help_text="Its share of the nodes against that of others that run at the same time.",
     )
     shares = models.JSONField(
         default=dict,
