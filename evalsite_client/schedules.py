@@ -8,12 +8,13 @@ from typing import Any, Literal, Required, TypedDict, Unpack
 from evalsite_client.decoding import decode
 from evalsite_client.explanations import Explained
 from evalsite_client.pages import rows
+from evalsite_client.plans import NewPlan, Plan, on_leaderboard
 
 MaybeMode = Literal["reset", "carry", ""]
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Schedule(Plan):
     """A schedule and what came of it; without agents it enters all of the leaderboard."""
 
     id: int
@@ -31,17 +32,7 @@ class Schedule:
     parameters: Mapping[str, Any]
     max_core_s: float | None
     max_money: float | None
-    seed: int
-    pairing: str
-    pairing_parameters: Mapping[str, Any]
     n_matches: int | None
-    weight: int
-    move_s: float
-    match_s: float
-    is_rated: bool
-    keeps_trajectories: bool
-    trajectory_days: int | None
-    order_limit: int | None
     next_at: datetime | None
     last_tournament: int | None
     n_started: int
@@ -50,7 +41,7 @@ class Schedule:
     created_at: datetime
 
 
-class NewSchedule(TypedDict, total=False):
+class NewSchedule(NewPlan, total=False):
     """A schedule to add: the leaderboard by name, the agents by id, a crontab or a single time.
 
     agents: none for all of the leaderboard at that time. question: start campaigns. season: reset
@@ -67,21 +58,11 @@ class NewSchedule(TypedDict, total=False):
     parameters: Mapping[str, Any]
     max_core_s: float | None
     max_money: float | None
-    pairing_parameters: Mapping[str, Any]
-    weight: int
     agents: Sequence[int]
     crontab: str
     timezone: str
     once_at: datetime | None
     is_enabled: bool
-    pairing: str
-    seed: int
-    move_s: float
-    match_s: float
-    is_rated: bool
-    keeps_trajectories: bool
-    trajectory_days: int | None
-    order_limit: int | None
     reason: str
 
 
@@ -101,9 +82,8 @@ class Schedules(Explained):
         self, *, page_size: int | None = None, **wanted: Unpack[ScheduleFilter]
     ) -> Iterator[Schedule]:
         """Yield schedules, the newest first."""
-        names = {"leaderboard": "leaderboard__name"}
-        query = {names.get(name, name): value for name, value in wanted.items()}
-        return rows(self._transport, self.path, Schedule, {**query, "page_size": page_size})
+        query = {**on_leaderboard(wanted), "page_size": page_size}
+        return rows(self._transport, self.path, Schedule, query)
 
     def get(self, schedule: int) -> Schedule:
         """Return one schedule."""

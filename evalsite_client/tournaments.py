@@ -9,29 +9,20 @@ from evalsite_client.decoding import decode
 from evalsite_client.explanations import Explained
 from evalsite_client.names import AgentName
 from evalsite_client.pages import rows
+from evalsite_client.plans import NewPlan, Plan, on_leaderboard
 
 TournamentState = Literal["scheduled", "planning", "running", "paused", "done", "cancelled"]
 OVER = ("done", "cancelled")
 
 
 @dataclass(frozen=True)
-class Tournament:
+class Tournament(Plan):
     """A tournament and how far it is; n_done includes forfeits; leaderboard: its name."""
 
     id: int
     leaderboard: str
     name: str
-    pairing: str
-    pairing_parameters: Mapping[str, Any]
     n_matches: int
-    seed: int
-    weight: int
-    move_s: float
-    match_s: float
-    is_rated: bool
-    keeps_trajectories: bool
-    trajectory_days: int | None
-    order_limit: int | None
     faults: Any
     state: TournamentState
     created_at: datetime
@@ -74,7 +65,7 @@ class Entrant:
     agent: AgentName
 
 
-class NewTournament(TypedDict, total=False):
+class NewTournament(NewPlan, total=False):
     """A tournament to schedule: the leaderboard by name, the agents by id.
 
     move_s, match_s: limits in seconds; is_paused: it waits to be started.
@@ -84,17 +75,7 @@ class NewTournament(TypedDict, total=False):
     agents: Required[Sequence[int]]
     name: Required[str]
     n_matches: Required[int]
-    pairing: str
-    pairing_parameters: Mapping[str, Any]
-    seed: int
-    weight: int
-    move_s: float
-    match_s: float
     faults: Mapping[str, Any] | None
-    is_rated: bool
-    keeps_trajectories: bool
-    trajectory_days: int | None
-    order_limit: int | None
     is_paused: bool
 
 
@@ -114,9 +95,8 @@ class TournamentCalls(Explained):
         self, *, page_size: int | None = None, **wanted: Unpack[TournamentFilter]
     ) -> Iterator[Tournament]:
         """Yield tournaments, the newest first."""
-        names = {"leaderboard": "leaderboard__name"}
-        query = {names.get(name, name): value for name, value in wanted.items()}
-        return rows(self._transport, self.path, Tournament, {**query, "page_size": page_size})
+        query = {**on_leaderboard(wanted), "page_size": page_size}
+        return rows(self._transport, self.path, Tournament, query)
 
     def get(self, tournament: int) -> TournamentDetail:
         """Return one tournament with the first of its agents."""
