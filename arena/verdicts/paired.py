@@ -1,0 +1,78 @@
+"""What paired blocks say about two agents: score, Elo, normalised Elo, and who is better.
+
+All by the outcomes of blocks of two games with the seats exchanged, whose variance an opening that
+favours a seat does not inflate. Source: Van den Bergh, "Normalized Elo, a practical guide"; the
+variance of a ratio of mean and standard deviation by the delta method, for a normal score.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import NormalDist
+
+import numpy as np
+
+from arena.ratings.counts import Ints
+from arena.verdicts.base import VerdictError
+from arena.verdicts.sprt import BLOCKS, ELO_PER_T, Strength, strength
+
+POINTS = ("0", "1/2", "1", "3/2", "2")
+"""What A got of the two games, by cell."""
+_Z95 = 1.96
+_NORMAL = NormalDist()
+_VALUES = np.linspace(0, 1, BLOCKS)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """What the blocks of two agents say, for the first of them.
+
+    score: the mean, 0..1. split: the share of blocks that gave each agent one point. elo,
+    normalised: points, with an interval of 95 %; normalised is None while all blocks are alike.
+    los: the likelihood of superiority, P(A is better), with a flat prior.
+    """
+
+    n_blocks: int
+    score: float
+    split: float
+    elo: Strength
+    normalised: Strength | None
+    los: float
+
+
+def paired(counts: Sequence[int] | Ints) -> Paired | None:
+    """Return what blocks say: int [5], 0, 1/2, 1, 3/2 and 2 points; None without any.
+
+    After a sequential test all of it leans to the side of its verdict. Raises VerdictError.
+    """
+    if len(counts) != BLOCKS:
+        raise VerdictError(f"counts must be of {BLOCKS} cells, got {len(counts)}")
+    elo, table = strength(counts), np.asarray(counts)
+    n_blocks = int(table.sum())
+    if not n_blocks:
+        return None
+    shares = table / n_blocks
+    score = float(shares @ _VALUES)
+    sd = sqrt(float(shares @ (_VALUES - score) ** 2))
+    return Paired(
+        n_blocks=n_blocks,
+        score=score,
+        split=float(shares[BLOCKS // 2]),
+        elo=elo,
+        normalised=_normalised(score - 0.5, sd, n_blocks) if sd else None,
+        los=_superiority(score - 0.5, sd, n_blocks),
+    )
+
+
+def _normalised(lead: float, sd: float, n_blocks: int) -> Strength:
+    """Return the lead in standard deviations of a game, of which a block has half the variance."""
+    t = lead / sd
+    half = _Z95 * sqrt((1 + t**2 / 2) / n_blocks)
+    points = (ELO_PER_T / sqrt(2) * bound for bound in (t, t - half, t + half))
+    return Strength(*points)
+
+
+def _superiority(lead: float, sd: float, n_blocks: int) -> float:
+    if not sd:
+        return 0.5 + 0.5 * (lead > 0) - 0.5 * (lead < 0)
+    return _NORMAL.cdf(lead / sd * sqrt(n_blocks))
