@@ -10,20 +10,20 @@ from arena.pairing import registry
 from arena.pairing.adaptive import Adaptive
 from arena.pairing.base import AdaptivePairing, Lineup, Standing
 from tests import adaptive_checks as checks
+from tests.catalogs import assert_named, each, each_check
 
 RIGHT = registry.get_adaptive("order_information")
 
 
-@pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", registry.adaptive_names())
+@each_check(checks.CHECKS)
+@each(registry.adaptive_names())
 def test_the_pairing_keeps_to(name: str, check: Callable[[AdaptivePairing], None]) -> None:
     check(registry.get_adaptive(name))
 
 
-@pytest.mark.parametrize("name", registry.adaptive_names())
+@each(registry.adaptive_names())
 def test_the_id_is_the_name_of_the_file(name: str) -> None:
-    assert registry.get_adaptive(name).id == name
-    assert registry.get_adaptive(name).title
+    assert_named(registry.get_adaptive(name), name)
 
 
 Choose = Callable[[Standing, int, int], list[Lineup]]

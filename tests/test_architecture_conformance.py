@@ -15,6 +15,7 @@ from inference.architectures import registry as architectures
 from inference.architectures.base import Architecture
 from tests import architecture_checks as checks
 from tests.architecture_checks import CHECKS
+from tests.catalogs import each, each_check
 
 Check = Callable[[Architecture, Game], None]
 
@@ -27,19 +28,19 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@each_check(CHECKS)
 @pytest.mark.parametrize("game", games.names())
-@pytest.mark.parametrize("name", architectures.names())
+@each(architectures.names())
 def test_the_architecture_keeps_to(name: str, game: str, check: Check) -> None:
     check(architectures.get(name), games.get(game))
 
 
-@pytest.mark.parametrize("name", architectures.names())
+@each(architectures.names())
 def test_the_id_is_the_name_of_the_file(name: str) -> None:
     assert architectures.get(name).id == name
 
 
-@pytest.mark.parametrize("name", architectures.names())
+@each(architectures.names())
 def test_it_plays_at_least_one_game(name: str) -> None:
     specs = [games.get(game).spec for game in games.names()]
     refusal = architectures.get(name).refusal
@@ -221,7 +222,7 @@ def test_the_check_finds_the_broken_architecture(
         check(architecture, games.get("tic_tac_toe"))
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@each_check(CHECKS)
 def test_the_check_passes_what_is_right(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inference.model.registry.get", lambda name: Broken())
     check(Broken(), games.get("tic_tac_toe"))

@@ -11,18 +11,19 @@ from arena.errors import InvalidReturnsError
 from arena.games import registry
 from arena.games.base import OVER, Game, GameSpec, State
 from tests import game_checks
+from tests.catalogs import each, each_check
 from tests.game_checks import CHECKS
 
 Check = Callable[[Game], None]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", registry.names())
+@each_check(CHECKS)
+@each(registry.names())
 def test_the_game_keeps_to(name: str, check: Check) -> None:
     check(registry.get(name))
 
 
-@pytest.mark.parametrize("name", registry.names())
+@each(registry.names())
 def test_the_id_is_the_name_of_the_file(name: str) -> None:
     assert registry.get(name).spec.id == name
 
@@ -230,6 +231,6 @@ def test_every_check_has_a_game_that_fails_it() -> None:
     assert {check for check, _ in BROKEN} == set(CHECKS)
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@each_check(CHECKS)
 def test_the_wrapper_alone_breaks_nothing(check: Check) -> None:
     check(with_state(BrokenState))

@@ -9,21 +9,21 @@ from arena.pairing import registry
 from arena.pairing.base import Field, Pairing
 from arena.pairing.catalog.random import PAIRING
 from tests import pairing_checks as checks
+from tests.catalogs import assert_named, each, each_check
 
 Lineups = list[tuple[int, ...]]
 Pair = Callable[[Field, int, int], Lineups]
 
 
-@pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", registry.names())
+@each_check(checks.CHECKS)
+@each(registry.names())
 def test_the_pairing_keeps_to(name: str, check: Callable[[Pairing], None]) -> None:
     check(registry.get(name))
 
 
-@pytest.mark.parametrize("name", registry.names())
+@each(registry.names())
 def test_the_id_is_the_name_of_the_file(name: str) -> None:
-    assert registry.get(name).id == name
-    assert registry.get(name).title
+    assert_named(registry.get(name), name)
 
 
 class Broken:

@@ -11,24 +11,25 @@ from arena.parameters import Parameter
 from arena.policies import registry as policies
 from arena.policies.base import Policy, PolicyKind, Row
 from tests import policy_checks
+from tests.catalogs import each, each_check
 from tests.policy_checks import CHECKS
 
 Check = Callable[[PolicyKind, Game], None]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@each_check(CHECKS)
 @pytest.mark.parametrize("game", games.names())
-@pytest.mark.parametrize("name", policies.names())
+@each(policies.names())
 def test_the_policy_keeps_to(name: str, game: str, check: Check) -> None:
     check(policies.get(name), games.get(game))
 
 
-@pytest.mark.parametrize("name", policies.names())
+@each(policies.names())
 def test_the_id_is_the_name_of_the_file(name: str) -> None:
     assert policies.get(name).id == name
 
 
-@pytest.mark.parametrize("name", policies.names())
+@each(policies.names())
 def test_it_plays_at_least_one_game(name: str) -> None:
     specs = [games.get(game).spec for game in games.names()]
     assert any(policies.get(name).refusal(spec) is None for spec in specs)

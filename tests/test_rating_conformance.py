@@ -7,20 +7,20 @@ import pytest
 from arena.ratings import registry, trueskill
 from arena.ratings.base import MU, Rating, RatingSystem, Result
 from tests import rating_checks as checks
+from tests.catalogs import assert_named, each, each_check
 
 Rate = Callable[[int, Sequence[Result]], list[Rating]]
 
 
-@pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", registry.names())
+@each_check(checks.CHECKS)
+@each(registry.names())
 def test_the_rating_system_keeps_to(name: str, check: Callable[[RatingSystem], None]) -> None:
     check(registry.get(name))
 
 
-@pytest.mark.parametrize("name", registry.names())
+@each(registry.names())
 def test_the_id_is_the_name_of_the_file(name: str) -> None:
-    assert registry.get(name).id == name
-    assert registry.get(name).title
+    assert_named(registry.get(name), name)
 
 
 class Broken:

@@ -11,20 +11,20 @@ from arena.verdicts import registry
 from arena.verdicts.base import Question, Terms, Verdict, VerdictError, Why
 from arena.verdicts.beliefs import Belief
 from tests import verdict_checks as checks
+from tests.catalogs import assert_named, each, each_check
 
 RIGHT = registry.get("best")
 
 
-@pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", registry.names())
+@each_check(checks.CHECKS)
+@each(registry.names())
 def test_the_question_keeps_to(name: str, check: Callable[[Question], None]) -> None:
     check(registry.get(name))
 
 
-@pytest.mark.parametrize("name", registry.names())
+@each(registry.names())
 def test_the_id_is_the_name_of_the_file(name: str) -> None:
-    assert registry.get(name).id == name
-    assert registry.get(name).title
+    assert_named(registry.get(name), name)
 
 
 class Broken:
