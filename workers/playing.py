@@ -51,6 +51,7 @@ class Playing:
         self._clock, self._sleep = clock, sleep
         self._show = beacon.show
         self._n_seats, self._n_actions = setup.spec.n_seats, setup.spec.n_actions
+        self._teams = setup.spec.teams
         self._max_steps = setup.spec.max_steps
         self.live: list[Live] = []
         self.n_held = 0
@@ -180,7 +181,7 @@ class Playing:
         try:
             match.turn = match.state.to_move()
             returns = match.state.returns() if match.turn == OVER else None
-            result = None if returns is None else ranks(returns, self._n_seats)
+            result = None if returns is None else ranks(returns, self._n_seats, self._teams)
         except InvalidReturnsError as error:
             self.end(match, Verdict(_FAILED, Reason.INVALID, reason_of(error)))
         except Exception as error:  # whatever a game raises is its fault
@@ -198,7 +199,7 @@ class Playing:
         """End a match that cannot be played on; a forfeit is that of the seat to move."""
         is_forfeit = verdict.ending is Ending.FORFEIT
         seat = match.turn if is_forfeit else -1
-        result = forfeit_ranks(seat, self._n_seats) if is_forfeit else []
+        result = forfeit_ranks(seat, self._n_seats, self._teams) if is_forfeit else []
         self._close(match, verdict.ending, result, verdict.reason, seat=seat, detail=verdict.detail)
 
     def _close(

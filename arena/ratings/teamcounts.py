@@ -56,7 +56,7 @@ class TeamCounts:
     @property
     def size(self) -> int:
         """How many agents a side has."""
-        return self.first.shape[1]
+        return int(self.first.shape[1])
 
     @cached_property
     def members(self) -> Ints:

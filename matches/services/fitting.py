@@ -1,7 +1,8 @@
 """The settled rating of agents by what a leaderboard knows of them: one fit for all who ask.
 
 Children start from their parents: an agent whose checkpoint was trained from that of another one of
-the field has its prior there. In games of two seats the advantage of the first seat is a term.
+the field has its prior there. In games of two seats the advantage of the first seat is a term. In
+games of teams it is the results of the sides that are fitted, those of the leaderboard itself.
 """
 
 from collections.abc import Sequence
@@ -9,8 +10,9 @@ from collections.abc import Sequence
 from django.db.models import QuerySet
 
 from arena.games import registry as games
-from arena.ratings.settled import PairCounts, Settled, settle
-from matches.models import Agent, Leaderboard, PairCount
+from arena.ratings.settled import PairCounts, Settled, TeamCounts, settle
+from matches.models import Agent, Leaderboard, PairCount, TeamCount
+from matches.models.match import numbers
 from matches.services.rows import among
 
 PAIR_COUNTERS = ("n_first_wins", "n_draws", "n_second_wins")
@@ -34,20 +36,40 @@ def fit(
 ) -> Settled:
     """Return the settled ratings by position: cold, so bit-identical.
 
-    counts: of these agents; None: all results of the leaderboard, whose agents they are.
-    dispersion: how much more the blocks vary than the model expects (arena.verdicts.blocks).
+    counts: of these agents; None: all results of the leaderboard, whose agents they are. Those of
+    pairs say nothing in a game of teams, whose sides are read here. dispersion: how much more the
+    blocks vary than the model expects (arena.verdicts.blocks).
     """
-    known = (
-        _counts(PairCount.objects.filter(leaderboard=board), agents) if counts is None else counts
-    )
-    n_seats = games.get(board.game).spec.n_seats
+    spec = games.get(board.game).spec
+    if spec.teams:
+        known: PairCounts | TeamCounts = sides(board, agents)
+    elif counts is None:
+        known = _counts(PairCount.objects.filter(leaderboard=board), agents)
+    else:
+        known = counts
     return settle(
         known,
         len(agents),
         draw_probability=board.draw_probability,
-        weight=1 / (max(1, n_seats - 1) * dispersion),
+        weight=1 / (max(1, spec.n_sides - 1) * dispersion),
         parents=parents_of(agents),
-        has_seat_term=n_seats == COUPLE,
+        has_seat_term=spec.n_seats == COUPLE,
+    )
+
+
+def sides(board: Leaderboard, agents: Sequence[int]) -> TeamCounts:
+    """Return the results of sides that are all of these agents, by position; of a game of teams."""
+    index = {agent: position for position, agent in enumerate(agents)}
+    met = TeamCount.objects.filter(leaderboard=board, lead__in=among(agents))
+    rows = met.values_list("first_side", "second_side", *PAIR_COUNTERS)
+    found = ((numbers(first), numbers(second), times) for first, second, *times in rows)
+    return TeamCounts.from_rows(
+        (
+            (tuple(index[agent] for agent in first), tuple(index[agent] for agent in second), times)
+            for first, second, times in found
+            if all(agent in index for agent in first + second)
+        ),
+        games.get(board.game).spec.team_size,
     )
 
 

@@ -1,15 +1,12 @@
 """The only writer of ratings: counts new outcomes, folds the live rating, settles the ratings.
 
-Two layers over one set of results (see arena.ratings): the settled rating reads pair counts only,
-so the order of arrival cannot matter; the live rating is folded in planned order, its state kept at
-the contiguous prefix of closed matches and the few outcomes beyond it folded on top each time.
+Two layers over one set of results (see arena.ratings): the settled rating reads counts only, so the
+order of arrival cannot matter; the live rating is folded in planned order, its state kept at the
+contiguous prefix of closed matches and the few outcomes beyond it folded on top each time.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import F, Q
@@ -17,10 +14,11 @@ from django.db.models import F, Q
 from arena.ratings.base import MU, SIGMA, Constants
 from arena.ratings.live import fold_matches
 from arena.ratings.settled import Settled
-from matches.models import Leaderboard, Match, PairCount, Rating, Uncounted
+from matches.models import Leaderboard, Match, PairCount, Rating, TeamCount, Uncounted
 from matches.models.match import numbers
-from matches.services.fitting import PAIR_COUNTERS, fit
-from matches.services.rows import add_to_rows, update_rows
+from matches.services.counting import KINDS, Result, Tally, tally, teams_of
+from matches.services.fitting import fit
+from matches.services.rows import update_rows
 
 COUNTERS = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
 MIN_INTERVAL = timedelta(seconds=0.5)
@@ -31,27 +29,6 @@ a core. They are many where another tournament's matches were planned before and
 FIT_INTERVAL_PER_AGENT = timedelta(milliseconds=10)
 """The settled ratings of a board with matches in flight are fitted at most this often: a tenth of a
 core for 200 agents, and for 10,000."""
-
-
-class Result(NamedTuple):
-    """One outcome as the rater reads it."""
-
-    match: int
-    sequence: int
-    is_counted: bool
-    lineup: str
-    ranks: str
-    guilty_seat: int
-
-
-@dataclass
-class Tally:
-    """What new outcomes add: per agent (matches, wins, draws, losses, forfeits) and per pair."""
-
-    agents: dict[int, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0] * 5))
-    pairs: dict[tuple[int, int], list[int]] = field(
-        default_factory=lambda: defaultdict(lambda: [0] * 3)
-    )
 
 
 def rate_all(*, now: datetime) -> list[int]:
@@ -115,7 +92,7 @@ def count_locked(board: Leaderboard, *, now: datetime) -> int:
     new = [result for result in results if not result.is_counted]
     if not new and prefix == board.prefix_sequence:
         return 0
-    _add(board.pk, tally(new))
+    _add(board.pk, tally(new, teams=teams_of(board)))
     _fold(board, results, prefix)
     waiting = Uncounted.objects.filter(leaderboard=board)
     waiting.filter(sequence__lte=prefix).delete()
@@ -131,7 +108,7 @@ def start_over(board: Leaderboard) -> None:
 
     The caller's transaction has the lock of the leaderboard. A fit that is under way is not stored.
     """
-    for counted in (Uncounted, PairCount):
+    for counted in (Uncounted, PairCount, TeamCount):
         counted.objects.filter(leaderboard=board).delete()
     Rating.objects.filter(leaderboard=board).update(
         **dict.fromkeys(("mu", "live_mu", "prefix_mu"), MU),
@@ -179,29 +156,6 @@ def settle_board(board_id: int, *, now: datetime) -> bool:
     return _store(board, [pk for pk, _ in ratings], settled, now=now)
 
 
-def tally(results: Iterable[Result], total: Tally | None = None) -> Tally:
-    """Return what the outcomes add to the counts of agents and pairs, added to a total if given."""
-    total = Tally() if total is None else total
-    for result in results:
-        lineup, ranks = numbers(result.lineup), numbers(result.ranks)
-        for seat, agent in enumerate(lineup):
-            _tally_agent(total.agents[agent], ranks, seat, result.guilty_seat == seat)
-            for other in range(seat + 1, len(lineup)):
-                pair = total.pairs[agent, lineup[other]]
-                pair[1 + (ranks[seat] > ranks[other]) - (ranks[seat] < ranks[other])] += 1
-    return total
-
-
-def _tally_agent(counts: list[int], ranks: Sequence[int], seat: int, is_guilty: bool) -> None:
-    is_first = ranks[seat] == 0
-    is_shared = is_first and ranks.count(0) > 1
-    counts[0] += 1
-    counts[1] += is_first and not is_shared
-    counts[2] += is_shared
-    counts[3] += not is_first
-    counts[4] += is_guilty
-
-
 def _closed_prefix(board: Leaderboard) -> int:
     """Return the last sequence number before the first open match; void matches are passed.
 
@@ -242,12 +196,8 @@ def _add(board_id: int, total: Tally) -> None:
         sums = [getattr(rating, name) + n for name, n in zip(COUNTERS, added, strict=True)]
         rows.append((*sums, rating.pk))
     update_rows(Rating, COUNTERS, rows)
-    add_to_rows(
-        PairCount,
-        ("leaderboard_id", "first_id", "second_id"),
-        PAIR_COUNTERS,
-        [(board_id, first, second, *counts) for (first, second), counts in total.pairs.items()],
-    )
+    for kind in KINDS:
+        kind.add(board_id, total)
 
 
 def _fold(board: Leaderboard, results: Sequence[Result], prefix: int) -> None:
@@ -255,12 +205,12 @@ def _fold(board: Leaderboard, results: Sequence[Result], prefix: int) -> None:
     ratings = Rating.objects.filter(leaderboard=board).order_by("agent_id")
     rows = list(ratings.values_list("pk", "agent_id", "prefix_mu", "prefix_sigma"))
     index = {agent: position for position, (_, agent, _, _) in enumerate(rows)}
-    constants = Constants(draw_probability=board.draw_probability)
+    constants, teams = Constants(draw_probability=board.draw_probability), teams_of(board)
     mus, sigmas = [mu for _, _, mu, _ in rows], [sigma for _, _, _, sigma in rows]
     passed = [result for result in results if result.sequence <= prefix]
-    fold_matches(mus, sigmas, _played(passed, index), constants)
+    fold_matches(mus, sigmas, _played(passed, index), constants, teams)
     at_prefix = list(zip(mus, sigmas, strict=True))
-    fold_matches(mus, sigmas, _played(results[len(passed) :], index), constants)
+    fold_matches(mus, sigmas, _played(results[len(passed) :], index), constants, teams)
     update_rows(
         Rating,
         ("prefix_mu", "prefix_sigma", "live_mu", "live_sigma"),

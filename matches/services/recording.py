@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from arena.errors import MessageError
+from arena.games import registry as games
 from arena.games.base import forfeit_ranks
 from arena.messages import (
     Alive,
@@ -26,6 +27,7 @@ from arena.messages import (
     match_token,
     read_report,
 )
+from arena.teams import Teams, by_team
 from matches import dispatch
 from matches.leases import PLAYING_LEASE
 from matches.models import Attempt, Match, Order, Outcome, Tournament, Uncounted
@@ -62,6 +64,7 @@ class OpenMatch(NamedTuple):
     leaderboard: int
     sequence: int
     n_seats: int
+    teams: Teams
     state: str
     attempt: int
 
@@ -105,7 +108,8 @@ def record(report: Report, *, now: datetime) -> Recorded:
 
 def _record_results(report: Results, *, now: datetime) -> Recorded:
     """Check the tokens, then store: what costs time and needs no lock comes before the lock."""
-    order = Order.objects.select_related("tournament").filter(uuid=report.order).first()
+    orders = Order.objects.select_related("tournament__leaderboard")
+    order = orders.filter(uuid=report.order).first()
     if order is None:
         log.warning("results of an unknown order %s from %s refused", report.order, report.node)
         return Recorded(n_refused=len(report.results))
@@ -175,8 +179,9 @@ def _locked(numbers: Sequence[int], tournament: Tournament) -> dict[int, OpenMat
     if connection.features.has_select_for_update:
         locked = locked.select_for_update()
     columns = ("pk", "leaderboard_id", "sequence", "lineup", "state", "attempt", "tournament_id")
+    teams = games.get(tournament.leaderboard.game).spec.teams
     return {
-        pk: OpenMatch(pk, board, sequence, lineup.count(",") + 1, state, attempt)
+        pk: OpenMatch(pk, board, sequence, lineup.count(",") + 1, teams, state, attempt)
         for pk, board, sequence, lineup, state, attempt, of in locked.values_list(*columns)
         if of == tournament.pk
     }
@@ -234,22 +239,24 @@ def _charged(row: ResultRow, match: OpenMatch, timed_out: set[tuple[int, int]]) 
     """Return the row as it counts: a forfeit's ranks are ours, a repeated time-out is a forfeit."""
     is_repeated = row.reason is Reason.TIMEOUT and (row.match, row.seat) in timed_out
     if (row.ending is Ending.FORFEIT or is_repeated) and 0 <= row.seat < match.n_seats:
-        ranks = forfeit_ranks(row.seat, match.n_seats)
+        ranks = forfeit_ranks(row.seat, match.n_seats, match.teams)
         return msgspec.structs.replace(row, ending=Ending.FORFEIT, ranks=ranks)
     return row
 
 
 def _has_valid_ranks(row: ResultRow, match: OpenMatch) -> bool:
-    if _are_ranks(tuple(row.ranks), match.n_seats):
+    if _are_ranks(tuple(row.ranks), match.n_seats, match.teams):
         return True
     log.warning("result of match %s with ranks %s refused", row.match, row.ranks)
     return False
 
 
 @lru_cache(maxsize=1_024)
-def _are_ranks(ranks: tuple[int, ...], n_seats: int) -> bool:
-    """Say whether every rank is the number of seats that are better."""
-    return len(ranks) == n_seats and all(r == sum(other < r for other in ranks) for r in ranks)
+def _are_ranks(ranks: tuple[int, ...], n_seats: int, teams: Teams) -> bool:
+    """Say whether every rank is the number of seats that are better, and team mates share one."""
+    if len(ranks) != n_seats or any(r != sum(other < r for other in ranks) for r in ranks):
+        return False
+    return not teams or all(len(set(shared)) == 1 for shared in by_team(teams, ranks))
 
 
 def _close(

@@ -10,19 +10,22 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F, QuerySet
 
 from arena.ratings.base import MU, SIGMA, Constants
 from arena.ratings.live import fold_matches
+from arena.teams import NO_TEAMS, Teams
 from matches import dispatch
-from matches.models import Leaderboard, Match, PairCount, Rating, Tournament
+from matches.models import Leaderboard, Match, Rating, Tournament
 from matches.models.match import numbers
 from matches.services import auditing, rater
 from matches.services.auditing import Actor
+from matches.services.counting import KINDS, Result, Stored, Tally, tally, teams_of, totalled
 from matches.services.fitting import PAIR_COUNTERS
-from matches.services.rater import COUNTERS, Result, Tally
+from matches.services.rater import COUNTERS
 from matches.services.rows import among, batches, insert_rows, update_rows
 
 log = logging.getLogger(__name__)
@@ -40,6 +43,7 @@ class Fold:
     """All that follows from the outcomes up to a place in the planned order."""
 
     constants: Constants
+    teams: Teams = NO_TEAMS
     sequence: int = 0
     n_outcomes: int = 0
     total: Tally = field(default_factory=Tally)
@@ -49,8 +53,8 @@ class Fold:
 
     def add(self, results: Sequence[Result]) -> None:
         """Take in outcomes in planned order."""
-        rater.tally(results, self.total)
-        fold_matches(self.mus, self.sigmas, self._played(results), self.constants)
+        tally(results, self.total, teams=self.teams)
+        fold_matches(self.mus, self.sigmas, self._played(results), self.constants, self.teams)
         self.n_outcomes += len(results)
 
     def state_of(self, agent: int) -> tuple[float, float]:
@@ -79,6 +83,7 @@ class Difference:
     n_agents: int
     """Agents whose counts or live rating differed."""
     n_pairs: int
+    """Pairs of opponents and pairs of sides whose counts differed."""
 
     @property
     def is_none(self) -> bool:
@@ -117,6 +122,7 @@ def rerate(board: Leaderboard, *, now: datetime) -> Difference | None:
     board.refresh_from_db()
     fold = Fold(
         Constants(draw_probability=board.draw_probability),
+        teams_of(board),
         sequence=board.season_first_sequence - 1,
     )
     for _ in range(N_ROUNDS):
@@ -124,7 +130,7 @@ def rerate(board: Leaderboard, *, now: datetime) -> Difference | None:
         if prefix == fold.sequence:
             break
         _read_up_to(prefix, fold, board)
-    n_pairs = _mend_pairs(board, fold)
+    n_pairs = _mend_counts(board, fold)
     found = None if n_pairs is None else _finish(board, fold, n_pairs, now=now)
     if found is not None:
         _settle(board, now=now)
@@ -158,56 +164,78 @@ def _outcomes(board: Leaderboard, after: int, end: int, unrated: set[int]) -> It
             yield Result(pk, sequence, True, lineup, ranks, guilty)
 
 
-def _mend_pairs(board: Leaderboard, fold: Fold) -> int | None:
-    """Store the counts of pairs that differ; return how many, None when a match was struck since.
+def _mend_counts(board: Leaderboard, fold: Fold) -> int | None:
+    """Store the counts that differ; return how many, None when a match was struck since.
 
-    A few agents at a time, so that nobody waits for the lock of a million pairs.
+    Those of a few agents at a time, so that nobody waits for the lock of a million pairs.
     """
-    wanted = sorted(fold.total.pairs)
+    wanted = [sorted(kind.of(fold.total)) for kind in KINDS]
     n_mended = 0
-    for firsts in batches(sorted(_agents(board)), AGENTS_AT_ONCE):
-        begin, end = (bisect_left(wanted, (agent, 0)) for agent in (firsts[0], firsts[-1] + 1))
-        mended = _mend_some(board, fold, firsts, wanted[begin:end])
+    for leads in batches(sorted(_agents(board)), AGENTS_AT_ONCE):
+        some = [
+            _led_by(kind, keys, leads[0], leads[-1])
+            for kind, keys in zip(KINDS, wanted, strict=True)
+        ]
+        mended = _mend_some(board, fold, leads, some)
         if mended is None:
             return None
         n_mended += mended
     return n_mended
 
 
+def _led_by(kind: Stored, keys: Sequence[Any], first: int, last: int) -> Sequence[Any]:
+    """Return the keys whose lead is one of these agents; keys are sorted by it."""
+
+    def lead(key: object) -> int:
+        return int(kind.columns(key)[0])
+
+    begin, end = (bisect_left(keys, agent, key=lead) for agent in (first, last + 1))
+    return keys[begin:end]
+
+
 @transaction.atomic
 def _mend_some(
-    board: Leaderboard, fold: Fold, firsts: Sequence[int], wanted: Sequence[tuple[int, int]]
+    board: Leaderboard, fold: Fold, leads: Sequence[int], wanted: Sequence[Sequence[Any]]
 ) -> int | None:
-    """Compare the pairs of these agents with what is counted by now, and store what differs."""
+    """Compare the counts of these agents with what is counted by now, store what differs."""
     locked = _locked(board)
     if locked is None:
         return None
     _read_up_to(locked.prefix_sequence, fold, locked)
-    beyond = rater.tally(result for result in rater.uncounted(board.pk) if result.is_counted)
-    missing = set(wanted)
+    counted = [result for result in rater.uncounted(board.pk) if result.is_counted]
+    tallies = fold.total, tally(counted, teams=fold.teams)
+    return sum(
+        _mend_kind(board, kind, tallies, leads, set(keys))
+        for kind, keys in zip(KINDS, wanted, strict=True)
+    )
+
+
+def _mend_kind(
+    board: Leaderboard,
+    kind: Stored,
+    tallies: Sequence[Tally],
+    leads: Sequence[int],
+    missing: set[Any],
+) -> int:
+    """Store one kind of counts where they differ; missing: the keys to be there."""
     changed, gone = [], []
-    stored = PairCount.objects.filter(
-        leaderboard=board, first__gte=firsts[0], first__lte=firsts[-1]
-    ).values_list("pk", "first_id", "second_id", *PAIR_COUNTERS)
-    for pk, first, second, *counts in stored.iterator(CHUNK):
-        missing.discard((first, second))
-        computed = _sum(fold.total, beyond, (first, second))
+    led = {f"{kind.lead}__gte": leads[0], f"{kind.lead}__lte": leads[-1]}
+    stored = kind.model.objects.filter(leaderboard=board, **led)
+    for pk, *row in stored.values_list("pk", *kind.keys, *PAIR_COUNTERS).iterator(CHUNK):
+        key, counts = kind.key(*row[: len(kind.keys)]), row[len(kind.keys) :]
+        missing.discard(key)
+        computed = totalled(kind, tallies, key)
         if not any(computed):
             gone.append(pk)
         elif computed != counts:
             changed.append((*computed, pk))
-    update_rows(PairCount, PAIR_COUNTERS, changed)
-    PairCount.objects.filter(pk__in=among(gone)).delete()
-    columns = ("leaderboard_id", "first_id", "second_id", *PAIR_COUNTERS)
-    added = [(board.pk, *pair, *_sum(fold.total, beyond, pair)) for pair in sorted(missing)]
-    insert_rows(PairCount, columns, added)
+    update_rows(kind.model, PAIR_COUNTERS, changed)
+    kind.model.objects.filter(pk__in=among(gone)).delete()
+    added = [
+        (board.pk, *kind.columns(key), *totalled(kind, tallies, key)) for key in sorted(missing)
+    ]
+    insert_rows(kind.model, ("leaderboard_id", *kind.keys, *PAIR_COUNTERS), added)
     return len(changed) + len(gone) + len(added)
-
-
-def _sum(total: Tally, beyond: Tally, pair: tuple[int, int]) -> list[int]:
-    none = [0] * len(PAIR_COUNTERS)
-    parts = (tally.pairs.get(pair, none) for tally in (total, beyond))
-    return [int(n) + int(m) for n, m in zip(*parts, strict=True)]
 
 
 def _locked(board: Leaderboard) -> Leaderboard | None:

@@ -1,0 +1,201 @@
+"""A game of two against two: rated by sides, paired, asked who is best, from end to end."""
+
+from random import Random
+
+import pytest
+from redis import Redis
+
+from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
+from arena.ratings.base import Constants
+from arena.ratings.live import fold_matches
+from arena.ratings.settled import settle
+from arena.ratings.teamcounts import count_teams
+from arena.teams import by_team
+from matches.models import (
+    Agent,
+    Campaign,
+    Match,
+    Outcome,
+    PairCount,
+    Rating,
+    TeamCount,
+    Tournament,
+)
+from matches.models.match import numbers
+from matches.services import fitting, planning, rater, rerating, voiding
+from matches.services.agents import register_spelled
+from matches.services.auditing import Actor
+from matches.services.campaigns import judging
+from matches.services.campaigns.starting import CampaignPlan, start
+from matches.services.fitting import PAIR_COUNTERS
+from matches.services.tournaments import open_leaderboard
+from matches.tests import boards, factories
+from matches.tests.factories import later
+
+pytestmark = pytest.mark.django_db
+N_AGENTS = 6
+TEAMS = (0, 1, 0, 1)
+ANNA = Actor("anna")
+
+
+def _agents() -> list[Agent]:
+    copies = range(N_AGENTS)
+    return [register_spelled("random", game="tiny_bridge", copy=copy + 1) for copy in copies]
+
+
+def _by_sum(agents: list[Agent], seed: int = 1) -> boards.Play:
+    """Return results in which the side of the later entrants wins, more or less."""
+    rng, place = Random(seed), {agent.pk: n for n, agent in enumerate(agents)}
+
+    def play(row: MatchOrderRow) -> ResultRow:
+        sides = by_team(TEAMS, [place[agent] for agent in _lineup(row)])
+        lead = sum(sides[0]) - sum(sides[1]) + rng.gauss(0, 2)
+        ranks = (0, 0) if abs(lead) < 0.2 else (2 * int(lead < 0), 2 * int(lead > 0))
+        return factories.result(row, ranks=[ranks[team] for team in TEAMS])
+
+    return play
+
+
+def _lineup(row: MatchOrderRow) -> list[int]:
+    return Match.objects.get(pk=row.match).agent_ids
+
+
+def _campaign(question: str, n_matches: int = 800) -> tuple[Campaign, list[Agent]]:
+    agents, board = _agents(), open_leaderboard("bridge", game="tiny_bridge")
+    plan = CampaignPlan("who", question, n_matches, error=0.05, pairing="order_information")
+    return start(plan, leaderboard=board, agents=agents), agents
+
+
+def _ended(campaign: Campaign, play: boards.Play) -> Campaign:
+    tournament = campaign.tournament
+    for step in range(80):
+        planning.plan_scheduled(now=later(9 * step))
+        if Match.objects.filter(Match.is_open()).exists():
+            boards.play_some(tournament, 10_000, play, now=later(9 * step))
+        rater.rate(tournament.leaderboard_id, now=later(9 * step + 5))
+        judging.judge_all(now=later(9 * step + 6))
+        campaign.refresh_from_db()
+        if campaign.decided_at is not None:
+            return campaign
+    raise AssertionError(f"never ended: {campaign.n_judged} judged")
+
+
+def _played() -> list[tuple[list[int], list[int]]]:
+    """Return who sat where and the ranks of all matches that count, in planned order."""
+    done = Match.objects.filter(state=Match.State.DONE).order_by("sequence")
+    rows = done.values_list("lineup", "outcome__ranks")
+    return [(numbers(lineup), numbers(ranks)) for lineup, ranks in rows]
+
+
+def _counted() -> list[object]:
+    pairs = PairCount.objects.order_by("first", "second")
+    sides = TeamCount.objects.order_by("first_side", "second_side")
+    ratings = Rating.objects.order_by("agent_id")
+    return [
+        list(pairs.values_list("first", "second", *PAIR_COUNTERS)),
+        list(sides.values_list("lead", "first_side", "second_side", *PAIR_COUNTERS)),
+        list(ratings.values_list("agent_id", "mu", "sd", "live_mu", *rater.COUNTERS)),
+    ]
+
+
+def _rated_anew() -> rerating.Difference:
+    board = Tournament.objects.get().leaderboard
+    rerating.request(board, actor=ANNA, reason="sure", now=later(10_000))
+    found = rerating.rerate(board, now=later(10_001))
+    assert found is not None
+    return found
+
+
+def test_a_campaign_finds_the_best_of_a_game_of_teams(broker: Redis) -> None:
+    campaign, agents = _campaign("best")
+    _ended(campaign, _by_sum(agents))
+    assert (campaign.why, campaign.subjects) == ("decided", [agents[-1].pk])
+    assert sum(campaign.chances) == pytest.approx(1)
+    n_done = Outcome.objects.count()
+    assert campaign.n_played == campaign.n_judged == n_done < 800
+    n_sides = sum(sum(row) for row in TeamCount.objects.values_list(*PAIR_COUNTERS))
+    n_pairs = sum(sum(row) for row in PairCount.objects.values_list(*PAIR_COUNTERS))
+    assert (n_sides, n_pairs) == (n_done, 4 * n_done)
+
+
+def test_its_ratings_are_those_of_the_outcomes_and_of_a_second_look(broker: Redis) -> None:
+    campaign, agents = _campaign("rank_all")
+    _ended(campaign, _by_sum(agents))
+    board = Tournament.objects.get().leaderboard
+    rater.rate(board.pk, now=later(10_000))
+    index = {agent.pk: n for n, agent in enumerate(agents)}
+    played = [([index[pk] for pk in lineup], ranks) for lineup, ranks in _played()]
+    settled = settle(count_teams(played, TEAMS), N_AGENTS)
+    mus, sigmas = [25.0] * N_AGENTS, [25 / 3] * N_AGENTS
+    fold_matches(mus, sigmas, played, Constants(), TEAMS)
+    ratings = Rating.objects.order_by("agent_id")
+    assert list(ratings.values_list("live_mu", "live_sigma")) == list(zip(mus, sigmas, strict=True))
+    assert list(ratings.values_list("mu", flat=True)) == settled.mu.tolist()
+    assert [rating.agent_id for rating in ratings.order_by("mu")] == list(index)
+    assert _rated_anew().is_none
+
+
+def test_team_mates_are_never_a_pair(broker: Redis) -> None:
+    tournament = factories.planned(40, agents=_agents()[:4], game="tiny_bridge")
+    boards.play_some(tournament, 4, _by_sum(list(tournament.agents.order_by("pk"))))
+    rater.rate(tournament.leaderboard_id, now=later(1))
+    sides = {frozenset(map(frozenset, by_team(TEAMS, lineup))) for lineup, _ in _played()}
+    assert len(sides) == 1, "the matches of a block have the same sides"
+    first = next(iter(next(iter(sides))))
+    met = list(PairCount.objects.values_list("first", "second"))
+    assert len(met) == 8
+    assert all((one in first) != (two in first) for one, two in met)
+    assert Rating.objects.filter(n_matches=4).count() == 4
+    ratings = Rating.objects.values_list("n_wins", "n_draws", "n_losses")
+    assert all(sum(counts) == 4 for counts in ratings)
+
+
+def test_a_side_that_wins_alone_has_won_and_not_drawn(broker: Redis) -> None:
+    tournament = factories.planned(4, agents=_agents()[:4], game="tiny_bridge")
+    boards.play_some(tournament, 1, lambda row: factories.result(row, ranks=[0, 2, 0, 2]))
+    boards.play_some(tournament, 1, lambda row: factories.result(row, ranks=[0, 0, 0, 0]))
+    rater.rate(tournament.leaderboard_id, now=later(1))
+    counts = list(Rating.objects.values_list("n_wins", "n_draws", "n_losses"))
+    assert sorted(counts) == [(0, 1, 1), (0, 1, 1), (1, 1, 0), (1, 1, 0)]
+
+
+def test_team_mates_of_different_ranks_are_refused(broker: Redis) -> None:
+    tournament = factories.planned(4, agents=_agents()[:4], game="tiny_bridge")
+    boards.play_some(tournament, 1, lambda row: factories.result(row, ranks=[0, 1, 2, 3]))
+    assert not Outcome.objects.exists()
+
+
+def test_who_forfeits_loses_with_its_mate(broker: Redis) -> None:
+    tournament = factories.planned(4, agents=_agents()[:4], game="tiny_bridge")
+    boards.play_some(
+        tournament,
+        1,
+        lambda row: factories.result(row, ending=Ending.FORFEIT, reason=Reason.CRASH, seat=1),
+    )
+    assert Outcome.objects.get().ranks == "0,2,0,2"
+
+
+def test_the_order_of_arrival_does_not_change_a_bit_and_a_void_match_counts_no_more(
+    broker: Redis,
+) -> None:
+    tournament = factories.planned(60, agents=_agents(), game="tiny_bridge")
+    play = _by_sum(list(tournament.agents.order_by("pk")))
+    for n in range(6):
+        boards.play_some(tournament, 10, play)
+        rater.rate(tournament.leaderboard_id, now=later(n))
+    before = _counted()
+    assert _rated_anew().is_none
+    assert _counted() == before
+    struck = Match.objects.filter(state=Match.State.DONE).order_by("sequence")[7].pk
+    voiding.void([struck], actor=ANNA, reason="a test", now=later(20))
+    board = tournament.leaderboard
+    assert rerating.rerate(board, now=later(21)) is not None
+    agents = list(Rating.objects.order_by("agent_id").values_list("agent_id", flat=True))
+    index = {agent: n for n, agent in enumerate(agents)}
+    played = [([index[pk] for pk in lineup], ranks) for lineup, ranks in _played()]
+    wanted = count_teams(played, TEAMS)
+    assert fitting.sides(board, agents).digest == wanted.digest
+    assert wanted.n_results == 59
+    assert list(Rating.objects.order_by("agent_id").values_list("mu", flat=True)) == (
+        settle(wanted, N_AGENTS).mu.tolist()
+    )
