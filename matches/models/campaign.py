@@ -53,6 +53,11 @@ class Campaign(models.Model):
     chances = models.JSONField(
         default=list, editable=False, help_text="P(best) of the entrants by position."
     )
+    pairs = models.JSONField(
+        null=True,
+        editable=False,
+        help_text="Of a sequential test: its blocks with 0, 1/2, 1, 3/2 and 2 points.",
+    )
     forecast = models.JSONField(null=True, editable=False)
     forecast_at = models.DateTimeField(null=True, editable=False)
 

@@ -60,8 +60,8 @@ def test_intervals_hold_what_they_are_about(counts: list[int]) -> None:
 def test_its_intervals_hold_the_truth_in_95_of_100_samples() -> None:
     rng, shape = np.random.default_rng(1), np.array([0.05, 0.2, 0.4, 0.25, 0.1])
     values = np.linspace(0, 1, 5)
-    mean = shape @ values
-    t = (mean - 0.5) / sqrt(2 * (shape @ (values - mean) ** 2))
+    mean = float(shape @ values)
+    t = (mean - 0.5) / sqrt(2 * float(shape @ (values - mean) ** 2))
     samples = [paired(counts) for counts in rng.multinomial(400, shape, size=2_000)]
     within = [
         (one.elo.low < elo_of_score(mean) < one.elo.high, low < ELO_PER_T * t < high)
