@@ -9,12 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from arena.games import registry as games
+from arena.messages import Reason
 from arena.ratings.teamcounts import Side, sides_of
 from arena.teams import NO_TEAMS, Teams, are_mates
 from matches.models import Leaderboard, PairCount, TeamCount
 from matches.models.match import joined, numbers
 from matches.services.fitting import PAIR_COUNTERS
 from matches.services.rows import add_to_rows
+
+LOCAL_COUNTERS = tuple(f"{name}_{kind}" for kind in ("copied", "limited") for name in PAIR_COUNTERS)
+"""Of those: what counts on its own leaderboard only, see matches.services.evidence."""
+_N = len(PAIR_COUNTERS)
 
 Counts = dict[Any, list[int]]
 """Won, drawn and lost by the first of two, by both."""
@@ -29,6 +34,9 @@ class Result(NamedTuple):
     lineup: str
     ranks: str
     guilty_seat: int
+    is_copied: bool = False
+    """It was played on another leaderboard before."""
+    reason: str = ""
 
 
 @dataclass
@@ -37,7 +45,7 @@ class Tally:
 
     agents: dict[int, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0] * 5))
     pairs: dict[tuple[int, int], list[int]] = field(
-        default_factory=lambda: defaultdict(lambda: [0] * 3)
+        default_factory=lambda: defaultdict(lambda: [0] * 3 * _N)
     )
     sides: dict[tuple[Side, Side], list[int]] = field(
         default_factory=lambda: defaultdict(lambda: [0] * 3)
@@ -55,12 +63,13 @@ class Stored:
     columns: Callable[[Any], tuple[Any, ...]]
     """The columns of a key of the counts, and back."""
     key: Callable[..., Any]
+    counters: tuple[str, ...] = PAIR_COUNTERS
 
     def add(self, board_id: int, total: Tally) -> None:
         """Add to what is stored."""
         rows = [(board_id, *self.columns(key), *counts) for key, counts in self.of(total).items()]
         if rows:
-            add_to_rows(self.model, ("leaderboard_id", *self.keys), PAIR_COUNTERS, rows)
+            add_to_rows(self.model, ("leaderboard_id", *self.keys), self.counters, rows)
 
 
 PAIRS = Stored(
@@ -70,6 +79,7 @@ PAIRS = Stored(
     of=lambda tally: tally.pairs,
     columns=tuple,
     key=lambda first, second: (first, second),
+    counters=(*PAIR_COUNTERS, *LOCAL_COUNTERS),
 )
 SIDES = Stored(
     TeamCount,
@@ -99,17 +109,29 @@ def tally(
         lineup, ranks = numbers(result.lineup), numbers(result.ranks)
         n_best = ranks.count(0)
         is_shared = n_best > max(1, teams.count(0))
+        local = _local(result)
         for seat, agent in enumerate(lineup):
             added = total.agents[agent]
             _tally_agent(added, ranks[seat], is_shared, result.guilty_seat == seat)
             for other in range(seat + 1, len(lineup)):
                 if not are_mates(teams, seat, other):
                     pair = total.pairs[agent, lineup[other]]
-                    pair[1 + (ranks[seat] > ranks[other]) - (ranks[seat] < ranks[other])] += 1
+                    won = 1 + (ranks[seat] > ranks[other]) - (ranks[seat] < ranks[other])
+                    pair[won] += 1
+                    if local:
+                        pair[local + won] += 1
         if teams:
             for first, second, kind in sides_of(lineup, ranks, teams):
                 total.sides[first, second][kind] += 1
     return total
+
+
+def _local(result: Result) -> int:
+    """Return where the counters begin of what is no evidence elsewhere; 0 where it is."""
+    if result.is_copied:
+        return _N
+    is_limited = result.guilty_seat >= 0 and result.reason == Reason.TIMEOUT.value
+    return 2 * _N if is_limited else 0
 
 
 def _tally_agent(counts: list[int], rank: int, is_shared: bool, is_guilty: bool) -> None:
@@ -123,7 +145,7 @@ def _tally_agent(counts: list[int], rank: int, is_shared: bool, is_guilty: bool)
 
 def totalled(kind: Stored, tallies: Sequence[Tally], key: object) -> list[int]:
     """Return the counts of one key in several tallies together."""
-    none = [0] * len(PAIR_COUNTERS)
+    none = [0] * len(kind.counters)
     parts: list[Mapping[Any, list[int]]] = [kind.of(one) for one in tallies]
     return [
         sum(map(int, counts)) for counts in zip(*(p.get(key, none) for p in parts), strict=True)

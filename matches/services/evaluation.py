@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from random import Random
 
@@ -40,7 +40,10 @@ def check(evaluation: Evaluation, *, now: datetime) -> None:
 
 @transaction.atomic
 def start(evaluation: Evaluation, *, now: datetime) -> Tournament:
-    """Register the agents and schedule their tournament; all or, with BadInputError, nothing."""
+    """Register the agents and schedule their tournament; all or, with BadInputError, nothing.
+
+    It measures: what is known is played again, and comes out the same.
+    """
     game = evaluation.game
     agents = _register(evaluation, game=game)
     board = open_leaderboard(
@@ -49,7 +52,8 @@ def start(evaluation: Evaluation, *, now: datetime) -> Tournament:
         game=game,
         game_parameters=checked_parameters(game, evaluation.game_parameters),
     )
-    return schedule(evaluation.plan, leaderboard=board, agents=agents)
+    plan = replace(evaluation.plan, replays=True)
+    return schedule(plan, leaderboard=board, agents=agents)
 
 
 def checked_parameters(game: str, given: Mapping[str, object]) -> dict[str, object]:

@@ -4,7 +4,8 @@ Comparable are results of one game with the same parameters, opening plies and v
 on leaderboards that are listed and rated, without emulated faults. Time limits are not seen by the
 agents, so a result says the same under any of them, unless a limit decided it: a forfeit by
 time-out counts on its own leaderboard only. A match whose outcome was taken over from another
-leaderboard counts there only, so nothing counts twice. Each leaderboard adds its present season.
+leaderboard counts there only, so nothing counts twice. Each leaderboard adds its present season. In
+games of teams it is the sides that are rated, and the own leaderboard alone is asked.
 
 The ratings that a leaderboard shows are made of its own results alone (matches.services.fitting).
 """
@@ -38,6 +39,8 @@ class Known(NamedTuple):
 
 def boards_of(board: Leaderboard, agents: Sequence[int]) -> list[Leaderboard]:
     """Return the leaderboards that may know these agents: this one, then comparable ones."""
+    if games.get(board.game).spec.teams:
+        return [board]
     rated = Rating.objects.filter(agent__in=among(agents)).values("leaderboard")
     shared = rated.annotate(n=Count("pk")).filter(n__gte=COUPLE).values("leaderboard")
     others = listed(board).filter(pk__in=shared, n_counted__gt=0).exclude(pk=board.pk)

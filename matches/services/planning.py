@@ -13,14 +13,15 @@ from django.db.models import F
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.pairing import registry as pairings
-from arena.pairing.base import Field, Lineup, blocks_for, rotations
+from arena.pairing.base import Field, Lineup, blocks_for, partnered, rotations
 from arena.seeding import derive
 from matches import dispatch
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint, Leaderboard, Match, Seat, Tournament
 from matches.models.choices import Placement
 from matches.models.match import joined
-from matches.services import adapting
+from matches.services import adapting, reuse
+from matches.services.reuse import Known, Place
 from matches.services.rows import among, batches, insert_rows
 from matches.services.standing import entrants_of
 from matches.services.tournaments import cancel, finish_if_closed, refuse_unusable
@@ -99,8 +100,12 @@ def _write_all(
 ) -> tuple[int, bool]:
     """Return how many were written, and whether all: False when somebody else was there."""
     n_new, n_seats = 0, games.get(tournament.leaderboard.game).spec.n_seats
+    twins: list[int] | None = None
     for batch in batches(planned, max(n_seats, SLICE - SLICE % n_seats)):
-        n_written = _write(tournament, entrants, batch, now=now)
+        twins = _twins(tournament, entrants) if twins is None else twins
+        lineups = [[entrants[index] for index in planned.seats] for planned in batch]
+        known = _known(tournament, twins, batch, lineups)
+        n_written = _write(tournament, batch, lineups, known, now=now)
         n_new += n_written
         if n_written == 0:
             return n_new, False
@@ -129,6 +134,11 @@ def planned_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
     n_blocks = blocks_for(tournament.n_matches, spec.n_seats)
     seed = derive("pairing", tournament.seed)
     lineups = pairings.get(tournament.pairing).pair(field, n_blocks, seed=seed)
+    if spec.teams:
+        lineups = [
+            partnered(lineup, derive("partners", *scope, block))
+            for block, lineup in enumerate(lineups)
+        ]
     return islice(_blocks(lineups, scope), tournament.n_matches)
 
 
@@ -138,6 +148,8 @@ def _fresh_blocks(tournament: Tournament, lineups: Sequence[Lineup]) -> Iterator
     scope = (tournament.leaderboard.game, spec.rules_version, tournament.seed)
     for block, lineup in enumerate(lineups, start=tournament.n_planned // spec.n_seats):
         game_seed = derive("game", *scope, block)
+        if spec.teams:
+            lineup = partnered(lineup, derive("partners", *scope, block))
         for rotation, seats in enumerate(rotations(lineup)):
             yield Planned(seats, block, rotation, game_seed)
 
@@ -163,9 +175,38 @@ def _blocks(lineups: Sequence[tuple[int, ...]], scope: tuple[str | int, ...]) ->
             yield Planned(seats, block, rotation, seeds[block])
 
 
+def _twins(tournament: Tournament, entrants: Sequence[int]) -> list[int]:
+    """Return the tournaments that may have played some of its matches already."""
+    twins = reuse.twins_of(tournament, entrants)
+    reuse.note_twins(tournament, twins)
+    return twins
+
+
+def _known(
+    tournament: Tournament,
+    twins: Sequence[int],
+    batch: Sequence[Planned],
+    lineups: Sequence[list[int]],
+) -> list[Known | None]:
+    """Return of each match the one that was the same; none where all are to be played."""
+    if tournament.replays or tournament.keeps_trajectories:
+        twins = ()
+    places = [
+        Place(planned.block, planned.game_seed, joined(lineup))
+        for planned, lineup in zip(batch, lineups, strict=True)
+    ]
+    found = reuse.find(tournament.leaderboard, twins, places)
+    return [found.get(place.key) for place in places]
+
+
 @transaction.atomic
 def _write(
-    tournament: Tournament, entrants: Sequence[int], batch: Sequence[Planned], *, now: datetime
+    tournament: Tournament,
+    batch: Sequence[Planned],
+    lineups: Sequence[list[int]],
+    known: Sequence[Known | None],
+    *,
+    now: datetime,
 ) -> int:
     """Write one slice, unless the tournament was planned further or cancelled meanwhile."""
     taken = Tournament.objects.filter(
@@ -176,11 +217,13 @@ def _write(
         n_planned=F("n_planned") + len(batch),
         state=Tournament.State.PLANNING,
         started_at=tournament.started_at or now,
+        rules_version=games.get(tournament.leaderboard.game).spec.rules_version,
     )
     if not taken:
         return 0
-    lineups = [[entrants[index] for index in planned.seats] for planned in batch]
-    write_matches(tournament, batch, lineups)
+    ids = write_matches(tournament, batch, lineups)
+    over = {pk: first for pk, first in zip(ids, known, strict=True) if first is not None}
+    reuse.take_over(tournament, over, now=now)
     tournament.n_planned += len(batch)
     transaction.on_commit(dispatch.wake_relay)
     return len(batch)

@@ -176,6 +176,7 @@ def uncounted(board_id: int) -> list[Result]:
         for row in rows.values_list(
             *("match_id", "sequence", "is_counted", "match__lineup"),
             *("match__outcome__ranks", "match__outcome__guilty_seat"),
+            *(Q(match__same_as__isnull=False), "match__outcome__reason"),
         )
     ]
 

@@ -32,7 +32,7 @@ from matches import dispatch
 from matches.leases import PLAYING_LEASE
 from matches.models import Attempt, Match, Order, Outcome, Tournament, Uncounted
 from matches.models.match import joined
-from matches.services import checks, marks, nodes, tallies, trajectories
+from matches.services import checks, marks, nodes, reuse, tallies, trajectories
 from matches.services.attempts import Ended, give_back, write_attempts
 from matches.services.rows import among, insert_rows
 from matches.services.tournaments import finish_if_closed
@@ -287,11 +287,20 @@ def _close(
         ],
     )
     if tournament.is_rated:
+        repeated = reuse.link_repeated(tournament, dict(_repeatable(closing)))
+        new = [match for match, _ in closing if match.pk not in repeated]
         insert_rows(
             Uncounted,
             ("match_id", "leaderboard_id", "sequence", "is_counted"),
-            [(match.pk, match.leaderboard, match.sequence, False) for match, _ in closing],
+            [(match.pk, match.leaderboard, match.sequence, False) for match in new],
         )
+
+
+def _repeatable(closing: Sequence[tuple[OpenMatch, ResultRow]]) -> Iterator[tuple[int, str]]:
+    """Yield the matches, with their ranks, that would come out so on every machine."""
+    for match, row in closing:
+        if not (row.ending is Ending.FORFEIT and row.reason.value in reuse.UNREPEATABLE):
+            yield match.pk, joined(row.ranks)
 
 
 def _guilty(row: ResultRow) -> int:

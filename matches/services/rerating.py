@@ -24,7 +24,6 @@ from matches.models.match import numbers
 from matches.services import auditing, rater
 from matches.services.auditing import Actor
 from matches.services.counting import KINDS, Result, Stored, Tally, tally, teams_of, totalled
-from matches.services.fitting import PAIR_COUNTERS
 from matches.services.rater import COUNTERS
 from matches.services.rows import among, batches, insert_rows, update_rows
 
@@ -157,11 +156,13 @@ def _outcomes(board: Leaderboard, after: int, end: int, unrated: set[int]) -> It
         leaderboard=board, sequence__gt=after, sequence__lte=end, state=Match.State.DONE
     )
     columns = ("pk", "sequence", "lineup", "outcome__ranks", "outcome__guilty_seat")
-    for pk, sequence, lineup, ranks, guilty, of in done.order_by("sequence").values_list(
-        *columns, "tournament_id"
+    more = ("outcome__reason", "tournament_id", "same_as__leaderboard_id")
+    for pk, sequence, *played, reason, of, first in done.order_by("sequence").values_list(
+        *columns, *more
     ):
-        if of not in unrated:
-            yield Result(pk, sequence, True, lineup, ranks, guilty)
+        # The same game again on the same leaderboard counts nothing.
+        if of not in unrated and first != board.pk:
+            yield Result(pk, sequence, True, *played, first is not None, reason)
 
 
 def _mend_counts(board: Leaderboard, fold: Fold) -> int | None:
@@ -221,7 +222,7 @@ def _mend_kind(
     changed, gone = [], []
     led = {f"{kind.lead}__gte": leads[0], f"{kind.lead}__lte": leads[-1]}
     stored = kind.model.objects.filter(leaderboard=board, **led)
-    for pk, *row in stored.values_list("pk", *kind.keys, *PAIR_COUNTERS).iterator(CHUNK):
+    for pk, *row in stored.values_list("pk", *kind.keys, *kind.counters).iterator(CHUNK):
         key, counts = kind.key(*row[: len(kind.keys)]), row[len(kind.keys) :]
         missing.discard(key)
         computed = totalled(kind, tallies, key)
@@ -229,12 +230,12 @@ def _mend_kind(
             gone.append(pk)
         elif computed != counts:
             changed.append((*computed, pk))
-    update_rows(kind.model, PAIR_COUNTERS, changed)
+    update_rows(kind.model, kind.counters, changed)
     kind.model.objects.filter(pk__in=among(gone)).delete()
     added = [
         (board.pk, *kind.columns(key), *totalled(kind, tallies, key)) for key in sorted(missing)
     ]
-    insert_rows(kind.model, ("leaderboard_id", *kind.keys, *PAIR_COUNTERS), added)
+    insert_rows(kind.model, ("leaderboard_id", *kind.keys, *kind.counters), added)
     return len(changed) + len(gone) + len(added)
 
 

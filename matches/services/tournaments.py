@@ -46,6 +46,8 @@ class Plan:
     match_s: float = field(default_factory=lambda: Limits().match_s)
     faults: Mapping[str, object] | None = None
     is_rated: bool = True
+    replays: bool = False
+    """True: what is known is played again, to see that it comes out the same."""
     keeps_trajectories: bool = False
     trajectory_days: int | None = None
     order_limit: int | None = None

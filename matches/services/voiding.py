@@ -75,12 +75,13 @@ class Row(NamedTuple):
 
 @transaction.atomic
 def void(match_ids: Sequence[int], *, actor: Actor, reason: str, now: datetime) -> Voided:
-    """Declare matches void. Doing it again changes nothing; an outcome stays as it is.
+    """Declare matches void, and with them those that were the same game again.
 
-    Raises BadInputError without a reason, for too many matches or one that is not there.
+    Doing it again changes nothing; an outcome stays as it is. Raises BadInputError without a
+    reason, for too many matches or one that is not there.
     """
     why = auditing.given(reason)
-    rows = _found(match_ids, is_locked=True)
+    rows = _found(_with_copies(match_ids), is_locked=True)
     opened = [row for row in rows if row.state in _OPEN]
     done = [row for row in rows if row.state == Match.State.DONE]
     _mark(opened, actor=actor, reason=why, now=now, was_done=False)
@@ -97,7 +98,7 @@ def void(match_ids: Sequence[int], *, actor: Actor, reason: str, now: datetime) 
 
 def preview(match_ids: Sequence[int]) -> Voided:
     """Return what `void` would change now. Raises BadInputError as it does."""
-    rows = _found(match_ids)
+    rows = _found(_with_copies(match_ids))
     done = [row for row in rows if row.state == Match.State.DONE]
     n_open = sum(row.state in _OPEN for row in rows)
     rated = Leaderboard.objects.filter(pk__in={row.leaderboard for row in _rated(done)})
@@ -126,6 +127,16 @@ def requeue(match_ids: Sequence[int], *, actor: Actor, reason: str, now: datetim
     auditing.note_each("match.requeue", touched, actor=actor, reason=why, now=now)
     transaction.on_commit(dispatch.wake_relay)
     return Requeued({**before, **made}, len(made))
+
+
+def _with_copies(match_ids: Sequence[int]) -> list[int]:
+    """Return the matches and those linked to them, whose outcome is theirs."""
+    found = newest = set(match_ids)
+    while newest:
+        copies = Match.objects.filter(same_as__in=among(sorted(newest)))
+        newest = set(copies.values_list("pk", flat=True)) - found
+        found = found | newest
+    return sorted(found)
 
 
 def _found(match_ids: Sequence[int], *, is_locked: bool = False) -> list[Row]:
