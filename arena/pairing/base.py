@@ -1,17 +1,20 @@
 """What every pairing offers: which agents meet in which block.
 
 A block is one game seed played in all seat rotations of its lineup, so that neither chance nor the
-first move favours one of its agents. A pairing either knows all lineups beforehand (Pairing), or
-chooses as results come (AdaptivePairing).
+first move favours one of its agents. In a game of teams the seats decide who partners whom: a
+lineup is a set then, and every block has its partners drawn anew (see partnered). A pairing either
+knows all lineups beforehand (Pairing), or chooses as results come (AdaptivePairing).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Protocol
 
 from arena.errors import ArenaError
 from arena.parameters import Parameter
 from arena.ratings.counts import Floats, PairCounts
+from arena.ratings.teamcounts import TeamCounts
 
 MIN_AGENTS = 2
 COUPLE = 2
@@ -27,10 +30,14 @@ class PairingError(ArenaError):
 
 @dataclass(frozen=True)
 class Field:
-    """Who may be paired: agents 0..n_agents-1, n_seats of them in each match."""
+    """Who may be paired: agents 0..n_agents-1, n_seats of them in each match.
+
+    team_size: the seats of a team; 1 where each plays for itself.
+    """
 
     n_agents: int
     n_seats: int
+    team_size: int = 1
 
     def __post_init__(self) -> None:
         """Refuse a field that cannot fill the seats."""
@@ -41,6 +48,21 @@ class Field:
                 f"n_agents must be {max(MIN_AGENTS, self.n_seats)} or more "
                 f"for {self.n_seats} seats, got {self.n_agents}"
             )
+
+    @property
+    def n_sides(self) -> int:
+        """The teams of a match, or its seats where each plays for itself."""
+        return self.n_seats // self.team_size
+
+    @property
+    def pair_weight(self) -> float:
+        """What a match says about two of its agents, against a match of these two alone.
+
+        For k seats 1 / (k - 1), as each pair of a match counts. With teams of s seats it is
+        1 / (s (k - 1)): the mean over all ways to draw partners, of whom those that play together
+        are told apart by nothing.
+        """
+        return 1 / (self.team_size * (self.n_seats - 1))
 
 
 class Pairing(Protocol):
@@ -83,8 +105,9 @@ class Standing:
 
     mu: float64 [n], the posterior mode on the scale of the ratings. covariance: float64 [n, n], or
     None above DENSE_LIMIT agents. sd: float64 [n]. spread: of the field's skills. counts: all
-    results known of these agents, by index. n_in_flight: matches planned and not closed, by pair
-    (i, j) with i < j. meetings: the blocks of this tournament in planned order; may be left empty
+    results known of these agents, by index; opponents only. sides: in a game of teams, those of
+    teams. n_in_flight: matches planned and not closed, by pair (i, j) with i < j, opponents or
+    mates. meetings: the blocks of this tournament in planned order; may be left empty
     unless the pairing needs_meetings. seeding: the agents as they stood at the start, best first;
     empty means by index. It must not change during a tournament.
     """
@@ -99,6 +122,7 @@ class Standing:
     meetings: Sequence[Meeting]
     draw_probability: float
     seeding: Sequence[int] = ()
+    sides: TeamCounts | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns of another length than the field. Raises PairingError."""
@@ -161,8 +185,17 @@ class AdaptivePairing(Protocol):
 
 
 def rotations(lineup: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Return the matches of a block: every agent once in every seat (two seats: both orders)."""
+    """Return the matches of a block: every agent once in every seat (two seats: both orders).
+
+    With teams of every second seat (0, 1, 0, 1) the sides of a block are the same in all of its
+    matches and change their seats: what chance deals one side, it deals the other as well.
+    """
     return [lineup[seat:] + lineup[:seat] for seat in range(len(lineup))]
+
+
+def partnered(lineup: Lineup, seed: int) -> Lineup:
+    """Return the lineup in an order drawn by the seed: who partners whom is equally likely."""
+    return tuple(Random(seed).sample(lineup, len(lineup)))
 
 
 def blocks_for(n_matches: int, n_seats: int) -> int:

@@ -9,9 +9,11 @@ import numpy as np
 from scipy.linalg import lapack
 
 from arena.ratings.base import BETA, MU, RatingError, unit_draw_margin
-from arena.ratings.counts import Floats, Ints, PairCounts
-from arena.ratings.information import Pattern, SparseInformation
+from arena.ratings.counts import Floats, PairCounts
+from arena.ratings.information import Pattern, SparseInformation, SparseRows
 from arena.ratings.likelihood import PairLikelihood
+from arena.ratings.teamcounts import TeamCounts
+from arena.ratings.teamlikelihood import TeamLikelihood
 
 _UNIT = sqrt(2) * BETA
 _JITTER = 1e-10
@@ -31,7 +33,7 @@ class Sampler:
     @classmethod
     def of(
         cls,
-        counts: PairCounts,
+        counts: PairCounts | TeamCounts,
         mu: Floats,
         covariance: Floats | None,
         spread: float,
@@ -39,7 +41,7 @@ class Sampler:
         draw_probability: float,
         weight: float = 1.0,
     ) -> Self:
-        """Return the sampler of a settled field; by its pair counts where no covariance is given.
+        """Return the sampler of a settled field; by its counts where no covariance is given.
 
         weight: as in settle. Raises RatingError.
         """
@@ -82,15 +84,20 @@ def _dense(covariance: Floats) -> _Noise:
     return lambda rng, n_samples: rng.standard_normal((n_samples, len(lower))) @ lower.T
 
 
-def _sparse(counts: PairCounts, mu: Floats, spread: float, margin: float, weight: float) -> _Noise:
-    played: Ints = np.union1d(counts.first, counts.second)
-    n = len(mu)
+def _sparse(
+    counts: PairCounts | TeamCounts, mu: Floats, spread: float, margin: float, weight: float
+) -> _Noise:
+    played, n = counts.agents, len(mu)
     if played.size == 0:
         return lambda rng, n_samples: spread * rng.standard_normal((n_samples, n))
-    likelihood = PairLikelihood(counts.within(played), len(played), margin=margin, weight=weight)
-    curvature = likelihood.at((mu[played] - MU) / _UNIT).curvature
-    pattern = Pattern(likelihood.i, likelihood.j, len(played))
-    information = SparseInformation(pattern, curvature, (_UNIT / spread) ** 2, is_rough=True)
+    within, z = counts.within(played), (mu[played] - MU) / _UNIT
+    precision = (_UNIT / spread) ** 2
+    if isinstance(within, TeamCounts):
+        sides = TeamLikelihood(within, len(z), margin=margin, weight=weight)
+        information = _of_sides(sides, z, precision)
+    else:
+        pairs = PairLikelihood(within, len(z), margin=margin, weight=weight)
+        information = _of_pairs(pairs, z, precision)
 
     def noise(rng: np.random.Generator, n_samples: int) -> Floats:
         drawn: Floats = spread * rng.standard_normal((n_samples, n))
@@ -98,3 +105,12 @@ def _sparse(counts: PairCounts, mu: Floats, spread: float, margin: float, weight
         return drawn
 
     return noise
+
+
+def _of_pairs(likelihood: PairLikelihood, z: Floats, precision: float) -> SparseInformation:
+    pattern = Pattern(likelihood.i, likelihood.j, len(z))
+    return SparseInformation(pattern, likelihood.at(z).curvature, precision, is_rough=True)
+
+
+def _of_sides(likelihood: TeamLikelihood, z: Floats, precision: float) -> SparseInformation:
+    return SparseRows(likelihood.design, likelihood.at(z).curvature, precision, is_rough=True)

@@ -114,9 +114,12 @@ class Belief:
         return np.bincount(keys, minlength=n * n).reshape(n, n) / self.n_samples
 
 
-def believed(settled: Settled, counts: PairCounts) -> Belief:
-    """Return what the settled rating of these counts says."""
-    n_matches = matches_of(counts, len(settled.mu))
+def believed(settled: Settled, counts: PairCounts, *, n_opponents: int = 1) -> Belief:
+    """Return what the settled rating of these counts says.
+
+    n_opponents: of each agent in a match, each of whom is one result of it.
+    """
+    n_matches = matches_of(counts, len(settled.mu)) // n_opponents
     return Belief(settled.mu, settled.covariance, settled.sd, n_matches)
 
 

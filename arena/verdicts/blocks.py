@@ -44,6 +44,27 @@ def dispersion(
     return max(1.0, float(squares / (n_blocks * 2 * variance).sum()))
 
 
+def dispersion_of_sums(
+    lead: Floats, n_games: Ints, points: Floats, *, draw_probability: float = DRAW_PROBABILITY
+) -> float:
+    """Return the same of blocks of any number of games, as in games of teams; 1 or more.
+
+    lead: float64 [b], how far the first side is ahead, in standard deviations of a game. n_games:
+    int64 [b], 1 or more. points: float64 [b], what the first side got of them, a win 1, a draw
+    one half. Raises VerdictError for columns that do not fit.
+    """
+    if not len(lead) == len(n_games) == len(points):
+        raise VerdictError(
+            f"lead, n_games and points must be of one length, got {len(lead)}, {len(n_games)} and "
+            f"{len(points)}"
+        )
+    if len(lead) < MIN_BLOCKS:
+        return 1.0
+    mean, variance = _game(lead * _UNIT, unit_draw_margin(draw_probability))
+    squares = ((points - n_games * mean) ** 2).sum()
+    return max(1.0, float(squares / (n_games * variance).sum()))
+
+
 def _game(gap: Floats, margin: float) -> tuple[Floats, Floats]:
     """Return mean and variance of the points of a game."""
     win, not_lost = ndtr(gap / _UNIT - margin), ndtr(gap / _UNIT + margin)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import hypot, sqrt
 from statistics import NormalDist
 
+from arena.games import registry as games
 from arena.ratings.base import BETA, unit_draw_margin
 from matches.models import Leaderboard, PairCount, Rating
 
@@ -21,7 +22,7 @@ class HeadToHead:
 
 @dataclass(frozen=True)
 class Expected:
-    """How the next match of two agents probably ends, by their settled mu."""
+    """How the next match of two opponents probably ends, by their settled mu."""
 
     win: float
     draw: float
@@ -62,8 +63,11 @@ def p_above(first: Rating, second: Rating) -> float:
 
 
 def _expected(first: Rating, second: Rating) -> Expected:
-    gap = (first.mu - second.mu) / (sqrt(2) * BETA)
-    margin = unit_draw_margin(_board(first).draw_probability)
+    board = _board(first)
+    # In a game of teams the others of both sides count as equally strong, and add their chance.
+    n_performances = 2 * games.get(board.game).spec.team_size
+    gap = (first.mu - second.mu) / (sqrt(n_performances) * BETA)
+    margin = unit_draw_margin(board.draw_probability)
     win, loss = _NORMAL.cdf(gap - margin), _NORMAL.cdf(-gap - margin)
     return Expected(win=win, draw=max(0.0, 1 - win - loss), loss=loss)
 

@@ -1,16 +1,17 @@
 """What is known of the entrants of a tournament, as pairings and questions read it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 from arena.games import registry as games
 from arena.pairing.base import Field, Meeting, Standing
+from arena.teams import NO_TEAMS, Teams, are_mates, team_size
 from matches.models import Campaign, Leaderboard, Match, Tournament
 from matches.models.match import numbers
 from matches.services.evidence import evidence
-from matches.services.fitting import fit
+from matches.services.fitting import fit, sides
 
 _OPEN = frozenset(state.value for state in Match.OPEN)
 
@@ -37,11 +38,12 @@ def standing(
     become sure, which are made of its own results.
     """
     board = tournament.leaderboard
+    spec = games.get(board.game).spec
     is_asked = Campaign.objects.filter(tournament=tournament).exists()
     counts = evidence(board, agents, boards=None if is_asked else [board])
     known = fit(board, agents, counts)
     return Standing(
-        field=Field(n_agents=len(agents), n_seats=games.get(board.game).spec.n_seats),
+        field=Field(len(agents), spec.n_seats, spec.team_size),
         mu=known.mu,
         covariance=known.covariance,
         sd=known.sd,
@@ -51,6 +53,7 @@ def standing(
         meetings=meetings_of(tournament, agents) if needs_meetings else (),
         draw_probability=board.draw_probability,
         seeding=tuple(tournament.seeding),
+        sides=sides(board, agents) if spec.teams else None,
     )
 
 
@@ -71,37 +74,38 @@ def meetings_of(tournament: Tournament, agents: Sequence[int]) -> list[Meeting]:
     A match that is void or cancelled gives nobody points, unless it was played again.
     """
     index = {agent: position for position, agent in enumerate(agents)}
+    teams = games.get(tournament.leaderboard.game).spec.teams
     rows = Match.objects.filter(tournament=tournament).order_by("sequence")
     blocks: dict[int, dict[int, _Played]] = {}
     for block, rotation, *played in rows.values_list(
         "block", "rotation", "lineup", "state", "outcome__ranks"
     ):
         blocks.setdefault(block, {})[rotation] = _Played(*played)
-    return [
-        _meeting([index[agent] for agent in numbers(matches[0].lineup)], matches.values(), index)
-        for matches in blocks.values()
-    ]
+    return [_meeting(list(matches.values()), index, teams) for matches in blocks.values()]
 
 
-def _meeting(
-    lineup: Sequence[int], matches: Iterable[_Played], index: Mapping[int, int]
-) -> Meeting:
+def _meeting(matches: Sequence[_Played], index: Mapping[int, int], teams: Teams) -> Meeting:
+    lineup = [index[agent] for agent in numbers(matches[0].lineup)]
     total = dict.fromkeys(lineup, 0.0)
     for match in matches:
         if match.state in _OPEN:
             return Meeting(tuple(lineup), 0, None)
         if match.state == Match.State.DONE:
-            for agent, won in zip(numbers(match.lineup), points(match.ranks), strict=True):
+            for agent, won in zip(numbers(match.lineup), points(match.ranks, teams), strict=True):
                 total[index[agent]] += won
     return Meeting(tuple(lineup), 0, tuple(total.values()))
 
 
-def points(ranks: str) -> list[float]:
-    """Return the points of each seat: the share of the others that it beat, a draw one half."""
+def points(ranks: str, teams: Teams = NO_TEAMS) -> list[float]:
+    """Return the points of each seat: the share of its opponents that it beat, a draw one half."""
     placed = numbers(ranks)
-    n_others = max(1, len(placed) - 1)
+    n_opponents = max(1, len(placed) - team_size(teams))
     return [
-        sum((mine < other) + (mine == other) / 2 for other in placed[:i] + placed[i + 1 :])
-        / n_others
-        for i, mine in enumerate(placed)
+        sum(
+            (mine < other) + (mine == other) / 2
+            for place, other in enumerate(placed)
+            if place != seat and not are_mates(teams, seat, place)
+        )
+        / n_opponents
+        for seat, mine in enumerate(placed)
     ]

@@ -33,7 +33,7 @@ class _OrderInformation(Adaptive):
         # Half of V stands in the exponent of sqrt(V' / V); ties are broken by chance.
         openness = information * np.exp(-(gap**2) / (2 * variance)) / np.sqrt(variance)
         openness *= 1 + _TIE_BREAK * _symmetric_noise(rng, len(joint))
-        weight = 1 / (standing.field.n_seats - 1)
+        weight = standing.field.pair_weight
         precision = np.linalg.inv(joint) + _graph(weight * information * in_flight(standing))
         chosen: list[Lineup] = []
         while len(chosen) < n_blocks:

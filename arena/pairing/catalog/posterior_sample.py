@@ -58,12 +58,12 @@ class _PosteriorSample(Adaptive):
         self, standing: Standing, rng: np.random.Generator, n_together: int
     ) -> Iterator[Floats]:
         sampler = Sampler.of(
-            standing.counts,
+            standing.counts if standing.sides is None else standing.sides,
             standing.mu,
             standing.covariance,
             standing.spread,
             draw_probability=standing.draw_probability,
-            weight=1 / (standing.field.n_seats - 1),
+            weight=1 / (standing.field.n_sides - 1),
         )
         while True:
             yield from sampler.draw(rng, n_together)

@@ -6,7 +6,7 @@ from arena.games import registry as games
 from arena.ratings.counts import PairCounts
 from arena.verdicts.beliefs import Belief, believed
 from matches.models import Leaderboard
-from matches.services.campaigns import blocks
+from matches.services.campaigns import blocks, sideblocks
 from matches.services.fitting import COUPLE, fit
 
 
@@ -15,9 +15,12 @@ def belief_of(leaderboard: Leaderboard, agents: Sequence[int], counts: PairCount
 
     Blocks that vary more than the rating model expects hold less evidence than their games.
     """
-    known = fit(leaderboard, agents, counts)
-    if games.get(leaderboard.game).spec.n_seats == COUPLE:
+    known, spec = fit(leaderboard, agents, counts), games.get(leaderboard.game).spec
+    factor = 1.0
+    if spec.n_seats == COUPLE:
         factor = blocks.dispersion_among(leaderboard, agents, known.mu)
-        if factor > 1:
-            known = fit(leaderboard, agents, counts, dispersion=factor)
-    return believed(known, counts)
+    elif spec.teams:
+        factor = sideblocks.dispersion_among(leaderboard, agents, known.mu)
+    if factor > 1:
+        known = fit(leaderboard, agents, counts, dispersion=factor)
+    return believed(known, counts, n_opponents=max(1, spec.n_seats - spec.team_size))

@@ -1,0 +1,54 @@
+"""How much the blocks of a game of teams vary: what a side got of all games on one seed."""
+
+from collections.abc import Sequence
+from math import sqrt
+
+import numpy as np
+
+from arena.games import registry as games
+from arena.ratings.base import BETA
+from arena.ratings.counts import Floats
+from arena.ratings.teamcounts import Side, sides_of
+from arena.verdicts.blocks import dispersion_of_sums
+from matches.models import Leaderboard, Match
+from matches.models.match import numbers
+from matches.services.campaigns.blocks import N_LOOKED_AT
+
+_POINTS = (1.0, 0.5, 0.0)
+
+
+def dispersion_among(leaderboard: Leaderboard, agents: Sequence[int], mu: Floats) -> float:
+    """Return how much more the blocks of agents of this mu vary than the model expects, 1 or more.
+
+    Measured in the newest matches of the leaderboard. A rotation that only lets mates change their
+    seats may repeat a game, and then says less than another one.
+    """
+    rating = dict(zip(agents, mu.tolist(), strict=True))
+    spec = games.get(leaderboard.game).spec
+    blocks: dict[tuple[int, Side, Side], list[float]] = {}
+    for seed, lineup, ranks in _newest(leaderboard):
+        seats = numbers(lineup)
+        if all(agent in rating for agent in seats):
+            for first, second, kind in sides_of(seats, numbers(ranks), spec.teams):
+                blocks.setdefault((seed, first, second), []).append(_POINTS[kind])
+    unit = sqrt(2 * spec.team_size) * BETA
+    ahead = [
+        (sum(rating[one] for one in first) - sum(rating[one] for one in second)) / unit
+        for _, first, second in blocks
+    ]
+    return dispersion_of_sums(
+        np.array(ahead),
+        np.array([len(points) for points in blocks.values()], dtype=np.int64),
+        np.array([sum(points) for points in blocks.values()]),
+        draw_probability=leaderboard.draw_probability,
+    )
+
+
+def _newest(leaderboard: Leaderboard) -> list[tuple[int, str, str]]:
+    played = Match.objects.filter(
+        leaderboard=leaderboard,
+        state=Match.State.DONE,
+        tournament__is_rated=True,
+        sequence__gte=leaderboard.season_first_sequence,
+    ).order_by("-sequence")
+    return list(played.values_list("game_seed", "lineup", "outcome__ranks")[:N_LOOKED_AT])
