@@ -47,7 +47,7 @@ class Followed(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Campaigns: their share of all, the budget of each; whether they belong to the first row."""
+    """Campaigns: their share of all, the budget of each; whether their question's row has them."""
 
     question: str
     field: str
@@ -79,14 +79,15 @@ HELD = (
     Held("best", "gauss", 10, 1 / 3, 4_000, is_main=True),
     Held("best", "close", 10, 1 / 3, 4_000, is_main=True),
     Held("best", "seed", 10, 1 / 3, 4_000, is_main=True),
+    Held("top_k", "gauss", 10, 1 / 2, 4_000, is_main=True),
+    Held("top_k", "close", 10, 1 / 2, 4_000, is_main=True),
+    Held("rank_all", "gauss", 10, 1.0, 8_000, is_main=True),
+    Held("beats", "close", 2, 1.0, 4_000, is_main=True),
     Held("best", "equal", 10, 1 / 10, 4_000),
     Held("best", "gauss", 50, 1 / 40, 8_000),
     Held("best", "close", 50, 1 / 40, 8_000),
     Held("best", "seed", 50, 1 / 40, 8_000),
-    Held("top_k", "gauss", 10, 1 / 10, 4_000),
-    Held("rank_all", "gauss", 10, 1 / 20, 8_000),
     Held("best", "close", 2, 1 / 4, 4_000),
-    Held("beats", "close", 2, 1 / 4, 4_000),
 )
 TESTED = (
     Tested(0, 20, 0.0, 1.0),
@@ -131,7 +132,7 @@ Ends = list[tuple[stopping.Task, stopping.Held]]
 def campaigns(workers: Pool, options: Namespace, figures: Figures) -> None:
     """Measure the share of wrong verdicts, and the matches to them."""
     found: list[Row] = []
-    main_ours, main_even = Ends(), Ends()
+    main: dict[str, tuple[Ends, Ends]] = {}
     for place, held in enumerate(HELD):
         n = max(2, round(options.n * held.share))
         ours = _held(workers, held, n, place, even=False)
@@ -142,10 +143,12 @@ def campaigns(workers: Pool, options: Namespace, figures: Figures) -> None:
         _print("Campaigns", rows)
         found += rows
         if held.is_main:
-            main_ours += ours
-            main_even += even
-    rows = stopping.rows(main_ours, main_even) if main_ours else []
-    _print("Campaigns, fields together", rows)
+            both = main.setdefault(held.question, (Ends(), Ends()))
+            both[0].extend(ours)
+            both[1].extend(even)
+    several = [both for both in main.values() if len({task.field for task, _ in both[0]}) > 1]
+    rows = [row for both in several for row in stopping.rows(*both)]
+    _print("Campaigns, the fields of each question together", rows)
     figures.rows["campaigns"] = [*rows, *found]
 
 
