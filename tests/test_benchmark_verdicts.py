@@ -21,6 +21,7 @@ from benchmarks.campaigns import accuracy, real, reliability, sequential, stoppi
 from benchmarks.campaigns.play import IN_FLIGHT, Adaptive, Fixed, Ledger, watch
 from benchmarks.campaigns.worlds import WORLDS, Normal, Seed
 from evalsite.folders import ROOT
+from matches.services.adapting import AHEAD_OF_KNOWN
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -54,7 +55,8 @@ def test_two_best_agents_of_the_equal_field_are_equal() -> None:
     assert np.sum(world.truth == world.truth.max()) == 2
 
 
-def test_a_quarter_of_the_matches_is_in_flight() -> None:
+def test_as_many_matches_are_in_flight_as_control_plans_ahead() -> None:
+    assert pytest.approx(1 / (1 + AHEAD_OF_KNOWN)) == IN_FLIGHT
     world = WORLDS["gauss"](10, np.random.default_rng(4))
     ledgers: list[Ledger] = []
     ours = Adaptive(pairings.get_adaptive("order_information"), 1)
