@@ -1,4 +1,4 @@
-"""Follow a tournament from the command line: wait for nodes, show progress, wait for ratings."""
+"""Follow what is played from the command line: wait for nodes, show progress, wait for ratings."""
 
 import time
 from collections.abc import Sequence
@@ -7,7 +7,8 @@ from typing import Protocol
 from matches import dispatch, selectors
 from matches.clock import db_now
 from matches.errors import NoNodeError
-from matches.models import Leaderboard, Tournament, Worker
+from matches.management import asked
+from matches.models import Campaign, Leaderboard, Tournament, Worker
 
 POLL_S = 0.1
 NODE_WAIT_S = 30.0
@@ -71,6 +72,22 @@ def follow(
             shown = time.monotonic()
             out.write(seen.line(elapsed_s))
         time.sleep(POLL_S)
+
+
+def follow_campaign(campaign: Campaign, out: Stream) -> None:
+    """Show how far it is until it has its verdict: in place on a terminal, else in lines."""
+    shown = time.monotonic()
+    while campaign.decided_at is None:
+        time.sleep(POLL_S)
+        campaign.refresh_from_db()
+        campaign.tournament.refresh_from_db()
+        if out.isatty():
+            out.write(f"\r\033[K{asked.line(campaign)}", ending="")
+        elif time.monotonic() - shown >= LINE_EVERY_S:
+            shown = time.monotonic()
+            out.write(asked.line(campaign))
+    campaign.tournament.refresh_from_db()
+    out.write(("\r\033[K" if out.isatty() else "") + asked.line(campaign))
 
 
 def wait_for_ratings(tournament: Tournament) -> float:

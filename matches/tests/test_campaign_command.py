@@ -10,7 +10,6 @@ from django.core.management import CommandError, call_command
 from redis import Redis
 
 from matches.management import following
-from matches.management.commands import campaign as command
 from matches.models import Campaign
 from matches.services.campaigns import judging
 from matches.services.tournaments import cancel
@@ -48,7 +47,7 @@ class Clock:
 @pytest.fixture
 def works(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Campaign, int], None]], None]:
     def let(work: Callable[[Campaign, int], None]) -> None:
-        monkeypatch.setattr(command, "time", Clock(work))
+        monkeypatch.setattr(following, "time", Clock(work))
 
     return let
 
@@ -116,9 +115,11 @@ def test_a_forecast_starts_nothing(capsys: Any, tmp_path: Path) -> None:
     assert not Campaign.objects.exists()
 
 
-def test_a_sequential_test_is_not_forecast(capsys: Any) -> None:
+def test_a_sequential_test_is_forecast(capsys: Any) -> None:
     assert asked("--forecast", "--question", "sprt", "--agents", "level:5,level:95") == 0
-    assert "a sequential test is not forecast" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Matches to the verdict: about" in said
+    assert "It ends accepted: in" in said
 
 
 @pytest.mark.parametrize(

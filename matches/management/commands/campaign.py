@@ -1,7 +1,6 @@
 """`./run manage campaign`: ask which agent is best, and follow the campaign to its verdict."""
 
 import json
-import time
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from arena.verdicts.base import Why
 from matches.clock import db_now
 from matches.errors import BadInputError, MatchError
 from matches.management import asked, following
-from matches.management.following import LINE_EVERY_S, POLL_S, Stream
 from matches.management.options import pair, real, whole, writable_file
 from matches.models import Campaign, Leaderboard
 from matches.services.campaigns import asking, forecasting
@@ -93,28 +91,14 @@ class Command(BaseCommand):
         return start(plan, leaderboard=board, agents=agents)
 
     def _follow(self, campaign: Campaign) -> None:
-        """Show how far it is until it has its verdict: in place on a terminal, else in lines."""
+        """Show how far it is; after Ctrl-C it goes on."""
         self.stdout.write(f"campaign {campaign.pk} is tournament {campaign.tournament_id}")
         try:
-            self._wait(campaign, self.stdout)
+            following.follow_campaign(campaign, self.stdout)
         except KeyboardInterrupt:
             number = campaign.tournament_id
             said = f"interrupted: the campaign goes on; `evalsite cancel {number}` stops it"
             raise CommandError(said, returncode=INTERRUPTED) from None
-
-    def _wait(self, campaign: Campaign, out: Stream) -> None:
-        shown = time.monotonic()
-        while campaign.decided_at is None:
-            time.sleep(POLL_S)
-            campaign.refresh_from_db()
-            campaign.tournament.refresh_from_db()
-            if out.isatty():
-                out.write(f"\r\033[K{asked.line(campaign)}", ending="")
-            elif time.monotonic() - shown >= LINE_EVERY_S:
-                shown = time.monotonic()
-                out.write(asked.line(campaign))
-        campaign.tournament.refresh_from_db()
-        out.write(("\r\033[K" if out.isatty() else "") + asked.line(campaign))
 
     def _tell(self, campaign: Campaign, path: Path | None) -> None:
         for line in asked.verdict(campaign):

@@ -3,6 +3,7 @@
 import json
 import time
 from argparse import ArgumentParser, ArgumentTypeError
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,15 +81,14 @@ class Command(BaseCommand):
         self._tell(found, options)
 
     def _followed(self, campaign: Campaign) -> Standing:
-        n_reused = campaign.n_known
-        if campaign.decided_at is None:
-            self.stdout.write(following.wait_for_cluster())
-            self._wait(campaign, n_reused)
-            return gating.standing(campaign, n_reused=n_reused)
-        found = gating.standing(campaign, n_reused=0)
-        return gating.standing(campaign, n_reused=2 * sum(found.counts))
+        if campaign.decided_at is not None:
+            found = gating.standing(campaign, n_reused=0)
+            return replace(found, n_reused=found.state.n_games)
+        self.stdout.write(following.wait_for_cluster())
+        self._wait(campaign)
+        return _standing(campaign)
 
-    def _wait(self, campaign: Campaign, n_reused: int) -> None:
+    def _wait(self, campaign: Campaign) -> None:
         """Show the log-likelihood ratio until there is a verdict."""
         shown = time.monotonic()
         try:
@@ -97,7 +97,7 @@ class Command(BaseCommand):
                 campaign.refresh_from_db()
                 if time.monotonic() - shown >= LINE_EVERY_S:
                     shown = time.monotonic()
-                    self.stdout.write(_line(gating.standing(campaign, n_reused=n_reused)))
+                    self.stdout.write(_line(_standing(campaign)))
         except KeyboardInterrupt:
             said = "interrupted: the test goes on, and the same call follows it again"
             raise CommandError(said, returncode=INTERRUPTED) from None
@@ -111,6 +111,12 @@ class Command(BaseCommand):
         _save(options["markdown"], _as_markdown(found, names, exit_code))
         if exit_code:
             raise SystemExit(exit_code)
+
+
+def _standing(campaign: Campaign) -> Standing:
+    """Return where it stands; more may have been known than it took."""
+    found = gating.standing(campaign, n_reused=campaign.n_known)
+    return replace(found, n_reused=min(found.n_reused, found.state.n_games))
 
 
 def _line(found: Standing) -> str:

@@ -15,7 +15,6 @@ from arena.policies.spec import split
 from matches.clock import db_now
 from matches.errors import BadInputError, MatchError
 from matches.management import following, verdicts
-from matches.management.following import POLL_S
 from matches.management.options import pair, real, whole
 from matches.models import Agent, Alarm, Campaign, Checkpoint, Rating
 from matches.services.campaigns import watching
@@ -114,16 +113,11 @@ class Command(BaseCommand):
             return None
         agent.refresh_from_db()
         campaign = watching.evaluate(watch, agent)
-        self._follow(campaign)
+        following.follow_campaign(campaign, self.stdout)
+        following.wait_for_ratings(campaign.tournament)
         alarm = watching.raise_alarm(campaign, watch, now=db_now())
         self.stdout.write(_said(watch, agent, campaign, alarm))
         return alarm
-
-    def _follow(self, campaign: Campaign) -> None:
-        while campaign.decided_at is None:
-            time.sleep(POLL_S)
-            campaign.refresh_from_db()
-        following.wait_for_ratings(campaign.tournament)
 
     def _post(self, address: str | None, alarm: Alarm | None) -> None:
         """Post an alarm; one that does not arrive is said, and stays on the page."""
@@ -131,9 +125,9 @@ class Command(BaseCommand):
             return
         body = json.dumps(as_json(alarm)).encode()
         headers = {"Content-Type": "application/json"}
-        asked = urllib.request.Request(address, body, headers)
+        posted = urllib.request.Request(address, body, headers)
         try:
-            with urllib.request.urlopen(asked, timeout=WEBHOOK_S):
+            with urllib.request.urlopen(posted, timeout=WEBHOOK_S):
                 self.stdout.write(f"alarm posted to {address}")
         except (URLError, TimeoutError, OSError) as error:
             self.stderr.write(f"the alarm could not be posted to {address}: {error}")
