@@ -6,7 +6,6 @@ larger.
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
 from typing import TypeVar
 
 from arena.errors import UnsupportedGameError
@@ -56,12 +55,6 @@ def n_opposed(teams: Sequence[int], n_seats: int) -> int:
 def are_mates(teams: Sequence[int], seat: int, other: int) -> bool:
     """Return whether two seats are of one team."""
     return bool(teams) and teams[seat] == teams[other]
-
-
-def opposed(teams: Sequence[int], n_seats: int) -> list[tuple[int, int]]:
-    """Return the pairs of seats that play against each other, the earlier seat first."""
-    pairs = combinations(range(n_seats), 2)
-    return [(seat, other) for seat, other in pairs if not are_mates(teams, seat, other)]
 
 
 def by_team(teams: Sequence[int], of_seats: Sequence[Item]) -> list[tuple[Item, ...]]:

@@ -98,7 +98,7 @@ def _matches(found: Agent, *, before: int | None) -> dict[str, Any]:
     rows = agentmatches.newest(found.pk, before=before, limit=MATCHES_A_PAGE + 1)
     shown = rows[:MATCHES_A_PAGE]
     return {
-        "matches": [{"match": match, "seats": seats(match)} for match in shown],
+        "matches": [{"match": match, "seats": seats(match, game=found.game)} for match in shown],
         "next_match": shown[-1].pk if rows[MATCHES_A_PAGE:] else None,
     }
 

@@ -31,7 +31,7 @@ def match(request: HttpRequest, pk: int) -> HttpResponse:
         "match": found,
         "board": found.tournament.leaderboard,
         "game": game_title(found.tournament.leaderboard.game),
-        "seats": seats(found),
+        "seats": seats(found, game=found.tournament.leaderboard.game),
         "attempts": found.attempts.all(),
         "explanation": None if _outcome(found) else explain.of_match(found, now=db_now()),
         **_replay_context(found, optional(request, "step")),

@@ -39,7 +39,9 @@ def tournament(request: HttpRequest, pk: int) -> HttpResponse:
         "campaign_html": _campaign(found, now=now),
         "rounds": brackets.of_tournament(found),
         "warning": pairingwarnings.of_pairing(found),
-        "matches": [{"match": match, "seats": seats(match)} for match in shown],
+        "matches": [
+            {"match": match, "seats": seats(match, game=found.leaderboard.game)} for match in shown
+        ],
         "next": shown[-1].sequence if rows[MATCHES_A_PAGE:] else None,
     }
     return render(request, "pages/tournament.html", context)

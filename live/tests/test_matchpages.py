@@ -1,13 +1,16 @@
 """The page of a match."""
 
+import re
 from typing import Any
 
 import pytest
 from django.test import Client
 from redis import Redis
 
+from live.seating import seats
 from live.tests.test_replays import _played
 from matches.models import Match, Outcome
+from matches.services.agents import register_spelled
 from matches.tests import boards, factories
 
 pytestmark = pytest.mark.django_db
@@ -96,3 +99,22 @@ def test_queries_do_not_grow_with_moves_or_matches(
     for step in ("", "?step=0", "?step=5"):
         with django_assert_num_queries(4):
             _get(client, f"/matches/{played.pk}/{step}")
+
+
+def test_team_mates_stand_together(client: Client, broker: Redis) -> None:
+    agents = [register_spelled("random", game="tiny_bridge", copy=copy) for copy in (1, 2, 3, 4)]
+    tournament = factories.planned(4, agents=agents, game="tiny_bridge", board="bridge")
+    boards.play_some(tournament, 1, lambda row: factories.result(row, ranks=[2, 0, 2, 0]))
+    match = Match.objects.select_related("outcome").get(state=Match.State.DONE)
+    shown = seats(match, game="tiny_bridge")
+    assert [seat["seat"] for seat in shown] == [0, 2, 1, 3]
+    assert [seat["team"] for seat in shown] == [1, 1, 2, 2]
+    assert [seat["result"] for seat in shown] == ["lost", "lost", "won", "won"]
+    page = " ".join(_get(client, f"/matches/{match.pk}/").split())
+    words = re.findall(r'<span class="quiet">(and|against)</span>', page)
+    assert words == ["and", "against", "and"]
+    assert '<th scope="col">Team</th>' in page
+
+
+def test_seats_of_a_game_whose_file_is_gone_are_still_shown(client: Client, played: Match) -> None:
+    assert [seat["team"] for seat in seats(played, game="gone")] == [None, None]

@@ -16,6 +16,7 @@ import pyarrow as pa
 from arena import trajectories
 from arena.checkpoints import sha256_of
 from arena.errors import ArenaError
+from arena.games import registry as games
 from arena.trajectories import Form, TrajectoryError
 from matches import vault
 from matches.errors import MatchError
@@ -62,6 +63,8 @@ class Played(NamedTuple):
 class Tally:
     """What the matches came to: per agent and seat wins, draws and losses."""
 
+    team_size: int = 1
+    """Seats that share a rank without a draw."""
     seats: dict[str, dict[int, list[int]]] = field(default_factory=dict)
     n_matches: int = 0
     n_forfeits: int = 0
@@ -79,7 +82,7 @@ class Tally:
         ranks = numbers(match.ranks)
         for seat, rank in enumerate(ranks):
             counts = self.seats.setdefault(names[seat], {}).setdefault(seat, [0, 0, 0])
-            is_shared = rank == 0 and ranks.count(0) > 1
+            is_shared = rank == 0 and ranks.count(0) > self.team_size
             counts[1 if is_shared else 2 * (rank > 0)] += 1
 
 
@@ -103,7 +106,7 @@ class Exporter:
         self._pieces: OrderedDict[str, Mapping[int, pa.Table]] = OrderedDict()
         self._after = 0
         self.n_episodes = 0
-        self.tally = Tally()
+        self.tally = Tally(games.get(tournament.leaderboard.game).spec.team_size)
         self.shards: list[Shard] = []
 
     @property

@@ -161,6 +161,15 @@ def test_draws_are_counted(tmp_path: Path) -> None:
     assert tally.n_illegal == 1
 
 
+def test_a_side_that_wins_alone_did_not_draw() -> None:
+    tally = shards.Tally(team_size=2)
+    played = shards.Played(1, 1, "done", 1, "1,2,3,4", "0,2,0,2", False, "", "", "")
+    tally.add(played, ["a", "b", "c", "d"])
+    tally.add(played._replace(ranks="0,0,0,0"), ["a", "b", "c", "d"])
+    assert tally.seats["a"] == {0: [1, 1, 0]}
+    assert tally.seats["d"] == {3: [0, 1, 1]}
+
+
 def test_self_play_fills_both_seats_with_one_agent(broker: Redis, tmp_path: Path) -> None:
     tournament = _tournament(agents=LEVELS[:1])
     pieces.play(tournament)
