@@ -28,39 +28,44 @@ class ForecastCost:
 class ForecastMore:
     """What some more matches would change: the probability of the likeliest answer now and then.
 
-    verdict: the chance that they bring the verdict.
+    Of a sequential test it is its log-likelihood ratio instead, llr_now and llr_then. verdict: the
+    chance that they bring the verdict.
     """
 
     n_matches: int
-    now: float
-    then: float
+    now: float | None
+    then: float | None
     verdict: float
+    llr_now: float | None
+    llr_then: float | None
 
 
 @dataclass(frozen=True)
 class Forecast:
     """How many more matches the verdict takes: the median, and 10 % and 90 % of the cases.
 
-    decided: the share of the cases that end before 10^6 matches.
+    decided: the share of the cases that end before 10^6 matches. accepted: of a sequential test,
+    the share that ends with A better; it has no round robin.
     """
 
     matches: float
     low: float
     high: float
     decided: float
-    round_robin: float
+    accepted: float | None
+    round_robin: float | None
     cost: ForecastCost
     more: ForecastMore
 
 
 @dataclass(frozen=True)
 class Ahead:
-    """What a campaign would start from and take; a sequential test is not forecast."""
+    """What a campaign would start from and take."""
 
     n_agents: int
     margin: float
     n_known: int
-    forecast: Forecast | None
+    forecast: Forecast
 
 
 @dataclass(frozen=True)
@@ -127,16 +132,44 @@ class Spent:
 
 
 @dataclass(frozen=True)
+class Strength:
+    """A difference in points of Elo, with its interval of 95 %."""
+
+    elo: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What the paired blocks of a sequential test say, for the first of the two agents.
+
+    blocks: those with 0, 1/2, 1, 3/2 and 2 points of two games. score: the mean, 0 to 1. split: the
+    draw ratio, of blocks with one point each. los: P(the first is better).
+    """
+
+    blocks: tuple[int, ...]
+    n_blocks: int
+    score: float
+    split: float
+    elo: Strength
+    normalised: Strength | None
+    los: float
+
+
+@dataclass(frozen=True)
 class CampaignDetail(Campaign):
     """A campaign with what is believed now, what it has cost and what it will take.
 
-    chances: the likeliest first. subjects: the agents that the verdict names.
+    chances: the likeliest first. subjects: the agents that the verdict names. pairs: of a
+    sequential test, as it was judged last.
     """
 
     parameters: Mapping[str, Any]
     subjects: tuple[AgentName, ...]
     chances: tuple[Chance, ...]
     spent: Spent
+    pairs: Pairs | None
     forecast: Forecast | None
     forecast_at: datetime | None
 

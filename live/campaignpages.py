@@ -11,13 +11,14 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import conditional_page, require_safe
 
+from arena.verdicts.paired import POINTS
 from live import campaigncurves
 from matches import standings
 from matches.clock import db_now
 from matches.kept import kept
 from matches.models import Agent, Alarm, Campaign, Entrant
 from matches.services import explain
-from matches.services.campaigns import wording
+from matches.services.campaigns import showing, wording
 from matches.services.campaigns.starting import IS_SPRT
 
 N_CHANCES = 20
@@ -33,6 +34,14 @@ class Chance(NamedTuple):
     agent: Agent
     said: str
     percent: float
+
+
+class Blocks(NamedTuple):
+    """How many blocks gave the first agent so many points, and what that says."""
+
+    first: Agent
+    cells: list[wording.Line]
+    lines: list[wording.Line]
 
 
 class Listed(NamedTuple):
@@ -92,6 +101,7 @@ def context(found: Campaign, *, now: datetime) -> dict[str, Any]:
         "forecast": wording.expected(foreseen),
         "budget": wording.budget(found),
         "is_test": found.question == IS_SPRT,
+        "pairs": _pairs(found),
         "stop": _stop_address(found),
         "shown": standings.tournament(tournament, now=now),
         "explanation": explain.of_tournament(tournament, now=now),
@@ -195,6 +205,17 @@ def _chances(found: Campaign) -> list[Chance]:
         Chance(agents[position], wording.percent(chance), round(100 * chance, 2))
         for position, chance in likely
     ]
+
+
+def _pairs(found: Campaign) -> Blocks | None:
+    """Return the blocks of a sequential test; None before its first."""
+    said = showing.pairs(found)
+    if said is None:
+        return None
+    first = Entrant.objects.select_related("agent").get(tournament=found.tournament_id, position=0)
+    counts = zip(POINTS, said.blocks, strict=True)
+    cells = [wording.Line(label, f"{n:,}") for label, n in counts]
+    return Blocks(first.agent, cells, wording.paired(said))
 
 
 def _stop_address(found: Campaign) -> str:

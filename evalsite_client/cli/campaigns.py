@@ -12,7 +12,9 @@ from evalsite_client.campaigns import (
     CampaignFilter,
     CampaignQuestion,
     Forecast,
+    ForecastMore,
     NewCampaign,
+    Pairs,
 )
 from evalsite_client.cli.options import add_limit, command, first, page_size, pair, whole
 from evalsite_client.cli.show import Answer, pairs, table
@@ -159,6 +161,7 @@ def _answer(found: CampaignDetail) -> Answer:
         "P(best)": chances,
         "matches": f"{found.n_done:,} of at most {found.max_matches:,}",
         "known before": found.n_known,
+        **(_blocks(found.pairs) if found.pairs else {}),
         "a round robin": found.n_round_robin and f"about {found.n_round_robin:,.0f} matches",
         "core time": f"{found.spent.core_s:,.1f} s",
         "money": found.spent.money or None,
@@ -167,11 +170,19 @@ def _answer(found: CampaignDetail) -> Answer:
     return Answer(found, pairs(known), 0 if found.is_answered else UNDECIDED)
 
 
+def _blocks(found: Pairs) -> Mapping[str, object]:
+    """Return what the paired blocks of a test say."""
+    elo = found.elo
+    return {
+        "blocks 0..2": " ".join(map(str, found.blocks)),
+        "score": f"{found.score:.2%}, drawn blocks {found.split:.1%}",
+        "Elo": f"{elo.elo:+.1f} ({elo.low:+.1f} to {elo.high:+.1f}), P(better) {found.los:.1%}",
+    }
+
+
 def _ahead(found: Ahead) -> str:
     known: dict[str, object] = {"agents": found.n_agents, "known matches": found.n_known}
     known["margin"] = found.margin or None
-    if found.forecast is None:
-        return pairs({**known, "to the verdict": "a sequential test is not forecast"})
     return pairs({**known, **_foreseen(found.forecast)})
 
 
@@ -181,13 +192,22 @@ def _foreseen(found: Forecast) -> Mapping[str, object]:
     cost = found.cost
     return {
         "to the verdict": f"about {found.matches:,.0f} ({found.low:,.0f} to {found.high:,.0f})",
-        "by round robin": f"about {found.round_robin:,.0f} matches",
+        "by round robin": found.round_robin and f"about {found.round_robin:,.0f} matches",
+        "ends accepted": None if found.accepted is None else f"{found.accepted:.1%} of cases",
         "cores": None if cost.core_s is None else f"{cost.core_s / HOUR_S:,.3g} h",
         "gpus": f"{cost.gpu_s:,.1f} s" if cost.gpu_s else None,
         "on the clock": None if cost.wall_s is None else duration(cost.wall_s),
         "costs": cost.money or None,
-        f"{found.more.n_matches} more": f"P {found.more.now:.1%} -> {found.more.then:.1%}",
+        f"{found.more.n_matches} more": _moved(found.more),
     }
+
+
+def _moved(more: ForecastMore) -> str:
+    """Return what some more matches would change."""
+    ends = f"verdict in {more.verdict:.1%} of cases"
+    if more.now is None or more.then is None:
+        return f"LLR {more.llr_now:+.2f} -> {more.llr_then:+.2f}, {ends}"
+    return f"P {more.now:.1%} -> {more.then:.1%}, {ends}"
 
 
 def _row(one: Campaign) -> list[object]:

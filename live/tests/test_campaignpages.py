@@ -106,7 +106,12 @@ def test_a_sequential_test_shows_its_ratio_between_the_bounds(client: Client) ->
     campaign = campaign_of("sprt", agents=("level:5", "level:95"), parameters={"elo1": 100})
     open_page = _page(client, campaign)
     assert "Is level:5 better than level:95 by 100 Elo rather than by 0?" in open_page
-    assert "there is no forecast for it" in open_page
+    assert "No block of two games is over yet." in open_page
+    go_on(campaign, 0, boards.by_strength(forfeits=0))
+    cache.clear()
+    page = _page(client, campaign)
+    assert "Points of level:5 in the two games of a seed" in page
+    assert "Likelihood of superiority" in page
     ended(campaign)
     cache.clear()
     page = _page(client, campaign)

@@ -139,9 +139,6 @@ class StartForm(ModelFormWithAllErrors):
         check_agents(board, agents)
         found = forecasting.before(self.plan(), leaderboard=board, agents=agents, now=db_now())
         known = wording.Line("Matches known already", f"{found.n_known:,}")
-        if found.forecast is None:
-            tests = "a sequential test goes on until its ratio leaves the bounds"
-            return [known, wording.Line("Matches to the verdict", f"not foreseen: {tests}")]
         return [known, *wording.expected(found.forecast)]
 
 

@@ -42,12 +42,22 @@ class ForecastCostSerializer(serializers.Serializer[Any]):
 
 
 class ForecastMoreSerializer(serializers.Serializer[Any]):
-    """What some more matches would change."""
+    """What some more matches would change: a probability or, of a sequential test, its ratio."""
 
     n_matches = serializers.IntegerField()
-    now = serializers.FloatField(help_text="Probability of the likeliest answer now.")
-    then = serializers.FloatField(help_text="And after these matches, as is to be expected.")
+    now = serializers.FloatField(
+        allow_null=True, help_text="Probability of the likeliest answer now; null for a test."
+    )
+    then = serializers.FloatField(
+        allow_null=True, help_text="And after these matches, as is to be expected."
+    )
     verdict = serializers.FloatField(help_text="The chance that they bring the verdict.")
+    llr_now = serializers.FloatField(
+        default=None, allow_null=True, help_text="Log-likelihood ratio of a sequential test now."
+    )
+    llr_then = serializers.FloatField(
+        default=None, allow_null=True, help_text="And after these matches, as is to be expected."
+    )
 
 
 class ForecastSerializer(serializers.Serializer[Any]):
@@ -57,18 +67,26 @@ class ForecastSerializer(serializers.Serializer[Any]):
     low = serializers.FloatField(help_text="10 % of the cases take fewer.")
     high = serializers.FloatField(help_text="10 % of the cases take more.")
     decided = serializers.FloatField(help_text="The share of the cases that end before 10^6.")
-    round_robin = serializers.FloatField(help_text="The median if every pair played as often.")
+    accepted = serializers.FloatField(
+        default=None,
+        allow_null=True,
+        help_text="The share of the cases in which a sequential test ends accepted; else null.",
+    )
+    round_robin = serializers.FloatField(
+        allow_null=True,
+        help_text="The median if every pair played as often; null for a sequential test.",
+    )
     cost = ForecastCostSerializer()
     more = ForecastMoreSerializer()
 
 
 class AheadSerializer(serializers.Serializer[Any]):
-    """What a campaign would start from and take; a sequential test is not forecast."""
+    """What a campaign would start from and take."""
 
     n_agents = serializers.IntegerField()
     margin = serializers.FloatField(help_text="In units of rating.")
     n_known = serializers.IntegerField(help_text="Matches that are known, so not played again.")
-    forecast = ForecastSerializer(allow_null=True)
+    forecast = ForecastSerializer()
 
 
 class CampaignSerializer(serializers.ModelSerializer[Campaign]):
@@ -114,6 +132,30 @@ class SpentSerializer(serializers.Serializer[Any]):
     money = serializers.FloatField()
 
 
+class StrengthSerializer(serializers.Serializer[Any]):
+    """A difference in points of Elo, with its interval of 95 %."""
+
+    elo = serializers.FloatField()
+    low = serializers.FloatField()
+    high = serializers.FloatField()
+
+
+class PairsSerializer(serializers.Serializer[Any]):
+    """What the paired blocks of a sequential test say, for the first of the two agents."""
+
+    blocks = serializers.ListField(
+        child=serializers.IntegerField(), help_text="With 0, 1/2, 1, 3/2 and 2 points of two games."
+    )
+    n_blocks = serializers.IntegerField()
+    score = serializers.FloatField(help_text="The mean, 0 to 1.")
+    split = serializers.FloatField(help_text="Draw ratio: the share of blocks of 1 point each.")
+    elo = StrengthSerializer(help_text="Logistic.")
+    normalised = StrengthSerializer(
+        allow_null=True, help_text="Normalised Elo; null while all blocks are alike."
+    )
+    los = serializers.FloatField(help_text="Likelihood of superiority: P(the first is better).")
+
+
 class CampaignDetailSerializer(CampaignSerializer):
     """A campaign with what is believed now, what it has cost and what it will take."""
 
@@ -121,6 +163,9 @@ class CampaignDetailSerializer(CampaignSerializer):
     subjects = serializers.SerializerMethodField(help_text="The agents that the verdict names.")
     chances = serializers.SerializerMethodField(help_text="The likeliest first; at most 200.")
     spent = serializers.SerializerMethodField()
+    pairs = serializers.SerializerMethodField(
+        help_text="Of a sequential test, as it was judged last; else null."
+    )
     forecast = ForecastSerializer(allow_null=True)
 
     class Meta(CampaignSerializer.Meta):
@@ -128,7 +173,7 @@ class CampaignDetailSerializer(CampaignSerializer):
 
         fields: tuple[str, ...] = (
             *CampaignSerializer.Meta.fields,
-            *("parameters", "subjects", "chances", "spent", "forecast", "forecast_at"),
+            *("parameters", "subjects", "chances", "spent", "pairs", "forecast", "forecast_at"),
         )
 
     def get_parameters(self, campaign: Campaign) -> dict[str, Any]:
@@ -149,6 +194,12 @@ class CampaignDetailSerializer(CampaignSerializer):
     def get_spent(self, campaign: Campaign) -> dict[str, Any]:
         """Return what it has cost so far."""
         return dict(SpentSerializer(showing.spent(campaign)).data)
+
+    @extend_schema_field(PairsSerializer(allow_null=True))
+    def get_pairs(self, campaign: Campaign) -> dict[str, Any] | None:
+        """Return what its blocks say."""
+        found = showing.pairs(campaign)
+        return None if found is None else dict(PairsSerializer(found).data)
 
 
 class CampaignPointSerializer(serializers.ModelSerializer[CampaignPoint]):

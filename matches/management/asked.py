@@ -19,8 +19,6 @@ def foreseen(plan: CampaignPlan, ahead: Ahead, *, n_agents: int) -> Iterator[str
     yield f"{plan.question} of {n_agents} agents, {ahead.n_known:,} matches of theirs are known"
     if plan.margin:
         yield f"  a gap of {plan.margin:.3g} in rating makes no difference"
-    if ahead.forecast is None:
-        yield "  a sequential test is not forecast: it takes the longer, the closer the two are"
     for label, says in wording.expected(ahead.forecast):
         yield f"  {label}: {says}"
 

@@ -86,9 +86,11 @@ def test_what_was_changed_after_the_forecast_is_foreseen_anew(
     assert "Nothing is started yet" in admin_client.post(ADD, changed).content.decode()
 
 
-def test_a_sequential_test_is_not_foreseen(admin_client: Client, form: dict[str, Any]) -> None:
+def test_a_sequential_test_is_foreseen(admin_client: Client, form: dict[str, Any]) -> None:
     asked = {**form, "question": "sprt", "agents": form["agents"][:2]}
-    assert "not foreseen" in admin_client.post(ADD, asked).content.decode()
+    page = admin_client.post(ADD, asked).content.decode()
+    assert "It ends accepted" in page
+    assert "the log-likelihood ratio would be about" in page
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from arena.verdicts.paired import paired
 from matches.models import Campaign, Tournament
 from matches.services.campaigns import wording
 from matches.services.campaigns.forecasting import LIMIT
@@ -55,6 +56,37 @@ def test_a_forecast_says_matches_costs_and_what_more_would_change() -> None:
         "100 more matches": "bring the verdict in 25 % of cases; the likeliest answer would be "
         "true with 75 %, now 50 %",
     }
+
+
+def test_a_forecast_of_a_test_says_how_it_ends_and_where_its_ratio_goes() -> None:
+    more = {"n_matches": 100, "now": None, "then": None, "verdict": 0.25}
+    more = {**more, "llr_now": -0.4, "llr_then": 1.126}
+    found = _forecast(round_robin=None, accepted=0.7, more=more)
+    said = _said(found)
+    assert "A round robin" not in said
+    assert said["It ends accepted"] == "in 70 % of cases"
+    assert said["100 more matches"] == (
+        "bring the verdict in 25 % of cases; the log-likelihood ratio would be about +1.13, "
+        "now -0.40"
+    )
+    endless = _said({**found, "matches": float(LIMIT)})
+    assert "bounds further apart" in endless["Matches to the verdict"]
+
+
+def test_blocks_are_said_as_users_of_sequential_tests_read_them() -> None:
+    found = paired([10, 40, 80, 50, 20])
+    assert found is not None
+    said = {line.label: _plain(line.says) for line in wording.paired(found)}
+    assert said == {
+        "Mean score": "53.75 %",
+        "Elo": "+26.1 (95 % interval: +1.7 to +50.8)",
+        "Normalised Elo": "+36.4 (95 % interval: +2.1 to +70.6)",
+        "Draw ratio of blocks": "40.0 %",
+        "Likelihood of superiority": "98.2 %",
+    }
+    alike = paired([0, 0, 9, 0, 0])
+    assert alike is not None
+    assert "Normalised Elo" not in [line.label for line in wording.paired(alike)]
 
 
 def test_a_forecast_beyond_all_limits_says_what_would_help() -> None:

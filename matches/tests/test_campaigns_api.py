@@ -97,10 +97,28 @@ def test_what_was_played_of_the_game_prices_a_forecast(client: Client, settings:
     assert cost["core_s"] == pytest.approx(0.02 * ahead["forecast"]["matches"])
 
 
-def test_a_sequential_test_is_not_forecast(client: Client) -> None:
+def test_a_sequential_test_is_forecast_by_its_ratio(client: Client) -> None:
     campaign_of(agents=("level:5", "level:95"))
     ahead = post(client, "campaigns/forecast/", 200, leaderboard=BOARD, question="sprt")
-    assert ahead["forecast"] is None
+    forecast, more = ahead["forecast"], ahead["forecast"]["more"]
+    assert 0 < forecast["low"] <= forecast["matches"] <= forecast["high"]
+    assert 0.4 < forecast["accepted"] < 0.6
+    assert forecast["round_robin"] is None
+    assert (more["now"], more["llr_now"]) == (None, 0)
+    other = post(client, "campaigns/forecast/", 200, leaderboard=BOARD)["forecast"]
+    assert (other["accepted"], other["more"]["llr_now"]) == (None, None)
+
+
+def test_a_sequential_test_shows_what_its_blocks_say(client: Client) -> None:
+    test = campaign_of("sprt", agents=("level:5", "level:95"), parameters={"elo1": 100})
+    assert get(client, f"campaigns/{test.pk}/")["pairs"] is None
+    ended(test)
+    pairs = get(client, f"campaigns/{test.pk}/")["pairs"]
+    assert test.n_played is not None
+    assert 0 < sum(pairs["blocks"]) == pairs["n_blocks"] <= test.n_played / 2
+    assert pairs["elo"]["low"] < pairs["elo"]["elo"] < pairs["elo"]["high"]
+    assert pairs["score"] < 0.5
+    assert pairs["los"] < 0.1
 
 
 @pytest.mark.parametrize(

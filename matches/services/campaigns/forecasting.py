@@ -1,7 +1,4 @@
-"""What a verdict will take: before a campaign starts, while it runs, and what it would have taken.
-
-A sequential test of two agents is not forecast.
-"""
+"""What a verdict takes: before a campaign starts, while it runs, and what it would have taken."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +9,12 @@ from arena.verdicts import registry as questions
 from arena.verdicts.base import Question, Terms
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.forecast import forecast, hindsight, outlook
+from arena.verdicts.sprt import Test
 from matches.models import Agent, Campaign, Leaderboard
-from matches.services.campaigns import costs
+from matches.services.campaigns import blocks, costs, sequential
 from matches.services.campaigns.believing import belief_of
 from matches.services.campaigns.costs import Cost
-from matches.services.campaigns.starting import IS_SPRT, CampaignPlan, checked
+from matches.services.campaigns.starting import IS_SPRT, CampaignPlan, checked, test_of
 from matches.services.evidence import boards_of, evidence, known
 
 LIMIT = 1_000_000
@@ -41,10 +39,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Ahead:
-    """What a campaign would start from and take; no forecast for a sequential test."""
+    """What a campaign would start from and take."""
 
     n_known: int
-    forecast: dict[str, Any] | None
+    forecast: dict[str, Any]
     n_known_elsewhere: int = 0
     """Of those known: on other leaderboards of the game."""
 
@@ -57,12 +55,14 @@ def before(
     entered = [agent.pk for agent in agents]
     boards = boards_of(leaderboard, entered)
     n_known, n_elsewhere = known(leaderboard, entered, boards=boards)
+    cost = costs.expected(leaderboard, entered, now=now)
     if plan.question == IS_SPRT:
-        return Ahead(n_known, None, n_elsewhere)
+        test, seed = test_of(parameters), plan.seed or 0
+        counts = blocks.between(leaderboard, *entered).counts
+        return Ahead(n_known, _of_test(test, leaderboard, entered, counts, cost, seed), n_elsewhere)
     terms = Terms(plan.error, plan.margin, parameters)
     asked = Asked(questions.get(plan.question), terms, plan.seed or 0)
     belief = belief_of(leaderboard, entered, evidence(leaderboard, entered, boards=boards))
-    cost = costs.expected(leaderboard, entered, now=now)
     return Ahead(n_known, _foreseen(asked, belief, cost), n_elsewhere)
 
 
@@ -71,10 +71,31 @@ def foresee(campaign: Campaign, belief: Belief, *, now: datetime) -> dict[str, A
     return _foreseen(Asked.by(campaign), belief, costs.per_match(campaign.tournament, now=now))
 
 
+def foresee_test(
+    campaign: Campaign, pair: Sequence[int], counts: Sequence[int], *, now: datetime
+) -> dict[str, Any]:
+    """Return the same of a sequential test that goes on: counts of its blocks by points."""
+    tournament, test = campaign.tournament, test_of(campaign.parameters)
+    cost = costs.per_match(tournament, now=now)
+    return _of_test(test, tournament.leaderboard, pair, counts, cost, tournament.seed)
+
+
 def round_robin(campaign: Campaign, belief: Belief) -> float:
     """Return how many matches a round robin would have needed from nothing, by what is believed."""
     asked = Asked.by(campaign)
     return hindsight(belief, asked.question, asked.terms, limit=LIMIT, seed=asked.seed)
+
+
+def _of_test(
+    test: Test,
+    leaderboard: Leaderboard,
+    pair: Sequence[int],
+    counts: Sequence[int],
+    cost: Cost,
+    seed: int,
+) -> dict[str, Any]:
+    gap = sequential.gap_between(leaderboard, pair)
+    return sequential.ahead(test, counts, gap, cost, limit=LIMIT, n_more=N_MORE, seed=seed)
 
 
 def _foreseen(asked: Asked, belief: Belief, cost: Cost) -> dict[str, Any]:

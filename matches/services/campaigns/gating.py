@@ -9,7 +9,7 @@ from arena.verdicts.sprt import Decision, Model, State
 from matches.errors import BadInputError
 from matches.models import Agent, Campaign, Leaderboard
 from matches.services.campaigns import blocks, judging
-from matches.services.campaigns.starting import IS_SPRT, SPRT_DEFAULTS, CampaignPlan, start
+from matches.services.campaigns.starting import IS_SPRT, SPRT_DEFAULTS, CampaignPlan, start, test_of
 from matches.services.standing import entrants_of
 from matches.services.tournaments import open_leaderboard
 
@@ -81,7 +81,9 @@ def standing(campaign: Campaign, *, n_reused: int) -> Standing:
     """Return where a test stands now."""
     agents = entrants_of(campaign.tournament)
     counts = blocks.between(campaign.tournament.leaderboard, *agents).counts
-    return Standing(campaign, judging.test_state(campaign, agents), counts, n_reused)
+    judged = judging.test_counts(campaign, agents)
+    state = test_of(campaign.parameters).state(judged)
+    return Standing(campaign, state, counts, n_reused)
 
 
 def _before(board: Leaderboard, pair: tuple[Agent, Agent], bounds: Bounds) -> Campaign | None:

@@ -55,6 +55,8 @@ class Judgement:
     likely: Verdict
     chances: Sequence[float] = ()
     llr: float | None = None
+    pairs: Sequence[int] | None = None
+    """Of a sequential test: its blocks by points."""
     belief: Belief | None = None
     names: Sequence[str] = field(default_factory=list)
 
@@ -173,14 +175,16 @@ def terms_of(campaign: Campaign) -> Terms:
 
 
 def _tested(campaign: Campaign, agents: Sequence[int], n_results: int) -> Judgement:
-    state = test_state(campaign, agents)
+    counts = test_counts(campaign, agents)
+    state = test_of(campaign.parameters).state(counts)
     verdict = _said(campaign, state)
     is_decided = state.decision is not Decision.CONTINUE
-    return Judgement(n_results, verdict if is_decided else None, verdict, llr=state.llr)
+    decided = verdict if is_decided else None
+    return Judgement(n_results, decided, verdict, llr=state.llr, pairs=counts)
 
 
-def test_state(campaign: Campaign, agents: Sequence[int]) -> State:
-    """Return where the sequential test of a campaign stands: by all blocks of the pair.
+def test_counts(campaign: Campaign, agents: Sequence[int]) -> list[int]:
+    """Return the blocks of the pair that a sequential test goes by, counted by points.
 
     Where it has crossed a bound it stays: blocks after that decide nothing any more.
     """
@@ -189,7 +193,7 @@ def test_state(campaign: Campaign, agents: Sequence[int]) -> State:
     curve = test.curve(found.outcomes) if found.outcomes else np.empty(0)
     crossed = np.flatnonzero((curve <= test.lower) | (curve >= test.upper))
     n_blocks = int(crossed[0]) + 1 if crossed.size else len(curve)
-    return test.state(found.first(n_blocks).counts)
+    return found.first(n_blocks).counts
 
 
 def _said(campaign: Campaign, state: State) -> Verdict:
@@ -213,6 +217,7 @@ def _note(
         judged_at=now,
         chances=judgement.chances,
         probability=judgement.likely.probability,
+        pairs=judgement.pairs,
         **({"forecast": foreseen, "forecast_at": now} if foreseen else {}),
     )
     CampaignPoint.objects.get_or_create(
@@ -229,7 +234,12 @@ def _note(
 
 def _foreseen(campaign: Campaign, judgement: Judgement, *, now: datetime) -> dict[str, Any] | None:
     """Return what is left to the verdict; None where that makes no sense."""
-    if judgement.belief is None or judgement.verdict is not None:
+    if judgement.verdict is not None:
+        return None
+    if judgement.pairs is not None:
+        pair = entrants_of(campaign.tournament)
+        return forecasting.foresee_test(campaign, pair, judgement.pairs, now=now)
+    if judgement.belief is None:
         return None
     return forecasting.foresee(campaign, judgement.belief, now=now)
 

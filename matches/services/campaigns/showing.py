@@ -1,8 +1,10 @@
 """Campaigns as programs and terminals read them: agents by name, what was spent, what is left."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from arena.verdicts.paired import Paired, paired
 from matches.models import Agent, Campaign
 from matches.services.campaigns import costs
 from matches.services.campaigns.starting import NAMED
@@ -18,6 +20,13 @@ class Chance(NamedTuple):
 
     agent: Agent
     p_best: float
+
+
+@dataclass(frozen=True)
+class Pairs(Paired):
+    """What blocks say, and how many brought 0, 1/2, 1, 3/2 and 2 points."""
+
+    blocks: Sequence[int]
 
 
 class Spent(NamedTuple):
@@ -54,6 +63,13 @@ def spent(campaign: Campaign) -> Spent:
     gpu_s = costs.gpu_s_of(tournament) * tournament.n_done
     price = costs.money_of(tournament.played_s, gpu_s)
     return Spent(tournament.n_done, tournament.played_s, gpu_s, price)
+
+
+def pairs(campaign: Campaign) -> Pairs | None:
+    """Return what the blocks of a sequential test say; None before its first, and of others."""
+    counts = campaign.pairs or ()
+    found = paired(counts) if counts else None
+    return None if found is None else Pairs(blocks=tuple(counts), **vars(found))
 
 
 def parameters(campaign: Campaign) -> dict[str, object]:

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from django.conf import settings
 
 from arena.verdicts.base import Why
+from arena.verdicts.paired import Paired
+from arena.verdicts.sprt import Strength
 from matches.models import Campaign
 from matches.services.campaigns import costs
 from matches.services.campaigns.forecasting import LIMIT
@@ -92,8 +94,27 @@ def expected(forecast: Mapping[str, Any] | None) -> list[Line]:
     if not forecast["matches"]:
         return [Line("Matches to the verdict", "none: what is known decides it")]
     lines = [Line("Matches to the verdict", _matches(forecast))]
-    lines += [Line("A round robin", f"about {rounded(forecast['round_robin'])} matches")]
+    if forecast["round_robin"] is not None:
+        said = f"about {rounded(forecast['round_robin'])} matches"
+        lines.append(Line("A round robin", said))
+    else:
+        lines.append(Line("It ends accepted", f"in {percent(forecast['accepted'])} of cases"))
     return [*lines, *_costs(forecast["cost"]), *_more(forecast["more"])]
+
+
+def paired(found: Paired) -> list[Line]:
+    """Return what the paired blocks of two agents say."""
+    lines = [
+        Line("Mean score", f"{100 * found.score:.2f}{_SPACE}%"),
+        Line("Elo", _strength(found.elo)),
+    ]
+    if found.normalised is not None:
+        lines.append(Line("Normalised Elo", _strength(found.normalised)))
+    return [
+        *lines,
+        Line("Draw ratio of blocks", f"{100 * found.split:.1f}{_SPACE}%"),
+        Line("Likelihood of superiority", percent(found.los)),
+    ]
 
 
 def budget(campaign: Campaign) -> list[Share]:
@@ -131,9 +152,14 @@ def core_time(seconds: float) -> str:
     return f"{hours:.3g} h" if hours < _MANY else f"{hours:,.0f} h"
 
 
+def _strength(found: Strength) -> str:
+    return f"{found.elo:+.1f} (95{_SPACE}% interval: {found.low:+.1f} to {found.high:+.1f})"
+
+
 def _matches(forecast: Mapping[str, Any]) -> str:
     if forecast["matches"] >= LIMIT:
-        return f"more than {LIMIT:,}: a larger margin would end it earlier"
+        wider = "bounds further apart" if forecast["round_robin"] is None else "a larger margin"
+        return f"more than {LIMIT:,}: {wider} would end it earlier"
     low, high = rounded(forecast["low"]), rounded(forecast["high"])
     most = f"more than {high}" if forecast["high"] >= LIMIT else high
     said = f"about {rounded(forecast['matches'])} (80 % lie from {low} to {most})"
@@ -157,10 +183,13 @@ def _costs(cost: Mapping[str, float | None]) -> list[Line]:
 
 
 def _more(more: Mapping[str, float]) -> list[Line]:
-    said = (
-        f"bring the verdict in {percent(more['verdict'])} of cases; the likeliest answer would be "
-        f"true with {percent(more['then'])}, now {percent(more['now'])}"
-    )
+    if more["now"] is None:
+        moved = f"{more['llr_then']:+.2f}, now {more['llr_now']:+.2f}"
+        then = f"the log-likelihood ratio would be about {moved}"
+    else:
+        chances = f"{percent(more['then'])}, now {percent(more['now'])}"
+        then = f"the likeliest answer would be true with {chances}"
+    said = f"bring the verdict in {percent(more['verdict'])} of cases; {then}"
     return [Line(f"{more['n_matches']:.0f} more matches", said)]
 
 

@@ -42,9 +42,11 @@ def _missing(campaign: Campaign) -> str:
     foreseen = campaign.forecast
     if foreseen is None or not foreseen["matches"]:
         return ""
-    wanted = wording.percent(1 - campaign.error)
+    is_test = campaign.question == IS_SPRT
+    wanted = "a bound" if is_test else wording.percent(1 - campaign.error)
     if foreseen["matches"] >= LIMIT:
-        return f"{wanted} would need more than {LIMIT:,} matches: ask again with a larger margin"
+        wider = "bounds further apart" if is_test else "a larger margin"
+        return f"{wanted} would need more than {LIMIT:,} matches: ask again with {wider}"
     about, low, high = (wording.rounded(foreseen[name]) for name in ("matches", "low", "high"))
     return f"{wanted} needs about {about} more matches ({low} to {high})"
 

@@ -1,0 +1,115 @@
+"""Sequential tests: what they will take, by their blocks and by what ratings say of the two."""
+
+import pytest
+from redis import Redis
+
+from arena.verdicts.sprt import Test
+from arena.verdicts.walks import Gap
+from matches.models import Agent, CampaignPoint, Leaderboard
+from matches.services import explain, rater
+from matches.services.campaigns import forecasting, sequential
+from matches.services.campaigns.starting import CampaignPlan
+from matches.tests import boards, factories
+from matches.tests.factories import later
+from matches.tests.test_campaigns import campaign_of, ended, go_on
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PAIR = ("level:40", "level:60")
+FIELD = (*PAIR, "level:5", "level:95")
+
+
+@pytest.fixture(autouse=True)
+def _broker(valkey_url: str) -> None:
+    Redis.from_url(valkey_url).flushall()
+
+
+def pair_of(board: Leaderboard) -> list[int]:
+    named = board.rating_set.filter(agent__name__in=PAIR)
+    return list(named.order_by("agent__name").values_list("agent_id", flat=True))
+
+
+def rated_board() -> Leaderboard:
+    """Return a leaderboard of four agents that met each other."""
+    tournament = factories.planned(240, agents=FIELD)
+    boards.play_some(tournament, 240, boards.by_strength(forfeits=0))
+    rater.rate(tournament.leaderboard_id, now=later(10))
+    return Leaderboard.objects.get(pk=tournament.leaderboard_id)
+
+
+def test_two_agents_that_nobody_knows_are_as_far_apart_as_any() -> None:
+    board = campaign_of("sprt", agents=PAIR).tournament.leaderboard
+    gap = sequential.gap_between(board, list(Agent.objects.values_list("pk", flat=True)))
+    assert gap.mu == 0.0
+    assert gap.sd == pytest.approx(Gap().sd)
+
+
+def test_what_others_know_of_the_two_tells_how_far_apart_they_are() -> None:
+    board = rated_board()
+    found = sequential.gap_between(board, pair_of(board))
+    assert found.sd < Gap().sd / 3
+    turned = sequential.gap_between(board, pair_of(board)[::-1])
+    assert turned.mu == pytest.approx(-found.mu)
+    assert turned.sd == pytest.approx(found.sd)
+
+
+def test_results_of_the_two_are_left_to_the_blocks() -> None:
+    tournament = factories.planned(40, agents=PAIR)
+    boards.play_some(tournament, 40, boards.by_strength(forfeits=0))
+    rater.rate(tournament.leaderboard_id, now=later(10))
+    gap = sequential.gap_between(tournament.leaderboard, pair_of(tournament.leaderboard))
+    assert gap.mu == 0.0
+    assert gap.sd == pytest.approx(Gap().sd)
+
+
+def test_only_those_met_most_often_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    board = rated_board()
+    whole = sequential.gap_between(board, pair_of(board))
+    monkeypatch.setattr(sequential, "MOST_OPPONENTS", 1)
+    assert sequential.gap_between(board, pair_of(board)).sd > whole.sd
+
+
+def test_a_forecast_before_the_start_goes_by_what_is_known() -> None:
+    board = rated_board()
+    agents = [Agent.objects.get(name=name) for name in PAIR]
+    plan = CampaignPlan("test", "sprt", 400, parameters={"elo1": 60.0})
+    found = forecasting.before(plan, leaderboard=board, agents=agents, now=later(20))
+    assert found.n_known > 0
+    assert found.forecast["more"]["llr_now"] != 0
+    assert found.forecast["cost"]["core_s"] == pytest.approx(0.02 * found.forecast["matches"])
+
+
+def test_while_it_runs_it_is_foreseen_anew() -> None:
+    campaign = campaign_of("sprt", agents=PAIR, parameters={"elo1": 3.0})
+    go_on(campaign, 0, boards.by_strength(forfeits=0))
+    assert campaign.forecast is not None
+    assert campaign.pairs is not None
+    assert sum(campaign.pairs) == 8
+    first = campaign.forecast
+    assert first["matches"] > 0
+    assert first["cost"]["wall_s"] > 0
+    point = CampaignPoint.objects.get(campaign=campaign)
+    assert point.llr == pytest.approx(first["more"]["llr_now"])
+    assert point.matches_left == first["matches"]
+    said = explain.of_campaign(campaign, now=later(5)).next
+    assert "a bound needs about" in said
+    go_on(campaign, 8, boards.by_strength(forfeits=0))
+    assert campaign.forecast != first
+
+
+def test_what_would_take_too_long_is_explained_with_what_would_help() -> None:
+    campaign = campaign_of("sprt", agents=PAIR, parameters={"elo1": 3.0})
+    campaign.forecast = {"matches": float(forecasting.LIMIT), "low": 1.0, "high": 2.0}
+    campaign.forecast_at = later(1)
+    campaign.save()
+    said = explain.of_campaign(campaign, now=later(5)).next
+    assert "ask again with bounds further apart" in said
+
+
+def test_the_blocks_up_to_its_bound_stay_with_the_verdict() -> None:
+    campaign = ended(campaign_of("sprt", agents=("level:5", "level:95"), parameters={"elo1": 100}))
+    assert campaign.pairs is not None
+    assert campaign.n_played is not None
+    assert 0 < 2 * sum(campaign.pairs) <= campaign.n_played
+    state = Test(0, 100).state(campaign.pairs)
+    assert state.llr <= state.lower
