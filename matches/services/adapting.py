@@ -10,7 +10,7 @@ from arena.pairing.base import AdaptivePairing, Lineup, blocks_for
 from arena.ratings.base import MU
 from arena.seeding import derive
 from matches import selectors
-from matches.models import Campaign, Rating, Tournament
+from matches.models import Campaign, Rating, Tournament, Uncounted
 from matches.services import standing as standings_of
 from matches.services.campaigns import costs
 from matches.services.rows import among
@@ -42,6 +42,8 @@ def choose(tournament: Tournament, agents: Sequence[int], *, n_left: int, now: d
     campaign = Campaign.objects.filter(tournament=tournament).first()
     if campaign is not None and campaign.n_known and campaign.judged_at is None:
         return Choice()  # what is known may be the answer
+    if tournament.n_known and _is_behind(tournament):
+        return Choice()  # what was taken over is to be learnt from first
     pairing = configured(tournament)
     n_seats = games.get(tournament.leaderboard.game).spec.n_seats
     n_open = tournament.n_planned - tournament.n_closed
@@ -81,6 +83,12 @@ def _missing(
         limit = min(limit, max(LEAST_PAID, costs.affordable(campaign, now=now) or 0))
     missing = limit - n_open
     return missing if missing * REFILL >= limit else 0
+
+
+def _is_behind(tournament: Tournament) -> bool:
+    """Say whether outcomes of it are not counted yet."""
+    waiting = Uncounted.objects.filter(leaderboard=tournament.leaderboard_id, is_counted=False)
+    return waiting.filter(match__tournament=tournament).exists()
 
 
 def _seed_field(tournament: Tournament, agents: Sequence[int]) -> None:

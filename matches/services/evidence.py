@@ -10,8 +10,10 @@ games of teams it is the sides that are rated, and the own leaderboard alone is 
 The ratings that a leaderboard shows are made of its own results alone (matches.services.fitting).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import islice
+from operator import sub
 from typing import NamedTuple
 
 from django.core.exceptions import ValidationError
@@ -84,9 +86,9 @@ def evidence(
     index = {agent: position for position, agent in enumerate(agents)}
     return PairCounts.from_rows(
         (index[first], index[second], wins, draws, losses)
-        for of in asked
+        for of, less in _asked(board, asked)
         for first, second, wins, draws, losses in _met(of, agents).values_list(
-            "first_id", "second_id", *_counting(is_own=of == board)
+            "first_id", "second_id", *_counters(less)
         )
     )
 
@@ -97,9 +99,21 @@ def known(
     """Return how many matches of these agents among each other count; in sums."""
     asked = boards_of(board, agents) if boards is None else boards
     n_pairs = games.get(board.game).spec.n_opposed
-    own, *others = (_n_results(of, agents, is_own=of == board) for of in asked)
+    own, *others = (_n_results(of, agents, less) for of, less in _asked(board, asked))
     elsewhere = sum(others) // n_pairs
     return Known(own // n_pairs + elsewhere, elsewhere)
+
+
+def _asked(
+    board: Leaderboard, boards: Sequence[Leaderboard]
+) -> Iterator[tuple[Leaderboard, tuple[str, ...]]]:
+    """Yield each leaderboard, and what of its counts is left out."""
+    for of in boards:
+        if of != board:
+            yield of, ("copied", "limited")
+        else:
+            # Alone it has every game once; else the copies are where they were played.
+            yield of, ("copied",) if len(boards) > 1 else ()
 
 
 def _met(board: Leaderboard, agents: Sequence[int]) -> QuerySet[PairCount]:
@@ -108,16 +122,12 @@ def _met(board: Leaderboard, agents: Sequence[int]) -> QuerySet[PairCount]:
     )
 
 
-def _n_results(board: Leaderboard, agents: Sequence[int], *, is_own: bool) -> int:
-    wins, draws, losses = _counting(is_own=is_own)
+def _n_results(board: Leaderboard, agents: Sequence[int], less: Sequence[str]) -> int:
+    wins, draws, losses = _counters(less)
     total = _met(board, agents).aggregate(n=Sum(wins + draws + losses))
     return int(total["n"] or 0)
 
 
-def _counting(*, is_own: bool) -> list[Combinable]:
-    """Return the counters less what counts on another leaderboard, or on its own one only."""
-    kinds = ("copied",) if is_own else ("copied", "limited")
-    return [
-        F(name) - sum((F(f"{name}_{kind}") for kind in kinds[1:]), F(f"{name}_{kinds[0]}"))
-        for name in _COUNTERS
-    ]
+def _counters(less: Sequence[str]) -> list[Combinable]:
+    """Return wins, draws and losses of the first without those of these kinds."""
+    return [reduce(sub, (F(f"{name}_{kind}") for kind in less), F(name)) for name in _COUNTERS]

@@ -114,6 +114,7 @@ def _over(
         block__in=list(blocks),
         lineup__in=list(lineups),
         state=Match.State.DONE,
+        outcome__isnull=False,
         sequence__gte=F("leaderboard__season_first_sequence"),
     ).exclude(outcome__is_forfeit=True, outcome__reason__in=UNREPEATABLE)
     columns = ("pk", "leaderboard_id", "game_seed", "lineup", "same_as", "same_as__leaderboard")

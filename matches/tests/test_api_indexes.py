@@ -22,7 +22,7 @@ PAGE = "page_size=50"
 
 def _played(n_matches: int) -> Tournament:
     """Return a tournament of which two thirds are done, a few void, and the rest pending."""
-    tournament = make.planned(n_matches, board=f"board-{n_matches}")
+    tournament = make.planned(n_matches, board=f"board-{n_matches}", seed=n_matches)
     matches = Match.objects.filter(tournament=tournament)
     first = matches.earliest("sequence").pk
     matches.filter(pk__lt=first + n_matches * 2 // 3).update(state=Match.State.DONE)

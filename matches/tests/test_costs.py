@@ -19,7 +19,7 @@ N_FEW, N_MANY = 500, 5_000
 
 def _board(n_finished: int) -> Tournament:
     """Return a tournament of which so many matches are finished and 50 are pending."""
-    tournament = make.planned(n_finished + 50, board=f"board-{n_finished}")
+    tournament = make.planned(n_finished + 50, board=f"board-{n_finished}", seed=n_finished)
     done = Match.objects.filter(tournament=tournament, sequence__lte=n_finished)
     ids = list(done.values_list("pk", flat=True))
     done.update(state=Match.State.DONE)

@@ -26,7 +26,7 @@ N_FEW, N_MANY = 500, 5_000
 
 def _board(n_finished: int) -> Tournament:
     """Return a tournament of which so many matches are finished and 200 are pending."""
-    tournament = make.planned(n_finished + 200, board=f"board-{n_finished}")
+    tournament = make.planned(n_finished + 200, board=f"board-{n_finished}", seed=n_finished)
     Match.objects.filter(tournament=tournament, sequence__lte=n_finished).update(
         state=Match.State.DONE
     )

@@ -58,7 +58,9 @@ def test_a_planner_that_died_between_slices_goes_on_where_it_was(
     tournament = make.scheduled(25, board="cut")
     slices = batches(planning.planned_matches(tournament, 3), 10)
     agents = list(tournament.entrant_set.values_list("agent_id", flat=True))
-    planning._write(tournament, agents, next(slices), now=make.NOW)
+    batch = next(slices)
+    lineups = [[agents[index] for index in planned.seats] for planned in batch]
+    planning._write(tournament, batch, lineups, [None] * len(batch), now=make.NOW)
     again = Tournament.objects.get(pk=tournament.pk)
     assert planning.plan(again, now=make.NOW) == 15
     assert _matches(tournament) == whole

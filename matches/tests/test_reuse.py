@@ -1,9 +1,11 @@
 """Games that are known: not played again, counted once, and gone when the first one is struck."""
 
+from typing import Any
+
 import pytest
 from redis import Redis
 
-from arena.messages import Ending, Reason
+from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from matches.models import Leaderboard, Match, Outcome, PairCount, Rating, Tournament, Uncounted
 from matches.services import planning, rater, rerating, reuse, voiding
 from matches.services.auditing import Actor
@@ -24,11 +26,11 @@ def _broker(valkey_url: str) -> None:
     Redis.from_url(valkey_url).flushall()
 
 
-def again(first: Tournament, *, board: Leaderboard | None = None, **plan: object) -> Tournament:
+def again(first: Tournament, *, board: Leaderboard | None = None, **plan: Any) -> Tournament:
     """Return a tournament of the same agents, planned as far as it goes."""
     wanted = {"n_matches": first.n_matches, "seed": first.seed, **plan}
     second = schedule(
-        Plan(name="again", **wanted),  # type: ignore[arg-type]
+        Plan(name="again", **wanted),
         leaderboard=board or first.leaderboard,
         agents=list(first.agents.order_by("entrant__position")),
     )
@@ -37,7 +39,7 @@ def again(first: Tournament, *, board: Leaderboard | None = None, **plan: object
     return second
 
 
-def played(name: str = "board", **plan: object) -> Tournament:
+def played(name: str = "board", **plan: Any) -> Tournament:
     tournament = factories.planned(N, board=name, **plan)
     return over(tournament)
 
@@ -51,7 +53,7 @@ def over(tournament: Tournament, *, seconds: float = 0) -> Tournament:
     return tournament
 
 
-def by_seed(row: factories.MatchOrderRow) -> factories.ResultRow:
+def by_seed(row: MatchOrderRow) -> ResultRow:
     """Return the result that the seed and the agents in their seats bring, every time."""
     match = Match.objects.get(pk=row.match)
     ranks = ([0, 1], [1, 0], [0, 0])[(match.game_seed + match.agent_ids[0]) % 3]
@@ -103,7 +105,7 @@ def test_only_what_is_known_is_not_played() -> None:
 @pytest.mark.parametrize(
     "terms", [{"seed": 5}, {"move_s": 3.0}, {"match_s": 7.0}, {"faults": {"error_rate": 0.0}}]
 )
-def test_other_games_and_terms_are_played(terms: dict[str, object]) -> None:
+def test_other_games_and_terms_are_played(terms: dict[str, Any]) -> None:
     assert again(played(), **terms).n_known == 0
 
 
@@ -131,7 +133,7 @@ def test_an_agent_that_decides_otherwise_each_time_is_played(
 def test_a_forfeit_by_time_is_played_again_and_one_by_the_rules_is_not() -> None:
     first = factories.planned(N)
 
-    def play(row: factories.MatchOrderRow) -> factories.ResultRow:
+    def play(row: MatchOrderRow) -> ResultRow:
         reason = Reason.TIMEOUT if row.match % 2 else Reason.ILLEGAL
         return factories.result(row, ending=Ending.FORFEIT, reason=reason, seat=0)
 
@@ -223,7 +225,7 @@ def test_a_cancelled_tournament_leaves_what_it_played() -> None:
     assert again(first).n_known == 6
 
 
-def test_without_a_twin_nothing_is_looked_up(django_assert_max_num_queries: object) -> None:
+def test_without_a_twin_nothing_is_looked_up() -> None:
     first = played()
     assert reuse.twins_of(again(first, seed=77), entrants_of(first)) == []
     assert not Tournament.objects.get(seed=77).shares_seed
