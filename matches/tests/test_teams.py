@@ -1,16 +1,19 @@
 """A game of two against two: rated by sides, paired, asked who is best, from end to end."""
 
+from collections import Counter
 from random import Random
 
 import pytest
 from redis import Redis
+from scipy.special import ndtr
 
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
-from arena.ratings.base import Constants
+from arena.ratings.base import BETA, Constants, unit_draw_margin
 from arena.ratings.live import fold_matches
 from arena.ratings.settled import settle
 from arena.ratings.teamcounts import count_teams
 from arena.teams import by_team
+from matches.errors import BadInputError
 from matches.models import (
     Agent,
     Campaign,
@@ -22,10 +25,20 @@ from matches.models import (
     Tournament,
 )
 from matches.models.match import numbers
-from matches.services import fitting, planning, rater, rerating, voiding
+from matches.services import (
+    comparisons,
+    evidence,
+    fitting,
+    planning,
+    rater,
+    rerating,
+    standing,
+    transitivity,
+    voiding,
+)
 from matches.services.agents import register_spelled
 from matches.services.auditing import Actor
-from matches.services.campaigns import judging
+from matches.services.campaigns import believing, judging, sideblocks
 from matches.services.campaigns.starting import CampaignPlan, start
 from matches.services.fitting import PAIR_COUNTERS
 from matches.services.tournaments import open_leaderboard
@@ -199,3 +212,75 @@ def test_the_order_of_arrival_does_not_change_a_bit_and_a_void_match_counts_no_m
     assert list(Rating.objects.order_by("agent_id").values_list("mu", flat=True)) == (
         settle(wanted, N_AGENTS).mu.tolist()
     )
+
+
+def test_partners_are_drawn_anew_for_every_block_and_seats_are_rotated(broker: Redis) -> None:
+    factories.planned(400, agents=_agents()[:4], game="tiny_bridge")
+    lineups = [match.agent_ids for match in Match.objects.order_by("sequence")]
+    sides = [frozenset(map(frozenset, by_team(TEAMS, lineup))) for lineup in lineups]
+    for begin in range(0, len(lineups), 4):
+        block = lineups[begin : begin + 4]
+        assert len({lineup[0] for lineup in block}) == 4
+        assert len(set(sides[begin : begin + 4])) == 1
+    partnerships = Counter(sides)
+    assert len(partnerships) == 3
+    assert all(n == pytest.approx(400 / 3, abs=60) for n in partnerships.values())
+
+
+def test_a_tournament_that_is_planned_again_has_the_same_partners(broker: Redis) -> None:
+    tournament = factories.scheduled(40, agents=_agents(), game="tiny_bridge")
+    planned = [list(planning.planned_matches(tournament, N_AGENTS)) for _ in range(2)]
+    assert planned[0] == planned[1]
+
+
+def test_points_are_those_against_opponents() -> None:
+    assert standing.points("0,2,0,2", TEAMS) == [1, 0, 1, 0]
+    assert standing.points("0,0,0,0", TEAMS) == [0.5] * 4
+    assert standing.points("0,1,2") == [1, 0.5, 0]
+
+
+def test_a_sequential_test_refuses_a_game_of_teams() -> None:
+    agents, board = _agents()[:2], open_leaderboard("bridge", game="tiny_bridge")
+    with pytest.raises(BadInputError, match="a game of two seats, got 2 agents and 4 seats"):
+        start(CampaignPlan("who", "sprt", 100), leaderboard=board, agents=agents)
+
+
+def test_blocks_that_repeat_a_game_hold_less_evidence(broker: Redis) -> None:
+    tournament = factories.planned(400, agents=_agents(), game="tiny_bridge")
+    coin = Random(1)
+    winners: dict[tuple[int, frozenset[int]], bool] = {}
+
+    def play(row: MatchOrderRow) -> ResultRow:
+        """Let the deal of a block decide, whoever holds it."""
+        first, second = (frozenset(side) for side in by_team(TEAMS, _lineup(row)))
+        wins = winners.setdefault((row.game_seed, first), coin.random() < 0.5)
+        winners[row.game_seed, second] = not wins
+        return factories.result(row, ranks=[2 * (wins == (team == 1)) for team in TEAMS])
+
+    boards.play_some(tournament, 400, play)
+    rater.rate(tournament.leaderboard_id, now=later(1))
+    board, agents = tournament.leaderboard, standing.entrants_of(tournament)
+    known = fitting.fit(board, agents)
+    factor = sideblocks.dispersion_among(board, agents, known.mu)
+    assert factor == pytest.approx(4, abs=0.8)
+    belief = believing.belief_of(board, agents, evidence.evidence(board, agents))
+    assert belief.sd.mean() > 1.2 * known.sd.mean()
+    assert belief.n_matches.sum() == pytest.approx(4 * 400, abs=N_AGENTS)
+
+
+def test_two_opponents_are_compared_with_mates_that_are_equal() -> None:
+    board = open_leaderboard("bridge", game="tiny_bridge")
+    first, second = (Rating(leaderboard=board, mu=mu, sd=1.0) for mu in (29.0, 25.0))
+    expected = comparisons.compare(first, second).expected
+    gap = 4 / (2 * BETA)
+    assert expected.win == pytest.approx(float(ndtr(gap - unit_draw_margin(0.1))))
+    assert expected.win + expected.draw + expected.loss == pytest.approx(1)
+
+
+def test_a_team_board_has_no_verdict_on_cycles(broker: Redis) -> None:
+    tournament = factories.planned(40, agents=_agents(), game="tiny_bridge")
+    boards.play_some(tournament, 40, _by_sum(list(tournament.agents.order_by("pk"))))
+    rater.rate(tournament.leaderboard_id, now=later(1))
+    board = tournament.leaderboard
+    board.refresh_from_db()
+    assert transitivity.of_board(board) is None

@@ -1,12 +1,17 @@
 """Fields, blocks and their rotations."""
 
+from collections import Counter
+from itertools import permutations
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.errors import UnknownNameError
 from arena.pairing import registry
-from arena.pairing.base import Field, PairingError, blocks_for, rotations
+from arena.pairing.base import Field, PairingError, blocks_for, partnered, rotations
+from arena.teams import by_team
 
 
 def test_a_block_puts_every_agent_once_in_every_seat() -> None:
@@ -46,3 +51,37 @@ def test_a_negative_number_of_matches_is_refused(n_matches: int, n_seats: int) -
 def test_an_unknown_pairing_is_refused_with_the_choices() -> None:
     with pytest.raises(UnknownNameError, match=r"unknown pairing 'swiss'.*double_round_robin"):
         registry.get("swiss")
+
+
+def test_the_sides_of_a_block_change_their_seats_and_stay_the_same() -> None:
+    teams = (0, 1, 0, 1)
+    sides = [
+        {frozenset(side) for side in by_team(teams, seats)} for seats in rotations((1, 2, 3, 4))
+    ]
+    assert sides == [{frozenset({1, 3}), frozenset({2, 4})}] * 4
+
+
+def test_each_of_a_lineup_is_equally_often_the_partner() -> None:
+    drawn = [partnered((5, 6, 7, 8), seed) for seed in range(3_000)]
+    assert partnered((5, 6, 7, 8), 1) == drawn[1]
+    partners = Counter(lineup[(lineup.index(5) + 2) % 4] for lineup in drawn)
+    assert all(n == pytest.approx(1_000, abs=100) for n in partners.values())
+
+
+@pytest.mark.parametrize(("n_seats", "size"), [(2, 1), (3, 1), (4, 2), (6, 2), (6, 3)])
+def test_a_pair_weighs_as_a_match_does_with_partners_at_random(n_seats: int, size: int) -> None:
+    """The information of a match, over all ways to sit, is that of a graph of this weight."""
+    n_teams = n_seats // size
+    total = np.zeros((n_seats, n_seats))
+    orders = list(permutations(range(n_seats)))
+    for order in orders:
+        sides = [order[at : at + size] for at in range(0, n_seats, size)]
+        for place, one in enumerate(sides):
+            for other in sides[place + 1 :]:
+                pull = np.zeros(n_seats)
+                pull[list(one)], pull[list(other)] = 1, -1
+                total += np.outer(pull, pull) / size / (n_teams - 1)
+    field = Field(n_seats, n_seats, size)
+    assert field.n_sides == n_teams
+    wanted = field.pair_weight * (n_seats * np.eye(n_seats) - 1)
+    assert total / len(orders) == pytest.approx(wanted, abs=1e-9)

@@ -73,6 +73,12 @@ def test_samples_have_the_covariance() -> None:
     assert np.cov(belief.samples.T) == pytest.approx(joint, rel=0.05)
 
 
+def test_a_match_of_several_opponents_is_one_match() -> None:
+    counts = count([(0, 1, 1), (0, 2, 1), (1, 2, 0)] * 5)
+    settled = settle(counts, 3, weight=0.5)
+    assert believed(settled, counts, n_opponents=2).n_matches.tolist() == [5, 5, 5]
+
+
 def test_a_settled_rating_is_believed() -> None:
     counts = count([(0, 1, 1), (1, 0, 0), (1, 2, -1)])
     belief = believed(settle(counts, 4), counts)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from arena.ratings.base import DEFAULT
+from arena.ratings.base import DEFAULT, unit_draw_margin
 from arena.ratings.counts import Ints
 from arena.verdicts.base import VerdictError
-from arena.verdicts.blocks import MIN_BLOCKS, dispersion
+from arena.verdicts.blocks import MIN_BLOCKS, dispersion, dispersion_of_sums
 
 ONE, OTHER = np.array([0]), np.array([1])
 MU = np.array([26.0, 25.0])
@@ -41,3 +41,32 @@ def test_few_blocks_say_nothing() -> None:
 def test_columns_that_do_not_fit_are_refused() -> None:
     with pytest.raises(VerdictError, match=r"outcomes must be \[1, 5\], got \(2, 5\)"):
         dispersion(MU, ONE, OTHER, np.zeros((2, 5), np.int64))
+
+
+def _sums(n_same: int) -> float:
+    """Return the dispersion of blocks of four games of which so many at a time are one game."""
+    rng = np.random.default_rng(n_same)
+    lead = rng.normal(0, 0.7, 3_000)
+    shown = lead[:, None] + rng.normal(0, 1, (3_000, 4 // n_same))
+    margin = unit_draw_margin(0.1)
+    points = np.where(np.abs(shown) < margin, 0.5, shown > 0).sum(axis=1) * n_same
+    return dispersion_of_sums(lead, np.full(3_000, 4), points)
+
+
+def test_blocks_of_independent_games_vary_as_expected() -> None:
+    assert _sums(1) == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("n_same", [2, 4])
+def test_games_that_repeat_each_other_vary_the_more(n_same: int) -> None:
+    assert _sums(n_same) == pytest.approx(n_same, rel=0.1)
+
+
+def test_few_blocks_of_many_games_say_nothing() -> None:
+    few = np.full(MIN_BLOCKS - 1, 4)
+    assert dispersion_of_sums(np.zeros(len(few)), few, few.astype(float)) == 1
+
+
+def test_sums_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(VerdictError, match="of one length, got 2, 3 and 2"):
+        dispersion_of_sums(np.zeros(2), np.ones(3, np.int64), np.zeros(2))

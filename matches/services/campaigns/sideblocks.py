@@ -25,12 +25,13 @@ def dispersion_among(leaderboard: Leaderboard, agents: Sequence[int], mu: Floats
     """
     rating = dict(zip(agents, mu.tolist(), strict=True))
     spec = games.get(leaderboard.game).spec
-    blocks: dict[tuple[int, Side, Side], list[float]] = {}
+    blocks: dict[tuple[int, Side, Side], dict[str, float]] = {}
     for seed, lineup, ranks in _newest(leaderboard):
         seats = numbers(lineup)
         if all(agent in rating for agent in seats):
             for first, second, kind in sides_of(seats, numbers(ranks), spec.teams):
-                blocks.setdefault((seed, first, second), []).append(_POINTS[kind])
+                # The same game again, in another tournament of the same seed set, says nothing new.
+                blocks.setdefault((seed, first, second), {})[lineup] = _POINTS[kind]
     unit = sqrt(2 * spec.team_size) * BETA
     ahead = [
         (sum(rating[one] for one in first) - sum(rating[one] for one in second)) / unit
@@ -39,7 +40,7 @@ def dispersion_among(leaderboard: Leaderboard, agents: Sequence[int], mu: Floats
     return dispersion_of_sums(
         np.array(ahead),
         np.array([len(points) for points in blocks.values()], dtype=np.int64),
-        np.array([sum(points) for points in blocks.values()]),
+        np.array([sum(points.values()) for points in blocks.values()]),
         draw_probability=leaderboard.draw_probability,
     )
 
