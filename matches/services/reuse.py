@@ -25,7 +25,7 @@ from arena.policies import registry as policies
 from matches import dispatch
 from matches.models import Agent, Entrant, Leaderboard, Match, Outcome, Tournament, Uncounted
 from matches.models.match import numbers
-from matches.services.evidence import are_alike
+from matches.services.evidence import are_alike, listed
 from matches.services.rows import among, batches, insert_rows, update_rows
 
 log = logging.getLogger(__name__)
@@ -63,8 +63,8 @@ def twins_of(tournament: Tournament, agents: Sequence[int]) -> list[int]:
         return []
     board = tournament.leaderboard
     alike = Tournament.objects.filter(
+        Q(leaderboard=board) | Q(leaderboard__in=listed(board)),
         seed=tournament.seed,
-        leaderboard__game=board.game,
         is_rated=True,
         faults__isnull=True,
         move_s=tournament.move_s,
