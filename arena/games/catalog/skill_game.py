@@ -7,6 +7,7 @@ sits first is balanced by playing every block in both seat orders.
 
 from collections.abc import Callable, Mapping, Sequence
 from time import sleep as wall_sleep
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +47,10 @@ _SPEC = GameSpec(
 
 
 class SkillState:
-    """One episode: at most two levels, in the order of the seats."""
+    """One episode: at most one level a seat, in the order of the seats."""
 
     __slots__ = ("__weakref__", "_game", "_game_seed", "actions")
+    n_seats: ClassVar = _N_SEATS
     opening: Sequence[int] = ()
 
     def __init__(self, game: "SkillGame", game_seed: int) -> None:
@@ -59,44 +61,46 @@ class SkillState:
     def to_move(self) -> int:
         """Return the seat that decides next, or OVER."""
         n_played = len(self.actions)
-        return n_played if n_played < _N_SEATS else OVER
+        return n_played if n_played < self.n_seats else OVER
 
     def legal_actions(self) -> Sequence[int]:
         """Return every level; none when over."""
-        return _LEVELS if len(self.actions) < _N_SEATS else ()
+        return _LEVELS if len(self.actions) < self.n_seats else ()
 
     def legal_mask(self) -> NDArray[np.bool_]:
         """Return bool [100], read-only: all True, or all False when over."""
-        return _MASK if len(self.actions) < _N_SEATS else _NO_MASK
+        return _MASK if len(self.actions) < self.n_seats else _NO_MASK
 
     def observation(self, seat: int) -> NDArray[np.generic]:
-        """Return the seat as float32 [2], one-hot: nothing of the other seat's level."""
-        seen = np.zeros(_N_SEATS, dtype=np.float32)
+        """Return the seat as float32 [n_seats], one-hot: nothing of the other seats' levels."""
+        seen = np.zeros(self.n_seats, dtype=np.float32)
         seen[seat] = 1.0
         return seen
 
     def apply(self, action: int) -> None:
         """Play a level; the last one takes the game's duration. Raises IllegalActionError."""
-        actions = self.actions
-        if type(action) is not int or not 0 <= action < RATING_RANGE or len(actions) == _N_SEATS:
-            levels = f"0..{RATING_RANGE - 1}" if len(actions) < _N_SEATS else "empty: it is over"
-            raise IllegalActionError(f"{ID}: {action!r:.80} is not in {levels}")
+        actions, n_seats = self.actions, self.n_seats
+        if type(action) is not int or not 0 <= action < RATING_RANGE or len(actions) == n_seats:
+            levels = f"0..{RATING_RANGE - 1}" if len(actions) < n_seats else "empty: it is over"
+            raise IllegalActionError(f"{self._game.spec.id}: {action!r:.80} is not in {levels}")
         actions.append(action)
-        if len(actions) == _N_SEATS and self._game.duration_s:
+        if len(actions) == n_seats and self._game.duration_s:
             self._game.sleep(self._game.duration_s)
 
-    def returns(self) -> tuple[float, float]:
+    def returns(self) -> tuple[float, ...]:
         """Return 1.0 for the winner and -1.0 for the loser, or twice 0.0 for a tie."""
         if len(self.actions) < _N_SEATS:
             return _TIE
         first, second = self.actions
-        return _result(self._game_seed, first, second)
+        return result(self._game_seed, first, second)
 
 
 class SkillGame:
     """The rules; `sleep` lets the time of a match pass."""
 
     __slots__ = ("duration_s", "sleep")
+    _spec: ClassVar = _SPEC
+    _state: ClassVar = SkillState
 
     def __init__(
         self, duration_s: float = 0.0, *, sleep: Callable[[float], object] = wall_sleep
@@ -107,29 +111,34 @@ class SkillGame:
     @property
     def spec(self) -> GameSpec:
         """What is fixed about the game."""
-        return _SPEC
+        return self._spec
 
     @property
     def parameters(self) -> Mapping[str, Value]:
         """The parameters in force, defaults included."""
         return {_DURATION.name: self.duration_s}
 
-    def configured(self, parameters: Mapping[str, object]) -> "SkillGame":
+    def configured(self, parameters: Mapping[str, object]) -> Self:
         """Return the same game under other parameters. Raises ParameterError."""
-        read = read_parameters(ID, _SPEC.parameters, parameters)
-        return SkillGame(float(read[_DURATION.name]), sleep=self.sleep)
+        read = read_parameters(self.spec.id, self.spec.parameters, parameters)
+        return type(self)(float(read[_DURATION.name]), sleep=self.sleep)
 
     def start(self, game_seed: int, *, opening_plies: int) -> SkillState:
         """Return a new episode. Raises ParameterError unless opening_plies is 0."""
         if opening_plies:
             reason = f"must be 0, as the game has chance: {opening_plies}"
-            raise ParameterError(ID, "opening_plies", reason)
-        return SkillState(self, game_seed)
+            raise ParameterError(self.spec.id, "opening_plies", reason)
+        return self._state(self, game_seed)
 
 
-def _result(game_seed: int, first: int, second: int) -> tuple[float, float]:
-    """Return the returns by the formula of seed document 1, drawn for these seats and levels."""
-    gap = abs(first - second) / RATING_RANGE
+def result(
+    game_seed: int, first: int, second: int, *, levels: int = RATING_RANGE
+) -> tuple[float, float]:
+    """Return the returns by the formula of seed document 1, drawn for these seats and levels.
+
+    levels: how many there are.
+    """
+    gap = abs(first - second) / levels
     as_expected, upset = _FIRST_WINS, _SECOND_WINS
     if first < second:
         as_expected, upset = upset, as_expected

@@ -20,7 +20,7 @@ from arena.seeding import uniforms
 LEVELS = st.integers(0, RATING_RANGE - 1)
 
 
-def played(game_seed: int, first: int, second: int, game: SkillGame = GAME) -> tuple[float, float]:
+def played(game_seed: int, first: int, second: int, game: SkillGame = GAME) -> tuple[float, ...]:
     state = game.start(game_seed, opening_plies=0)
     state.apply(first)
     state.apply(second)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from arena.games.base import Game, GameSpec
-from arena.games.catalog import skill_game
+from arena.games.catalog import skill_game, skill_teams
 from arena.parameters import Parameter
 from arena.policies.base import Row, accepted
 
@@ -25,7 +25,7 @@ class LevelPolicy:
 
 
 class LevelKind:
-    """Plays the skill game only."""
+    """Plays the skill games only."""
 
     id = "level"
     title = "Level of the skill game"
@@ -33,8 +33,9 @@ class LevelKind:
     parameters = (_LEVEL,)
 
     def refusal(self, spec: GameSpec) -> str | None:
-        """Return why not, for any game but the skill game."""
-        return None if spec.id == skill_game.ID else f"only {skill_game.ID!r} has levels"
+        """Return why not, for any game but the skill games."""
+        known = skill_game.ID, skill_teams.ID
+        return None if spec.id in known else "only {!r} and {!r} have levels".format(*known)
 
     def build(self, game: Game, parameters: Mapping[str, object]) -> LevelPolicy:
         """Return the policy of that level. Raises ParameterError or UnsupportedGameError."""

@@ -139,7 +139,7 @@ def test_mcts_and_greedy_play_games_of_dice() -> None:
         ("alphabeta", "leduc_poker", "games without chance"),
         ("alphabeta", "backgammon", "games without chance"),
         ("alphabeta", "kuhn_poker_3", "for two seats, the game has 3"),
-        ("level", "connect_four", "only 'skill_game' has levels"),
+        ("level", "connect_four", "only 'skill_game' and 'skill_teams' have levels"),
     ],
 )
 def test_a_game_it_cannot_play_is_refused(policy: str, game: str, reason: str) -> None:
