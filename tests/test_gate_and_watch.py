@@ -62,8 +62,15 @@ def test_the_gate_passes_fails_and_says_what_is_wrong(manage: Manage, tmp_path: 
     told = json.loads(saved.read_text())
     assert told["result"] == "pass"
     assert told["llr"] >= told["upper"]
-    assert 2 * sum(told["blocks"]) >= told["n_games"]
-    assert summary.read_text().startswith("### PASS: level:60 against level:40")
+    assert 2 * sum(told["blocks"]) == told["n_games"]
+    assert told["pairs"]["elo"]["low"] < told["pairs"]["elo"]["elo"]
+    assert told["forecast_before"]["matches"] > 0
+    assert told["forecast"] is None
+    assert "Matches to the verdict: about" in passed.stdout
+    written = summary.read_text()
+    assert written.startswith("### PASS: level:60 against level:40")
+    assert "| points of two games | 0 | 1/2 | 1 | 3/2 | 2 |" in written
+    assert "Likelihood of superiority |" in written
     failed = manage("gate", "--candidate", "level:40", "--baseline", "level:60")
     assert failed.returncode == 1
     assert "FAIL: level:40 is not better than level:60" in failed.stdout
@@ -85,6 +92,7 @@ def test_asking_the_gate_again_goes_on_with_one_test(manage: Manage, tmp_path: P
     assert second["n_games"] == first["n_games"] + 20
     # What was played on other leaderboards of the game counts, too.
     assert [told["n_reused"] for told in games] == [first["n_games"] - 20, first["n_games"]]
+    assert all(told["forecast"]["more"]["llr_now"] == told["llr"] for told in games)
 
 
 def test_the_watcher_notices_the_regression_of_a_run(

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from arena.verdicts.sprt import Decision, Model
 from matches.clock import db_now
 from matches.errors import MatchError
-from matches.management import following
+from matches.management import following, gated
 from matches.management.following import LINE_EVERY_S, POLL_S
 from matches.management.options import real, whole, writable_file
 from matches.models import Campaign
@@ -84,9 +84,11 @@ class Command(BaseCommand):
         if campaign.decided_at is not None:
             found = gating.standing(campaign, n_reused=0)
             return replace(found, n_reused=found.state.n_games)
+        before = gating.left(campaign, now=db_now())
+        self.stdout.writelines(f"{said}\n" for said in gated.foreseen(before))
         self.stdout.write(following.wait_for_cluster())
         self._wait(campaign)
-        return _standing(campaign)
+        return replace(_standing(campaign), before=before, left=gating.left(campaign, now=db_now()))
 
     def _wait(self, campaign: Campaign) -> None:
         """Show the log-likelihood ratio until there is a verdict."""
@@ -97,18 +99,19 @@ class Command(BaseCommand):
                 campaign.refresh_from_db()
                 if time.monotonic() - shown >= LINE_EVERY_S:
                     shown = time.monotonic()
-                    self.stdout.write(_line(_standing(campaign)))
+                    self.stdout.write(gated.line(_standing(campaign)))
         except KeyboardInterrupt:
             said = "interrupted: the test goes on, and the same call follows it again"
             raise CommandError(said, returncode=INTERRUPTED) from None
 
     def _tell(self, found: Standing, options: dict[str, Any]) -> None:
         exit_code = EXIT[found.decision]
-        self.stdout.write(_line(found))
-        self.stdout.write(f"{WORDS[exit_code]}: {found.campaign.statement}")
-        names = options["candidate"], options["baseline"]
-        _save(options["json"], json.dumps(_as_json(found, names, exit_code), indent=2))
-        _save(options["markdown"], _as_markdown(found, names, exit_code))
+        said, names = WORDS[exit_code], (options["candidate"], options["baseline"])
+        self.stdout.write(gated.line(found))
+        self.stdout.write(f"{said}: {found.campaign.statement}")
+        told = gated.as_json(found, names, said, at=db_now())
+        _save(options["json"], json.dumps(told, indent=2))
+        _save(options["markdown"], gated.as_markdown(found, names, said))
         if exit_code:
             raise SystemExit(exit_code)
 
@@ -117,49 +120,6 @@ def _standing(campaign: Campaign) -> Standing:
     """Return where it stands; more may have been known than it took."""
     found = gating.standing(campaign, n_reused=campaign.n_known)
     return replace(found, n_reused=min(found.n_reused, found.state.n_games))
-
-
-def _line(found: Standing) -> str:
-    state = found.state
-    return (
-        f"LLR {state.llr:+.2f} ({state.lower:+.2f}, {state.upper:+.2f}), {state.n_games} games in "
-        f"blocks {found.counts}, {found.n_reused} of them known before"
-    )
-
-
-def _as_json(found: Standing, names: tuple[str, str], exit_code: int) -> dict[str, Any]:
-    campaign, state = found.campaign, found.state
-    return {
-        "result": WORDS[exit_code].lower(),
-        "candidate": names[0],
-        "baseline": names[1],
-        "llr": state.llr,
-        "lower": state.lower,
-        "upper": state.upper,
-        "n_games": state.n_games,
-        "n_reused": found.n_reused,
-        "blocks": found.counts,
-        "statement": campaign.statement,
-        "why": campaign.why,
-        "tournament": campaign.tournament_id,
-        "parameters": campaign.parameters,
-        "at": db_now().isoformat(),
-    }
-
-
-def _as_markdown(found: Standing, names: tuple[str, str], exit_code: int) -> str:
-    state, parameters = found.state, found.campaign.parameters
-    elo = f"{parameters['elo0']:g} against {parameters['elo1']:g} Elo ({parameters['model']})"
-    return "\n".join(
-        (
-            f"### {WORDS[exit_code]}: {names[0]} against {names[1]}",
-            "",
-            "| test | LLR | bounds | games | known before | blocks 0, 1/2, 1, 3/2, 2 |",
-            "|---|---|---|---|---|---|",
-            f"| {elo} | {state.llr:+.2f} | {state.lower:+.2f}, {state.upper:+.2f} "
-            f"| {state.n_games} | {found.n_reused} | {', '.join(map(str, found.counts))} |",
-        )
-    )
 
 
 def _save(path: Path | None, text: str) -> None:

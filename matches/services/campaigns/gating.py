@@ -1,6 +1,8 @@
 """The gate of a CI: one sequential test for a pair of agents, however often it is asked."""
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -8,7 +10,7 @@ from arena.games import registry as games
 from arena.verdicts.sprt import Decision, Model, State
 from matches.errors import BadInputError
 from matches.models import Agent, Campaign, Leaderboard
-from matches.services.campaigns import blocks, judging
+from matches.services.campaigns import forecasting, judging
 from matches.services.campaigns.starting import IS_SPRT, SPRT_DEFAULTS, CampaignPlan, start, test_of
 from matches.services.standing import entrants_of
 from matches.services.tournaments import open_leaderboard
@@ -40,6 +42,10 @@ class Standing:
     """Blocks in which the candidate got 0, 1/2, 1, 3/2 and 2 points."""
     n_reused: int
     """Matches that were known before this call."""
+    before: dict[str, Any] | None = None
+    """The forecast when the call began; None for a test that was decided before."""
+    left: dict[str, Any] | None = None
+    """The forecast of what is left; None once it is decided."""
 
     @property
     def decision(self) -> Decision:
@@ -79,11 +85,17 @@ def enter(
 
 def standing(campaign: Campaign, *, n_reused: int) -> Standing:
     """Return where a test stands now."""
-    agents = entrants_of(campaign.tournament)
-    counts = blocks.between(campaign.tournament.leaderboard, *agents).counts
-    judged = judging.test_counts(campaign, agents)
-    state = test_of(campaign.parameters).state(judged)
-    return Standing(campaign, state, counts, n_reused)
+    counts = judging.test_counts(campaign, entrants_of(campaign.tournament))
+    return Standing(campaign, test_of(campaign.parameters).state(counts), counts, n_reused)
+
+
+def left(campaign: Campaign, *, now: datetime) -> dict[str, Any] | None:
+    """Return what a test will still take; None once it is decided."""
+    found = standing(campaign, n_reused=0)
+    if found.decision is not Decision.CONTINUE:
+        return None
+    pair = entrants_of(campaign.tournament)
+    return forecasting.foresee_test(campaign, pair, found.counts, now=now)
 
 
 def _before(board: Leaderboard, pair: tuple[Agent, Agent], bounds: Bounds) -> Campaign | None:
