@@ -1,0 +1,52 @@
+"""How sure the gap between two agents of a large field is, by those alone that met one of the two.
+
+The whole covariance of 10,000 agents is 800 MB; this takes the results of the two and the doubts of
+their opponents, which are known. The opponents count as independent of each other given the two:
+what else they played is in their doubts. Fields of which all is known are fitted (see settled).
+"""
+
+from math import sqrt
+
+import numpy as np
+
+from arena.ratings.base import BETA, MU, RatingError, unit_draw_margin
+from arena.ratings.counts import Floats, PairCounts, summed_by
+from arena.ratings.likelihood import PairLikelihood
+
+_UNIT = sqrt(2) * BETA
+_PAIR = 2
+
+
+def gap_variance(
+    counts: PairCounts,
+    mu: Floats,
+    sd: Floats,
+    *,
+    spread: float,
+    draw_probability: float,
+    weight: float = 1.0,
+) -> float:
+    """Return the variance of skill 0 - skill 1.
+
+    counts: the results of agents 0 and 1, against each other and all others. mu, sd: float64 [n],
+    settled. spread, weight: of the fit. Raises RatingError for a result of neither.
+    """
+    if (np.minimum(counts.first, counts.second) >= _PAIR).any():
+        raise RatingError("counts must be of agents 0 and 1 and those they met")
+    margin = unit_draw_margin(draw_probability)
+    likelihood = PairLikelihood(counts, len(mu), margin=margin, weight=weight)
+    pulls = likelihood.at((mu - MU) / _UNIT).curvature
+    low, high = (order(likelihood.i, likelihood.j) for order in (np.minimum, np.maximum))
+    between = float(pulls[high < _PAIR].sum())
+    to = [_by_opponent(pulls * (low == agent), high, len(mu)) for agent in range(_PAIR)]
+    alone = (_UNIT / spread) ** 2
+    others = np.maximum((_UNIT / sd[_PAIR:]) ** 2 - to[0] - to[1], alone) + to[0] + to[1]
+    own = [alone + between + float((pull - pull**2 / others).sum()) for pull in to]
+    cross = between + float((to[0] * to[1] / others).sum())
+    # Of the inverse of [[own 0, -cross], [-cross, own 1]].
+    return _UNIT**2 * (own[0] + own[1] - 2 * cross) / (own[0] * own[1] - cross**2)
+
+
+def _by_opponent(pulls: Floats, opponents: np.ndarray, n: int) -> Floats:
+    """Return how strongly each opponent pulls: float64 [n - 2]."""
+    return summed_by(opponents, pulls, n)[_PAIR:]
