@@ -83,8 +83,8 @@ class HeadToHeadSerializer(serializers.Serializer[Any]):
 class ComparisonSerializer(serializers.Serializer[Any]):
     """The first agent against the second, by their settled ratings.
 
-    p_above: the probability that the skill of the first is above that of the second; the two count
-    as independent about the mean of the field.
+    p_above: the probability that the skill of the first is above that of the second, by the joint
+    posterior of the two.
     """
 
     first = AgentNameSerializer(source="first.agent")

@@ -1,13 +1,22 @@
 """Which of two agents is better, and how their matches ended."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot, sqrt
+from math import sqrt
 from statistics import NormalDist
 
-from arena.games import registry as games
-from arena.ratings.base import BETA, unit_draw_margin
-from matches.models import Leaderboard, PairCount, Rating
+import numpy as np
 
+from arena.games import registry as games
+from arena.ratings.base import BETA, SIGMA, unit_draw_margin
+from arena.ratings.counts import PairCounts
+from arena.ratings.near import gap_variance
+from matches.models import Leaderboard, PairCount, Rating
+from matches.services.fitting import PAIR_COUNTERS, evidence, fit
+from matches.services.rows import among
+
+MOST_FITTED = 100
+"""Of so many agents all results are fitted: 0.1 s. Of more, those of the two are looked at."""
 _NORMAL = NormalDist()
 
 
@@ -33,8 +42,8 @@ class Expected:
 class Comparison:
     """The first against the second, by their settled ratings.
 
-    p_above: P(the skill of the first is above that of the second). The two count as independent
-    about the mean of the field; their covariance is not stored.
+    p_above: P(the skill of the first is above that of the second), by the joint posterior of the
+    two: what they have in common, such as opponents, makes no doubt about their gap.
     """
 
     first: Rating
@@ -57,9 +66,61 @@ def compare(first: Rating, second: Rating) -> Comparison:
 
 def p_above(first: Rating, second: Rating) -> float:
     """Return P(the first is better); one half for an agent and itself."""
-    doubt = hypot(first.sd, second.sd)
+    if first.pk == second.pk:
+        return 0.5
+    doubt = sqrt(_gap_variance(first, second))
     gap = first.mu - second.mu
-    return _NORMAL.cdf(gap / doubt) if doubt and first.pk != second.pk else 0.5
+    return _NORMAL.cdf(gap / doubt) if doubt else 0.5
+
+
+def _gap_variance(first: Rating, second: Rating) -> float:
+    """Return V11 + V22 - 2 V12 of the settled fit; of a large board nearly (arena.ratings.near)."""
+    board, pair = _board(first), (first.agent_id, second.agent_id)
+    rated = Rating.objects.filter(leaderboard=board).order_by("pk")
+    agents = list(rated.values_list("agent_id", flat=True)[: MOST_FITTED + 1])
+    if len(agents) <= MOST_FITTED:
+        return _fitted_variance(board, agents, pair)
+    if games.get(board.game).spec.teams:
+        # The results of pairs are not what is fitted there: they count as independent.
+        return first.sd**2 + second.sd**2
+    return _near_variance(board, pair)
+
+
+def _fitted_variance(board: Leaderboard, agents: Sequence[int], pair: tuple[int, int]) -> float:
+    joint = fit(board, agents, evidence(board, agents)).covariance
+    if joint is None:
+        raise ValueError(f"{len(agents)} agents are fitted without a covariance")
+    i, j = map(agents.index, pair)
+    return float(joint[i, i] + joint[j, j] - 2 * joint[i, j])
+
+
+def _near_variance(board: Leaderboard, pair: tuple[int, int]) -> float:
+    """Return it by the results of the two and the ratings of those they met: a few rows each."""
+    met = PairCount.objects.filter(leaderboard=board)
+    columns = ("first_id", "second_id", *PAIR_COUNTERS)
+    rows = [
+        row
+        for here, there in (("first", "second"), ("second", "first"))
+        for row in met.filter(**{f"{here}__in": pair})
+        .exclude(**({f"{there}__in": pair} if here == "second" else {}))
+        .values_list(*columns)
+    ]
+    others = sorted({agent for row in rows for agent in row[:2]} - set(pair))
+    index = {agent: position for position, agent in enumerate((*pair, *others))}
+    counts = PairCounts.from_rows((index[i], index[j], *times) for i, j, *times in rows)
+    rated = Rating.objects.filter(leaderboard=board, agent__in=among(list(index)))
+    ratings = np.empty((len(index), 2))
+    for agent, mu, sd in rated.values_list("agent_id", "mu", "sd"):
+        ratings[index[agent]] = mu, sd
+    n_sides = games.get(board.game).spec.n_sides
+    return gap_variance(
+        counts,
+        ratings[:, 0],
+        ratings[:, 1],
+        spread=board.spread or SIGMA,
+        draw_probability=board.draw_probability,
+        weight=1 / max(1, n_sides - 1),
+    )
 
 
 def _expected(first: Rating, second: Rating) -> Expected:

@@ -3,6 +3,8 @@
 import json
 from collections.abc import AsyncIterator
 from hashlib import sha256
+from math import hypot
+from statistics import NormalDist
 from typing import Any
 
 import pytest
@@ -10,11 +12,13 @@ from asgiref.sync import async_to_sync
 from django.test import Client
 from redis import Redis
 
+from arena.ratings.base import SIGMA
 from matches import links
 from matches.clock import db_now
 from matches.models import Leaderboard, Match, Order, Rating, Tournament
-from matches.services import snapshots, trajectories
+from matches.services import comparisons, snapshots, trajectories
 from matches.services.comparisons import compare, p_above
+from matches.services.fitting import fit
 from matches.tests import boards, callers, factories
 
 pytestmark = pytest.mark.django_db
@@ -124,10 +128,40 @@ def test_an_agent_is_as_good_as_itself(played: Tournament) -> None:
     assert compare(rating, rating).expected.win == pytest.approx(0.45)
 
 
-def test_the_numbers_of_a_comparison_are_those_of_the_normal_distribution() -> None:
-    # By hand: Phi(2 / sqrt(3**2 + 4**2)) = Phi(0.4).
-    first, second = Rating(pk=1, mu=27.0, sd=3.0), Rating(pk=2, mu=25.0, sd=4.0)
-    assert p_above(first, second) == pytest.approx(0.6554217416)
+def _two_of(played: Tournament) -> list[Rating]:
+    rated = Rating.objects.filter(leaderboard=played.leaderboard_id)
+    return list(rated.select_related("leaderboard").order_by("-mu")[:2])
+
+
+def test_a_comparison_goes_by_the_joint_posterior_of_the_two(played: Tournament) -> None:
+    first, second = _two_of(played)
+    agents = list(Rating.objects.order_by("pk").values_list("agent_id", flat=True))
+    settled = fit(played.leaderboard, agents)
+    wanted = settled.superiority(agents.index(first.agent_id), agents.index(second.agent_id))
+    assert p_above(first, second) == pytest.approx(wanted, abs=1e-6)
+    alone = NormalDist().cdf((first.mu - second.mu) / hypot(first.sd, second.sd))
+    assert abs(p_above(first, second) - alone) > 1e-4
+
+
+def test_on_a_large_board_a_comparison_is_nearly_that(
+    played: Tournament, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = _two_of(played)
+    whole = p_above(first, second)
+    monkeypatch.setattr(comparisons, "MOST_FITTED", 1)
+    assert p_above(first, second) == pytest.approx(whole, abs=0.02)
+    assert p_above(second, first) == pytest.approx(1 - p_above(first, second))
+
+
+def test_agents_without_results_are_compared_by_the_prior(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    factories.planned(2, agents=("level:5", "level:95"))
+    first, second = Rating.objects.select_related("leaderboard").order_by("pk")
+    first.mu = 25 + 2**0.5 * SIGMA
+    for most in (2, 1):
+        monkeypatch.setattr(comparisons, "MOST_FITTED", most)
+        assert p_above(first, second) == pytest.approx(NormalDist().cdf(1))
 
 
 @pytest.mark.parametrize(
