@@ -98,7 +98,7 @@ def known(
 ) -> Known:
     """Return how many matches of these agents among each other count; in sums."""
     asked = boards_of(board, agents) if boards is None else boards
-    n_pairs = games.get(board.game).spec.n_opposed
+    n_pairs = max(1, games.get(board.game).spec.n_opposed)
     own, *others = (_n_results(of, agents, less) for of, less in _asked(board, asked))
     elsewhere = sum(others) // n_pairs
     return Known(own // n_pairs + elsewhere, elsewhere)
