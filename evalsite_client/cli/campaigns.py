@@ -1,7 +1,7 @@
 """Commands of campaigns: ask and follow, list, look at one."""
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
+from argparse import ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Callable, Mapping
 from typing import cast
 
@@ -16,7 +16,7 @@ from evalsite_client.campaigns import (
     NewCampaign,
     Pairs,
 )
-from evalsite_client.cli.options import add_limit, command, first, page_size, pair, whole
+from evalsite_client.cli.options import add_limit, amount, command, first, page_size, pair, whole
 from evalsite_client.cli.show import Answer, pairs, table
 from evalsite_client.client import Client
 from evalsite_client.progress import duration
@@ -39,6 +39,9 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     add_limit(listed)
     shown = command(commands, "verdict", verdict, examples="  evalsite verdict 3 --json")
     shown.add_argument("campaign", type=whole(1), metavar="ID")
+    shown.add_argument("--wait", action="store_true", help="until there is one")
+    stopped = command(commands, "stop", stop, examples="  evalsite stop 3")
+    stopped.add_argument("campaign", type=whole(1), metavar="ID")
 
 
 def _add_campaign(commands: "_SubParsersAction[ArgumentParser]") -> None:
@@ -55,16 +58,16 @@ def _add_campaign(commands: "_SubParsersAction[ArgumentParser]") -> None:
     )
     new.add_argument("-l", "--leaderboard", required=True)
     new.add_argument("-q", "--question", default="best", help="best, top_k, beats, rank_all, ...")
-    new.add_argument("--error", type=_amount, help="P(wrong verdict): 0.05")
-    new.add_argument("--margin", type=_amount, help="a gap that makes no difference, in rating")
-    new.add_argument("--margin-elo", type=_amount, help="the same in Elo")
-    new.add_argument("--margin-points", type=_amount, help="the same in points of win rate")
+    new.add_argument("--error", type=amount, help="P(wrong verdict): 0.05")
+    new.add_argument("--margin", type=amount, help="a gap that makes no difference, in rating")
+    new.add_argument("--margin-elo", type=amount, help="the same in Elo")
+    new.add_argument("--margin-points", type=amount, help="the same in points of win rate")
     new.add_argument(
         *("-p", "--parameter"), type=pair, action="append", default=[], metavar="NAME=VALUE"
     )
     new.add_argument("--max-matches", type=whole(1), default=BUDGET, help=f"({BUDGET:,})")
-    new.add_argument("--max-core-hours", type=_amount)
-    new.add_argument("--max-money", type=_amount)
+    new.add_argument("--max-core-hours", type=amount)
+    new.add_argument("--max-money", type=amount)
     new.add_argument("--pairing", default="", help="else as suits the question")
     new.add_argument("--weight", type=whole(1), default=1, help="its share of the nodes")
     new.add_argument("--name", default="")
@@ -118,7 +121,19 @@ def show_campaigns(client: Client, options: Namespace) -> Answer:
 
 def verdict(client: Client, options: Namespace) -> Answer:
     """Show a campaign; the exit status is 3 unless its question is answered."""
-    return _answer(client.campaigns.get(options.campaign))
+    found = client.campaigns.get(options.campaign)
+    if options.wait and not found.is_over:
+        found = _followed(client, found, is_shown=not options.json)
+    return _answer(found)
+
+
+def stop(client: Client, options: Namespace) -> Answer:
+    """End a campaign without a verdict: cancel the matches of its tournament that are open."""
+    found = client.campaigns.get(options.campaign)
+    client.tournaments.cancel(found.tournament)
+    return Answer(
+        client.campaigns.get(found.id), f"campaign {found.id} stops: what was played counts"
+    )
 
 
 def _followed(client: Client, made: CampaignDetail, *, is_shown: bool) -> CampaignDetail:
@@ -214,14 +229,3 @@ def _row(one: Campaign) -> list[object]:
     known = (one.id, one.tournament, one.leaderboard, one.question, one.state, one.n_done)
     sure = "" if one.probability is None else f"{one.probability:.1%}"
     return [*known, one.max_matches, sure, one.statement]
-
-
-def _amount(text: str) -> float:
-    """Return a number from 0 on."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise ArgumentTypeError(f"{text!r} is no number from 0 on")
-    return value

@@ -12,6 +12,7 @@ _EXPLAINING: dict[str, Callable[[Client, int], Explanation]] = {
     "agent": lambda client, number: client.agents.explain(number),
     "campaign": lambda client, number: client.campaigns.explain(number),
     "match": lambda client, number: client.matches.explain(number),
+    "schedule": lambda client, number: client.schedules.explain(number),
     "tournament": lambda client, number: client.tournaments.explain(number),
     "worker": lambda client, number: client.workers.explain(number),
 }

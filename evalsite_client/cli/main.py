@@ -10,11 +10,15 @@ from urllib.parse import unquote
 
 from evalsite_client.cli import (
     agents,
+    alarms,
     campaigns,
     checkpoints,
     explanations,
     leaderboards,
+    operating,
     options,
+    schedules,
+    seasons,
     tokens,
     tournaments,
     trajectories,
@@ -48,10 +52,12 @@ exit status: 0 done, 1 failed or no answer, 2 refused or bad input, 3 a campaign
 """
 LISTING: Final = {
     "agents": ("agent", ": `evalsite agents` lists them"),
+    "alarms": ("alarm", ": `evalsite alarms` lists them"),
     "campaigns": ("campaign", ": `evalsite campaigns` lists them"),
     "checkpoints": ("checkpoint", ": `evalsite checkpoints` lists them"),
     "leaderboards": ("leaderboard", ": `evalsite boards` lists them"),
     "matches": ("match", ""),
+    "schedules": ("schedule", ": `evalsite schedules` lists them"),
     "tokens": ("token", ": `evalsite tokens` lists them"),
     "tournaments": ("tournament", ": `evalsite tournaments` lists them"),
     "workers": ("worker", ": `evalsite workers` lists them"),
@@ -59,7 +65,8 @@ LISTING: Final = {
 """A row of a noun, and what lists those that there are."""
 ADDING: Final = (
     *(agents.add, checkpoints.add, leaderboards.add, tournaments.add, watch.add, campaigns.add),
-    *(explanations.add, workers.add, trajectories.add, tokens.add),
+    *(schedules.add, alarms.add, explanations.add, operating.add, seasons.add, workers.add),
+    *(trajectories.add, tokens.add),
 )
 
 

@@ -75,6 +75,17 @@ def seconds(text: str) -> float:
     return value
 
 
+def amount(text: str) -> float:
+    """Return a number from 0 on."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise ArgumentTypeError(f"{text!r} is no number from 0 on")
+    return value
+
+
 def pair(text: str) -> tuple[str, Any]:
     """Return name and value of NAME=VALUE; the value as JSON where it is some, else as text."""
     name, equals, value = text.partition("=")
@@ -91,6 +102,12 @@ def add_limit(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=whole(1), default=SHOWN, metavar="N", help=f"rows at most ({SHOWN})"
     )
+
+
+def add_reason(parser: ArgumentParser, *, is_required: bool) -> None:
+    """Let or make the caller say why; it is kept in the audit."""
+    text = "why: kept with who did it and when"
+    parser.add_argument("--reason", required=is_required, default="", help=text)
 
 
 def first(found: Iterable[T], options: Namespace) -> tuple[T, ...]:

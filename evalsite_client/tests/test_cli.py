@@ -5,12 +5,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from redis import Redis
 
 import evalsite_client.cli.main as entry
 from evalsite_client import Client, ConflictError
@@ -19,96 +17,64 @@ from evalsite_client.cli.main import main
 from evalsite_client.cli.show import table
 from evalsite_client.progress import ProgressLine
 from evalsite_client.retries import NEVER
+from evalsite_client.tests.commands import Evalsite, as_json, ok
 from matches.models import Match, Tournament, TrajectoryPiece, Worker
 from matches.tests import boards, callers, factories
 from matches.tests.weights import weights
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-Evalsite = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def evalsite(
-    live_server: Any, broker: Redis, settings: Any, monkeypatch: Any, capsys: Any
-) -> Evalsite:
-    """Return what runs a command as an operator: exit status, stdout, stderr."""
-    settings.EVALSITE_USER_RATE = settings.EVALSITE_ANONYMOUS_RATE = 0
-    monkeypatch.setenv("EVALSITE_URL", live_server.url)
-    monkeypatch.setenv("EVALSITE_TOKEN", callers.token("ada", callers.OPERATOR))
-    monkeypatch.delenv("EVALSITE_PASSWORD", raising=False)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        try:
-            status = main([str(argument) for argument in arguments])
-        except SystemExit as ended:
-            status = int(ended.code or 0)
-        shown = capsys.readouterr()
-        return status, shown.out, shown.err
-
-    return run
-
-
-def _ok(ended: tuple[int, str, str]) -> str:
-    status, out, err = ended
-    assert status == 0, err
-    return out
-
-
-def _json(ended: tuple[int, str, str]) -> Any:
-    return json.loads(_ok(ended))
-
 
 def test_agents_are_registered_listed_and_retired(evalsite: Evalsite) -> None:
     one = ("register", "mcts-50", "--game", "connect_four", "--policy", "mcts")
-    made = _json(evalsite(*one, "-p", "simulations=50", "--json"))
+    made = as_json(evalsite(*one, "-p", "simulations=50", "--json"))
     assert made["parameters"] == {"simulations": 50}
-    shown = _ok(evalsite("agents", "--game", "connect_four", "--policy", "mcts"))
+    shown = ok(evalsite("agents", "--game", "connect_four", "--policy", "mcts"))
     assert "mcts-50" in shown
     assert "simulations=50" in shown
-    assert _json(evalsite("--json", "agents", "--name", "nobody")) == []
-    assert _ok(evalsite("agents", "--name", "nobody")) == "none\n"
-    assert _ok(evalsite("retire", made["id"])).endswith("retired     yes\n")
-    assert not _json(evalsite("unretire", made["id"], "--json"))["is_retired"]
+    assert as_json(evalsite("--json", "agents", "--name", "nobody")) == []
+    assert ok(evalsite("agents", "--name", "nobody")) == "none\n"
+    assert ok(evalsite("retire", made["id"])).endswith("retired     yes\n")
+    assert not as_json(evalsite("unretire", made["id"], "--json"))["is_retired"]
 
 
 def _field(evalsite: Evalsite) -> None:
-    _ok(evalsite("open", "c4", "--game", "connect_four", "--opening-plies", 2))
+    ok(evalsite("open", "c4", "--game", "connect_four", "--opening-plies", 2))
     for name in ("random", "greedy"):
-        _ok(evalsite("register", name, "--game", "connect_four", "--policy", name))
+        ok(evalsite("register", name, "--game", "connect_four", "--policy", name))
 
 
 def test_a_tournament_is_scheduled_by_names_and_changed(evalsite: Evalsite) -> None:
     _field(evalsite)
     wanted = ("schedule", "-l", "c4", "-n", 8, "random", "greedy", "--paused")
     limits = ("--move-s", 2, "--match-s", 60, "--keep-trajectories", "--unrated", "--seed", 3)
-    made = _json(evalsite(*wanted, *limits, "--json"))
+    made = as_json(evalsite(*wanted, *limits, "--json"))
     assert (made["name"], made["state"], made["move_s"]) == ("random, greedy", "paused", 2)
     number = made["id"]
-    assert "waits for  somebody to resume it" in _ok(evalsite("explain", "tournament", number))
+    assert "waits for  somebody to resume it" in ok(evalsite("explain", "tournament", number))
     for change, state in (("start", "scheduled"), ("pause", "paused"), ("resume", "scheduled")):
-        assert state in _ok(evalsite(change, number))
-    assert _json(evalsite("extend", number, "-n", 20, "--json"))["n_matches"] == 20
-    assert "random, greedy" in _ok(evalsite("tournaments", "-l", "c4", "--state", "scheduled"))
-    assert "cancelled" in _ok(evalsite("cancel", number))
+        assert state in ok(evalsite(change, number))
+    assert as_json(evalsite("extend", number, "-n", 20, "--json"))["n_matches"] == 20
+    assert "random, greedy" in ok(evalsite("tournaments", "-l", "c4", "--state", "scheduled"))
+    assert "cancelled" in ok(evalsite("cancel", number))
     with Client() as client, pytest.raises(ConflictError):
         client.tournaments.resume(number)
-    assert f"evalsite watch {number + 1}" in _ok(evalsite(*wanted, "--name", "second"))
+    assert f"evalsite watch {number + 1}" in ok(evalsite(*wanted, "--name", "second"))
     status, out, _ = evalsite("watch", number)
     assert (status, out) == (1, "random, greedy is cancelled: 0 of 20 played\n")
 
 
 def test_a_board_is_shown_and_two_of_it_are_compared(evalsite: Evalsite) -> None:
     boards.played_board(n_matches=84)
-    assert "connect-four" in _ok(evalsite("boards", "--game", "connect_four"))
-    assert len(_json(evalsite("board", "connect-four", "--limit", 3, "--json"))) == 3
+    assert "connect-four" in ok(evalsite("boards", "--game", "connect_four"))
+    assert len(as_json(evalsite("board", "connect-four", "--limit", 3, "--json"))) == 3
     best, *_, worst = (
-        line.split()[2] for line in _ok(evalsite("board", "connect-four")).splitlines()[1:]
+        line.split()[2] for line in ok(evalsite("board", "connect-four")).splitlines()[1:]
     )
-    text = _ok(evalsite("compare", best, worst, "-l", "connect-four"))
+    text = ok(evalsite("compare", best, worst, "-l", "connect-four"))
     assert text.startswith(f"{best} is the better one with ")
     assert f"P({best} > {worst})" in text
-    found = _json(evalsite("compare", worst, best, "-l", "connect-four", "--json"))
+    found = as_json(evalsite("compare", worst, best, "-l", "connect-four", "--json"))
     assert found["comparison"]["p_above"] < 0.5
     assert [rating["agent"]["name"] for rating in found["ratings"]] == [worst, best]
     with Client() as client:
@@ -133,16 +99,16 @@ def test_what_happens_is_explained_and_listed(evalsite: Evalsite) -> None:
         ("tournament", tournament.pk),
         ("worker", Worker.objects.get().pk),
     ):
-        assert f"{kind} {number}" in _ok(evalsite("explain", kind, number))
-    assert "node" in _ok(evalsite("workers"))
+        assert f"{kind} {number}" in ok(evalsite("explain", kind, number))
+    assert "node" in ok(evalsite("workers"))
 
 
 def test_a_checkpoint_is_uploaded(evalsite: Evalsite, tmp_path: Path) -> None:
     path = weights(tmp_path / "new.safetensors")
     wanted = ("upload", path, "--name", "run", "--game", "connect_four", "--architecture", "mlp")
-    made = _json(evalsite(*wanted, "--step", 7, "--json"))
+    made = as_json(evalsite(*wanted, "--step", 7, "--json"))
     assert [agent["name"] for agent in made["agents"]] == ["run@7"]
-    assert "run@7" in _ok(evalsite("checkpoints", "--run", "run", "--state", made["state"]))
+    assert "run@7" in ok(evalsite("checkpoints", "--run", "run", "--state", made["state"]))
     other = (wanted[0], weights(tmp_path / "other.safetensors", seed=1), *wanted[2:])
     status, _, err = evalsite(*other, "--step", 8, "--wait", "--timeout", 0.1)
     assert (status, "still being checked" in err) == (1, True)
@@ -150,12 +116,12 @@ def test_a_checkpoint_is_uploaded(evalsite: Evalsite, tmp_path: Path) -> None:
 
 def test_trajectories_are_fetched(evalsite: Evalsite, tmp_path: Path) -> None:
     tournament = factories.planned(keeps_trajectories=True)
-    found = _json(evalsite("download", tournament.pk, tmp_path / "kept", "--json"))
+    found = as_json(evalsite("download", tournament.pk, tmp_path / "kept", "--json"))
     assert found["files"] == []
     manifest = json.loads((tmp_path / "kept" / "manifest.json").read_text())
     assert (manifest["tournament"], manifest["is_complete"]) == (tournament.pk, False)
     assert not TrajectoryPiece.objects.exists()
-    assert "0 pieces" in _ok(evalsite("download", tournament.pk, tmp_path / "kept"))
+    assert "0 pieces" in ok(evalsite("download", tournament.pk, tmp_path / "kept"))
 
 
 def test_tokens_are_made_with_a_password_listed_and_revoked(
@@ -165,12 +131,12 @@ def test_tokens_are_made_with_a_password_listed_and_revoked(
     user.set_password("correct horse")
     user.save()
     monkeypatch.setenv("EVALSITE_PASSWORD", "correct horse")
-    secret = _ok(evalsite("token", "laptop", "--user", "bob", "-s", "read", "--days", 3)).strip()
+    secret = ok(evalsite("token", "laptop", "--user", "bob", "-s", "read", "--days", 3)).strip()
     monkeypatch.setenv("EVALSITE_TOKEN", secret)
-    (made,) = _json(evalsite("tokens", "--json"))
+    (made,) = as_json(evalsite("tokens", "--json"))
     assert (made["user"], made["name"], made["scopes"]) == ("bob", "laptop", ["read"])
-    assert "laptop" in _ok(evalsite("tokens"))
-    assert "is revoked" in _ok(evalsite("revoke", made["id"]))
+    assert "laptop" in ok(evalsite("tokens"))
+    assert "is revoked" in ok(evalsite("revoke", made["id"]))
     status, _, err = evalsite("tokens")
     assert (status, "get a new one" in err, "EVALSITE_TOKEN" in err) == (2, True, True)
 
@@ -245,7 +211,7 @@ def test_a_file_that_cannot_be_written_ends_with_1(monkeypatch: Any, capsys: Any
 def test_a_watch_writes_a_line_of_json_per_look(evalsite: Evalsite) -> None:
     tournament = boards.played_board(n_matches=84)
     Tournament.objects.filter(pk=tournament.pk).update(state=Tournament.State.DONE)
-    (line,) = _ok(evalsite("watch", tournament.pk, "--json")).splitlines()
+    (line,) = ok(evalsite("watch", tournament.pk, "--json")).splitlines()
     seen = json.loads(line)
     assert (seen["state"], seen["n_matches"], seen["eta_s"]) == ("done", 84, 0.0)
 

@@ -104,14 +104,14 @@ def _token() -> TokenAccess:
     return tokens.issue(user, name="laptop", scopes=[Scope.READ], days=3)[0]
 
 
-def _campaign() -> Campaign:
+def campaign_under_way() -> Campaign:
     known = factories.planned()
     agents = list(known.agents.order_by("pk"))
     return start(CampaignPlan("which", "best", 400), leaderboard=known.leaderboard, agents=agents)
 
 
-def _alarm() -> Alarm:
-    campaign = _campaign()
+def an_alarm() -> Alarm:
+    campaign = campaign_under_way()
     worse, better = campaign.tournament.agents.order_by("pk")[:2]
     return Alarm.objects.create(
         agent=worse, ancestor=better, campaign=campaign,
@@ -206,11 +206,11 @@ CASES = (
         lambda row: not Schedule.objects.filter(pk=row.pk).exists(),
     ),
     Case(
-        *("campaign", "stop", _campaign, REASON, "0 matches of at most 400"),
+        *("campaign", "stop", campaign_under_way, REASON, "0 matches of at most 400"),
         lambda row: fresh(row).decided_at is not None,
     ),
     Case(
-        *("alarm", "acknowledge", _alarm, REASON, "raised 2026-01-01 12:00 UTC by which"),
+        *("alarm", "acknowledge", an_alarm, REASON, "raised 2026-01-01 12:00 UTC by which"),
         lambda row: fresh(row).acknowledged_at is not None,
     ),
     Case(

@@ -1,0 +1,45 @@
+"""Commands of alarms: list, acknowledge."""
+
+from argparse import ArgumentParser, Namespace, _SubParsersAction
+
+from evalsite_client.alarms import AlarmFilter
+from evalsite_client.cli.options import add_limit, add_reason, command, first, page_size, whole
+from evalsite_client.cli.show import Answer, table
+from evalsite_client.client import Client
+
+HEAD = ("id", "agent", "ancestor", "leaderboard", "P(worse)", "raised", "acknowledged by")
+
+
+def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+    """Add the commands."""
+    listed = command(commands, "alarms", show_alarms)
+    listed.add_argument("-l", "--leaderboard")
+    listed.add_argument("--open", action="store_true", help="only those nobody has acknowledged")
+    add_limit(listed)
+    seen = command(commands, "acknowledge", acknowledge, examples="  evalsite acknowledge 4")
+    seen.add_argument("alarm", type=whole(1), metavar="ID")
+    add_reason(seen, is_required=False)
+
+
+def show_alarms(client: Client, options: Namespace) -> Answer:
+    """List alarms of regressions, the newest first."""
+    wanted = AlarmFilter()
+    if options.leaderboard:
+        wanted["leaderboard"] = options.leaderboard
+    if options.open:
+        wanted["open"] = True
+    found = first(client.alarms.list(page_size=page_size(options), **wanted), options)
+    rows = [
+        (
+            *(a.id, a.agent.name, a.ancestor.name, a.leaderboard),
+            *(f"{a.probability:.1%}", a.at, a.acknowledged_by),
+        )
+        for a in found
+    ]
+    return Answer(found, table(HEAD, rows))
+
+
+def acknowledge(client: Client, options: Namespace) -> Answer:
+    """Note that somebody has seen an alarm; the first one is kept."""
+    found = client.alarms.acknowledge(options.alarm, reason=options.reason)
+    return Answer(found, f"alarm {found.id} was acknowledged by {found.acknowledged_by}")

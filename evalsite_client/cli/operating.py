@@ -1,0 +1,70 @@
+"""Commands of operators: quarantine and release, declare void, have played again."""
+
+from argparse import ArgumentParser, Namespace, _SubParsersAction
+
+from evalsite_client.cli.options import add_reason, command, whole
+from evalsite_client.cli.show import Answer
+from evalsite_client.client import Client
+
+_KINDS = ("agent", "worker")
+
+
+def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+    """Add the commands."""
+    held = command(
+        commands,
+        "quarantine",
+        quarantine,
+        examples='  evalsite quarantine agent 7 --reason "forfeits every third match"\n'
+        '  evalsite quarantine worker 3 --reason "its results differ"',
+    )
+    released = command(commands, "release", release, examples="  evalsite release agent 7")
+    for parser, is_required in ((held, True), (released, False)):
+        parser.add_argument("kind", choices=_KINDS)
+        parser.add_argument("id", type=whole(1), metavar="ID")
+        add_reason(parser, is_required=is_required)
+    voided = command(
+        commands, "void", void, examples='  evalsite void 812 813 --reason "a wrong checkpoint"'
+    )
+    again = command(
+        commands, "requeue", requeue, examples='  evalsite requeue 812 813 --reason "mended"'
+    )
+    for parser in (voided, again):
+        parser.add_argument("matches", nargs="+", type=whole(1), metavar="MATCH")
+        add_reason(parser, is_required=True)
+
+
+def quarantine(client: Client, options: Namespace) -> Answer:
+    """Send no more matches of an agent, or refuse the reports of a node."""
+    if options.kind == "agent":
+        agent = client.agents.quarantine(options.id, reason=options.reason)
+        return Answer(agent, f"{agent.name} is in quarantine: its matches wait for its release")
+    worker = client.workers.quarantine(options.id, reason=options.reason)
+    return Answer(worker, f"{worker.node} is in quarantine: its reports are refused")
+
+
+def release(client: Client, options: Namespace) -> Answer:
+    """End the quarantine of an agent or a node."""
+    if options.kind == "agent":
+        agent = client.agents.release(options.id, reason=options.reason)
+        return Answer(agent, f"{agent.name} is released")
+    worker = client.workers.release(options.id, reason=options.reason)
+    return Answer(worker, f"{worker.node} is released")
+
+
+def void(client: Client, options: Namespace) -> Answer:
+    """Declare matches void: open ones end, outcomes are kept and count no more."""
+    found = client.matches.void(options.matches, reason=options.reason)
+    rated = f"; rated again: {', '.join(found.leaderboards)}" if found.leaderboards else ""
+    counts = (
+        f"{found.n_open} that were open, {found.n_struck} with an outcome, "
+        f"{found.n_unchanged} were it before"
+    )
+    return Answer(found, f"void: {counts}{rated}")
+
+
+def requeue(client: Client, options: Namespace) -> Answer:
+    """Have void matches played again: same agents, seats and game seed, each once."""
+    found = client.matches.requeue(options.matches, reason=options.reason)
+    lines = [f"{one.replaced} is played again as {one.match}" for one in found.replacements]
+    return Answer(found, "\n".join(lines))

@@ -1,0 +1,149 @@
+"""Commands of schedules: list, add, enable, disable, remove."""
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
+from collections.abc import Callable
+from datetime import datetime
+
+from evalsite_client.cli.options import (
+    add_limit,
+    add_reason,
+    agent,
+    amount,
+    command,
+    first,
+    page_size,
+    pair,
+    whole,
+)
+from evalsite_client.cli.show import Answer, pairs, table
+from evalsite_client.client import Client
+from evalsite_client.schedules import NewSchedule, Schedule, ScheduleFilter
+
+HEAD = ("id", "name", "leaderboard", "starts", "when", "next", "enabled", "started", "passed over")
+MODES = ("reset", "carry")
+
+
+def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+    """Add the commands."""
+    listed = command(commands, "schedules", show_schedules)
+    listed.add_argument("-l", "--leaderboard")
+    listed.add_argument("--enabled", action="store_true", help="only those that start something")
+    add_limit(listed)
+    _add_new(commands)
+    for name, run in (("enable", enable), ("disable", disable)):
+        switched = command(commands, name, run, examples=f"  evalsite {name} 2")
+        switched.add_argument("schedule", type=whole(1), metavar="ID")
+        add_reason(switched, is_required=False)
+    removed = command(commands, "unschedule", unschedule, examples="  evalsite unschedule 2")
+    removed.add_argument("schedule", type=whole(1), metavar="ID")
+
+
+def _add_new(commands: "_SubParsersAction[ArgumentParser]") -> None:
+    new = command(
+        commands,
+        "schedule-at",
+        schedule_at,
+        examples='  evalsite schedule-at -l connect-four --name weekly --crontab "30 4 * * 1" -n 90\n'
+        '  evalsite schedule-at -l connect-four --name best --crontab "0 5 * * *" -n 500 -q best '
+        "--margin 1\n"
+        "  evalsite schedule-at -l connect-four --name once --once 2027-01-01T04:00:00Z -n 60 3 7",
+    )
+    new.add_argument(
+        "agents", nargs="*", metavar="AGENT", help="id or name; none: all of the leaderboard"
+    )
+    new.add_argument("-l", "--leaderboard", required=True)
+    new.add_argument("--name", required=True, help="of the schedule")
+    when = new.add_mutually_exclusive_group(required=True)
+    when.add_argument("--crontab", default="", help="minute hour day-of-month month day-of-week")
+    when.add_argument("--once", type=_moment, metavar="TIME", help="such as 2027-01-01T04:00:00Z")
+    new.add_argument("--timezone", default="UTC", help="of the crontab (%(default)s)")
+    new.add_argument("-n", "--matches", type=whole(1), help="of each, or of a campaign at most")
+    what = new.add_mutually_exclusive_group()
+    what.add_argument("-q", "--question", default="", help="start campaigns: best, top_k, ...")
+    what.add_argument("--season", choices=MODES, default="", help="begin seasons")
+    new.add_argument("--margin", type=amount, help="of a campaign, in rating")
+    new.add_argument("--error", type=amount, help="of a campaign: 0.05")
+    new.add_argument(
+        *("-p", "--parameter"), type=pair, action="append", default=[], metavar="NAME=VALUE"
+    )
+    new.add_argument("--pairing", default="", help="who meets whom; else as suits")
+    add_reason(new, is_required=False)
+
+
+def show_schedules(client: Client, options: Namespace) -> Answer:
+    """List schedules, the newest first."""
+    wanted = ScheduleFilter()
+    if options.leaderboard:
+        wanted["leaderboard"] = options.leaderboard
+    if options.enabled:
+        wanted["is_enabled"] = True
+    found = first(client.schedules.list(page_size=page_size(options), **wanted), options)
+    return Answer(found, table(HEAD, [_row(one) for one in found]))
+
+
+def schedule_at(client: Client, options: Namespace) -> Answer:
+    """Start tournaments, campaigns or seasons by crontab, or one at a time."""
+    game = client.leaderboards.get(options.leaderboard).game
+    entered = [agent(client, text, game=game, field="AGENT") for text in options.agents]
+    wanted = NewSchedule(
+        name=options.name,
+        leaderboard=options.leaderboard,
+        agents=[one.id for one in entered],
+        crontab=options.crontab,
+        timezone=options.timezone,
+        once_at=options.once,
+        season=options.season,
+        question=options.question,
+        parameters=dict(options.parameter),
+        pairing=options.pairing,
+        n_matches=options.matches,
+        reason=options.reason,
+    )
+    if options.margin is not None:
+        wanted["margin"] = options.margin
+    if options.error is not None:
+        wanted["error"] = options.error
+    return _one(client.schedules.add(**wanted))
+
+
+def enable(client: Client, options: Namespace) -> Answer:
+    """Let a schedule start tournaments again."""
+    return _switched(client.schedules.enable, options)
+
+
+def disable(client: Client, options: Namespace) -> Answer:
+    """Let a schedule start nothing until it is enabled."""
+    return _switched(client.schedules.disable, options)
+
+
+def unschedule(client: Client, options: Namespace) -> Answer:
+    """Remove a schedule; its tournaments stay."""
+    client.schedules.remove(options.schedule)
+    return Answer({"removed": options.schedule}, f"schedule {options.schedule} is removed")
+
+
+def _switched(switch: Callable[..., Schedule], options: Namespace) -> Answer:
+    return _one(switch(options.schedule, reason=options.reason))
+
+
+def _one(found: Schedule) -> Answer:
+    shown = dict(zip(HEAD, _row(found), strict=True))
+    return Answer(found, pairs({**shown, "problem": found.problem}))
+
+
+def _row(one: Schedule) -> list[object]:
+    when = one.once_at or f"{one.crontab} ({one.timezone})"
+    starts = f"season ({one.season})" if one.season else one.question or "tournament"
+    known = (one.id, one.name, one.leaderboard, starts, when, one.next_at)
+    return [*known, one.is_enabled, one.n_started, one.n_skipped]
+
+
+def _moment(text: str) -> datetime:
+    """Return a time with its offset from UTC."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise ArgumentTypeError(f"{text!r} is no time such as 2027-01-01T04:00:00Z")
+    return found
