@@ -1,13 +1,18 @@
-"""Order information: the pairs whose next match says most about who stands above whom.
+"""Order information: the matches that say most about who stands above whom.
 
-The value of a match is how much it narrows the difference of its agents, times how open their order
-still is: I V exp(-d^2 / 2V), with the difference d, its variance V and the information I of a
-match. For spread and for close fields alike, as it goes by the joint covariance.
+How open the order of two agents is: w = exp(-d^2 / 2hV) / sqrt(V V'), with the difference d of
+their ratings and its variance V. The share h of V is what will be known once there are two thirds
+more results: who could change places by then is worth a match now.
 
-Matches in flight, and those just chosen, will narrow V to V' whatever their results, for their
-agents and for all who are compared through them; d will then be another. The mean of the value over
-what d may become is I V' sqrt(V' / V) exp(-d^2 / 2V), so that matches in flight cost next to
-nothing.
+The value of a match is how much it narrows the differences of all agents, each as it is open: not
+only that of its own two. With the joint covariance C, the Laplacian W of w, the information I of a
+match and its agents' difference e that is I e'CWCe. For spread and for close fields alike.
+
+Matches in flight, and those just chosen, will narrow V to V' and C likewise whatever their results,
+for their agents and for all who are compared through them; d will then be another, and the mean of
+the openness over what d may become is that above. Of each greedy matching the best part is taken
+before the values are computed anew: the last pairs of a matching meet only because all others are
+taken.
 """
 
 import numpy as np
@@ -19,6 +24,9 @@ from arena.ratings.counts import Floats
 
 _LEAST_VARIANCE = 1e-9
 _TIE_BREAK = 1e-9
+_HORIZON = 0.4
+_TAKEN = 0.25
+"""The part of a matching."""
 
 
 class _OrderInformation(Adaptive):
@@ -28,21 +36,27 @@ class _OrderInformation(Adaptive):
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
         joint = _joint(standing)
         gap = standing.mu[:, None] - standing.mu
-        information = expected_information(gap)
         variance = _difference_variances(joint)
-        # Half of V stands in the exponent of sqrt(V' / V); ties are broken by chance.
-        openness = information * np.exp(-(gap**2) / (2 * variance)) / np.sqrt(variance)
-        openness *= 1 + _TIE_BREAK * _symmetric_noise(rng, len(joint))
-        weight = standing.field.pair_weight
-        precision = np.linalg.inv(joint) + _graph(weight * information * in_flight(standing))
+        openness = np.exp(-(gap**2) / (2 * _HORIZON * variance)) / np.sqrt(variance)
+        information = standing.field.pair_weight * expected_information(gap)
+        worth = information * (1 + _TIE_BREAK * _symmetric_noise(rng, len(joint)))
+        precision = np.linalg.inv(joint) + _graph(information * in_flight(standing))
         chosen: list[Lineup] = []
         while len(chosen) < n_blocks:
             narrowed = np.linalg.inv(precision).astype(np.float64, copy=False)
-            value = openness * _difference_variances(narrowed) ** 1.5
+            value = worth * _narrowing(narrowed, openness)
             found = matching(value, standing.field.n_seats)
-            chosen += found[: n_blocks - len(chosen)]
-            precision += _graph(weight * information * _planned(found, len(joint)))
+            found = found[: max(1, int(len(found) * _TAKEN))][: n_blocks - len(chosen)]
+            chosen += found
+            precision += _graph(information * _planned(found, len(joint)))
         return chosen
+
+
+def _narrowing(joint: Floats, openness: Floats) -> Floats:
+    """Return how much a result of every two agents narrows all open differences: [n, n]."""
+    weights = openness / np.sqrt(_difference_variances(joint))
+    np.fill_diagonal(weights, 0)
+    return _difference_variances(joint @ _graph(weights) @ joint)
 
 
 def _joint(standing: Standing) -> Floats:

@@ -28,6 +28,22 @@ def test_the_order_that_is_open_is_played_first() -> None:
     assert PAIRING.choose(here, 1, seed=0) == [(1, 2)]
 
 
+def test_nobody_plays_only_because_all_others_are_taken() -> None:
+    results = [(0, 1, 1)] * 30 + [(1, 2, 1), (2, 1, 1)] * 3 + [(2, 3, 1)] * 30
+    here = standing(Field(4, 2), np.array(results))
+    assert PAIRING.choose(here, 2, seed=0) == [(1, 2), (1, 2)]
+
+
+def test_a_match_that_tells_about_many_orders_comes_first() -> None:
+    """Two groups of four, whose members are known to be close, and two agents alone."""
+    group = np.arange(10) // 4
+    joint = np.where((group[:, None] == group) & (group < 2), 3.9, 0.0)
+    np.fill_diagonal(joint, 4.0)
+    here = replace(standing(Field(10, 2)), covariance=joint, sd=np.full(10, 2.0))
+    first, second = PAIRING.choose(here, 1, seed=0)[0]
+    assert {group[first], group[second]} == {0, 1}
+
+
 def test_a_pair_in_flight_makes_place_for_another() -> None:
     here = standing(Field(8, 2), simulated(8, 100, seed=2).results)
     best = PAIRING.choose(here, 1, seed=0)[0]
