@@ -65,6 +65,7 @@ class Ahead:
     n_agents: int
     margin: float
     n_known: int
+    n_known_elsewhere: int
     forecast: Forecast
 
 
@@ -72,7 +73,9 @@ class Ahead:
 class Campaign:
     """A tournament with a question, and its verdict once there is one.
 
-    margin: in units of rating. n_known: matches that were known at the start, so not played again.
+    margin: in units of rating. n_known: matches that were known at the start, so not played again,
+    n_known_elsewhere of them on other leaderboards. n_reused: of its own matches, those that were
+    known games, so not played again either.
     """
 
     id: int
@@ -89,8 +92,10 @@ class Campaign:
     max_core_s: float | None
     max_money: float | None
     n_known: int
+    n_known_elsewhere: int
     n_planned: int
     n_done: int
+    n_reused: int
     n_judged: int
     judged_at: datetime | None
     created_at: datetime
@@ -161,14 +166,15 @@ class Pairs:
 class CampaignDetail(Campaign):
     """A campaign with what is believed now, what it has cost and what it will take.
 
-    chances: the likeliest first. subjects: the agents that the verdict names. pairs: of a
-    sequential test, as it was judged last.
+    chances: the likeliest first. subjects: the agents that the verdict names. warning:
+    of a pairing that suits the field badly. pairs: of a sequential test, as it was judged last.
     """
 
     parameters: Mapping[str, Any]
     subjects: tuple[AgentName, ...]
     chances: tuple[Chance, ...]
     spent: Spent
+    warning: str | None
     pairs: Pairs | None
     forecast: Forecast | None
     forecast_at: datetime | None

@@ -47,6 +47,7 @@ class MatchDetail(Match):
     """A match with every attempt and its outcome.
 
     replacement: the id of what is played instead of it; replaces: of what it is played instead of.
+    same_as: of the same game that was over before.
     """
 
     attempts: tuple[Attempt, ...]
@@ -54,6 +55,7 @@ class MatchDetail(Match):
     voiding: Voiding | None
     replacement: int | None
     replaces: int | None
+    same_as: int | None
 
 
 @dataclass(frozen=True)

@@ -17,19 +17,24 @@ OVER = ("done", "cancelled")
 
 @dataclass(frozen=True)
 class Tournament(Plan):
-    """A tournament and how far it is; n_done includes forfeits; leaderboard: its name."""
+    """A tournament and how far it is; leaderboard: its name.
+
+    n_done includes forfeits and n_known matches that were known, so not played again.
+    """
 
     id: int
     leaderboard: str
     name: str
     n_matches: int
     faults: Any
+    replays: bool
     state: TournamentState
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
     n_planned: int
     n_done: int
+    n_known: int
     n_forfeits: int
     n_void: int
     n_cancelled: int
@@ -68,7 +73,8 @@ class Entrant:
 class NewTournament(NewPlan, total=False):
     """A tournament to schedule: the leaderboard by name, the agents by id.
 
-    move_s, match_s: limits in seconds; is_paused: it waits to be started.
+    move_s, match_s: limits in seconds; is_paused: it waits to be started; replays: known games are
+    played again.
     """
 
     leaderboard: Required[str]
@@ -76,6 +82,7 @@ class NewTournament(NewPlan, total=False):
     name: Required[str]
     n_matches: Required[int]
     faults: Mapping[str, Any] | None
+    replays: bool
     is_paused: bool
 
 

@@ -17,7 +17,7 @@ from matches import standings
 from matches.clock import db_now
 from matches.kept import kept
 from matches.models import Agent, Alarm, Campaign, Entrant
-from matches.services import explain
+from matches.services import explain, pairingwarnings
 from matches.services.campaigns import showing, wording
 from matches.services.campaigns.starting import IS_SPRT
 
@@ -95,6 +95,7 @@ def context(found: Campaign, *, now: datetime) -> dict[str, Any]:
         "says": _says(found),
         "probability": _probability(found),
         "subjects": _subjects(found),
+        "saved": wording.saved(found),
         "wanted": wording.percent(1 - found.error),
         "chances": _chances(found),
         "curve": campaigncurves.of_campaign(found),
@@ -102,6 +103,7 @@ def context(found: Campaign, *, now: datetime) -> dict[str, Any]:
         "budget": wording.budget(found),
         "is_test": found.question == IS_SPRT,
         "pairs": _pairs(found),
+        "warning": pairingwarnings.of_pairing(tournament),
         "stop": _stop_address(found),
         "shown": standings.tournament(tournament, now=now),
         "explanation": explain.of_tournament(tournament, now=now),

@@ -25,6 +25,7 @@ def match(request: HttpRequest, pk: int) -> HttpResponse:
         "voiding",
         "replacement__match",
         "replaces__replaced",
+        "same_as",
     )
     found = get_object_or_404(wanted.prefetch_related("seat_rows__agent"), pk=pk)
     context = {

@@ -58,6 +58,7 @@ def _add_schedule(commands: "_SubParsersAction[ArgumentParser]") -> None:
     new.add_argument("--seed", type=whole(), default=0, help="replays pairings and games")
     new.add_argument("--move-s", type=seconds, metavar="S", help="limit of a move")
     new.add_argument("--match-s", type=seconds, metavar="S", help="limit of a match")
+    new.add_argument("--replay", action="store_true", help="play known games again, to compare")
     new.add_argument("--unrated", action="store_true", help="its outcomes are not counted")
     new.add_argument("--keep-trajectories", action="store_true")
     then = new.add_mutually_exclusive_group()
@@ -77,6 +78,7 @@ def schedule(client: Client, options: Namespace) -> Answer:
         pairing=options.pairing,
         seed=options.seed,
         is_rated=not options.unrated,
+        replays=options.replay,
         keeps_trajectories=options.keep_trajectories,
         is_paused=options.paused,
     )

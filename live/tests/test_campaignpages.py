@@ -11,9 +11,9 @@ from redis import Redis
 from redis.exceptions import ConnectionError as AwayError
 
 from live import campaigncurves, campaignpages
-from matches.models import Agent, Alarm, Campaign, CampaignPoint
+from matches.models import Agent, Alarm, Campaign, CampaignPoint, Tournament
 from matches.services.campaigns.starting import CampaignPlan, start
-from matches.services.tournaments import cancel
+from matches.services.tournaments import cancel, open_leaderboard
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from matches.tests.test_campaigns import campaign_of, ended, go_on
@@ -80,7 +80,17 @@ def test_a_second_campaign_says_what_was_saved(client: Client) -> None:
     agents = list(first.tournament.agents.order_by("entrant__position"))
     plan = CampaignPlan("again", "best", 400)
     second = start(plan, leaderboard=first.tournament.leaderboard, agents=agents)
-    assert f"{first.n_played} matches saved:" in _page(client, second)
+    assert f"Saved: {first.n_played} matches: known at the start." in _page(client, second)
+    elsewhere = start(plan, leaderboard=open_leaderboard("new", game="skill_game"), agents=agents)
+    said = f"{first.n_played} matches, all of them from other leaderboards: known at the start"
+    assert said in _page(client, elsewhere)
+
+
+def test_matches_that_are_known_games_are_said_to_be_saved(client: Client) -> None:
+    campaign = campaign_of()
+    Tournament.objects.filter(pk=campaign.tournament_id).update(n_known=1)
+    said = "Saved: 1 match of this tournament: known games, not played again."
+    assert said in _page(client, campaign)
 
 
 def test_one_that_was_stopped_says_so_at_once(
@@ -184,14 +194,15 @@ def test_without_the_fast_store_the_page_is_complete(
 
 def test_lists_show_what_runs_before_what_has_ended(client: Client) -> None:
     decided = ended(campaign_of(name="first"))
-    running = campaign_of(name="second")
-    test = campaign_of("sprt", agents=("level:5", "level:95"), name="third")
+    others = tuple(f"level:{level}" for level in (6, 41, 61, 96))
+    running = campaign_of(name="second", agents=others)
+    test = campaign_of("sprt", agents=("level:6", "level:96"), name="third")
     page = _text(client, "/leaderboards/")
     assert page.index("third") < page.index("second") < page.index("level:95 is the best")
     assert "0 of at most 400 matches played" in page
     board = _text(client, f"/leaderboards/{decided.tournament.leaderboard.name}/")
     assert "level:95 is the best" in board
-    assert "Is level:5 better" not in board
+    assert "Is level:6 better" not in board
     go_on(running, 0, boards.by_strength())
     go_on(test, 10, boards.by_strength())
     page = _text(client, "/leaderboards/")
@@ -225,3 +236,12 @@ def test_the_likeliest_stand_first_and_the_rest_is_cut(
     assert found[0].agent == Agent.objects.get(name="level:95")
     assert len(found) == 2
     assert found[0].percent > found[1].percent
+
+
+def test_a_pairing_that_suits_the_field_badly_is_said_where_the_campaign_is(client: Client) -> None:
+    campaign = campaign_of(agents=("level:49", "level:50", "level:51"), pairing="quality")
+    go_on(campaign, 0, factories.first_wins)
+    cache.clear()
+    assert _page(client, campaign).count("This field is close") == 1
+    part = client.get(f"/tournaments/{campaign.tournament_id}/campaign/")
+    assert "This field is close" in part.content.decode()

@@ -138,8 +138,10 @@ class StartForm(ModelFormWithAllErrors):
         board, agents = self.cleaned_data["leaderboard"], list(self.cleaned_data["agents"])
         check_agents(board, agents)
         found = forecasting.before(self.plan(), leaderboard=board, agents=agents, now=db_now())
-        known = wording.Line("Matches known already", f"{found.n_known:,}")
-        return [known, *wording.expected(found.forecast)]
+        said = wording.known(found.n_known, found.n_known_elsewhere)
+        known = wording.Line("Known already", said)
+        warning = [wording.Line("Pairing", found.warning)] if found.warning else []
+        return [known, *warning, *wording.expected(found.forecast)]
 
 
 @admin.register(Campaign)

@@ -22,7 +22,7 @@ from matches.services.tournaments import Plan, check_agents, schedule
 
 PLANNED = (
     *("leaderboard", "name", "pairing", "n_matches", "seed", "move_s", "match_s", "faults"),
-    *("is_rated", "keeps_trajectories", "trajectory_days"),
+    *("is_rated", "replays", "keeps_trajectories", "trajectory_days"),
 )
 LABELS = {
     "n_matches": "Matches to play",
@@ -30,10 +30,14 @@ LABELS = {
     "match_s": "Limit of a match, s",
     "faults": "Faults to emulate",
     "is_rated": "Rated",
+    "replays": "Play known games again",
     "keeps_trajectories": "Store trajectories",
     "trajectory_days": "Days to keep them",
 }
-COUNTED = ("n_planned", "n_done", "n_forfeits", "n_void", "n_cancelled", "n_retried", "n_refused")
+COUNTED = (
+    *("n_planned", "n_done", "n_known", "n_forfeits"),
+    *("n_void", "n_cancelled", "n_retried", "n_refused"),
+)
 
 
 class ScheduleForm(ModelFormWithAllErrors):

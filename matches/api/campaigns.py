@@ -20,7 +20,7 @@ from matches.api.pagination import NewestFirst
 from matches.clock import db_now
 from matches.models import Agent, Campaign, CampaignPoint, Leaderboard
 from matches.models.choices import question_choices
-from matches.services import explain
+from matches.services import explain, pairingwarnings
 from matches.services.campaigns import asking, forecasting, showing
 from matches.services.campaigns.asking import MAX_AGENTS, Margin
 from matches.services.campaigns.starting import CampaignPlan, start
@@ -86,6 +86,7 @@ class AheadSerializer(serializers.Serializer[Any]):
     n_agents = serializers.IntegerField()
     margin = serializers.FloatField(help_text="In units of rating.")
     n_known = serializers.IntegerField(help_text="Matches that are known, so not played again.")
+    n_known_elsewhere = serializers.IntegerField(help_text="Of those: on other leaderboards.")
     forecast = ForecastSerializer()
 
 
@@ -101,6 +102,9 @@ class CampaignSerializer(serializers.ModelSerializer[Campaign]):
     question = serializers.CharField()
     n_planned = serializers.IntegerField(source="tournament.n_planned")
     n_done = serializers.IntegerField(source="tournament.n_done")
+    n_reused = serializers.IntegerField(
+        source="tournament.n_known", help_text="Of those done: known games, not played again."
+    )
     created_at = serializers.DateTimeField(source="tournament.created_at")
     started_at = serializers.DateTimeField(source="tournament.started_at", allow_null=True)
 
@@ -110,8 +114,9 @@ class CampaignSerializer(serializers.ModelSerializer[Campaign]):
         model = Campaign
         fields: tuple[str, ...] = (
             *("id", "tournament", "name", "leaderboard", "state", "question", "error", "margin"),
-            *("pairing", "weight", "max_matches", "max_core_s", "max_money", "n_known"),
-            *("n_planned", "n_done", "n_judged", "judged_at", "created_at", "started_at"),
+            *("pairing", "weight", "max_matches", "max_core_s", "max_money"),
+            *("n_known", "n_known_elsewhere", "n_planned", "n_done", "n_reused", "n_judged"),
+            *("judged_at", "created_at", "started_at"),
             *("statement", "probability", "why", "decided_at", "n_played", "n_round_robin"),
         )
 
@@ -163,6 +168,9 @@ class CampaignDetailSerializer(CampaignSerializer):
     subjects = serializers.SerializerMethodField(help_text="The agents that the verdict names.")
     chances = serializers.SerializerMethodField(help_text="The likeliest first; at most 200.")
     spent = serializers.SerializerMethodField()
+    warning = serializers.SerializerMethodField(
+        help_text="What is said of a pairing that suits the field badly, while it runs; else null."
+    )
     pairs = serializers.SerializerMethodField(
         help_text="Of a sequential test, as it was judged last; else null."
     )
@@ -173,7 +181,16 @@ class CampaignDetailSerializer(CampaignSerializer):
 
         fields: tuple[str, ...] = (
             *CampaignSerializer.Meta.fields,
-            *("parameters", "subjects", "chances", "spent", "pairs", "forecast", "forecast_at"),
+            *(
+                "parameters",
+                "subjects",
+                "chances",
+                "spent",
+                "warning",
+                "pairs",
+                "forecast",
+                "forecast_at",
+            ),
         )
 
     def get_parameters(self, campaign: Campaign) -> dict[str, Any]:
@@ -194,6 +211,10 @@ class CampaignDetailSerializer(CampaignSerializer):
     def get_spent(self, campaign: Campaign) -> dict[str, Any]:
         """Return what it has cost so far."""
         return dict(SpentSerializer(showing.spent(campaign)).data)
+
+    def get_warning(self, campaign: Campaign) -> str | None:
+        """Return it, made once a minute."""
+        return pairingwarnings.of_pairing(campaign.tournament)
 
     @extend_schema_field(PairsSerializer(allow_null=True))
     def get_pairs(self, campaign: Campaign) -> dict[str, Any] | None:
@@ -307,6 +328,7 @@ class CampaignView(
             "n_agents": len(agents),
             "margin": plan.margin,
             "n_known": ahead.n_known,
+            "n_known_elsewhere": ahead.n_known_elsewhere,
             "forecast": ahead.forecast,
         }
         return Response(AheadSerializer(shown).data)

@@ -124,13 +124,16 @@ class MatchDetailSerializer(MatchSerializer):
         allow_null=True,
         help_text="What it is played instead of.",
     )
+    same_as = serializers.IntegerField(
+        source="same_as_id", allow_null=True, help_text="The same game, which was over before."
+    )
 
     class Meta(MatchSerializer.Meta):
         """Attempts, outcome and what became of it too."""
 
         fields: tuple[str, ...] = (
             *(*MatchSerializer.Meta.fields, "attempts", "outcome"),
-            *("voiding", "replacement", "replaces"),
+            *("voiding", "replacement", "replaces", "same_as"),
         )
 
 

@@ -39,9 +39,10 @@ class TournamentSerializer(serializers.ModelSerializer[Tournament]):
         fields: tuple[str, ...] = (
             *("id", "leaderboard", "name", "pairing", "pairing_parameters", "n_matches", "seed"),
             *("weight", "move_s", "match_s"),
-            *("is_rated", "keeps_trajectories", "trajectory_days", "order_limit"),
+            *("is_rated", "replays", "keeps_trajectories", "trajectory_days", "order_limit"),
             *("faults", "state", "created_at", "started_at", "finished_at", "n_planned", "n_done"),
             *(
+                "n_known",
                 "n_forfeits",
                 "n_void",
                 "n_cancelled",
@@ -103,6 +104,9 @@ class NewTournamentSerializer(serializers.Serializer[Any]):
     match_s = serializers.FloatField(required=False)
     faults = AnyJson(default=None, allow_null=True)
     is_rated = serializers.BooleanField(default=True)
+    replays = serializers.BooleanField(
+        default=False, help_text="True: known games are played again; they count once."
+    )
     keeps_trajectories = serializers.BooleanField(default=False)
     trajectory_days = serializers.IntegerField(default=None, allow_null=True)
     order_limit = serializers.IntegerField(default=None, allow_null=True)

@@ -16,9 +16,12 @@ N_NAMED = 5
 
 def foreseen(plan: CampaignPlan, ahead: Ahead, *, n_agents: int) -> Iterator[str]:
     """Yield what a campaign would start from and take."""
-    yield f"{plan.question} of {n_agents} agents, {ahead.n_known:,} matches of theirs are known"
+    known = wording.known(ahead.n_known, ahead.n_known_elsewhere)
+    yield f"{plan.question} of {n_agents} agents, known of them: {known}"
     if plan.margin:
         yield f"  a gap of {plan.margin:.3g} in rating makes no difference"
+    if ahead.warning:
+        yield f"  {ahead.warning}"
     for label, says in wording.expected(ahead.forecast):
         yield f"  {label}: {says}"
 
@@ -43,7 +46,9 @@ def verdict(campaign: Campaign) -> Iterator[str]:
     is_about_best = campaign.question in ABOUT_BEST
     for agent, chance in showing.chances(campaign)[: N_NAMED * is_about_best]:
         yield f"  P(best) {wording.percent(chance)}: {agent.name}"
-    yield f"  {campaign.n_played or 0:,} matches played, {campaign.n_known:,} were known before"
+    yield f"  {campaign.n_played or 0:,} matches played"
+    if saved := wording.saved(campaign):
+        yield f"  saved: {saved}"
     if campaign.n_round_robin is not None:
         needed = wording.rounded(campaign.n_round_robin)
         yield f"  a round robin from nothing would have needed about {needed}"
@@ -70,6 +75,8 @@ def as_json(campaign: Campaign, exit_code: int) -> dict[str, Any]:
         "decided_at": campaign.decided_at,
         "n_played": campaign.n_played,
         "n_known": campaign.n_known,
+        "n_known_elsewhere": campaign.n_known_elsewhere,
+        "n_reused": tournament.n_known,
         "n_round_robin": campaign.n_round_robin,
         "spent": showing.spent(campaign)._asdict(),
         "chances": {agent.name: chance for agent, chance in showing.chances(campaign)},

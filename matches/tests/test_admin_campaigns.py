@@ -8,6 +8,7 @@ from django.test import Client
 from redis import Redis
 
 from matches.models import Agent, Alarm, AuditRow, Campaign, Tournament
+from matches.services import pairingwarnings
 from matches.services.campaigns import judging
 from matches.services.tournaments import cancel
 from matches.tests import boards
@@ -93,6 +94,14 @@ def test_a_sequential_test_is_foreseen(admin_client: Client, form: dict[str, Any
     assert "the log-likelihood ratio would be about" in page
 
 
+def test_the_form_says_that_a_pairing_suits_the_field_badly(
+    admin_client: Client, form: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pairingwarnings, "before", lambda *_, **__: "This field is close.")
+    page = admin_client.post(ADD, {**form, "pairing": "quality"}).content.decode()
+    assert "This field is close." in page
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -119,7 +128,8 @@ def test_agents_of_another_game_are_refused(admin_client: Client, form: dict[str
 
 def test_the_list_has_the_verdicts_and_a_row_its_forecast(admin_client: Client) -> None:
     decided = ended(campaign_of(name="first"))
-    running = campaign_of(name="second", error=0.001)
+    others = tuple(f"level:{level}" for level in (6, 41, 61, 96))
+    running = campaign_of(name="second", agents=others, error=0.001)
     go_on(running, 0, boards.by_strength(forfeits=0))
     page = admin_client.get("/admin/matches/campaign/").content.decode()
     assert "level:95 is the best" in page

@@ -70,7 +70,7 @@ def test_it_ends_with_0_and_the_verdict(works: Any, capsys: Any, tmp_path: Path)
     works(plays())
     assert asked("--max-matches", "400", "--json", str(tmp_path / "c.json")) == 0
     said = capsys.readouterr().out
-    assert said.startswith("best of 4 agents, 0 matches of theirs are known")
+    assert said.startswith("best of 4 agents, known of them: 0 matches")
     assert "Matches to the verdict: about" in said
     assert "16 of at most 400 matches, P(best)" in said
     assert "\nlevel:95 is the best\n  with 9" in said

@@ -84,7 +84,8 @@ class Command(BaseCommand):
         for line in asked.foreseen(plan, ahead, n_agents=len(agents)):
             self.stdout.write(line)
         if options["forecast"]:
-            shown = {"n_agents": len(agents), "n_known": ahead.n_known, "forecast": ahead.forecast}
+            known = {"n_known": ahead.n_known, "n_known_elsewhere": ahead.n_known_elsewhere}
+            shown = {"n_agents": len(agents), **known, "forecast": ahead.forecast}
             _save(options["json"], shown)
             return None
         self.stdout.write(following.wait_for_cluster())

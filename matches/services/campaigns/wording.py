@@ -127,6 +127,26 @@ def budget(campaign: Campaign) -> list[Share]:
     return parts
 
 
+def known(n_matches: int, n_elsewhere: int) -> str:
+    """Return how many matches were known already: 2 matches, 1 of them from other leaderboards."""
+    said = _several(n_matches)
+    if not n_elsewhere:
+        return said
+    whose = "all" if n_elsewhere == n_matches else f"{n_elsewhere:,}"
+    return f"{said}, {whose} of them from other leaderboards"
+
+
+def saved(campaign: Campaign) -> str:
+    """Return how many matches a campaign did not have to play; empty where that is none."""
+    n_reused = campaign.tournament.n_known
+    parts = []
+    if campaign.n_known:
+        parts.append(f"{known(campaign.n_known, campaign.n_known_elsewhere)}: known at the start")
+    if n_reused:
+        parts.append(f"{_several(n_reused)} of this tournament: known games, not played again")
+    return "; ".join(parts)
+
+
 def percent(probability: float) -> str:
     """Return a probability as people read it, never rounded to 0 or 100 %."""
     if 0 < probability < _LEAST:
@@ -154,6 +174,10 @@ def core_time(seconds: float) -> str:
 
 def _strength(found: Strength) -> str:
     return f"{found.elo:+.1f} (95{_SPACE}% interval: {found.low:+.1f} to {found.high:+.1f})"
+
+
+def _several(n_matches: int) -> str:
+    return "1 match" if n_matches == 1 else f"{n_matches:,} matches"
 
 
 def _matches(forecast: Mapping[str, Any]) -> str:

@@ -60,7 +60,7 @@ def _at(campaign: Campaign) -> datetime | None:
 
 
 def _notes(campaign: Campaign) -> tuple[str, ...]:
-    found = [f"{campaign.n_known:,} matches of its agents were known before"]
+    found = [f"saved: {saved}"] if (saved := wording.saved(campaign)) else []
     if campaign.n_judged:
         found.append(f"judged last after {several(campaign.n_judged, 'result')}{_sure(campaign)}")
     return tuple(found)

@@ -45,7 +45,7 @@ def _sure(campaign: Campaign) -> str:
 
 
 def _notes(campaign: Campaign) -> list[str]:
-    known = [f"{campaign.n_known:,} matches of its agents were known before"]
+    known = [f"saved: {saved}"] if (saved := wording.saved(campaign)) else []
     if campaign.n_round_robin is None:
         return known
     needed = wording.rounded(campaign.n_round_robin)

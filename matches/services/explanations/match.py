@@ -135,6 +135,8 @@ def _done(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
     since = outcome.recorded_at if outcome else None
     uncounted = Uncounted.objects.filter(match=match, is_counted=False).exists()
     ended = f"done{ago(since, now=now)}"
+    if match.same_as_id:
+        ended += f", the same game as match {match.same_as_id}"
     if outcome and outcome.is_forfeit:
         ended += f": seat {outcome.guilty_seat} forfeited ({outcome.reason})"
     if not uncounted:
