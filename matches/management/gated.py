@@ -43,6 +43,9 @@ def as_json(found: Standing, names: Sequence[str], said: str, *, at: datetime) -
         "upper": state.upper,
         "n_games": state.n_games,
         "n_reused": found.n_reused,
+        "n_known": campaign.n_known,
+        "n_known_elsewhere": campaign.n_known_elsewhere,
+        "n_not_played_again": campaign.tournament.n_known,
         "blocks": found.counts,
         "pairs": None if blocks is None else asdict(blocks),
         "forecast_before": found.before,
@@ -67,10 +70,18 @@ def as_markdown(found: Standing, names: Sequence[str], said: str) -> str:
             "|---|---|---|---|---|",
             f"| {elo} | {state.llr:+.2f} | {state.lower:+.2f}, {state.upper:+.2f} "
             f"| {state.n_games} | {found.n_reused} |",
+            *_saved(found),
             *_blocks(found),
             *_left(found.left),
         )
     )
+
+
+def _saved(found: Standing) -> Iterator[str]:
+    """Yield how many matches the test did not have to play."""
+    if saved := wording.saved(found.campaign):
+        yield ""
+        yield f"Saved: {saved}."
 
 
 def _blocks(found: Standing) -> Iterator[str]:

@@ -6,6 +6,7 @@ import pytest
 from redis import Redis
 
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
+from matches.management import gated
 from matches.models import Agent, Campaign, Leaderboard, Match, PairCount, Tournament
 from matches.services import rater, rerating, voiding
 from matches.services.auditing import Actor
@@ -188,3 +189,8 @@ def test_a_gate_starts_from_the_blocks_of_other_leaderboards() -> None:
     assert test.n_known == test.n_known_elsewhere == 6
     found = gating.standing(test, n_reused=0)
     assert 2 * sum(found.counts) == 6
+    names = (first.name, second.name)
+    said = "Saved: 6 matches, all of them from other leaderboards: known at the start."
+    assert said in gated.as_markdown(found, names, "UNDECIDED")
+    told = gated.as_json(found, names, "UNDECIDED", at=later(9))
+    assert (told["n_known"], told["n_known_elsewhere"], told["n_not_played_again"]) == (6, 6, 0)
