@@ -117,7 +117,26 @@ def test_the_watcher_notices_the_regression_of_a_run(
     assert alarm["probability"] >= alarm["level"]
     nothing_new = manage(*watch)
     assert nothing_new.returncode == 0
+    assert f"0 new checkpoint(s) in {folder}" in nothing_new.stdout
     assert "run@" not in nothing_new.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--agent", "run", "--game", "poker"), "game: unknown game 'poker': choose one of "),
+        (("--agent", "run", "--against", "nobody"), "against: unknown policy 'nobody'"),
+        (("--agent", "run", "--against", "mcts:0"), "against: mcts: parameter 'simulations'"),
+        (("--agent", " "), "agent: is empty"),
+    ],
+)
+def test_the_watcher_refuses_what_no_checkpoint_could_be_evaluated_with(
+    manage: Manage, tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    found = manage("watch", str(tmp_path), "--once", *options)
+    assert found.returncode == 2
+    assert said in found.stderr
+    assert "Traceback" not in found.stderr
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def _add_new(commands: "_SubParsersAction[ArgumentParser]") -> None:
         commands,
         "schedule-at",
         schedule_at,
-        examples='  evalsite schedule-at -l connect-four --name weekly --crontab "30 4 * * 1" -n 90\n'
+        examples='  evalsite schedule-at -l connect-four --name weekly -n 9 --crontab "0 4 * * 1"\n'
         '  evalsite schedule-at -l connect-four --name best --crontab "0 5 * * *" -n 500 -q best '
         "--margin 1\n"
         "  evalsite schedule-at -l connect-four --name once --once 2027-01-01T04:00:00Z -n 60 3 7",

@@ -11,7 +11,9 @@ from urllib.parse import urlsplit
 
 from django.core.management.base import BaseCommand, CommandError
 
-from arena.policies.spec import split
+from arena.errors import ArenaError
+from arena.games import registry as games
+from arena.policies.spec import parse, split
 from matches.clock import db_now
 from matches.errors import BadInputError, MatchError
 from matches.management import following, verdicts
@@ -76,8 +78,10 @@ class Command(BaseCommand):
         """Watch until it is interrupted. Bad input ends with exit code 2."""
         watch = _watch(options)
         try:
+            _check(watch)
             watching.new_files(watch)
             self.stdout.write(following.wait_for_cluster())
+            self.stdout.write(_what_now(watch, options))
             n_alarms = self._watch(watch, options)
         except MatchError as error:
             raise CommandError(str(error), returncode=2) from error
@@ -161,6 +165,28 @@ def _watch(options: dict[str, Any]) -> Watch:
         margin=options["margin"],
         level=options["level"],
     )
+
+
+def _check(watch: Watch) -> None:
+    """Refuse now what would be refused with the first file. Raises BadInputError."""
+    if not watch.name.strip():
+        raise BadInputError("agent", "is empty: give the run a name")
+    try:
+        field = "game"
+        if watch.game:
+            games.get(watch.game)
+        field = "against"
+        for text in watch.against:
+            if not Agent.objects.filter(name=text).exists():
+                parse(text)
+    except ArenaError as error:
+        raise BadInputError(field, str(error)) from error
+
+
+def _what_now(watch: Watch, options: dict[str, Any]) -> str:
+    n_new = len(watching.new_files(watch))
+    often = "" if options["once"] else f", looking every {options['every']:g} s"
+    return f"{n_new} new checkpoint(s) in {watch.folder}{often}"
 
 
 def _said(watch: Watch, agent: Agent, campaign: Campaign, alarm: Alarm | None) -> str:
