@@ -6,13 +6,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from live import brackets, campaignpages, crosstables, paces, pairingwarnings
+from live import brackets, campaignpages, crosstables, paces
 from live.addresses import number
 from live.seating import game_title, seats
 from matches import selectors, standings
 from matches.clock import db_now
 from matches.models import Entrant, Tournament
-from matches.services import explain
+from matches.services import explain, pairingwarnings
 
 MATCHES_A_PAGE = 50
 

@@ -5,9 +5,9 @@ from django.core.cache import cache
 from django.test import Client
 from redis import Redis
 
-from live import brackets, pairingwarnings
+from live import brackets
 from matches.models import Match, Tournament
-from matches.services import planning, rater
+from matches.services import pairingwarnings, planning, rater
 from matches.tests import boards, factories
 from matches.tests.factories import later
 

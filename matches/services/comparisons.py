@@ -1,11 +1,12 @@
 """Which of two agents is better, and how their matches ended."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
 
 import numpy as np
+from django.db.models import Q
 
 from arena.games import registry as games
 from arena.ratings.base import BETA, SIGMA, unit_draw_margin
@@ -76,7 +77,7 @@ def p_above(first: Rating, second: Rating) -> float:
 def _gap_variance(first: Rating, second: Rating) -> float:
     """Return V11 + V22 - 2 V12 of the settled fit; of a large board nearly (arena.ratings.near)."""
     board, pair = _board(first), (first.agent_id, second.agent_id)
-    rated = Rating.objects.filter(leaderboard=board).order_by("pk")
+    rated = Rating.objects.filter(leaderboard=board).order_by("agent_id")
     agents = list(rated.values_list("agent_id", flat=True)[: MOST_FITTED + 1])
     if len(agents) <= MOST_FITTED:
         return _fitted_variance(board, agents, pair)
@@ -96,15 +97,7 @@ def _fitted_variance(board: Leaderboard, agents: Sequence[int], pair: tuple[int,
 
 def _near_variance(board: Leaderboard, pair: tuple[int, int]) -> float:
     """Return it by the results of the two and the ratings of those they met: a few rows each."""
-    met = PairCount.objects.filter(leaderboard=board)
-    columns = ("first_id", "second_id", *PAIR_COUNTERS)
-    rows = [
-        row
-        for here, there in (("first", "second"), ("second", "first"))
-        for row in met.filter(**{f"{here}__in": pair})
-        .exclude(**({f"{there}__in": pair} if here == "second" else {}))
-        .values_list(*columns)
-    ]
+    rows = list(results_of(pair, [board.pk]))
     others = sorted({agent for row in rows for agent in row[:2]} - set(pair))
     index = {agent: position for position, agent in enumerate((*pair, *others))}
     counts = PairCounts.from_rows((index[i], index[j], *times) for i, j, *times in rows)
@@ -121,6 +114,16 @@ def _near_variance(board: Leaderboard, pair: tuple[int, int]) -> float:
         draw_probability=board.draw_probability,
         weight=1 / max(1, n_sides - 1),
     )
+
+
+def results_of(pair: Sequence[int], boards: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Yield (first, second, wins, draws, losses) of all that one of two agents played there."""
+    columns = ("leaderboard_id", "first_id", "second_id", *PAIR_COUNTERS)
+    # The leaderboard is chosen here: by it SQLite would read all pairs to find those of a second.
+    for of in (Q(first__in=pair), Q(second__in=pair) & ~Q(first__in=pair)):
+        for board, *row in PairCount.objects.filter(of).values_list(*columns):
+            if board in boards:
+                yield tuple(row)
 
 
 def _expected(first: Rating, second: Rating) -> Expected:

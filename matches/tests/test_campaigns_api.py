@@ -4,13 +4,14 @@ import time
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from redis import Redis
 
 from matches.models import Alarm, AuditRow, Campaign, Tournament
 from matches.services.campaigns import judging
 from matches.services.tournaments import cancel
-from matches.tests import boards, callers, operating
+from matches.tests import boards, callers, factories, operating
 from matches.tests.factories import later
 from matches.tests.test_campaigns import campaign_of, ended, go_on
 
@@ -213,3 +214,13 @@ def test_an_alarm_is_acknowledged_once(client: Client) -> None:
     assert get(client, "alarms/?open=true")["results"] == []
     assert AuditRow.objects.get(action="alarm.acknowledge").reason == "a bad batch"
     assert Alarm.objects.get().acknowledged_at is not None
+
+
+def test_a_pairing_that_suits_the_field_badly_is_said(client: Client) -> None:
+    close = campaign_of(agents=("level:49", "level:50", "level:51"), pairing="quality")
+    assert get(client, f"campaigns/{close.pk}/")["warning"] is None
+    go_on(close, 0, factories.first_wins)
+    cache.clear()
+    assert "This field is close" in get(client, f"campaigns/{close.pk}/")["warning"]
+    cancel(close.tournament, now=later(1))
+    assert get(client, f"campaigns/{close.pk}/")["warning"] is None

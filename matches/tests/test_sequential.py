@@ -113,3 +113,23 @@ def test_the_blocks_up_to_its_bound_stay_with_the_verdict() -> None:
     assert 0 < 2 * sum(campaign.pairs) <= campaign.n_played
     state = Test(0, 100).state(campaign.pairs)
     assert state.llr <= state.lower
+
+
+def test_before_the_start_a_pairing_that_suits_the_field_badly_is_said() -> None:
+    field = ("level:49", "level:50", "level:51")
+    tournament = factories.planned(60, agents=field)
+    boards.play_some(tournament, 60, factories.first_wins)
+    rater.rate(tournament.leaderboard_id, now=later(10))
+    board = Leaderboard.objects.get(pk=tournament.leaderboard_id)
+    agents = list(Agent.objects.order_by("pk"))
+    said = {
+        pairing: forecasting.before(
+            CampaignPlan("best", "best", 400, pairing=pairing),
+            leaderboard=board,
+            agents=agents,
+            now=later(20),
+        ).warning
+        for pairing in ("quality", "order_information", "")
+    }
+    assert "This field is close" in (said.pop("quality") or "")
+    assert set(said.values()) == {None}

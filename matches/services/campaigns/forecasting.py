@@ -11,6 +11,7 @@ from arena.verdicts.beliefs import Belief
 from arena.verdicts.forecast import forecast, hindsight, outlook
 from arena.verdicts.sprt import Test
 from matches.models import Agent, Campaign, Leaderboard
+from matches.services import pairingwarnings
 from matches.services.campaigns import blocks, costs, sequential
 from matches.services.campaigns.believing import belief_of
 from matches.services.campaigns.costs import Cost
@@ -45,6 +46,8 @@ class Ahead:
     forecast: dict[str, Any]
     n_known_elsewhere: int = 0
     """Of those known: on other leaderboards of the game."""
+    warning: str | None = None
+    """What is said of a pairing that suits the field badly."""
 
 
 def before(
@@ -57,13 +60,17 @@ def before(
     n_known, n_elsewhere = known(leaderboard, entered, boards=boards)
     cost = costs.expected(leaderboard, entered, now=now)
     if plan.question == IS_SPRT:
-        test, seed = test_of(parameters), plan.seed or 0
         counts = blocks.between(leaderboard, *entered).counts
-        return Ahead(n_known, _of_test(test, leaderboard, entered, counts, cost, seed), n_elsewhere)
-    terms = Terms(plan.error, plan.margin, parameters)
-    asked = Asked(questions.get(plan.question), terms, plan.seed or 0)
-    belief = belief_of(leaderboard, entered, evidence(leaderboard, entered, boards=boards))
-    return Ahead(n_known, _foreseen(asked, belief, cost), n_elsewhere)
+        seed, test = plan.seed or 0, test_of(parameters)
+        found = _of_test(test, leaderboard, entered, counts, cost, seed)
+    else:
+        terms = Terms(plan.error, plan.margin, parameters)
+        asked = Asked(questions.get(plan.question), terms, plan.seed or 0)
+        belief = belief_of(leaderboard, entered, evidence(leaderboard, entered, boards=boards))
+        found = _foreseen(asked, belief, cost)
+    suited = plan.pairing, plan.pairing_parameters
+    warning = pairingwarnings.before(*suited, leaderboard=leaderboard, agents=entered)
+    return Ahead(n_known, found, n_elsewhere, warning)
 
 
 def foresee(campaign: Campaign, belief: Belief, *, now: datetime) -> dict[str, Any]:

@@ -4,17 +4,17 @@ The ratings count for what others know of them: the results of the two against e
 blocks of the test itself.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from math import sqrt
 from typing import Any
 
-from django.db.models import F, Q, Sum
-
 from arena.ratings.counts import PairCounts
 from arena.verdicts.sprt import Test
 from arena.verdicts.walks import Gap, foreseen
-from matches.models import Leaderboard, PairCount
+from matches.models import Leaderboard
 from matches.services.campaigns.costs import Cost
+from matches.services.comparisons import results_of
 from matches.services.evidence import boards_of, evidence
 from matches.services.fitting import fit
 
@@ -69,14 +69,9 @@ def gap_between(leaderboard: Leaderboard, pair: Sequence[int]) -> Gap:
 
 def _opponents(boards: Sequence[Leaderboard], pair: Sequence[int]) -> list[int]:
     """Return the others that one of the two met, those met most often first."""
-    met = PairCount.objects.filter(leaderboard__in=boards)
-    each = F("n_first_wins") + F("n_draws") + F("n_second_wins")
-    times: dict[int, int] = {}
-    for here, there in (("first", "second"), ("second", "first")):
-        rows = met.filter(Q(**{f"{here}__in": pair})).exclude(Q(**{f"{there}__in": pair}))
-        most = rows.values(there).annotate(n=Sum(each)).order_by("-n", there)[:MOST_OPPONENTS]
-        for agent, n in most.values_list(there, "n"):
-            times[agent] = times.get(agent, 0) + n
+    times: Counter[int] = Counter()
+    for first, second, *results in results_of(pair, [board.pk for board in boards]):
+        times.update(dict.fromkeys({first, second} - set(pair), sum(results)))
     ranked = sorted(times, key=lambda agent: (-times[agent], agent))
     return ranked[:MOST_OPPONENTS]
 

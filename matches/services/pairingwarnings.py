@@ -1,0 +1,59 @@
+"""What a reader of a tournament should know: a pairing that suits its field badly."""
+
+from collections.abc import Mapping, Sequence
+
+from arena.games import registry as games
+from arena.pairing import registry as pairings
+from arena.pairing.base import Field, Standing
+from matches.kept import kept
+from matches.models import Leaderboard, Tournament
+from matches.services import adapting, standing
+from matches.services.evidence import evidence
+from matches.services.fitting import fit, sides
+
+MOST_AGENTS = 200
+"""Of more agents the ratings are not fitted for a page."""
+EVERY_S = 60.0
+
+
+def of_pairing(tournament: Tournament) -> str | None:
+    """Return the warning of its pairing while it runs: made once a minute for all who look."""
+    is_over = tournament.state in (Tournament.State.DONE, Tournament.State.CANCELLED)
+    if tournament.pairing not in pairings.adaptive_names() or is_over:
+        return None
+    key = f"warning.{tournament.pk}"
+    return kept(key, str(tournament.n_done), lambda: _found(tournament), every_s=EVERY_S)
+
+
+def before(
+    pairing: str,
+    parameters: Mapping[str, object],
+    *,
+    leaderboard: Leaderboard,
+    agents: Sequence[int],
+) -> str | None:
+    """Return the warning of a pairing before a tournament with it starts, by what is known."""
+    if pairing not in pairings.adaptive_names() or len(agents) > MOST_AGENTS:
+        return None
+    spec, counts = games.get(leaderboard.game).spec, evidence(leaderboard, agents)
+    known = fit(leaderboard, agents, counts)
+    now = Standing(
+        field=Field(len(agents), spec.n_seats, spec.team_size),
+        mu=known.mu,
+        covariance=known.covariance,
+        sd=known.sd,
+        spread=known.spread,
+        counts=counts,
+        n_in_flight={},
+        meetings=(),
+        draw_probability=leaderboard.draw_probability,
+        sides=sides(leaderboard, agents) if spec.teams else None,
+    )
+    return pairings.get_adaptive(pairing).configured(parameters).warning(now)
+
+
+def _found(tournament: Tournament) -> str | None:
+    agents = standing.entrants_of(tournament)
+    if len(agents) > MOST_AGENTS:
+        return None
+    return adapting.configured(tournament).warning(standing.standing(tournament, agents))
