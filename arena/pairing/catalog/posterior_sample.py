@@ -18,8 +18,6 @@ from arena.ratings.samples import Sampler
 
 _N_TRIES = 4
 """How often a draw may be refused because its pairs have matches in flight."""
-_MOST_TOGETHER = 32
-"""Samples drawn together: of a large field that is faster than one by one."""
 
 
 class _PosteriorSample(Adaptive):
@@ -33,8 +31,7 @@ class _PosteriorSample(Adaptive):
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
         chosen: list[Lineup] = []
         waiting = dict(standing.n_in_flight)
-        n_together = min(_MOST_TOGETHER, -(-n_blocks // self._n_blocks(standing)))
-        samples = self._samples(standing, rng, n_together)
+        samples = self._samples(standing, rng)
         n_refused = 0
         while len(chosen) < n_blocks:
             drawn = self._drawn(standing, next(samples), rng)
@@ -47,16 +44,15 @@ class _PosteriorSample(Adaptive):
                 waiting[pair] = waiting.get(pair, 0) + standing.field.n_seats
         return chosen[:n_blocks]
 
-    def _n_blocks(self, standing: Standing) -> int:
-        """Return about how many blocks one sample gives."""
-        if self.number("edge"):
-            return 1
-        n_paired = self.number("top") or standing.field.n_agents
-        return max(1, n_paired // standing.field.n_seats)
+    def _samples(self, standing: Standing, rng: np.random.Generator) -> Iterator[Floats]:
+        """Yield samples; of a large field, where each gives a few pairs only, independent ones.
 
-    def _samples(
-        self, standing: Standing, rng: np.random.Generator, n_together: int
-    ) -> Iterator[Floats]:
+        A joint sample of 10,000 agents takes 40 ms, and hundreds would be asked for at a time.
+        """
+        gives_few = self.number("top") or self.number("edge")
+        if standing.covariance is None and gives_few:
+            while True:
+                yield rng.normal(standing.mu, standing.sd)
         sampler = Sampler.of(
             standing.counts if standing.sides is None else standing.sides,
             standing.mu,
@@ -66,7 +62,7 @@ class _PosteriorSample(Adaptive):
             weight=1 / (standing.field.n_sides - 1),
         )
         while True:
-            yield from sampler.draw(rng, n_together)
+            yield sampler.draw(rng, 1)[0]
 
     def _drawn(self, standing: Standing, sample: Floats, rng: np.random.Generator) -> list[Lineup]:
         if self.number("edge"):

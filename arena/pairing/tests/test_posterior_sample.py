@@ -58,6 +58,8 @@ def test_a_large_field_needs_no_covariance() -> None:
     place = {agent: at for at, agent in enumerate(ORDER)}
     lineups = PAIRING.choose(here, 100, seed=1)
     assert np.mean([abs(place[i] - place[j]) for i, j in lineups]) < 3
+    top = PAIRING.configured({"top": 4}).choose(here, 100, seed=1)
+    assert np.mean([max(place[i], place[j]) for i, j in top]) < 5
     fresh = replace(standing(Field(30, 3)), covariance=None)
     assert len(PAIRING.choose(fresh, 25, seed=0)) == 25
 
