@@ -27,6 +27,8 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 BigId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 OrderId = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e7)]
+Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=2**31 - 1)]
+"""With fractions: thousands of matches of a small game end within one."""
 Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 Link = Annotated[str, msgspec.Meta(max_length=400)]
 """Path and query of a signed address on the web server: /files/...?until=...&signature=..."""
@@ -137,7 +139,7 @@ class ResultRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     seat: int
     detail: Detail
     n_steps: Count
-    duration_ms: Count
+    duration_ms: Milliseconds
     actions: Annotated[str, msgspec.Meta(max_length=100_000)]
     trajectory: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")] = ""
     """SHA-256 of the piece that holds the trajectories of this attempt, put before this report."""

@@ -122,7 +122,7 @@ def schedule_networks(n_matches: int) -> Any:
 
     agents = register_networks("chaos", N_NETWORKS, parameters={"hidden": "1024,1024,1024,1024"})
     board = open_leaderboard(f"chaos-{db_now():%H%M%S-%f}", game="connect_four")
-    plan = Plan(name="chaos", n_matches=n_matches, pairing="random", seed=11)
+    plan = Plan(name="chaos", n_matches=n_matches, pairing="random", seed=11, replays=True)
     return schedule(plan, leaderboard=board, agents=agents)
 
 

@@ -50,7 +50,7 @@ class Entry:
             seat=ended.seat,
             detail=ended.detail,
             n_steps=len(self.actions),
-            duration_ms=round(ended.share_ms),
+            duration_ms=round(ended.share_ms, 3),
             actions=text if len(text) <= MAX_ACTIONS_TEXT else "",
             trajectory=ended.trajectory,
         )

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -40,6 +40,7 @@ from matches.tokens import is_same, tournament_secret
 
 log = logging.getLogger(__name__)
 
+_MS = 1_000
 # How much of the measured length of a match comes from the newest report.
 NEWEST_WEIGHT = 0.3
 # Plain strings, because a row read as values has no enum.
@@ -317,7 +318,7 @@ def _ended(row: ResultRow, node: str) -> Ended:
         detail=row.detail,
         node=node,
         n_steps=row.n_steps,
-        duration_ms=row.duration_ms,
+        duration_ms=round(row.duration_ms),
     )
 
 
@@ -350,7 +351,7 @@ def _update_tournament(tournament: Tournament, by_kind: _Sorted) -> None:
 
 
 def _length_s(closing: Sequence[tuple[OpenMatch, ResultRow]]) -> float:
-    return timedelta(milliseconds=sum(row.duration_ms for _, row in closing)).total_seconds()
+    return sum(row.duration_ms for _, row in closing) / _MS
 
 
 def _mean_match_s(

@@ -138,7 +138,7 @@ def result(
     ranks: Sequence[int] = (),
     reason: Reason = Reason.NONE,
     seat: int = -1,
-    duration_ms: int = 20,
+    duration_ms: float = 20,
 ) -> ResultRow:
     """Return how one attempt ended."""
     return ResultRow(

@@ -3,6 +3,7 @@
 import pytest
 from redis import Redis
 
+from arena.messages import MatchOrderRow, ResultRow
 from matches.errors import BadInputError
 from matches.models import Agent, Campaign, CampaignPoint, Match, Tournament
 from matches.services import planning, rater
@@ -93,6 +94,21 @@ def test_a_limit_of_core_seconds_is_a_hard_stop() -> None:
     campaign = ended(campaign_of(error=1e-9, max_core_s=0.5))
     assert campaign.why == "out_of_budget: core_seconds"
     assert 0.5 <= campaign.tournament.played_s < 2
+
+
+def test_a_limit_of_core_seconds_counts_microseconds() -> None:
+    campaign = campaign_of(error=1e-9, max_core_s=0.000_9)
+
+    def quick(row: MatchOrderRow) -> ResultRow:
+        return factories.result(row, ranks=[0, 0], duration_ms=0.02)
+
+    for step in range(20):
+        go_on(campaign, 2.0 * step, quick)
+        if campaign.decided_at is not None:
+            break
+    assert campaign.why == "out_of_budget: core_seconds"
+    tournament = campaign.tournament
+    assert tournament.played_s == pytest.approx(0.000_02 * tournament.n_done)
 
 
 def test_a_second_campaign_starts_from_what_is_known() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import QuerySet, Sum
+from django.db.models import F, QuerySet, Sum
 
 from arena.verdicts.budget import Amounts, matches_left, money
 from matches import selectors
@@ -50,7 +50,8 @@ def money_of(core_s: float, gpu_s: float) -> float:
 def spent(campaign: Campaign) -> Amounts:
     """Return what the matches of a campaign have cost so far."""
     tournament = campaign.tournament
-    gpu_s = gpu_s_of(tournament) * tournament.n_done if settings.WORKER_PRICES["gpu"] else 0.0
+    n_played = tournament.n_done - tournament.n_known
+    gpu_s = gpu_s_of(tournament) * n_played if settings.WORKER_PRICES["gpu"] else 0.0
     return Amounts(
         matches=tournament.n_done,
         core_seconds=tournament.played_s,
@@ -74,11 +75,12 @@ def per_match(tournament: Tournament, *, now: datetime) -> Cost:
 
     Before the first one: by what else the leaderboard or the game has played.
     """
-    if not tournament.n_done or tournament.started_at is None:
+    n_played = tournament.n_done - tournament.n_known
+    if n_played <= 0 or tournament.started_at is None:
         return expected(tournament.leaderboard, entrants_of(tournament), now=now)
     # As it went: one after the other on all slots, waiting included.
-    wall_s = selectors.elapsed_s(tournament, now=now) / tournament.n_done
-    return Cost(tournament.played_s / tournament.n_done, gpu_s_of(tournament), wall_s)
+    wall_s = selectors.elapsed_s(tournament, now=now) / n_played
+    return Cost(tournament.played_s / n_played, gpu_s_of(tournament), wall_s)
 
 
 def expected(leaderboard: Leaderboard, agents: Sequence[int], *, now: datetime) -> Cost:
@@ -100,8 +102,9 @@ def gpu_s_of(tournament: Tournament) -> float:
 
 
 def _mean_s(played: QuerySet[Tournament]) -> float | None:
-    total = played.aggregate(played_s=Sum("played_s"), n_done=Sum("n_done"))
-    return total["played_s"] / total["n_done"] if total["n_done"] else None
+    n_played = F("n_done") - F("n_known")
+    total = played.aggregate(played_s=Sum("played_s"), n_played=Sum(n_played))
+    return total["played_s"] / total["n_played"] if total["n_played"] else None
 
 
 def _gpu_s(entered: QuerySet[Agent], outcomes: QuerySet[Outcome]) -> float:

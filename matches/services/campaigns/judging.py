@@ -272,7 +272,7 @@ def _write(campaign: Campaign, fields: dict[str, object], *, now: datetime) -> b
     """Write the verdict and end the tournament: both, or nothing when control dies in between."""
     tournament = Tournament.objects.get(pk=campaign.tournament_id)
     written = Campaign.objects.filter(pk=campaign.pk, decided_at=None).update(
-        decided_at=now, n_played=tournament.n_done, **fields
+        decided_at=now, n_played=tournament.n_done - tournament.n_known, **fields
     )
     if not written:
         return False

@@ -60,7 +60,7 @@ def subjects(campaign: Campaign) -> list[Agent]:
 def spent(campaign: Campaign) -> Spent:
     """Return what a campaign has cost so far."""
     tournament = campaign.tournament
-    gpu_s = costs.gpu_s_of(tournament) * tournament.n_done
+    gpu_s = costs.gpu_s_of(tournament) * (tournament.n_done - tournament.n_known)
     price = costs.money_of(tournament.played_s, gpu_s)
     return Spent(tournament.n_done, tournament.played_s, gpu_s, price)
 
