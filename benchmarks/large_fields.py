@@ -53,20 +53,25 @@ def measure() -> dict[str, float]:
     settled, *cold = timed(lambda: settle(counts, n))
     _, *warm = timed(lambda: settle(counts, n, start=settled.mu))
     _, *chosen = timed(lambda: choose(settled, counts))
+    _, *chosen_top = timed(lambda: choose(settled, counts, top=2))
     _, *top = timed(lambda: of_the_top(settled, counts))
     steps = {
         "count": counted,
         "refit_cold": cold,
         "refit_warm": warm,
         "choose": chosen,
+        "choose_top": chosen_top,
         "top": top,
     }
     wall = {f"{name}_s": wall for name, (wall, _) in steps.items()}
     return wall | {f"{name}_cpu_s": cpu for name, (_, cpu) in steps.items()}
 
 
-def choose(settled: Settled, counts: PairCounts) -> list[tuple[int, ...]]:
-    """Return the lineups of the next matches, with a quarter as many in flight."""
+def choose(settled: Settled, counts: PairCounts, *, top: int = 0) -> list[tuple[int, ...]]:
+    """Return the lineups of the next matches, with a quarter as many in flight.
+
+    top: as of the pairing: 2 for the question which agent is the best.
+    """
     first = range(0, SIZES.matches // 4, 2)
     standing = Standing(
         field=Field(SIZES.agents, 2),
@@ -79,7 +84,7 @@ def choose(settled: Settled, counts: PairCounts) -> list[tuple[int, ...]]:
         meetings=(),
         draw_probability=DRAW_PROBABILITY,
     )
-    pairing = registry.get_adaptive("posterior_sample")
+    pairing = registry.get_adaptive("posterior_sample").configured({"top": top})
     return pairing.choose(standing, blocks_for(SIZES.matches, 2), seed=1)
 
 
@@ -104,6 +109,7 @@ def shown(figures: dict[str, float]) -> str:
         "refit_cold": ("settled, cold start", f"<= {MAX_REFIT_S}"),
         "refit_warm": ("settled, warm start", f"<= {MAX_REFIT_S}"),
         "choose": (f"next {SIZES.matches:,} matches chosen", f"<= {MAX_CHOOSE_S}"),
+        "choose_top": ("the same for the question which is best", f"<= {MAX_CHOOSE_S}"),
         "top": (f"P(best), P(above) of the top {SIZES.top}, {SIZES.samples} samples", ""),
     }
     rows: list[list[Cell]] = [

@@ -218,7 +218,7 @@ def test_large_fields_are_a_part_of_it(
 
 FAST = {
     f"{step}_{unit}": 0.1
-    for step in ("count", "refit_cold", "refit_warm", "choose", "top")
+    for step in ("count", "refit_cold", "refit_warm", "choose", "choose_top", "top")
     for unit in ("s", "cpu_s")
 }
 
