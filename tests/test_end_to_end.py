@@ -76,6 +76,20 @@ def test_agents_that_fault_are_charged(cluster: Stack, tmp_path: Path) -> None:
     assert reasons["invalid"] + reasons.get("illegal", 0) > 10
 
 
+def test_team_mates_are_told_apart_and_forfeit_together(cluster: Stack, tmp_path: Path) -> None:
+    levels = [f"level:{level}" for level in (5, 20, 40, 60, 80, 95)]
+    report = _evaluate(
+        cluster,
+        tmp_path,
+        *("--game", "skill_teams", "--agents", ",".join(levels), "--num-matches", "400"),
+        *("--charge", "agent", "--error-rate", "0.06", "--seed", "4"),
+    )
+    assert (report["completed"], report["pending"], report["void"]) == (400, 0, 0)
+    assert report["forfeits"] > 5
+    assert sum(rating["games"] for rating in report["ratings"]) == 4 * 400
+    assert [rating["agent"] for rating in report["ratings"]] == levels[::-1]
+
+
 def test_real_agents_are_rated_the_same_way(cluster: Stack, tmp_path: Path) -> None:
     agents = ["random", "greedy", "alphabeta:2", "alphabeta:4"]
     report = _evaluate(
