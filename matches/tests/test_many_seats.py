@@ -1,5 +1,6 @@
 """Games of three seats: rated, paired by what is known and asked who is best, from end to end."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -8,12 +9,13 @@ from redis import Redis
 from arena.messages import MatchOrderRow, ResultRow
 from arena.ratings.base import Constants
 from arena.ratings.live import fold_matches
+from arena.verdicts.forecast import forecast, unknown
 from matches.models import Agent, Campaign, Match, Outcome, PairCount, Rating, Tournament
 from matches.models.match import numbers
 from matches.services import planning, rater, rerating
 from matches.services.agents import register_spelled
 from matches.services.auditing import Actor
-from matches.services.campaigns import judging
+from matches.services.campaigns import forecasting, judging
 from matches.services.campaigns.starting import CampaignPlan, start
 from matches.services.fitting import PAIR_COUNTERS
 from matches.services.tournaments import open_leaderboard
@@ -106,3 +108,14 @@ def test_every_block_has_all_rotations_and_nobody_plays_itself(broker: Redis) ->
         block = lineups[begin : begin + N_SEATS]
         assert len({tuple(sorted(lineup)) for lineup in block}) == 1
         assert len({lineup[0] for lineup in block}) == N_SEATS
+
+
+def test_a_match_of_three_is_worth_one_and_a_half_of_two(broker: Redis) -> None:
+    campaign, _ = _campaign("best")
+    found = forecasting.foresee(campaign, unknown(N_AGENTS), now=factories.NOW)
+    asked = replace(forecasting.Asked.by(campaign), worth=1.0)
+    alone = forecast(
+        unknown(N_AGENTS), asked.question, asked.terms, limit=forecasting.LIMIT, seed=asked.seed
+    )
+    assert found["matches"] == pytest.approx(alone.matches / 1.5)
+    assert found["round_robin"] == pytest.approx(alone.round_robin / 1.5)

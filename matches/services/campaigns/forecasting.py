@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from arena.games import registry as games
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Question, Terms
 from arena.verdicts.beliefs import Belief
@@ -30,12 +31,15 @@ class Asked:
     question: Question
     terms: Terms
     seed: int
+    worth: float
+    """Results of two that a match is worth: half of its sides."""
 
     @classmethod
     def by(cls, campaign: Campaign) -> "Asked":
         """Return what a campaign asks."""
         terms = Terms(campaign.error, campaign.margin, campaign.parameters)
-        return cls(questions.get(campaign.question), terms, campaign.tournament.seed)
+        seed, worth = campaign.tournament.seed, _worth(campaign.tournament.leaderboard)
+        return cls(questions.get(campaign.question), terms, seed, worth)
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,8 @@ def before(
         found = _of_test(test, leaderboard, entered, counts, cost, seed)
     else:
         terms = Terms(plan.error, plan.margin, parameters)
-        asked = Asked(questions.get(plan.question), terms, plan.seed or 0)
+        question = questions.get(plan.question)
+        asked = Asked(question, terms, plan.seed or 0, _worth(leaderboard))
         belief = belief_of(leaderboard, entered, evidence(leaderboard, entered, boards=boards))
         found = _foreseen(asked, belief, cost)
     suited = plan.pairing, plan.pairing_parameters
@@ -90,7 +95,13 @@ def foresee_test(
 def round_robin(campaign: Campaign, belief: Belief) -> float:
     """Return how many matches a round robin would have needed from nothing, by what is believed."""
     asked = Asked.by(campaign)
-    return hindsight(belief, asked.question, asked.terms, limit=LIMIT, seed=asked.seed)
+    found = hindsight(belief, asked.question, asked.terms, limit=LIMIT, seed=asked.seed)
+    return found / asked.worth
+
+
+def _worth(leaderboard: Leaderboard) -> float:
+    """Return the results of two that a match is worth: k seats have k(k-1)/2, each 1/(k-1)."""
+    return games.get(leaderboard.game).spec.n_sides / 2
 
 
 def _of_test(
@@ -106,17 +117,17 @@ def _of_test(
 
 
 def _foreseen(asked: Asked, belief: Belief, cost: Cost) -> dict[str, Any]:
-    question, terms, seed = asked.question, asked.terms, asked.seed
+    question, terms, seed, worth = asked.question, asked.terms, asked.seed, asked.worth
     is_over = question.judge(belief, terms) is not None
     ahead = None if is_over else forecast(belief, question, terms, limit=LIMIT, seed=seed)
-    more = outlook(belief, question, terms, seed=seed, n_matches=N_MORE)
-    matches = ahead.matches if ahead else 0.0
+    more = outlook(belief, question, terms, seed=seed, n_matches=round(N_MORE * worth))
+    matches = ahead.matches / worth if ahead else 0.0
     return {
         "matches": matches,
-        "low": ahead.low if ahead else 0.0,
-        "high": ahead.high if ahead else 0.0,
+        "low": ahead.low / worth if ahead else 0.0,
+        "high": ahead.high / worth if ahead else 0.0,
         "decided": ahead.decided if ahead else 1.0,
-        "round_robin": ahead.round_robin if ahead else 0.0,
+        "round_robin": ahead.round_robin / worth if ahead else 0.0,
         "cost": cost.of(matches),
         "more": {"n_matches": N_MORE, "now": more.now, "then": more.then, "verdict": more.verdict},
     }
