@@ -108,6 +108,11 @@ class Campaign:
     n_round_robin: float | None
 
     @property
+    def shown_state(self) -> str:
+        """Return its state in the word of people: what is planned while it plays is running."""
+        return "running" if self.state == "planning" and self.n_planned else self.state
+
+    @property
     def is_over(self) -> bool:
         """Return whether it has ended, with an answer or without."""
         return self.decided_at is not None

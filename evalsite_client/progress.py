@@ -59,7 +59,7 @@ class Progress:
         filled = "#" * int(share * bar_width)
         bar = f" [{filled:.<{bar_width}}]" if bar_width else ""
         parts = [
-            f"{shown.name} ({shown.state}){bar} {share:.0%}",
+            f"{shown.name} ({shown.shown_state}){bar} {share:.0%}",
             f"{shown.n_closed:,}/{shown.n_matches:,}",
             *_counts(shown),
             *self._pace(),
@@ -121,7 +121,7 @@ class ProgressLine:
         self._is_open = False
 
     def _is_due(self, progress: Progress) -> bool:
-        key = f"{progress.tournament.state} {progress.waits_for} {bool(progress.trouble)}"
+        key = f"{progress.tournament.shown_state} {progress.waits_for} {bool(progress.trouble)}"
         if self._written is not None:
             before, at_s = self._written
             if key == before and progress.elapsed_s - at_s < LINE_EVERY_S:

@@ -19,7 +19,8 @@ OVER = ("done", "cancelled")
 class Tournament(Plan):
     """A tournament and how far it is; leaderboard: its name.
 
-    n_done includes forfeits and n_known matches that were known, so not played again.
+    state: one in planning is played as far as it is planned. n_done includes forfeits and n_known
+    matches that were known, so not played again.
     """
 
     id: int
@@ -53,6 +54,11 @@ class Tournament(Plan):
     def is_over(self) -> bool:
         """Return whether nothing of it is played any more."""
         return self.state in OVER
+
+    @property
+    def shown_state(self) -> str:
+        """Return its state in the word of people: what is planned while it plays is running."""
+        return "running" if self.state == "planning" and self.n_planned else self.state
 
 
 @dataclass(frozen=True)

@@ -270,7 +270,7 @@ def tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
     return {
         "id": shown.pk,
         "name": shown.name,
-        "state": shown.state,
+        "state": shown.shown_state,
         "closed": f"{closed:,}",
         "n_matches": f"{so_far.n_matches:,}",
         "pending": f"{so_far.pending:,}",

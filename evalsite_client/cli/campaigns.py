@@ -226,6 +226,6 @@ def _moved(more: ForecastMore) -> str:
 
 
 def _row(one: Campaign) -> list[object]:
-    known = (one.id, one.tournament, one.leaderboard, one.question, one.state, one.n_done)
+    known = (one.id, one.tournament, one.leaderboard, one.question, one.shown_state, one.n_done)
     sure = "" if one.probability is None else f"{one.probability:.1%}"
     return [*known, one.max_matches, sure, one.statement]

@@ -139,5 +139,5 @@ def _text(one: TournamentDetail) -> str:
 
 
 def _row(one: Tournament) -> list[object]:
-    known = (one.id, one.name, one.leaderboard, one.state, one.n_closed, one.n_matches)
+    known = (one.id, one.name, one.leaderboard, one.shown_state, one.n_closed, one.n_matches)
     return [*known, one.n_forfeits, one.n_void, one.created_at]

@@ -11,6 +11,7 @@ from redis import Redis
 from redis.exceptions import ConnectionError as AwayError
 
 from live import campaigncurves, campaignpages
+from matches import standings
 from matches.models import Agent, Alarm, Campaign, CampaignPoint, Tournament
 from matches.services.campaigns.starting import CampaignPlan, start
 from matches.services.tournaments import cancel, open_leaderboard
@@ -245,3 +246,14 @@ def test_a_pairing_that_suits_the_field_badly_is_said_where_the_campaign_is(clie
     assert _page(client, campaign).count("This field is close") == 1
     part = client.get(f"/tournaments/{campaign.tournament_id}/campaign/")
     assert "This field is close" in part.content.decode()
+
+
+def test_one_that_plays_is_running_in_the_words_of_people(client: Client) -> None:
+    campaign = _running()
+    tournament = campaign.tournament
+    assert tournament.state == "planning"
+    assert standings.tournament(tournament, now=later(2))["state"] == "running"
+    page = _page(client, campaign)
+    assert 'data-state="running"' in client.get(f"/tournaments/{tournament.pk}/").content.decode()
+    assert re.search(r"Running for .* matches are planned", page, flags=re.IGNORECASE)
+    assert "planning" not in _text(client, "/leaderboards/")

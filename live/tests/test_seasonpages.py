@@ -8,6 +8,7 @@ from redis import Redis
 
 from live import seasonpages
 from matches.models import Leaderboard, Rating, Season
+from matches.models.choices import SeasonMode
 from matches.services import seasons
 from matches.services.auditing import Actor
 from matches.tests import boards
@@ -43,6 +44,14 @@ def test_it_shows_the_ratings_of_then(client: Client, season: Season) -> None:
 def test_its_board_leads_to_it(client: Client, season: Season) -> None:
     page = client.get(f"/leaderboards/{season.leaderboard.name}/").content.decode()
     assert f'href="/leaderboards/{season.leaderboard.name}/seasons/{season.pk}/"' in page
+
+
+def test_a_board_names_its_season_once_one_has_begun(client: Client, season: Season) -> None:
+    board, address = season.leaderboard, f"/leaderboards/{season.leaderboard.name}/"
+    assert "<dt>season</dt>" not in client.get(address).content.decode()
+    seasons.begin(board, "winter", mode=SeasonMode.CARRY, actor=Actor("ada"), now=NOW)
+    page = client.get(address).content.decode()
+    assert "<dd>winter, since 1 Jan 2026</dd>" in page
 
 
 def test_pages_follow_by_rank_at_the_same_cost(

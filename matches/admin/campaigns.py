@@ -221,7 +221,7 @@ class CampaignAdmin(OffersActs):
     @admin.display(description="verdict")
     def standing(self, obj: Campaign) -> str:
         """Return the verdict, or that there is none yet."""
-        return obj.statement or f"open: {obj.tournament.state}"
+        return obj.statement or f"open: {obj.tournament.shown_state}"
 
     @admin.display(description="probability")
     def chance(self, obj: Campaign) -> str:

@@ -84,7 +84,7 @@ class ScheduleForm(ModelFormWithAllErrors):
 class TournamentAdmin(OffersActs):
     """A tournament is never edited: what was planned is what is played."""
 
-    list_display = ("name", "leaderboard", "pairing", "state", "progress", "created_at")
+    list_display = ("name", "leaderboard", "pairing", "standing", "progress", "created_at")
     list_filter = ("state", "pairing")
     list_select_related = ("leaderboard",)
     search_fields = ("name",)
@@ -103,7 +103,7 @@ class TournamentAdmin(OffersActs):
         """Return what is entered, and for a scheduled one also how far it is."""
         if obj is None:
             return ("leaderboard", "name", "agents", *PLANNED[2:])
-        shown = ("state", "problem", "entrants", "progress", *COUNTED)
+        shown = ("standing", "problem", "entrants", "progress", *COUNTED)
         return (*PLANNED, *shown, "started_at", "finished_at")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
@@ -129,6 +129,11 @@ class TournamentAdmin(OffersActs):
     def view_on_site(self, obj: Tournament) -> str:
         """Return the address of its page."""
         return reverse("tournament", args=[obj.pk])
+
+    @admin.display(description="state", ordering="state")
+    def standing(self, obj: Tournament) -> str:
+        """Return its state; one that is planned while it plays is running."""
+        return Tournament.State(obj.shown_state).label
 
     @admin.display(description="closed")
     def progress(self, obj: Tournament) -> str:

@@ -96,7 +96,10 @@ class CampaignSerializer(serializers.ModelSerializer[Campaign]):
     tournament = serializers.IntegerField(source="tournament_id")
     name = serializers.CharField(source="tournament.name")
     leaderboard = serializers.CharField(source="tournament.leaderboard.name")
-    state = serializers.CharField(source="tournament.state", help_text="Of its tournament.")
+    state = serializers.CharField(
+        source="tournament.state",
+        help_text="Of its tournament; planning: it chooses matches, and those chosen are played.",
+    )
     pairing = serializers.CharField(source="tournament.pairing")
     weight = serializers.IntegerField(source="tournament.weight")
     question = serializers.CharField()

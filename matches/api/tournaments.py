@@ -1,7 +1,7 @@
 """Endpoints of tournaments: schedule, start, pause, resume, extend, cancel."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers
@@ -53,6 +53,11 @@ class TournamentSerializer(serializers.ModelSerializer[Tournament]):
             ),
             "problem",
         )
+        extra_kwargs: ClassVar[dict[str, dict[str, str]]] = {
+            "state": {
+                "help_text": "planning: matches are chosen or written; those that are, are played."
+            }
+        }
 
 
 class TournamentDetailSerializer(TournamentSerializer):

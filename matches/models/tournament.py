@@ -159,6 +159,12 @@ class Tournament(Limited):
         """Return the name that users gave it."""
         return self.name
 
+    @property
+    def shown_state(self) -> str:
+        """Its state in the word of people: one that is planned while it plays is running."""
+        is_playing = self.state == self.State.PLANNING and self.n_planned
+        return self.State.RUNNING.value if is_playing else str(self.state)
+
     def clean(self) -> None:
         """Refuse an unknown pairing, faults that are not rates and a time for nothing kept."""
         check_pairing(self.pairing, self.pairing_parameters)

@@ -116,14 +116,18 @@ def _near_variance(board: Leaderboard, pair: tuple[int, int]) -> float:
     )
 
 
-def results_of(pair: Sequence[int], boards: Sequence[int]) -> Iterator[tuple[int, ...]]:
+Row = tuple[int, int, int, int, int]
+
+
+def results_of(pair: Sequence[int], boards: Sequence[int]) -> Iterator[Row]:
     """Yield (first, second, wins, draws, losses) of all that one of two agents played there."""
     columns = ("leaderboard_id", "first_id", "second_id", *PAIR_COUNTERS)
     # The leaderboard is chosen here: by it SQLite would read all pairs to find those of a second.
     for of in (Q(first__in=pair), Q(second__in=pair) & ~Q(first__in=pair)):
-        for board, *row in PairCount.objects.filter(of).values_list(*columns):
+        rows = PairCount.objects.filter(of).values_list(*columns)
+        for board, first, second, wins, draws, losses in rows:
             if board in boards:
-                yield tuple(row)
+                yield first, second, wins, draws, losses
 
 
 def _expected(first: Rating, second: Rating) -> Expected:

@@ -36,11 +36,11 @@ class Command(BaseCommand):
         for tournament in selectors.watched_tournaments(now=now):
             seen = selectors.progress(tournament)
             missing = selectors.waits_for(tournament, now=now)
-            key = f"{seen} {tournament.state} {missing}"
+            key = f"{seen} {tournament.shown_state} {missing}"
             if shown.get(tournament.pk) == key:
                 continue
             shown[tournament.pk] = key
             elapsed_s = selectors.elapsed_s(tournament, now=now)
-            line = f"{tournament.name} ({tournament.state}): {seen.line(elapsed_s)}"
+            line = f"{tournament.name} ({tournament.shown_state}): {seen.line(elapsed_s)}"
             self.stdout.write(f"{line}, waiting for {missing}" if missing else line)
             self.stdout.flush()

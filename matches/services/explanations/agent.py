@@ -70,7 +70,7 @@ def _since(agent: Agent, state: str) -> datetime | None:
 
 def _said(agent: Agent, state: str, under_way: Sequence[Tournament]) -> tuple[str, str]:
     """Return what is and what happens next."""
-    names = ", ".join(f"{t.name} ({t.state})" for t in under_way)
+    names = ", ".join(f"{t.name} ({t.shown_state})" for t in under_way)
     reason = agent.checkpoint.reason if agent.checkpoint else ""
     return {
         "retired": ("retired: it stays on its leaderboards and enters no tournament", ""),

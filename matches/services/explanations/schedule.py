@@ -56,7 +56,7 @@ def _waits_for(schedule: Schedule, due: datetime | None, *, now: datetime) -> li
     missing = presence(now=now).missing_control()
     last = schedule.last_tournament
     if last is not None and last.state not in scheduling.OVER:
-        missing.append(f"tournament {last.pk} to end: it is {last.state}")
+        missing.append(f"tournament {last.pk} to end: it is {last.shown_state}")
     return missing + ([] if due is None else [f"its time: {due:%Y-%m-%d %H:%M} UTC"])
 
 

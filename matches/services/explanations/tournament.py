@@ -70,7 +70,7 @@ def _running(tournament: Tournament, now: datetime) -> Finding:
     end = _expected_end(tournament, now)
     return Finding(
         since=tournament.started_at,
-        summary=f"{tournament.state}{for_long(tournament.started_at, now=now)}: "
+        summary=f"{tournament.shown_state}{for_long(tournament.started_at, now=now)}: "
         f"{_share(tournament)} have ended, {n_in_flight:,} are with nodes",
         waits_for=[
             *there.missing_control(),
