@@ -36,7 +36,10 @@ class ForecastCostSerializer(serializers.Serializer[Any]):
     """What the matches to the verdict cost; null while nothing was measured."""
 
     core_s = serializers.FloatField(allow_null=True, help_text="Seconds of cores of play nodes.")
-    gpu_s = serializers.FloatField(help_text="Seconds of gpu workers.")
+    gpu_s = serializers.FloatField(
+        help_text="Seconds of gpu workers, reckoned by the steps of the newest matches and the "
+        "time of one row of their networks alone on a core; batches on a GPU may take less."
+    )
     wall_s = serializers.FloatField(allow_null=True, help_text="Seconds on the clock.")
     money = serializers.FloatField(allow_null=True, help_text="By the prices of the settings.")
 

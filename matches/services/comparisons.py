@@ -100,7 +100,7 @@ def _near_variance(board: Leaderboard, pair: tuple[int, int]) -> float:
     rows = list(results_of(pair, [board.pk]))
     others = sorted({agent for row in rows for agent in row[:2]} - set(pair))
     index = {agent: position for position, agent in enumerate((*pair, *others))}
-    counts = PairCounts.from_rows((index[i], index[j], *times) for i, j, *times in rows)
+    counts = PairCounts.from_rows((index[row[0]], index[row[1]], *row[2:]) for row in rows)
     rated = Rating.objects.filter(leaderboard=board, agent__in=among(list(index)))
     ratings = np.empty((len(index), 2))
     for agent, mu, sd in rated.values_list("agent_id", "mu", "sd"):

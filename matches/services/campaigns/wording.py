@@ -22,6 +22,8 @@ _LEAST = 0.0005
 """Half of the last place shown."""
 _SPACE = "\N{NO-BREAK SPACE}"
 UNMEASURED = "not measured yet"
+GPU_BASIS = ", by the time of one row alone on a core; batches may take less"
+"""What GPU time is reckoned by: steps of the newest matches, times what their networks take."""
 
 _WHY = {
     Why.DECIDED.value: "decided: it is as sure as was asked for",
@@ -197,7 +199,7 @@ def _costs(cost: Mapping[str, float | None]) -> list[Line]:
     wall_s, money = cost["wall_s"], cost["money"]
     lines = [Line("Core time", UNMEASURED if core_s is None else core_time(core_s))]
     if gpu_s:
-        lines.append(Line("GPU time", core_time(gpu_s)))
+        lines.append(Line("GPU time", f"about {core_time(gpu_s)}{GPU_BASIS}"))
     lines.append(
         Line("On the clock", UNMEASURED if wall_s is None else f"about {span(max(wall_s, 1.0))}")
     )
