@@ -8,13 +8,15 @@ from redis import Redis
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from matches.management import gated
 from matches.models import Agent, Campaign, Leaderboard, Match, PairCount, Tournament
-from matches.services import rater, rerating, voiding
+from matches.services import planning, rater, rerating, voiding
+from matches.services.agents import register_spelled
 from matches.services.auditing import Actor
 from matches.services.campaigns import blocks, gating, judging
 from matches.services.campaigns.gating import Bounds
 from matches.services.campaigns.starting import CampaignPlan, fresh_seed, start
 from matches.services.evidence import evidence, known
 from matches.services.standing import entrants_of, standing
+from matches.services.tournaments import Plan, schedule
 from matches.tests import boards, factories
 from matches.tests.factories import later
 from matches.tests.test_reuse import by_seed
@@ -39,10 +41,10 @@ def board_of(name: str, **fields: object) -> Leaderboard:
 
 def play(board: Leaderboard, seed: int, result: boards.Play = by_seed) -> Tournament:
     """Play a tournament to its end, and rate."""
-    agents = [factories.register_spelled(text, game=board.game) for text in FIELD]
-    plan = factories.Plan(name=f"seed {seed}", n_matches=N, seed=seed)
-    tournament = factories.schedule(plan, leaderboard=board, agents=agents)
-    factories.planning.plan(tournament, now=factories.NOW)
+    agents = [register_spelled(text, game=board.game) for text in FIELD]
+    plan = Plan(name=f"seed {seed}", n_matches=N, seed=seed)
+    tournament = schedule(plan, leaderboard=board, agents=agents)
+    planning.plan(tournament, now=factories.NOW)
     boards.play_some(tournament, N, result)
     rater.rate(board.pk, now=later(seed + 1))
     return tournament
@@ -142,6 +144,7 @@ def test_results_elsewhere_bring_the_next_judgement() -> None:
     play(board_of("one"), 1)
     campaign = judged(asked(board_of("new")), 100)
     assert campaign.n_judged == N
+    Leaderboard.objects.filter(name="new").update(rated_at=later(50))
     judging.judge_all(now=later(101))
     play(board_of("two"), 2)
     rater.rate_all(now=later(200))
@@ -154,7 +157,9 @@ def test_what_is_struck_elsewhere_is_no_evidence_any_more() -> None:
     campaign = judged(asked(board_of("new")), 100)
     first = Match.objects.filter(tournament=tournament).order_by("pk")[0]
     voiding.void([first.pk], actor=Actor("anna"), reason="a bad node", now=later(101))
-    assert judged(campaign, 102).n_judged == N, "not before it is counted again"
+    agents = entrants_of(campaign.tournament)
+    assert judging._asked(campaign, agents, is_over=True) == [], "not before it is counted again"
+    assert judged(campaign, 102).n_judged == N
     rerating.rerate_due(now=later(103))
     assert judged(campaign, 104).n_judged == N - 1
 
