@@ -7,7 +7,7 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -15,12 +15,23 @@ from typing import Any, cast
 import pytest
 import uvicorn
 from selenium import webdriver
+from selenium.common.exceptions import (
+    JavascriptException,
+    NoSuchElementException,
+    StaleElementReferenceException,
+)
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.ui import WebDriverWait
 
 from evalsite.asgi import application
 
 ARTIFACTS = Path(__file__).resolve().parent.parent / "test-artifacts"
 STARTED_WITHIN_S = 10
+SHOWN_WITHIN_S = 15
+"""A page that changes by itself has changed by then, on a busy machine, too."""
+LOOK_EVERY_S = 0.05
+BETWEEN_PAGES = (NoSuchElementException, StaleElementReferenceException, JavascriptException)
+"""What a look may meet while one page gives way to the next."""
 TALLEST_PICTURE = 6_000
 FLAGS = (
     "--headless",
@@ -111,6 +122,42 @@ def scripts(chrome: webdriver.Chrome, *, is_on: bool) -> Iterator[None]:
         yield
     finally:
         chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def run(chrome: webdriver.Chrome, script: str, *given: Any) -> Any:
+    """Return what a script returns that runs in the page at one moment."""
+    return cast(Any, chrome).execute_script(script, *given)
+
+
+def words(chrome: webdriver.Chrome) -> str:
+    """Return the words of the page; none while the next one is on its way."""
+    return str(run(chrome, "return document.body?.innerText ?? ''"))
+
+
+def texts(chrome: webdriver.Chrome, selector: str) -> list[str]:
+    """Return the words of what a selector finds, in the order of the page, read at one moment."""
+    script = """return [...document.querySelectorAll(arguments[0])].map(
+        (e) => (e.innerText ?? e.textContent).trim())"""
+    return [str(text) for text in run(chrome, script, selector)]
+
+
+def wait_until(
+    chrome: webdriver.Chrome,
+    condition: Callable[[], object],
+    *,
+    limit_s: float = SHOWN_WITHIN_S,
+    said: str = "",
+) -> None:
+    """Look again and again until it is so, also across pages."""
+    waiting = WebDriverWait(
+        chrome, limit_s, poll_frequency=LOOK_EVERY_S, ignored_exceptions=BETWEEN_PAGES
+    )
+    waiting.until(lambda _: condition(), said)
+
+
+def wait_for(chrome: webdriver.Chrome, wanted: str, *, limit_s: float = SHOWN_WITHIN_S) -> None:
+    """Wait until the page shows these words."""
+    wait_until(chrome, lambda: wanted in words(chrome), limit_s=limit_s, said=wanted)
 
 
 def complaints(chrome: webdriver.Chrome) -> list[str]:

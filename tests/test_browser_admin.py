@@ -11,7 +11,6 @@ from redis import Redis
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
 
 from matches.clock import db_now
 from matches.models import Agent, Checkpoint, Schedule, Tournament, Worker
@@ -19,12 +18,11 @@ from matches.services import auditing, quarantine, scheduling
 from matches.services.system import pushing
 from matches.tests import boards, factories
 from matches.tests.weights import weights
-from tests.browser import chromium, free_port, keep_picture, look, web_server
+from tests.browser import chromium, free_port, keep_picture, look, run, texts, wait_for, web_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 NAME, PASSWORD = "operator", "a long pass phrase"
-WITHIN_S = 10
 REFUSED = "SEVERE"
 
 
@@ -51,16 +49,16 @@ def test_an_operator_pauses_a_tournament_and_finds_it_in_the_audit(site: Site) -
     tournament = Tournament.objects.get(state="running")
     site.chrome.get(f"{site.address}/admin/matches/tournament/{tournament.pk}/change/")
     site.chrome.find_element(By.CSS_SELECTOR, "a[href*='ask/pause/']").click()
-    assert "Pause tournaments?" in _text(site)
-    assert "360 matches of 420 left" in _text(site)
+    wait_for(site.chrome, "Pause tournaments?")
+    wait_for(site.chrome, "360 matches of 420 left")
     tournament.refresh_from_db()
     assert tournament.state == "running"
     site.chrome.find_element(By.NAME, "confirmed").click()
-    _wait_for(site, f"{tournament} is paused".capitalize())
+    wait_for(site.chrome, f"{tournament} is paused".capitalize())
     tournament.refresh_from_db()
     assert tournament.state == "paused"
     site.chrome.get(f"{site.address}/admin/matches/auditrow/")
-    first = site.chrome.find_element(By.CSS_SELECTOR, "#result_list tbody tr").text
+    first = texts(site.chrome, "#result_list tbody tr")[0]
     assert "tournament.pause" in first
     assert NAME in first
     _no_complaints(site)
@@ -74,8 +72,8 @@ def test_a_list_offers_acts_for_chosen_rows(site: Site) -> None:
     choice = site.chrome.find_element(By.NAME, "action")
     choice.find_element(By.CSS_SELECTOR, "option[value=retire]").click()
     site.chrome.find_element(By.CSS_SELECTOR, "button[name=index]").click()
-    _wait_for(site, "Retire agents?")
-    assert len(site.chrome.find_elements(By.CSS_SELECTOR, ".ev-lines li")) == 2
+    wait_for(site.chrome, "Retire agents?")
+    assert len(texts(site.chrome, ".ev-lines li")) == 2
     _no_complaints(site)
 
 
@@ -84,9 +82,9 @@ def test_a_crontab_is_explained_while_it_is_typed(site: Site) -> None:
     site.chrome.get(f"{site.address}/admin/matches/schedule/add/")
     field = site.chrome.find_element(By.NAME, "crontab")
     field.send_keys("30 4 * * 1")
-    _wait_for(site, "only on Monday")
+    wait_for(site.chrome, "only on Monday")
     field.send_keys(Keys.BACKSPACE, "9")
-    _wait_for(site, "is none")
+    wait_for(site.chrome, "is none")
     _no_complaints(site)
 
 
@@ -96,13 +94,13 @@ def test_a_checkpoint_is_uploaded_and_a_bad_one_refused(site: Site, tmp_path: Pa
     bad.write_bytes(b"\x80\x04 a pickle")
     for path, said in ((bad, "pickle"), (weights(tmp_path / "good.safetensors"), "successfully")):
         site.chrome.get(f"{site.address}/admin/matches/checkpoint/add/")
-        assert "at most 256 MiB" in _text(site)
+        wait_for(site.chrome, "at most 256 MiB")
         for name, value in (("name", "uploaded"), ("architecture", "mlp"), ("file", str(path))):
             site.chrome.find_element(By.NAME, name).send_keys(value)
         game = site.chrome.find_element(By.NAME, "game")
         game.find_element(By.CSS_SELECTOR, "option[value=connect_four]").click()
         site.chrome.find_element(By.NAME, "_save").click()
-        _wait_for(site, said)
+        wait_for(site.chrome, said)
     assert Agent.objects.filter(name="uploaded").exists()
     _no_complaints(site)
 
@@ -113,9 +111,7 @@ def test_every_page_fits_its_width_in_both_schemes(site: Site) -> None:
         look(site.chrome, width=width, height=2000 if width > 1000 else 2600, scheme=scheme)
         for name, path in _pages().items():
             site.chrome.get(site.address + path)
-            across = cast(Any, site.chrome).execute_script(
-                "return document.documentElement.scrollWidth"
-            )
+            across = run(site.chrome, "return document.documentElement.scrollWidth")
             keep_picture(site.chrome, f"admin-{name}-{width}-{scheme}")
             assert across <= width, (name, width, scheme)
     _no_complaints(site)
@@ -145,7 +141,9 @@ def _fill() -> None:
     """Have a finished, a running and a scheduled tournament, a held agent, a schedule."""
     now, actor = db_now(), auditing.Actor("ann")
     boards.played_board("connect-four")
-    running = factories.planned(420, agents=boards.SEARCHERS, game="connect_four", board="weekly")
+    # Another seed than that of the finished one, whose games would not be played again.
+    weekly = {"agents": boards.SEARCHERS, "game": "connect_four", "board": "weekly", "seed": 1}
+    running = factories.planned(420, **weekly)
     boards.play_some(running, 60, boards.by_strength(), now=now)
     factories.scheduled(board="levels")
     factories.alive(node="gpu-1", capabilities=["gpu", "spot"], now=now)
@@ -168,17 +166,7 @@ def _log_in(site: Site) -> None:
     site.chrome.get(f"{site.address}/admin/")
     site.chrome.find_element(By.NAME, "username").send_keys(NAME)
     site.chrome.find_element(By.NAME, "password").send_keys(PASSWORD, Keys.ENTER)
-    _wait_for(site, "State of the system")
-
-
-def _text(site: Site) -> str:
-    # In one step: an element that was found may be gone when it is asked, as a page loads anew.
-    chrome = cast(Any, site.chrome)
-    return str(chrome.execute_script("return document.body ? document.body.innerText : ''"))
-
-
-def _wait_for(site: Site, words: str) -> None:
-    WebDriverWait(site.chrome, WITHIN_S).until(lambda _: words in _text(site), words)
+    wait_for(site.chrome, "State of the system")
 
 
 def _no_complaints(site: Site) -> None:

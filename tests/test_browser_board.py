@@ -1,15 +1,14 @@
 """The board in a real browser: it moves, comes back, and is readable in every size and light."""
 
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, cast
+from collections.abc import Iterator
 
 import pytest
 from redis import Redis
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
 
 from matches import standings
 from matches.clock import db_now
@@ -22,7 +21,10 @@ from tests.browser import (
     free_port,
     keep_picture,
     look,
+    run,
     scripts,
+    texts,
+    wait_until,
     web_server,
 )
 
@@ -68,7 +70,7 @@ def _shown(browser: webdriver.Chrome) -> list[tuple[str, str, str]]:
     """Return name, rating and matches of every row from top to bottom, read at one moment."""
     script = """return [...document.querySelectorAll("#board tbody tr")].map((row) =>
         ["name", "mu", "matches"].map((f) => row.querySelector(`[data-field=${f}]`).textContent))"""
-    return [tuple(row) for row in _run(browser, script)]
+    return [tuple(row) for row in run(browser, script)]
 
 
 def _wanted(tournament: Tournament) -> list[tuple[str, str, str]]:
@@ -76,12 +78,8 @@ def _wanted(tournament: Tournament) -> list[tuple[str, str, str]]:
     return [(row["name"], row["mu"], row["matches"]) for row in rows]
 
 
-def _wait(browser: webdriver.Chrome, condition: Callable[[], bool], limit_s: float = 5) -> None:
-    WebDriverWait(browser, limit_s, poll_frequency=0.05).until(lambda _: condition())
-
-
 def _is_live(browser: webdriver.Chrome) -> bool:
-    return browser.find_element(By.CSS_SELECTOR, ".connection .words").text == "live"
+    return texts(browser, ".connection .words") == ["live"]
 
 
 def _wait_for_attempts(browser: webdriver.Chrome, n: int) -> None:
@@ -93,11 +91,7 @@ def _wait_for_attempts(browser: webdriver.Chrome, n: int) -> None:
         failed.extend(complaints(browser))
         return len(failed) >= n
 
-    _wait(browser, have_failed, limit_s=15)
-
-
-def _run(browser: webdriver.Chrome, script: str) -> Any:
-    return cast(Any, browser).execute_script(script)
+    wait_until(browser, have_failed, limit_s=15)
 
 
 def test_rows_move_without_a_reload(browser: webdriver.Chrome, site: str) -> None:
@@ -106,18 +100,18 @@ def test_rows_move_without_a_reload(browser: webdriver.Chrome, site: str) -> Non
     browser.get(site)
     before = _shown(browser)
     assert before == _wanted(tournament)
-    _wait(browser, lambda: _is_live(browser))
-    _run(browser, "window.loadedOnce = true")
+    wait_until(browser, lambda: _is_live(browser))
+    run(browser, "window.loadedOnce = true")
     _play_on(tournament)
     wanted = _wanted(tournament)
     assert [name for name, *_ in wanted] != [name for name, *_ in before]
     assert _shown(browser) == before
     _push(tournament)
-    _wait(browser, lambda: _shown(browser) == wanted)
+    wait_until(browser, lambda: _shown(browser) == wanted)
     keep_picture(browser, "board-moving")
-    closed = browser.find_element(By.CSS_SELECTOR, "[data-tournament] [data-field=closed]")
-    assert closed.text == f"{Tournament.objects.get().n_done:,}"
-    assert _run(browser, "return window.loadedOnce")
+    n_done = f"{Tournament.objects.get().n_done:,}"
+    wait_until(browser, lambda: texts(browser, "[data-tournament] [data-field=closed]") == [n_done])
+    assert run(browser, "return window.loadedOnce")
     assert complaints(browser) == []
 
 
@@ -128,16 +122,16 @@ def test_a_reconnect_shows_what_was_missed(
     with web_server(port) as address:
         tournament = _running_board()
         browser.get(address)
-        _wait(browser, lambda: _is_live(browser))
-    _wait(browser, lambda: not _is_live(browser))
-    _run(browser, "Math.random = () => 0.999")  # it waits as long as it ever does
+        wait_until(browser, lambda: _is_live(browser))
+    wait_until(browser, lambda: not _is_live(browser))
+    run(browser, "Math.random = () => 0.999")  # it waits as long as it ever does
     _play_on(tournament)
     _push(tournament)
     _wait_for_attempts(browser, 3)
     with web_server(port):
         back = time.monotonic()
-        _wait(browser, lambda: _shown(browser) == _wanted(tournament))
-        _wait(browser, lambda: _is_live(browser))
+        wait_until(browser, lambda: _shown(browser) == _wanted(tournament))
+        wait_until(browser, lambda: _is_live(browser))
         assert time.monotonic() - back < BACK_WITHIN_S
         browser.get("about:blank")
     complaints(browser)  # forgets those of connections that failed
@@ -149,24 +143,24 @@ def test_a_sorted_board_follows_in_place_and_says_when_it_is_stale(
     tournament = _running_board()
     look(browser, width=1440)
     browser.get(f"{site}/leaderboards/connect-four/?sort=name&q=mcts")
-    _wait(browser, lambda: _is_live(browser))
+    wait_until(browser, lambda: _is_live(browser))
     assert [name for name, *_ in _shown(browser)] == ["mcts:100", "mcts:20"]
     _play_on(tournament)
     wanted = [row for row in _wanted(tournament) if row[0].startswith("mcts")]
     _push(tournament)
-    _wait(browser, lambda: sorted(_shown(browser)) == sorted(wanted))
+    wait_until(browser, lambda: sorted(_shown(browser)) == sorted(wanted))
     stale = browser.find_element(By.CSS_SELECTOR, ".stale")
     assert not stale.is_displayed()
     browser.get(f"{site}/leaderboards/connect-four/?sort=-rating")
-    _wait(browser, lambda: _is_live(browser))
+    wait_until(browser, lambda: _is_live(browser))
     before = [name for name, *_ in _shown(browser)]
     Rating.objects.filter(agent__name="random").update(mu=60)
     broadcast.push([tournament.leaderboard_id], now=db_now() + 2 * broadcast.MIN_INTERVAL)
-    _wait(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".stale").is_displayed())
+    wait_until(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".stale").is_displayed())
     assert [name for name, *_ in _shown(browser)] == before
     keep_picture(browser, "board-stale")
     browser.find_element(By.CSS_SELECTOR, ".stale a").click()
-    _wait(browser, lambda: _shown(browser)[-1][0] == "random")
+    wait_until(browser, lambda: _shown(browser)[-1][0] == "random")
     assert complaints(browser) == []
 
 
@@ -178,16 +172,15 @@ def test_the_filter_works_by_keyboard_and_without_javascript(
     with scripts(browser, is_on=False):
         browser.get(site)
         browser.find_element(By.NAME, "q").send_keys("alpha", Keys.ENTER)
-        _wait(browser, lambda: "q=alpha" in browser.current_url)
-        names = browser.find_elements(By.CSS_SELECTOR, "#board tbody .name")
-        assert {name.text for name in names} == {"alphabeta:1", "alphabeta:2", "alphabeta:4"}
+        wait_until(browser, lambda: "q=alpha" in browser.current_url)
+        wanted = ["alphabeta:1", "alphabeta:2", "alphabeta:4"]
+        wait_until(browser, lambda: sorted(texts(browser, "#board tbody .name")) == wanted)
         browser.find_element(By.LINK_TEXT, "Matches").send_keys(Keys.ENTER)
-        _wait(browser, lambda: "sort=matches" in browser.current_url)
+        wait_until(browser, lambda: "sort=matches" in browser.current_url)
         assert "q=alpha" in browser.current_url
-        heading = browser.find_element(By.CSS_SELECTOR, "th[aria-sort]")
-        assert (heading.text, heading.get_attribute("aria-sort")) == ("Matches", "descending")
+        wait_until(browser, lambda: texts(browser, "th[aria-sort=descending]") == ["Matches"])
         browser.find_element(By.LINK_TEXT, "Show all").send_keys(Keys.ENTER)
-        _wait(browser, lambda: "?" not in browser.current_url)
+        wait_until(browser, lambda: "?" not in browser.current_url)
 
 
 def test_a_lost_push_is_noticed_by_its_number(
@@ -195,7 +188,7 @@ def test_a_lost_push_is_noticed_by_its_number(
 ) -> None:
     tournament = _running_board()
     browser.get(site)
-    _wait(browser, lambda: _is_live(browser))
+    wait_until(browser, lambda: _is_live(browser))
     _play_on(tournament)
     with monkeypatch.context() as lossy:
         lossy.setattr(broadcast, "_send", lambda *_: None)
@@ -203,18 +196,16 @@ def test_a_lost_push_is_noticed_by_its_number(
     assert _shown(browser) != _wanted(tournament)
     Tournament.objects.update(n_retried=7)
     broadcast.push([tournament.leaderboard_id], now=db_now() + 2 * broadcast.MIN_INTERVAL)
-    _wait(browser, lambda: _shown(browser) == _wanted(tournament))
+    wait_until(browser, lambda: _shown(browser) == _wanted(tournament))
 
 
 def test_the_page_is_complete_without_javascript(browser: webdriver.Chrome, site: str) -> None:
     tournament = _running_board()
     with scripts(browser, is_on=False):
         browser.get(site)
-        rows = browser.find_elements(By.CSS_SELECTOR, "#board tbody tr")
-        assert [row.find_element(By.CSS_SELECTOR, ".name").text for row in rows] == [
-            name for name, *_ in _wanted(tournament)
-        ]
-        assert browser.find_element(By.CSS_SELECTOR, ".connection .words").text == "as loaded"
+        names = [name for name, *_ in _wanted(tournament)]
+        assert texts(browser, "#board tbody tr .name") == names
+        assert texts(browser, ".connection .words") == ["as loaded"]
 
 
 def test_the_board_fits_a_width_between(browser: webdriver.Chrome, site: str) -> None:
@@ -223,7 +214,7 @@ def test_the_board_fits_a_width_between(browser: webdriver.Chrome, site: str) ->
     for name, address in {"board": "/", "board-chosen": "/?q=a&sort=forfeits"}.items():
         browser.get(f"{site}{address}")
         keep_picture(browser, f"{name}-820-light", is_whole=True)
-        assert _run(browser, "return document.documentElement.scrollWidth") <= 820
+        assert run(browser, "return document.documentElement.scrollWidth") <= 820
 
 
 def test_a_walk_by_keyboard_shows_where_it_is(browser: webdriver.Chrome, site: str) -> None:
@@ -260,8 +251,8 @@ def test_nothing_glides_for_who_wants_no_motion(browser: webdriver.Chrome, site:
     for n, (motion, is_moving) in enumerate((("no-preference", True), ("reduce", False)), start=1):
         look(browser, width=1440, motion=motion)
         browser.get(site)
-        _wait(browser, lambda: _is_live(browser))
-        _run(
+        wait_until(browser, lambda: _is_live(browser))
+        run(
             browser,
             """window.seen = 0; new MutationObserver(() => {
                 window.seen = Math.max(window.seen, document.getAnimations().length);
@@ -272,8 +263,8 @@ def test_nothing_glides_for_who_wants_no_motion(browser: webdriver.Chrome, site:
         # The second page may be there sooner than a board may be pushed again.
         now = db_now() + 2 * n * broadcast.MIN_INTERVAL
         broadcast.push([tournament.leaderboard_id], now=now)
-        _wait(browser, lambda: _shown(browser) == _wanted(tournament))
-        assert (_run(browser, "return window.seen") > 0) == is_moving
+        wait_until(browser, lambda: _shown(browser) == _wanted(tournament))
+        assert (run(browser, "return window.seen") > 0) == is_moving
 
 
 def test_news_are_told_now_and_then_not_with_every_push(
@@ -282,18 +273,18 @@ def test_news_are_told_now_and_then_not_with_every_push(
     tournament = _running_board()
     look(browser, width=1440)
     browser.get(site)
-    _wait(browser, lambda: _is_live(browser))
+    wait_until(browser, lambda: _is_live(browser))
     told = "return document.querySelector('.news[role=status]').textContent"
-    assert _run(browser, told) == ""
+    assert run(browser, told) == ""
     _play_on(tournament, 42)
     _push(tournament)
-    _wait(browser, lambda: _run(browser, told) != "")
-    first = _run(browser, told)
+    wait_until(browser, lambda: run(browser, told) != "")
+    first = run(browser, told)
     assert first.startswith(f"{_wanted(tournament)[0][0]} leads with ")
     _play_on(tournament, 42)
     broadcast.push([tournament.leaderboard_id], now=db_now() + 2 * broadcast.MIN_INTERVAL)
-    _wait(browser, lambda: _shown(browser) == _wanted(tournament))
-    assert _run(browser, told) == first
+    wait_until(browser, lambda: _shown(browser) == _wanted(tournament))
+    assert run(browser, told) == first
 
 
 def test_form_and_address_ask_for_the_same(browser: webdriver.Chrome, site: str) -> None:
@@ -303,7 +294,8 @@ def test_form_and_address_ask_for_the_same(browser: webdriver.Chrome, site: str)
     browser.find_element(By.NAME, "q").send_keys("a")
     Select(browser.find_element(By.NAME, "sort")).select_by_visible_text("name")
     browser.find_element(By.CSS_SELECTOR, ".filter button").click()
-    _wait(browser, lambda: "sort=name" in browser.current_url)
+    wait_until(browser, lambda: "sort=name" in browser.current_url)
+    wait_until(browser, lambda: _is_live(browser))
     by_form = _shown(browser)
     browser.get(f"{site}/leaderboards/connect-four/?q=a&sort=name")
     assert _shown(browser) == by_form

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -10,7 +10,6 @@ from redis import Redis
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import WebDriverWait
 
 from arena.messages import MatchOrderRow, ResultRow
 from matches.clock import db_now
@@ -20,13 +19,22 @@ from matches.services.campaigns import judging
 from matches.services.campaigns.starting import CampaignPlan, start
 from matches.tests import boards, factories
 from tests import test_browser_gallery as every_page
-from tests.browser import chromium, free_port, keep_picture, look, scripts, web_server
+from tests.browser import (
+    chromium,
+    free_port,
+    keep_picture,
+    look,
+    run,
+    scripts,
+    wait_for,
+    web_server,
+    words,
+)
 from tests.test_browser_gallery import Site
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 NAME, PASSWORD = "operator", "a long pass phrase"
-WITHIN_S = 10
 TURNS = 60
 FIELD = ("random", "greedy", "alphabeta:1", "alphabeta:2", "mcts:100")
 FULLY_LOOKED_AT = ("campaign-decided", "campaign-open", "board-of-a-circle")
@@ -49,24 +57,24 @@ def test_a_campaign_is_started_watched_and_decided_without_a_reload(site: Site) 
     start_in_the_admin(site, board.pk, Agent.objects.values_list("pk", flat=True), 2_000)
     campaign = Campaign.objects.get()
     site.chrome.get(f"{site.address}/tournaments/{campaign.tournament_id}/")
-    run(site, "window.isTheSamePage = true")
-    assert "No result was judged yet." in text(site)
+    run(site.chrome, "window.isTheSamePage = true")
+    assert "No result was judged yet." in words(site.chrome)
     _turn(campaign)
-    wait_for(site, "Matches to the verdict")
-    assert "100 more matches" in text(site)
-    assert "Most likely so far" in text(site)
+    wait_for(site.chrome, "Matches to the verdict")
+    assert "100 more matches" in words(site.chrome)
+    assert "Most likely so far" in words(site.chrome)
     keep_picture(site.chrome, "campaign-runs-1440-light", is_whole=True)
     _to_the_verdict(campaign)
-    wait_for(site, "mcts:100 is the best")
-    shown = text(site)
+    wait_for(site.chrome, "mcts:100 is the best")
+    shown = words(site.chrome)
     assert "Decided: it is as sure as was asked for." in shown
     assert "a round robin would have needed" in shown
     assert f"{campaign.n_played} of 2,000 spent" in shown
     assert "Stop this campaign" not in shown
-    assert run(site, "return window.isTheSamePage") is True
+    assert run(site.chrome, "return window.isTheSamePage") is True
     with scripts(site.chrome, is_on=False):
         site.chrome.refresh()
-        assert "mcts:100 is the best" in text(site)
+        assert "mcts:100 is the best" in words(site.chrome)
         assert site.chrome.find_element(By.CSS_SELECTOR, "polyline.way").get_attribute("points")
 
 
@@ -77,12 +85,12 @@ def test_an_operator_stops_a_campaign_from_its_page(site: Site) -> None:
     log_in(site)
     site.chrome.get(f"{site.address}/tournaments/{campaign.tournament_id}/")
     site.chrome.find_element(By.LINK_TEXT, "Stop this campaign").click()
-    wait_for(site, "Stop campaigns?")
+    wait_for(site.chrome, "Stop campaigns?")
     site.chrome.find_element(By.NAME, "reason").send_keys("It is known well enough.")
     site.chrome.find_element(By.NAME, "confirmed").click()
-    wait_for(site, "is stopped")
+    wait_for(site.chrome, "is stopped")
     site.chrome.get(f"{site.address}/tournaments/{campaign.tournament_id}/")
-    assert "Stopped before it was decided." in text(site)
+    wait_for(site.chrome, "Stopped before it was decided.")
     campaign.refresh_from_db()
     assert campaign.why == "cancelled"
     assert campaign.tournament.state == Tournament.State.CANCELLED
@@ -214,34 +222,21 @@ def start_in_the_admin(
         field.clear()
         field.send_keys(value)
     site.chrome.find_element(By.NAME, "_save").click()
-    wait_for(site, "Nothing is started yet: this is what it will take")
-    assert "Matches to the verdict" in text(site)
+    wait_for(site.chrome, "Nothing is started yet: this is what it will take")
+    assert "Matches to the verdict" in words(site.chrome)
     keep_picture(site.chrome, "admin-campaign-forecast-1440-light", is_whole=True)
     site.chrome.find_element(By.NAME, "_save").click()
-    wait_for(site, "successfully")
+    wait_for(site.chrome, "successfully")
 
 
 def _choose(site: Site, name: str, value: str) -> None:
     field = site.chrome.find_element(By.NAME, name)
     option: WebElement = field.find_element(By.CSS_SELECTOR, f"option[value='{value}']")
-    run(site, "arguments[0].selected = true", option)
+    run(site.chrome, "arguments[0].selected = true", option)
 
 
 def log_in(site: Site) -> None:
     site.chrome.get(f"{site.address}/admin/")
     site.chrome.find_element(By.NAME, "username").send_keys(NAME)
     site.chrome.find_element(By.NAME, "password").send_keys(PASSWORD, Keys.ENTER)
-    wait_for(site, "State of the system")
-
-
-def text(site: Site) -> str:
-    """Return the words of the page; none while the next one is on its way."""
-    return cast(str, run(site, "return document.body?.innerText ?? ''"))
-
-
-def wait_for(site: Site, words: str) -> None:
-    WebDriverWait(site.chrome, WITHIN_S).until(lambda _: words in text(site), words)
-
-
-def run(site: Site, script: str, *given: Any) -> Any:
-    return cast(Any, site.chrome).execute_script(script, *given)
+    wait_for(site.chrome, "State of the system")

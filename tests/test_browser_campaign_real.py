@@ -10,18 +10,18 @@ from urllib.request import urlopen
 
 import pytest
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
 
 from evalsite.folders import ROOT
 from evalsite.stack import start_stack
-from tests.browser import chromium, keep_picture, look
-from tests.test_browser_campaign import NAME, PASSWORD, log_in, run, start_in_the_admin, text
+from tests.browser import chromium, keep_picture, look, run, wait_until, words
+from tests.test_browser_campaign import NAME, PASSWORD, log_in, start_in_the_admin
 from tests.test_browser_gallery import Site
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.long]
 
 DECIDED_WITHIN_S = 60
 ENDED = "return !!document.querySelector('[data-campaign][data-state=ended]')"
+SHOWN = "return !!document.querySelector('[data-campaign]')"
 AGENTS = "random,greedy,mcts:20,mcts:600"
 
 
@@ -38,19 +38,19 @@ def test_a_real_field_is_decided_before_the_eyes_of_the_reader(tmp_path: Path) -
             start_in_the_admin(site, board, agents, 400, error="0.001")
             _watch(site, "which is best")
             keep_picture(chrome, "campaign-real-1440-light", is_whole=True)
-            assert "mcts:600 is the best" in text(site)
-            assert "matches saved" in text(site)
+            assert "mcts:600 is the best" in words(site.chrome)
+            assert "matches saved" in words(site.chrome)
 
 
 def _watch(site: Site, name: str) -> None:
     """Open the page of the campaign at once and wait for its verdict, without a reload."""
     site.chrome.get(f"{site.address}/leaderboards/")
     site.chrome.find_element(By.LINK_TEXT, name).click()
-    assert not run(site, ENDED), "it ended before anybody could look"
-    run(site, "window.isTheSamePage = true")
-    decided = WebDriverWait(site.chrome, DECIDED_WITHIN_S, poll_frequency=0.2)
-    decided.until(lambda _: run(site, ENDED))
-    assert run(site, "return window.isTheSamePage") is True
+    wait_until(site.chrome, lambda: run(site.chrome, SHOWN))
+    assert not run(site.chrome, ENDED), "it ended before anybody could look"
+    run(site.chrome, "window.isTheSamePage = true")
+    wait_until(site.chrome, lambda: run(site.chrome, ENDED), limit_s=DECIDED_WITHIN_S)
+    assert run(site.chrome, "return window.isTheSamePage") is True
 
 
 def _known() -> tuple[str, ...]:

@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import pytest
 from redis import Redis
 from selenium import webdriver
-from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
 
 from tests import axe, gallery
 from tests.browser import (
@@ -19,7 +17,10 @@ from tests.browser import (
     keep_picture,
     look,
     requested,
+    run,
     scripts,
+    texts,
+    wait_until,
     web_server,
 )
 
@@ -99,8 +100,7 @@ def _expect_none(problems: list[str]) -> None:
 def _rows(site: Site, path: str) -> list[str]:
     """Return the headings of all rows of a page."""
     site.chrome.get(site.address + path)
-    found = site.chrome.find_elements(By.CSS_SELECTOR, "table:not(details *) tbody th")
-    return [one.text for one in found]
+    return texts(site.chrome, "table:not(details *) tbody th")
 
 
 def _problems(
@@ -120,7 +120,7 @@ def _problems(
 def _settle(chrome: webdriver.Chrome) -> None:
     """Wait until a live page is live, and the one of the API is drawn."""
     wanted = "return !document.querySelector('[data-connection=off], #swagger-ui:empty, .loading')"
-    WebDriverWait(chrome, 5, poll_frequency=0.05).until(lambda _: _run(chrome, wanted))
+    wait_until(chrome, lambda: run(chrome, wanted))
 
 
 def _wrong(site: Site, name: str, width: int, scheme: str) -> list[str]:
@@ -130,14 +130,14 @@ def _wrong(site: Site, name: str, width: int, scheme: str) -> list[str]:
     near = (site.address, "data:", "chrome:", "about:")
     elsewhere = [one for one in requested(chrome) if not one.startswith(near)]
     wrong += [f"asks {one}" for one in elsewhere]
-    across = _run(chrome, "return document.documentElement.scrollWidth")
+    across = run(chrome, "return document.documentElement.scrollWidth")
     wrong += [f"is {across} px wide"] if across > width else []
     if name in OTHERS:
         return wrong + _grave(chrome, OTHERS[name])
-    colour = _run(chrome, "return getComputedStyle(document.body).backgroundColor")
+    colour = run(chrome, "return getComputedStyle(document.body).backgroundColor")
     is_dark = int(colour.split("(")[1].split(",")[0]) < 128
     wrong += [f"its paper is {colour}"] if is_dark != (scheme == "dark") else []
-    wrong += _run(chrome, STICKING_OUT) + _run(chrome, UNSAID)
+    wrong += run(chrome, STICKING_OUT) + run(chrome, UNSAID)
     rules = axe.OF_COLOURS if scheme == "dark" else ()
     found = axe.violations(chrome, only=rules)
     return wrong + [f"{one.rule}: {one.places[0]}" for one in found]
@@ -147,7 +147,3 @@ def _grave(chrome: webdriver.Chrome, allowed: set[str]) -> list[str]:
     """Return what keeps somebody from using a page that is not ours."""
     grave = [one for one in axe.violations(chrome) if one.is_grave and one.rule not in allowed]
     return [f"{one.rule}: {one.places[0]}" for one in grave]
-
-
-def _run(chrome: webdriver.Chrome, script: str) -> Any:
-    return cast(Any, chrome).execute_script(script)

@@ -1,8 +1,9 @@
 """Pages of agents, matches and tournaments in a real browser: readable, and usable by keyboard."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import pytest
 from redis import Redis
@@ -11,7 +12,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests import gallery
-from tests.browser import chromium, free_port, look, web_server
+from tests.browser import chromium, free_port, look, run, texts, wait_until, web_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -44,9 +45,7 @@ def test_the_replay_is_walked_by_keyboard(site: Site) -> None:
         _tab_to(site, link)
         assert site.chrome.switch_to.active_element == target
         site.chrome.switch_to.active_element.send_keys(Keys.ENTER)
-        said = site.chrome.find_element(By.CSS_SELECTOR, ".stepping .at").text
-        number, last = said.removeprefix("Step ").split(" of ")
-        assert int(number) == (int(last) if step is None else step)
+        wait_until(site.chrome, partial(_is_at, site, step), said=f"step {step}")
 
 
 def test_text_on_coloured_cells_keeps_its_contrast(site: Site) -> None:
@@ -55,8 +54,8 @@ def test_text_on_coloured_cells_keeps_its_contrast(site: Site) -> None:
         site.chrome.get(site.address + site.pages["tournament"])
         for share in (0, 20, 50, 80, 100):
             side = "below" if share < 50 else "above"
-            colours = _run(
-                site,
+            colours = run(
+                site.chrome,
                 f"""const cell = document.querySelector(".crosstable td:not(.self)");
                 cell.className = "{side}"; cell.style.setProperty("--share", {share});
                 const canvas = document.createElement("canvas").getContext("2d");
@@ -67,9 +66,16 @@ def test_text_on_coloured_cells_keeps_its_contrast(site: Site) -> None:
             assert _contrast(*colours) >= 4.5, (scheme, share)
 
 
+def _is_at(site: Site, step: int | None) -> bool:
+    """Say whether the replay shows a step; None: the last one."""
+    (said,) = texts(site.chrome, ".stepping .at") or ["Step -1 of 0"]
+    number, last = said.removeprefix("Step ").split(" of ")
+    return int(number) == (int(last) if step is None else step)
+
+
 def _tab_to(site: Site, link: str) -> None:
     """Press Tab from the top of the page until the link is reached."""
-    _run(site, "document.querySelector('.skip').focus()")
+    run(site.chrome, "document.querySelector('.skip').focus()")
     for _ in range(60):
         active = site.chrome.switch_to.active_element
         if active.text == link:
@@ -87,7 +93,3 @@ def _luminance(colour: list[int]) -> float:
     parts = [part / 255 for part in colour[:3]]
     linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def _run(site: Site, script: str) -> Any:
-    return cast(Any, site.chrome).execute_script(script)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from redis import Redis
-from selenium.webdriver.support.ui import WebDriverWait
 
 from matches.clock import db_now
 from matches.models import Agent, Campaign, Match, Tournament
@@ -14,13 +13,22 @@ from matches.services.campaigns import judging
 from matches.services.campaigns.starting import CampaignPlan, start
 from matches.tests import boards, factories
 from tests import test_browser_gallery as every_page
-from tests.browser import chromium, free_port, look, web_server
+from tests.browser import (
+    chromium,
+    free_port,
+    look,
+    run,
+    texts,
+    wait_for,
+    wait_until,
+    web_server,
+    words,
+)
 from tests.test_browser_gallery import Site
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 PAIR = ("alphabeta:1", "alphabeta:2")
-WITHIN_S = 15
 
 
 @pytest.fixture
@@ -36,18 +44,18 @@ def test_a_test_is_watched_without_a_reload_and_sound_in_every_size_and_light(si
     test = _test()
     page = f"/tournaments/{test.tournament_id}/"
     site.chrome.get(f"{site.address}{page}")
-    site.chrome.execute_script("window.isTheSamePage = true")  # type: ignore[no-untyped-call]
-    assert "No block of two games is over yet." in _words(site)
+    run(site.chrome, "window.isTheSamePage = true")
+    wait_for(site.chrome, "No block of two games is over yet.")
     _turn(test)
     for said in ("Likelihood of superiority", "It ends accepted", "accepted at 2.94"):
-        _wait_for(site, said)
-    n_points = _count(site, "circle.judged")
+        wait_for(site.chrome, said)
+    n_points = _n_judged(site)
     _turn(test)
     _turn(test)
-    WebDriverWait(site.chrome, WITHIN_S).until(lambda _: _count(site, "circle.judged") > n_points)
-    assert "running" in _words(site)
-    assert _count(site, ".blocks td") == 5
-    assert site.chrome.execute_script("return window.isTheSamePage")  # type: ignore[no-untyped-call]
+    wait_until(site.chrome, lambda: _n_judged(site) > n_points)
+    assert "running" in words(site.chrome)
+    assert len(texts(site.chrome, ".blocks td")) == 5
+    assert run(site.chrome, "return window.isTheSamePage")
     problems = every_page._problems(site, {"campaign-test": page})
     assert not problems, "\n".join(problems)
 
@@ -71,15 +79,5 @@ def _turn(campaign: Campaign) -> None:
     judging.judge(Campaign.objects.get(pk=campaign.pk), now=db_now())
 
 
-def _words(site: Site) -> str:
-    script = "return document.body?.innerText ?? ''"
-    return str(site.chrome.execute_script(script))  # type: ignore[no-untyped-call]
-
-
-def _wait_for(site: Site, wanted: str) -> None:
-    WebDriverWait(site.chrome, WITHIN_S).until(lambda _: wanted in _words(site), wanted)
-
-
-def _count(site: Site, selector: str) -> int:
-    script = "return document.querySelectorAll(arguments[0]).length"
-    return int(site.chrome.execute_script(script, selector))  # type: ignore[no-untyped-call]
+def _n_judged(site: Site) -> int:
+    return len(texts(site.chrome, "circle.judged"))

@@ -2,20 +2,17 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 from redis import Redis
 from selenium import webdriver
-from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
 
 from live.tests.test_plots import GEOMETRIC, trained
 from matches.clock import db_now
 from matches.models import Leaderboard, Rating
 from matches.services import broadcast
 from matches.tests import boards
-from tests.browser import chromium, free_port, look, web_server
+from tests.browser import chromium, free_port, look, run, texts, wait_until, web_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -39,25 +36,17 @@ def browser(transactional_db: None, broker: Redis, tmp_path: Path) -> Iterator[w
 
 
 def test_a_push_draws_what_a_reload_would_draw(browser: webdriver.Chrome) -> None:
-    _wait(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".words").text == "live")
-    before, was_listed = _run(browser, PLACES), _run(browser, LISTED)
+    wait_until(browser, lambda: "live" in texts(browser, ".connection .words"))
+    before, was_listed = run(browser, PLACES), run(browser, LISTED)
     for place, rating in enumerate(Rating.objects.order_by("agent_id")):
         Rating.objects.filter(pk=rating.pk).update(mu=40 - 2 * place, sd=1, n_matches=77)
     later = db_now() + broadcast.MIN_INTERVAL
     broadcast.push([Leaderboard.objects.get().pk], now=later)
-    _wait(browser, lambda: _run(browser, LISTED) != was_listed)
-    words, places, listed = (_run(browser, script) for script in (WORDS, PLACES, LISTED))
+    wait_until(browser, lambda: run(browser, LISTED) != was_listed)
+    words, places, listed = (run(browser, script) for script in (WORDS, PLACES, LISTED))
     assert places != before
     browser.refresh()
+    wait_until(browser, lambda: run(browser, LISTED) == listed)
     # Lines to compare with stand in the order of the ranks at the time the page was made.
-    assert sorted(_run(browser, WORDS)) == sorted(words)
-    assert sorted(_run(browser, PLACES)) == pytest.approx(sorted(places), abs=0.1)
-    assert _run(browser, LISTED) == listed
-
-
-def _wait(browser: webdriver.Chrome, condition: Any) -> None:
-    WebDriverWait(browser, 5, poll_frequency=0.05).until(lambda _: condition())
-
-
-def _run(browser: webdriver.Chrome, script: str) -> Any:
-    return cast(Any, browser).execute_script(script)
+    assert sorted(run(browser, WORDS)) == sorted(words)
+    assert sorted(run(browser, PLACES)) == pytest.approx(sorted(places), abs=0.1)

@@ -6,12 +6,11 @@ import pytest
 from redis import Redis
 from selenium import webdriver
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
 
 from matches.clock import db_now
 from matches.services.system import pushing
 from matches.tests import factories
-from tests.browser import chromium, free_port, look, web_server
+from tests.browser import chromium, free_port, look, texts, wait_for, wait_until, web_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -31,14 +30,8 @@ def site(transactional_db: None, broker: Redis, browser: webdriver.Chrome) -> It
         browser.get("about:blank")
 
 
-def _texts(browser: webdriver.Chrome, selector: str) -> list[str]:
-    return [found.text for found in browser.find_elements(By.CSS_SELECTOR, selector)]
-
-
 def _wait_for(browser: webdriver.Chrome, selector: str, text: str) -> None:
-    WebDriverWait(browser, 5, poll_frequency=0.05).until(
-        lambda _: any(text in found for found in _texts(browser, selector))
-    )
+    wait_until(browser, lambda: any(text in found for found in texts(browser, selector)))
 
 
 def test_what_changes_is_shown_without_a_reload(
@@ -49,11 +42,11 @@ def test_what_changes_is_shown_without_a_reload(
     pushing.push(now=db_now())
     browser.get(f"{site}/system/")
     _wait_for(browser, ".connection .words", "live")
-    assert _texts(browser, "[data-table=nodes] tbody th") == ["node-1"]
+    assert texts(browser, "[data-table=nodes] tbody th") == ["node-1"]
     factories.alive(node="node-2", now=db_now())
     pushing.push(now=db_now() + pushing.MIN_INTERVAL)
     _wait_for(browser, "[data-table=nodes] tbody th", "node-2")
-    assert _texts(browser, "[data-fact=nodes]") == ["2"]
+    assert texts(browser, "[data-fact=nodes]") == ["2"]
     browser.find_element(By.LINK_TEXT, "node-2").click()
-    assert browser.find_element(By.TAG_NAME, "h1").text == "node-2"
-    assert "Alive and idle" in browser.find_element(By.CSS_SELECTOR, ".explanation").text
+    wait_until(browser, lambda: texts(browser, "h1") == ["node-2"])
+    wait_for(browser, "Alive and idle")
