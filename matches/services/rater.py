@@ -172,11 +172,11 @@ def uncounted(board_id: int) -> list[Result]:
     """Return the outcomes that are not counted or lie beyond the prefix, in planned order."""
     rows = Uncounted.objects.filter(leaderboard_id=board_id).order_by("sequence")
     return [
-        Result(*row)
-        for row in rows.values_list(
+        Result(match, sequence, is_counted, lineup, ranks, guilty, first is not None, reason)
+        for match, sequence, is_counted, lineup, ranks, guilty, first, reason in rows.values_list(
             *("match_id", "sequence", "is_counted", "match__lineup"),
             *("match__outcome__ranks", "match__outcome__guilty_seat"),
-            *(Q(match__same_as__isnull=False), "match__outcome__reason"),
+            *("match__same_as", "match__outcome__reason"),
         )
     ]
 

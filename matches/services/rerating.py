@@ -157,12 +157,12 @@ def _outcomes(board: Leaderboard, after: int, end: int, unrated: set[int]) -> It
     )
     columns = ("pk", "sequence", "lineup", "outcome__ranks", "outcome__guilty_seat")
     more = ("outcome__reason", "tournament_id", "same_as__leaderboard_id")
-    for pk, sequence, *played, reason, of, first in done.order_by("sequence").values_list(
-        *columns, *more
-    ):
+    for pk, sequence, lineup, ranks, guilty, reason, of, first in done.order_by(
+        "sequence"
+    ).values_list(*columns, *more):
         # The same game again on the same leaderboard counts nothing.
         if of not in unrated and first != board.pk:
-            yield Result(pk, sequence, True, *played, first is not None, reason)
+            yield Result(pk, sequence, True, lineup, ranks, guilty, first is not None, reason)
 
 
 def _mend_counts(board: Leaderboard, fold: Fold) -> int | None:
