@@ -221,7 +221,7 @@ def _write(
     )
     if not taken:
         return 0
-    ids = write_matches(tournament, batch, lineups)
+    ids = write_matches(tournament, batch, lineups, known)
     over = {pk: first for pk, first in zip(ids, known, strict=True) if first is not None}
     reuse.take_over(tournament, over, now=now)
     tournament.n_planned += len(batch)
@@ -230,10 +230,17 @@ def _write(
 
 
 def write_matches(
-    tournament: Tournament, batch: Sequence[Planned], lineups: Sequence[list[int]]
+    tournament: Tournament,
+    batch: Sequence[Planned],
+    lineups: Sequence[list[int]],
+    known: Sequence[Known | None] | None = None,
 ) -> list[int]:
-    """Write pending matches under new numbers with their agents by seat; return their ids."""
-    match_ids = _insert_matches(tournament, batch, lineups)
+    """Write matches under new numbers with their agents by seat; return their ids.
+
+    They are pending, but for those that are known, which the caller takes over.
+    """
+    firsts = [None] * len(batch) if known is None else known
+    match_ids = _insert_matches(tournament, batch, lineups, firsts)
     insert_rows(
         Seat,
         ("match_id", "seat", "agent_id"),
@@ -247,7 +254,10 @@ def write_matches(
 
 
 def _insert_matches(
-    tournament: Tournament, batch: Sequence[Planned], lineups: Sequence[list[int]]
+    tournament: Tournament,
+    batch: Sequence[Planned],
+    lineups: Sequence[list[int]],
+    known: Sequence[Known | None],
 ) -> list[int]:
     board_id = tournament.leaderboard_id
     first = _take_sequence(board_id, len(batch))
@@ -255,12 +265,15 @@ def _insert_matches(
     rows = [
         (
             *(board_id, tournament.pk, first + i, p.block, p.rotation, p.game_seed),
-            *(joined(lineup), _needs(lineup, placements).value, Match.State.PENDING.value, 0, ""),
+            *(joined(lineup), _needs(lineup, placements).value),
+            *((Match.State.DONE.value, old.match) if old else (Match.State.PENDING.value, None)),
+            *(0, ""),
         )
-        for i, (p, lineup) in enumerate(zip(batch, lineups, strict=True))
+        for i, (p, lineup, old) in enumerate(zip(batch, lineups, known, strict=True))
     ]
     columns = ("leaderboard_id", "tournament_id", "sequence", "block", "rotation", "game_seed")
-    insert_rows(Match, (*columns, "lineup", "needs", "state", "attempt", "void_reason"), rows)
+    written = ("lineup", "needs", "state", "same_as_id", "attempt", "void_reason")
+    insert_rows(Match, (*columns, *written), rows)
     numbered = Match.objects.filter(
         leaderboard_id=board_id, sequence__gte=first, sequence__lt=first + len(batch)
     )

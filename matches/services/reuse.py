@@ -138,11 +138,9 @@ def is_repeatable(kind: str) -> bool:
 
 @transaction.atomic
 def take_over(tournament: Tournament, known: Mapping[int, Known], *, now: datetime) -> None:
-    """End planned matches with the outcomes of those that are known, by their ids."""
+    """Give matches, written as over, the outcomes of those that are known; by their ids."""
     if not known:
         return
-    rows = [(Match.State.DONE.value, first.match, pk) for pk, first in known.items()]
-    update_rows(Match, ("state", "same_as_id"), rows)
     n_forfeits = _copy_outcomes(known, now=now)
     _let_count(tournament, [pk for pk, first in known.items() if not first.is_here])
     Tournament.objects.filter(pk=tournament.pk).update(
