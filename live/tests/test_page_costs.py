@@ -20,7 +20,7 @@ N_FEW, N_MANY = 600, 6_000
 
 def _played(n_matches: int) -> Tournament:
     """Return a tournament with so many matches, outcomes and attempts, some spoilt."""
-    tournament = factories.planned(n_matches, board=f"board-{n_matches}")
+    tournament = factories.planned(n_matches, board=f"board-{n_matches}", seed=n_matches)
     Match.objects.filter(tournament=tournament).update(state=Match.State.DONE, attempt=1)
     played = list(Match.objects.filter(tournament=tournament))
     Outcome.objects.bulk_create(
