@@ -10,7 +10,10 @@ from evalsite_client.pages import rows
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result; ranks by seat, 0 is the best, equal ranks are a draw; no guilty seat: -1."""
+    """A result; ranks by seat, 0 is the best, no guilty seat: -1.
+
+    Equal ranks are a draw, or mates of a team.
+    """
 
     ranks: tuple[int, ...]
     is_forfeit: bool

@@ -34,7 +34,7 @@ _ID = {"min_value": 1, "max_value": MAX_ID}
 
 
 class OutcomeSerializer(serializers.ModelSerializer[Outcome]):
-    """The one result of a match; rank 0 is the best, equal ranks are a draw."""
+    """The one result of a match; rank 0 is the best, equal ranks are a draw, or mates of a team."""
 
     ranks = serializers.SerializerMethodField()
 
