@@ -122,7 +122,7 @@ def _played(field: RealField, pairing: str, seed: int) -> list[tuple[int, int, i
     from matches.services.tournaments import Plan, open_leaderboard, schedule  # noqa: PLC0415
 
     agents = [register_spelled(text, game=GAME) for text in field.agents]
-    board = open_leaderboard(_name(field.name, pairing, seed), game=GAME)
+    board = open_leaderboard(_name(field.name, pairing, seed), game=GAME, is_listed=False)
     plan = Plan(f"{field.name}, {pairing}", field.n_matches, pairing=pairing, seed=seed)
     tournament = schedule(plan, leaderboard=board, agents=agents)
     _wait(tournament)
@@ -159,7 +159,8 @@ def _campaign(field: RealField, seed: int) -> Any:
     from matches.services.tournaments import open_leaderboard  # noqa: PLC0415
 
     agents = [register_spelled(text, game=GAME) for text in field.agents]
-    board = open_leaderboard(_name(field.name, "best", seed), game=GAME)
+    # Not listed: what the others know is no evidence here.
+    board = open_leaderboard(_name(field.name, "best", seed), game=GAME, is_listed=False)
     plan = CampaignPlan(field.name, "best", field.n_matches, error=ERROR, margin=0.5, seed=seed)
     campaign = start(plan, leaderboard=board, agents=agents)
     _wait(campaign.tournament)
