@@ -139,10 +139,10 @@ def _check_columns(first: Ints, second: Ints, times: Ints) -> None:
     if not is_sound:
         shapes = first.shape, second.shape, times.shape
         raise RatingError(f"team counts must be ints [m, s], [m, s] and [m, 3], got {shapes}")
-    for row in np.concatenate([first, second], axis=1).tolist():
-        for agent, n in Counter(row).items():
-            if n > 1:
-                raise SelfPlayError(agent)
+    members = np.sort(np.concatenate([first, second], axis=1), axis=1)
+    is_named_twice = members[:, 1:] == members[:, :-1]
+    if is_named_twice.any():
+        raise SelfPlayError(int(members[:, 1:][is_named_twice][0]))
 
 
 def _check_range(name: str, column: Ints) -> None:
