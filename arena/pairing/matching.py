@@ -31,6 +31,14 @@ def in_flight(standing: Standing) -> Floats:
     return table
 
 
+def met(standing: Standing) -> Floats:
+    """Return the number of results known of every two agents: [n, n], symmetric."""
+    n, counts = standing.field.n_agents, standing.counts
+    times = counts.n_first_wins + counts.n_draws + counts.n_second_wins
+    table = np.bincount(counts.first * n + counts.second, times, n * n).reshape(n, n)
+    return table + table.T
+
+
 def matching(value: Floats, n_seats: int) -> list[Lineup]:
     """Return disjoint lineups of n_seats agents, greedily the most valuable next.
 

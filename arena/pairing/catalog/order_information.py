@@ -13,17 +13,25 @@ for their agents and for all who are compared through them; d will then be anoth
 the openness over what d may become is that above. Of each greedy matching the best part is taken
 before the values are computed anew: the last pairs of a matching meet only because all others are
 taken.
+
+No field is quite a ranking by one number: the lead of one agent over another departs from their
+difference by some t. So n matches of a pair tell n I / (1 + n I t^2), never more than 1 / t^2, and
+who met often enough meets others; without that, neighbours would be played for ever where they beat
+each other otherwise than the long range says. The fit knows nothing of t: its covariance C is wider
+by t^2 C S C with the Laplacian S of (n I)^2.
 """
 
 import numpy as np
 
 from arena.pairing.adaptive import Adaptive
 from arena.pairing.base import Lineup, PairingError, Standing
-from arena.pairing.matching import expected_information, in_flight, matching
+from arena.pairing.matching import expected_information, in_flight, matching, met
 from arena.ratings.counts import Floats
 
 _LEAST_VARIANCE = 1e-9
 _TIE_BREAK = 1e-9
+_PAIR_VARIANCE = 1.0
+"""t^2, in units of rating: one is some 45 points of Elo."""
 _HORIZON = 0.4
 _TAKEN = 0.25
 """The part of a matching."""
@@ -34,22 +42,36 @@ class _OrderInformation(Adaptive):
     title = "Order information"
 
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
-        joint = _joint(standing)
         gap = standing.mu[:, None] - standing.mu
+        information = standing.field.pair_weight * expected_information(gap)
+        known = met(standing)
+        joint = _widened(_joint(standing), known * information)
         variance = _difference_variances(joint)
         openness = np.exp(-(gap**2) / (2 * _HORIZON * variance)) / np.sqrt(variance)
-        information = standing.field.pair_weight * expected_information(gap)
         worth = information * (1 + _TIE_BREAK * _symmetric_noise(rng, len(joint)))
-        precision = np.linalg.inv(joint) + _graph(information * in_flight(standing))
+        others = np.linalg.inv(joint) - _graph(_told(known * information))
+        times = known + in_flight(standing)
         chosen: list[Lineup] = []
         while len(chosen) < n_blocks:
-            narrowed = np.linalg.inv(precision).astype(np.float64, copy=False)
-            value = worth * _narrowing(narrowed, openness)
+            narrowed = np.linalg.inv(others + _graph(_told(times * information)))
+            narrowed = narrowed.astype(np.float64, copy=False)
+            last = (1 + times * information * _PAIR_VARIANCE) ** 2
+            value = worth / last * _narrowing(narrowed, openness)
             found = matching(value, standing.field.n_seats)
             found = found[: max(1, int(len(found) * _TAKEN))][: n_blocks - len(chosen)]
             chosen += found
-            precision += _graph(information * _planned(found, len(joint)))
+            times += _planned(found, len(joint))
         return chosen
+
+
+def _told(information: Floats) -> Floats:
+    """Return what results say about the ratings by what they say about the lead of the pair."""
+    return information / (1 + information * _PAIR_VARIANCE)
+
+
+def _widened(joint: Floats, information: Floats) -> Floats:
+    """Return the covariance of a fit that takes every lead for the difference of two ratings."""
+    return joint + _PAIR_VARIANCE * joint @ _graph(information**2) @ joint
 
 
 def _narrowing(joint: Floats, openness: Floats) -> Floats:

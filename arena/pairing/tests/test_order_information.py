@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from arena.pairing.base import Field, PairingError
+from arena.pairing.catalog import order_information
 from arena.pairing.catalog.order_information import PAIRING
 from arena.pairing.tests.standings import standing
 from arena.ratings.tests.simulated import simulated
@@ -42,6 +43,24 @@ def test_a_match_that_tells_about_many_orders_comes_first() -> None:
     here = replace(standing(Field(10, 2)), covariance=joint, sd=np.full(10, 2.0))
     first, second = PAIRING.choose(here, 1, seed=0)[0]
     assert {group[first], group[second]} == {0, 1}
+
+
+def test_a_pair_alone_is_never_surer_than_its_own_departure_allows() -> None:
+    """Two agents of whom nothing else is known: variance 1 / J becomes 1 / J + t^2."""
+    information = np.array([[0.0, 8.0], [8.0, 0.0]])
+    joint = np.array([[1.0, -1.0], [-1.0, 1.0]]) / (4 * 8.0)
+    widened = order_information._widened(joint, information)
+    spread = widened[0, 0] + widened[1, 1] - 2 * widened[0, 1]
+    assert spread == pytest.approx(1 / 8 + order_information._PAIR_VARIANCE)
+    assert 1 / order_information._told(information)[0, 1] == pytest.approx(spread)
+
+
+def test_agents_that_are_close_do_not_meet_for_ever() -> None:
+    """Three that beat each other in a circle, and one far below whom all have met."""
+    circle = [(0, 1, 1), (1, 2, 1), (2, 0, 1)] * 400 + [(0, 1, -1), (1, 2, -1), (2, 0, -1)] * 100
+    below = [(i, 3, score) for i in range(3) for score in (1, 1, 1, -1)] * 3
+    here = standing(Field(4, 2), np.array(circle + below))
+    assert 3 in PAIRING.choose(here, 1, seed=0)[0]
 
 
 def test_a_pair_in_flight_makes_place_for_another() -> None:
