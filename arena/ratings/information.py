@@ -84,14 +84,31 @@ class DenseInformation:
         return Doubt(variances, covariance)
 
 
-class DenseRows(DenseInformation):
-    """The same of rows that pull at several agents each, as those of teams."""
+class Rows:
+    """Rows that pull at several agents each, as those of teams: laid out once for all curvatures.
 
-    def __init__(
-        self, design: csr_array[np.float64], curvature: Floats, precision: Floats | float
-    ) -> None:
-        """Raise RatingError unless the matrix is positive definite. design: [m, n]."""
-        matrix: Floats = _gram(design, curvature).toarray()
+    design: [m, n], how far each row is ahead by the skills.
+    """
+
+    def __init__(self, design: csr_array[np.float64]) -> None:
+        """Keep both ways through the rows."""
+        self.by_row, self.by_agent = design, csr_array(design.T)
+        self._widths = np.diff(design.indptr)
+
+    def matrix(self, curvature: Floats) -> csr_array[np.float64]:
+        """Return what rows of these curvatures add to the matrix: [n, n]."""
+        rows = self.by_row
+        weighted = rows.data * np.repeat(curvature, self._widths)
+        scaled = csr_array((weighted, rows.indices, rows.indptr), shape=rows.shape)
+        return csr_array(self.by_agent @ scaled)
+
+
+class DenseRows(DenseInformation):
+    """The same of rows that pull at several agents each."""
+
+    def __init__(self, rows: Rows, curvature: Floats, precision: Floats | float) -> None:
+        """Raise RatingError unless the matrix is positive definite."""
+        matrix: Floats = rows.matrix(curvature).toarray()
         self._factorise(matrix + np.diag(np.broadcast_to(precision, len(matrix))))
 
 
@@ -200,20 +217,15 @@ class SparseInformation:
 
 
 class SparseRows(SparseInformation):
-    """The same of rows that pull at several agents each, as those of teams."""
+    """The same of rows that pull at several agents each."""
 
     def __init__(
-        self,
-        design: csr_array[np.float64],
-        curvature: Floats,
-        precision: Floats | float,
-        *,
-        is_rough: bool,
+        self, rows: Rows, curvature: Floats, precision: Floats | float, *, is_rough: bool
     ) -> None:
-        """Keep the rows. design: [m, n]."""
-        self._rows, self._root, n = design, np.sqrt(curvature), design.shape[1]
-        self._precision = np.broadcast_to(precision, n)
-        gram = _gram(design, curvature)
+        """Keep the rows."""
+        self._rows, self._root = rows, np.sqrt(curvature)
+        gram = rows.matrix(curvature)
+        self._precision = np.broadcast_to(precision, gram.shape[0])
         self._diagonal = gram.diagonal() + self._precision
         self._pairs = csr_array(gram - diags_array(gram.diagonal()))
         self._tolerance, self._n_samples = (_CLOSE, _FEW) if is_rough else (_SOLVED, _N_SAMPLES)
@@ -221,7 +233,7 @@ class SparseRows(SparseInformation):
     def _noise(self, rng: np.random.Generator) -> Floats:
         by_row = self._root * rng.standard_normal(len(self._root))
         alone: Floats = np.sqrt(self._precision) * rng.standard_normal(len(self._diagonal))
-        noise: Floats = alone + self._rows.T @ by_row
+        noise: Floats = alone + self._rows.by_agent @ by_row
         return noise
 
 
@@ -251,11 +263,6 @@ class SeatedInformation:
             joint = joint + np.outer(self._pull, self._pull) / self._own
         about_mean = self._pull - self._pull.mean()
         return Doubt(alone.variances + about_mean**2 / self._own, joint, 1 / self._own)
-
-
-def _gram(design: csr_array[np.float64], curvature: Floats) -> csr_array[np.float64]:
-    """Return what rows of these curvatures add to the matrix: [n, n]."""
-    return csr_array(design.T @ (diags_array(curvature) @ design))
 
 
 def _unsolved(n: int, n_turns: int) -> RatingError:

@@ -125,22 +125,22 @@ class TeamObjective(Objective):
     """The same of a likelihood of teams, each row of which pulls at several agents."""
 
     @cached_property
-    def _design(self) -> csr_array[np.float64]:
-        """The lead of each row and of each child over its parent, by the skills: [m, n]."""
+    def _rows(self) -> information.Rows:
+        """The lead of each row and of each child over its parent, by the skills."""
         k = len(self._i)
         ends = np.arange(0, 2 * k + 1, 2), np.stack([self._i, self._j], axis=1).ravel()
         links = csr_array((np.tile([1.0, -1.0], k), ends[1], ends[0]), shape=(k, self.n_agents))
-        return csr_array(vstack([self._rows, links]))
+        return information.Rows(csr_array(vstack([self._of_teams, links])))
 
     def __init__(self, likelihood: TeamLikelihood, prior: Prior = NO_LINKS) -> None:
         """Keep the rows of the likelihood beside the links to parents."""
         super().__init__(likelihood, prior)
-        self._rows = likelihood.design
+        self._of_teams = likelihood.design
 
     def _of_agents(self, curvature: Floats, precision: Floats, *, is_rough: bool) -> Information:
         if self.is_sparse:
-            return information.SparseRows(self._design, curvature, precision, is_rough=is_rough)
-        return information.DenseRows(self._design, curvature, precision)
+            return information.SparseRows(self._rows, curvature, precision, is_rough=is_rough)
+        return information.DenseRows(self._rows, curvature, precision)
 
 
 def objective(likelihood: Likelihood, prior: Prior = NO_LINKS) -> Objective:

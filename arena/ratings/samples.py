@@ -10,7 +10,7 @@ from scipy.linalg import lapack
 
 from arena.ratings.base import BETA, MU, RatingError, unit_draw_margin
 from arena.ratings.counts import Floats, PairCounts
-from arena.ratings.information import Pattern, SparseInformation, SparseRows
+from arena.ratings.information import Pattern, Rows, SparseInformation, SparseRows
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.teamcounts import TeamCounts
 from arena.ratings.teamlikelihood import TeamLikelihood
@@ -113,4 +113,4 @@ def _of_pairs(likelihood: PairLikelihood, z: Floats, precision: float) -> Sparse
 
 
 def _of_sides(likelihood: TeamLikelihood, z: Floats, precision: float) -> SparseInformation:
-    return SparseRows(likelihood.design, likelihood.at(z).curvature, precision, is_rough=True)
+    return SparseRows(Rows(likelihood.design), likelihood.at(z).curvature, precision, is_rough=True)
