@@ -192,3 +192,11 @@ def test_it_refuses_what_is_no_question(asked: dict[str, object], said: str) -> 
     wanted = {"counts": NONE, "gap": Gap(), "limit": 100, "seed": 1, **asked}
     with pytest.raises(VerdictError, match=said):
         foreseen(Test(0, 20), **wanted)  # type: ignore[arg-type]
+
+
+def test_a_walk_begins_at_the_exact_ratio_of_the_blocks_played() -> None:
+    counts, test = (0, 0, 60, 0, 4), Test(0, 40)
+    near, _ = moments(test, np.array([counts]))
+    _, more = foreseen(test, counts, Gap(), limit=10**6, seed=1, n_more=2)
+    assert abs(near[0] - more.now) > 0.3
+    assert more.then == pytest.approx(more.now, abs=0.15)
