@@ -35,7 +35,8 @@ def met(standing: Standing) -> Floats:
     """Return the number of results known of every two agents: [n, n], symmetric."""
     n, counts = standing.field.n_agents, standing.counts
     times = counts.n_first_wins + counts.n_draws + counts.n_second_wins
-    table = np.bincount(counts.first * n + counts.second, times, n * n).reshape(n, n)
+    table = np.zeros((n, n))
+    np.add.at(table, (counts.first, counts.second), times)
     return table + table.T
 
 

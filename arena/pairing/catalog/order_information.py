@@ -53,10 +53,10 @@ class _OrderInformation(Adaptive):
         times = known + in_flight(standing)
         chosen: list[Lineup] = []
         while len(chosen) < n_blocks:
-            narrowed = np.linalg.inv(others + _graph(_told(times * information)))
-            narrowed = narrowed.astype(np.float64, copy=False)
-            last = (1 + times * information * _PAIR_VARIANCE) ** 2
-            value = worth / last * _narrowing(narrowed, openness)
+            precision = others + _graph(_told(times * information))
+            narrowed = np.linalg.inv(precision).astype(np.float64, copy=False)
+            repeated = 1 + times * information * _PAIR_VARIANCE
+            value = worth * _narrowing(narrowed, openness) / repeated**2
             found = matching(value, standing.field.n_seats)
             found = found[: max(1, int(len(found) * _TAKEN))][: n_blocks - len(chosen)]
             chosen += found
