@@ -12,7 +12,7 @@ from matches.services.auditing import Actor
 from matches.services.evidence import known
 from matches.services.standing import entrants_of
 from matches.services.tournaments import Plan, cancel, open_leaderboard, schedule
-from matches.tests import boards, factories
+from matches.tests import boards, callers, factories
 from matches.tests.factories import later
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -239,3 +239,32 @@ def test_pairs_are_counted_by_what_is_no_evidence_elsewhere() -> None:
             "n_first_wins_copied", "n_draws_copied", "n_second_wins_copied"
         )
         assert sum(map(sum, counts)) == n_copied
+
+
+def test_the_api_says_what_was_known_and_takes_a_wish_to_replay() -> None:
+    first = played()
+    client = callers.with_token(callers.token("ada", callers.OPERATOR))
+    body = {
+        "leaderboard": first.leaderboard.name,
+        "agents": entrants_of(first),
+        "name": "again",
+        "n_matches": N,
+        "replays": True,
+    }
+    made = client.post("/api/v1/tournaments/", body, content_type="application/json").json()
+    assert made["replays"] is True
+    second = again(first)
+    told = client.get(f"/api/v1/tournaments/{second.pk}/").json()
+    assert (told["n_known"], told["n_done"], told["state"], told["replays"]) == (
+        N,
+        N,
+        "done",
+        False,
+    )
+    match = Match.objects.filter(tournament=second).order_by("pk")[0]
+    shown = client.get(f"/api/v1/matches/{match.pk}/").json()
+    assert shown["same_as"] == match.same_as_id
+    assert shown["attempts"] == []
+    page = client.get(f"/matches/{match.pk}/").content.decode()
+    assert "not played again" in page
+    assert f"{N} not played again" in client.get(f"/tournaments/{second.pk}/").content.decode()
