@@ -32,7 +32,7 @@ _MARGIN = 1.0
 """Some 45 points of Elo."""
 _FAR_APART = 100_000
 """Seeds of different campaigns."""
-_EVEN_SHARE = 8
+_EVEN_SHARE = 12
 """Of so many campaigns, one is held as a round robin too: its median needs fewer."""
 
 
