@@ -13,12 +13,15 @@ from arena.messages import AgentOrder, Ending, Limits, Reason, ResultRow, Starte
 from workers.beacon import Phase
 from workers.crew import Crew
 from workers.stopping import Stop
+from workers.stream import FLUSH_S
 from workers.tests.fake_networks import network
 from workers.tests.stage import fake, make_order, play
 
 pytestmark = pytest.mark.slow
 
 QUICK = Limits(move_s=0.4, match_s=30)
+TOLD_S = 1.5 * FLUSH_S
+"""Steps of this length are told one by one: a match whose player dies comes as far each time."""
 BEGUN_BY_S = 2.0
 """By then both players have begun a match, also on a busy machine."""
 
@@ -64,15 +67,14 @@ def test_a_misbehaving_agent_costs_only_its_own_matches(
     crew: Crew, policy: str, what: str, ending: Ending, reason: Reason
 ) -> None:
     good, bad = fake(policy=policy), fake(what, policy=policy, every=7, at=3)
-    undisturbed = essence(play(make_order(15, agents=[good, good]), crew).rows)
-    rows = play(make_order(15, agents=[good, bad], limits=QUICK), crew).rows
+    undisturbed = essence(play(make_order(15, agents=[good, good], step_s=TOLD_S), crew).rows)
+    rows = play(make_order(15, agents=[good, bad], limits=QUICK, step_s=TOLD_S), crew).rows
     guilty = {106, 113}
     for match in guilty:
         row = rows.pop(match)
         assert (row.ending, row.reason, row.seat) == (ending, reason, 1), row.detail
         assert row.ranks == ([0, 1] if ending is Ending.FORFEIT else [])
-        # The last milliseconds before a kill were not told to anybody.
-        assert row.n_steps == 3 or (what in ("die", "sleep", "spin") and row.n_steps < 3)
+        assert row.n_steps == 3
         assert row.detail
         undisturbed.pop(match)
     assert essence(rows) == undisturbed
@@ -133,13 +135,14 @@ def test_a_player_killed_from_outside_changes_no_result(crew: Crew) -> None:
 
 
 def test_a_match_that_moves_between_two_losses_is_not_to_blame(crew: Crew) -> None:
+    over = threading.Event()
+
     def kill_at(n_steps: int) -> None:
-        while True:
+        while not over.wait(0.005):
             for player in list(crew.players):
                 if any(len(entry.actions) >= n_steps for entry in list(player.hand.values())):
                     os.kill(player.pid, signal.SIGKILL)
                     return
-            time.sleep(0.005)
 
     def kill_twice() -> None:
         kill_at(2)
@@ -148,6 +151,7 @@ def test_a_match_that_moves_between_two_losses_is_not_to_blame(crew: Crew) -> No
     killer = threading.Thread(target=kill_twice)
     killer.start()
     rows = play(make_order(1, step_s=0.05, steps=12), crew).rows
+    over.set()
     killer.join()
     assert (rows[100].ending, rows[100].n_steps) == (Ending.DONE, 12)
 
@@ -185,23 +189,24 @@ def test_a_network_that_is_lost_interrupts_its_matches_only(crew: Crew) -> None:
     assert essence(rows) == undisturbed
 
 
-def kill_waiting(crew: Crew) -> None:
-    """Kill a player that waits for a network and has matches in play."""
-    while True:
+def kill_waiting(crew: Crew, over: threading.Event) -> None:
+    """Kill a player that waits for a network and has matches in play; at the end give up."""
+    while not over.wait(0.002):
         for player in list(crew.players):
             is_waiting = player.sighting().phase is Phase.WAIT
             if is_waiting and any(entry.actions for entry in list(player.hand.values())):
                 os.kill(player.pid, signal.SIGKILL)
                 return
-        time.sleep(0.002)
 
 
 def test_a_player_killed_while_it_waits_changes_no_result(crew: Crew) -> None:
     order = make_order(20, agents=[network("slow"), network()])
     undisturbed = essence(play(order, crew).rows)
-    killer = threading.Thread(target=kill_waiting, args=(crew,))
+    over = threading.Event()
+    killer = threading.Thread(target=kill_waiting, args=(crew, over))
     killer.start()
     posted = play(order, crew, report_s=0.05)
+    over.set()
     killer.join()
     assert essence(posted.rows) == undisturbed
     executing = [match for results in posted.results for match in results.executing]
@@ -241,9 +246,9 @@ def test_told_to_stop_it_finishes_what_is_in_play_and_gives_back_the_rest(crew: 
         crew,
         stop=lambda: Stop.SOON if time.monotonic() > began + 1 else Stop.NO,
     )
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 5, "all of them would take 15 s"
     assert posted.results[-1].is_last
-    assert 2 <= len(posted.rows) < 20
+    assert 2 <= len(posted.rows) < 40
     assert {row.ending for row in posted.rows.values()} == {Ending.DONE}
 
 
@@ -258,7 +263,7 @@ def test_what_does_not_end_within_the_notice_is_interrupted(
         stop=lambda: stop if time.monotonic() > began + BEGUN_BY_S else Stop.NO,
         notice_s=notice_s,
     )
-    assert time.monotonic() - began < BEGUN_BY_S + 1.5
+    assert time.monotonic() - began < BEGUN_BY_S + 5, "one match would take 18 s"
     endings = [(row.ending, row.reason) for row in posted.rows.values()]
     assert endings == [(Ending.INTERRUPTED, Reason.RETURNED)] * 2
     assert posted.results[-1].is_last
@@ -272,7 +277,7 @@ def test_agents_that_take_for_ever_to_build_fail_the_order(crew: Crew) -> None:
 
 
 def test_a_match_goes_on_when_its_player_was_stopped(crew: Crew) -> None:
-    order = make_order(6, step_s=0.05, limits=Limits(move_s=9, match_s=0.6))
+    order = make_order(6, step_s=0.05, limits=Limits(move_s=9, match_s=1.5))
     stopper = threading.Timer(0.3, lambda: os.kill(crew.players[0].pid, signal.SIGSTOP))
     stopper.start()
     assert {row.ending for row in play(order, crew).rows.values()} == {Ending.DONE}
