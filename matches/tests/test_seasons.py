@@ -79,7 +79,7 @@ def test_a_season_cannot_be_changed_or_deleted(broker: Redis) -> None:
         with pytest.raises(LastingRowError):
             rows.update(id=1)
         with pytest.raises(LastingRowError):
-            rows.bulk_update([], [])
+            rows.bulk_update([], ["id"])
         with pytest.raises(LastingRowError):
             rows.delete()
 
