@@ -64,7 +64,8 @@ def build_parser() -> argparse.ArgumentParser:
 PASSED_ON_HELP = {
     "test": "check, then the tests; arguments go to pytest",
     "manage": "a management command of Django, as in ./run manage evaluate --help",
-    "bench": "measure: ./run bench matches|ratings|inference|live|pages|verdicts|comparison",
+    "bench": "measure: ./run bench matches|ratings|inference|live|pages|verdicts|"
+    "large_fields|comparison",
     "chaos": "play while processes are killed, and compare",
 }
 
