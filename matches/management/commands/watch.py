@@ -53,7 +53,8 @@ class Command(BaseCommand):
     help = (
         "Watch a folder of *.safetensors: each new file becomes an agent, meets its ancestors, and "
         "raises an alarm when it is probably worse than the best of them. Ctrl-C ends it; the next "
-        "start goes on with what is new. Exit 1: a regression (--once, --stop-on-regression)."
+        "start goes on with what is new or unfinished. Exit 1: a regression (--once, "
+        "--stop-on-regression)."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -92,7 +93,7 @@ class Command(BaseCommand):
             raise SystemExit(REGRESSION)
 
     def _watch(self, watch: Watch, options: dict[str, Any]) -> int:
-        n_alarms, refused = 0, set[Path]()
+        n_alarms, refused = self._catch_up(watch, options), set[Path]()
         while True:
             for step, path in watching.new_files(watch):
                 if path not in refused:
@@ -102,6 +103,16 @@ class Command(BaseCommand):
             if options["once"] or (n_alarms and options["stop_on_regression"]):
                 return n_alarms
             time.sleep(options["every"])
+
+    def _catch_up(self, watch: Watch, options: dict[str, Any]) -> int:
+        """Raise the alarm that an interrupted watch could not; return how many that are."""
+        campaign = watching.left_alone(watch)
+        alarm = campaign and watching.raise_alarm(campaign, watch, now=db_now())
+        if not campaign or not alarm:
+            return 0
+        self.stdout.write(_said(watch, alarm.agent, campaign, alarm))
+        self._post(options["webhook"], alarm)
+        return 1
 
     def _step(self, watch: Watch, step: int, path: Path, refused: set[Path]) -> Alarm | None:
         """Register and evaluate one file; a refused one is named once and left alone."""

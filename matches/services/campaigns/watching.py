@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 import numpy as np
+from django.db.models import QuerySet
 
 from arena.checkpoints import step_of
 from arena.verdicts.beliefs import Belief, believed
@@ -49,16 +50,14 @@ class Watch:
 
 
 def new_files(watch: Watch, *, at: float | None = None) -> list[tuple[int, Path]]:
-    """Return the whole files whose step the run does not have yet, by step.
+    """Return the whole files whose step is not evaluated yet, by step.
 
-    at: seconds since the epoch. Raises BadInputError: no folder, or two files of one step.
+    Also of one whose evaluation was interrupted. at: seconds since the epoch. Raises BadInputError:
+    no folder, or two files of one step.
     """
     if not watch.folder.is_dir():
         raise BadInputError("folder", f"there is no folder {str(watch.folder)!r}")
-    stored = Checkpoint.objects.filter(run=watch.name)
-    known = set(
-        (stored.filter(game=watch.game) if watch.game else stored).values_list("step", flat=True)
-    )
+    known = _evaluated(watch)
     found: dict[int, Path] = {}
     for path in sorted(watch.folder.glob("*.safetensors")):
         step = step_of(path.name)
@@ -71,12 +70,14 @@ def new_files(watch: Watch, *, at: float | None = None) -> list[tuple[int, Path]
 
 
 def admit(watch: Watch, step: int, path: Path, *, now: datetime) -> Agent:
-    """Return the agent of a new checkpoint, the child of the one before it in the run.
+    """Return the agent of a checkpoint, the child of the one before it in the run.
 
-    Raises BadInputError naming what is refused.
+    One that is there already is returned. Raises BadInputError naming what is refused.
     """
-    run = Checkpoint.objects.filter(run=watch.name, step__lt=step)
-    before = (run.filter(game=watch.game) if watch.game else run).order_by("-step").first()
+    there = _playing(watch).filter(checkpoint__step=step).first()
+    if there is not None:
+        return there
+    before = _stored(watch).filter(step__lt=step).order_by("-step").first()
     new = New(
         watch.name,
         game=watch.game,
@@ -91,14 +92,19 @@ def admit(watch: Watch, step: int, path: Path, *, now: datetime) -> Agent:
 def evaluate(watch: Watch, agent: Agent) -> Campaign:
     """Return the small campaign that asks whether the agent is worse than its best ancestor.
 
-    Without an ancestor that could play, it is only ranked among those that it meets.
+    Without an ancestor that could play, it is only ranked among those that it meets. One that was
+    begun and has no verdict goes on.
     """
     board = _board(watch, agent)
+    begun = Campaign.objects.filter(tournament__leaderboard=board, decided_at=None)
+    unfinished = begun.filter(tournament__name=_title(agent)).order_by("pk").last()
+    if unfinished is not None:
+        return unfinished
     ancestor = best_ancestor(agent, board)
     anchors = [register_spelled(text, game=agent.game) for text in watch.against]
     entrants = _distinct([ancestor, agent, _parent(agent), *anchors])
     plan = CampaignPlan(
-        f"{agent.name} against its ancestors"[:120],
+        _title(agent),
         RANK if ancestor is None else BEATS,
         watch.budget,
         error=1 - watch.level,
@@ -152,6 +158,52 @@ def raise_alarm(campaign: Campaign, watch: Watch, *, now: datetime) -> Alarm | N
         },
     )
     return alarm
+
+
+def left_alone(watch: Watch) -> Campaign | None:
+    """Return the newest evaluation of the run if it has a verdict and raised no alarm.
+
+    A watch that was interrupted may have left before it could tell.
+    """
+    titles = [_title(agent) for agent in _playing(watch)]
+    newest = Campaign.objects.filter(tournament__name__in=titles).order_by("pk").last()
+    if newest is None or newest.decided_at is None:
+        return None
+    return None if Alarm.objects.filter(campaign=newest).exists() else newest
+
+
+def _stored(watch: Watch) -> QuerySet[Checkpoint]:
+    stored = Checkpoint.objects.filter(run=watch.name)
+    return stored.filter(game=watch.game) if watch.game else stored
+
+
+def _playing(watch: Watch) -> QuerySet[Agent]:
+    """Return the agents of the run that may play."""
+    agents = Agent.objects.filter(checkpoint__in=_stored(watch), is_retired=False)
+    return agents.exclude(checkpoint__state=Checkpoint.State.REFUSED).order_by("pk")
+
+
+def _evaluated(watch: Watch) -> set[int | None]:
+    """Return the steps that are done with: all of the run but those that wait for a verdict.
+
+    One that was rated without an evaluation is done with, too.
+    """
+    agents = {_title(agent): agent for agent in _playing(watch).select_related("checkpoint")}
+    asked = Campaign.objects.filter(tournament__name__in=list(agents)).order_by("pk")
+    decided = dict(asked.values_list("tournament__name", "decided_at"))
+    played = Rating.objects.filter(agent__in=agents.values(), n_matches__gt=0)
+    rated = set(played.values_list("agent_id", flat=True))
+    waiting = {
+        agent.checkpoint.step
+        for title, agent in agents.items()
+        if agent.checkpoint is not None
+        and (decided[title] is None if title in decided else agent.pk not in rated)
+    }
+    return set(_stored(watch).values_list("step", flat=True)) - waiting
+
+
+def _title(agent: Agent) -> str:
+    return f"{agent.name} against its ancestors"[:120]
 
 
 def _asked(watch: Watch) -> dict[str, object]:
