@@ -356,7 +356,7 @@ def test_no_list_of_results_asks_more_of_the_database_for_more_rows(
         f"{BOARD}/ratings/{agent}/": 5,
         f"{BOARD}/ratings/{agent}/history/": 3,
         f"{BOARD}/history/": 3,
-        f"{BOARD}/comparison/?first={agent}&second={other}": 6,
+        f"{BOARD}/comparison/?first={agent}&second={other}": 9,
         f"tournaments/{played.pk}/agents/": 3,
         f"trajectories/?tournament={played.pk}": 2,
         "tokens/": 3,
