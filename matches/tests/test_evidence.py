@@ -123,7 +123,7 @@ def test_a_loss_by_time_counts_on_its_own_leaderboard_only() -> None:
     board = board_of("one")
 
     def late(row: MatchOrderRow) -> ResultRow:
-        if row.match % 3:
+        if Match.objects.get(pk=row.match).sequence % 3:
             return by_seed(row)
         return factories.result(row, ending=Ending.FORFEIT, reason=Reason.TIMEOUT, seat=1)
 
