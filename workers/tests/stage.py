@@ -84,9 +84,10 @@ def play(
     notice_s: float = 5.0,
     report_s: float = 1.0,
     clock: Callable[[], float] = time.monotonic,
+    posted: Posted | None = None,
 ) -> Posted:
     """Play an order with a crew and return what is reported."""
-    posted = Posted()
+    posted = posted or Posted()
     reports = OrderReports(
         order,
         node="node-1",

@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 from collections.abc import Mapping, Sequence
 
 import psutil
@@ -15,15 +14,17 @@ from workers.crew import Crew
 from workers.stopping import Stop
 from workers.stream import FLUSH_S
 from workers.tests.fake_networks import network
-from workers.tests.stage import fake, make_order, play
+from workers.tests.stage import Posted, fake, make_order, play
 
 pytestmark = pytest.mark.slow
 
 QUICK = Limits(move_s=0.4, match_s=30)
 TOLD_S = 1.5 * FLUSH_S
 """Steps of this length are told one by one: a match whose player dies comes as far each time."""
-BEGUN_BY_S = 2.0
-"""By then both players have begun a match, also on a busy machine."""
+
+
+def both_play(posted: Posted) -> bool:
+    return any(len(results.executing) == 2 for results in posted.results)
 
 
 def essence(rows: Mapping[int, ResultRow]) -> dict[int, tuple[object, ...]]:
@@ -240,13 +241,14 @@ def test_a_slow_order_reports_what_is_executing(crew: Crew) -> None:
 
 
 def test_told_to_stop_it_finishes_what_is_in_play_and_gives_back_the_rest(crew: Crew) -> None:
-    began = time.monotonic()
-    posted = play(
+    posted = Posted()
+    play(
         make_order(100, step_s=0.05),
         crew,
-        stop=lambda: Stop.SOON if time.monotonic() > began + 1 else Stop.NO,
+        stop=lambda: Stop.SOON if len(posted.rows) >= 2 else Stop.NO,
+        report_s=0.1,
+        posted=posted,
     )
-    assert time.monotonic() - began < 5, "all of them would take 15 s"
     assert posted.results[-1].is_last
     assert 2 <= len(posted.rows) < 40
     assert {row.ending for row in posted.rows.values()} == {Ending.DONE}
@@ -256,14 +258,15 @@ def test_told_to_stop_it_finishes_what_is_in_play_and_gives_back_the_rest(crew: 
 def test_what_does_not_end_within_the_notice_is_interrupted(
     crew: Crew, stop: Stop, notice_s: float
 ) -> None:
-    began = time.monotonic()
-    posted = play(
+    posted = Posted()
+    play(
         make_order(9, step_s=3.0),
         crew,
-        stop=lambda: stop if time.monotonic() > began + BEGUN_BY_S else Stop.NO,
+        stop=lambda: stop if both_play(posted) else Stop.NO,
         notice_s=notice_s,
+        report_s=0.1,
+        posted=posted,
     )
-    assert time.monotonic() - began < BEGUN_BY_S + 5, "one match would take 18 s"
     endings = [(row.ending, row.reason) for row in posted.rows.values()]
     assert endings == [(Ending.INTERRUPTED, Reason.RETURNED)] * 2
     assert posted.results[-1].is_last
