@@ -58,6 +58,13 @@ def pytest_xdist_setupnodes() -> None:
     os.environ.pop("DJANGO_SETTINGS_MODULE")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let a test of real processes try again once, as the machine may stall: the summary names it."""
+    for item in items:
+        if {"slow", "browser"} & {mark.name for mark in item.iter_markers()}:
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
 def pytest_collection_finish() -> None:
     """Make our app the current one again: tests of play nodes import theirs."""
     celery_app.set_current()
