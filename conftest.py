@@ -59,7 +59,7 @@ def pytest_xdist_setupnodes() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let a test of real processes try again once, as the machine may stall: the summary names it."""
+    """Try a test of real processes once more: machines stall. The summary names it."""
     for item in items:
         if {"slow", "browser"} & {mark.name for mark in item.iter_markers()}:
             item.add_marker(pytest.mark.flaky(reruns=1))
