@@ -175,7 +175,8 @@ def _answer(found: CampaignDetail) -> Answer:
         "why": found.why,
         "P(best)": chances,
         "matches": f"{found.n_done:,} of at most {found.max_matches:,}",
-        "known before": found.n_known,
+        "known before": _known(found.n_known, found.n_known_elsewhere),
+        "known games": f"{found.n_reused:,}, not played again" if found.n_reused else None,
         **(_blocks(found.pairs) if found.pairs else {}),
         "a round robin": found.n_round_robin and f"about {found.n_round_robin:,.0f} matches",
         "core time": f"{found.spent.core_s:,.1f} s",
@@ -183,6 +184,10 @@ def _answer(found: CampaignDetail) -> Answer:
         **(_foreseen(found.forecast) if found.forecast and not found.is_over else {}),
     }
     return Answer(found, pairs(known), 0 if found.is_answered else UNDECIDED)
+
+
+def _known(n_matches: int, n_elsewhere: int) -> str:
+    return f"{n_matches:,}" + (f", {n_elsewhere:,} on other leaderboards" if n_elsewhere else "")
 
 
 def _blocks(found: Pairs) -> Mapping[str, object]:
@@ -196,8 +201,8 @@ def _blocks(found: Pairs) -> Mapping[str, object]:
 
 
 def _ahead(found: Ahead) -> str:
-    known: dict[str, object] = {"agents": found.n_agents, "known matches": found.n_known}
-    known["margin"] = found.margin or None
+    known: dict[str, object] = {"agents": found.n_agents, "margin": found.margin or None}
+    known["known matches"] = _known(found.n_known, found.n_known_elsewhere)
     return pairs({**known, **_foreseen(found.forecast)})
 
 

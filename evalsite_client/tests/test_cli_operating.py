@@ -84,6 +84,20 @@ def test_schedules_are_added_listed_switched_and_removed(evalsite: Evalsite) -> 
     )
 
 
+def test_a_campaign_says_what_it_would_take_and_what_was_known_already(evalsite: Evalsite) -> None:
+    board = boards.played_board(n_matches=84).leaderboard.name
+    ahead = ok(evalsite("campaign", "-l", board, "--margin", 1, "--forecast"))
+    assert "known matches   84\n" in ahead
+    assert not Campaign.objects.exists()
+    ok(evalsite("campaign", "-l", board, "--margin", 1, "--no-wait"))
+    campaign = Campaign.objects.get()
+    Campaign.objects.update(n_known_elsewhere=4)
+    Tournament.objects.filter(pk=campaign.tournament_id).update(n_known=1_200)
+    said = evalsite("verdict", campaign.pk)[1]
+    assert "84, 4 on other leaderboards" in said
+    assert "1,200, not played again" in said
+
+
 def test_a_campaign_is_stopped_and_its_verdict_waited_for(evalsite: Evalsite) -> None:
     campaign = campaign_under_way()
     assert f"campaign {campaign.pk} stops" in ok(evalsite("stop", campaign.pk))
