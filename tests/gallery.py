@@ -4,6 +4,7 @@ import json
 import zlib
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import count
 from math import sin
 from random import Random
 
@@ -12,7 +13,7 @@ from django.db.models import F
 from redis import Redis
 
 from arena.games import registry as games
-from arena.games.base import OVER
+from arena.games.base import OVER, Game
 from arena.messages import Serving, serving_key
 from live.tests.test_plots import GEOMETRIC, trained
 from matches.clock import db_now
@@ -47,6 +48,7 @@ EMPTY = {
     "empty-system": "/system/",
     "not-found": "/leaderboards/nowhere/",
 }
+SHORTEST = 5
 OTHERS = {"login": "/admin/login/", "api-docs": "/api/docs/"}
 LONG = "a_run_with_a_name_that_nobody_shortened_" + "because_the_field_takes_it_" * 2
 
@@ -150,12 +152,17 @@ def _played(game: str) -> Match:
 
 
 def give_moves(match: Match, game: str) -> None:
-    """Let a random game be what was played."""
-    rules, rng = games.get(game), Random(match.pk)
-    state = rules.start(match.game_seed, opening_plies=rules.spec.opening_plies)
+    """Let the first random game that is long enough to walk through be what was played."""
+    drawn = (_random_moves(games.get(game), match.game_seed, Random(n)) for n in count())
+    moves = next(moves for moves in drawn if len(moves) >= SHORTEST)
+    Outcome.objects.filter(match=match).update(actions=" ".join(map(str, moves)))
+
+
+def _random_moves(rules: Game, game_seed: int, rng: Random) -> Sequence[int]:
+    state = rules.start(game_seed, opening_plies=rules.spec.opening_plies)
     while state.to_move() != OVER and len(state.actions) < 60:
         state.apply(rng.choice(list(state.legal_actions())))
-    Outcome.objects.filter(match=match).update(actions=" ".join(map(str, state.actions)))
+    return state.actions
 
 
 def train(agent: Agent) -> None:
