@@ -24,4 +24,4 @@ def uniforms(n: int, *parts: str | int) -> list[float]:
 
 def _digest(parts: tuple[str | int, ...], size: int) -> bytes:
     text = "\x1f".join([f"{type(part).__name__[0]}{part}" for part in parts])
-    return blake2b(text.encode(), digest_size=size).digest()
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=size).digest()

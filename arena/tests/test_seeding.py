@@ -1,7 +1,7 @@
 """Seeds and uniform numbers: stable for ever, spread, and different for different purposes."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from arena.seeding import SEED_BITS, derive, uniforms
@@ -16,6 +16,7 @@ def test_a_seed_never_changes() -> None:
 
 
 @given(PARTS)
+@example(["half a pair: \ud800"])
 def test_a_seed_fits_a_signed_64_bit_column(parts: list[str | int]) -> None:
     assert 0 <= derive(*parts) < 2**SEED_BITS
     assert derive(*parts) == derive(*parts)
