@@ -18,6 +18,9 @@ from evalsite.addresses import Ports
 from evalsite.brokers import server_command, wait_until_up
 from evalsite.celery import app as celery_app
 
+REAL = {"slow", "browser"}
+"""Marks of tests that start processes."""
+
 # Tests never see the stack of the developer: Django reads these when it is set up below, so that
 # a conftest or test further down may import models at its top.
 _VAR = Path(tempfile.mkdtemp(prefix="evalsite-test-"))
@@ -59,10 +62,15 @@ def pytest_xdist_setupnodes() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Try a test of real processes once more: machines stall. The summary names it."""
-    for item in items:
-        if {"slow", "browser"} & {mark.name for mark in item.iter_markers()}:
-            item.add_marker(pytest.mark.flaky(reruns=1))
+    """Begin with the files that wait longest; try a test of real processes twice: machines stall.
+
+    The summary names what was tried twice.
+    """
+    real = [item for item in items if REAL & {mark.name for mark in item.iter_markers()}]
+    for item in real:
+        item.add_marker(pytest.mark.flaky(reruns=1))
+    slow_files = {item.path for item in real}
+    items.sort(key=lambda item: item.path not in slow_files)
 
 
 def pytest_collection_finish() -> None:
