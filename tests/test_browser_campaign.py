@@ -27,6 +27,7 @@ from tests.browser import (
     run,
     scripts,
     wait_for,
+    wait_until,
     web_server,
     words,
 )
@@ -38,6 +39,7 @@ NAME, PASSWORD = "operator", "a long pass phrase"
 TURNS = 60
 FIELD = ("random", "greedy", "alphabeta:1", "alphabeta:2", "mcts:100")
 FULLY_LOOKED_AT = ("campaign-decided", "campaign-open", "board-of-a-circle")
+OVER = "return !!document.querySelector('[data-campaign][data-state=ended] ~ [data-rest=over]')"
 CYCLE = ("alphabeta:1", "alphabeta:2", "alphabeta:4")
 
 
@@ -71,11 +73,19 @@ def test_a_campaign_is_started_watched_and_decided_without_a_reload(site: Site) 
     assert "a round robin would have needed" in shown
     assert f"{campaign.n_played} of 2,000 spent" in shown
     assert "Stop this campaign" not in shown
+    _expect_all_is_of_now(site)
     assert run(site.chrome, "return window.isTheSamePage") is True
     with scripts(site.chrome, is_on=False):
         site.chrome.refresh()
         assert "mcts:100 is the best" in words(site.chrome)
         assert site.chrome.find_element(By.CSS_SELECTOR, "polyline.way").get_attribute("points")
+
+
+def _expect_all_is_of_now(site: Site) -> None:
+    wait_until(site.chrome, lambda: run(site.chrome, OVER))
+    shown = words(site.chrome)
+    assert "not yet" not in shown
+    assert "No match is planned yet." not in shown
 
 
 def test_an_operator_stops_a_campaign_from_its_page(site: Site) -> None:

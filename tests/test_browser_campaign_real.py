@@ -14,13 +14,12 @@ from selenium.webdriver.common.by import By
 from evalsite.folders import ROOT
 from evalsite.stack import start_stack
 from tests.browser import chromium, keep_picture, look, run, wait_until, words
-from tests.test_browser_campaign import NAME, PASSWORD, log_in, start_in_the_admin
+from tests.test_browser_campaign import NAME, OVER, PASSWORD, log_in, start_in_the_admin
 from tests.test_browser_gallery import Site
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.long]
 
 DECIDED_WITHIN_S = 60
-ENDED = "return !!document.querySelector('[data-campaign][data-state=ended]')"
 SHOWN = "return !!document.querySelector('[data-campaign]')"
 AGENTS = "random,greedy,mcts:20,mcts:600"
 
@@ -38,8 +37,10 @@ def test_a_real_field_is_decided_before_the_eyes_of_the_reader(tmp_path: Path) -
             start_in_the_admin(site, board, agents, 400, error="0.001")
             _watch(site, "which is best")
             keep_picture(chrome, "campaign-real-1440-light", is_whole=True)
-            assert "mcts:600 is the best" in words(site.chrome)
-            assert "matches saved" in words(site.chrome)
+            shown = words(site.chrome)
+            assert "mcts:600 is the best" in shown
+            assert "Saved: 12 matches: known at the start." in shown
+            assert "not yet" not in shown
 
 
 def _watch(site: Site, name: str) -> None:
@@ -47,9 +48,9 @@ def _watch(site: Site, name: str) -> None:
     site.chrome.get(f"{site.address}/leaderboards/")
     site.chrome.find_element(By.LINK_TEXT, name).click()
     wait_until(site.chrome, lambda: run(site.chrome, SHOWN))
-    assert not run(site.chrome, ENDED), "it ended before anybody could look"
+    assert not run(site.chrome, OVER), "it ended before anybody could look"
     run(site.chrome, "window.isTheSamePage = true")
-    wait_until(site.chrome, lambda: run(site.chrome, ENDED), limit_s=DECIDED_WITHIN_S)
+    wait_until(site.chrome, lambda: run(site.chrome, OVER), limit_s=DECIDED_WITHIN_S)
     assert run(site.chrome, "return window.isTheSamePage") is True
 
 

@@ -1,12 +1,16 @@
 // Keeps a campaign up to date while it runs. The page is complete without this file.
 //
 // The server makes the part that moves once a second for all who look; here it is fetched, and what
-// differs is put in the place of what was there. Answers that are the same have no body (ETag).
+// differs is put in the place of what was there. Answers that are the same have no body (ETag). What
+// is below it (results, matches) is of the moment the page was opened, until all has ended.
 
 const EVERY_MS = 1500;
 const BACK_OFF_MS = 5000;
 
 const section = document.querySelector("[data-campaign]");
+const rest = document.querySelector("[data-rest]");
+const isDecided = () => section.dataset.state === "ended";
+const isOver = () => isDecided() && rest.dataset.rest === "over";
 
 /** Puts the new contents in place; a link that has the focus keeps it. */
 function replace(part, fresh) {
@@ -29,16 +33,29 @@ function draw(html) {
   section.dataset.state = fresh.dataset.state;
 }
 
+async function get(address) {
+  const response = await fetch(address, { cache: "no-cache" });
+  if (!response.ok) throw new Error(`${response.status}`);
+  return response.text();
+}
+
+/** Shows how the matches ended: those in play at the verdict end after it. */
+async function drawRest() {
+  const page = new DOMParser().parseFromString(await get(location.href), "text/html");
+  const fresh = page.querySelector("[data-rest]");
+  rest.dataset.rest = fresh.dataset.rest;
+  replace(rest, fresh);
+}
+
 async function look() {
   let waitMs = EVERY_MS;
   try {
-    const response = await fetch(section.dataset.campaign, { cache: "no-cache" });
-    if (!response.ok) throw new Error(`${response.status}`);
-    draw(await response.text());
+    draw(await get(section.dataset.campaign));
+    if (isDecided()) await drawRest();
   } catch {
     waitMs = BACK_OFF_MS; // the server is away: what is shown stays
   }
-  if (section.dataset.state !== "ended") setTimeout(look, waitMs);
+  if (!isOver()) setTimeout(look, waitMs);
 }
 
-if (section.dataset.state !== "ended") setTimeout(look, EVERY_MS);
+if (!isOver()) setTimeout(look, EVERY_MS);
