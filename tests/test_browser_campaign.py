@@ -74,7 +74,6 @@ def test_a_campaign_is_started_watched_and_decided_without_a_reload(site: Site) 
     assert f"{campaign.n_played} of 2,000 spent" in shown
     assert "Stop this campaign" not in shown
     _expect_all_is_of_now(site)
-    assert run(site.chrome, "return window.isTheSamePage") is True
     with scripts(site.chrome, is_on=False):
         site.chrome.refresh()
         assert "mcts:100 is the best" in words(site.chrome)
@@ -86,6 +85,7 @@ def _expect_all_is_of_now(site: Site) -> None:
     shown = words(site.chrome)
     assert "not yet" not in shown
     assert "No match is planned yet." not in shown
+    assert run(site.chrome, "return window.isTheSamePage") is True
 
 
 def test_an_operator_stops_a_campaign_from_its_page(site: Site) -> None:
