@@ -3,7 +3,8 @@
 import os
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 
 import psutil
 import pytest
@@ -19,12 +20,21 @@ from workers.tests.stage import Posted, fake, make_order, play
 pytestmark = pytest.mark.slow
 
 QUICK = Limits(move_s=0.4, match_s=30)
+IN_A_STEP_AFTER_S = 0.5
 TOLD_S = 1.5 * FLUSH_S
 """Steps of this length are told one by one: a match whose player dies comes as far each time."""
 
 
-def both_play(posted: Posted) -> bool:
-    return any(len(results.executing) == 2 for results in posted.results)
+def once_both_step(posted: Posted, stop: Stop) -> Callable[[], Stop]:
+    """Tell to stop a little after both players have begun: each is in its first, long step."""
+    seen: list[float] = []
+
+    def told() -> Stop:
+        if any(len(results.executing) == 2 for results in posted.results):
+            seen.append(time.monotonic())
+        return stop if seen and seen[-1] > seen[0] + IN_A_STEP_AFTER_S else Stop.NO
+
+    return told
 
 
 def essence(rows: Mapping[int, ResultRow]) -> dict[int, tuple[object, ...]]:
@@ -262,7 +272,7 @@ def test_what_does_not_end_within_the_notice_is_interrupted(
     play(
         make_order(9, step_s=3.0),
         crew,
-        stop=lambda: stop if both_play(posted) else Stop.NO,
+        stop=once_both_step(posted, stop),
         notice_s=notice_s,
         report_s=0.1,
         posted=posted,
