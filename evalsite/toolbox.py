@@ -17,7 +17,7 @@ TOOLS = Path(PYTHON).parent
 CHECKS: dict[str, list[str]] = {
     "format": [str(TOOLS / "ruff"), "format", "--check", "."],
     "lint": [str(TOOLS / "ruff"), "check", "."],
-    "types": [str(TOOLS / "mypy")],
+    "types": [str(TOOLS / "mypy"), "--num-workers", "2"],
     "imports": [str(TOOLS / "lint-imports"), "--no-logo"],
     "templates": [str(TOOLS / "djlint"), "templates", "--lint", "--profile=django"],
     "migrations": [PYTHON, "manage.py", "makemigrations", "--check", "--dry-run"],
@@ -30,9 +30,9 @@ HOW_TO_GET_A_BROWSER = (
 )
 TESTS = [PYTHON, "-m", "pytest"]
 # As many wait for what they started; the tests of a file share what it starts. Slow files first.
-THREE_AT_ONCE = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
+AT_ONCE = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
 # The whole may take a quarter of an hour: what takes longest is a suite of its own.
-QUICK = ["-m", "not long", *THREE_AT_ONCE]
+QUICK = ["-m", "not long", *AT_ONCE]
 # The faces ask the same services on either database: once is enough for them.
 ON_POSTGRES = ["matches", *QUICK, "-k", "not test_api and not test_admin"]
 COVERAGE = [PYTHON, "-m", "coverage", "report"]
@@ -74,7 +74,7 @@ def test(arguments: Sequence[str]) -> int:
     failed = check(None)
     failed |= _tests([*TESTS, *QUICK, "--cov", "--cov-report="])
     second = {"EVALSITE_TEST_DATABASE": "postgres"}
-    failed |= _tests([*TESTS, *ON_POSTGRES, "--cov", "--cov-append", "--cov-report="], second)
+    failed |= _tests([*TESTS, *ON_POSTGRES], second)
     for included, floor in FLOORS.items():
         failed |= _tests([*COVERAGE, f"--include={included}", f"--fail-under={floor}"])
     print("FAILED" if failed else "All checks and tests passed.")
