@@ -52,7 +52,17 @@ _SIZE, _EDGE = 360, 48
 
 def figure(tables: Sequence[tuple[str, Floats]]) -> str:
     """Return the reliability diagram of these fields as SVG."""
-    colours = ("#111111", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+    colours = (
+        "#111",
+        "#0072b2",
+        "#d55e00",
+        "#009e73",
+        "#cc79a7",
+        "#e69f00",
+        "#56b4e9",
+        "#777",
+        "#8f5a2a",
+    )
     parts = [_axes()]
     for place, (name, table) in enumerate(tables):
         colour = colours[place % len(colours)]
