@@ -28,6 +28,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 EVERY_LOOK = tuple(product((360, 1440), ("light", "dark")))
 TWO_LOOKS = ((360, "dark"), (1440, "light"))
+"""Each size and each light once."""
+FULLY_LOOKED_AT = ("board", "boards", "agent", "tournament", "match-replayed", "system")
 OTHERS: dict[str, set[str]] = {
     "login": set(),
     # The rows of Swagger UI are buttons with a button inside.
@@ -76,8 +78,14 @@ def test_the_pages_that_others_made_can_be_used(site: Site) -> None:
     _expect_none(_problems(site, gallery.OTHERS, looks=TWO_LOOKS))
 
 
-def test_every_page_is_sound_in_every_size_and_light(site: Site, broker: Redis) -> None:
-    _expect_none(_problems(site, gallery.fill(broker)))
+@pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_every_page_is_sound_in_every_size_and_light(
+    site: Site, broker: Redis, is_whole: bool
+) -> None:
+    pages = gallery.fill(broker)
+    fully = tuple(pages) if is_whole else FULLY_LOOKED_AT
+    problems = _problems(site, {name: pages.pop(name) for name in fully})
+    _expect_none(problems + _problems(site, pages, looks=TWO_LOOKS))
 
 
 def test_the_replay_of_every_game_is_sound(site: Site) -> None:
