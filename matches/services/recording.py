@@ -155,7 +155,7 @@ def _sorted_rows(genuine: dict[int, ResultRow], tournament: Tournament) -> _Sort
     """Sort rows: the first valid one of an open match closes it, whichever attempt it is from."""
     matches = _locked(list(genuine), tournament)
     by_kind = _Sorted(n_refused=len(genuine))
-    timed_out = _timed_out_before(list(genuine.values()))
+    timed_out = _other_time_outs(list(genuine.values()))
     for number, row in genuine.items():
         match = matches.get(number)
         if match is None or match.state not in _OPEN or row.attempt > match.attempt:
@@ -229,11 +229,22 @@ def _without_trajectory(row: ResultRow, *, is_wanted: bool) -> ResultRow:
     )
 
 
-def _timed_out_before(rows: Sequence[ResultRow]) -> set[tuple[int, int]]:
-    """Return (match, seat) of the seats that timed out in an earlier attempt."""
-    late = [row.match for row in rows if row.reason == Reason.TIMEOUT and row.seat >= 0]
-    earlier = Attempt.objects.filter(match__in=late, reason=Reason.TIMEOUT.value, seat__gte=0)
-    return set(earlier.values_list("match_id", "seat"))
+def _other_time_outs(rows: Sequence[ResultRow]) -> set[tuple[int, int]]:
+    """Return (match, seat) of the seats that timed out in another attempt than the reported one.
+
+    Another, because a report may come twice: the same attempt is no proof of itself.
+    """
+    late = {row.match: row for row in rows if row.reason is Reason.TIMEOUT and row.seat >= 0}
+    if not late:
+        return set()
+    timed_out = Attempt.objects.filter(
+        match__in=among(list(late)), reason=Reason.TIMEOUT.value, seat__gte=0
+    )
+    return {
+        (match, seat)
+        for match, seat, number in timed_out.values_list("match_id", "seat", "number")
+        if number != late[match].attempt
+    }
 
 
 def _charged(row: ResultRow, match: OpenMatch, timed_out: set[tuple[int, int]]) -> ResultRow:

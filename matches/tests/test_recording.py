@@ -140,6 +140,14 @@ def test_a_time_out_is_charged_only_when_the_same_seat_repeats_it(tournament: To
     assert set(Outcome.objects.values_list("ranks", "reason")) == {("0,1", "timeout")}
 
 
+def test_a_report_that_comes_twice_is_one_time_out(tournament: Tournament) -> None:
+    report = make.finished(_order(tournament), _timed_out)
+    for _ in range(2):
+        recording.record(report, now=make.NOW)
+    assert not Outcome.objects.exists()
+    assert set(Match.objects.values_list("state", flat=True)) == {Match.State.PENDING}
+
+
 def _failed(row: MatchOrderRow) -> ResultRow:
     return make.result(row, ending=Ending.FAILED, reason=Reason.ERROR)
 
