@@ -14,6 +14,7 @@ SECRETS = (
     "EVALSITE_FLOWER_PASSWORD",
     "EVALSITE_INFERENCE_PASSWORD",
 )
+NODES = "nodes.env"
 # A Unix socket's address holds about 104 characters on the strictest system.
 LONGEST_SOCKET = 100
 
@@ -78,3 +79,13 @@ def ensure_secrets(var: Path) -> dict[str, str]:
     if missing:
         write_variables(path, known | missing)
     return known | missing
+
+
+def write_generations(var: Path, generations: Mapping[str, int]) -> None:
+    """Tell the launcher, which reads no database, the generation of each node's secrets."""
+    write_variables(var / NODES, {name: str(number) for name, number in generations.items()})
+
+
+def read_generations(var: Path) -> dict[str, int]:
+    """Return of which generation each node's secrets are, as the last set-up left it."""
+    return {name: int(number) for name, number in read_variables(var / NODES).items()}

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from arena.credentials import node_secret
 from evalsite import programs
 from evalsite.addresses import Ports, redis_url
 from evalsite.brokers import INFERENCE_USER, inference_user, server_command
@@ -36,6 +37,11 @@ class Plan:
     flower: bool = True
     flower_host: str = "127.0.0.1"  # its /metrics and /healthcheck ask for no login
     settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def node_names(self) -> list[str]:
+        """Return the names of the nodes that run here."""
+        return [programs.node_name(number) for number in range(1, self.nodes + 1)]
 
     @property
     def own_servers(self) -> list[str]:
@@ -88,12 +94,19 @@ class Plan:
         }
         return {**self.settings, **self.ports.environment(), **urls, **shape}
 
-    def programs(self, secrets: Mapping[str, str]) -> list[Program]:
-        """Return the programs in the order of starting; write the options of the servers."""
-        servers = [self._server(name, secrets) for name in self.own_servers]
-        return servers + self.task_programs(secrets)
+    def programs(
+        self, secrets: Mapping[str, str], *, generations: Mapping[str, int]
+    ) -> list[Program]:
+        """Return the programs in the order of starting; write the options of the servers.
 
-    def task_programs(self, secrets: Mapping[str, str]) -> list[Program]:
+        generations: those of the nodes' secrets, by their names.
+        """
+        servers = [self._server(name, secrets) for name in self.own_servers]
+        return servers + self.task_programs(secrets, generations=generations)
+
+    def task_programs(
+        self, secrets: Mapping[str, str], *, generations: Mapping[str, int]
+    ) -> list[Program]:
         """Return the programs that need the servers and the database, in the order of starting."""
         server = {**ONE_THREAD, "EVALSITE_VAR": str(self.var)}
         # A Celery process works on one task after the other: it keeps its database connection.
@@ -102,7 +115,10 @@ class Plan:
         if self.web:
             chosen.append(programs.web(self.host, self.ports.web, environment=server))
         chosen += [self._gpu(number, secrets) for number in range(1, self.gpus + 1)]
-        chosen += [self._node(number, secrets) for number in range(1, self.nodes + 1)]
+        chosen += [
+            self._node(number, name, secrets, generations.get(name, 1))
+            for number, name in enumerate(self.node_names, 1)
+        ]
         if self.flower:
             login = f"{FLOWER_USER}:{secrets['EVALSITE_FLOWER_PASSWORD']}"
             own = {**server, "FLOWER_BASIC_AUTH": login}
@@ -123,11 +139,13 @@ class Plan:
         )
         return Program(name, tuple(command))
 
-    def _node(self, number: int, secrets: Mapping[str, str]) -> Program:
+    def _node(self, number: int, name: str, secrets: Mapping[str, str], generation: int) -> Program:
         known = self._known(*NODE_VARIABLES, *INFERENCE_VARIABLES) | self._files
         known |= ONE_THREAD | {"REDIS_URL": self.server_url("broker", secrets)}
         asks = self.inference_url(secrets)
         known |= {"EVALSITE_INFERENCE_URL": asks} if asks else {}
+        key = self.settings.get("EVALSITE_SECRET_KEY") or secrets["EVALSITE_SECRET_KEY"]
+        known["EVALSITE_NODE_KEY"] = node_secret(key, "reports", name, generation)
         return programs.play_node(number, slots=self.slots, environment=known)
 
     def _gpu(self, number: int, secrets: Mapping[str, str]) -> Program:

@@ -100,9 +100,14 @@ def recorder(environment: Mapping[str, str]) -> Program:
     return Program("recorder", command, environment)
 
 
+def node_name(number: int) -> str:
+    """Return the name of a node that runs on this machine."""
+    return f"node-{number}"
+
+
 def play_node(number: int, *, slots: int, environment: Mapping[str, str]) -> Program:
-    """Return a play node; it gets the broker's address and no secret, database or Django."""
-    name = f"node-{number}"
+    """Return a play node; it gets its own secrets and no other's, no database, no Django."""
+    name = node_name(number)
     capabilities = environment.get("EVALSITE_CAPABILITIES") or own_capabilities()
     queues = ",".join(play_queue(capability.strip()) for capability in capabilities.split(","))
     own = {"EVALSITE_NODE": name, "EVALSITE_SLOTS": str(slots)}

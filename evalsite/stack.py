@@ -20,7 +20,13 @@ from typing import Self, TypedDict, Unpack
 from evalsite.addresses import Ports
 from evalsite.brokers import inspect, wait_until_up
 from evalsite.errors import SetupError
-from evalsite.folders import ROOT, ensure_secrets, require_writable, write_variables
+from evalsite.folders import (
+    ROOT,
+    ensure_secrets,
+    read_generations,
+    require_writable,
+    write_variables,
+)
 from evalsite.plan import SERVERS, URL_VARIABLES, Plan
 from evalsite.programs import PYTHON
 from evalsite.supervision import (
@@ -151,11 +157,11 @@ def _start(
     stack: Stack, secrets: Mapping[str, str], *, example: bool, say: Callable[[str], None]
 ) -> None:
     plan = stack.plan
-    programs = plan.programs(secrets)
+    say(_prepare(stack, example=example))  # it also says who is admitted as a node
+    programs = plan.programs(secrets, generations=read_generations(plan.var))
     stack.supervisor.start(programs, at_once=plan.own_servers)
     for name in plan.own_servers:
         wait_until_up(plan.server_url(name, secrets), limit_s=READY_LIMIT_S)
-    say(_prepare(stack, example=example))
     rest = [program.name for program in programs if program.name not in SERVERS]
     stack.supervisor.start_programs(rest)
     _wait_until_ready(stack)

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from arena.credentials import node_secret
 from evalsite import programs
 from evalsite.addresses import Ports
 from evalsite.errors import SetupError
@@ -13,7 +14,9 @@ SECRET_VALUES = {name: f"value-of-{name}" for name in SECRETS}
 
 
 def planned(plan: Plan) -> dict[str, Program]:
-    return {program.name: program for program in plan.programs(SECRET_VALUES)}
+    return {
+        program.name: program for program in plan.programs(SECRET_VALUES, generations={"node-2": 3})
+    }
 
 
 @pytest.fixture
@@ -43,6 +46,7 @@ def test_a_play_node_knows_addresses_and_nothing_else(plan: Plan) -> None:
         "REDIS_URL": plan.server_url("broker", SECRET_VALUES),
         "EVALSITE_ALIVE_S": "3",
         "EVALSITE_NODE": "node-2",
+        "EVALSITE_NODE_KEY": node_secret("value-of-EVALSITE_SECRET_KEY", "reports", "node-2", 3),
         "EVALSITE_SLOTS": "4",
     }
 

@@ -17,7 +17,7 @@ from matches.models.season import Season, SeasonRow
 from matches.models.tournament import Entrant, Tournament
 from matches.models.trajectory import TrajectoryPiece
 from matches.models.voiding import Replacement, Voiding
-from matches.models.worker import RecorderMark, Worker
+from matches.models.worker import NodeKey, RecorderMark, Worker
 
 __all__ = [
     "Agent",
@@ -31,6 +31,7 @@ __all__ = [
     "IdempotencyKey",
     "Leaderboard",
     "Match",
+    "NodeKey",
     "Order",
     "Outcome",
     "PairCount",

@@ -1,4 +1,4 @@
-"""Play nodes, and how far the recorder has come."""
+"""Play nodes, who may be one, and how far the recorder has come."""
 
 from django.db import models
 
@@ -28,6 +28,28 @@ class Worker(models.Model):
     def __str__(self) -> str:
         """Return the node's name."""
         return self.node
+
+
+class NodeKey(models.Model):
+    """Who is admitted as a play node; its secrets are derived from name and generation."""
+
+    name = models.CharField(max_length=60, unique=True)
+    generation = models.PositiveIntegerField(
+        default=1, help_text="Raising it replaces the node's passwords and the key of its reports."
+    )
+    created_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(
+        null=True, editable=False, help_text="Since then neither server lets it in."
+    )
+
+    class Meta:
+        """By name."""
+
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        """Return the node's name."""
+        return self.name
 
 
 class RecorderMark(models.Model):

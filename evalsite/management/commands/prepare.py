@@ -9,9 +9,16 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
-from matches.models import Agent
+from evalsite.environment import whole
+from evalsite.folders import write_generations
+from evalsite.programs import node_name
+from matches.clock import db_now
+from matches.models import Agent, NodeKey
+from matches.services import nodekeys
+from matches.services.auditing import Actor
 
 ADMIN = "admin"
+MAX_NODES = 10_000
 
 
 class Command(BaseCommand):
@@ -27,8 +34,16 @@ class Command(BaseCommand):
         settings.STATIC_ROOT.mkdir(exist_ok=True)  # whitenoise warns when it is missing
         if not get_user_model().objects.exists():
             self._create_admin()
+        self._admit_nodes()
         if options["example"] and not Agent.objects.exists():
             call_command("seed_example", stdout=self.stdout)
+
+    def _admit_nodes(self) -> None:
+        """Admit the nodes that the launcher will start, and tell it what is admitted."""
+        n_nodes = whole("EVALSITE_NODES", 0, highest=MAX_NODES)
+        names = [node_name(number) for number in range(1, n_nodes + 1)]
+        nodekeys.add_missing(names, actor=Actor("set-up"), now=db_now())
+        write_generations(settings.VAR, dict(NodeKey.objects.values_list("name", "generation")))
 
     def _create_admin(self) -> None:
         password = secrets.token_urlsafe(12)

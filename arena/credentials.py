@@ -1,0 +1,40 @@
+"""Secrets that are derived, not stored: whoever holds the secret key can make each of them again.
+
+A node gets three, one per purpose; raising its generation replaces all three. The launcher and
+Django derive them alike, so nothing but the key has to be kept or copied.
+"""
+
+import hmac
+import re
+from typing import Literal
+
+Purpose = Literal["broker", "fast", "reports"]
+
+NAME_RULE = "1 to 60 of the characters A-Z a-z 0-9 _ . -"
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+_PREFIX = "node-"
+
+
+def is_node_name(name: str) -> bool:
+    """Return True for a name that a play node may have; NAME_RULE says it in words."""
+    return _NAME.fullmatch(name) is not None
+
+
+def node_user(name: str) -> str:
+    """Return the user by which a node logs in to the broker and the fast store."""
+    return name if name.startswith(_PREFIX) else f"{_PREFIX}{name}"
+
+
+def node_secret(secret_key: str, purpose: Purpose, name: str, generation: int) -> str:
+    """Return a node's password of the broker or the fast store, or the key of its reports."""
+    return _derive(secret_key, f"node:{purpose}:{generation}:{name}")
+
+
+def role_secret(secret_key: str, server: str, role: str) -> str:
+    """Return the password of a role, such as "web", at one of the servers."""
+    return _derive(secret_key, f"role:{server}:{role}")
+
+
+def _derive(secret_key: str, text: str) -> str:
+    """Return 64 hexadecimal digits, which need no quoting in an address or a file of options."""
+    return hmac.digest(secret_key.encode(), f"evalsite:{text}".encode(), "sha256").hex()

@@ -1,0 +1,38 @@
+from itertools import product
+
+import pytest
+
+from arena.credentials import Purpose, is_node_name, node_secret, node_user, role_secret
+
+PURPOSES: tuple[Purpose, ...] = ("broker", "fast", "reports")
+
+
+def test_every_purpose_name_generation_and_key_has_a_secret_of_its_own() -> None:
+    cases = product(("key", "other key"), PURPOSES, ("node-1", "node-11", "1"), (1, 2, 11))
+    secrets = [node_secret(*case) for case in cases]
+    roles = [role_secret("key", *case) for case in product(("broker", "fast"), ("web", "beat"))]
+    assert len({*secrets, *roles}) == len(secrets) + len(roles)
+
+
+def test_a_secret_needs_no_quoting_and_stays_the_same() -> None:
+    secret = node_secret("key", "broker", "node-1", 1)
+    assert secret == node_secret("key", "broker", "node-1", 1)
+    assert len(secret) == 64
+    assert secret.isalnum()
+
+
+@pytest.mark.parametrize(("name", "user"), [("node-1", "node-1"), ("gaming-pc", "node-gaming-pc")])
+def test_a_user_of_a_node_is_never_that_of_a_role(name: str, user: str) -> None:
+    assert node_user(name) == user
+
+
+@pytest.mark.parametrize("name", ["node-1", "a", "A_b.c-9", "x" * 60])
+def test_a_plain_name_is_taken(name: str) -> None:
+    assert is_node_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "x" * 61, "a b", "a\n", "ä", "*", "a:b", "a>b", "{a}", "%R~x"]
+)
+def test_a_name_that_could_mean_more_in_a_rule_is_refused(name: str) -> None:
+    assert not is_node_name(name)
