@@ -23,6 +23,7 @@ class Token:
     begins_with: str
     created_at: datetime
     expires_at: datetime | None
+    parent: int | None
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,9 @@ class Tokens(Noun):
         return rows(self._transport, self.path, Token, {"page_size": page_size})
 
     def create(self, *, key: str | None = None, **wanted: Unpack[NewToken]) -> IssuedToken:
-        """Make a token for oneself, with no more scopes than one has."""
+        """Make a token for oneself; one made with a token outranks and outlives it in nothing."""
         return decode(IssuedToken, self._transport.post(self.path, wanted, key=key))
 
     def revoke(self, token: int) -> None:
-        """End a token."""
+        """End a token and all that were made with it."""
         self._transport.delete(f"{self.path}/{token}")

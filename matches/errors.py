@@ -26,6 +26,10 @@ class ConflictError(MatchError):
     """What is asked for does not fit the state that something is in. HTTP 409."""
 
 
+class ForbiddenError(MatchError):
+    """The caller may not do this. HTTP 403."""
+
+
 class LastingRowError(MatchError):
     """A row that is kept as it was written was to be changed or deleted."""
 

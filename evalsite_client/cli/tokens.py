@@ -10,7 +10,7 @@ from evalsite_client.client import Client
 from evalsite_client.tokens import NewToken
 
 SCOPES = ("read", "submit", "operate", "worker")
-HEAD = ("id", "user", "name", "scopes", "begins with", "created", "ends")
+HEAD = ("id", "user", "name", "scopes", "begins with", "created", "ends", "made with")
 PASSWORD_VARIABLE = "EVALSITE_PASSWORD"  # the name of a variable
 
 
@@ -32,7 +32,11 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     made.add_argument(
         *("-s", "--scope"), action="append", choices=SCOPES, help="read if none is given"
     )
-    made.add_argument("--days", type=whole(1), help="until it ends (90)")
+    made.add_argument(
+        "--days",
+        type=whole(1),
+        help="until it ends (90); made with a token, with that one at the latest",
+    )
     add_limit(command(commands, "tokens", show_tokens))
     command(commands, "revoke", revoke).add_argument("token_id", type=whole(1), metavar="ID")
 
@@ -55,13 +59,16 @@ def show_tokens(client: Client, options: Namespace) -> Answer:
     """List one's own tokens, the newest first."""
     found = first(client.tokens.list(page_size=page_size(options)), options)
     rows = [
-        (t.id, t.user, t.name, " ".join(t.scopes), t.begins_with, t.created_at, t.expires_at)
+        (
+            *(t.id, t.user, t.name, " ".join(t.scopes)),
+            *(t.begins_with, t.created_at, t.expires_at, t.parent),
+        )
         for t in found
     ]
     return Answer(found, table(HEAD, rows))
 
 
 def revoke(client: Client, options: Namespace) -> Answer:
-    """End a token."""
+    """End a token and all that were made with it."""
     client.tokens.revoke(options.token_id)
     return Answer({"revoked": options.token_id}, f"token {options.token_id} is revoked")

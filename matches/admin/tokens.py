@@ -55,8 +55,8 @@ class TokenForm(ModelFormWithAllErrors):
 class TokenAdmin(OffersActs):
     """Only digests are stored: a secret is shown when it is made, and never again."""
 
-    list_display = ("name", "user", "scope_names", "created", "expiry")
-    list_select_related = ("token__user",)
+    list_display = ("name", "user", "scope_names", "created", "expiry", "made_with")
+    list_select_related = ("token__user", "parent")
     search_fields = ("name", "token__user__username")
     ordering = ("-pk",)
     acts = acts.ACTS
@@ -85,7 +85,7 @@ class TokenAdmin(OffersActs):
         """Return what is entered, and of a token all that is known."""
         if obj is None:
             return ("user", "name", "scopes", "days")
-        return ("name", "user", "scope_names", "created", "expiry")
+        return ("name", "user", "scope_names", "created", "expiry", "made_with", "children")
 
     def get_readonly_fields(
         self, request: HttpRequest, obj: Model | None = None
@@ -129,6 +129,16 @@ class TokenAdmin(OffersActs):
     def user(self, obj: TokenAccess) -> str:
         """Return whose it is."""
         return f"{obj.token.user}"
+
+    @admin.display(description="made with", ordering="parent_id", empty_value="a login")
+    def made_with(self, obj: TokenAccess) -> str | None:
+        """Return the token that it was made with; it is revoked with that one."""
+        return None if obj.parent is None else f"{obj.parent.name} ({obj.parent.pk})"
+
+    @admin.display(description="revoked with it", empty_value="no other token")
+    def children(self, obj: TokenAccess) -> str | None:
+        """Return the tokens that were made with it."""
+        return ", ".join(f"{child.name} ({child.pk})" for child in obj.children.all()) or None
 
     @admin.display(description="scopes")
     def scope_names(self, obj: TokenAccess) -> str:

@@ -20,8 +20,9 @@ class TokenAuthentication(KnoxTokenAuthentication):  # type: ignore[misc]  # kno
     def authenticate_credentials(self, token: bytes) -> tuple[Any, AuthToken]:
         """Return user and token. Raises AuthenticationFailed."""
         digest = hash_token(token.decode(errors="replace"))
+        # Only with its access: a token whose parent is gone has lost it.
         related = AuthToken.objects.select_related("user", "access")
-        found = related.filter(digest=digest).first()
+        found = related.filter(digest=digest, access__isnull=False).first()
         if found is None or (found.expiry is not None and found.expiry < timezone.now()):
             raise AuthenticationFailed("the token is unknown, revoked or expired: get a new one")
         user, auth = self.validate_user(found)

@@ -143,6 +143,4 @@ def scopes_of(request: Request) -> frozenset[Scope]:
         return frozenset()
     if request.auth is None:
         return frozenset(Scope)
-    access = getattr(request.auth, "access", None)
-    names = access.scopes if access else [Scope.READ]
-    return frozenset(scope for scope in Scope if scope in names)
+    return frozenset(scope for scope in Scope if scope in request.auth.access.scopes)

@@ -29,6 +29,11 @@ class TokenSerializer(serializers.ModelSerializer[TokenAccess]):
     scopes = serializers.ListField(child=serializers.ChoiceField(Scope.choices))
     created_at = serializers.DateTimeField(source="token.created")
     expires_at = serializers.DateTimeField(source="token.expiry", allow_null=True)
+    parent = serializers.IntegerField(
+        source="parent_id",
+        allow_null=True,
+        help_text="The token that it was made with: it ends with that one at the latest.",
+    )
 
     class Meta:
         """What it is good for and until when."""
@@ -36,6 +41,7 @@ class TokenSerializer(serializers.ModelSerializer[TokenAccess]):
         model = TokenAccess
         fields: tuple[str, ...] = (
             *("id", "user", "name", "scopes", "begins_with", "created_at", "expires_at"),
+            "parent",
         )
 
 
@@ -64,7 +70,7 @@ class NewTokenSerializer(serializers.Serializer[Any]):
         allow_null=True,
         min_value=1,
         max_value=tokens.MAX_DAYS,
-        help_text="Empty: it never ends.",
+        help_text="Empty: it never ends. One made with a token ends with that one at the latest.",
     )
 
 
@@ -90,24 +96,21 @@ class TokenView(mixins.ListModelMixin, mixins.DestroyModelMixin, Endpoints[Token
 
     @extend_schema(request=NewTokenSerializer, responses={201: IssuedTokenSerializer})
     def create(self, request: Request) -> Response:
-        """Make a token for oneself, with no more scopes than one has."""
+        """Make a token for oneself; one made with a token outranks and outlives it in nothing."""
         wanted = read(NewTokenSerializer, request)
-        scopes = [Scope(name) for name in wanted["scopes"]]
-        _check_within(request, scopes)
         access, secret = tokens.issue(
-            cast(User, request.user), name=wanted["name"], scopes=scopes, days=wanted["days"]
+            cast(User, request.user),
+            name=wanted["name"],
+            scopes=[Scope(name) for name in wanted["scopes"]],
+            days=wanted["days"],
+            parent=getattr(request.auth, "access", None),
         )
         shown = {**TokenSerializer(access).data, "token": secret}
         return Response(shown, status=status.HTTP_201_CREATED)
 
     def perform_destroy(self, instance: TokenAccess) -> None:
-        """Revoke it, if the caller has its scopes."""
-        _check_within(self.request, [Scope(name) for name in instance.scopes])
+        """Revoke it and all that were made with it, if the caller has its scopes."""
+        lacking = sorted(set(instance.scopes) - scopes_of(self.request))
+        if lacking:
+            raise PermissionDenied(f"your token lacks {', '.join(lacking)} itself")
         tokens.revoke(instance)
-
-
-def _check_within(request: Request, scopes: list[Scope]) -> None:
-    """Refuse scopes that the caller's own token lacks. Raises PermissionDenied."""
-    lacking = [scope.value for scope in scopes if scope not in scopes_of(request)]
-    if lacking:
-        raise PermissionDenied(f"your token lacks {', '.join(lacking)} itself")

@@ -14,13 +14,23 @@ class Scope(models.TextChoices):
 
 
 class TokenAccess(models.Model):
-    """What a token of knox may be used for. A token without such a row may only read."""
+    """What a token of knox may be used for. A token without such a row opens nothing."""
 
     token = models.OneToOneField(
         "knox.AuthToken", on_delete=models.CASCADE, related_name="access", editable=False
     )
     name = models.CharField(max_length=100, help_text="What it is for, such as a machine.")
     scopes = models.JSONField(default=list, help_text="Of read, submit, operate, worker.")
+    # CASCADE: however the parent goes, its children lose the row without which they open nothing.
+    parent = models.ForeignKey(
+        "self",
+        on_delete=models.CASCADE,
+        related_name="children",
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="The token that it was made with, and with which it is revoked.",
+    )
 
     class Meta:
         """Newest first in lists."""

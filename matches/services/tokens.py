@@ -1,17 +1,20 @@
 """Tokens of the API: made with a name, scopes and an end; only their digest is stored."""
 
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.contrib.auth.models import Permission, User
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 from knox.models import AuthToken
 
-from matches.errors import BadInputError
+from matches.errors import BadInputError, ConflictError, ForbiddenError
 from matches.models import Scope, TokenAccess
 
 MAX_DAYS = 3_650
+MAX_ANCESTORS = 8
+"""Django follows a cascade by recursion: a chain of thousands of tokens could not be revoked."""
 RIGHTS = {
     Scope.READ: (),
     Scope.SUBMIT: ("add_agent", "add_checkpoint", "add_leaderboard", "add_tournament"),
@@ -27,15 +30,30 @@ RIGHTS = {
 
 @transaction.atomic
 def issue(
-    user: User, *, name: str, scopes: Collection[Scope], days: int | None
+    user: User,
+    *,
+    name: str,
+    scopes: Collection[Scope],
+    days: int | None,
+    parent: TokenAccess | None = None,
 ) -> tuple[TokenAccess, str]:
-    """Return a new token and its secret, which is nowhere else; `days` None: it never ends."""
+    """Return a new token and its secret, which is nowhere else; `days` None: it never ends.
+
+    A token that is made with another one, its parent, has no scope that the parent lacks, ends with
+    it at the latest and is revoked with it. Raises BadInputError, ForbiddenError for a scope that
+    the parent lacks, and ConflictError where it has been revoked meanwhile.
+    """
     if not scopes:
         raise BadInputError("scopes", f"choose one or more of {', '.join(Scope.values)}")
-    expiry = None if days is None else timedelta(days=days)
-    token, secret = AuthToken.objects.create(user, expiry=expiry)
+    if parent is not None:
+        parent = _lock_parent(parent, scopes)
+    token, secret = AuthToken.objects.create(user, expiry=None)
+    # knox takes a lifetime and adds it to its own now: a child would end after its parent.
+    token.expiry = _expiry(days, parent)
+    token.save(update_fields=["expiry"])
     chosen = [scope.value for scope in Scope if scope in scopes]
-    return TokenAccess.objects.create(token=token, name=name, scopes=chosen), secret
+    access = TokenAccess.objects.create(token=token, name=name, scopes=chosen, parent=parent)
+    return access, secret
 
 
 def grant(user: User, scopes: Collection[Scope]) -> None:
@@ -45,12 +63,58 @@ def grant(user: User, scopes: Collection[Scope]) -> None:
     user.user_permissions.add(*rights)
 
 
-def revoke(access: TokenAccess) -> None:
-    """End a token at once."""
-    access.token.delete()
+@transaction.atomic
+def revoke(access: TokenAccess) -> int:
+    """End a token and all that were made with it at once; return how many those were.
+
+    The parents are locked before their children are read: what is being made with one of them
+    either stands already or finds its parent gone.
+    """
+    digests: set[str] = set()
+    level = {access.pk}
+    while level:
+        locked = TokenAccess.objects.select_for_update().filter(pk__in=level).order_by("pk")
+        digests |= set(locked.values_list("token_id", flat=True))
+        level = set(TokenAccess.objects.filter(parent__in=level).values_list("pk", flat=True))
+    AuthToken.objects.filter(pk__in=digests).delete()
+    return len(digests) - 1
 
 
 def of(user: User) -> QuerySet[TokenAccess]:
     """Return the tokens that a user may see: its own, an administrator all."""
     shown = TokenAccess.objects.select_related("token__user")
     return shown if user.is_superuser else shown.filter(token__user=user)
+
+
+def _lock_parent(parent: TokenAccess, scopes: Collection[Scope]) -> TokenAccess:
+    """Return the parent as it stands, locked against being revoked, if it may make such a token."""
+    locked = TokenAccess.objects.select_for_update(of=("self",)).select_related("token")
+    current = locked.filter(pk=parent.pk).first()
+    if current is None:
+        raise ConflictError(f"token {parent.pk} has been revoked: make one with another token")
+    lacking = [scope.value for scope in scopes if scope.value not in current.scopes]
+    if lacking:
+        raise ForbiddenError(f"your token lacks {', '.join(lacking)} itself")
+    if _n_ancestors(current) >= MAX_ANCESTORS:
+        raise BadInputError(
+            "parent",
+            f"token {current.pk} is the last of {MAX_ANCESTORS + 1} that were made with one "
+            "another: make it with an older one, or with a password",
+        )
+    return current
+
+
+def _n_ancestors(access: TokenAccess) -> int:
+    n_ancestors, parent_id = 0, access.parent_id
+    while parent_id is not None:
+        n_ancestors += 1
+        parent_id = TokenAccess.objects.values_list("parent_id", flat=True).get(pk=parent_id)
+    return n_ancestors
+
+
+def _expiry(days: int | None, parent: TokenAccess | None) -> datetime | None:
+    """Return when a token ends that is to last so long: with its parent at the latest."""
+    own = None if days is None else timezone.now() + timedelta(days=days)
+    end_of_parent = None if parent is None else parent.token.expiry
+    ends = [end for end in (own, end_of_parent) if end is not None]
+    return min(ends, default=None)

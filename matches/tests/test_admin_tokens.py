@@ -7,8 +7,11 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from knox.auth import TokenAuthentication
+from knox.models import AuthToken
 
-from matches.models import AuditRow, TokenAccess
+from matches.models import AuditRow, Scope, TokenAccess
+from matches.services import tokens
+from matches.tests.admin_acts import form_on
 
 pytestmark = pytest.mark.django_db
 
@@ -92,6 +95,21 @@ def test_who_is_no_administrator_makes_tokens_of_its_own_only(
     assert not TokenAccess.objects.exists()
     client.post(f"{ADDRESS}add/", _form(member))
     assert TokenAccess.objects.get().token.user == member
+
+
+def test_the_admin_shows_what_a_token_was_made_with_and_revokes_both(
+    admin_client: Client, admin_user: User
+) -> None:
+    parent, _ = tokens.issue(admin_user, name="laptop", scopes=[Scope.READ], days=3)
+    child, _ = tokens.issue(admin_user, name="robot", scopes=[Scope.READ], days=None, parent=parent)
+    assert f"laptop ({parent.pk})" in admin_client.get(ADDRESS).content.decode()
+    page = admin_client.get(f"{ADDRESS}{parent.pk}/change/").content.decode()
+    assert f"robot ({child.pk})" in page
+    ask = f"{ADDRESS}ask/revoke/?pk={parent.pk}"
+    form = form_on(admin_client.get(ask).content.decode()) | {"reason": "it was lost"}
+    done = admin_client.post(ask, form, follow=True).content.decode()
+    assert "with 1 that were made with it" in done
+    assert not AuthToken.objects.exists()
 
 
 def test_who_is_no_administrator_sees_its_own_tokens_only(

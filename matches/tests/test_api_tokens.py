@@ -1,14 +1,16 @@
 """Tokens: made with a password or another token, never with more than one has, revoked at once."""
 
 from base64 import b64encode
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
+from knox.models import AuthToken
 
-from matches.errors import BadInputError
+from matches.errors import BadInputError, ConflictError
 from matches.models import Scope, TokenAccess
 from matches.services import tokens
 from matches.tests import callers
@@ -100,6 +102,71 @@ def test_a_token_that_cannot_be_is_refused(
 
 def test_a_token_may_last_for_ever(admin_client: Client) -> None:
     assert _make(admin_client, days=None).json()["expires_at"] is None
+
+
+def _expiry(made: Any) -> datetime:
+    return datetime.fromisoformat(made["expires_at"])
+
+
+@pytest.mark.parametrize("days", [None, 90, 1])
+def test_a_token_makes_none_that_outlives_it(days: int | None) -> None:
+    client = callers.with_token(callers.token("reader", callers.READER))
+    parent = TokenAccess.objects.get()
+    child = _make(client, days=days).json()
+    grandchild = _make(callers.with_token(child["token"]), days=days).json()
+    assert (child["parent"], grandchild["parent"]) == (parent.pk, child["id"])
+    assert _expiry(grandchild) <= _expiry(child) <= parent.token.expiry
+
+
+def test_a_shorter_life_is_kept() -> None:
+    user = callers.user("ada")
+    parent, secret = tokens.issue(user, name="long", scopes=callers.READER, days=30)
+    child = _make(callers.with_token(secret), days=2).json()
+    assert _expiry(child) < parent.token.expiry - timedelta(days=27)
+
+
+def test_a_revoked_token_takes_along_all_that_were_made_with_it() -> None:
+    secret = callers.token("reader", callers.READER)
+    child = _make(callers.with_token(secret)).json()
+    grandchild = _make(callers.with_token(child["token"])).json()
+    other = callers.token("other", callers.READER)
+    parent = TokenAccess.objects.get(pk=child["parent"])
+    callers.with_token(secret).delete(f"{TOKENS}{parent.pk}/")
+    answers = [
+        callers.with_token(one).get(TOKENS).status_code
+        for one in (secret, child["token"], grandchild["token"], other)
+    ]
+    assert answers == [401, 401, 401, 200]
+    assert AuthToken.objects.count() == 1
+
+
+def test_however_a_token_goes_its_children_open_nothing() -> None:
+    secret = callers.token("reader", callers.READER)
+    child = _make(callers.with_token(secret)).json()
+    AuthToken.objects.get(access__pk=child["parent"]).delete()
+    assert callers.with_token(child["token"]).get("/api/v1/agents/").status_code == 401
+
+
+def test_a_token_whose_parent_was_revoked_meanwhile_is_not_made() -> None:
+    user = callers.user("ada")
+    parent, _ = tokens.issue(user, name="gone", scopes=callers.READER, days=1)
+    tokens.revoke(parent)
+    parent.pk = 10**6
+    with pytest.raises(ConflictError, match="revoked"):
+        tokens.issue(user, name="late", scopes=callers.READER, days=1, parent=parent)
+    assert not AuthToken.objects.exists()
+
+
+def test_a_chain_of_tokens_is_short_enough_to_be_revoked() -> None:
+    user = callers.user("ada")
+    parent = None
+    for _ in range(tokens.MAX_ANCESTORS + 1):
+        parent, secret = tokens.issue(user, name="x", scopes=callers.READER, days=1, parent=parent)
+    refused = _make(callers.with_token(secret))
+    assert refused.status_code == 400
+    assert "with an older one" in refused.json()["detail"] + str(refused.json()["errors"])
+    assert tokens.revoke(TokenAccess.objects.earliest("pk")) == tokens.MAX_ANCESTORS
+    assert not AuthToken.objects.exists()
 
 
 def test_everybody_sees_its_own_tokens_and_an_administrator_all() -> None:

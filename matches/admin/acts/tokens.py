@@ -13,7 +13,10 @@ class Revoke(NotedAct[TokenAccess]):
     name, title, icon = "revoke", "Revoke", "key_off"
     permission = "matches.delete_tokenaccess"
     question = "Revoke tokens?"
-    consequence = "Whoever uses them is refused at once. This cannot be undone; make a new token."
+    consequence = (
+        "Whoever uses them, or a token that was made with them, is refused at once. "
+        "This cannot be undone; make a new token."
+    )
     form = ReasonForm
     is_grave = True
 
@@ -25,8 +28,9 @@ class Revoke(NotedAct[TokenAccess]):
     def change(self, chosen: Confirmed[TokenAccess]) -> Changed:
         """End it."""
         touched: dict[str, Any] = {"user": chosen.row.token.user.get_username()}
-        tokens.revoke(chosen.row)
-        return f"token {chosen.row.name} is revoked", touched
+        n_children = touched["n_children"] = tokens.revoke(chosen.row)
+        children = f" with {n_children} that were made with it" if n_children else ""
+        return f"token {chosen.row.name} is revoked{children}", touched
 
 
 ACTS = (Revoke(),)
