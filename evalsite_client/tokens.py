@@ -23,7 +23,7 @@ class Token:
     begins_with: str
     created_at: datetime
     expires_at: datetime | None
-    parent: int | None
+    made_with: int | None
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def show_tokens(client: Client, options: Namespace) -> Answer:
     rows = [
         (
             *(t.id, t.user, t.name, " ".join(t.scopes)),
-            *(t.begins_with, t.created_at, t.expires_at, t.parent),
+            *(t.begins_with, t.created_at, t.expires_at, t.made_with),
         )
         for t in found
     ]

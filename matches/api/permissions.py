@@ -1,6 +1,6 @@
 """Who may do what: one table of all endpoints, and the one permission class that reads it."""
 
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from django.conf import settings
 from rest_framework.permissions import BasePermission
@@ -143,4 +143,5 @@ def scopes_of(request: Request) -> frozenset[Scope]:
         return frozenset()
     if request.auth is None:
         return frozenset(Scope)
-    return frozenset(scope for scope in Scope if scope in request.auth.access.scopes)
+    token: Any = request.auth
+    return frozenset(scope for scope in Scope if scope in token.access.scopes)

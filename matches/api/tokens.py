@@ -29,7 +29,7 @@ class TokenSerializer(serializers.ModelSerializer[TokenAccess]):
     scopes = serializers.ListField(child=serializers.ChoiceField(Scope.choices))
     created_at = serializers.DateTimeField(source="token.created")
     expires_at = serializers.DateTimeField(source="token.expiry", allow_null=True)
-    parent = serializers.IntegerField(
+    made_with = serializers.IntegerField(
         source="parent_id",
         allow_null=True,
         help_text="The token that it was made with: it ends with that one at the latest.",
@@ -41,7 +41,7 @@ class TokenSerializer(serializers.ModelSerializer[TokenAccess]):
         model = TokenAccess
         fields: tuple[str, ...] = (
             *("id", "user", "name", "scopes", "begins_with", "created_at", "expires_at"),
-            "parent",
+            "made_with",
         )
 
 

@@ -114,7 +114,7 @@ def test_a_token_makes_none_that_outlives_it(days: int | None) -> None:
     parent = TokenAccess.objects.get()
     child = _make(client, days=days).json()
     grandchild = _make(callers.with_token(child["token"]), days=days).json()
-    assert (child["parent"], grandchild["parent"]) == (parent.pk, child["id"])
+    assert (child["made_with"], grandchild["made_with"]) == (parent.pk, child["id"])
     assert _expiry(grandchild) <= _expiry(child) <= parent.token.expiry
 
 
@@ -130,7 +130,7 @@ def test_a_revoked_token_takes_along_all_that_were_made_with_it() -> None:
     child = _make(callers.with_token(secret)).json()
     grandchild = _make(callers.with_token(child["token"])).json()
     other = callers.token("other", callers.READER)
-    parent = TokenAccess.objects.get(pk=child["parent"])
+    parent = TokenAccess.objects.get(pk=child["made_with"])
     callers.with_token(secret).delete(f"{TOKENS}{parent.pk}/")
     answers = [
         callers.with_token(one).get(TOKENS).status_code
@@ -143,7 +143,7 @@ def test_a_revoked_token_takes_along_all_that_were_made_with_it() -> None:
 def test_however_a_token_goes_its_children_open_nothing() -> None:
     secret = callers.token("reader", callers.READER)
     child = _make(callers.with_token(secret)).json()
-    AuthToken.objects.get(access__pk=child["parent"]).delete()
+    AuthToken.objects.get(access__pk=child["made_with"]).delete()
     assert callers.with_token(child["token"]).get("/api/v1/agents/").status_code == 401
 
 
