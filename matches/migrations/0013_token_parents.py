@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('matches', '0011_pairs_of_tests'),
+        ('matches', '0012_node_keys'),
     ]
 
     operations = [
