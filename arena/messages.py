@@ -1,6 +1,6 @@
 """What crosses a queue: match orders out, reports back. Web, workers and gpu share nothing else.
 
-Orders travel control -> `play.<capability>`, reports travel play node -> `reports`. Both are JSON
+Orders travel control -> `play.<node>`, reports travel play node -> `reports`. Both are JSON
 objects made by `to_wire` and read by `read_order` and `read_report`, which refuse anything that
 does not have the declared form (a bool or a float is not an int).
 """
@@ -34,9 +34,9 @@ Link = Annotated[str, msgspec.Meta(max_length=400)]
 """Path and query of a signed address on the web server: /files/...?until=...&signature=..."""
 
 
-def play_queue(capability: str) -> str:
-    """Return the name of the queue that nodes of this capability consume."""
-    return f"play.{capability}"
+def play_queue(node: str) -> str:
+    """Return the name of the queue of a play node: what it consumes, and nobody else."""
+    return f"play.{node}"
 
 
 def gpu_queue(shard: int) -> str:

@@ -109,10 +109,9 @@ def play_node(number: int, *, slots: int, environment: Mapping[str, str]) -> Pro
     """Return a play node; it gets its own secrets and no other's, no database, no Django."""
     name = node_name(number)
     capabilities = environment.get("EVALSITE_CAPABILITIES") or own_capabilities()
-    queues = ",".join(play_queue(capability.strip()) for capability in capabilities.split(","))
     own = {"EVALSITE_NODE": name, "EVALSITE_SLOTS": str(slots)}
     own["EVALSITE_CAPABILITIES"] = capabilities
-    command = worker("workers", name, queues, ("-P", "solo"))
+    command = worker("workers", name, play_queue(name), ("-P", "solo"))
     return Program(name, command, {**environment, **own}, stop_wait_s=10)
 
 

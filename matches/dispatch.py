@@ -1,6 +1,8 @@
 """The only place that names tasks and queues. A message may fail: the rows are the truth."""
 
+import json
 import logging
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import Any
 
@@ -21,17 +23,14 @@ from arena.messages import (
     described,
     gpu_queue,
     mark_token,
-    play_queue,
     to_wire,
 )
 from matches.errors import BrokerError
-from matches.models.choices import PLAYS
 from matches.tokens import secret
 
 log = logging.getLogger(__name__)
 
 CONTROL_QUEUE = "control"
-PLAY_QUEUES = tuple(play_queue(capability.value) for capability in PLAYS)
 TICK = "matches.tick"
 PLAN = "matches.plan"
 RELAY = "matches.relay"
@@ -46,8 +45,8 @@ _WAKE_MS = 1_000
 
 
 def publish_order(order: MatchOrder, queue: str) -> None:
-    """Send an order to the play nodes. Raises BrokerError when it was not accepted."""
-    _send(PLAY_TASK, [to_wire(order)], queue, shown=described(order))
+    """Send an order to a play node's queue. Raises BrokerError when it was not accepted."""
+    _send(PLAY_TASK, [to_wire(order)], queue, task_id=order.order, shown=described(order))
 
 
 def publish_check(order: CheckOrder) -> None:
@@ -97,6 +96,56 @@ def queue_length(queue: str) -> int:
         raise BrokerError(f"broker cannot say how long {queue} is: {error}") from error
 
 
+def queue_lengths(queues: Collection[str]) -> dict[str, int]:
+    """Return how many messages wait in each queue, in one round trip. Raises BrokerError."""
+    try:
+        with broker().pipeline(transaction=False) as pipeline:
+            for queue in queues:
+                pipeline.llen(queue)
+            return dict(zip(queues, pipeline.execute(), strict=True))
+    except RedisError as error:
+        raise BrokerError(f"broker cannot say how long the queues are: {error}") from error
+
+
+def waiting_orders(queue: str) -> set[str]:
+    """Return the orders (uuids in hex) that wait in a play node's queue. Raises BrokerError."""
+    return {order for order, _ in _messages(queue)}
+
+
+def move_order(order: str, source: str, target: str) -> bool:
+    """Move an order that its node has not taken to the queue of another one; say whether it was.
+
+    Of removing and taking exactly one succeeds, so no two nodes play it. Raises BrokerError; an
+    order that is lost in between is in no queue, which the sweep sees.
+    """
+    for waiting, message in _messages(source):
+        if waiting != order:
+            continue
+        try:
+            return bool(broker().lrem(source, 1, message) and broker().lpush(target, message))
+        except RedisError as error:
+            raise BrokerError(f"broker cannot move order {order}: {error}") from error
+    return False
+
+
+def delete_queues(queues: Collection[str]) -> None:
+    """Forget the orders that wait for these play nodes. Raises BrokerError."""
+    try:
+        broker().delete(*queues)
+    except RedisError as error:
+        raise BrokerError(f"broker cannot delete {', '.join(queues)}: {error}") from error
+
+
+def _messages(queue: str) -> Iterator[tuple[str, Any]]:
+    """Yield (order, message as it is) of the few that wait for a play node; the newest first."""
+    try:
+        messages = broker().lrange(queue, 0, -1)
+    except RedisError as error:
+        raise BrokerError(f"broker cannot say what waits in {queue}: {error}") from error
+    for message in messages:
+        yield json.loads(message)["headers"]["id"], message
+
+
 def ping() -> str:
     """Return the broker's version. Raises BrokerError saying what to do."""
     try:
@@ -127,12 +176,25 @@ def _wake_key(task: str) -> str:
 
 
 def _send(
-    task: str, args: list[Any], queue: str, *, expires: float | None = None, shown: str = "()"
+    task: str,
+    args: list[Any],
+    queue: str,
+    *,
+    task_id: str | None = None,
+    expires: float | None = None,
+    shown: str = "()",
 ) -> None:
     try:
-        # Celery would show the arguments to monitors as they are, tokens and all.
         current_app.send_task(
-            task, args, queue=queue, retry=False, expires=expires, argsrepr=shown, kwargsrepr="{}"
+            task,
+            args,
+            queue=queue,
+            task_id=task_id,
+            retry=False,
+            expires=expires,
+            # Celery would show the arguments to monitors as they are, tokens and all.
+            argsrepr=shown,
+            kwargsrepr="{}",
         )
     except OperationalError as error:
         raise BrokerError(f"{task} was not accepted by the broker: {error}") from error

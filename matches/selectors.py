@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
-from arena.messages import play_queue
 from matches.leases import ALIVE_WITHIN
 from matches.models import (
     Agent,
@@ -114,13 +113,6 @@ def alive_workers(*, now: datetime) -> Sequence[Worker]:
 def alive_gpu_workers(*, now: datetime) -> Sequence[Worker]:
     """Return the gpu workers that reported lately."""
     return _able([Capability.GPU], now=now)
-
-
-def takers(queue: str, *, now: datetime) -> Sequence[Worker]:
-    """Return the play nodes that reported lately and take orders off a queue, whoever wants it."""
-    recent = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN)
-    able = {c for c in PLAYS if play_queue(c.value) == queue}
-    return [worker for worker in recent if able.intersection(worker.capabilities)]
 
 
 def _able(capabilities: Iterable[str], *, now: datetime) -> Sequence[Worker]:

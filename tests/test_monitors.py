@@ -45,8 +45,8 @@ def app(valkey_url: str, broker: Redis) -> Celery:
 
 def test_orders_are_shown_by_their_name(broker: Redis) -> None:
     order = factories.ordered(factories.planned(6))
-    dispatch.publish_order(order, dispatch.PLAY_QUEUES[0])
-    shown = _shown(broker, dispatch.PLAY_QUEUES[0])
+    dispatch.publish_order(order, "play.node-1")
+    shown = _shown(broker, "play.node-1")
     assert shown == f"(order {order.order}, 6 matches of skill_game) {{}}"
     for token in (order.token, *(row.token for row in order.matches)):
         assert token not in shown

@@ -1,15 +1,18 @@
-"""The Celery app of a play node: `celery -A workers worker -P solo -Q play.cpu -n node-1@%h -E`.
+"""The Celery app of a play node: `celery -A workers worker -P solo -Q play.node-1 -n node-1@%h -E`.
 
 The solo pool, because a prefork child may not start processes of its own: the players are ours.
 """
 
 import os
+import sys
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_ready, worker_shutdown
+from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown
 
+from arena.messages import play_queue
 from workers import node, settings
+from workers.errors import SettingsError
 
 app = Celery("workers", include=["workers.tasks"])
 
@@ -29,7 +32,7 @@ def configuration() -> dict[str, Any]:
         "worker_hijack_root_logger": False,
         "broker_transport_options": {
             # Nothing waits in `unacked`: a lost order comes back by its deadline, and the node's
-            # broker user needs no right to any key but its own queues and the reports.
+            # broker user needs no right to any key but its own queue and the reports.
             "ack_emulation": False,
             "socket_timeout": 10,
             "socket_connect_timeout": 5,
@@ -40,6 +43,16 @@ def configuration() -> dict[str, Any]:
 
 
 app.add_defaults(configuration)  # read when first needed: the import needs no environment
+
+
+@celeryd_after_setup.connect
+def check_queue(instance: Any, **_: object) -> None:
+    """Refuse any other queue than the node's own: control would send nothing to it."""
+    taken = ",".join(instance.app.amqp.queues.consume_from)
+    own = play_queue(settings.read(os.environ).node)
+    if taken != own:
+        # Celery logs what its signals raise and goes on, unless it is the end of the process.
+        sys.exit(str(SettingsError("-Q", taken, f"{own}, the queue of EVALSITE_NODE")))
 
 
 @worker_ready.connect

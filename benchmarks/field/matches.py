@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
+from arena.messages import play_queue
 from benchmarks.field.boards import Main
 from benchmarks.field.drawn import DRAW, FIRST_WINS, Drawn
 from benchmarks.field.people import GAME, N_OTHER, OTHER_GAMES
@@ -64,7 +65,8 @@ def _write_orders(main: Main) -> None:
             begun, ended, deadline = (moment(at + timedelta(seconds=s)) for s in (0, 4, 3_600))
             yield (
                 *(number, stored(Order, "uuid", UUID(int=number)), main.tournament_of(start).pk),
-                *("play.cpu", A_ORDER, "playing" if is_open else "closed", _node(number)),
+                *(play_queue(_node(number)), A_ORDER),
+                *("playing" if is_open else "closed", _node(number)),
                 *(begun, begun, deadline, None if is_open else ended),
             )
 

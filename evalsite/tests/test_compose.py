@@ -60,6 +60,7 @@ def test_a_play_node_gets_no_database_and_no_secret_key() -> None:
         "REDIS_URL",
         "EVALSITE_CAPABILITIES",
         "EVALSITE_INFERENCE_URL",
+        "EVALSITE_NODE",
         "EVALSITE_SITE_URL",
         "EVALSITE_SLOTS",
         "OPENBLAS_NUM_THREADS",

@@ -43,7 +43,7 @@ def test_it_tells_what_control_saw(
         'evalsite_nodes{kind="play"} 1.0',
         "evalsite_slots 2.0",
         'evalsite_part_up{part="broker"} 1.0',
-        'evalsite_queue_messages{queue="play.cpu"} 0.0',
+        'evalsite_queue_messages{queue="play.*"} 1.0',
         'evalsite_queue_takers{queue="gpu"} 1.0',
         'evalsite_attempts_total{ending="done",reason=""} 2.0',
         'evalsite_attempts_total{ending="failed",reason="error"} 1.0',

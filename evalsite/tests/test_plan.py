@@ -51,10 +51,10 @@ def test_a_play_node_knows_addresses_and_nothing_else(plan: Plan) -> None:
     }
 
 
-def test_a_play_node_takes_the_queues_of_its_capabilities(tmp_path: Path) -> None:
-    settings = {"EVALSITE_CAPABILITIES": "cpu, chess"}
-    node = planned(Plan(var=tmp_path, ports=Ports(), settings=settings))["node-1"]
-    assert node.command[node.command.index("-Q") + 1] == "play.cpu,play.chess"
+def test_a_play_node_takes_its_own_queue_and_no_other(plan: Plan) -> None:
+    for name in ("node-1", "node-2"):
+        command = planned(plan)[name].command
+        assert command[command.index("-Q") + 1] == f"play.{name}"
 
 
 def test_a_play_node_without_torch_takes_no_match_that_needs_it(
@@ -62,7 +62,7 @@ def test_a_play_node_without_torch_takes_no_match_that_needs_it(
 ) -> None:
     monkeypatch.setattr(programs, "find_spec", lambda _: None)
     node = planned(plan)["node-1"]
-    assert node.command[node.command.index("-Q") + 1] == "play.cpu"
+    assert node.environment["EVALSITE_CAPABILITIES"] == "cpu"
 
 
 def test_a_server_of_networks_knows_both_servers_and_takes_every_shard(tmp_path: Path) -> None:

@@ -1,13 +1,14 @@
 """What the control process does: plan, send, give up, rate. Each duty may be woken or ticked."""
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from threading import Lock
 
 from matches import dispatch
 from matches.errors import BrokerError
-from matches.models import Tournament
+from matches.models import Order, Tournament
 from matches.services import (
     broadcast,
     checks,
@@ -21,7 +22,7 @@ from matches.services import (
 )
 from matches.services import relay as relaying
 from matches.services.campaigns import judging
-from matches.services.sweep import sweep
+from matches.services.sweep import lost_queues, sweep
 from matches.services.system import pushing
 
 log = logging.getLogger(__name__)
@@ -101,9 +102,23 @@ def _plan_once(*, now: datetime) -> None:
 
 
 def _sweep(*, now: datetime) -> None:
+    """Give up what is lost; before, delete the queues whose orders are sent to other nodes."""
     try:
-        n_waiting = {queue: dispatch.queue_length(queue) for queue in dispatch.PLAY_QUEUES}
+        lost = lost_queues(now=now)
+        if lost:
+            dispatch.delete_queues(lost)
+        waiting = _waiting()
     except BrokerError as error:
         log.warning("nothing is given up while the broker is away: %s", error)
         return
-    sweep(now=now, n_waiting=n_waiting)
+    sweep(now=now, waiting=waiting)
+
+
+def _waiting() -> dict[str, set[str]]:
+    """Return what is in the queues that hold fewer orders than wait by the rows."""
+    queued = Order.objects.filter(Order.is_open(), state=Order.State.QUEUED)
+    n_queued = Counter(queued.values_list("queue", flat=True))
+    lengths = dispatch.queue_lengths(n_queued)
+    # Messages are long: only their number is asked first.
+    short = [queue for queue, n in n_queued.items() if lengths[queue] < n]
+    return {queue: dispatch.waiting_orders(queue) for queue in short}

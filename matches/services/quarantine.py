@@ -4,8 +4,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from django.db import transaction
+from django.db.models import Q
 
-from arena.messages import Reason
+from arena.messages import Reason, play_queue
 from matches import dispatch
 from matches.errors import ConflictError
 from matches.models import Agent, Order, Worker
@@ -34,7 +35,7 @@ def release_agent(agent: Agent, *, actor: Actor, reason: str, now: datetime) -> 
 
 @transaction.atomic
 def quarantine_worker(worker: Worker, *, actor: Actor, reason: str, now: datetime) -> bool:
-    """Take back the orders that it plays; from now on its reports are refused.
+    """Take back the orders that it has in hand; from now on its reports are refused.
 
     Returns False when it is in quarantine already. Raises BadInputError without a reason,
     ConflictError for a gpu worker.
@@ -43,9 +44,15 @@ def quarantine_worker(worker: Worker, *, actor: Actor, reason: str, now: datetim
         raise ConflictError(f"{worker.node} plays nothing: to be rid of it, end its process")
     if not _quarantine(worker, "worker.quarantine", actor=actor, reason=reason, now=now):
         return False
-    for order in Order.objects.filter(Order.is_open(), node=worker.node).order_by("pk"):
+    for order in _orders_of(worker):
         lose_order(order, reason=Reason.RETURNED, now=now)
     return True
+
+
+def _orders_of(worker: Worker) -> list[Order]:
+    """Return the orders that it plays or that wait for it; control deletes its queue."""
+    in_hand = Q(node=worker.node) | Q(queue=play_queue(worker.node))
+    return list(Order.objects.filter(Order.is_open()).filter(in_hand).order_by("pk"))
 
 
 @transaction.atomic

@@ -1,69 +1,61 @@
-"""Send pending matches to the play nodes: commit first, publish after."""
+"""Send pending matches to the play nodes: commit first, publish after.
 
+Each node has a queue of its own and every order is addressed to one node, so one that is slow,
+lost or in quarantine holds up only what was addressed to it.
+"""
+
+import heapq
 import logging
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
+from threading import Lock
 
 from django.db import connection, transaction
 from django.db.models import F
 
-from arena.messages import play_queue
 from matches import dispatch, selectors
 from matches.errors import BrokerError
 from matches.leases import QUEUED_LEASE
 from matches.models import Match, Order, Tournament
-from matches.models.choices import PLAYS
-from matches.services import shares
+from matches.services import moving, shares
 from matches.services.orders import OrderedMatch, order_message
+from matches.services.playnodes import ORDER_AIM_S, PlayNode, order_work_s, read_nodes
 from matches.services.rows import among
 
 log = logging.getLogger(__name__)
 
-ORDERS_PER_NODE = 3
-"""One in play and two waiting: waiting stays short and no node runs dry."""
-ORDER_AIM_S = 2.0
-"""Work that one order aims at, per slot of a node."""
 NETWORKED_AIM_S = 10.0
-"""The same where networks decide: all matches of an order share their forwards."""
+"""Work that an order aims at where networks decide: all its matches share their forwards."""
 FIRST_PER_SLOT = 32
 """Matches a slot in an order while the length of a match is not known; twice that of networks."""
 MAX_ORDER = 1_000
 
-
-@dataclass(frozen=True)
-class Cluster:
-    """The play nodes of one capability that are alive."""
-
-    n_nodes: int = 0
-    n_slots: int = 0
-
-    @property
-    def slots_per_node(self) -> float:
-        """Slots of a node on average."""
-        return self.n_slots / self.n_nodes
+# Control has two threads: both would see the same room on a node and fill it twice.
+_relayer = Lock()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Line:
-    """A queue that is being filled."""
+    """What one pass of the relay goes by."""
 
-    queue: str
-    nodes: Cluster
-    playable: Sequence[Match.Needs]
+    nodes: Sequence[PlayNode]
     held: Sequence[int]
     """Agents whose matches wait."""
-    without: set[int] = field(default_factory=set)
-    """Tournaments that have nothing pending for it."""
+    has_gpu: bool
+    without: set[tuple[int, Match.Needs]] = field(default_factory=set)
+    """Tournaments that have nothing pending with these needs."""
+    n_sent: int = 0
 
+    def playable(self, node: PlayNode, tournament: Tournament) -> list[Match.Needs]:
+        """Return what needs of a tournament's matches a node can meet now."""
+        able = [n for n in Match.Needs if node.can_play(n) and (self.has_gpu or not n.wants_gpu)]
+        return [needs for needs in able if (tournament.pk, needs) not in self.without]
 
-def alive_clusters(*, now: datetime) -> dict[str, Cluster]:
-    """Return the nodes whose last report is young enough, by the queue that they consume."""
-    nodes = selectors.alive_workers(now=now)
-    able = {c.value: [n.slots for n in nodes if c in n.capabilities] for c in PLAYS}
-    return {play_queue(c): Cluster(len(slots), sum(slots)) for c, slots in able.items()}
+    def n_slots(self, needs: Match.Needs) -> int:
+        """Return the slots of all nodes that could play matches with these needs."""
+        return sum(node.slots for node in self.nodes if node.can_play(needs))
 
 
 def relay(*, now: datetime) -> int:
@@ -72,85 +64,87 @@ def relay(*, now: datetime) -> int:
     With no node alive that could play a match, it waits: what waits in a queue helps nobody and
     would expire there. So do matches that ask the gpu queue while no gpu worker is alive.
     """
-    has_gpu = bool(selectors.alive_gpu_workers(now=now))
-    n_open = Counter(Order.objects.filter(Order.is_open()).values_list("queue", flat=True))
-    held = selectors.quarantined_agents()
-    n_sent = 0
-    for queue, nodes in alive_clusters(now=now).items():
-        line = Line(queue, nodes, _playable(queue, has_gpu=has_gpu), held)
-        for _ in range(ORDERS_PER_NODE * nodes.n_nodes - n_open[queue]):
-            if not _send_one(line, now=now):
-                break
-            n_sent += 1
-    return n_sent
+    with _relayer:
+        has_gpu = bool(selectors.alive_gpu_workers(now=now))
+        line = Line(read_nodes(now=now), selectors.quarantined_agents(), has_gpu)
+        try:
+            _send_all(line, now=now)
+            moving.feed_idle(line.nodes)
+        except BrokerError as error:
+            log.warning("nothing more is sent until the next tick: %s", error)
+        return line.n_sent
 
 
-def queue_of(needs: Match.Needs) -> str:
-    """Return the queue of orders whose matches have these needs."""
-    return play_queue(needs.capability)
+def _send_all(line: Line, *, now: datetime) -> None:
+    """Give the node with the least work the next order, until none has room or nothing is left."""
+    waiting = [(node.load, node) for node in line.nodes if node.has_room]
+    heapq.heapify(waiting)  # names differ, so two nodes are never compared themselves
+    while waiting:
+        _, node = heapq.heappop(waiting)
+        if _send_one(node, line, now=now):
+            line.n_sent += 1
+            if node.has_room:
+                heapq.heappush(waiting, (node.load, node))
 
 
-def _playable(queue: str, *, has_gpu: bool) -> list[Match.Needs]:
-    """Return what needs the nodes of a queue can meet now."""
-    return [n for n in Match.Needs if queue_of(n) == queue and (has_gpu or not n.wants_gpu)]
-
-
-def order_size(tournament: Tournament, cluster: Cluster, *, is_networked: bool = False) -> int:
-    """Return how many matches the next order of a tournament holds."""
+def order_size(
+    tournament: Tournament, *, slots: int, all_slots: int, is_networked: bool = False
+) -> int:
+    """Return how many matches the next order holds for a node with so many of all slots."""
     left = tournament.n_planned - tournament.n_closed
-    share = ceil(left / (cluster.n_nodes if is_networked else 2 * cluster.n_nodes))
+    share = ceil(left * slots / (all_slots if is_networked else 2 * all_slots))
     if tournament.mean_match_s is None:
         per_slot: float = FIRST_PER_SLOT * (2 if is_networked else 1)
     else:
         aim_s = NETWORKED_AIM_S if is_networked else ORDER_AIM_S
-        per_slot = aim_s / max(tournament.mean_match_s, 1e-6)
-    aim = per_slot * cluster.slots_per_node
-    return max(1, min(int(aim), share, tournament.order_limit or MAX_ORDER, MAX_ORDER))
+        # One per slot at least: a node plays one order after the other.
+        per_slot = max(1.0, aim_s / max(tournament.mean_match_s, 1e-6))
+    aim = int(per_slot * slots)
+    return max(1, min(aim, share, tournament.order_limit or MAX_ORDER, MAX_ORDER))
 
 
-def _send_one(line: Line, *, now: datetime) -> bool:
-    """Send one order of the tournament whose turn it is; say whether one was sent."""
+def _send_one(node: PlayNode, line: Line, *, now: datetime) -> bool:
+    """Send a node one order of the tournament whose turn it is; False when none has any for it."""
     active = _active_tournaments()
-    at = shares.clock(active, line.queue)
-    waiting = [tournament for tournament in active if tournament.pk not in line.without]
-    for tournament in sorted(waiting, key=lambda row: shares.begins(row, line.queue, at)):
-        taken = _taken(tournament, line, now=now)
+    at = shares.clock(active)
+    for tournament in sorted(active, key=lambda row: shares.begins(row, at)):
+        taken = _take_next(tournament, node, line, now=now)
         if taken is None:
-            line.without.add(tournament.pk)
             continue
-        is_sent = _publish(*taken, tournament, now=now)
-        if is_sent:
-            work_s = _work_s(tournament, taken[0], line.nodes)
-            shares.charge(tournament, line.queue, at, work_s)
-        return is_sent
+        order, matches = taken
+        _publish(order, matches, tournament, now=now)
+        work_s = order_work_s(tournament, order.n_matches, node)
+        shares.charge(tournament, at, work_s)
+        node.add(work_s)
+        return True
     return False
 
 
-def _taken(
-    tournament: Tournament, line: Line, *, now: datetime
+def _take_next(
+    tournament: Tournament, node: PlayNode, line: Line, *, now: datetime
 ) -> tuple[Order, Sequence[OrderedMatch]] | None:
-    """Return a new order of a tournament for this queue; None when nothing is pending for it."""
-    needs = _next_needs(tournament, line.playable, line.held)
+    """Return a new order of a tournament for this node; None when nothing is pending for it."""
+    needs = _next_needs(tournament, node, line)
     if needs is None:
         return None
-    size = order_size(tournament, line.nodes, is_networked=needs is not Match.Needs.CPU)
-    return take(tournament, needs, size, now=now, held=line.held)
+    size = order_size(
+        tournament,
+        slots=node.slots,
+        all_slots=line.n_slots(needs),
+        is_networked=needs is not Match.Needs.CPU,
+    )
+    return take(tournament, needs, size, queue=node.queue, now=now, held=line.held)
 
 
-def _work_s(tournament: Tournament, order: Order, nodes: Cluster) -> float:
-    """Return the slot-seconds that an order takes; what orders aim at while that is not known."""
-    if tournament.mean_match_s is None:
-        return ORDER_AIM_S * nodes.slots_per_node
-    return order.n_matches * tournament.mean_match_s
-
-
-def _next_needs(
-    tournament: Tournament, playable: Sequence[Match.Needs], held: Sequence[int]
-) -> Match.Needs | None:
-    """Return the needs of the next pending match that can be played, by one look-up per need."""
-    pending = selectors.to_send(tournament.pk, held=held)
+def _next_needs(tournament: Tournament, node: PlayNode, line: Line) -> Match.Needs | None:
+    """Return the needs of the next pending match that a node can play, by a look-up per need."""
+    playable = line.playable(node, tournament)
+    if not playable:
+        return None
+    pending = selectors.to_send(tournament.pk, held=line.held)
     in_order = pending.order_by("sequence").values_list("sequence", flat=True)
     firsts = {needs: in_order.filter(needs=needs.value).first() for needs in playable}
+    line.without.update((tournament.pk, needs) for needs, n in firsts.items() if n is None)
     waiting = [(first, needs) for needs, first in firsts.items() if first is not None]
     return min(waiting)[1] if waiting else None
 
@@ -169,6 +163,7 @@ def take(
     needs: Match.Needs,
     n: int,
     *,
+    queue: str,
     now: datetime,
     held: Sequence[int] = (),
 ) -> tuple[Order, Sequence[OrderedMatch]] | None:
@@ -186,7 +181,7 @@ def take(
         return None
     order = Order.objects.create(
         tournament=tournament,
-        queue=queue_of(needs),
+        queue=queue,
         n_matches=len(matches),
         created_at=now,
         deadline_at=now + QUEUED_LEASE,
@@ -200,14 +195,14 @@ def take(
 
 def _publish(
     order: Order, matches: Sequence[OrderedMatch], tournament: Tournament, *, now: datetime
-) -> bool:
+) -> None:
+    """Send an order, or take it back and raise BrokerError."""
     try:
         dispatch.publish_order(order_message(order, tournament, matches), order.queue)
-    except BrokerError as error:
-        log.warning("order %s is taken back: %s", order.pk, error)
+    except BrokerError:
         withdraw(order, now=now)
-        return False
-    return True
+        log.warning("order %s is taken back", order.pk)
+        raise
 
 
 @transaction.atomic

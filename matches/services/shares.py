@@ -1,4 +1,4 @@
-"""Fair shares: tournaments that run at the same time divide a queue's nodes by their weights.
+"""Fair shares: tournaments that run at the same time divide the play nodes by their weights.
 
 Start-time fair queueing (Goyal, Vin and Cheng, 1996): every order begins where the one before it of
 its tournament ends, each ends its work by weight later, and the order that begins first is sent
@@ -11,24 +11,26 @@ from collections.abc import Iterable
 
 from matches.models import Tournament
 
-
-def clock(tournaments: Iterable[Tournament], queue: str) -> float:
-    """Return where the queue is: where the order that was sent last began."""
-    return max((_last(tournament, queue)[0] for tournament in tournaments), default=0.0)
+_LAST = "play"
 
 
-def begins(tournament: Tournament, queue: str, at: float) -> float:
-    """Return where the next order of a tournament begins, on a queue that is there."""
-    return max(_last(tournament, queue)[1], at)
+def clock(tournaments: Iterable[Tournament]) -> float:
+    """Return where the nodes are: where the order that was sent last began."""
+    return max((_last(tournament)[0] for tournament in tournaments), default=0.0)
 
 
-def charge(tournament: Tournament, queue: str, at: float, work_s: float) -> None:
-    """Note an order of so many slot-seconds that was sent when the queue was there."""
-    begun = begins(tournament, queue, at)
-    tournament.shares[queue] = [begun, begun + work_s / tournament.weight]
+def begins(tournament: Tournament, at: float) -> float:
+    """Return where the next order of a tournament begins, when the nodes are there."""
+    return max(_last(tournament)[1], at)
+
+
+def charge(tournament: Tournament, at: float, work_s: float) -> None:
+    """Note an order of so many slot-seconds that was sent when the nodes were there."""
+    begun = begins(tournament, at)
+    tournament.shares[_LAST] = [begun, begun + work_s / tournament.weight]
     Tournament.objects.filter(pk=tournament.pk).update(shares=tournament.shares)
 
 
-def _last(tournament: Tournament, queue: str) -> tuple[float, float]:
-    begun, ended = tournament.shares.get(queue, (0.0, 0.0))
+def _last(tournament: Tournament) -> tuple[float, float]:
+    begun, ended = tournament.shares.get(_LAST, (0.0, 0.0))
     return float(begun), float(ended)

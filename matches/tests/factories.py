@@ -16,9 +16,9 @@ from arena.messages import (
     ResultRow,
     Results,
     Started,
+    play_queue,
     read_order,
 )
-from matches import dispatch
 from matches.models import Agent, Match, Tournament
 from matches.services import nodes, planning, recording
 from matches.services.agents import register_spelled
@@ -85,7 +85,7 @@ def alive(
 
 
 def sent(broker: Redis, *, now: datetime = NOW) -> list[MatchOrder]:
-    """Let the relay send what it will, and take the orders off the real queue."""
+    """Let the relay send what it will, and take the orders off the real queue of NODE."""
     relay(now=now)
     return popped(broker)
 
@@ -95,19 +95,20 @@ def ordered(
     n_matches: int = 1_000,
     *,
     needs: Match.Needs = Match.Needs.CPU,
+    node: str = NODE,
     now: datetime = NOW,
 ) -> MatchOrder:
-    """Return an order of the next pending matches, as it would be sent."""
-    taken = take(tournament, needs, n_matches, now=now)
+    """Return an order of the next pending matches, as it would be sent to a node."""
+    taken = take(tournament, needs, n_matches, queue=play_queue(node), now=now)
     assert taken is not None
     order, matches = taken
     return order_message(order, tournament, matches)
 
 
-def popped(broker: Redis, queue: str = dispatch.PLAY_QUEUES[0]) -> list[MatchOrder]:
-    """Take all orders off a real queue, the oldest first."""
+def popped(broker: Redis, node: str = NODE) -> list[MatchOrder]:
+    """Take all orders off the real queue of a node, the oldest first."""
     orders = []
-    while (raw := broker.rpop(queue)) is not None:
+    while (raw := broker.rpop(play_queue(node))) is not None:
         assert isinstance(raw, bytes)
         (wire,), _, _ = json.loads(base64.b64decode(json.loads(raw)["body"]))
         orders.append(read_order(wire))

@@ -32,7 +32,7 @@ def _board(n_finished: int) -> Tournament:
     Order.objects.bulk_create(
         Order(
             tournament=tournament,
-            queue="play.cpu",
+            queue="play.node-1",
             n_matches=1,
             state=Order.State.CLOSED,
             node=make.NODE,

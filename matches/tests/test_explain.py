@@ -69,7 +69,7 @@ def test_a_pending_match_without_a_node_says_what_to_start() -> None:
     assert found.waits_for == (
         "a play node with cpu: none is alive (start one with ./run up --nodes 1)",
     )
-    assert "play.cpu" in found.next
+    assert found.next == "control sends it to a node with cpu as soon as one has room"
 
 
 def test_a_pending_match_behind_others_says_how_many() -> None:
@@ -119,14 +119,16 @@ def test_a_queued_match_names_its_order_and_who_could_take_it() -> None:
     second = Order.objects.latest("pk")
     match = Match.objects.filter(order=second).first() or Match()
     found = explain.of_match(match, now=later(4))
-    assert found.summary == (
-        f"queued in order {second.pk} on play.cpu for 4 s: 0 nodes with capability cpu alive"
-    )
+    assert found.summary == f"queued in order {second.pk} on play.node-1 for 4 s"
     assert found.waits_for[0].startswith("a play node with cpu: none is alive")
     assert found.next_at == second.deadline_at
     make.alive()
     found = explain.of_match(match, now=later(4))
-    assert found.waits_for == ("a node with room: 1 order before it on play.cpu",)
+    assert found.waits_for == ("node-1 to have room: 1 order before it on play.node-1",)
+    make.alive(node="node-2", now=later(40))
+    RecorderMark.objects.update(marked_at=later(40))
+    found = explain.of_match(match, now=later(40))
+    assert found.waits_for == ("node-1, which reports no more",)
 
 
 def test_a_running_match_names_its_node_and_whether_that_still_lives() -> None:
@@ -315,7 +317,7 @@ def test_a_worker_with_nothing_to_do_says_why() -> None:
 
     assert wanted() == "matches: none is pending in a tournament that runs"
     make.planned(4)
-    assert wanted() == "the next order on play.cpu: at most 3 wait per node"
+    assert wanted() == "the next order on play.node-1: at most 3 at a time"
     Match.objects.update(needs=Match.Needs.CPU_AND_GPU.value)
     assert wanted().startswith("a gpu worker: none is alive")
     Match.objects.update(needs=Match.Needs.TORCH.value)

@@ -10,8 +10,7 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from arena.messages import Mark, MatchOrder, Reason, mark_token
-from matches import dispatch
+from arena.messages import Mark, MatchOrder, Reason, mark_token, play_queue
 from matches.models import Match, Order, Tournament
 from matches.services import marks, nodes, rater, recording, relay, voiding
 from matches.services.auditing import Actor
@@ -34,7 +33,7 @@ def _board(n_finished: int) -> Tournament:
     Order.objects.bulk_create(
         Order(
             tournament=tournament,
-            queue=dispatch.PLAY_QUEUES[0],
+            queue=play_queue(make.NODE),
             n_matches=1,
             state=Order.State.CLOSED,
             node=make.NODE,
@@ -73,7 +72,7 @@ def _round(tournament: Tournament) -> Iterator[tuple[str, Callable[[], object]]]
     yield "alive", lambda: make.alive(orders=[first.order])
     yield "relay", lambda: relay.relay(now=make.NOW)
     marks.note(_mark())
-    yield "sweep", lambda: sweep(now=make.NOW, n_waiting=dict.fromkeys(dispatch.PLAY_QUEUES, 0))
+    yield "sweep", lambda: sweep(now=make.NOW, waiting={play_queue(make.NODE): ()})
     yield "void", lambda: _void(tournament.matches.latest("sequence"))
     yield "cancel", lambda: cancel(tournament, now=make.NOW)
 

@@ -7,7 +7,7 @@ from django.db import transaction
 from redis import Redis
 
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
-from matches import dispatch, links, selectors, standings
+from matches import links, selectors, standings
 from matches.errors import BadInputError
 from matches.management import following
 from matches.models import Agent, Attempt, Match, Order, Tournament
@@ -17,7 +17,6 @@ from matches.tests import factories as make
 from matches.tests.weights import added, ready, verdict
 
 pytestmark = pytest.mark.django_db
-CPU, TORCH = dispatch.PLAY_QUEUES
 GAME = "connect_four"
 Needs = Match.Needs
 
@@ -33,9 +32,9 @@ def mixed(broker: Redis, tmp_path: Path) -> Tournament:
     return make.planned(12, game=GAME, agents=agents)
 
 
-def _orders(broker: Redis, seconds: float = 0) -> list[tuple[str, MatchOrder]]:
-    relay.relay(now=make.later(seconds))
-    return [(queue, order) for queue in (CPU, TORCH) for order in make.popped(broker, queue)]
+def _orders(broker: Redis, *nodes: str) -> list[tuple[str, MatchOrder]]:
+    relay.relay(now=make.NOW)
+    return [(node, order) for node in nodes or (make.NODE,) for order in make.popped(broker, node)]
 
 
 def _kinds(order: MatchOrder) -> set[str]:
@@ -59,15 +58,16 @@ def test_planning_writes_what_each_match_needs(mixed: Tournament) -> None:
 def test_an_order_holds_matches_of_one_need_and_goes_to_who_can_play_them(
     broker: Redis, mixed: Tournament
 ) -> None:
-    make.alive(capabilities=["cpu", "torch"])
+    make.alive(node="a", capabilities=["cpu"])
+    make.alive(node="b", capabilities=["torch"])
     make.alive(node="gpu-1", capabilities=["gpu"])
-    sent = _orders(broker)
-    assert {(queue, *_kinds(order)) for queue, order in sent} == {
-        (TORCH, "torch"),
-        (TORCH, "torch+gpu"),
-        (CPU, "cpu+gpu"),
+    sent = _orders(broker, "a", "b")
+    assert {(node, *_kinds(order)) for node, order in sent} == {
+        ("b", "torch"),
+        ("b", "torch+gpu"),
+        ("a", "cpu+gpu"),
     }
-    assert {(order.queue) for order in Order.objects.all()} == {CPU, TORCH}
+    assert {(order.queue) for order in Order.objects.all()} == {"play.a", "play.b"}
 
 
 def test_an_order_says_where_each_network_runs_and_where_its_file_is(
@@ -115,17 +115,15 @@ def test_networks_on_the_gpu_queue_wait_for_a_gpu_worker_and_cost_no_attempts(
     assert selectors.waits_for(mixed, now=make.NOW) == ""
 
 
-def test_each_queue_has_room_by_its_own_nodes(broker: Redis, tmp_path: Path) -> None:
+def test_each_node_is_sent_what_it_can_play(broker: Redis, tmp_path: Path) -> None:
     make.planned(500, board="plain")
     small = ready(tmp_path, "small")
     make.planned(500, game=GAME, board="nets", agents=["random", small])
     make.alive(node="a", capabilities=["cpu"])
     make.alive(node="b", capabilities=["cpu"])
     make.alive(node="c", capabilities=["torch"])
-    n_sent = dict.fromkeys((CPU, TORCH), 0)
-    for queue, _ in _orders(broker):
-        n_sent[queue] += 1
-    assert n_sent == {CPU: 2 * relay.ORDERS_PER_NODE, TORCH: relay.ORDERS_PER_NODE}
+    sent = [(node, *_kinds(order)) for node, order in _orders(broker, "a", "b", "c")]
+    assert sent == [(node, "cpu") for node in "aaabbb"] + [("c", "torch")] * 3
 
 
 def test_gpu_workers_are_no_play_nodes(broker: Redis) -> None:

@@ -3,11 +3,12 @@
 import pytest
 from redis import Redis
 
-from arena.messages import Mark, Started, mark_token
+from arena.messages import Mark, Started, mark_token, play_queue
 from matches import dispatch
 from matches.errors import BrokerError
 from matches.models import Attempt, Match, Order, Tournament, Worker
-from matches.services import marks, recording, relay
+from matches.services import control, marks, recording, relay
+from matches.services.playnodes import ORDERS_PER_NODE
 from matches.services.sweep import sweep
 from matches.tests import factories as make
 from matches.tokens import secret
@@ -15,7 +16,8 @@ from matches.tokens import secret
 pytestmark = pytest.mark.django_db
 
 
-CPU_QUEUE = dispatch.PLAY_QUEUES[0]
+QUEUE = play_queue(make.NODE)
+EMPTY: dict[str, set[str]] = {QUEUE: set()}
 
 
 def _states() -> set[str]:
@@ -40,9 +42,32 @@ def test_orders_in_flight_are_capped_per_node(broker: Redis) -> None:
     make.planned(500)
     make.alive()
     make.alive(node="node-2")
-    assert relay.relay(now=make.NOW) == 2 * relay.ORDERS_PER_NODE
+    assert relay.relay(now=make.NOW) == 2 * ORDERS_PER_NODE
     assert relay.relay(now=make.NOW) == 0
-    assert broker.llen(CPU_QUEUE) == 2 * relay.ORDERS_PER_NODE
+    for node in (make.NODE, "node-2"):
+        assert broker.llen(play_queue(node)) == ORDERS_PER_NODE
+
+
+def test_the_node_with_the_least_work_per_slot_is_sent_the_next_order(broker: Redis) -> None:
+    tournament = make.planned(4_000)
+    Tournament.objects.update(mean_match_s=0.05)
+    make.alive(slots=1)
+    make.start(make.ordered(tournament, 400))
+    make.alive(node="node-2", slots=4)
+    make.ordered(tournament, 400, node="node-2")
+    relay.relay(now=make.NOW)
+    new = Order.objects.order_by("pk").values_list("queue", flat=True)[2:]
+    assert list(new) == ["play.node-2", "play.node-2", QUEUE, QUEUE]
+
+
+def test_a_node_in_quarantine_or_silent_is_sent_nothing(broker: Redis) -> None:
+    make.planned(500)
+    make.alive(node="node-2", now=make.later(-31))
+    make.alive(node="node-3")
+    Worker.objects.filter(node="node-3").update(quarantined_at=make.NOW)
+    make.alive()
+    relay.relay(now=make.NOW)
+    assert {order.queue for order in Order.objects.all()} == {QUEUE}
 
 
 def test_an_order_carries_all_that_is_needed_and_no_more(broker: Redis) -> None:
@@ -63,22 +88,27 @@ def test_an_order_carries_all_that_is_needed_and_no_more(broker: Redis) -> None:
 
 def test_orders_grow_to_the_work_that_they_aim_at(broker: Redis) -> None:
     tournament = make.planned(4_000)
-    cluster = relay.Cluster(n_nodes=1, n_slots=2)
     sizes = {}
     for mean in (None, 100.0, 0.05, 0.0):
         tournament.mean_match_s = mean
-        sizes[mean] = relay.order_size(tournament, cluster)
-    assert sizes == {None: 64, 100.0: 1, 0.05: 80, 0.0: relay.MAX_ORDER}
+        sizes[mean] = relay.order_size(tournament, slots=2, all_slots=2)
+    assert sizes == {None: 64, 100.0: 2, 0.05: 80, 0.0: relay.MAX_ORDER}
+
+
+def test_the_last_matches_are_divided_by_slots() -> None:
+    tournament = make.planned(80)
+    tournament.mean_match_s = 0.05
+    sizes = [relay.order_size(tournament, slots=slots, all_slots=4) for slots in (1, 3)]
+    assert sizes == [10, 30]
 
 
 def test_orders_of_networks_are_larger_because_their_matches_share_forwards() -> None:
     tournament = make.planned(500)
-    cluster = relay.Cluster(n_nodes=1, n_slots=10)
     sizes = {}
     for mean in (None, 100.0, 0.5, 0.05):
         tournament.mean_match_s = mean
-        sizes[mean] = relay.order_size(tournament, cluster, is_networked=True)
-    assert sizes == {None: 500, 100.0: 1, 0.5: 200, 0.05: 500}
+        sizes[mean] = relay.order_size(tournament, slots=10, all_slots=10, is_networked=True)
+    assert sizes == {None: 500, 100.0: 10, 0.5: 200, 0.05: 500}
 
 
 def test_an_order_that_the_broker_refuses_is_taken_back(
@@ -110,11 +140,11 @@ def test_an_order_expires_only_when_the_reports_before_its_deadline_are_recorded
     broker: Redis,
 ) -> None:
     make.start(make.ordered(make.planned(4)))
-    assert sweep(now=make.later(40), n_waiting={CPU_QUEUE: 0}) == 0
+    assert sweep(now=make.later(40), waiting=EMPTY) == 0
     _marked(29)
-    assert sweep(now=make.later(33), n_waiting={CPU_QUEUE: 0}) == 0
+    assert sweep(now=make.later(33), waiting=EMPTY) == 0
     _marked(31)
-    assert sweep(now=make.later(33), n_waiting={CPU_QUEUE: 0}) == 1
+    assert sweep(now=make.later(33), waiting=EMPTY) == 1
     assert _states() == {"pending"}
     assert set(Attempt.objects.values_list("ending", "reason", "node")) == {
         ("expired", "expired", make.NODE)
@@ -124,8 +154,8 @@ def test_an_order_expires_only_when_the_reports_before_its_deadline_are_recorded
 def test_nothing_expires_while_the_recorder_lags(broker: Redis) -> None:
     make.start(make.ordered(make.planned(4)))
     _marked(40)
-    assert sweep(now=make.later(46), n_waiting={CPU_QUEUE: 0}) == 0
-    assert sweep(now=make.later(44), n_waiting={CPU_QUEUE: 0}) == 1
+    assert sweep(now=make.later(46), waiting=EMPTY) == 0
+    assert sweep(now=make.later(44), waiting=EMPTY) == 1
 
 
 def test_reports_move_the_deadline_but_never_past_the_cap(broker: Redis) -> None:
@@ -141,62 +171,102 @@ def test_reports_move_the_deadline_but_never_past_the_cap(broker: Redis) -> None
 def test_an_order_that_vanished_from_its_queue_is_sent_again(broker: Redis) -> None:
     make.ordered(make.planned(4))
     for seconds, n_lost in ((1, 0), (3, 0), (5, 1)):
+        make.alive(now=make.later(seconds))
         _marked(seconds)
-        assert sweep(now=make.later(seconds), n_waiting={CPU_QUEUE: 0}) == n_lost
+        assert sweep(now=make.later(seconds), waiting=EMPTY) == n_lost
     assert _states() == {"pending"}
 
 
-def test_an_order_is_not_lost_before_every_node_that_may_have_it_was_heard_of(
-    broker: Redis,
-) -> None:
+def test_an_order_is_not_lost_before_its_node_was_heard_of(broker: Redis) -> None:
     make.ordered(make.planned(4))
     make.alive(now=make.later(1))
-    make.alive(node="gpu-1", capabilities=["gpu"])
     for seconds, n_lost in ((1, 0), (5, 0), (9, 0)):
+        make.alive(node="node-2", now=make.later(seconds))
         _marked(seconds)
-        assert sweep(now=make.later(seconds), n_waiting={CPU_QUEUE: 0}) == n_lost
+        assert sweep(now=make.later(seconds), waiting=EMPTY) == n_lost
     make.alive(now=make.later(11))
-    assert sweep(now=make.later(11), n_waiting={CPU_QUEUE: 0}) == 1
+    assert sweep(now=make.later(11), waiting=EMPTY) == 1
     assert _states() == {"pending"}
 
 
-def test_an_order_is_lost_in_the_end_though_a_node_is_silent(broker: Redis) -> None:
+def test_an_order_is_lost_in_the_end_though_its_node_is_silent(broker: Redis) -> None:
     make.ordered(make.planned(4))
     make.alive()
     for seconds, n_lost in ((1, 0), (16, 0), (17, 1)):
         _marked(seconds)
-        assert sweep(now=make.later(seconds), n_waiting={CPU_QUEUE: 0}) == n_lost
-
-
-def test_an_order_that_was_overtaken_waits_for_its_node_too(broker: Redis) -> None:
-    tournament = make.planned(8)
-    make.ordered(tournament, 4)
-    make.alive()
-    make.alive(node="node-2", now=make.later(1))
-    make.start(make.ordered(tournament, 4), node="node-2", now=make.later(1))
-    _marked(9)
-    assert sweep(now=make.later(9), n_waiting={CPU_QUEUE: 5}) == 0
-    for node in (make.NODE, "node-2"):
-        make.alive(node=node, now=make.later(10))
-    _marked(10)
-    assert sweep(now=make.later(10), n_waiting={CPU_QUEUE: 5}) == 1
+        assert sweep(now=make.later(seconds), waiting=EMPTY) == n_lost
 
 
 def test_an_order_that_waits_in_its_queue_is_not_given_up(broker: Redis) -> None:
-    make.ordered(make.planned(4))
-    for seconds, n_waiting in ((1, 0), (3, 1), (5, 1), (6, 0), (8, 0)):
+    order = make.ordered(make.planned(4)).order
+    for seconds, ids in ((1, ()), (3, (order,)), (5, (order,)), (6, ()), (8, ())):
+        make.alive(now=make.later(seconds))
         _marked(seconds)
-        assert sweep(now=make.later(seconds), n_waiting={CPU_QUEUE: n_waiting}) == 0
+        assert sweep(now=make.later(seconds), waiting={QUEUE: ids}) == 0
     assert _states() == {"queued"}
 
 
-def test_an_order_that_a_later_one_overtook_was_lost(broker: Redis) -> None:
+def test_of_two_orders_the_one_that_vanished_is_given_up(broker: Redis) -> None:
     tournament = make.planned(8)
-    make.ordered(tournament, 4)
-    make.start(make.ordered(tournament, 4), now=make.NOW)
-    for seconds, n_lost in ((2, 0), (4, 1)):
+    orders = [make.ordered(tournament, 4).order for _ in range(2)]
+    for seconds, n_lost in ((1, 0), (5, 1)):
+        make.alive(now=make.later(seconds))
         _marked(seconds)
-        assert sweep(now=make.later(seconds), n_waiting={CPU_QUEUE: 5}) == n_lost
+        assert sweep(now=make.later(seconds), waiting={QUEUE: orders[:1]}) == n_lost
+    assert Order.objects.get(state=Order.State.LOST).uuid.hex == orders[1]
+
+
+def test_what_waits_for_a_lost_node_goes_to_another_at_once(broker: Redis) -> None:
+    make.planned(8)
+    make.alive(node="gone")
+    relay.relay(now=make.NOW)
+    assert broker.llen("play.gone") == 2
+    make.alive(now=make.later(31))
+    _marked(31)
+    control.tick(now=make.later(31))
+    assert not broker.exists("play.gone")
+    assert {order.queue for order in Order.objects.filter(Order.is_open())} == {QUEUE}
+    # It was never begun: whatever number of nodes is lost so, no match becomes void.
+    assert set(Attempt.objects.values_list("ending", "node")) == {("interrupted", "")}
+
+
+def test_a_node_that_begins_anew_goes_on_with_its_queue(broker: Redis) -> None:
+    make.planned(8, order_limit=8)
+    make.alive()
+    relay.relay(now=make.NOW)
+    make.alive(incarnation="second-life", now=make.later(20))
+    _marked(31)
+    control.tick(now=make.later(31))
+    assert [order.state for order in Order.objects.all()] == ["queued", "queued"]
+    assert broker.llen(QUEUE) == 2
+
+
+def test_an_order_that_waits_is_moved_to_a_node_that_idles(broker: Redis) -> None:
+    tournament = make.planned(8, order_limit=4)
+    make.alive()
+    first, second = make.sent(broker)
+    dispatch.publish_order(second, QUEUE)
+    make.start(first)
+    make.alive(node="node-2", capabilities=["torch"])
+    make.alive(node="node-3")
+    assert relay.relay(now=make.NOW) == 0
+    assert [order.order for order in make.popped(broker, "node-3")] == [second.order]
+    assert not broker.exists(QUEUE)
+    make.start(second, node="node-3")
+    for order in (first, second):
+        assert recording.record(make.finished(order), now=make.NOW).n_closed == 4
+    tournament.refresh_from_db()
+    assert (tournament.n_done, tournament.n_retried) == (8, 0)
+
+
+def test_an_order_that_its_node_has_just_taken_is_not_moved(broker: Redis) -> None:
+    make.planned(8, order_limit=4)
+    make.alive()
+    make.sent(broker)
+    make.alive(node="node-2")
+    assert relay.relay(now=make.NOW) == 0
+    assert {order.queue for order in Order.objects.all()} == {QUEUE}
+    assert not broker.exists("play.node-2")
 
 
 def test_a_forged_mark_is_refused(broker: Redis) -> None:

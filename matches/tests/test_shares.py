@@ -112,13 +112,11 @@ def test_one_that_adapts_and_has_little_pending_gets_what_it_asks_for(broker: Re
     assert node.busy_s[steady.pk] > node.busy_s[adaptive.pk] / 3
 
 
-def test_queues_are_shared_each_for_itself(broker: Redis) -> None:
-    here, other = make.planned(8, board="a"), make.planned(8, board="b")
-    here.shares, other.shares = {"play.cpu": [50.0, 60.0]}, {"play.torch": [5.0, 9.0]}
-    at = shares.clock([here, other], "play.cpu")
-    assert (at, shares.clock([here, other], "play.torch")) == (50.0, 5.0)
-    assert shares.begins(other, "play.cpu", at) == 50.0
-    assert shares.begins(here, "play.cpu", at) == 60.0
-    shares.charge(other, "play.cpu", at, work_s=4.0)
+def test_one_that_comes_later_begins_where_the_others_are(broker: Redis) -> None:
+    here, other = make.planned(8, board="a"), make.planned(8, board="b", weight=2)
+    here.shares = {"play": [50.0, 60.0]}
+    at = shares.clock([here, other])
+    assert (at, shares.begins(here, at), shares.begins(other, at)) == (50.0, 60.0, 50.0)
+    shares.charge(other, at, work_s=4.0)
     other.refresh_from_db()
-    assert other.shares == {"play.torch": [5.0, 9.0], "play.cpu": [50.0, 54.0]}
+    assert other.shares == {"play": [50.0, 52.0]}

@@ -46,7 +46,7 @@ class Broker:
         app = Celery(broker=self.url, set_as_current=False)
         app.conf.broker_transport_options = OPTIONS
         with app.connection_for_write() as connection:
-            app.send_task(PLAY_TASK, [wire], queue="play.cpu", connection=connection)
+            app.send_task(PLAY_TASK, [wire], queue="play.node-1", connection=connection)
 
     def take(self, queue: str) -> tuple[str, list[Any]]:
         """Take the next message of a queue: its task and arguments."""

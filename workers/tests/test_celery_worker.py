@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (
-    *(sys.executable, "-m", "celery", "-A", "workers", "worker", "-P", "solo", "-Q", "play.cpu"),
+    *(sys.executable, "-m", "celery", "-A", "workers", "worker", "-P", "solo", "-Q", "play.node-1"),
     *("-n", "node-1@%h", "-E", "--without-gossip", "--without-mingle", "-l", "INFO"),
 )
 LEVELS = (AgentOrder("level", {"level": 20}), AgentOrder("level", {"level": 90}))
@@ -179,6 +179,15 @@ def test_without_a_broker_address_it_does_not_start() -> None:
     )
     assert ended.returncode != 0
     assert "REDIS_URL='': must be the broker's address" in ended.stderr
+
+
+def test_with_a_queue_that_is_not_its_own_it_does_not_start(broker: Broker) -> None:
+    environ = {**os.environ, "REDIS_URL": broker.url, "EVALSITE_NODE": "node-7"}
+    done = subprocess.run(
+        COMMAND, cwd=ROOT, env=environ, check=False, timeout=20, capture_output=True
+    )
+    assert done.returncode == 1
+    assert b"-Q='play.node-1': must be play.node-7, the queue of EVALSITE_NODE" in done.stderr
 
 
 def test_it_starts_where_django_is_not_installed() -> None:

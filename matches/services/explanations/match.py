@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from arena.messages import play_queue
 from matches.models import (
     Agent,
     Attempt,
@@ -18,7 +19,6 @@ from matches.services.explanations.form import Explanation, Finding, age_s, ago,
 from matches.services.explanations.held import held_by
 from matches.services.explanations.presence import Presence, presence
 from matches.services.explanations.tries import told, tried
-from matches.services.relay import queue_of
 
 MAX_COUNTED = 1_000
 """Matches before this one are counted up to here: nobody needs to know more exactly."""
@@ -65,7 +65,7 @@ def _pending(match: Match, attempts: Sequence[Attempt], now: datetime) -> Findin
         since=since,
         summary=f"pending{for_long(since, now=now)}: not sent to a node yet",
         waits_for=waits_for,
-        next=f"control sends it on {queue_of(needs)} as soon as a node has room",
+        next=f"control sends it to a node with {needs.capability} as soon as one has room",
     )
 
 
@@ -85,23 +85,22 @@ def _queued(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
     if order is None:  # closed between two reads
         return Finding("queued", _MOVED)
     there = presence(now=now)
-    capability = order.queue.partition(".")[2]
-    n_alive = several(len(there.able(capability)), "node")
     return Finding(
         since=order.created_at,
-        summary=f"queued in order {order.pk} on {order.queue}"
-        f"{for_long(order.created_at, now=now)}: {n_alive} with capability {capability} alive",
+        summary=f"queued in order {order.pk} on {order.queue}{for_long(order.created_at, now=now)}",
         waits_for=there.missing_control()
-        + (there.missing(Match.Needs(match.needs)) or [_a_free_node(order)]),
-        next="a node takes the order; if none does, it is given up and sent again",
+        + (there.missing(Match.Needs(match.needs)) or [_its_node(order, there)]),
+        next="its node takes the order; while another idles or if this one is lost, another does",
         next_at=order.deadline_at,
     )
 
 
-def _a_free_node(order: Order) -> str:
-    before = Order.objects.filter(Order.is_open(), queue=order.queue, state=Order.State.QUEUED)
-    n_before = before.filter(pk__lt=order.pk).count()
-    return f"a node with room: {several(n_before, 'order')} before it on {order.queue}"
+def _its_node(order: Order, there: Presence) -> str:
+    node = order.queue.removeprefix(play_queue(""))
+    if not any(worker.node == node for worker in there.workers):
+        return f"{node}, which reports no more"
+    before = Order.objects.filter(Order.is_open(), queue=order.queue, pk__lt=order.pk)
+    return f"{node} to have room: {several(before.count(), 'order')} before it on {order.queue}"
 
 
 def _running(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:

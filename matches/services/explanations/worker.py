@@ -6,10 +6,9 @@ from arena.messages import play_queue
 from matches import selectors
 from matches.leases import ALIVE_WITHIN
 from matches.models import Match, Order, Tournament, Worker
-from matches.models.choices import PLAYS
 from matches.services.explanations.form import RELEASE, Explanation, age_s, ago
 from matches.services.explanations.presence import Presence, plays, presence
-from matches.services.relay import ORDERS_PER_NODE
+from matches.services.playnodes import ORDERS_PER_NODE
 
 _STATES = Tournament.State
 MAX_TOURNAMENTS = 20
@@ -70,15 +69,14 @@ def _said(worker: Worker, state: str, orders: list[Order], *, now: datetime) -> 
         "lost": (f"lost: {seen}, and it reports every 10 s", given_back),
         "quarantined": (
             f"in quarantine, {seen}: {worker.quarantine_reason}",
-            "what it takes is played elsewhere and what it reports is refused; end its process "
-            "to keep it from taking orders",
+            "it is sent nothing, what it had is played elsewhere and what it reports is refused",
         ),
         "serving": (f"alive, {seen}: it answers for networks and plays nothing", ""),
         "playing": (
             f"plays order {numbers} of {n_matches:,} matches, {seen}",
             "it reports outcomes about every second and takes the next order",
         ),
-        "idle": (f"alive and idle, {seen}", "it takes the next order of its queues"),
+        "idle": (f"alive and idle, {seen}", "it takes the next order of its queue"),
     }[state]
 
 
@@ -95,7 +93,6 @@ def _waits_for(worker: Worker, state: str, *, now: datetime) -> list[str]:
 
 def _missing_work(worker: Worker, there: Presence) -> str:
     """Return why no order comes: nothing pending that it could play, or something is missing."""
-    queues = [play_queue(c.value) for c in PLAYS if c in worker.capabilities]
     waiting = _waiting_needs()
     able = [needs for needs in waiting if needs.capability in worker.capabilities]
     if not waiting:
@@ -106,7 +103,7 @@ def _missing_work(worker: Worker, there: Presence) -> str:
     missing = [text for needs in able for text in there.missing(needs)]
     if len({needs for needs in able if there.missing(needs)}) == len(able):
         return ", ".join(dict.fromkeys(missing))
-    return f"the next order on {' or '.join(queues)}: at most {ORDERS_PER_NODE} wait per node"
+    return f"the next order on {play_queue(worker.node)}: at most {ORDERS_PER_NODE} at a time"
 
 
 def _waiting_needs() -> list[Match.Needs]:

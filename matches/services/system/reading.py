@@ -13,7 +13,7 @@ from matches import dispatch, fast
 from matches.errors import BrokerError
 from matches.leases import ALIVE_WITHIN
 from matches.models import Attempt, Order, Outcome, RecorderMark, Uncounted, Worker
-from matches.models.choices import PLAYS, Capability
+from matches.models.choices import Capability
 from matches.services import tallies
 from matches.services.system.sample import (
     Counts,
@@ -42,7 +42,7 @@ RATE_OVER = timedelta(seconds=5)
 
 _RECORDED = (Attempt.Ending.DONE.value, Attempt.Ending.FORFEIT.value)
 Found = TypeVar("Found")
-Hand = dict[str, tuple[int, int]]
+Hand = dict[str, tuple[int, int, int]]
 
 
 def look(*, now: datetime, last: Sample | None, history: Sequence[Point] = ()) -> Sample:
@@ -50,7 +50,7 @@ def look(*, now: datetime, last: Sample | None, history: Sequence[Point] = ()) -
     trouble: list[str] = []
     orders = list(
         Order.objects.filter(Order.is_open()).values_list(
-            "queue", "state", "node", "n_matches", "created_at"
+            "queue", "state", "n_matches", "created_at"
         )
     )
     workers = list(Worker.objects.filter(last_seen_at__gte=now - LOST_SHOWN))
@@ -83,17 +83,19 @@ def _or(trouble: list[str], what: str, read: Callable[[], Found], instead: Found
 
 
 def _in_hand(orders: Iterable[tuple[Any, ...]]) -> Hand:
-    """Return (orders, matches) by node."""
-    found: Hand = defaultdict(lambda: (0, 0))
-    for _, state, node, n_matches, _ in orders:
+    """Return (orders in play, their matches, orders that wait) by the queue of a node."""
+    found: Hand = defaultdict(lambda: (0, 0, 0))
+    for queue, state, n_matches, _ in orders:
+        n_orders, n_before, n_queued = found[queue]
         if state == Order.State.PLAYING.value:
-            n_orders, n_before = found[node]
-            found[node] = (n_orders + 1, n_before + n_matches)
+            found[queue] = (n_orders + 1, n_before + n_matches, n_queued)
+        else:
+            found[queue] = (n_orders, n_before, n_queued + 1)
     return found
 
 
 def _node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
-    n_orders, n_matches = in_hand.get(worker.node, (0, 0))
+    n_orders, n_matches, n_queued = in_hand.get(play_queue(worker.node), (0, 0, 0))
     is_gpu = Capability.GPU.value in worker.capabilities
     return Node(
         pk=worker.pk,
@@ -105,6 +107,7 @@ def _node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
         capabilities=[str(name) for name in worker.capabilities],
         n_orders=n_orders,
         n_matches=n_matches,
+        n_queued=n_queued,
         seen_at=worker.last_seen_at,
         versions={str(name): str(version) for name, version in worker.versions.items()},
         quarantine=worker.quarantine_reason,
@@ -154,18 +157,28 @@ def _queues(
     *,
     now: datetime,
 ) -> list[Queue]:
-    waiting = [order for order in orders if order[1] == Order.State.QUEUED.value]
-    takers = Counter(name for node in nodes if node.is_free for name in node.capabilities)
+    n_gpu = sum(node.kind == "gpu" and node.is_free for node in nodes)
     shards = sorted({0, *(shard for one in serving for shard in one.shards)})
-    found = [Queue(dispatch.CONTROL_QUEUE, None, None, None), _reports(now=now)]
-    for capability in PLAYS:
-        name = play_queue(capability.value)
-        ages = [(now - created_at).total_seconds() for q, *_, created_at in waiting if q == name]
-        oldest_s = max(0.0, *ages) if ages else None
-        found.append(Queue(name, None, oldest_s, takers[capability.value]))
-    n_gpu = takers[Capability.GPU.value]
-    found += [Queue(gpu_queue(shard), None, None, n_gpu) for shard in shards]
-    return [_measured(queue, trouble) for queue in found]
+    alone = [
+        *(Queue(dispatch.CONTROL_QUEUE, None, None, None), _reports(now=now)),
+        *(Queue(gpu_queue(shard), None, None, n_gpu) for shard in shards),
+    ]
+    measured = [_measured(queue, trouble) for queue in alone]
+    return [*measured[:2], _play(orders, nodes, now=now), *measured[2:]]
+
+
+def _play(orders: Sequence[tuple[Any, ...]], nodes: Sequence[Node], *, now: datetime) -> Queue:
+    """Return the queues of all play nodes as one: they are as many as there are nodes.
+
+    By the rows: asking the broker for each would take longer than all the rest.
+    """
+    ages = [
+        (now - created_at).total_seconds()
+        for _, state, *_, created_at in orders
+        if state == Order.State.QUEUED.value
+    ]
+    n_play = sum(node.kind == "play" and node.is_free for node in nodes)
+    return Queue(play_queue("*"), len(ages), max(0.0, *ages) if ages else None, n_play)
 
 
 def _reports(*, now: datetime) -> Queue:

@@ -20,6 +20,8 @@ class Node(msgspec.Struct, frozen=True):
     capabilities: list[str]
     n_orders: int
     n_matches: int
+    n_queued: int
+    """Orders that wait for it."""
     seen_at: datetime
     versions: dict[str, str]
     quarantine: str = ""
@@ -32,7 +34,7 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Queue(msgspec.Struct, frozen=True):
-    """A queue of the broker: messages, age of the oldest where it is known, who takes them."""
+    """A queue of the broker, or those of all play nodes: messages, age of the oldest, takers."""
 
     name: str
     length: int | None

@@ -182,6 +182,7 @@ def _node(node: Node, sample: Sample) -> TableRow:
     in_hand = (
         f"{node.n_matches:,} in {several(node.n_orders, 'order')}" if node.n_orders else "nothing"
     )
+    waits = f", {node.n_queued:,} more wait" if node.n_queued else ""
     versions = [node.versions.get("evalsite"), node.versions.get("python")]
     return {
         "tone": "good" if node.is_free else "bad",
@@ -190,7 +191,7 @@ def _node(node: Node, sample: Sample) -> TableRow:
             node.name,
             ", ".join(dict.fromkeys([node.kind, *node.capabilities])),
             f"{node.slots:,}",
-            in_hand if node.kind == "play" else NONE,
+            f"{in_hand}{waits}" if node.kind == "play" else NONE,
             _presence(node, seen),
             " / ".join(version for version in versions if version) or NONE,
         ],
