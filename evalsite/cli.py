@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from evalsite import foreground, toolbox
 from evalsite.addresses import Ports
@@ -14,7 +15,7 @@ from evalsite.foreground import show_addresses
 from evalsite.plan import Plan
 from evalsite.programs import ONE_THREAD, PYTHON
 from evalsite.stack import child_environment, own_settings, stop_stack
-from evalsite.supervision import Supervisor
+from evalsite.supervision import Supervisor, leftovers
 
 BAD_INPUT = 2
 DESCRIPTION = "Without a command: start everything here and follow it; Ctrl-C ends it."
@@ -92,11 +93,11 @@ def stop(_: argparse.Namespace) -> int:
 
 
 def status(_: argparse.Namespace) -> int:
-    """Print the processes and addresses; 1 when nothing runs."""
+    """Print the processes and addresses; 1 when nothing runs, or only leftovers do."""
     var = var_folder(os.environ)
     supervisor = Supervisor(var)
     if supervisor.pid() is None:
-        print(f"nothing runs in {var}")
+        print(_without_supervisor(var))
         return 1
     print(f"{'process':<12} {'state':<10} {'pid':>8} {'up':>10}")
     for state in supervisor.states():
@@ -105,6 +106,17 @@ def status(_: argparse.Namespace) -> int:
     ports = Ports.from_environment(shared)
     show_addresses(Plan(var=var, ports=ports, host=shared.get("EVALSITE_HOST", "127.0.0.1")))
     return 0
+
+
+def _without_supervisor(var: Path) -> str:
+    left = leftovers(var)
+    if not left:
+        return f"nothing runs in {var}"
+    pids = ", ".join(str(process.pid) for process in left)
+    return (
+        f"the supervisor of {var} is gone. It left processes behind (pids {pids}), which nobody "
+        "starts again: ./run stop ends them"
+    )
 
 
 def pass_on(*command: str) -> Callable[[Sequence[str]], int]:

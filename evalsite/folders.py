@@ -15,6 +15,8 @@ SECRETS = (
     "EVALSITE_INFERENCE_PASSWORD",
 )
 NODES = "nodes.env"
+# Marks every process of a stack with its data folder, so that leftovers can be told from strangers.
+MARK = "EVALSITE_STACK"
 # A Unix socket's address holds about 104 characters on the strictest system.
 LONGEST_SOCKET = 100
 

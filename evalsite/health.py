@@ -1,5 +1,6 @@
 """Is the process alive, is the system ready, and what is wrong: for machines and for people."""
 
+import os
 from dataclasses import asdict
 from http import HTTPStatus
 from time import monotonic
@@ -9,12 +10,16 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from evalsite.folders import MARK
 from matches.clock import db_now
 from matches.services import readiness
 from matches.services.readiness import Check
 
 KEPT_S = 1.0
 """Anybody may ask: the checks are made at most once a second, whoever asks."""
+
+_STARTED_BY = os.getppid()
+ORPHANED = "the supervisor that started this process is gone: ./run stop, then ./run"
 
 
 class Kept:
@@ -27,7 +32,7 @@ class Kept:
     def checks(self, *, now_s: float) -> list[Check]:
         """Return checks that are no older than a second."""
         if now_s >= self._until:
-            self._found = readiness.checks(now=db_now)
+            self._found = [*readiness.checks(now=db_now), *_supervisor()]
             self._until = now_s + KEPT_S
         return self._found
 
@@ -38,8 +43,22 @@ _kept = Kept()
 @never_cache
 @require_safe
 def healthz(_: HttpRequest) -> JsonResponse:
-    """Return 200: this process answers. What it needs is the matter of readyz."""
+    """Return 200: this process answers. What it needs is the matter of readyz.
+
+    A leftover of a stack whose supervisor is gone answers too, but nobody would start it again.
+    """
+    if is_orphan():
+        return JsonResponse({"status": ORPHANED}, status=HTTPStatus.SERVICE_UNAVAILABLE)
     return JsonResponse({"status": "ok"})
+
+
+def is_orphan() -> bool:
+    """Say whether a supervisor of ours started this process and is gone: another is its parent."""
+    return MARK in os.environ and os.getppid() != _STARTED_BY
+
+
+def _supervisor() -> list[Check]:
+    return [Check("supervisor", False, "is gone", ORPHANED)] if is_orphan() else []
 
 
 @never_cache

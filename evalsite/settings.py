@@ -185,6 +185,8 @@ STORAGES = {
 # Files of forms go to disk as they come, beside the storages: /tmp may lie in memory.
 FILE_UPLOAD_HANDLERS = ["matches.uploads.BoundedUpload"]
 FILE_UPLOAD_TEMP_DIR = str(VAR)
+# Below this much free room on the disk of the data folder nothing is planned or sent; 0: never.
+EVALSITE_DISK_FLOOR_MB = whole("EVALSITE_DISK_FLOOR_MB", 256, highest=10**9)
 # Where nodes reach the web server; a command looks here whether it takes trajectories.
 _WEB_PORT = whole("EVALSITE_PORT", WEB_PORT, highest=HIGHEST_PORT)
 EVALSITE_SITE_URL = text("EVALSITE_SITE_URL", f"http://127.0.0.1:{_WEB_PORT}").rstrip("/")

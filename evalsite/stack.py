@@ -164,6 +164,8 @@ def _start(
         wait_until_up(plan.server_url(name, secrets), limit_s=READY_LIMIT_S)
     rest = [program.name for program in programs if program.name not in SERVERS]
     stack.supervisor.start_programs(rest)
+    # Should it have to start again, then with all of them: the database is prepared.
+    stack.supervisor.configure(programs, at_once=[program.name for program in programs])
     _wait_until_ready(stack)
 
 

@@ -18,11 +18,9 @@ import psutil
 from supervisor.xmlrpc import SupervisorTransport
 
 from evalsite.errors import SetupError
-from evalsite.folders import ROOT, socket_path, write_private
+from evalsite.folders import MARK, ROOT, socket_path, write_private
 from evalsite.programs import Program
 
-# Marks every process of a stack with its data folder, so that leftovers can be told from strangers.
-MARK = "EVALSITE_STACK"
 # All that a process inherits from the shell; the rest is given to each program by name.
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 START_LIMIT_S = 10.0
@@ -104,12 +102,13 @@ class Supervisor:
 
     def start(self, programs: Iterable[Program], *, at_once: Sequence[str]) -> None:
         """Start supervisord and the programs of `at_once`; return when it answers."""
-        write_private(self._config, config_text(self.var, programs, at_once=at_once))
+        self.configure(programs, at_once=at_once)
         environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
         allow_files(N_FILES)
         with (self.var / "log" / "supervisord.out").open("w") as output:
             child = subprocess.Popen(
-                [sys.executable, "-m", "supervisor.supervisord", "-n", "-c", str(self._config)],
+                [sys.executable, "-m", "evalsite.guarding", str(self.var), str(self._config)],
+                cwd=ROOT,
                 env=environment | {MARK: str(self.var)},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -120,9 +119,14 @@ class Supervisor:
         while self.pid() is None:
             if child.poll() is not None or time.monotonic() > deadline:
                 child.kill()
+                kill_leftovers(self.var)
                 printed = (self.var / "log" / "supervisord.out").read_text()[-500:]
                 raise SetupError(f"the supervisor did not start: {printed}")
             time.sleep(0.03)
+
+    def configure(self, programs: Iterable[Program], *, at_once: Sequence[str]) -> None:
+        """Write which programs there are and which of them start with supervisord, when it does."""
+        write_private(self._config, config_text(self.var, programs, at_once=at_once))
 
     def pid(self) -> int | None:
         """Return the pid of the running supervisord, None when there is none."""
@@ -193,8 +197,9 @@ def allow_files(n: int) -> int:
 
 
 def leftovers(var: Path) -> list[psutil.Process]:
-    """Return the running processes that a stack of this folder started."""
-    return [found for found in psutil.process_iter() if _mark(found) == str(var)]
+    """Return the running processes that a stack of this folder started, but for this one."""
+    running = psutil.process_iter()
+    return [each for each in running if _mark(each) == str(var) and each.pid != os.getpid()]
 
 
 def _mark(found: psutil.Process) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
+from matches import disk
 from matches.leases import ALIVE_WITHIN
 from matches.models import (
     Agent,
@@ -143,6 +144,8 @@ def waits_for(tournament: Tournament, *, now: datetime) -> str:
     missing = [f"a play node with {n.capability}" for n in waiting if n.capability not in able]
     if any(n.wants_gpu for n in waiting):
         missing += filter(None, [check_waits_for(now=now)])
+    if waiting and (shortage := disk.shortage()):
+        missing.append(f"room: {shortage}")
     return ", ".join(dict.fromkeys(missing))
 
 

@@ -45,7 +45,8 @@ OF_A_USER = (
 
 def copied(root: Path) -> set[str]:
     """Return the paths that a build of this folder copies; the rules' own file comes always."""
-    return exclude_paths(str(root), list(PATTERNS)) - {".dockerignore"}
+    paths: set[str] = exclude_paths(str(root), list(PATTERNS))
+    return paths - {".dockerignore"}
 
 
 def test_everything_that_the_containers_run_is_copied() -> None:

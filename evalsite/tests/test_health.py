@@ -7,7 +7,8 @@ from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
 from evalsite import health
-from evalsite.health import Kept
+from evalsite.folders import MARK
+from evalsite.health import ORPHANED, Kept
 from matches.clock import db_now
 from matches.models import RecorderMark
 from matches.services import readiness
@@ -29,6 +30,17 @@ def test_a_process_that_answers_is_alive_whatever_else_is_away(
         reply = client.get("/healthz")
     assert (reply.status_code, reply.json()) == (200, {"status": "ok"})
     assert "no-store" in reply["Cache-Control"]
+
+
+def test_a_process_whose_supervisor_is_gone_does_not_call_itself_well(
+    client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(MARK, "/data")
+    assert client.get("/healthz").status_code == 200
+    monkeypatch.setattr(health, "_STARTED_BY", 1_000_000_000)
+    reply = client.get("/healthz")
+    assert (reply.status_code, reply.json()) == (503, {"status": ORPHANED})
+    assert client.get("/readyz").json()["checks"]["supervisor"]["is_ok"] is False
 
 
 def test_a_system_whose_parts_answer_is_ready(client: Client, broker: Redis) -> None:

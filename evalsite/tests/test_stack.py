@@ -145,11 +145,16 @@ def test_what_a_killed_supervisor_leaves_is_told_and_ended_by_stop(tmp_path: Pat
     pids = stack.pids().values()
     pid = stack.supervisor.pid()
     assert pid is not None
+    guardian = psutil.Process(pid).parent()
+    assert guardian is not None
+    guardian.kill()  # it would start the supervisor again
     os.kill(pid, signal.SIGKILL)
     with contextlib.suppress(psutil.NoSuchProcess):
         psutil.Process(pid).wait(5)
     with pytest.raises(SetupError, match=r"left over \(pids .*\): \./run stop ends them"):
         require_alone(tmp_path)
+    printed, _ = run_in(tmp_path, "status").communicate(timeout=20)
+    assert f"the supervisor of {tmp_path} is gone. It left processes behind (pids " in printed
     assert stop_stack(tmp_path)
     assert [left for left in pids if psutil.pid_exists(left)] == []
 

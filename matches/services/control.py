@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from threading import Lock
 
-from matches import dispatch
+from matches import disk, dispatch
 from matches.errors import BrokerError
 from matches.models import Order, Tournament
 from matches.services import (
@@ -94,7 +94,7 @@ def _wake_planner(boards: Sequence[int]) -> None:
 
 def _plan_once(*, now: datetime) -> None:
     """Plan, unless another thread does: a second planner draws all pairings again for nothing."""
-    if _planner.acquire(blocking=False):
+    if not disk.shortage() and _planner.acquire(blocking=False):
         try:
             planning.plan_scheduled(now=now)
         finally:

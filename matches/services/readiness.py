@@ -9,7 +9,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from redis.exceptions import RedisError
 
-from matches import dispatch, fast
+from matches import disk, dispatch, fast
 from matches.errors import BrokerError
 from matches.services.explanations.form import span
 from matches.services.system import pushing
@@ -42,6 +42,7 @@ def checks(*, now: Callable[[], datetime]) -> list[Check]:
     moment = now()
     duties: Mapping[str, Callable[[], str]] = {
         "migrations": _migrations,
+        "disk": _disk,
         "broker": _broker,
         "fast store": _fast,
         "control": lambda: _control(moment),
@@ -63,6 +64,7 @@ def _checked(name: str, check: Callable[[], str]) -> Check:
 _HINTS = {
     "database": "look at DATABASE_URL and the database's own log",
     "migrations": "run ./run manage migrate, or start with ./run",
+    "disk": "free some room, or set EVALSITE_DISK_FLOOR_MB lower; it goes on by itself",
     "broker": "start it with ./run, or look at REDIS_URL",
     "fast store": "start it with ./run, or look at FAST_REDIS_URL",
     "control": "look at ./run status, var/log/control.log and var/log/beat.log",
@@ -96,6 +98,12 @@ class _Applied:
 
 
 _migrations = _Applied()
+
+
+def _disk() -> str:
+    if shortage := disk.shortage():
+        raise NotReadyError(f"is nearly full, so nothing is sent: {shortage}")
+    return "has room"
 
 
 def _broker() -> str:

@@ -15,7 +15,7 @@ from threading import Lock
 from django.db import connection, transaction
 from django.db.models import F
 
-from matches import dispatch, selectors
+from matches import disk, dispatch, selectors
 from matches.errors import BrokerError
 from matches.leases import QUEUED_LEASE
 from matches.models import Match, Order, Tournament
@@ -62,8 +62,12 @@ def relay(*, now: datetime) -> int:
     """Send orders until every node has enough to do; return how many were sent.
 
     With no node alive that could play a match, it waits: what waits in a queue helps nobody and
-    would expire there. So do matches that ask the gpu queue while no gpu worker is alive.
+    would expire there. So do matches that ask the gpu queue while no gpu worker is alive. Nothing
+    is sent on a disk that is nearly full either: what is with nodes shall still find room.
     """
+    if shortage := disk.shortage():
+        log.warning("nothing is sent: %s", shortage)
+        return 0
     with _relayer:
         has_gpu = bool(selectors.alive_gpu_workers(now=now))
         line = Line(read_nodes(now=now), selectors.quarantined_agents(), has_gpu)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from matches import disk
 from matches.leases import ALIVE_WITHIN
 from matches.models import Match, RecorderMark, Worker
 from matches.models.choices import PLAYS, Capability
@@ -49,13 +50,15 @@ class Presence:
 
     def missing_control(self) -> list[str]:
         """Return what must come back before anything is planned, sent or given up."""
+        full = [f"room: {shortage}"] if (shortage := disk.shortage()) else []
         if self.marked_at is None:
-            return ["control and recorder: neither has given a sign of life"]
+            return [*full, "control and recorder: neither has given a sign of life"]
         silent = self.now - self.marked_at
         if silent <= SILENT_AFTER:
-            return []
+            return full
         return [
-            f"control and recorder: the last sign of life was {span(silent.total_seconds())} ago"
+            *full,
+            f"control and recorder: the last sign of life was {span(silent.total_seconds())} ago",
         ]
 
 
