@@ -144,7 +144,8 @@ def shown_battles(figures: dict[str, Any] | None) -> list[str]:
         table([*columns, "utilisation"], rows),
         f"wall {figures['ratio']:.1f} times, CPU {figures['cpu_ratio']:.1f} times better on the "
         f"stack, {figures['clients_ratio']:.1f} and {figures['clients_cpu_ratio']:.1f} times by "
-        f"clients alone (target >= 8); outcomes equal: {figures['outcomes_equal']}",
+        f"clients alone (target >= 8); outcomes equal: {figures['outcomes_equal']}; model loads "
+        f"{figures['loads_per_checkpoint_ours']:g} per checkpoint (target 1)",
     ]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from prometheus_client import generate_latest
 
 from arena.games import registry as games
 from benchmarks import inference
@@ -15,7 +16,10 @@ from benchmarks.serving.cells import Cell, Length
 from benchmarks.serving.copies import CopySideMaker
 from benchmarks.serving.load import Asker, Pool, Served, Tally, Window
 from benchmarks.serving.networks import Size, checkpoint
-from benchmarks.serving.ours import OurSideMaker, our_server
+from benchmarks.serving.ours import OurSideMaker, our_server, read_counts
+from inference.metrics import Metrics
+from inference.settings import Settings
+from inference.tests.echo import EchoEngine
 
 ROW = {
     "name",
@@ -30,7 +34,15 @@ ROW = {
     "rows_per_forward",
 }
 RATIOS = {"ratio_zmq_small", "ratio_celery_small", "ratio_direct_big", "stacked_ratio"}
-BATTLES = {"ours_s", "copies_s", "ratio", "wins_equal", "loads_ours", "loads_copies"}
+BATTLES = {
+    "ours_s",
+    "copies_s",
+    "ratio",
+    "wins_equal",
+    "loads_ours",
+    "loads_copies",
+    "loads_per_checkpoint_ours",
+}
 TINY = Length(warm_s=0.02, window_s=0.05)
 
 
@@ -90,6 +102,17 @@ def test_clients_of_the_queue_play_the_battles_that_copies_play(tmp_path: Path) 
     assert sum(clients.wins.values()) == len(battles)
     assert (loads, copies.n_loads) == (2, 4)
     assert 0 < busy_s(copies.spells) <= copies.wall_s
+
+
+def test_a_model_that_was_loaded_once_is_counted_once() -> None:
+    """The page of a real worker: its slices count loads too, and when they began to."""
+    engine = EchoEngine()
+    engine.counts.update(models_loaded=2, forwards=5)
+    metrics = Metrics(Settings(fast_url="redis://127.0.0.1:1/0", metrics_port=1), engine)
+    metrics.count({"models_loaded": 2, "forwards": 5})
+    counts = read_counts(generate_latest(metrics.registry).decode())
+    assert (counts["models_loaded"], counts["forwards"]) == (2, 5)
+    assert max(counts.values()) < 1e6, "a moment is no count"
 
 
 def test_a_wrong_answer_ends_the_benchmark() -> None:

@@ -44,6 +44,7 @@ def measure(size: Size, n: int, folder: Path) -> dict[str, Any]:
         "outcomes_equal": ours.ranks == copies.ranks == clients.ranks,
         "loads_ours": round(ours.counts.get("models_loaded", 0)),
         "loads_copies": copies.n_loads,
+        "loads_per_checkpoint_ours": round(ours.counts.get("models_loaded", 0)) / len(two),
         "rows_per_forward_ours": ours.counts["rows"] / ours.counts["forwards"],
         "rows_per_forward_copies": 1.0,
         "gpu_workers": stack_battles.N_GPUS,

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -94,6 +94,21 @@ def client_of(environment: Mapping[str, str]) -> InferenceClient:
     return InferenceClient(own.fast_url, settings=own, ring=ring)
 
 
+def read_counts(page: str) -> Counter[str]:
+    """Return the engine's counts by what they count, and all other samples by their names.
+
+    Slices count some of the same things under a label of the same name: added up, each would be
+    there twice. So would the moment at which a counter was made, a number of 1.8e9.
+    """
+    counts: Counter[str] = Counter()
+    for family in text_string_to_metric_families(page):
+        for one in family.samples:
+            if not one.name.endswith("_created"):
+                is_engine = one.name == "inference_engine_total"
+                counts[one.labels["what"] if is_engine else one.name] += one.value
+    return counts
+
+
 class Counts:
     """Reads what gpu workers tell Prometheus, each on the port after that of the one before."""
 
@@ -101,14 +116,11 @@ class Counts:
         self._urls = [f"http://127.0.0.1:{port + n}/metrics" for n in range(n_workers)]
 
     def read(self) -> dict[str, float]:
-        """Return every sample by its name, or that of what it counts; sums over the workers."""
-        total: defaultdict[str, float] = defaultdict(float)
+        """Return what the engines did and every other sample by its name, summed over workers."""
+        total: Counter[str] = Counter()
         for url in self._urls:
             with urllib.request.urlopen(url, timeout=5) as reply:
-                families = text_string_to_metric_families(reply.read().decode())
-                samples = [sample for family in families for sample in family.samples]
-            for one in samples:
-                total[one.labels.get("what", one.name)] += one.value
+                total.update(read_counts(reply.read().decode()))
         return total
 
     def busy_s(self) -> float:
