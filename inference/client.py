@@ -1,7 +1,8 @@
 """Ask networks: over the queue, or in process through the same interface.
 
-Inference is a pure function of checkpoint and block, so a request without an answer is simply sent
-again under its number; whichever answer comes first counts and the others are dropped.
+Inference is a pure function of checkpoint and block, so a request that has got lost is simply sent
+again under its number; whichever answer comes first counts and the others are dropped. One that
+still waits in its list is not lost: a copy of it would only make the list longer.
 """
 
 import time
@@ -17,8 +18,9 @@ import msgspec
 import numpy as np
 import redis
 
+from arena.faststore import reply_key
 from arena.policies.networked import Block, Evaluation
-from inference import functions, wire
+from inference import shards, wire
 from inference.errors import (
     InferenceError,
     InvalidAnswerError,
@@ -53,9 +55,11 @@ MAX_ANSWERS = 64
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 1.0
 MIN_WAIT_S = 0.001
+CLOCK_S = 60.0
+"""How long the measured difference to the fast store's clock is trusted."""
 
 Ring = Callable[[int, str], None]
-"""Publishes the task that drains a shard, with the lease it shall hold."""
+"""Publishes the task that drains a shard, with a name for the lease it is to take."""
 
 
 class Inference(Protocol):
@@ -109,8 +113,13 @@ class Ticket:
     request: int
     shard: int
     raw: bytes
-    retry_at: float
+    look_at: float
+    """When to see what has become of it."""
+    again_at: float
+    """When to send it once more, if it has been taken and not answered."""
+    again_s: float
     deadline_at: float
+    place: shards.Place | None = None
     answer: Answer | None = None
 
 
@@ -127,15 +136,19 @@ class InferenceClient:
         pause: Callable[[float], None] = time.sleep,
         name: str = "",
     ) -> None:
-        """url: the fast store; clock: seconds; name: 32 hex digits that nobody else has."""
+        """url: the fast store; clock: seconds; name: 32 hex digits that nobody can guess."""
         self._link, self._settings, self._ring = Link(url), settings, ring
         self._clock, self._pause = clock, pause
-        self._name = name or uuid4().hex
-        self._reply_key = functions.reply_key(self._name)
+        self._retry_s = settings.retry_after_ms / 1000
+        self._name = f"{settings.node}:{name or uuid4().hex}"
+        self._reply_key = reply_key(self._name)
+        self._bell = shards.Bell()
+        self._n_waiting: dict[int, int] = {}
         self._pending: WeakValueDictionary[int, Ticket] = WeakValueDictionary()
         self._n_asked = 0
         self._pause_s = FIRST_PAUSE_S
         self._offset_ms: float | None = None
+        self._measured_at = 0.0
         self._checked: set[CheckpointRef] = set()
         self._is_waiting = False
         self._trouble = ""
@@ -158,10 +171,10 @@ class InferenceClient:
             if now >= ticket.deadline_at:
                 within = f"no answer within {self._settings.deadline_ms} ms"
                 raise UnavailableError(within + self._trouble)
-            if now >= ticket.retry_at:
-                self._push_again(now)
+            if now >= ticket.look_at:
+                self._look_after(now)
             else:
-                self._receive(min(ticket.retry_at, ticket.deadline_at) - now)
+                self._receive(min(ticket.look_at, ticket.deadline_at) - now)
         if isinstance(ticket.answer, Fault):
             raise error_of(ticket.answer)
         return ticket.answer
@@ -171,7 +184,7 @@ class InferenceClient:
     ) -> Evaluation:
         """Ask and wait; sent in one go with the wait, which costs less than submit and result."""
         ticket = self._ticket(ref, observations, states)
-        self._push(ticket, wait_s=ticket.retry_at - self._clock())
+        self._push(ticket, wait_s=ticket.look_at - self._clock())
         return self.result(ticket)
 
     def infer_many(self, blocks: Mapping[CheckpointRef, Block]) -> dict[CheckpointRef, Evaluation]:
@@ -195,9 +208,11 @@ class InferenceClient:
         ticket = Ticket(
             self._n_asked,
             shard_of(ref.checkpoint, self._settings.n_shards),
-            self._encode(block, self._n_asked, deadline_at),
-            now + self._settings.retry_after_ms / 1000,
-            deadline_at,
+            self._encode(block, self._n_asked, deadline_at, self._store_ms()),
+            look_at=now + self._retry_s,
+            again_at=now + self._retry_s,
+            again_s=self._retry_s,
+            deadline_at=deadline_at,
         )
         self._pending[ticket.request] = ticket
         return ticket
@@ -209,75 +224,115 @@ class InferenceClient:
             raise RequestError(f"{ref.checkpoint[:80]!r} cannot be asked: {error}") from error
         self._checked.add(ref)
 
-    def _encode(self, block: BlockRequest, request: int, deadline_at: float) -> bytes:
-        offset_ms = self._offset()
+    def _encode(
+        self, block: BlockRequest, request: int, deadline_at: float, asked_ms: float
+    ) -> bytes:
         return wire.encode_request(
             block,
             client=self._name,
             request=request,
-            asked_ms=max(0.0, offset_ms + 1000 * self._clock()),
-            deadline_ms=max(0.0, offset_ms + 1000 * deadline_at),
+            asked_ms=max(0.0, asked_ms),
+            deadline_ms=max(0.0, self._offset() + 1000 * deadline_at),
         )
 
     def _offset(self) -> float:
         """Return the fast store's clock minus ours in ms; 0 while it cannot be asked."""
-        if self._offset_ms is None:
+        if self._offset_ms is None or self._clock() - self._measured_at > CLOCK_S:
             try:
                 self._stop_waiting()
                 seconds, microseconds = self._link.call("TIME")
             except (LinkLostError, redis.ResponseError):
                 return 0.0  # nothing can be sent now either; this is asked again before it is
-            self._offset_ms = 1000 * (int(seconds) - self._clock()) + int(microseconds) / 1000
+            self._measured_at = self._clock()
+            self._offset_ms = 1000 * (int(seconds) - self._measured_at) + int(microseconds) / 1000
         return self._offset_ms
+
+    def _store_ms(self) -> float:
+        """Return the time of the fast store's clock."""
+        return self._offset() + 1000 * self._clock()
 
     def _push(self, ticket: Ticket, *, wait_s: float | None = None) -> None:
         """Send a request, and ring if nobody drains. Raises QueueFullError, UnavailableError.
 
         wait_s: begin to wait for answers too, in the same write; `_receive` reads what came.
         """
-        settings = self._settings
-        limits = settings.queue_limit, settings.max_drainers
-        push = functions.call("inf_push", ticket.shard, ticket.raw, *limits)
         try:
+            self._check_room(ticket.shard)
+            push = shards.push(ticket.shard, ticket.raw, now_ms=self._store_ms())
             self._send(push, wait_s)
-            reply = functions.checked(self._link.read())
-        except (LinkLostError, functions.MissingError) as error:
+            view = self._read_view(ticket.shard)
+        except LinkLostError as error:
             self._back_off(error)
+        else:
+            ticket.place = shards.Place(view.n_taken, view.n_waiting)
+            ticket.again_at = self._clock() + ticket.again_s
+            # A copy each time longer apart: what takes a minute is not asked for thirty times.
+            ticket.again_s *= 2
+
+    def _check_room(self, shard: int) -> None:
+        """Raise QueueFullError if too much waits; it is looked for only where much has waited."""
+        limit = self._settings.queue_limit
+        if self._n_waiting.get(shard, 0) >= limit and self._look(shard).n_waiting >= limit:
+            raise QueueFullError(f"{limit} requests wait in the queue")
+
+    def _look(self, shard: int) -> shards.View:
+        self._send(shards.look(shard, now_ms=self._store_ms()), None)
+        return self._read_view(shard)
+
+    def _read_view(self, shard: int) -> shards.View:
+        """Read the replies of a push or a look, and ring if it is due."""
+        replies = [self._link.read() for _ in range(shards.N_REPLIES)]
+        try:
+            view = shards.read(replies)
         except redis.OutOfMemoryError as error:
-            raise self._full("its memory is full") from error
+            self._stop_waiting()
+            raise QueueFullError("its memory is full") from error
         except redis.ResponseError as error:
             self._stop_waiting()
             raise UnavailableError(f"the fast store refuses a request: {error}") from error
-        else:
-            if reply == functions.FULL:
-                raise self._full(f"{settings.queue_limit} requests wait in the queue")
-            if isinstance(reply, bytes):
-                self._ring(ticket.shard, reply.decode())
+        self._n_waiting[shard] = view.n_waiting
+        if self._bell.is_due(shard, view, now=self._clock()):
+            # Whoever may look at the leases reads this: not a part of the client's own name.
+            self._ring(shard, uuid4().hex[:16])
+        return view
 
-    def _full(self, reason: str) -> QueueFullError:
-        self._stop_waiting()
-        return QueueFullError(reason)
-
-    def _push_again(self, now: float) -> None:
-        """Send all that has waited too long once more, with the time of now."""
+    def _look_after(self, now: float) -> None:
+        """See what has become of all that has waited long; send again what must have got lost."""
         self._offset_ms = None
-        for ticket in list(self._pending.values()):
-            if now >= ticket.retry_at:
-                ticket.retry_at = now + self._settings.retry_after_ms / 1000
-                block = wire.decode_request(ticket.raw).block
-                if isinstance(block, BlockRequest):
-                    ticket.raw = self._encode(block, ticket.request, ticket.deadline_at)
-                with suppress(QueueFullError):  # it is tried again after the same time
-                    self._push(ticket)
-                self.n_sent_again += 1
+        # By it the server tells a copy that crossed its answer from one whose answer got lost.
+        asked_ms = self._store_ms()
+        due = [ticket for ticket in list(self._pending.values()) if now >= ticket.look_at]
+        for ticket in due:
+            ticket.look_at = now + self._retry_s
+        try:
+            views = {shard: self._look(shard) for shard in {ticket.shard for ticket in due}}
+            # What was taken is answered by now, or nearly.
+            pop = ("LMPOP", 1, self._reply_key, "LEFT", "COUNT", MAX_ANSWERS)
+            while (reply := self._link.call(*pop)) is not None:
+                self._sort(reply)
+        except LinkLostError as error:
+            self._back_off(error)
+            return
+        for ticket in due:
+            is_waiting = ticket.place is not None and ticket.place.is_waiting(views[ticket.shard])
+            if ticket.answer is None and not is_waiting and now >= ticket.again_at:
+                self._push_again(ticket, asked_ms)
 
-    def _send(self, push: Command | None, wait_s: float | None) -> None:
-        """Send a request, a pop of our answers, or both."""
+    def _push_again(self, ticket: Ticket, asked_ms: float) -> None:
+        block = wire.decode_request(ticket.raw).block
+        if isinstance(block, BlockRequest):
+            ticket.raw = self._encode(block, ticket.request, ticket.deadline_at, asked_ms)
+        with suppress(QueueFullError):  # it is tried again after the same time
+            self._push(ticket)
+        self.n_sent_again += 1
+
+    def _send(self, commands: list[Command], wait_s: float | None) -> None:
+        """Send commands, a pop of our answers, or both."""
         self._stop_waiting()
-        commands = [] if push is None else [push]
         if wait_s is not None:
             limit_s = min(max(wait_s, MIN_WAIT_S), MAX_BLOCK_S)
-            commands.append(("BLMPOP", limit_s, 1, self._reply_key, "LEFT", "COUNT", MAX_ANSWERS))
+            pop = ("BLMPOP", limit_s, 1, self._reply_key, "LEFT", "COUNT", MAX_ANSWERS)
+            commands = [*commands, pop]
         self._link.send(commands)
         self._is_waiting = wait_s is not None
 
@@ -291,7 +346,7 @@ class InferenceClient:
         """Take the answers that are there, or wait for the first until the limit."""
         try:
             if not self._is_waiting:
-                self._send(None, limit_s)
+                self._send([], limit_s)
             reply = self._link.read()
         except LinkLostError as error:
             self._back_off(error)
@@ -314,13 +369,13 @@ class InferenceClient:
                 ticket.answer = answer
 
     def _back_off(self, error: InferenceError) -> None:
-        """Wait a moment, longer each time; then everything that waits is sent again."""
+        """Wait a moment, longer each time; then everything that waits is looked after."""
         self._stop_waiting()
         self._trouble = f"; {error}"
         self._pause(self._pause_s)
         self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
         for ticket in self._pending.values():
-            ticket.retry_at = 0.0
+            ticket.look_at = ticket.again_at = 0.0
 
 
 class RemoteNetwork:

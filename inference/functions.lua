@@ -1,20 +1,19 @@
 #!lua name=evalsite_inference
 
--- Who drains a shard is decided here, where pushing and giving up cannot interleave.
+-- Who drains a shard is decided here; only gpu workers may call these functions.
 --
 -- KEYS of every function: the list of requests of a shard, and its leases (sorted set by expiry in
--- ms). A lease "<id>" is held by a running drainer; "ring:<id>" is a doorbell on its way to one.
--- As long as the list holds anything, there is a lease: who pushes onto a list without one is told
--- to ring, and a drainer gives its lease up only in a moment in which the list is empty.
+-- ms). A lease "<id>" is held by a running drainer; "ring:<id>" is a doorbell of a gpu worker on
+-- its way to another. Players push by a plain RPUSH and look at the leases after it: a drainer
+-- gives its lease up only in a moment in which the list is empty, so who sees no lease after its
+-- push must ring. They write none: their doorbells may come twice, and begin() sorts that out.
 
-local VERSION = 1
-local MAX_BYTES = 16 * 1024 * 1024
-local HIGHEST_LIMIT = 65536
+local VERSION = 2
 local HIGHEST_LEASE_MS = 60000
 -- A doorbell may wait behind other work. A lost one is found by the workers (inf_wake), so this
 -- is long: while no worker runs, one doorbell per this time is all that piles up.
 local RING_MS = 30000
--- Requests that one drainer is expected to cope with: beyond it another one is rung for.
+-- Requests that one drainer is expected to cope with: beyond it an idle worker lends a hand.
 local BACKLOG = 256
 
 local function now_ms()
@@ -51,27 +50,6 @@ end
 local function hold(leases, lease, lease_ms, now)
   local until_ms = now + math.min(tonumber(lease_ms), HIGHEST_LEASE_MS)
   redis.call('ZADD', leases, text(until_ms), lease)
-end
-
--- args: request, limit, max_drainers.
--- Returns the lease to ring with, 0 when somebody drains, -1 when the list is full.
-local function push(keys, args)
-  local queue, leases, request = keys[1], keys[2], args[1]
-  if #request > MAX_BYTES then
-    return redis.error_reply('TOOLARGE a request of ' .. #request .. ' bytes')
-  end
-  local waiting = redis.call('LLEN', queue)
-  if waiting >= math.min(tonumber(args[2]), HIGHEST_LIMIT) then
-    return -1
-  end
-  redis.call('RPUSH', queue, request)
-  local now = now_ms()
-  local held, rung = present(leases, now)
-  local is_behind = waiting >= BACKLOG * held and held < tonumber(args[3])
-  if rung == 0 and (held == 0 or is_behind) then
-    return ring(leases, now)
-  end
-  return 0
 end
 
 -- args: lease, lease_ms. A drainer answers a doorbell.
@@ -112,23 +90,26 @@ local function pass(keys, args)
   return 1
 end
 
--- args: patience_ms. Asked by workers that have nothing to do.
--- Returns a lease to ring with when something waits, nobody drains and the last doorbell has not
--- been answered for patience_ms: it is lost. Else 0.
+-- args: patience_ms, max_drainers. Asked by workers that have nothing to do.
+-- Returns a lease to ring with when something waits and nobody drains, or more waits than those who
+-- do can take; 0 while a doorbell is under way that is younger than patience_ms: else it is lost.
 local function wake(keys, args)
-  if redis.call('LLEN', keys[1]) == 0 then
+  local waiting = redis.call('LLEN', keys[1])
+  if waiting == 0 then
     return 0
   end
   local now = now_ms()
   local held, rung, rung_at = present(keys[2], now)
-  if held > 0 or (rung > 0 and now - rung_at < tonumber(args[1])) then
+  local is_enough = held > 0 and (waiting < BACKLOG * held or held >= tonumber(args[2]))
+  if is_enough or (rung > 0 and now - rung_at < tonumber(args[1])) then
     return 0
   end
-  redis.call('DEL', keys[2])
+  if held == 0 then
+    redis.call('DEL', keys[2])
+  end
   return ring(keys[2], now)
 end
 
-redis.register_function('inf_push', push)
 redis.register_function('inf_begin', begin)
 redis.register_function('inf_extend', extend)
 redis.register_function('inf_finish', finish)

@@ -1,35 +1,18 @@
-"""The functions that the fast store runs for the queue, how they are called, and who may."""
+"""The functions that the fast store runs for gpu workers, and how they are called."""
 
 from pathlib import Path
 from typing import Final
 
 import redis
 
+from arena.faststore import leases_key, queue_key
 from inference.errors import InferenceError
 from inference.link import Command, Link, Reply
 
 CODE: Final = (Path(__file__).parent / "functions.lua").read_text()
-VERSION: Final = 1
-MAX_BYTES: Final = 16 << 20
-"""Of one request."""
-FULL: Final = -1
+VERSION: Final = 2
 
 _MISSING = "Function not found"
-
-
-def queue_key(shard: int) -> str:
-    """Return the name of the list of requests of a shard."""
-    return f"inf:{{{shard}}}:queue"
-
-
-def leases_key(shard: int) -> str:
-    """Return the name of the sorted set of leases of a shard."""
-    return f"inf:{{{shard}}}:leases"
-
-
-def reply_key(client: str) -> str:
-    """Return the name of the list of answers of a client."""
-    return f"inf:reply:{client}"
 
 
 def call(function: str, shard: int, *arguments: str | bytes | int) -> Command:
@@ -64,20 +47,3 @@ def load(link: Link) -> bool:
         pass  # the usual reason to come here
     link.call("FUNCTION", "LOAD", "REPLACE", CODE)
     return True
-
-
-def acl_rules() -> str:
-    """Return what a player's user of the fast store may do, as `ACL SETUSER` takes it.
-
-    Ask, and take its own answers, whose list only it can name. The functions run with the rights
-    of their caller: the second and third group are what pushing needs. Reading or removing
-    requests, and the functions of drainers (they remove leases), is not among it.
-    """
-    groups = (
-        "(+fcall ~inf:{*}:*)",
-        "(+llen +rpush %W~inf:{*}:queue)",
-        "(+zadd +zrange +zremrangebyscore ~inf:{*}:leases)",
-        "(+blmpop +lmpop ~inf:reply:*)",
-    )
-    own = "resetchannels -@all +time +ping +hello +auth +select +client|setinfo +client|setname"
-    return " ".join((own, *groups))

@@ -1,26 +1,30 @@
 """What a gpu worker does besides its tasks, once a second in a thread of its own.
 
-The fast store gets its functions again after a restart, a doorbell that was lost is rung again, and
-control is told that this worker lives.
+The fast store gets its functions again after a restart, clients are shown that somebody serves
+their shard, a doorbell that was lost is rung again, and control is told that this worker lives.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import redis
 
+from arena.faststore import queue_key, served_key
 from inference import functions
 from inference.errors import InferenceError
 from inference.link import Link
+from inference.settings import Settings
 
 log = logging.getLogger(__name__)
 
 TICK_S = 1.0
 PATIENCE_MS = 1_000
 """A worker with nothing to do answers a doorbell at once: one that is older than this is lost."""
+SERVED_MS = 10_000
+"""Clients ring for a shard for so long after a worker of it was last there."""
 
 
 class Calls(NamedTuple):
@@ -39,14 +43,13 @@ class Keeper:
     def __init__(
         self,
         link: Link,
-        shards: Sequence[int],
+        own: Settings,
         calls: Calls,
         *,
-        alive_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """alive_s: how often control is told that the worker lives."""
-        self._link, self._shards, self._calls, self._alive_s = link, shards, calls, alive_s
+        """own: which shards are served, and how often control is told that the worker lives."""
+        self._link, self._own, self._calls = link, own, calls
         self._clock, self._alive_at = clock, float("-inf")
         self._trouble: dict[str, str] = {}
         self._is_closing = threading.Event()
@@ -54,8 +57,7 @@ class Keeper:
 
     def open(self) -> None:
         """Load the functions, say that the worker lives, and begin to tick."""
-        # No doorbell is looked for yet: those that waited for this worker are not lost.
-        self._try("the fast store", self._load)
+        self._try("the fast store", self._prepare)
         self._keep_alive(self._clock())
         self._thread.start()
 
@@ -76,25 +78,38 @@ class Keeper:
             self.tick(self._clock())
 
     def _keep_alive(self, now: float) -> None:
-        if now - self._alive_at >= self._alive_s:
+        if now - self._alive_at >= self._own.alive_s:
             self._alive_at = now
             self._try("the broker", self._calls.say_alive)
 
-    def _load(self) -> None:
+    def _prepare(self) -> None:
         if functions.load(self._link):
             log.info("the functions of the queue were loaded into the fast store")
+        for shard in self._own.serves:
+            self._link.call("SET", served_key(shard), self._own.gpu, "PX", SERVED_MS)
 
     def _keep_queue(self, now: float) -> None:
-        self._load()
+        self._prepare()
         self._calls.show(self._link, now)
-        for shard in self._shards:
+        for shard in self._own.serves:
+            self._shorten(shard)
             if self._calls.is_idle():
                 self._wake(shard)
 
+    def _shorten(self, shard: int) -> None:
+        """Drop what was pushed far beyond the limit, which our clients keep: a flood."""
+        limit = 2 * self._own.queue_limit
+        n_waiting = self._link.call("LLEN", queue_key(shard))
+        if n_waiting > limit:
+            self._link.call("LTRIM", queue_key(shard), 0, limit - 1)
+            log.warning("shard %d: %d requests over the limit dropped", shard, n_waiting - limit)
+
     def _wake(self, shard: int) -> None:
-        lease = functions.run(self._link, "inf_wake", shard, PATIENCE_MS)
+        """Call somebody to a shard where something waits and too few come, as nobody is busy."""
+        wake = ("inf_wake", shard, PATIENCE_MS, self._own.max_drainers)
+        lease = functions.run(self._link, *wake)
         if isinstance(lease, bytes):
-            log.warning("shard %d: a doorbell was lost and is rung again", shard)
+            log.info("shard %d: something waits, and nobody else comes", shard)
             self._calls.ring(shard, lease.decode())
 
     def _try(self, what: str, act: Callable[[], None]) -> None:

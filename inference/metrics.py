@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from arena.faststore import queue_key
 from arena.messages import serving_key
-from inference import functions
 from inference.errors import InferenceError
 from inference.forms import Answer, Answerer, Fault, FaultKind
 from inference.lately import Lately
@@ -88,7 +88,7 @@ class Metrics:
 
         Raises LinkLostError and redis.ResponseError.
         """
-        n_waiting = sum(link.call("LLEN", functions.queue_key(s)) for s in self._own.serves)
+        n_waiting = sum(link.call("LLEN", queue_key(s)) for s in self._own.serves)
         figures = self._lately.look(
             self._engine.counts, n_waiting=n_waiting, n_faults=self._n_faults, now_s=now_s
         )
@@ -124,7 +124,7 @@ class _Scraped(Collector):
         shards = self._own.serves
         try:
             with self._lock:  # each scrape has a thread of its own
-                found = self._link.exchange([("LLEN", functions.queue_key(s)) for s in shards])
+                found = self._link.exchange([("LLEN", queue_key(s)) for s in shards])
         except InferenceError:
             return  # the figure is missing, as the fast store is
         for shard, n in zip(shards, found, strict=True):

@@ -16,9 +16,11 @@ from uuid import uuid4
 from celery.app import app_or_default
 from celery.worker import state
 
+from arena.faststore import leases_key
 from arena.messages import Alive, Checked, CheckOrder
-from inference import functions, settings
+from inference import settings
 from inference.drain import drain
+from inference.duplicates import Answered
 from inference.forms import Answer, Answerer, BlockRequest, no_op
 from inference.keeper import Calls, Keeper
 from inference.link import Link
@@ -66,18 +68,18 @@ class Node:
         self._own, self._incarnation, self._publisher = own, incarnation, publisher
         self._engine = Alone(engine)
         self._links: deque[Link] = deque()
+        self._answered = Answered()
         self._draining = {shard: threading.Lock() for shard in own.serves}
         self._metrics = Metrics(own, engine)
         self._keeper = Keeper(
             Link(own.fast_url),
-            own.serves,
+            own,
             Calls(
                 ring=publisher.ring,
                 is_idle=is_idle,
                 say_alive=lambda: publisher.report(self.alive()),
                 show=lambda link, now_s: self._metrics.show(link, now_s=now_s),
             ),
-            alive_s=own.alive_s,
         )
 
     def open(self) -> None:
@@ -102,7 +104,7 @@ class Node:
         # A drainer that hands its lease on has rung before it has quite left.
         if not turn.acquire(timeout=LEAVING_S):
             with self._link() as link:
-                link.call("ZREM", functions.leases_key(shard), f"ring:{lease}")
+                link.call("ZREM", leases_key(shard), f"ring:{lease}")
             return {"surplus": 1}
         try:
             return self._drain(shard, lease)
@@ -118,6 +120,7 @@ class Node:
                 ring=self._rings,
                 stop=is_stopping,
                 fail=stop_broken,
+                answered=self._answered,
                 observe=self._metrics.observe,
             )
             counts = drain(tools, shard, lease)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from arena.credentials import NAME_RULE, is_node_name
 from inference.errors import SettingsError
 
 SCHEMES = ("redis://", "rediss://", "unix://")
@@ -14,8 +15,8 @@ DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("float32", "float16", "bfloat16")
 COMPILES = ("none", "compile", "graphs")
 MAX_NAME = 200
+MAX_NODE = 60
 MAX_SHARDS = 1024
-
 
 DEFAULT_CACHE = Path(tempfile.gettempdir()) / f"evalsite-cache-{os.getuid()}"
 
@@ -33,6 +34,8 @@ class Settings:
     site_url: str = ""
     cache: Path = DEFAULT_CACHE
     gpu: str = "gpu"
+    node: str = "local"
+    """Of a client: where its answers go; its user of the fast store may take no others."""
     n_shards: int = 1
     serves: tuple[int, ...] = (0,)
     max_batch_size: int = 1024
@@ -72,6 +75,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         site_url=_site_url(environ),
         cache=Path(environ.get("EVALSITE_CACHE") or DEFAULT_CACHE),
         gpu=_name(environ, "EVALSITE_GPU", default=f"gpu@{socket.gethostname()}"),
+        node=_node(environ),
         n_shards=n_shards,
         serves=_shards(environ, "EVALSITE_SERVES", n_shards=n_shards),
         max_batch_size=_whole(environ, "EVALSITE_MAX_BATCH_SIZE", 1_024, low=1, high=1 << 20),
@@ -124,6 +128,13 @@ def _name(environ: Mapping[str, str], name: str, *, default: str) -> str:
     value = environ.get(name) or default
     if not value.isprintable() or len(value) > MAX_NAME:
         raise SettingsError(name, value, f"1 to {MAX_NAME} printable characters")
+    return value
+
+
+def _node(environ: Mapping[str, str]) -> str:
+    value = environ.get("EVALSITE_NODE") or socket.gethostname()[:MAX_NODE]
+    if not is_node_name(value):
+        raise SettingsError("EVALSITE_NODE", value, NAME_RULE)
     return value
 
 

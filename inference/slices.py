@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import redis
 
+from arena.faststore import queue_key, reply_key, taken_key
 from inference import functions, wire
 from inference.batcher import MicroBatcher
+from inference.duplicates import Answered, Key
 from inference.forms import Answer, Answerer, BlockRequest, Fault, FaultKind
 from inference.link import MAX_BLOCK_S, Command, Link, LinkLostError, Reply
 from inference.settings import Settings
@@ -21,6 +23,8 @@ from inference.settings import Settings
 log = logging.getLogger(__name__)
 
 MAX_POP = 256
+MAX_POP_BYTES = 64 << 20
+"""By the size of those popped last: hundreds of the largest requests would not fit into memory."""
 POLL_MS = 0.5
 """How often is looked for more while a batch waits to be full (max_wait_ms)."""
 
@@ -36,6 +40,11 @@ class Popped(NamedTuple):
     deadline_ms: float
     block: BlockRequest
     n_rows: int
+
+    @property
+    def key(self) -> Key:
+        """Return what all copies of the request share."""
+        return self.client, self.request
 
 
 Observer = Callable[[Sequence[Popped], Sequence[Answer], float, float], None]
@@ -61,6 +70,7 @@ class Tools(NamedTuple):
     """True when the worker has been told to end."""
     fail: Callable[[], None]
     """Has the worker end: its engine cannot go on."""
+    answered: Answered
     clock: Callable[[], float] = time.monotonic
     observe: Observer = no_observer
     pause: Callable[[float], None] = time.sleep
@@ -81,12 +91,15 @@ class Slice:
         # Whoever drains a shard helps with the others that its worker serves: a worker of one
         # thread would else let them wait for the end of the slice.
         self._shards = deque(dict.fromkeys((shard, *settings.serves)))
-        self._shard_of = {functions.queue_key(each).encode(): each for each in self._shards}
+        self._shard_of = {queue_key(each).encode(): each for each in self._shards}
         self._batcher: MicroBatcher[Popped] = MicroBatcher(
             max_batch_size=settings.max_batch_size, max_wait_ms=settings.max_wait_ms
         )
-        self._rows_per_request = 1.0
+        self._rows_per_request = self._bytes_per_request = 1.0
         self._n_lately = 0
+        # The first copy of a request is answered, those that come while it is in hand are dropped.
+        self._in_hand: set[Key] = set()
+        self._n_taken: Counter[int] = Counter()
         self._answers: defaultdict[str, list[bytes]] = defaultdict(list)
 
     def run(self) -> bool:
@@ -114,9 +127,11 @@ class Slice:
             self._take(*replies[-1])
             self._look_again(n_came=len(replies[-1][1]))
         if not self._batcher:
-            return bool(self._answers)  # of requests that were refused when they were read
+            # Of requests that were refused when they were read, or dropped.
+            return bool(self._answers or self._n_taken)
         batch = self._batcher.take(self._now_ms())
         self._counts["expired"] += len(batch.expired)
+        self._in_hand.difference_update(popped.key for popped in batch.expired)
         if batch.run:
             self._answer(batch.run)
         return True
@@ -136,8 +151,9 @@ class Slice:
 
     def _pop(self) -> Reply:
         """Return the pop of as many requests as may fit; it waits if there is nothing in hand."""
-        n = max(1, min(MAX_POP, int(self._batcher.room / self._rows_per_request)))
-        keys = [functions.queue_key(shard) for shard in self._shards]
+        n_fit = self._batcher.room / self._rows_per_request, MAX_POP_BYTES / self._bytes_per_request
+        n = max(1, min(MAX_POP, *map(int, n_fit)))
+        keys = [queue_key(shard) for shard in self._shards]
         self._shards.rotate(-1)  # or the first list that never empties would starve the others
         due_in_ms = self._batcher.due_in_ms(self._now_ms())
         if due_in_ms is None:
@@ -154,7 +170,8 @@ class Slice:
 
     def _take(self, key: bytes, raws: Sequence[bytes]) -> None:
         """Read what was popped; answer at once what cannot be run."""
-        n_rows, now_ms = 0, self._now_ms()
+        n_rows, now_ms, shard = 0, self._now_ms(), self._shard_of[key]
+        self._n_taken[shard] += len(raws)
         for raw in raws:
             try:
                 request = wire.decode_request(raw)
@@ -166,10 +183,15 @@ class Slice:
             if isinstance(request.block, Fault):
                 self._post(request.client, request.request, request.block)
                 continue
+            copies = request.client, request.request
+            if copies in self._in_hand or self._tools.answered.is_copy(copies, request.asked_ms):
+                self._counts["copies"] += 1
+                continue
+            self._in_hand.add(copies)
             n_rows += request.n_rows
             popped = Popped(
                 raw,
-                self._shard_of[key],
+                shard,
                 request.client,
                 request.request,
                 request.asked_ms,
@@ -179,14 +201,18 @@ class Slice:
             )
             self._batcher.add(popped, now_ms=now_ms)
         self._rows_per_request = max(1.0, n_rows / len(raws))
+        self._bytes_per_request = max(1.0, sum(map(len, raws)) / len(raws))
 
     def _answer(self, batch: Sequence[Popped]) -> None:
         began_ms = self._now_ms()
         answers = self._evaluate([popped.block for popped in batch])
         for popped, answer in zip(batch, answers, strict=True):
             self._post(popped.client, popped.request, answer)
+        ended_ms, keys = self._now_ms(), [popped.key for popped in batch]
+        self._tools.answered.note(keys, ended_ms)
+        self._in_hand.difference_update(keys)
         self._counts["requests"] += len(batch)
-        self._tools.observe(batch, answers, began_ms, self._now_ms())
+        self._tools.observe(batch, answers, began_ms, ended_ms)
 
     def _evaluate(self, blocks: Sequence[BlockRequest]) -> Sequence[Answer]:
         try:
@@ -208,13 +234,18 @@ class Slice:
         self._answers[client].append(wire.encode_answer(request, answer))
 
     def _outgoing(self) -> list[Reply]:
-        """Return the commands that send the answers, and keep the lease when it is time."""
+        """Return the commands that send the answers, and keep the lease when it is time.
+
+        They also say how far the lists were taken: so clients know whether theirs still wait.
+        """
         keep_ms = self._settings.deadline_ms  # by then its client has given up
         commands: list[Reply] = []
         for client, answers in self._answers.items():
-            key = functions.reply_key(client)
+            key = reply_key(client)
             commands += (("RPUSH", key, *answers), ("PEXPIRE", key, keep_ms))
         self._answers.clear()
+        commands += [("INCRBY", taken_key(shard), n) for shard, n in self._n_taken.items()]
+        self._n_taken.clear()
         if self._now_ms() >= self._extend_ms:
             commands.append(self._extension())
         return commands
@@ -245,10 +276,12 @@ class Slice:
 
     def _wind_up(self) -> None:
         """Send the last answers; give back, in front of all others, what was not run."""
-        commands = self._outgoing()
         left: defaultdict[int, list[bytes]] = defaultdict(list)
         for popped in reversed(self._batcher.empty()):
             left[popped.shard].append(popped.raw)
         for shard, raws in left.items():
-            commands.append(("LPUSH", functions.queue_key(shard), *raws))
+            self._n_taken[shard] -= len(raws)
+        commands = self._outgoing()
+        for shard, raws in left.items():
+            commands.append(("LPUSH", queue_key(shard), *raws))
         self._exchange(commands)

@@ -14,18 +14,19 @@ import msgspec
 import numpy as np
 
 from arena.policies.networked import Block, Evaluation
-from inference import functions
 from inference.errors import RequestError
 from inference.forms import Answer, BlockRequest, CheckpointRef, Fault, FaultKind
 
-VERSION = 1
-MAX_BYTES = functions.MAX_BYTES
+VERSION = 2
+MAX_BYTES = 16 << 20
+"""Of one request."""
 DTYPE = "float32"
 MAX_DETAIL = 500
 _MIN_NDIM = 2
 
 # Unlike "$", "\Z" does not match before a newline at the end.
-Client = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}\Z")]
+Client = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,60}:[0-9a-f]{32}\Z")]
+"""The name of a node, and a number that nobody else can guess: answers go there."""
 Checkpoint = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 # Joined to the web server's address: anything but a path could name another server.
 Source = Annotated[str, msgspec.Meta(pattern=r"^(/[!-~]*)?\Z", max_length=400)]
@@ -114,7 +115,12 @@ def encode_request(
 
 
 def decode_request(raw: bytes) -> Request:
-    """Return the request. Raises MalformedError when not even its client can be read."""
+    """Return the request. Raises MalformedError when not even its client can be read.
+
+    Also when more was sent than our clients ever send: nobody need be told.
+    """
+    if len(raw) > MAX_BYTES:
+        raise MalformedError(f"{len(raw)} bytes; at most {MAX_BYTES} are taken")
     try:
         header, start = _read(raw, _requests)
     except (ValueError, msgspec.MsgspecError, RecursionError) as error:

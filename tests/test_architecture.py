@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from arena.messages import CHECK_TASK, DRAIN_TASK, PLAY_TASK
-from evalsite.brokers import INFERENCE_RIGHTS
 from evalsite.celery import app
 from evalsite.folders import ROOT
 from evalsite.toolbox import TOOLS
 from inference import tasks as gpu_tasks
-from inference.functions import acl_rules
 from matches import dispatch
 from workers import tasks as play_tasks
 
@@ -52,10 +50,6 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", copy)
     return copy
-
-
-def test_players_may_do_in_the_fast_store_what_the_functions_need() -> None:
-    assert acl_rules() == INFERENCE_RIGHTS
 
 
 def test_the_contracts_hold(tree: Path) -> None:

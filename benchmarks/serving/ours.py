@@ -5,7 +5,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -94,13 +94,13 @@ def client_of(environment: Mapping[str, str]) -> InferenceClient:
     return InferenceClient(own.fast_url, settings=own, ring=ring)
 
 
-def read_counts(page: str) -> Counter[str]:
+def read_counts(page: str) -> dict[str, float]:
     """Return the engine's counts by what they count, and all other samples by their names.
 
     Slices count some of the same things under a label of the same name: added up, each would be
     there twice. So would the moment at which a counter was made, a number of 1.8e9.
     """
-    counts: Counter[str] = Counter()
+    counts: defaultdict[str, float] = defaultdict(float)
     for family in text_string_to_metric_families(page):
         for one in family.samples:
             if not one.name.endswith("_created"):
@@ -117,10 +117,12 @@ class Counts:
 
     def read(self) -> dict[str, float]:
         """Return what the engines did and every other sample by its name, summed over workers."""
-        total: Counter[str] = Counter()
+        total: defaultdict[str, float] = defaultdict(float)
         for url in self._urls:
             with urllib.request.urlopen(url, timeout=5) as reply:
-                total.update(read_counts(reply.read().decode()))
+                counts = read_counts(reply.read().decode())
+            for name, n in counts.items():
+                total[name] += n
         return total
 
     def busy_s(self) -> float:

@@ -91,13 +91,13 @@ def test_what_is_no_address_is_an_error() -> None:
 def test_the_user_of_players_can_do_nothing_but_ask_networks(tmp_path: Path) -> None:
     port = Ports.free().fast
     command = server_command(
-        tmp_path, port=port, password="all", kept=False, users=[inference_user("few")]
+        tmp_path, port=port, password="all", kept=False, users=[inference_user("few", n_shards=1)]
     )
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
         try:
             wait_until_up(redis_url(port, "all"), limit_s=10)
             with redis.Redis.from_url(redis_url(port, "few", user=INFERENCE_USER)) as player:
-                assert player.lmpop(1, "inf:reply:mine", direction="LEFT") is None
+                assert player.lmpop(1, "inf:reply:node-1:mine", direction="LEFT") is None
                 for refused in (("GET", "x"), ("LPOP", "celery"), ("EVAL", "return 1", "0")):
                     with pytest.raises(redis.exceptions.NoPermissionError):
                         player.execute_command(*refused)

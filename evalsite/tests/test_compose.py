@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 import yaml
 
+from arena.faststore import player_rights
 from evalsite.addresses import Ports
-from evalsite.brokers import INFERENCE_RIGHTS, INFERENCE_USER, KEPT, NOT_KEPT
+from evalsite.brokers import INFERENCE_USER, KEPT, NOT_KEPT
 from evalsite.folders import ROOT, SECRETS
 from evalsite.plan import Plan
 
@@ -52,7 +53,7 @@ def test_a_server_runs_with_the_same_options(service: str, options: tuple[str, .
 def test_the_fast_store_lets_players_do_what_ours_lets_them() -> None:
     login, _, rights = SERVICES["fast"]["command"].partition("--user ")[2].partition("} ")
     assert login.startswith(f"{INFERENCE_USER} on >$")
-    assert rights == INFERENCE_RIGHTS
+    assert rights == player_rights("*", n_shards=1)
 
 
 def test_a_play_node_gets_no_database_and_no_secret_key() -> None:

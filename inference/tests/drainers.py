@@ -8,6 +8,7 @@ from typing import Any
 
 from inference.client import InferenceClient
 from inference.drain import drain
+from inference.duplicates import Answered
 from inference.forms import Answerer
 from inference.link import Link
 from inference.settings import Settings
@@ -35,6 +36,7 @@ class Drainers:
         self.n_rung = 0
         self.lost: list[tuple[int, str]] = []
         self.n_to_lose = 0
+        self._answered = Answered()
         self.is_stopping = self.is_broken = self.is_broker_away = False
         self._doorbells: queue.SimpleQueue[tuple[int, str] | None] = queue.SimpleQueue()
         self._threads = [threading.Thread(target=self._work) for _ in range(n_threads)]
@@ -61,6 +63,7 @@ class Drainers:
             ring=self._ring_again,
             stop=lambda: self.is_stopping,
             fail=self._fail,
+            answered=self._answered,
         )
         counts = drain(tools, shard, lease)
         self.slices.append(counts)

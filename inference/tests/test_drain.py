@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from inference import functions
+from arena.faststore import queue_key
 from inference.client import InferenceClient, shard_of
 from inference.errors import (
     InferenceError,
@@ -114,7 +114,7 @@ def test_malformed_bytes_are_counted_and_the_next_request_is_served(store: Serve
     bells = Bells()
     client = unanswered(store, bells)
     raw = [b"", b"\0" * 40, b"\x01\0\xff\xff", b"pickle", b"\x01\0\x05\0abcde"]
-    store.client.rpush(functions.queue_key(0), *raw)
+    store.client.rpush(queue_key(0), *raw)
     ticket = client.submit(GOOD, block_of(1))
     drainers = Drainers(store, n_threads=0)
     counts = drainers.drain(*bells[0], Link(store.url))
@@ -126,8 +126,8 @@ def test_a_block_that_was_cut_off_is_refused_by_name(store: Server) -> None:
     bells = Bells()
     client = unanswered(store, bells)
     ticket = client.submit(GOOD, block_of(1))
-    whole = store.client.rpop(functions.queue_key(0))
-    store.client.rpush(functions.queue_key(0), whole[:-4])
+    whole = store.client.rpop(queue_key(0))
+    store.client.rpush(queue_key(0), whole[:-4])
     counts = Drainers(store, n_threads=0).drain(*bells[0], Link(store.url))
     assert counts == {"bad_request": 1}
     with pytest.raises(RequestError, match="12 bytes of floats; the header says 16"):

@@ -2,10 +2,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from inference import functions
+from arena.faststore import leases_key, queue_key, served_key
 from inference.errors import InferenceError
-from inference.keeper import Calls, Keeper
+from inference.keeper import SERVED_MS, Calls, Keeper
 from inference.link import Link
+from inference.settings import Settings
 from inference.tests.servers import Server, wait_until
 
 
@@ -29,14 +30,13 @@ class Kept:
         self.now = 0.0
         self.keeper = Keeper(
             Link(server.url),
-            (0, 1),
+            Settings(serves=(0, 1), n_shards=2, queue_limit=3, gpu="gpu-7", alive_s=10),
             Calls(
                 ring=self._ring,
                 is_idle=lambda: self.is_idle,
                 say_alive=self._say_alive,
                 show=lambda _, now: self.shown.append(now),
             ),
-            alive_s=10,
             clock=lambda: self.now,
         )
 
@@ -89,20 +89,34 @@ def test_what_is_done_is_shown_at_every_tick_at_which_the_fast_store_answers(
 
 def test_a_doorbell_that_was_lost_is_rung_again(server: Server, kept: Kept) -> None:
     server.load()
-    link = Link(server.url)
-    functions.run(link, "inf_push", 1, b"request", 10, 1)
-    kept.tick(0)
-    assert kept.rung == [], "it may still be under way"
-    rung = server.client.zrange(functions.leases_key(1), 0, -1, withscores=True)
-    for lease, expiry in rung:
-        server.client.zadd(functions.leases_key(1), {lease: expiry - 2_000})
+    server.client.rpush(queue_key(1), b"request")
     kept.is_idle = False
-    kept.tick(1)
-    assert kept.rung == [], "a busy worker has not got to it yet"
+    kept.tick(0)
+    assert kept.rung == [], "a busy worker gets to it by itself"
     kept.is_idle = True
-    kept.tick(2)
+    kept.tick(1)
     ((shard, lease),) = kept.rung
     assert (shard, server.leases(1)) == (1, [f"ring:{lease}"])
+    kept.tick(2)
+    assert len(kept.rung) == 1, "it may still be under way"
+    for ring, expiry in server.client.zrange(leases_key(1), 0, -1, withscores=True):
+        server.client.zadd(leases_key(1), {ring: expiry - 2_000})
+    kept.tick(3)
+    assert len(kept.rung) == 2
+
+
+def test_clients_see_that_a_shard_is_served(server: Server, kept: Kept) -> None:
+    kept.keeper.open()
+    kept.keeper.close()
+    for shard in (0, 1):
+        assert server.client.get(served_key(shard)) == b"gpu-7"
+        assert 0 < server.client.pttl(served_key(shard)) <= SERVED_MS
+
+
+def test_a_flood_is_cut_to_twice_what_our_clients_push(server: Server, kept: Kept) -> None:
+    server.client.rpush(queue_key(0), *[b"%d" % n for n in range(10)])
+    kept.tick(0)
+    assert server.client.lrange(queue_key(0), 0, -1) == [b"0", b"1", b"2", b"3", b"4", b"5"]
 
 
 def test_trouble_is_said_once(server: Server, kept: Kept, caplog: pytest.LogCaptureFixture) -> None:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from prometheus_client import generate_latest
 
+from arena.faststore import queue_key
 from arena.messages import Serving, serving_key
 from arena.policies.networked import Evaluation
-from inference import functions
 from inference.forms import Answer, BlockRequest, Fault, FaultKind
 from inference.link import Link
 from inference.metrics import SHOWN_MS, Metrics, gpu_metrics
@@ -41,7 +41,7 @@ def test_what_happened_is_shown(server: Server) -> None:
     engine = EchoEngine()
     engine.counts.update(models_loaded=5, models_evicted=2)
     metrics = Metrics(own, engine)
-    server.client.rpush(functions.queue_key(0), b"a", b"b")
+    server.client.rpush(queue_key(0), b"a", b"b")
     answers: list[Answer] = [answer(), Fault(FaultKind.BAD_REQUEST, "")]
     metrics.observe([popped(3, 90.0), popped(4, 98.5)], answers, 100.0, 104.0)
     metrics.count({"requests": 2, "expired": 1})
@@ -89,7 +89,7 @@ def test_what_was_done_lately_is_put_where_the_page_of_the_system_finds_it(
     engine = EchoEngine()
     metrics, link = Metrics(own, engine), Link(server.url)
     server.empty()
-    server.client.rpush(functions.queue_key(2), b"a", b"b")
+    server.client.rpush(queue_key(2), b"a", b"b")
 
     def shown(now_s: float) -> Serving:
         metrics.show(link, now_s=now_s)

@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 from celery.worker import state
 
-from inference import functions, node
+from arena.faststore import leases_key
+from inference import node
 from inference.link import Link
 from inference.node import Alone, Node
 from inference.settings import Settings
@@ -82,10 +83,10 @@ def test_a_second_drainer_of_a_shard_takes_its_doorbell_back(
         worker = Node(own, incarnation="0" * 32, publisher=Rung(), engine=EchoEngine())  # type: ignore[arg-type]
         monkeypatch.setattr(node, "LEAVING_S", 0.0)
         link = Link(server.url)
-        link.call("ZADD", functions.leases_key(0), "9e15", "ring:7")
+        link.call("ZADD", leases_key(0), "9e15", "ring:7")
         monkeypatch.setattr(node, "drain", lambda *_: worker.drain(0, "7"))
         assert worker.drain(0, "6") == {"surplus": 1}
-        assert link.call("ZCARD", functions.leases_key(0)) == 0
+        assert link.call("ZCARD", leases_key(0)) == 0
         worker.close()
     finally:
         server.kill()

@@ -10,7 +10,7 @@ URLS = {"REDIS_URL": "redis://broker", "FAST_REDIS_URL": "redis://fast"}
 
 def test_an_empty_environment_means_the_defaults() -> None:
     own = read({})
-    assert own == Settings(gpu=own.gpu)
+    assert own == Settings(gpu=own.gpu, node=own.node)
     assert own.gpu.startswith("gpu@")
 
 
@@ -53,6 +53,8 @@ def test_a_player_has_the_address_with_few_rights() -> None:
         ("EVALSITE_SITE_URL", "ftp://site"),
         ("EVALSITE_GPU", "new\nline"),
         ("EVALSITE_GPU", "x" * 201),
+        ("EVALSITE_NODE", "node:*"),
+        ("EVALSITE_NODE", "x" * 61),
         ("EVALSITE_SHARDS", "0"),
         ("EVALSITE_SERVES", "1"),
         ("EVALSITE_SERVES", "a"),

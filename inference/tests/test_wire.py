@@ -11,7 +11,7 @@ from inference import wire
 from inference.errors import RequestError
 from inference.forms import BlockRequest, CheckpointRef, Fault, FaultKind
 
-CLIENT = "0123456789abcdef" * 2
+CLIENT = "node-1:" + "0123456789abcdef" * 2
 REF = CheckpointRef("ab" * 32, "/files/checkpoints/x?until=1&signature=2")
 
 
@@ -121,6 +121,8 @@ def test_a_header_that_lies_is_a_fault(field: str, value: object, said: str) -> 
     ("field", "value"),
     [
         ("client", "../../x" * 5),
+        ("client", "ab" * 16),
+        ("client", "node-*:" + "ab" * 16),
         ("checkpoint", "ab" * 31 + "zz"),
         ("source", "@elsewhere.example/files"),
         ("source", "/files/\r\nHost: elsewhere"),
@@ -133,6 +135,11 @@ def test_a_header_that_lies_is_a_fault(field: str, value: object, said: str) -> 
 def test_a_header_that_no_client_writes_is_malformed(field: str, value: object) -> None:
     with pytest.raises(wire.MalformedError):
         wire.decode_request(with_header(field, value))
+
+
+def test_what_is_larger_than_any_client_sends_is_malformed() -> None:
+    with pytest.raises(wire.MalformedError, match="at most 16777216 are taken"):
+        wire.decode_request(bytes(wire.MAX_BYTES + 1))
 
 
 def test_what_is_too_large_is_not_sent() -> None:
@@ -162,5 +169,5 @@ def with_header(field: str, value: object) -> bytes:
     }
     fields[field] = value
     header = msgspec.msgpack.encode(list(fields.values()))
-    prefix = (1).to_bytes(2, "little") + len(header).to_bytes(2, "little")
+    prefix = wire.VERSION.to_bytes(2, "little") + len(header).to_bytes(2, "little")
     return prefix + header + bytes(-(4 + len(header)) % 16) + bytes(48)
