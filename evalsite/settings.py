@@ -99,7 +99,7 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": FAST_REDIS_URL,
         # Control must not wait for a fast store that hangs: it can do without.
-        "OPTIONS": FAST_TIMEOUTS,
+        "OPTIONS": {"serializer": "evalsite.caching.JsonSerializer", **FAST_TIMEOUTS},
     }
 }
 # What an hour of a core of a play node and of a gpu worker costs, in whatever currency.

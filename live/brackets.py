@@ -21,10 +21,20 @@ _BYE = 2.0
 _FINALS = ("Final", "Semi-finals", "Quarter-finals")
 
 
+class Contender(NamedTuple):
+    """An agent of a bracket or table."""
+
+    pk: int
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Side(NamedTuple):
     """One of the two of a slot: None until it is known who comes here."""
 
-    agent: Agent | None
+    agent: Contender | None
     points: str
     is_winner: bool
 
@@ -48,7 +58,7 @@ class Ranked(NamedTuple):
     """An agent of a table of points."""
 
     rank: int
-    agent: Agent
+    agent: Contender
     points: str
     n_blocks: int
     n_byes: int
@@ -59,7 +69,7 @@ class InRounds(NamedTuple):
 
     rounds: list[Round]
     table: list[Ranked]
-    winner: Agent | None
+    winner: Contender | None
     n_agents: int
 
 
@@ -72,7 +82,7 @@ def of_tournament(tournament: Tournament) -> InRounds | None:
         return None
     mark = f"{tournament.n_planned} {tournament.n_closed}"
     key = f"rounds.{tournament.pk}"
-    return kept(key, mark, lambda: _found(tournament), every_s=EVERY_S)
+    return kept(key, mark, lambda: _found(tournament), form=InRounds, every_s=EVERY_S)
 
 
 def _found(tournament: Tournament) -> InRounds:
@@ -98,14 +108,19 @@ def _rules(tournament: Tournament) -> Rules:
     return Rules(int(given["best_of"]), int(given["tie_breaks"]))
 
 
-def _named(agents: Sequence[int], shown: Sequence[Sequence[Slot]]) -> dict[int, Agent]:
+def _named(agents: Sequence[int], shown: Sequence[Sequence[Slot]]) -> dict[int, Contender]:
     """Return the agents of the slots by position."""
     wanted = {side for slots in shown for slot in slots for side in (slot.first, slot.second)}
-    found = Agent.objects.in_bulk([agents[position] for position in wanted if position is not None])
-    return {position: found[agents[position]] for position in wanted if position is not None}
+    shown_agents = _contenders([agents[position] for position in wanted if position is not None])
+    return {position: shown_agents[agents[position]] for position in wanted if position is not None}
 
 
-def _winner(made: Bracket, named: Mapping[int, Agent]) -> Agent | None:
+def _contenders(agents: Sequence[int]) -> dict[int, Contender]:
+    rows = Agent.objects.in_bulk(agents)
+    return {pk: Contender(pk, str(agent)) for pk, agent in rows.items()}
+
+
+def _winner(made: Bracket, named: Mapping[int, Contender]) -> Contender | None:
     return None if made.winner is None else named[made.winner]
 
 
@@ -114,7 +129,7 @@ def _title(n_slots: int) -> str:
     return _FINALS[place] if place < len(_FINALS) else f"Round of {2 * n_slots}"
 
 
-def _place(slot: Slot, named: Mapping[int, Agent]) -> Place:
+def _place(slot: Slot, named: Mapping[int, Contender]) -> Place:
     sides = (
         _side(slot, slot.first, slot.points[0], named),
         _side(slot, slot.second, slot.points[1], named),
@@ -122,7 +137,7 @@ def _place(slot: Slot, named: Mapping[int, Agent]) -> Place:
     return Place(sides, _says(slot), slot.is_bye)
 
 
-def _side(slot: Slot, position: int | None, points: float, named: Mapping[int, Agent]) -> Side:
+def _side(slot: Slot, position: int | None, points: float, named: Mapping[int, Contender]) -> Side:
     agent = None if position is None else named[position]
     is_played = bool(slot.n_closed) and agent is not None
     is_winner = position is not None and slot.winner == position
@@ -151,7 +166,7 @@ def _table(
     n_byes = _byes(meetings, len(agents)) if tournament.pairing == SWISS else Counter[int]()
     total = [points[at] + _BYE * n_byes[at] for at in range(len(agents))]
     order = sorted(range(len(agents)), key=lambda at: -total[at])[:MOST_RANKED]
-    named = Agent.objects.in_bulk([agents[at] for at in order])
+    named = _contenders([agents[at] for at in order])
     return [
         Ranked(rank, named[agents[at]], f"{total[at]:g}", n_blocks[at], n_byes[at])
         for rank, at in enumerate(order, 1)

@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import msgspec
 from django.core.cache import cache
 from redis.exceptions import RedisError
 
@@ -14,15 +15,15 @@ Made = TypeVar("Made")
 KEPT_S = 86_400
 
 
-def kept(key: str, mark: str, make: Callable[[], Made], *, every_s: float) -> Made:
+def kept(key: str, mark: str, make: Callable[[], Made], *, form: Any, every_s: float) -> Made:
     """Return what make returns, made anew when the mark has changed and every_s have passed.
 
     While somebody makes it, all others get the one before. mark: of what it is made from, such as
-    the hash of the results; one that always differs lets it be made every_s. Without the fast store
-    it is made for whoever asks.
+    the hash of the results; one that always differs lets it be made every_s. form: the type of
+    what is made, as JSON can carry it. Without the fast store it is made for whoever asks.
     """
     try:
-        before: tuple[str, Made] | None = cache.get(key)
+        before: tuple[str, Made] | None = _read(cache.get(key), form)
         if before is not None and before[0] == mark:
             return before[1]
         is_mine = _is_mine(key, every_s)
@@ -34,6 +35,14 @@ def kept(key: str, mark: str, make: Callable[[], Made], *, every_s: float) -> Ma
         log.warning("%s is made for one viewer while the fast store is away: %s", key, error)
         return make()
     return made
+
+
+def _read(stored: object, form: Any) -> Any:
+    """Return mark and value, None for what is not there or was made by another version."""
+    try:
+        return msgspec.convert(stored, type=tuple[str, form] | None)
+    except msgspec.ValidationError:
+        return None
 
 
 def _is_mine(key: str, every_s: float) -> bool:

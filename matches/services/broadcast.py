@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TypedDict, cast
 
+import msgspec
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.core.cache import cache
@@ -199,11 +200,19 @@ def _built(board_id: int, last: State | None, *, now: datetime) -> State:
 
 def _publish_nodes(*, now: datetime) -> None:
     shown = standings.nodes(now=now)
-    last: tuple[datetime, Nodes] | None = cache.get("live:nodes")
+    last = _nodes_sent()
     if last and last[1] == shown and now - last[0] < HEARTBEAT:
         return
     cache.set("live:nodes", (now, shown), timeout=_KEPT_S)
     _send(NODES_GROUP, nodes_message(now=now))
+
+
+def _nodes_sent() -> tuple[datetime, Nodes] | None:
+    """Return when the nodes were sent last, and what was said of them."""
+    try:
+        return msgspec.convert(cache.get("live:nodes"), type=tuple[datetime, Nodes] | None)
+    except msgspec.ValidationError:
+        return None  # of another version
 
 
 def _state(board_id: int) -> State | None:

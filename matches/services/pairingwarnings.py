@@ -22,7 +22,8 @@ def of_pairing(tournament: Tournament) -> str | None:
     if tournament.pairing not in pairings.adaptive_names() or is_over:
         return None
     key = f"warning.{tournament.pk}"
-    return kept(key, str(tournament.n_done), lambda: _found(tournament), every_s=EVERY_S)
+    mark = str(tournament.n_done)
+    return kept(key, mark, lambda: _found(tournament), form=str | None, every_s=EVERY_S)
 
 
 def before(

@@ -71,7 +71,9 @@ def of_board(board: Leaderboard) -> Finding | None:
     if games.get(board.game).spec.n_seats != COUPLE or not board.n_settled:
         return None
     key = f"transitivity.{board.pk}"
-    return kept(key, board.results_hash, lambda: _found(board), every_s=EVERY_S)
+    return kept(
+        key, board.results_hash, lambda: _found(board), form=Finding | None, every_s=EVERY_S
+    )
 
 
 def _found(board: Leaderboard) -> Finding | None:

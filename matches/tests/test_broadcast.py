@@ -205,8 +205,12 @@ def test_nodes_are_sent_when_they_change_and_as_a_sign_of_life(board: Leaderboar
     broadcast.push_due(now=NOW)
     factories.alive(now=NOW)
     broadcast.push_due(now=later(1))
-    assert cache.get("live:nodes") == (later(1), {"nodes": "1", "slots": "2"})
+    assert cache.get("live:nodes") == [_stamp(1), {"nodes": "1", "slots": "2"}]
     broadcast.push_due(now=later(5))
-    assert cache.get("live:nodes")[0] == later(1)
+    assert cache.get("live:nodes")[0] == _stamp(1)
     broadcast.push_due(now=later(11))
-    assert cache.get("live:nodes")[0] == later(11)
+    assert cache.get("live:nodes")[0] == _stamp(11)
+
+
+def _stamp(seconds: float) -> str:
+    return later(seconds).isoformat().replace("+00:00", "Z")
