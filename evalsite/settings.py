@@ -225,7 +225,7 @@ LOGGING = {
 
 # Celery: the database owns the truth and retries, so the broker never redelivers.
 CELERY_BROKER_URL = REDIS_URL
-# What is no report in the reports queue is dropped, not fatal.
+# What is no call of ours is dropped, not fatal.
 CELERY_BROKER_TRANSPORT = "evalsite.transport:Transport"
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]

@@ -24,6 +24,8 @@ def configuration() -> dict[str, Any]:
     """Return Celery's settings. Raises SettingsError."""
     return {
         "broker_url": settings.read_worker(os.environ).redis_url,
+        # What is no call of ours is dropped, not fatal.
+        "broker_transport": "inference.transport:Transport",
         "task_serializer": "json",
         "accept_content": ["json"],
         "task_ignore_result": True,

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from redis import Redis
 
+from arena.messages import play_queue
+from arena.tests.deadly import DEADLY
 from evalsite.folders import ROOT
 from evalsite.stack import Stack
 
@@ -148,14 +150,15 @@ def _spoiled(part: Any, rng: random.Random) -> Any:
     return rng.choice([None, True, -1, "", "x", [], {}, 1e308, "application/data", *encoded])
 
 
-def test_garbage_in_the_reports_queue_ends_nothing(cluster: Stack, tmp_path: Path) -> None:
+def test_garbage_in_any_queue_ends_nothing(cluster: Stack, tmp_path: Path) -> None:
     rng = random.Random(5)
-    before = cluster.pids()["recorder"]
+    before = cluster.pids()
     broker = Redis.from_url(cluster.env["REDIS_URL"])
-    broker.lpush("reports", *[_garbage(rng) for _ in range(500)])
+    for queue in ("reports", "control", *map(play_queue, ("node-1", "node-2"))):
+        broker.lpush(queue, *DEADLY, *[_garbage(rng) for _ in range(100)])
     report = _evaluate(cluster, tmp_path, "--num-matches", "200")
     assert (report["completed"], report["pending"]) == (200, 0)
-    assert cluster.pids()["recorder"] == before
+    assert cluster.pids() == before
 
 
 def test_a_tenth_of_chaos_loses_and_doubles_nothing(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ def configuration() -> dict[str, Any]:
     """Return Celery's settings. Raises SettingsError."""
     return {
         "broker_url": settings.read(os.environ).redis_url,
+        # What is no call of ours is dropped, not fatal.
+        "broker_transport": "inference.transport:Transport",
         "task_serializer": "json",
         "accept_content": ["json"],
         "task_ignore_result": True,

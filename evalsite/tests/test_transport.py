@@ -1,58 +1,48 @@
-"""What passes the reports queue: a plain call of the one task, and nothing else."""
+"""What the workers of this app read of their queues; arena/tests/test_envelopes.py has the rest."""
 
 import base64
 import json
-from typing import Any
 
 import pytest
 
-from arena.messages import RECORD_TASK
-from evalsite.transport import fault_of
+from arena.messages import RECORD_TASK, REPORTS_QUEUE
+from evalsite.transport import CONTROL_CALLS, fault_of
+from matches import dispatch
 
-PLAIN = [[{"kind": "alive"}], {}, {"callbacks": None, "errbacks": None, "chain": None}]
 
-
-def _message(call: object = PLAIN, **headers: object) -> dict[str, Any]:
-    return {
-        "body": base64.b64encode(json.dumps(call).encode()).decode(),
+def item(task: str, arguments: list[object], **headers: object) -> bytes:
+    body = json.dumps([arguments, {}, {}]).encode()
+    delivery = {"exchange": "", "routing_key": "x"}
+    message = {
+        "body": base64.b64encode(body).decode(),
         "content-encoding": "utf-8",
         "content-type": "application/json",
-        "headers": {"lang": "py", "task": RECORD_TASK, "id": "x"} | headers,
+        "headers": {"lang": "py", "task": task, "id": "x", **headers},
         "properties": {
-            "delivery_info": {"exchange": "", "routing_key": "reports"},
+            "delivery_info": delivery,
             "body_encoding": "base64",
             "delivery_tag": "x",
         },
     }
+    return json.dumps(message).encode()
 
 
-def test_a_plain_call_passes() -> None:
-    assert fault_of(_message()) is None
+@pytest.mark.parametrize("task", CONTROL_CALLS)
+def test_control_reads_the_calls_of_beat_and_of_wake_ups(task: str) -> None:
+    call = item(task, [7], expires="2099", periodic_task_name="tick")
+    assert fault_of(call, dispatch.CONTROL_QUEUE) is None
+    assert fault_of(call, REPORTS_QUEUE)
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        _message(task="matches.tick"),
-        _message(eta="2099-01-01T00:00:00"),
-        _message(expires="soon"),
-        _message(retries=3),
-        _message(group="g"),
-        _message(unheard_of=1),
-        _message([[{}], {}, {"chain": [{"task": "matches.tick"}]}]),
-        _message([[{}], {}, {"callbacks": [{"task": "matches.tick"}]}]),
-        _message([[{}, {}], {}, {}]),
-        _message([[], {"report": {}}, {}]),
-        _message([[7], {}, {}]),
-        _message("no call"),
-        _message() | {"body": "%%%"},
-        _message() | {"content-type": "application/x-python-serialize"},
-        _message() | {"properties": {}},
-        {},
-        [],
-        None,
-        7,
-    ],
-)
-def test_everything_else_is_named_as_a_fault(message: object) -> None:
-    assert fault_of(message)
+def test_control_reads_no_reports() -> None:
+    assert fault_of(item(RECORD_TASK, []), dispatch.CONTROL_QUEUE)
+
+
+@pytest.mark.parametrize("queue", [dispatch.CONTROL_QUEUE, REPORTS_QUEUE, "x.reply.celery.pidbox"])
+@pytest.mark.parametrize("raw", [b"[" * 100_000, b'{"a":' + b"9" * 5_000 + b"}", b"x", b"\xff"])
+def test_no_queue_lets_garbage_through(queue: str, raw: bytes) -> None:
+    assert fault_of(raw, queue)
+
+
+def test_replies_to_the_commands_of_celery_pass() -> None:
+    assert fault_of(b'{"body": "", "properties": {}}', "x.reply.celery.pidbox") is None

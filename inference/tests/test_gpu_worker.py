@@ -27,6 +27,7 @@ from arena.messages import (
     to_wire,
 )
 from arena.policies.networked import Block
+from arena.tests.deadly import DEADLY
 from inference.client import InferenceClient, shard_of
 from inference.errors import RequestError, UnavailableError
 from inference.forms import CheckpointRef
@@ -191,6 +192,7 @@ def test_a_worker_answers_and_says_that_it_lives(empty: Stack) -> None:
 def test_only_the_guilty_request_fails(stack: Stack, worker: psutil.Popen) -> None:
     client, (ref, *_) = stack.client(), stack.refs
     stack.fast.client.rpush(queue_key(0), b"no request")
+    stack.broker.client.lpush(gpu_queue(0), *DEADLY)
     broken = rows(2)
     broken[1, 0, 0, 0] = np.nan
     tickets = {
@@ -210,6 +212,8 @@ def test_only_the_guilty_request_fails(stack: Stack, worker: psutil.Popen) -> No
     assert client.result(tickets["good"]).logits.shape == (2, N_ACTIONS)
     assert client.result(tickets["too"]).logits.shape == (1, N_ACTIONS)
     wait_until(lambda: "'dropped': 1" in stack.log, "what is no request is counted")
+    assert stack.log.count("an item of queue gpu was dropped") >= len(DEADLY)
+    assert stack.running == [worker]
 
 
 def test_a_checkpoint_is_checked_and_the_verdict_reported(
@@ -230,7 +234,7 @@ def test_a_checkpoint_is_checked_and_the_verdict_reported(
     (verdict,) = verdicts
     assert (verdict.token, verdict.refusal, verdict.node) == ("token", "", "gpu-1")
     assert verdict.n_parameters > 0
-    assert "order of a check refused: broken check order" in stack.log
+    assert "an item of queue gpu was dropped: Expected `str` matching" in stack.log
 
 
 def test_the_fast_store_restarts_under_load(stack: Stack, worker: psutil.Popen) -> None:

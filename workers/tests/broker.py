@@ -48,6 +48,10 @@ class Broker:
         with app.connection_for_write() as connection:
             app.send_task(PLAY_TASK, [wire], queue="play.node-1", connection=connection)
 
+    def push(self, queue: str, *items: bytes) -> None:
+        """Put items into a queue as they are."""
+        self._client.lpush(queue, *items)
+
     def take(self, queue: str) -> tuple[str, list[Any]]:
         """Take the next message of a queue: its task and arguments."""
         message = json.loads(self._client.rpop(queue))

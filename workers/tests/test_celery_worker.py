@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from arena.messages import AgentOrder, Alive, Ending, MatchOrder, Reason, Results, Started, to_wire
+from arena.tests.deadly import DEADLY
 from workers.tests.broker import Broker, wait_until
 from workers.tests.stage import ORDER, make_order
 
@@ -96,6 +97,7 @@ def test_an_order_is_played_reported_and_nothing_bad_stops_the_worker(
     assert {"python", "open_spiel"} <= set(alive.versions)
     assert re.fullmatch("[0-9a-f]{32}", alive.incarnation)
 
+    broker.push("play.node-1", *DEADLY)
     broken = to_wire(levels(1))
     broken["matches"][0][2] = "seed"
     broker.send(broken)
@@ -105,9 +107,9 @@ def test_an_order_is_played_reported_and_nothing_bad_stops_the_worker(
     (refused,) = results(broker)
     assert {row.ending for row in refused.results} == {Ending.FAILED}
     assert "unknown game 'calvinball': choose one of" in refused.results[0].detail
-    said = worker.log.read_text()
-    assert "order refused: broken match order: Expected `int`, got `str`" in said
-    assert "$.matches[0][2]" in said
+    logged = worker.log.read_text()
+    assert logged.count("an item of queue play.node-1 was dropped") == len(DEADLY) + 2
+    assert "dropped: Expected `int`, got `str` - at `$[0][0].matches[0][2]`" in logged
 
     broker.reports.clear()
     broker.send(levels(500))

@@ -1,0 +1,179 @@
+"""What may lie in a queue: plain calls of the few tasks that its consumer knows, and nothing else.
+
+Whoever may push a list may push any bytes. The consumers check each item before Celery sees it:
+100,000 nested brackets or a number of 5,000 digits end a Celery worker in Python's own JSON reader,
+and a well-formed message could name another task, a chain or a time far ahead.
+"""
+
+from base64 import b64decode
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from arena.errors import MessageError
+from arena.messages import (
+    CHECK_TASK,
+    DRAIN_TASK,
+    PLAY_TASK,
+    RECORD_TASK,
+    REPORTS_QUEUE,
+    CheckOrder,
+    Count,
+    MatchOrder,
+    Report,
+    Text,
+    gpu_queue,
+    play_queue,
+)
+
+MAX_ITEM = 24 * 2**20
+"""Bytes of an item: a full report (2 MB of actions, 1,000 details) in base64 is about 10 MB."""
+Line = Annotated[str, msgspec.Meta(max_length=2_000)]
+"""Celery cuts what it shows of arguments at about 1,024 characters."""
+Scalar = Annotated[str, msgspec.Meta(max_length=1_000)] | int | float | bool | None
+_NO_KEYWORDS = Annotated[dict[str, Scalar], msgspec.Meta(max_length=0)]
+
+
+class _DeliveryInfo(msgspec.Struct, forbid_unknown_fields=True):
+    exchange: Line
+    routing_key: Line
+
+
+class _Properties(msgspec.Struct, forbid_unknown_fields=True):
+    """Kombu's part; a call that is sent again carries the description that monitors show."""
+
+    delivery_tag: Line
+    delivery_info: _DeliveryInfo
+    body_encoding: Annotated[str, msgspec.Meta(pattern="^base64$")]
+    delivery_mode: Annotated[int, msgspec.Meta(ge=1, le=2)] = 2
+    priority: Annotated[int, msgspec.Meta(ge=0, le=9)] | None = 0
+    correlation_id: Line | None = None
+    reply_to: Line | None = None
+    expiration: Line | None = None
+    argsrepr: Line | None = None
+    kwargsrepr: Line | None = None
+
+
+class _Plain(msgspec.Struct, forbid_unknown_fields=True):
+    """No time, no group, no chain: such a call asks for nothing but to be done now."""
+
+    task: Line
+    id: Line
+    lang: Line = "py"
+    argsrepr: Line = ""
+    kwargsrepr: Line = ""
+    origin: Line | None = None
+    root_id: Line | None = None
+    parent_id: Line | None = None
+    retries: Annotated[int, msgspec.Meta(ge=0, le=0)] = 0
+    timelimit: list[None] | None = None
+    ignore_result: bool = True
+    replaced_task_nesting: Annotated[int, msgspec.Meta(ge=0, le=0)] = 0
+    eta: None = None
+    expires: None = None
+    group: None = None
+    group_index: None = None
+    shadow: None = None
+    stamped_headers: None = None
+    stamps: dict[str, None] = {}
+
+
+class _Timed(_Plain, forbid_unknown_fields=True):
+    """A call that may wait, expire, be tried again or come from the clock of beat."""
+
+    retries: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
+    eta: Line | None = None  # type: ignore[assignment]
+    expires: Line | None = None  # type: ignore[assignment]
+    periodic_task_name: Line | None = None
+
+
+class _Embedded(msgspec.Struct, forbid_unknown_fields=True):
+    """What Celery would call after the task: nothing ever."""
+
+    callbacks: None = None
+    errbacks: None = None
+    chain: None = None
+    chord: None = None
+
+
+class Call:
+    """A task that a queue may call: the form of its arguments, and whether it may wait."""
+
+    def __init__(self, arguments: Any, *, keywords: Any = _NO_KEYWORDS, is_timed: bool) -> None:
+        self.envelopes = msgspec.json.Decoder(_message_of(_Timed if is_timed else _Plain))
+        self.bodies = msgspec.json.Decoder(tuple[arguments, keywords, _Embedded])
+
+
+def _message_of(headers: type[_Plain]) -> type[msgspec.Struct]:
+    """Return the form of the messages that Celery's protocol 2 puts on a list."""
+    return msgspec.defstruct(
+        "Message",
+        [
+            ("body", str),
+            ("properties", _Properties),
+            ("headers", headers),
+            ("content_type", Annotated[str, msgspec.Meta(pattern="^application/json$")]),
+            ("content_encoding", Annotated[str, msgspec.Meta(pattern="^utf-8$")]),
+        ],
+        rename={"content_type": "content-type", "content_encoding": "content-encoding"},
+        forbid_unknown_fields=True,
+    )
+
+
+def timed(*, most: int = 4) -> Call:
+    """Return a call with a few plain values, as control and beat make them."""
+    few = msgspec.Meta(max_length=most)
+    keywords = Annotated[dict[Line, Scalar], few]
+    return Call(Annotated[list[Scalar], few], keywords=keywords, is_timed=True)
+
+
+REPORTS = {RECORD_TASK: Call(tuple[Report], is_timed=False)}
+ORDERS = {PLAY_TASK: Call(tuple[MatchOrder], is_timed=False)}
+NETWORKS = {
+    DRAIN_TASK: Call(tuple[Count, Text], is_timed=False),
+    CHECK_TASK: Call(tuple[CheckOrder], is_timed=True),
+}
+"""Doorbells come from play nodes, so none may wait; a check is tried again by its worker."""
+
+
+def calls_of(queue: str) -> Mapping[str, Call]:
+    """Return what a queue of orders, reports or networks may call; nothing for any other."""
+    kind, _, _ = queue.partition(".")
+    return _BY_KIND.get(kind, {})
+
+
+_BY_KIND = {
+    REPORTS_QUEUE: REPORTS,
+    gpu_queue(0): NETWORKS,
+    play_queue("").removesuffix("."): ORDERS,
+}
+
+
+class _Named(msgspec.Struct):
+    task: Line
+
+
+class _Addressed(msgspec.Struct):
+    headers: _Named
+
+
+_addresses = msgspec.json.Decoder(_Addressed)
+
+
+def open_item(item: bytes, calls: Mapping[str, Call]) -> tuple[Any, ...]:
+    """Return the arguments of the call in an item of a queue. Raises MessageError naming the fault.
+
+    calls: the tasks that the queue may call, by name.
+    """
+    if len(item) > MAX_ITEM:
+        raise MessageError(f"an item of {len(item)} bytes; at most {MAX_ITEM} are read")
+    try:
+        task = _addresses.decode(item).headers.task
+        if task not in calls:
+            raise MessageError(f"task {task[:100]!r}; this queue calls {', '.join(sorted(calls))}")
+        envelope: Any = calls[task].envelopes.decode(item)
+        arguments, _, _ = calls[task].bodies.decode(b64decode(envelope.body, validate=True))
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise MessageError(str(error)[:200]) from error
+    return tuple(arguments)

@@ -1,0 +1,47 @@
+"""A Redis transport of play and gpu nodes that survives garbage: what is no call is dropped."""
+
+import logging
+from typing import Any
+
+import redis
+from kombu.transport import redis as kombu_redis
+
+from arena.envelopes import calls_of, open_item
+from arena.errors import MessageError
+
+log = logging.getLogger(__name__)
+
+
+class Client(redis.Redis):
+    """A client from whose queues come only items that are what their consumers read.
+
+    Checked here, before kombu's own JSON reader, which some items end.
+    """
+
+    def parse_response(self, connection: Any, command_name: str, **options: Any) -> Any:
+        """Return the reply; the reply to a pop is None when the item is dropped."""
+        reply = super().parse_response(connection, command_name, **options)  # type: ignore[no-untyped-call]
+        if command_name != "BRPOP" or reply is None:
+            return reply
+        key, item = reply
+        # kombu keeps other priorities of a queue in lists with a suffix.
+        queue = key.decode().partition(kombu_redis.Channel.sep)[0]
+        try:
+            open_item(item, calls_of(queue))
+        except MessageError as error:
+            log.warning("an item of queue %s was dropped: %s", queue, error)
+            return None
+        return reply
+
+
+class Channel(kombu_redis.Channel):
+    """A channel over that client."""
+
+    def _get_client(self) -> type[Client]:
+        return Client
+
+
+class Transport(kombu_redis.Transport):
+    """Redis, with each item checked before Celery sees it."""
+
+    Channel = Channel
