@@ -25,6 +25,7 @@ from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
 from matches.clock import db_now
+from matches.services.clients import client_address
 from matches.services.system import exporting, pushing
 
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
@@ -83,14 +84,7 @@ def _may_read(request: HttpRequest) -> bool:
         return compare_digest(given.encode(), f"Bearer {token}".encode())
     # Behind a proxy on this machine everybody would seem to be on it.
     is_forwarded = any(request.META.get(name) for name in FORWARDED)
-    return not is_forwarded and _is_loopback(request.META.get("REMOTE_ADDR", ""))
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return False  # a Unix socket: a proxy stands before it
+    return not is_forwarded and ip_address(client_address(request)).is_loopback
 
 
 @sync_and_async_middleware

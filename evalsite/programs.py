@@ -78,7 +78,8 @@ def web(host: str, port: int, *, environment: Mapping[str, str]) -> Program:
     """
     server = ("--host", host, "--port", str(port), "--no-access-log", "--lifespan", "off")
     sockets = ("--ws-max-size", "65536", "--ws-per-message-deflate", "false")
-    bounds = (*sockets, "--timeout-graceful-shutdown", "3")
+    # uvicorn would believe X-Forwarded-For of anybody on loopback: EVALSITE_PROXIES says whom.
+    bounds = (*sockets, "--no-proxy-headers", "--timeout-graceful-shutdown", "3")
     command = (PYTHON, "-m", "uvicorn", "evalsite.asgi:application", *server, *bounds)
     return Program("web", command, environment)
 

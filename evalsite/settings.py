@@ -130,6 +130,13 @@ AXES_VERBOSE = False
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+# Counts by address and by account, too, before anything is hashed: see there for the way back in.
+AXES_HANDLER = "matches.services.logins.LoginHandler"
+AXES_CLIENT_IP_CALLABLE = "matches.services.clients.counted_address"
+# Trying on does not make it longer: it ends a quarter of an hour after the last password.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+# Proxies before this server that write X-Forwarded-For; 0: nobody may choose its address.
+EVALSITE_PROXIES = whole("EVALSITE_PROXIES", 0, highest=10)
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
 
@@ -149,12 +156,12 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "matches.api.schema.ApiSchema",
     "EXCEPTION_HANDLER": "matches.api.errors.exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
-    # Proxies before this server that write X-Forwarded-For; 0: nobody may choose its address.
-    "NUM_PROXIES": whole("EVALSITE_PROXIES", 0, highest=10),
 }
 # Requests a minute; 0: as many as they like. Who has no login is told apart by its address.
 EVALSITE_USER_RATE = whole("EVALSITE_USER_RATE", 3_000, highest=10**9)
 EVALSITE_ANONYMOUS_RATE = whole("EVALSITE_ANONYMOUS_RATE", 600, highest=10**9)
+# Passwords a minute that are looked at from one address; each costs 0.3 s of CPU.
+EVALSITE_LOGIN_RATE = whole("EVALSITE_LOGIN_RATE", 30, highest=10**9)
 EVALSITE_PUBLIC_READ = flag("EVALSITE_PUBLIC_READ", default=True)
 SPECTACULAR_SETTINGS = {
     "TITLE": "evalsite",

@@ -13,9 +13,23 @@ from rest_framework.authentication import BasicAuthentication
 from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.request import Request
 
+from matches.api.throttling import count_refused
+
+MAX_NAME = 150
+"""As many as Django's User.username takes."""
+
 
 class TokenAuthentication(KnoxTokenAuthentication):  # type: ignore[misc]  # knox has no types
     """Tokens of knox, found by their digest; a request deletes none."""
+
+    def authenticate(self, request: Request) -> tuple[Any, AuthToken] | None:
+        """Return user and token, None without one. Raises AuthenticationFailed, Throttled."""
+        try:
+            login: tuple[Any, AuthToken] | None = super().authenticate(request)
+        except AuthenticationFailed:
+            count_refused(request)
+            raise
+        return login
 
     def authenticate_credentials(self, token: bytes) -> tuple[Any, AuthToken]:
         """Return user and token. Raises AuthenticationFailed."""
@@ -50,8 +64,9 @@ class PasswordAuthentication(BasicAuthentication):
         self, userid: str, password: str, request: Request | None = None
     ) -> tuple[Any, None]:
         """Return the user. Raises AuthenticationFailed."""
-        if "\x00" in userid:  # PostgreSQL takes no such text
-            raise AuthenticationFailed("a name has no NUL character")
+        # PostgreSQL takes no such text, and axes would write it down.
+        if "\x00" in userid or len(userid) > MAX_NAME:
+            raise AuthenticationFailed(f"a name has up to {MAX_NAME} characters and no NUL")
         django_request = getattr(request, "_request", request)
         try:
             user, _ = super().authenticate_credentials(userid, password, django_request)
