@@ -1,6 +1,7 @@
 """Play a tournament undisturbed, then again while processes are killed, and compare.
 
 ./run chaos [--gpu] [--matches N] [--every S] [--json FILE]
+./run chaos --all [--on DATABASE] [--seed N] ...    (benchmarks.storm)
 
 Play nodes are killed in turn and the broker twice; with --gpu agents are networks on the gpu queue,
 and their only server is killed.
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 from benchmarks.networks import register_networks
 from benchmarks.options import parser, seconds, whole, write_json
 from benchmarks.stacks import private_stack
+from benchmarks.storm.run import main as storm_over_all
 from benchmarks.table import table
 from evalsite.stack import Stack
 
@@ -205,6 +207,8 @@ def measure(stack: Stack, storm: Storm) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; exit 1 when a match was lost or counted twice or a rating differs."""
+    if arguments and "--all" in arguments:
+        return storm_over_all(arguments)
     options_parser = parser("chaos", "Kill processes during a tournament; lose nothing.")
     options_parser.add_argument("--gpu", action="store_true", help="kill the server of networks")
     options_parser.add_argument("--matches", type=whole(10), help="2000, or 1000 with --gpu")

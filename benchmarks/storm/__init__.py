@@ -1,0 +1,1 @@
+"""`./run chaos --all`: kills and stops every program at random; an oracle reads what is left."""

@@ -1,0 +1,193 @@
+"""Says what an installation recorded, from its database alone.
+
+Plain SQL and arithmetic of its own: it shares no code with the services, so that a fault of theirs
+cannot hide itself here. The live rating is computed again by the trueskill package.
+"""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+import trueskill
+
+Key = tuple[str, int]
+"""Name of a leaderboard, and the sequence number of a match on it."""
+Row = tuple[Any, ...]
+
+MU, SIGMA = 25.0, 25.0 / 3
+TOLERANCE = 1e-6
+"""The trueskill package computes with series of its own; ours agrees with exact arithmetic."""
+
+MATCHES = """
+SELECT b.name, m.sequence, m.lineup, m.state, m.attempt, o.ranks, o.is_forfeit, o.guilty_seat,
+       o.reason, o.actions
+FROM matches_match m JOIN matches_leaderboard b ON b.id = m.leaderboard_id
+LEFT JOIN matches_outcome o ON o.match_id = m.id ORDER BY b.name, m.sequence
+"""
+RATINGS = """
+SELECT b.name, r.agent_id, r.n_matches, r.n_wins, r.n_draws, r.n_losses, r.n_forfeits,
+       r.live_mu, r.live_sigma, r.prefix_mu, r.prefix_sigma, r.mu, r.sd
+FROM matches_rating r JOIN matches_leaderboard b ON b.id = r.leaderboard_id
+ORDER BY b.name, r.agent_id
+"""
+PAIRS = """
+SELECT b.name, p.first_id, p.second_id, p.n_first_wins, p.n_draws, p.n_second_wins
+FROM matches_paircount p JOIN matches_leaderboard b ON b.id = p.leaderboard_id
+"""
+BOARDS = "SELECT name, draw_probability, n_settled, spread, seat_mu FROM matches_leaderboard"
+PLANNED = "SELECT SUM(n_matches) FROM matches_tournament"
+UNFINISHED = "SELECT COUNT(*) FROM matches_tournament WHERE finished_at IS NULL"
+OUTCOMES = "SELECT COUNT(*) FROM matches_outcome"
+SETTLED = "SELECT SUM(n_settled) FROM matches_leaderboard"
+
+
+@dataclass
+class Record:
+    """What one run left in its database, and what is wrong with it by itself."""
+
+    n_planned: int
+    outcomes: dict[Key, Row] = field(default_factory=dict)
+    """Lineup, ranks, forfeit, guilty seat, reason and actions of every match that is done."""
+    ratings: dict[Key, Row] = field(default_factory=dict)
+    """By board and agent: every number of the rating, counters first."""
+    boards: dict[str, Row] = field(default_factory=dict)
+    n_void: int = 0
+    n_attempts: int = 0
+    faults: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def connect(url: str) -> Iterator[Any]:
+    """Open a database for reading: the path of an SQLite file, or the address of PostgreSQL."""
+    if "://" in url:
+        with psycopg.connect(url, autocommit=True) as postgres:
+            yield postgres
+        return
+    sqlite = sqlite3.connect(f"file:{url}?mode=ro", uri=True, timeout=20)
+    try:
+        yield sqlite
+    finally:
+        sqlite.close()
+
+
+def is_over(url: str) -> tuple[bool, int]:
+    """Say whether all tournaments are over and rated, and how many matches have an outcome."""
+    with connect(url) as database:
+        n_unfinished, n_outcomes, n_settled = (
+            database.execute(query).fetchone()[0] for query in (UNFINISHED, OUTCOMES, SETTLED)
+        )
+    return not n_unfinished and n_settled == n_outcomes, int(n_outcomes)
+
+
+def read(url: str) -> Record:
+    """Return what was recorded, with every contradiction in it."""
+    with connect(url) as database:
+        record = Record(n_planned=int(database.execute(PLANNED).fetchone()[0]))
+        matches = database.execute(MATCHES).fetchall()
+        pairs = database.execute(PAIRS).fetchall()
+        record.ratings = {(row[0], row[1]): row[2:] for row in database.execute(RATINGS)}
+        record.boards = {row[0]: row[1:] for row in database.execute(BOARDS)}
+    _read_matches(record, matches)
+    _check_pairs(record, pairs)
+    _check_counters(record)
+    _check_live_ratings(record)
+    return record
+
+
+def _read_matches(record: Record, matches: list[Row]) -> None:
+    if len(matches) != record.n_planned:
+        record.faults.append(f"{record.n_planned} matches were planned, {len(matches)} have a row")
+    for board, sequence, lineup, state, attempt, ranks, *rest in matches:
+        record.n_attempts += attempt
+        record.n_void += state == "void"
+        if (state == "done") != (ranks is not None):
+            record.faults.append(f"{board} {sequence} is {state}, its outcome is {ranks}")
+        elif state not in {"done", "void"}:
+            record.faults.append(f"{board} {sequence} was left {state}")
+        if ranks is not None:
+            record.outcomes[board, sequence] = (lineup, ranks, *rest)
+
+
+def _pairs_of(outcome: Row) -> tuple[int, int, int]:
+    """Return the agents of the first and second seat and the sign of the first one's result."""
+    (first, second), (rank, other) = (
+        [int(part) for part in text.split(",")] for text in outcome[:2]
+    )
+    return first, second, (rank < other) - (rank > other)
+
+
+def _check_pairs(record: Record, pairs: list[Row]) -> None:
+    counted: Counter[tuple[str, int, int, int]] = Counter()
+    for (board, _), outcome in record.outcomes.items():
+        counted[board, *_pairs_of(outcome)] += 1
+    kept = {
+        (board, first, second, result): n
+        for board, first, second, *numbers in pairs
+        for result, n in zip((1, 0, -1), numbers, strict=True)
+        if n
+    }
+    record.faults += [
+        f"{place}: {kept.get(place, 0)} counted, {counted[place]} outcomes"
+        for place in sorted(kept.keys() | counted.keys())
+        if kept.get(place, 0) != counted[place]
+    ]
+
+
+def _check_counters(record: Record) -> None:
+    results: Counter[tuple[str, int, int]] = Counter()
+    for (board, _), outcome in record.outcomes.items():
+        first, second, result = _pairs_of(outcome)
+        results[board, first, result] += 1
+        results[board, second, -result] += 1
+    for (board, agent), row in record.ratings.items():
+        wins, draws, losses = (results[board, agent, result] for result in (1, 0, -1))
+        if row[:4] != (wins + draws + losses, wins, draws, losses):
+            record.faults.append(
+                f"{board}, agent {agent}: counters {row[:4]}, {wins}/{draws}/{losses}"
+            )
+
+
+def _check_live_ratings(record: Record) -> None:
+    for board, (draw_probability, *_) in record.boards.items():
+        system = trueskill.TrueSkill(MU, SIGMA, SIGMA / 2, 0.0, draw_probability)
+        ratings: dict[int, trueskill.Rating] = {}
+        for key in sorted(key for key in record.outcomes if key[0] == board):
+            first, second, result = _pairs_of(record.outcomes[key])
+            sides = [ratings.get(agent, system.create_rating()) for agent in (first, second)]
+            if result < 0:
+                sides.reverse()
+            sides = list(system.rate_1vs1(*sides, drawn=result == 0))
+            if result < 0:
+                sides.reverse()
+            ratings[first], ratings[second] = sides
+        record.faults += _differing(record.ratings, board, ratings)
+
+
+def _differing(
+    kept: Mapping[Key, Row], board: str, ratings: Mapping[int, trueskill.Rating]
+) -> Iterator[str]:
+    for agent, rating in ratings.items():
+        live_mu, live_sigma, prefix_mu, prefix_sigma = kept[board, agent][5:9]
+        if (live_mu, live_sigma) != (prefix_mu, prefix_sigma):
+            yield f"{board}, agent {agent}: the live rating was left behind its prefix"
+        if max(abs(live_mu - rating.mu), abs(live_sigma - rating.sigma)) > TOLERANCE:
+            yield f"{board}, agent {agent}: live {live_mu} ± {live_sigma}, computed again {rating}"
+
+
+def compare(calm: Record, stormy: Record) -> list[str]:
+    """Return every outcome, rating and fitted number in which two runs differ, to the last bit."""
+    tables: list[tuple[str, Mapping[Any, Row], Mapping[Any, Row]]] = [
+        ("outcome", calm.outcomes, stormy.outcomes),
+        ("rating", calm.ratings, stormy.ratings),
+        ("board", calm.boards, stormy.boards),
+    ]
+    return [
+        f"{name} {key}: {one.get(key)} undisturbed, {other.get(key)} disturbed"
+        for name, one, other in tables
+        for key in sorted(one.keys() | other.keys())
+        if one.get(key) != other.get(key)
+    ]
