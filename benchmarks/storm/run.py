@@ -71,7 +71,8 @@ def _schedule(stack: Stack, n_matches: int) -> None:
     n_networked = round(NETWORKED_SHARE * n_matches)
     sizes = [str(n_matches - n_networked), str(n_networked), str(MATCH_S)]
     command = [PYTHON, "-m", "benchmarks.storm.schedule", *sizes]
-    subprocess.run(command, env=dict(stack.env), check=True)
+    django = {"DJANGO_SETTINGS_MODULE": "evalsite.settings"}
+    subprocess.run(command, env=dict(stack.env) | django, check=True)
 
 
 def _make_storm(stack: Stack, place: Place, options: Namespace) -> Storm:
