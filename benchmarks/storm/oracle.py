@@ -160,7 +160,7 @@ def _check_live_ratings(record: Record) -> None:
             sides = [ratings.get(agent, system.create_rating()) for agent in (first, second)]
             if result < 0:
                 sides.reverse()
-            sides = list(system.rate_1vs1(*sides, drawn=result == 0))
+            sides = list(trueskill.rate_1vs1(*sides, drawn=result == 0, env=system))
             if result < 0:
                 sides.reverse()
             ratings[first], ratings[second] = sides

@@ -134,8 +134,8 @@ def measure(database: str, options: Namespace) -> dict[str, Any]:
 
 
 def is_sound(figures: Mapping[str, Any]) -> bool:
-    """Say whether nothing was lost, nothing contradicts itself and nothing differs."""
-    return not (figures["lost"] or figures["contradictions"] or figures["differences"])
+    """Say whether nothing was lost or given up, nothing contradicts itself and nothing differs."""
+    return not any(figures[name] for name in ("lost", "void", "contradictions", "differences"))
 
 
 def main(arguments: Sequence[str]) -> int:

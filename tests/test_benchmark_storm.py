@@ -1,0 +1,135 @@
+"""The storm of `./run chaos --all`, and the oracle that must see what goes wrong in it."""
+
+import os
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from math import sqrt
+from pathlib import Path
+from random import Random
+from statistics import NormalDist
+
+import pytest
+
+from benchmarks.storm import oracle
+from benchmarks.storm.acts import Act, Storm, draw_acts
+from benchmarks.storm.run import is_sound
+
+SCHEMA = """
+CREATE TABLE matches_leaderboard (id, name, draw_probability, n_settled, spread, seat_mu);
+CREATE TABLE matches_tournament (n_matches, finished_at);
+CREATE TABLE matches_match (id, leaderboard_id, sequence, lineup, state, attempt);
+CREATE TABLE matches_outcome
+    (match_id, ranks, is_forfeit, guilty_seat, reason, actions);
+CREATE TABLE matches_rating (leaderboard_id, agent_id, n_matches, n_wins, n_draws, n_losses,
+    n_forfeits, live_mu, live_sigma, prefix_mu, prefix_sigma, mu, sd);
+CREATE TABLE matches_paircount
+    (leaderboard_id, first_id, second_id, n_first_wins, n_draws, n_second_wins);
+INSERT INTO matches_leaderboard VALUES (1, 'board', 0.1, 1, 5.0, 0.0);
+INSERT INTO matches_tournament VALUES (1, 'now');
+INSERT INTO matches_match VALUES (1, 1, 1, '7,8', 'done', 1);
+INSERT INTO matches_outcome VALUES (1, '0,1', 0, -1, '', '3,4');
+INSERT INTO matches_paircount VALUES (1, 7, 8, 1, 0, 0);
+"""
+NORMAL = NormalDist()
+
+
+def rating_after_one_match(*, is_winner: bool) -> tuple[float, float]:
+    """Return mu and sigma after one match between equals (Herbrich et al., 2006, table 1)."""
+    sigma, beta = 25 / 3, 25 / 6
+    c = sqrt(2 * (sigma**2 + beta**2))
+    margin = NORMAL.inv_cdf((0.1 + 1) / 2) * sqrt(2) * beta / c
+    v = NORMAL.pdf(-margin) / NORMAL.cdf(-margin)
+    w = v * (v - margin)
+    return 25 + (1 if is_winner else -1) * sigma**2 / c * v, sigma * sqrt(1 - sigma**2 / c**2 * w)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(tmp_path / "db")
+    connection.executescript(SCHEMA)
+    for agent, wins in ((7, 1), (8, 0)):
+        mu, sigma = rating_after_one_match(is_winner=bool(wins))
+        numbers = (1, agent, 1, wins, 0, 1 - wins, 0, mu, sigma, mu, sigma, mu, 3.0)
+        connection.execute(f"INSERT INTO matches_rating VALUES ({','.join('?' * 13)})", numbers)
+    connection.commit()
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "db")
+
+
+def test_it_finds_nothing_wrong_with_a_sound_record(database: object, path: str) -> None:
+    assert oracle.read(path).faults == []
+    assert oracle.is_over(path) == (True, 1)
+
+
+@pytest.mark.parametrize(
+    ("harm", "fault"),
+    [
+        ("DELETE FROM matches_outcome", "is done, its outcome is None"),
+        ("UPDATE matches_match SET state = 'running'", "is running, its outcome is 0,1"),
+        ("INSERT INTO matches_match VALUES (2, 1, 2, '7,8', 'queued', 1)", "was left queued"),
+        ("UPDATE matches_tournament SET n_matches = 2", "2 matches were planned, 1 have a row"),
+        ("UPDATE matches_paircount SET n_first_wins = 2", "2 counted, 1 outcomes"),
+        ("UPDATE matches_rating SET n_wins = 2, n_matches = 2 WHERE agent_id = 7", "counters"),
+        ("UPDATE matches_rating SET prefix_mu = 25", "was left behind its prefix"),
+        ("UPDATE matches_rating SET live_mu = 28, prefix_mu = 28", "computed again"),
+    ],
+)
+def test_it_sees(database: sqlite3.Connection, path: str, harm: str, fault: str) -> None:
+    database.execute(harm)
+    database.commit()
+    assert any(fault in line for line in oracle.read(path).faults)
+
+
+def test_it_sees_a_rating_that_differs_in_the_last_bit(
+    database: sqlite3.Connection, path: str
+) -> None:
+    calm = oracle.read(path)
+    database.execute("UPDATE matches_rating SET mu = mu + 1e-14 WHERE agent_id = 7")
+    database.commit()
+    (difference,) = oracle.compare(calm, oracle.read(path))
+    assert difference.startswith("rating ('board', 7)")
+
+
+def test_a_match_given_up_is_not_sound() -> None:
+    figures = {"lost": 0, "void": 0, "contradictions": [], "differences": []}
+    assert is_sound(figures)
+    assert not is_sound(figures | {"void": 1})
+    assert not is_sound(figures | {"differences": ["outcome"]})
+
+
+def test_each_round_kills_and_stops_every_program() -> None:
+    acts = list(islice(draw_acts(["web", "fast", "beat"], Random(1)), 12))
+    for begin in (0, 6):
+        assert len({(act.program, act.kind) for act in acts[begin : begin + 6]}) == 6
+    assert acts == list(islice(draw_acts(["web", "fast", "beat"], Random(1)), 12))
+
+
+@contextmanager
+def started(command: list[str]) -> Iterator["subprocess.Popen[bytes]"]:
+    child = subprocess.Popen(command)
+    try:
+        yield child
+    finally:
+        child.kill()  # also one that is stopped
+        child.wait()
+
+
+def test_what_is_stopped_goes_on_when_its_time_is_up() -> None:
+    with started(["sleep", "60"]) as child:
+        acts = iter([Act("web", "SIGSTOP", 5.0), Act("web", "SIGKILL", 0.0)])
+        storm = Storm(acts, {"web": child.pid}.get, every_s=10.0)
+        storm.blow(100.0)
+        assert os.WIFSTOPPED(os.waitpid(child.pid, os.WUNTRACED)[1])
+        storm.blow(105.0)
+        assert os.WIFCONTINUED(os.waitpid(child.pid, os.WCONTINUED)[1])
+        storm.blow(110.0)
+        assert child.wait() == -9
+    assert storm.done == {"web SIGSTOP": 1, "web SIGKILL": 1}
