@@ -137,6 +137,10 @@ class Plan:
             if name == "broker"
             else (inference_user(secrets["EVALSITE_INFERENCE_PASSWORD"], n_shards=self._shards),),
         )
+        if name == "broker":
+            log = str(self.var / "log" / f"{name}.log")
+            salvage = (programs.PYTHON, "-m", "evalsite.salvage", str(self.var / name), log)
+            return Program(name, (*salvage, *command))
         return Program(name, tuple(command))
 
     def _node(self, number: int, name: str, secrets: Mapping[str, str], generation: int) -> Program:

@@ -29,6 +29,7 @@ from evalsite.folders import (
 )
 from evalsite.plan import SERVERS, URL_VARIABLES, Plan
 from evalsite.programs import PYTHON
+from evalsite.salvage import describe_set_aside
 from evalsite.supervision import (
     UP_STATES,
     ProgramState,
@@ -157,6 +158,8 @@ def _start(
     stack: Stack, secrets: Mapping[str, str], *, example: bool, say: Callable[[str], None]
 ) -> None:
     plan = stack.plan
+    for sentence in describe_set_aside(plan.var):
+        say(f"warning: {sentence}")
     say(_prepare(stack, example=example))  # it also says who is admitted as a node
     programs = plan.programs(secrets, generations=read_generations(plan.var))
     stack.supervisor.start(programs, at_once=plan.own_servers)

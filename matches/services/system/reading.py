@@ -9,7 +9,7 @@ import msgspec
 from redis.exceptions import RedisError
 
 from arena.messages import REPORTS_QUEUE, Serving, gpu_queue, play_queue, serving_key
-from matches import dispatch, fast
+from matches import disk, dispatch, fast
 from matches.errors import BrokerError
 from matches.leases import ALIVE_WITHIN
 from matches.models import Attempt, Order, Outcome, RecorderMark, Uncounted, Worker
@@ -70,6 +70,7 @@ def look(*, now: datetime, last: Sample | None, history: Sequence[Point] = ()) -
         tallies=tallied,
         n_uncounted=Uncounted.objects.filter(is_counted=False)[:MAX_UNCOUNTED].count(),
         trouble=list(dict.fromkeys(trouble)),
+        set_aside=disk.files_set_aside(now=now),
     )
 
 

@@ -113,6 +113,8 @@ class Sample(msgspec.Struct, frozen=True):
     n_uncounted: int
     trouble: list[str]
     """What did not answer."""
+    set_aside: list[str] = []
+    """Damaged files of the broker that were set aside within a day."""
 
 
 class State(msgspec.Struct, frozen=True):

@@ -90,6 +90,11 @@ def shown(state: State) -> Shown:
 
 def _trouble(state: State) -> str:
     found = [f"the {part} does not answer" for part in state.sample.trouble]
+    found += [
+        f"the broker's file was damaged and is kept as broker/{name} in the data folder: what "
+        "waited in it is sent again"
+        for name in state.sample.set_aside
+    ]
     if state.control_at is None:
         found.append("control has not looked yet: is it running?")
     elif (silent := state.sample.at - state.control_at) > SILENT_AFTER:
