@@ -128,6 +128,15 @@ def move_order(order: str, source: str, target: str) -> bool:
     return False
 
 
+def put_first(queue: str) -> None:
+    """Let a play node take next what was sent to it last. Raises BrokerError."""
+    try:
+        # Only control fills the queue, at its left end; nodes take from the right.
+        broker().lmove(queue, queue, "LEFT", "RIGHT")
+    except RedisError as error:
+        raise BrokerError(f"broker cannot reorder {queue}: {error}") from error
+
+
 def delete_queues(queues: Collection[str]) -> None:
     """Forget the orders that wait for these play nodes. Raises BrokerError."""
     try:

@@ -79,7 +79,7 @@ class Tournament(Limited):
     shares = models.JSONField(
         default=dict,
         editable=False,
-        help_text="By queue where its latest order began and ends, in seconds of work by weight.",
+        help_text="Where its latest order began and ends, in seconds of work by weight.",
     )
     replays = models.BooleanField(
         default=False,

@@ -1,17 +1,17 @@
 """The play nodes that may be sent orders, and how much work each has in hand."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from arena.messages import play_queue
 from matches import selectors
-from matches.models import Match, Order, Tournament
+from matches.models import Match, Order
+from matches.services.shares import work_s
 
 ORDERS_PER_NODE = 3
-"""One in play and two waiting: waiting stays short and no node runs dry."""
+"""One in play and two waiting: no node runs dry while reports are under way."""
 ORDER_AIM_S = 2.0
-"""Work that one order aims at, per slot of a node."""
+"""Work that one order aims at, per slot of a node; no more is sent while so much waits."""
 
 
 @dataclass
@@ -26,6 +26,12 @@ class PlayNode:
     """Of its orders: those that it has not begun."""
     work_s: float = 0.0
     """Slot-seconds of its open orders."""
+    queued_s: float = 0.0
+    """Of these: slot-seconds of those that it has not begun."""
+    free_at: datetime | None = None
+    """When it will have played what it plays now."""
+    untimed: set[int] = field(default_factory=set)
+    """Tournaments of unknown length of which it has an order."""
 
     @property
     def queue(self) -> str:
@@ -34,8 +40,9 @@ class PlayNode:
 
     @property
     def has_room(self) -> bool:
-        """True when another order may wait for it."""
-        return self.n_orders < ORDERS_PER_NODE
+        """True when another order may wait for it: as little as keeps it busy."""
+        is_short = self.queued_s < ORDER_AIM_S * self.slots
+        return self.n_orders < ORDERS_PER_NODE and is_short
 
     @property
     def load(self) -> tuple[float, int, str]:
@@ -46,11 +53,25 @@ class PlayNode:
         """Say whether it has what the players of a match need."""
         return needs.capability in self.capabilities
 
-    def add(self, work_s: float, *, is_queued: bool = True) -> None:
-        """Count an order that it has in hand."""
+    def add(self, tournament: int, n_matches: int, mean_s: float | None) -> None:
+        """Count an order that waits for it."""
+        self._count(tournament, n_matches, mean_s)
+        self.n_queued += 1
+        self.queued_s += work_s(n_matches, mean_s)
+
+    def add_playing(
+        self, tournament: int, n_matches: int, mean_s: float | None, *, since: datetime
+    ) -> None:
+        """Count an order that it plays."""
+        self._count(tournament, n_matches, mean_s)
+        free_at = since + timedelta(seconds=work_s(n_matches, mean_s) / self.slots)
+        self.free_at = max(free_at, self.free_at or free_at)
+
+    def _count(self, tournament: int, n_matches: int, mean_s: float | None) -> None:
         self.n_orders += 1
-        self.n_queued += is_queued
-        self.work_s += work_s
+        self.work_s += work_s(n_matches, mean_s)
+        if mean_s is None:
+            self.untimed.add(tournament)
 
 
 def read_nodes(*, now: datetime) -> list[PlayNode]:
@@ -58,24 +79,13 @@ def read_nodes(*, now: datetime) -> list[PlayNode]:
     workers = selectors.alive_workers(now=now)
     nodes = [PlayNode(w.node, w.slots, frozenset(map(str, w.capabilities))) for w in workers]
     by_queue = {node.queue: node for node in nodes}
-    columns = ("queue", "state", "n_matches", "tournament__mean_match_s")
-    for queue, state, n_matches, mean_s in _open_orders(*columns):
+    columns = ("queue", "tournament", "n_matches", "tournament__mean_match_s", "started_at")
+    for queue, *order, started_at in Order.objects.filter(Order.is_open()).values_list(*columns):
         node = by_queue.get(queue)
-        if node is not None:
-            work_s = _work_s(n_matches, mean_s, node.slots)
-            node.add(work_s, is_queued=state == Order.State.QUEUED.value)
+        if node is None:
+            continue
+        if started_at is None:
+            node.add(*order)
+        else:
+            node.add_playing(*order, since=started_at)
     return nodes
-
-
-def order_work_s(tournament: Tournament, n_matches: int, node: PlayNode) -> float:
-    """Return the slot-seconds that an order takes a node."""
-    return _work_s(n_matches, tournament.mean_match_s, node.slots)
-
-
-def _work_s(n_matches: int, mean_match_s: float | None, slots: int) -> float:
-    """Return slot-seconds of matches; what an order aims at while their length is not known."""
-    return ORDER_AIM_S * slots if mean_match_s is None else n_matches * mean_match_s
-
-
-def _open_orders(*columns: str) -> Iterator[tuple[str, str, int, float | None]]:
-    yield from Order.objects.filter(Order.is_open()).values_list(*columns)

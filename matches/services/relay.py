@@ -21,15 +21,17 @@ from matches.leases import QUEUED_LEASE
 from matches.models import Match, Order, Tournament
 from matches.services import moving, shares
 from matches.services.orders import OrderedMatch, order_message
-from matches.services.playnodes import ORDER_AIM_S, PlayNode, order_work_s, read_nodes
+from matches.services.playnodes import ORDER_AIM_S, ORDERS_PER_NODE, PlayNode, read_nodes
 from matches.services.rows import among
 
 log = logging.getLogger(__name__)
 
 NETWORKED_AIM_S = 10.0
 """Work that an order aims at where networks decide: all its matches share their forwards."""
-FIRST_PER_SLOT = 32
-"""Matches a slot in an order while the length of a match is not known; twice that of networks."""
+FIRST_PER_SLOT = 1
+"""Matches a slot in an order while the length of a match is not known: it may be an hour."""
+FIRST_NETWORKED_PER_SLOT = 64
+"""The same of networks, whose matches advance together: many take little longer than one."""
 MAX_ORDER = 1_000
 
 # Control has two threads: both would see the same room on a node and fill it twice.
@@ -73,6 +75,7 @@ def relay(*, now: datetime) -> int:
         line = Line(read_nodes(now=now), selectors.quarantined_agents(), has_gpu)
         try:
             _send_all(line, now=now)
+            _begin_new(line, now=now)
             moving.feed_idle(line.nodes)
         except BrokerError as error:
             log.warning("nothing more is sent until the next tick: %s", error)
@@ -98,7 +101,7 @@ def order_size(
     left = tournament.n_planned - tournament.n_closed
     share = ceil(left * slots / (all_slots if is_networked else 2 * all_slots))
     if tournament.mean_match_s is None:
-        per_slot: float = FIRST_PER_SLOT * (2 if is_networked else 1)
+        per_slot: float = FIRST_NETWORKED_PER_SLOT if is_networked else FIRST_PER_SLOT
     else:
         aim_s = NETWORKED_AIM_S if is_networked else ORDER_AIM_S
         # One per slot at least: a node plays one order after the other.
@@ -111,17 +114,44 @@ def _send_one(node: PlayNode, line: Line, *, now: datetime) -> bool:
     """Send a node one order of the tournament whose turn it is; False when none has any for it."""
     active = _active_tournaments()
     at = shares.clock(active)
-    for tournament in sorted(active, key=lambda row: shares.begins(row, at)):
-        taken = _take_next(tournament, node, line, now=now)
-        if taken is None:
-            continue
-        order, matches = taken
-        _publish(order, matches, tournament, now=now)
-        work_s = order_work_s(tournament, order.n_matches, node)
-        shares.charge(tournament, at, work_s)
-        node.add(work_s)
-        return True
-    return False
+    due = sorted(active, key=lambda row: shares.begins(row, at))
+    return any(_send(row, node, line, at, now=now) for row in due)
+
+
+def _send(tournament: Tournament, node: PlayNode, line: Line, at: float, *, now: datetime) -> bool:
+    """Send a node an order of this tournament, if something is pending that it can play.
+
+    While the length of a match is not known it gets one at a time: others are not to wait for it.
+    """
+    if tournament.pk in node.untimed:
+        return False
+    taken = _take_next(tournament, node, line, now=now)
+    if taken is None:
+        return False
+    order, matches = taken
+    _publish(order, matches, tournament, now=now)
+    shares.charge(tournament, at, order.n_matches)
+    node.add(tournament.pk, order.n_matches, tournament.mean_match_s)
+    return True
+
+
+def _begin_new(line: Line, *, now: datetime) -> None:
+    """Let every tournament begin that has not: its first order goes before those that wait.
+
+    So its first match starts as soon as a node has played what it plays, however full the queues,
+    and the length of its matches is known early.
+    """
+    begun = {pk for node in line.nodes for pk in node.untimed}
+    active = _active_tournaments()
+    at = shares.clock(active)
+    for tournament in active:
+        if tournament.mean_match_s is None and tournament.pk not in begun:
+            full = [node for node in line.nodes if node.n_orders <= ORDERS_PER_NODE]
+            for node in sorted(full, key=lambda node: (node.free_at or now, node.load)):
+                if _send(tournament, node, line, at, now=now):
+                    line.n_sent += 1
+                    dispatch.put_first(node.queue)
+                    break
 
 
 def _take_next(

@@ -5,32 +5,58 @@ its tournament ends, each ends its work by weight later, and the order that begi
 next. So of two tournaments that always have pending matches, each gets slot-seconds by its weight,
 whatever the length of its matches, and none waits for more than an order of each other one. A
 tournament that had nothing pending goes on where the others are: it neither saves up nor owes.
+While the length of its matches is not known, its orders are charged by a guess, and by the truth
+as soon as there is one.
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from matches.models import Tournament
 
-_LAST = "play"
+GUESS_S = 2.0
+"""Length of a match while none has ended."""
+_KEY = "nodes"
+
+
+class Last(NamedTuple):
+    """Where the latest order of a tournament began and ends, in seconds of work by weight."""
+
+    begun: float = 0.0
+    ended: float = 0.0
+    n_guessed: int = 0
+    """Matches charged at the length that was guessed."""
+
+
+def work_s(n_matches: int, mean_match_s: float | None) -> float:
+    """Return the slot-seconds that matches take."""
+    return n_matches * (GUESS_S if mean_match_s is None else mean_match_s)
 
 
 def clock(tournaments: Iterable[Tournament]) -> float:
     """Return where the nodes are: where the order that was sent last began."""
-    return max((_last(tournament)[0] for tournament in tournaments), default=0.0)
+    return max((_last(tournament).begun for tournament in tournaments), default=0.0)
 
 
 def begins(tournament: Tournament, at: float) -> float:
     """Return where the next order of a tournament begins, when the nodes are there."""
-    return max(_last(tournament)[1], at)
+    return max(_last(tournament).ended, at)
 
 
-def charge(tournament: Tournament, at: float, work_s: float) -> None:
-    """Note an order of so many slot-seconds that was sent when the nodes were there."""
-    begun = begins(tournament, at)
-    tournament.shares[_LAST] = [begun, begun + work_s / tournament.weight]
+def charge(tournament: Tournament, at: float, n_matches: int) -> None:
+    """Note an order that was sent when the nodes were there."""
+    last, mean_s = _last(tournament), tournament.mean_match_s
+    begun = max(last.ended, at)
+    ended = begun + work_s(n_matches, mean_s) / tournament.weight
+    n_guessed = last.n_guessed + n_matches if mean_s is None else 0
+    tournament.shares = {_KEY: Last(begun, ended, n_guessed)}
     Tournament.objects.filter(pk=tournament.pk).update(shares=tournament.shares)
 
 
-def _last(tournament: Tournament) -> tuple[float, float]:
-    begun, ended = tournament.shares.get(_LAST, (0.0, 0.0))
-    return float(begun), float(ended)
+def _last(tournament: Tournament) -> Last:
+    """Return its latest order, with what was guessed corrected once the length is known."""
+    last = Last(*tournament.shares.get(_KEY, ()))
+    if not last.n_guessed or tournament.mean_match_s is None:
+        return last
+    ended = last.ended + last.n_guessed * (tournament.mean_match_s - GUESS_S) / tournament.weight
+    return Last(min(last.begun, ended), ended)

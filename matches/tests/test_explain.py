@@ -72,6 +72,21 @@ def test_a_pending_match_without_a_node_says_what_to_start() -> None:
     assert found.next == "control sends it to a node with cpu as soon as one has room"
 
 
+def test_a_tournament_behind_a_slow_one_says_so() -> None:
+    slow, other = make.planned(8, board="slow"), make.planned(8, board="other")
+    for node in ("node-1", "node-2"):
+        make.alive(node=node)
+        make.start(make.ordered(slow, 2, node=node), node=node)
+    waits_for = f"room on 2 nodes: busy with tournament {slow.pk} (test, matches of unknown length)"
+    assert explain.of_tournament(other, now=NOW).waits_for == (waits_for,)
+    assert explain.of_match(_first(other), now=NOW).waits_for == (waits_for,)
+    assert explain.of_tournament(slow, now=NOW).waits_for == ()
+    Tournament.objects.filter(pk=slow.pk).update(mean_match_s=90)
+    assert "matches of about 90 s" in explain.of_tournament(other, now=NOW).waits_for[0]
+    make.alive(node="node-3")
+    assert explain.of_tournament(other, now=NOW).waits_for == ()
+
+
 def test_a_pending_match_behind_others_says_how_many() -> None:
     tournament = make.planned(4)
     make.alive()

@@ -29,7 +29,9 @@ def mixed(broker: Redis, tmp_path: Path) -> Tournament:
         ready(tmp_path, "small", seed=1),
         ready(tmp_path, "big", seed=2, placement="gpu"),
     ]
-    return make.planned(12, game=GAME, agents=agents)
+    tournament = make.planned(12, game=GAME, agents=agents, order_limit=1)
+    Tournament.objects.update(mean_match_s=0.01)
+    return tournament
 
 
 def _orders(broker: Redis, *nodes: str) -> list[tuple[str, MatchOrder]]:
@@ -103,11 +105,14 @@ def test_networks_on_the_gpu_queue_wait_for_a_gpu_worker_and_cost_no_attempts(
     broker: Redis, mixed: Tournament
 ) -> None:
     make.alive(capabilities=["cpu", "torch"])
-    assert {kind for _, order in _orders(broker) for kind in _kinds(order)} == {"torch"}
+    sent = _orders(broker)
+    assert {kind for _, order in sent for kind in _kinds(order)} == {"torch"}
     waiting = Match.objects.filter(needs__endswith="gpu")
     assert set(waiting.values_list("state", "attempt")) == {("pending", 0)}
     assert "a gpu worker: none is alive" in selectors.waits_for(mixed, now=make.NOW)
     make.alive(node="gpu-1", capabilities=["gpu"])
+    for _, order in sent:
+        recording.record(make.finished(order), now=make.NOW)
     assert {kind for _, order in _orders(broker) for kind in _kinds(order)} == {
         "cpu+gpu",
         "torch+gpu",
@@ -119,6 +124,7 @@ def test_each_node_is_sent_what_it_can_play(broker: Redis, tmp_path: Path) -> No
     make.planned(500, board="plain")
     small = ready(tmp_path, "small")
     make.planned(500, game=GAME, board="nets", agents=["random", small])
+    Tournament.objects.update(mean_match_s=0.01, order_limit=20)
     make.alive(node="a", capabilities=["cpu"])
     make.alive(node="b", capabilities=["cpu"])
     make.alive(node="c", capabilities=["torch"])

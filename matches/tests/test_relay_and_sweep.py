@@ -20,6 +20,13 @@ QUEUE = play_queue(make.NODE)
 EMPTY: dict[str, set[str]] = {QUEUE: set()}
 
 
+def _timed(tournament: Tournament, match_s: float) -> Tournament:
+    """Let the length of a match be known."""
+    Tournament.objects.filter(pk=tournament.pk).update(mean_match_s=match_s)
+    tournament.refresh_from_db()
+    return tournament
+
+
 def _states() -> set[str]:
     return set(Match.objects.values_list("state", flat=True))
 
@@ -39,7 +46,7 @@ def test_without_a_live_node_nothing_is_sent(broker: Redis) -> None:
 
 
 def test_orders_in_flight_are_capped_per_node(broker: Redis) -> None:
-    make.planned(500)
+    _timed(make.planned(500, order_limit=20), 0.01)
     make.alive()
     make.alive(node="node-2")
     assert relay.relay(now=make.NOW) == 2 * ORDERS_PER_NODE
@@ -49,15 +56,14 @@ def test_orders_in_flight_are_capped_per_node(broker: Redis) -> None:
 
 
 def test_the_node_with_the_least_work_per_slot_is_sent_the_next_order(broker: Redis) -> None:
-    tournament = make.planned(4_000)
-    Tournament.objects.update(mean_match_s=0.05)
+    tournament = _timed(make.planned(4_000), 0.05)
     make.alive(slots=1)
-    make.start(make.ordered(tournament, 400))
+    make.start(make.ordered(tournament, 40))
     make.alive(node="node-2", slots=4)
-    make.ordered(tournament, 400, node="node-2")
+    make.start(make.ordered(tournament, 40, node="node-2"))
     relay.relay(now=make.NOW)
-    new = Order.objects.order_by("pk").values_list("queue", flat=True)[2:]
-    assert list(new) == ["play.node-2", "play.node-2", QUEUE, QUEUE]
+    new = Order.objects.order_by("pk").values_list("queue", "n_matches")[2:]
+    assert list(new) == [("play.node-2", 160), (QUEUE, 40)]
 
 
 def test_a_node_in_quarantine_or_silent_is_sent_nothing(broker: Redis) -> None:
@@ -92,7 +98,38 @@ def test_orders_grow_to_the_work_that_they_aim_at(broker: Redis) -> None:
     for mean in (None, 100.0, 0.05, 0.0):
         tournament.mean_match_s = mean
         sizes[mean] = relay.order_size(tournament, slots=2, all_slots=2)
-    assert sizes == {None: 64, 100.0: 2, 0.05: 80, 0.0: relay.MAX_ORDER}
+    assert sizes == {None: 2, 100.0: 2, 0.05: 80, 0.0: relay.MAX_ORDER}
+
+
+def test_while_the_length_of_a_match_is_not_known_a_node_gets_one_per_slot(broker: Redis) -> None:
+    slow = make.planned(500, board="slow")
+    make.planned(500, board="other")
+    make.alive()
+    make.alive(node="node-2", slots=3)
+    for node in (make.NODE, "node-2"):
+        relay.relay(now=make.NOW)
+        for order in make.popped(broker, node):
+            make.start(order, node=node)
+    relay.relay(now=make.NOW)
+    orders = Order.objects.filter(tournament=slow).order_by("queue")
+    assert [(order.queue, order.n_matches) for order in orders] == [(QUEUE, 2), ("play.node-2", 3)]
+    assert Order.objects.exclude(tournament=slow).count() == 2
+
+
+def test_a_new_tournament_begins_before_what_waits(broker: Redis) -> None:
+    _timed(make.planned(4_000), 0.05)
+    make.alive()
+    make.alive(node="node-2")
+    relay.relay(now=make.NOW)
+    make.start(make.popped(broker)[0])
+    make.start(make.popped(broker, "node-2")[0], node="node-2", now=make.later(-1))
+    relay.relay(now=make.NOW)
+    assert broker.llen(QUEUE) == broker.llen("play.node-2") == 1
+    small = make.planned(40, board="small")
+    assert relay.relay(now=make.NOW) == 1
+    first, _ = make.popped(broker, "node-2")
+    assert Order.objects.get(tournament=small).uuid.hex == first.order
+    assert relay.relay(now=make.later(1)) == 0, "it has begun: the rest goes by shares"
 
 
 def test_the_last_matches_are_divided_by_slots() -> None:
@@ -127,8 +164,8 @@ def test_an_order_that_the_broker_refuses_is_taken_back(
 
 
 def test_tournaments_share_the_nodes(broker: Redis) -> None:
-    make.planned(500, board="a")
-    make.planned(500, board="b")
+    _timed(make.planned(500, board="a"), 0.01)
+    _timed(make.planned(500, board="b"), 0.01)
     make.alive()
     make.alive(node="node-2")
     relay.relay(now=make.NOW)
@@ -217,7 +254,7 @@ def test_of_two_orders_the_one_that_vanished_is_given_up(broker: Redis) -> None:
 
 
 def test_what_waits_for_a_lost_node_goes_to_another_at_once(broker: Redis) -> None:
-    make.planned(8)
+    _timed(make.planned(8), 0.01)
     make.alive(node="gone")
     relay.relay(now=make.NOW)
     assert broker.llen("play.gone") == 2
@@ -231,7 +268,7 @@ def test_what_waits_for_a_lost_node_goes_to_another_at_once(broker: Redis) -> No
 
 
 def test_a_node_that_begins_anew_goes_on_with_its_queue(broker: Redis) -> None:
-    make.planned(8, order_limit=8)
+    _timed(make.planned(8), 0.01)
     make.alive()
     relay.relay(now=make.NOW)
     make.alive(incarnation="second-life", now=make.later(20))
@@ -242,7 +279,7 @@ def test_a_node_that_begins_anew_goes_on_with_its_queue(broker: Redis) -> None:
 
 
 def test_an_order_that_waits_is_moved_to_a_node_that_idles(broker: Redis) -> None:
-    tournament = make.planned(8, order_limit=4)
+    tournament = _timed(make.planned(8, order_limit=4), 0.01)
     make.alive()
     first, second = make.sent(broker)
     dispatch.publish_order(second, QUEUE)
@@ -260,7 +297,7 @@ def test_an_order_that_waits_is_moved_to_a_node_that_idles(broker: Redis) -> Non
 
 
 def test_an_order_that_its_node_has_just_taken_is_not_moved(broker: Redis) -> None:
-    make.planned(8, order_limit=4)
+    _timed(make.planned(8, order_limit=4), 0.01)
     make.alive()
     make.sent(broker)
     make.alive(node="node-2")

@@ -109,14 +109,42 @@ def test_one_that_adapts_and_has_little_pending_gets_what_it_asks_for(broker: Re
     n_done = Match.objects.filter(tournament=adaptive, state=Match.State.DONE).count()
     n_asked = Match.objects.filter(tournament=adaptive).count()
     assert n_done > 0.7 * n_asked
-    assert node.busy_s[steady.pk] > node.busy_s[adaptive.pk] / 3
+    assert node.busy_s[steady.pk] > node.busy_s[adaptive.pk] / 3.5
 
 
 def test_one_that_comes_later_begins_where_the_others_are(broker: Redis) -> None:
     here, other = make.planned(8, board="a"), make.planned(8, board="b", weight=2)
-    here.shares = {"play": [50.0, 60.0]}
+    here.shares, other.mean_match_s = {"nodes": [50.0, 60.0, 0]}, 0.5
     at = shares.clock([here, other])
     assert (at, shares.begins(here, at), shares.begins(other, at)) == (50.0, 60.0, 50.0)
-    shares.charge(other, at, work_s=4.0)
+    shares.charge(other, at, 8)
     other.refresh_from_db()
-    assert other.shares == {"play": [50.0, 52.0]}
+    assert other.shares == {"nodes": [50.0, 52.0, 0]}
+
+
+@pytest.mark.parametrize(("match_s", "ends"), [(0.01, 100.02), (90.0, 280.0)])
+def test_what_was_charged_by_a_guess_is_corrected_once_the_length_is_known(
+    broker: Redis, match_s: float, ends: float
+) -> None:
+    new = make.planned(8, weight=2)
+    for _ in range(2):
+        shares.charge(new, 100.0, 2)
+    assert shares.begins(new, 0.0) == 100.0 + 4 * shares.GUESS_S / 2
+    new.mean_match_s = match_s
+    assert shares.begins(new, 0.0) == pytest.approx(ends)
+    shares.charge(new, 0.0, 1)
+    new.refresh_from_db()
+    assert shares.begins(new, 0.0) == pytest.approx(ends + match_s / 2), "once only"
+
+
+def test_a_small_tournament_of_short_matches_does_not_starve_beside_a_large_one(
+    broker: Redis,
+) -> None:
+    large = _tournament("large", match_s=0.005, n_matches=40_000)
+    node = _Node(broker, {large.pk: 0.005})
+    node.play(until_s=10)
+    small = make.planned(60, board="small", match_s=600)
+    node.match_s = {**node.match_s, small.pk: 0.005}
+    node.play(until_s=18)
+    small.refresh_from_db()
+    assert small.n_done == 60

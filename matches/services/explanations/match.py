@@ -15,6 +15,7 @@ from matches.models import (
     Uncounted,
     Voiding,
 )
+from matches.services.explanations.behind import busy_with_others
 from matches.services.explanations.form import Explanation, Finding, age_s, ago, for_long, several
 from matches.services.explanations.held import held_by
 from matches.services.explanations.presence import Presence, presence
@@ -58,6 +59,7 @@ def _pending(match: Match, attempts: Sequence[Attempt], now: datetime) -> Findin
     if tournament.state == Tournament.State.PAUSED:
         waits_for.insert(0, f"tournament {tournament.pk} to be resumed: it is paused")
     waits_for += held_by(Agent.objects.filter(pk__in=match.agent_ids))
+    waits_for = waits_for or busy_with_others(tournament, there)
     n_before = _n_before(match)
     if n_before and not waits_for:
         waits_for.append(f"its turn: {_counted(n_before)} of this tournament come before it")

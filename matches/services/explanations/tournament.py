@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from matches import selectors
 from matches.models import Agent, Campaign, Checkpoint, Order, Tournament
 from matches.services.explanations.awaiting import awaited
+from matches.services.explanations.behind import busy_with_others
 from matches.services.explanations.checkpoints import waiting_check
 from matches.services.explanations.form import Explanation, Finding, age_s, ago, for_long
 from matches.services.explanations.held import held_by
@@ -104,9 +105,10 @@ def _cancelled(tournament: Tournament, now: datetime) -> Finding:
 
 
 def _missing(tournament: Tournament, there: Presence) -> list[str]:
-    """Return what pending matches lack."""
+    """Return what pending matches lack: nodes and gpu workers, or room on them."""
     waiting = selectors.pending_needs(tournament.pk)
-    return list(dict.fromkeys(text for needs in waiting for text in there.missing(needs)))
+    missing = list(dict.fromkeys(text for needs in waiting for text in there.missing(needs)))
+    return missing or busy_with_others(tournament, there)
 
 
 def _n_in_flight(tournament: Tournament) -> int:
