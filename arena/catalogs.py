@@ -1,55 +1,226 @@
 """Catalogs: each file of a folder is one entry whose id is the file's name.
 
 A folder of one's own adds entries without a change here: EVALSITE_PLUGINS names one or more folders
-(separated as in PATH) with games/<id>.py, policies/<id>.py and so on.
+(separated as in PATH) with games/<id>.py, policies/<id>.py and so on. A plug-in that cannot be used
+is a problem of its own id: the other entries of its family stay.
 """
 
 import os
-from collections import Counter
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from pkgutil import iter_modules
+from threading import RLock
+from typing import Any
 
 from arena.errors import CatalogError, UnknownNameError
 
 PLUGINS = "EVALSITE_PLUGINS"
+_MAIN = "__init__.py"
+_loading = RLock()
+
+
+@dataclass(frozen=True)
+class Family:
+    """The entries of one kind: their package, the name they go by, what each must have."""
+
+    package: str
+    name: str
+    members: tuple[str, ...] = ()
+    refusal: Callable[[Any], str] = lambda _: ""
+    """Says why an entry that has them cannot be used; empty when it can."""
+
+    @property
+    def folder(self) -> str:
+        """The folder of its plug-ins: "arena.games.catalog" has games/."""
+        return self.package.split(".")[1]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A plug-in file or folder that cannot be used."""
+
+    file: str
+    reason: str
+    name: str = ""
+    """Its id; empty for a folder."""
+
+    def __str__(self) -> str:
+        """Return it as one line."""
+        return f"{self.file}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class _Plugin:
+    """A plug-in that was loaded."""
+
+    entry: object
+    sha256: str
+
+
+@dataclass(frozen=True)
+class _Catalog:
+    shipped: tuple[str, ...]
+    plugins: dict[str, _Plugin]
+    problems: dict[str, Problem]
+    """By id, or by folder."""
+
+
+def names(family: Family) -> tuple[str, ...]:
+    """Return the ids of all entries that can be used, in order."""
+    catalog = _catalog(family)
+    return tuple(sorted((*catalog.shipped, *catalog.plugins)))
+
+
+def problems(family: Family) -> tuple[Problem, ...]:
+    """Return the plug-ins of a family that cannot be used, and the folders that are not there."""
+    return tuple(_catalog(family).problems.values())
 
 
 @cache
-def names(package: str) -> tuple[str, ...]:
-    """Return the ids of a catalog package, such as "arena.games.catalog", in order.
-
-    Raises CatalogError when a plug-in folder is missing or an id has two files.
-    """
-    path = import_module(package).__path__
-    path += [folder for folder in _plugin_folders(package) if folder not in path]
-    found = Counter(module.name for folder in path for module in iter_modules([folder]))
-    for name, n_files in found.items():
-        if n_files > 1:
-            raise CatalogError(f"{name!r} has {n_files} files in {', '.join(path)}: rename one")
-    return tuple(sorted(found))
-
-
-@cache
-def entry(package: str, family: str, name: str) -> object:
+def entry(family: Family, name: str) -> object:
     """Return the entry of that id: its file's attribute FAMILY.
 
-    Raises UnknownNameError, or CatalogError when the file lacks the attribute.
+    Raises UnknownNameError, or CatalogError when its file cannot be used.
     """
-    if name not in names(package):
-        raise UnknownNameError(family, name, names(package))
-    module = import_module(f"{package}.{name}")
-    if not hasattr(module, family.upper()):
-        raise CatalogError(f"{module.__file__} must define {family.upper()}")
-    found: object = getattr(module, family.upper())
-    return found
+    catalog = _catalog(family)
+    if name in catalog.plugins:
+        return catalog.plugins[name].entry
+    if name in catalog.shipped:
+        module = import_module(f"{family.package}.{name}")
+        return _member(module, family)
+    if name in catalog.problems:
+        raise CatalogError(f"{family.name} {name!r} cannot be used: {catalog.problems[name]}")
+    raise UnknownNameError(family.name, name, names(family), hint=_hint(catalog))
 
 
-def _plugin_folders(package: str) -> list[str]:
-    """Return the plug-in folders of this catalog: "arena.games.catalog" is found in games/."""
-    roots = [Path(root) for root in os.environ.get(PLUGINS, "").split(os.pathsep) if root]
-    for root in roots:
-        if not root.is_dir():
-            raise CatalogError(f"{PLUGINS}: no folder {str(root)!r}")
-    return [str(root / package.split(".")[1]) for root in roots]
+def plugin_hash(family: Family, name: str) -> str:
+    """Return the SHA-256 of the code that an entry was loaded from; empty for a shipped one."""
+    plugin = _catalog(family).plugins.get(name)
+    return plugin.sha256 if plugin else ""
+
+
+def file_hash(folder: str, name: str) -> str:
+    """Return the SHA-256 of a plug-in's file as it is now, without loading it; empty if none is.
+
+    For what this process must not import, such as architectures where there is no torch.
+    """
+    for root in _roots():
+        path = _file_of(root / folder, name)
+        if path is not None:
+            return _hashed(path)
+    return ""
+
+
+def clear() -> None:
+    """Forget what was loaded: the next call reads the folders again."""
+    _catalog.cache_clear()
+    entry.cache_clear()
+
+
+@cache
+def _catalog(family: Family) -> _Catalog:
+    """Return what there is of a family; plug-ins are loaded, shipped files are not."""
+    with _loading:
+        package = import_module(family.package)
+        folders = [root / family.folder for root in _roots()]
+        ours = str(Path(str(package.__file__)).parent)
+        shipped = tuple(module.name for module in iter_modules([ours]))
+        catalog = _Catalog(shipped, {}, {})
+        for root in _roots():
+            if not root.is_dir():
+                reason = f"{PLUGINS} names this folder, which is not there"
+                catalog.problems[str(root)] = Problem(str(root), reason)
+        # Plug-ins of a family may import each other.
+        package.__path__ = [ours, *map(str, folders)]
+        for folder in folders:
+            for module in iter_modules([str(folder)]):
+                _add(catalog, family, folder, module.name)
+        return catalog
+
+
+def _add(catalog: _Catalog, family: Family, folder: Path, name: str) -> None:
+    """Load a plug-in into its catalog; what is wrong with it is a problem of this id alone."""
+    path = _file_of(folder, name) or folder / name
+    if name in catalog.shipped or name in catalog.plugins:
+        # Not under its id, whose entry stays.
+        reason = f"there is another {family.name} {name!r} already: rename the file"
+        catalog.problems[str(path)] = Problem(str(path), reason, name)
+        return
+    try:
+        catalog.plugins[name] = _load(family, name, path)
+    # Whatever the code of a plug-in raises, also sys.exit(), must not stop the other entries.
+    except (Exception, SystemExit) as error:
+        text = str(error) if isinstance(error, CatalogError) else f"{type(error).__name__}: {error}"
+        catalog.problems[name] = Problem(str(path), " ".join(text.split()), name)
+
+
+def _load(family: Family, name: str, path: Path) -> _Plugin:
+    """Return a plug-in, run from the bytes that are hashed.
+
+    Python's own cache goes by second and size, so that an edit may run the code before it.
+    """
+    full_name = f"{family.package}.{name}"
+    loader = SourceFileLoader(full_name, str(path))
+    spec = spec_from_file_location(full_name, path, loader=loader)
+    if spec is None:
+        raise CatalogError("is no Python file")
+    module = module_from_spec(spec)
+    source = path.read_bytes()
+    code_hash = sha256(source).hexdigest() if path.name != _MAIN else _hashed(path)
+    sys.modules[full_name] = module
+    try:
+        exec(loader.source_to_code(source, str(path)), module.__dict__)
+        return _Plugin(_member(module, family), code_hash)
+    except BaseException:
+        del sys.modules[full_name]
+        raise
+
+
+def _member(module: object, family: Family) -> object:
+    """Return the entry of a module. Raises CatalogError when it is none of this family."""
+    attribute = family.name.upper()
+    if not hasattr(module, attribute):
+        raise CatalogError(f"it must define {attribute}")
+    member: object = getattr(module, attribute)
+    missing = [name for name in family.members if not hasattr(member, name)]
+    if missing:
+        raise CatalogError(f"{attribute} is no {family.name}: it lacks {', '.join(missing)}")
+    if refusal := family.refusal(member):
+        raise CatalogError(f"{attribute} {refusal}")
+    return member
+
+
+def _file_of(folder: Path, name: str) -> Path | None:
+    """Return the file of a plug-in: <id>.py, or the first file of a package."""
+    candidates = (folder / f"{name}.py", folder / name / _MAIN)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _hashed(path: Path) -> str:
+    """Return the SHA-256 of a file; of a package, of all its files with their names."""
+    if path.name != _MAIN:
+        return sha256(path.read_bytes()).hexdigest()
+    digest = sha256()
+    for file in sorted(path.parent.rglob("*.py")):
+        digest.update(f"{file.relative_to(path.parent)}\0".encode())
+        digest.update(sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _roots() -> list[Path]:
+    return [Path(root) for root in os.environ.get(PLUGINS, "").split(os.pathsep) if root]
+
+
+def _hint(catalog: _Catalog) -> str:
+    """Return why a plug-in may be unknown here."""
+    if not _roots():
+        return f"if it is a plug-in, {PLUGINS} must name its folder, for this process as for ./run"
+    absent = [str(problem) for problem in catalog.problems.values() if not problem.name]
+    return "; ".join(absent) or f"{PLUGINS} names {os.environ[PLUGINS]}, which has no such file"

@@ -10,10 +10,12 @@ class ArenaError(Exception):
 class UnknownNameError(ArenaError):
     """A catalog has no entry of that name."""
 
-    def __init__(self, family: str, name: str, choices: Iterable[str]) -> None:
+    def __init__(self, family: str, name: str, choices: Iterable[str], *, hint: str = "") -> None:
         """Keep the family ("game", "policy" ...), the name asked for and the names there are."""
         self.family, self.name, self.choices = family, name, sorted(choices)
-        super().__init__(f"unknown {family} {name!r}: choose one of {', '.join(self.choices)}")
+        self.hint = hint
+        choice = f"choose one of {', '.join(self.choices)}" + (f" ({hint})" if hint else "")
+        super().__init__(f"unknown {family} {name!r}: {choice}")
 
 
 class CatalogError(ArenaError):

@@ -53,6 +53,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "live.unknown.UnknownKinds",
     "axes.middleware.AxesMiddleware",  # last: it turns a locked-out login into its answer
 ]
 ROOT_URLCONF = "evalsite.urls"

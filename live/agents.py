@@ -9,14 +9,14 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from arena.policies import registry as policies
 from live import agentmatches, campaignpages, histories, lineages, records
 from live.addresses import optional
-from live.seating import game_title, seats
+from live.seating import seats
 from matches.clock import db_now
 from matches.models import Agent, Rating
 from matches.services import explain
 from matches.standings import Z95
+from matches.titles import game_title, policy_title
 
 MAX_BOARDS = 20
 OPPONENTS_A_PAGE = 25
@@ -32,7 +32,7 @@ def agent(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "agent": found,
         "game": game_title(found.game),
-        "policy": _policy_title(found.policy),
+        "policy": policy_title(found.policy),
         "lineage": _lineage(found),
         "alarms": campaignpages.open_alarms(agent=found),
         "explanation": explain.of_agent(found, now=db_now()),
@@ -107,7 +107,3 @@ def _lineage(found: Agent) -> lineages.Lineage | None:
     if found.checkpoint is None:
         return None
     return lineages.of_checkpoint(found.checkpoint, game=found.game)
-
-
-def _policy_title(policy: str) -> str:
-    return policies.get(policy).title if policy in policies.names() else policy

@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest
 
-from arena.policies import registry as policies
 from live.addresses import number
 from matches import standings
 from matches.models import Entrant, Leaderboard, Rating, Tournament
 from matches.standings import TOP, Field, Row
+from matches.titles import policy_title
 
 MAX_TEXT = 120
 N_RUNS, N_TOURNAMENTS = 200, 50
@@ -198,7 +198,7 @@ def _families(board: Leaderboard) -> tuple[list[tuple[str, str]], list[str]]:
     found = list(rated.values_list("agent__policy", "agent__checkpoint__run").distinct())
     kinds = sorted({kind for kind, _ in found})
     return (
-        [(kind, policies.get(kind).title) for kind in kinds],
+        [(kind, policy_title(kind)) for kind in kinds],
         sorted({run for _, run in found if run})[:N_RUNS],
     )
 

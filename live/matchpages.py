@@ -9,10 +9,11 @@ from django.views.decorators.http import require_safe
 from live import replays
 from live.addresses import optional
 from live.replays import Recorded, Replay
-from live.seating import game_title, seats
+from live.seating import seats
 from matches.clock import db_now
 from matches.models import Match
 from matches.services import explain
+from matches.titles import game_title
 
 
 @require_safe

@@ -11,11 +11,11 @@ from live import campaignpages, curves, filters, plots, rowtexts, transitivity, 
 from live.addresses import MAX_DIGITS, number
 from live.columns import columns
 from live.filters import View
-from live.seating import game_title
 from matches import selectors, standings
 from matches.clock import db_now
 from matches.models import Leaderboard, Rating
 from matches.standings import TOP, Row
+from matches.titles import game_problem, game_title
 
 N_RECENT_BOARDS = 12
 N_SEASONS = 12
@@ -65,6 +65,7 @@ def _board_context(found: Leaderboard, view: View, *, page: int) -> dict[str, An
     return {
         "board": found,
         "game": game_title(found.game),
+        "problem": game_problem(found.game),
         "rows": rows,
         "row_texts": rowtexts.html(rows),
         "view": view,

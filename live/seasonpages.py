@@ -7,9 +7,9 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from live.addresses import number
-from live.seating import game_title
 from matches.models import Season, SeasonRow
 from matches.standings import Z95
+from matches.titles import game_title
 
 ROWS_A_PAGE = 200
 

@@ -2,21 +2,13 @@
 
 from typing import Any
 
-from arena.errors import UnknownNameError
+from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.teams import NO_TEAMS, Teams, are_mates, team_size
 from matches.models import Match
 from matches.models.match import numbers
 
 PAIR = 2
-
-
-def game_title(game: str) -> str:
-    """Return the title of a game, or its id when its catalog file is gone."""
-    try:
-        return games.get(game).spec.title
-    except UnknownNameError:
-        return game
 
 
 def seats(shown: Match, *, game: str) -> list[dict[str, Any]]:
@@ -39,10 +31,10 @@ def seats(shown: Match, *, game: str) -> list[dict[str, Any]]:
 
 
 def _teams(game: str) -> Teams:
-    """Return the team of each seat; none when the catalog file of the game is gone."""
+    """Return the team of each seat; none where the file of the game cannot be used."""
     try:
         return games.get(game).spec.teams
-    except UnknownNameError:
+    except ArenaError:
         return NO_TEAMS
 
 

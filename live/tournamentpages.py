@@ -8,11 +8,12 @@ from django.views.decorators.http import require_safe
 
 from live import brackets, campaignpages, crosstables, paces
 from live.addresses import number
-from live.seating import game_title, seats
+from live.seating import seats
 from matches import selectors, standings
 from matches.clock import db_now
 from matches.models import Entrant, Tournament
 from matches.services import explain, pairingwarnings
+from matches.titles import game_title
 
 MATCHES_A_PAGE = 50
 

@@ -12,10 +12,10 @@ from typing import NamedTuple, TypedDict
 
 from django.db.models import QuerySet
 
-from arena.policies import registry as policies
 from arena.ratings.base import MU
 from matches import chances, selectors, trends
 from matches.models import Leaderboard, Rating, Tournament
+from matches.titles import policy_title
 
 TOP = 200
 """Rows that are live; a longer board has plain pages for the rest."""
@@ -193,7 +193,7 @@ def row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
         "agent": rating.agent,
         "rank": rank,
         "name": rating.name,
-        "kind": policies.get(rating.policy).title,
+        "kind": policy_title(rating.policy),
         "lineage": lineage(rating),
         "mu": f"{rating.mu:.2f}",
         "half": f"{half:.2f}",

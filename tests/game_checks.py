@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from arena.errors import IllegalActionError, ParameterError
 from arena.games.base import OVER, Game, State, ranks, replay
+from arena.ratings.base import MIN_SEATS
 
 SEEDS = (1, 2, 3)
 MANY_SEEDS = range(30)
@@ -61,7 +62,8 @@ def assert_same(one: Seen, other: Seen, what: str) -> None:
 def declares_what_it_is(game: Game) -> None:
     spec = game.spec
     assert spec.title
-    assert min(spec.n_seats, spec.n_actions, spec.max_steps, spec.rules_version) >= 1
+    assert min(spec.n_actions, spec.max_steps, spec.rules_version) >= 1
+    assert spec.n_seats >= MIN_SEATS, "a rating compares two seats or more"
     assert all(type(n) is int and n > 0 for n in spec.observation_shape)
     assert np.dtype(spec.observation_dtype).name == spec.observation_dtype
     assert spec.opening_plies == 0 if spec.has_chance else spec.opening_plies >= 0

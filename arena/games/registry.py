@@ -3,16 +3,32 @@
 from typing import cast
 
 from arena import catalogs
-from arena.games.base import Game
+from arena.games.base import Game, GameSpec
+from arena.ratings.base import MIN_SEATS
 
-_PACKAGE = "arena.games.catalog"
+
+def _refusal(game: Game) -> str:
+    """Return why a game cannot be offered; empty when it can."""
+    if not isinstance(game.spec, GameSpec):
+        return f"has a spec that is no GameSpec, got {game.spec!r:.80}"
+    if game.spec.n_seats < MIN_SEATS:
+        return (
+            f"has n_seats={game.spec.n_seats}: a rating compares {MIN_SEATS} seats or more, "
+            "so a game of one seat cannot be rated yet"
+        )
+    return ""
+
+
+FAMILY = catalogs.Family(
+    "arena.games.catalog", "game", ("spec", "configured", "parameters", "start"), _refusal
+)
 
 
 def names() -> tuple[str, ...]:
     """Return the ids of all games, in order."""
-    return catalogs.names(_PACKAGE)
+    return catalogs.names(FAMILY)
 
 
 def get(name: str) -> Game:
     """Return the game of that id under its default parameters. Raises UnknownNameError."""
-    return cast(Game, catalogs.entry(_PACKAGE, "game", name))
+    return cast(Game, catalogs.entry(FAMILY, name))

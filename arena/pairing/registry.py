@@ -1,14 +1,12 @@
 """Which pairings there are, by id: those that know all lineups beforehand and those that adapt."""
 
-from functools import cache
 from typing import cast
 
 from arena import catalogs
 from arena.errors import UnknownNameError
 from arena.pairing.base import AdaptivePairing, Pairing
 
-_PACKAGE = "arena.pairing.catalog"
-_FAMILY = "pairing"
+FAMILY = catalogs.Family("arena.pairing.catalog", "pairing", ("title",))
 
 
 def names() -> tuple[str, ...]:
@@ -32,15 +30,15 @@ def get_adaptive(name: str) -> AdaptivePairing:
 
 
 def _entry(name: str, choices: tuple[str, ...]) -> object:
+    entry = catalogs.entry(FAMILY, name)
     if name not in choices:
-        raise UnknownNameError(_FAMILY, name, choices)
-    return catalogs.entry(_PACKAGE, _FAMILY, name)
+        raise UnknownNameError(FAMILY.name, name, choices)
+    return entry
 
 
-@cache
 def _split() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the ids of those with pair and of those with choose."""
-    known = catalogs.names(_PACKAGE)
-    is_static = {name: hasattr(catalogs.entry(_PACKAGE, _FAMILY, name), "pair") for name in known}
+    known = catalogs.names(FAMILY)
+    is_static = {name: hasattr(catalogs.entry(FAMILY, name), "pair") for name in known}
     static = tuple(name for name in known if is_static[name])
     return static, tuple(name for name in known if not is_static[name])

@@ -5,14 +5,16 @@ from typing import cast
 from arena import catalogs
 from arena.policies.base import PolicyKind
 
-_PACKAGE = "arena.policies.catalog"
+FAMILY = catalogs.Family(
+    "arena.policies.catalog", "policy", ("title", "is_batched", "parameters", "refusal", "build")
+)
 
 
 def names() -> tuple[str, ...]:
     """Return the ids of all policy kinds, in order."""
-    return catalogs.names(_PACKAGE)
+    return catalogs.names(FAMILY)
 
 
 def get(name: str) -> PolicyKind:
     """Return the policy kind of that id. Raises UnknownNameError."""
-    return cast(PolicyKind, catalogs.entry(_PACKAGE, "policy", name))
+    return cast(PolicyKind, catalogs.entry(FAMILY, name))

@@ -1,5 +1,6 @@
 """Catalogs: a file is an entry, also one outside the clone; what is no entry is refused clearly."""
 
+import os
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -8,30 +9,41 @@ from pathlib import Path
 import pytest
 
 from arena import catalogs
+from arena import plugins as all_plugins
 from arena.errors import CatalogError, UnknownNameError
+from arena.games import registry as games
+from arena.policies import registry as policies
 
-GAMES = "arena.games.catalog"
+GAMES = games.FAMILY
+LUDO = """
+from arena.games.base import GameSpec
+
+class Ludo:
+    spec = GameSpec(
+        id="my_ludo", title="Ludo", n_seats=2, n_actions=3, observation_shape=(4,),
+        observation_dtype="float32", has_chance=True, has_hidden_information=False,
+        opening_plies=0, max_steps=9,
+    )
+    parameters = {}
+    configured = start = lambda self, *_, **__: self
+
+GAME = Ludo()
+"""
 
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Forget what is cached, now and afterwards, and the plug-ins that a test adds."""
-    package = import_module(GAMES)
+    package = import_module(GAMES.package)
     monkeypatch.setattr(package, "__path__", list(package.__path__))
     monkeypatch.delenv(catalogs.PLUGINS, raising=False)
     before = set(sys.modules)
-    forget()
+    catalogs.clear()
     yield
-    forget()
+    catalogs.clear()
     for name in set(sys.modules) - before:
-        if name.startswith(f"{GAMES}.my_"):
+        if name.startswith(f"{GAMES.package}.my_"):
             del sys.modules[name]
-            delattr(package, name.rpartition(".")[2])
-
-
-def forget() -> None:
-    catalogs.names.cache_clear()
-    catalogs.entry.cache_clear()
 
 
 @pytest.fixture
@@ -50,40 +62,108 @@ def test_the_ids_are_the_names_of_the_files() -> None:
 
 def test_an_unknown_id_is_refused_with_the_choices() -> None:
     with pytest.raises(UnknownNameError, match=r"unknown game 'ludo': choose one of backgammon, "):
-        catalogs.entry(GAMES, "game", "ludo")
+        games.get("ludo")
+
+
+def test_where_no_plugins_are_named_an_unknown_id_says_so() -> None:
+    with pytest.raises(UnknownNameError, match="EVALSITE_PLUGINS must name its folder"):
+        games.get("ludo")
 
 
 def test_an_id_is_no_path_into_the_packages() -> None:
     with pytest.raises(UnknownNameError):
-        catalogs.entry(GAMES, "game", ".base")
+        games.get(".base")
 
 
 def test_a_file_outside_the_clone_is_an_entry(plugins: Path) -> None:
-    (plugins / "my_ludo.py").write_text("GAME = 'ludo'\n")
-    assert "my_ludo" in catalogs.names(GAMES)
-    assert "connect_four" in catalogs.names(GAMES)
-    assert catalogs.entry(GAMES, "game", "my_ludo") == "ludo"
+    (plugins / "my_ludo.py").write_text(LUDO)
+    assert "my_ludo" in games.names()
+    assert "connect_four" in games.names()
+    assert games.get("my_ludo").spec.title == "Ludo"
+    assert not all_plugins.problems()
+
+
+def test_a_package_is_an_entry_whose_hash_covers_all_its_files(plugins: Path) -> None:
+    (plugins / "my_ludo").mkdir()
+    (plugins / "my_ludo" / "__init__.py").write_text(LUDO)
+    rules = plugins / "my_ludo" / "rules.py"
+    rules.write_text("DICE = 1\n")
+    one = catalogs.plugin_hash(GAMES, "my_ludo")
+    catalogs.clear()
+    rules.write_text("DICE = 2\n")
+    assert games.get("my_ludo").spec.title == "Ludo"
+    assert catalogs.plugin_hash(GAMES, "my_ludo") not in ("", one)
 
 
 def test_a_plugin_folder_may_lack_a_family(plugins: Path) -> None:
-    assert catalogs.names("arena.policies.catalog")
     plugins.rmdir()
-    assert catalogs.names(GAMES)
+    assert policies.names()
+    assert games.names()
+    assert not all_plugins.problems()
 
 
-def test_a_plugin_folder_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plugin_folder_that_is_not_there_is_a_problem_and_the_rest_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv(catalogs.PLUGINS, "/no/such/folder")
-    with pytest.raises(CatalogError, match="EVALSITE_PLUGINS: no folder '/no/such/folder'"):
-        catalogs.names(GAMES)
+    assert games.get("connect_four")
+    (problem,) = all_plugins.problems()
+    assert str(problem) == "/no/such/folder: EVALSITE_PLUGINS names this folder, which is not there"
+    with pytest.raises(UnknownNameError, match="/no/such/folder"):
+        games.get("ludo")
 
 
-def test_two_files_of_one_id_are_refused(plugins: Path) -> None:
-    (plugins / "connect_four.py").write_text("GAME = 'another'\n")
-    with pytest.raises(CatalogError, match="'connect_four' has 2 files"):
-        catalogs.names(GAMES)
+def test_of_two_files_of_one_id_the_first_stays_and_the_other_is_a_problem(plugins: Path) -> None:
+    (plugins / "connect_four.py").write_text(LUDO)
+    assert games.get("connect_four").spec.title != "Ludo"
+    (problem,) = all_plugins.problems()
+    assert problem.file == str(plugins / "connect_four.py")
+    assert "another game 'connect_four'" in problem.reason
 
 
-def test_a_file_without_its_attribute_is_refused(plugins: Path) -> None:
-    (plugins / "my_empty.py").write_text("")
-    with pytest.raises(CatalogError, match=r"my_empty\.py must define GAME"):
-        catalogs.entry(GAMES, "game", "my_empty")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "must define GAME"),
+        ("GAME = 'ludo'", "GAME is no game: it lacks spec, configured"),
+        ("import no_such_module", "No module named 'no_such_module'"),
+        ("GAME = (", "SyntaxError"),
+        ("raise RuntimeError('boom')", "RuntimeError: boom"),
+        ("import sys; sys.exit(3)", "SystemExit: 3"),
+        (LUDO.replace("n_seats=2", "n_seats=1"), "a game of one seat cannot be rated"),
+    ],
+)
+def test_a_broken_file_is_a_problem_of_its_id_alone(plugins: Path, text: str, reason: str) -> None:
+    (plugins / "my_broken.py").write_text(text)
+    (plugins / "my_ludo.py").write_text(LUDO)
+    assert games.get("connect_four")
+    assert games.get("my_ludo")
+    assert "my_broken" not in games.names()
+    (problem,) = all_plugins.problems()
+    assert (problem.name, problem.file) == ("my_broken", str(plugins / "my_broken.py"))
+    assert reason in problem.reason
+    with pytest.raises(CatalogError, match=r"game 'my_broken' cannot be used: .*my_broken\.py"):
+        games.get("my_broken")
+
+
+def test_what_runs_is_what_is_hashed_however_quick_the_edit(plugins: Path) -> None:
+    # Python's own cache would take the file of before: same second, same size.
+    path = plugins / "my_ludo.py"
+    path.write_text(LUDO)
+    one = catalogs.plugin_hash(GAMES, "my_ludo")
+    assert games.get("my_ludo").spec.title == "Ludo"
+    stat = path.stat()
+    path.write_text(LUDO.replace("Ludo", "Dice"))
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    catalogs.clear()
+    assert games.get("my_ludo").spec.title == "Dice"
+    assert catalogs.plugin_hash(GAMES, "my_ludo") not in ("", one)
+    assert catalogs.plugin_hash(GAMES, "connect_four") == ""
+
+
+def test_a_file_is_hashed_without_being_loaded(plugins: Path) -> None:
+    architectures = plugins.parent / "architectures"
+    architectures.mkdir()
+    (architectures / "my_net.py").write_text("import torch_that_is_not_here")
+    assert len(catalogs.file_hash("architectures", "my_net")) == 64
+    assert catalogs.file_hash("architectures", "mlp") == ""

@@ -5,14 +5,16 @@ from typing import cast
 from arena import catalogs
 from arena.verdicts.base import Question
 
-_PACKAGE = "arena.verdicts.catalog"
+FAMILY = catalogs.Family(
+    "arena.verdicts.catalog", "question", ("title", "parameters", "check", "judge")
+)
 
 
 def names() -> tuple[str, ...]:
     """Return the ids of all questions, in order."""
-    return catalogs.names(_PACKAGE)
+    return catalogs.names(FAMILY)
 
 
 def get(name: str) -> Question:
     """Return the question of that id. Raises UnknownNameError."""
-    return cast(Question, catalogs.entry(_PACKAGE, "question", name))
+    return cast(Question, catalogs.entry(FAMILY, name))

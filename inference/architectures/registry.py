@@ -5,14 +5,18 @@ from typing import cast
 from arena import catalogs
 from inference.architectures.base import Architecture
 
-_PACKAGE = "inference.architectures.catalog"
+FAMILY = catalogs.Family(
+    "inference.architectures.catalog",
+    "architecture",
+    ("title", "parameters", "refusal", "state_size", "build"),
+)
 
 
 def names() -> tuple[str, ...]:
     """Return the ids of all architectures, in order."""
-    return catalogs.names(_PACKAGE)
+    return catalogs.names(FAMILY)
 
 
 def get(name: str) -> Architecture:
     """Return the architecture of that id. Raises UnknownNameError."""
-    return cast(Architecture, catalogs.entry(_PACKAGE, "architecture", name))
+    return cast(Architecture, catalogs.entry(FAMILY, name))

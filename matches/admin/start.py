@@ -129,7 +129,9 @@ def _ended(*, now: datetime) -> tuple[Counter[int], float]:
 
 def _why(found: Shown, tournaments: Sequence[Tournament], *, now: datetime) -> Why:
     """Say what is wrong with the parts, else what tournaments wait for, else that all is well."""
-    failed = [check for check in readiness.checks(now=db_now) if not check.is_ok]
+    failed = [
+        check for check in readiness.checks(now=db_now) if check.is_needed and not check.is_ok
+    ]
     if failed:
         more = [f"{check.hint}" for check in failed if check.hint]
         says = "; ".join(f"{check.name} {check.detail}" for check in failed)

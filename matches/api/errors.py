@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as default_handler
 
+from arena.errors import CatalogError, UnknownNameError
 from matches.errors import (
     BadInputError,
     BrokerError,
@@ -30,6 +31,9 @@ Refusal = dict[str, str]
 _STATUS: Final[Mapping[type[Exception], HTTPStatus]] = {
     NoNodeError: HTTPStatus.SERVICE_UNAVAILABLE,
     BrokerError: HTTPStatus.SERVICE_UNAVAILABLE,
+    # A plug-in that is not here, or broken: no fault of the caller, and none that lasts.
+    UnknownNameError: HTTPStatus.SERVICE_UNAVAILABLE,
+    CatalogError: HTTPStatus.SERVICE_UNAVAILABLE,
     ConflictError: HTTPStatus.CONFLICT,
     ForbiddenError: HTTPStatus.FORBIDDEN,
     RepeatedKeyError: HTTPStatus.UNPROCESSABLE_ENTITY,

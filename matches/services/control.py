@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from threading import Lock
 
@@ -22,6 +22,7 @@ from matches.services import (
 )
 from matches.services import relay as relaying
 from matches.services.campaigns import judging
+from matches.services.failures import Failures
 from matches.services.sweep import lost_queues, sweep
 from matches.services.system import pushing
 
@@ -31,20 +32,15 @@ _rerater = Lock()
 
 
 def tick(*, now: datetime) -> None:
-    """Do every duty once; the longest one, planning, last."""
-    marks.send(now=now)
-    _sweep(now=now)
-    checks.order_due(now=now)
-    relaying.relay(now=now)
-    rate(now=now)
-    judging.judge_all(now=now)
-    _wake_rerater()
-    broadcast.push_due(now=now)
-    tallies.flush(now=now)
-    pushing.push(now=now)
-    snapshots.take_due(now=now)
-    trajectories.delete_expired(now=now)
-    _plan_once(now=now)
+    """Do every duty once; the longest one, planning, last.
+
+    One that fails keeps none of the others from being done: its error is raised at the end.
+    """
+    failures = Failures()
+    for duty in _DUTIES:
+        with failures.kept(duty.__name__):
+            duty(now=now)
+    failures.throw()
 
 
 def plan(*, now: datetime) -> None:
@@ -62,11 +58,15 @@ def relay(*, now: datetime) -> None:
 def rate(*, now: datetime) -> None:
     """Rate what is new."""
     dispatch.woken(dispatch.RATE)
-    rated = rater.rate_all(now=now)
-    broadcast.push(rated, now=now)
+    failures = Failures()
+    rated = rater.rate_all(now=now, failures=failures)
+    with failures.kept("pushing what was rated"):
+        broadcast.push(rated, now=now)
     if rated:
-        judging.judge_all(now=now)
+        with failures.kept("judging"):
+            judging.judge_all(now=now)
         _wake_planner(rated)
+    failures.throw()
 
 
 def rerate(*, now: datetime) -> None:
@@ -79,8 +79,9 @@ def rerate(*, now: datetime) -> None:
             _rerater.release()
 
 
-def _wake_rerater() -> None:
+def _wake_rerater(*, now: datetime) -> None:
     """Let another thread do what may take a minute; a wake-up that was lost is repeated here."""
+    del now
     if rerating.is_due():
         dispatch.wake_rerater()
 
@@ -122,3 +123,20 @@ def _waiting() -> dict[str, set[str]]:
     # Messages are long: only their number is asked first.
     short = [queue for queue, n in n_queued.items() if lengths[queue] < n]
     return {queue: dispatch.waiting_orders(queue) for queue in short}
+
+
+_DUTIES: Sequence[Callable[..., object]] = (
+    marks.send,
+    _sweep,
+    checks.order_due,
+    relaying.relay,
+    rate,
+    judging.judge_all,
+    _wake_rerater,
+    broadcast.push_due,
+    tallies.flush,
+    pushing.push,
+    snapshots.take_due,
+    trajectories.delete_expired,
+    _plan_once,
+)

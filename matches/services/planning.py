@@ -20,7 +20,8 @@ from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint, Leaderboard, Match, Seat, Tournament
 from matches.models.choices import Placement
 from matches.models.match import joined
-from matches.services import adapting, reuse
+from matches.services import adapting, holding, reuse
+from matches.services.failures import Failures
 from matches.services.reuse import Known, Place
 from matches.services.rows import among, batches, insert_rows
 from matches.services.standing import entrants_of
@@ -45,8 +46,14 @@ def plan_scheduled(*, now: datetime) -> int:
     """Plan every tournament that waits for it; return the number of matches planned."""
     waiting = Tournament.objects.filter(
         state__in=(Tournament.State.SCHEDULED, Tournament.State.PLANNING)
-    ).order_by("pk")
-    return sum(_plan_or_refuse(tournament, now=now) for tournament in waiting)
+    )
+    failures, n_planned = Failures(), 0
+    for tournament in waiting.select_related("leaderboard").order_by("pk"):
+        with failures.kept(f"planning tournament {tournament.pk}"):
+            if holding.is_plannable(tournament):
+                n_planned += _plan_or_refuse(tournament, now=now)
+    failures.throw()
+    return n_planned
 
 
 def _plan_or_refuse(tournament: Tournament, *, now: datetime) -> int:

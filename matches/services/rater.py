@@ -17,8 +17,10 @@ from arena.ratings.settled import Settled
 from matches.models import Leaderboard, Match, PairCount, Rating, TeamCount, Uncounted
 from matches.models.match import numbers
 from matches.services.counting import KINDS, Result, Tally, tally, teams_of
+from matches.services.failures import Failures
 from matches.services.fitting import fit
-from matches.services.rows import update_rows
+from matches.services.rows import among, update_rows
+from matches.titles import game_problem
 
 COUNTERS = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
 MIN_INTERVAL = timedelta(seconds=0.5)
@@ -31,11 +33,30 @@ FIT_INTERVAL_PER_AGENT = timedelta(milliseconds=10)
 core for 200 agents, and for 10,000."""
 
 
-def rate_all(*, now: datetime) -> list[int]:
-    """Rate every leaderboard with new outcomes; return those whose ratings changed."""
+def rate_all(*, now: datetime, failures: Failures | None = None) -> list[int]:
+    """Rate every leaderboard with new outcomes; return those whose ratings changed.
+
+    One whose game cannot be used here waits. What another one raises is kept in failures, or
+    without them raised once the rest is rated.
+    """
+    errors = failures or Failures()
     boards = Uncounted.objects.values_list("leaderboard_id", flat=True).distinct()
-    rated = [board for board in boards if rate(board, now=now)]
-    return rated + [board for board in _unsettled() if _settle_if_due(board, now=now)]
+    rated: list[int] = []
+    for board in _ratable(boards):
+        with errors.kept(f"rating leaderboard {board}"):
+            rated += [board] if rate(board, now=now) else []
+    for board in _ratable(_unsettled()):
+        with errors.kept(f"settling leaderboard {board}"):
+            rated += [board] if _settle_if_due(board, now=now) else []
+    if failures is None:
+        errors.throw()
+    return rated
+
+
+def _ratable(boards: Iterable[int]) -> list[int]:
+    """Return the leaderboards whose game can be used here; pages say what the others wait for."""
+    known = Leaderboard.objects.filter(pk__in=among(list(boards))).order_by("pk")
+    return [pk for pk, game in known.values_list("pk", "game") if not game_problem(game)]
 
 
 def _unsettled() -> list[int]:

@@ -9,6 +9,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from redis.exceptions import RedisError
 
+from arena import plugins
 from matches import disk, dispatch, fast
 from matches.errors import BrokerError
 from matches.services.explanations.form import span
@@ -28,6 +29,8 @@ class Check:
     is_ok: bool
     detail: str
     hint: str = ""
+    is_needed: bool = True
+    """False for what only part of the work needs: the system is ready without it."""
 
 
 class NotReadyError(Exception):
@@ -48,7 +51,8 @@ def checks(*, now: Callable[[], datetime]) -> list[Check]:
         "control": lambda: _control(moment),
         "recorder": lambda: _recorder(moment),
     }
-    return found + [_checked(name, check) for name, check in duties.items()]
+    found += [_checked(name, check) for name, check in duties.items()]
+    return [*found, _plugins()]
 
 
 def _checked(name: str, check: Callable[[], str]) -> Check:
@@ -123,6 +127,15 @@ def _control(now: datetime) -> str:
     if silent > CONTROL_WITHIN:
         raise NotReadyError(f"has not ticked for {span(silent.total_seconds())}")
     return f"ticked {span(max(0.0, silent.total_seconds()))} ago"
+
+
+def _plugins() -> Check:
+    """Say which plug-ins this process cannot use; it works without them."""
+    broken = plugins.problems()
+    if broken:
+        hint = "mend or move the file, then start evalsite again; everything else goes on"
+        return Check("plug-ins", False, "; ".join(map(str, broken)), hint, is_needed=False)
+    return Check("plug-ins", True, "each can be used", is_needed=False)
 
 
 def _recorder(now: datetime) -> str:

@@ -36,6 +36,7 @@ from matches.services import checks, marks, nodes, reuse, tallies, trajectories
 from matches.services.attempts import Ended, give_back, write_attempts
 from matches.services.rows import among, insert_rows
 from matches.services.tournaments import finish_if_closed
+from matches.titles import game_problem
 from matches.tokens import is_same, tournament_secret
 
 log = logging.getLogger(__name__)
@@ -113,6 +114,10 @@ def _record_results(report: Results, *, now: datetime) -> Recorded:
     order = orders.filter(uuid=report.order).first()
     if order is None:
         log.warning("results of an unknown order %s from %s refused", report.order, report.node)
+        return Recorded(n_refused=len(report.results))
+    if problem := game_problem(order.tournament.leaderboard.game):
+        # Without the game nobody can say who shares a rank; the order is played again later.
+        log.warning("results of order %s refused: %s", report.order, problem)
         return Recorded(n_refused=len(report.results))
     if nodes.is_quarantined(report.node, order.node):
         log.warning("results of %s refused: it is in quarantine", report.node)

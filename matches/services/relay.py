@@ -19,7 +19,7 @@ from matches import disk, dispatch, selectors
 from matches.errors import BrokerError
 from matches.leases import QUEUED_LEASE
 from matches.models import Match, Order, Tournament
-from matches.services import moving, shares
+from matches.services import holding, moving, shares
 from matches.services.orders import OrderedMatch, order_message
 from matches.services.playnodes import ORDER_AIM_S, ORDERS_PER_NODE, PlayNode, read_nodes
 from matches.services.rows import among
@@ -184,11 +184,14 @@ def _next_needs(tournament: Tournament, node: PlayNode, line: Line) -> Match.Nee
 
 
 def _active_tournaments() -> Sequence[Tournament]:
-    """Return the tournaments that may have pending matches, the oldest first."""
+    """Return the tournaments that may have pending matches, the oldest first.
+
+    Not those whose game cannot be used here: an order of them could not even be written.
+    """
     active = Tournament.objects.filter(
         state__in=(Tournament.State.PLANNING, Tournament.State.RUNNING)
     )
-    return list(active.select_related("leaderboard").order_by("pk"))
+    return holding.runnable(active.select_related("leaderboard").order_by("pk"))
 
 
 @transaction.atomic

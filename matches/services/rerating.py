@@ -24,8 +24,10 @@ from matches.models.match import numbers
 from matches.services import auditing, rater
 from matches.services.auditing import Actor
 from matches.services.counting import KINDS, Result, Stored, Tally, tally, teams_of, totalled
+from matches.services.failures import Failures
 from matches.services.rater import COUNTERS
 from matches.services.rows import among, batches, insert_rows, update_rows
+from matches.titles import game_problem
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +112,14 @@ def is_due() -> bool:
 
 def rerate_due(*, now: datetime) -> list[int]:
     """Rate again the leaderboards of which that was asked; return those that were."""
-    return [board.pk for board in _due().order_by("pk") if rerate(board, now=now) is not None]
+    failures, rated = Failures(), list[int]()
+    for board in _due().order_by("pk"):
+        if game_problem(board.game):
+            continue  # it waits until its plug-in is here again; its page says so
+        with failures.kept(f"rating leaderboard {board.pk} again"):
+            rated += [board.pk] if rerate(board, now=now) is not None else []
+    failures.throw()
+    return rated
 
 
 def rerate(board: Leaderboard, *, now: datetime) -> Difference | None:

@@ -28,6 +28,7 @@ from matches.models import (
 )
 from matches.models.tournament import MAX_MATCHES, new_key
 from matches.services.rows import among
+from matches.titles import game_problem
 
 _STATES = Tournament.State
 
@@ -114,6 +115,8 @@ def check_agents(
     leaderboard: Leaderboard, agents: Sequence[Agent], *, is_rated: bool = True
 ) -> None:
     """Refuse agents that cannot meet on this leaderboard. Raises BadInputError."""
+    if problem := game_problem(leaderboard.game):
+        raise BadInputError("leaderboard", f"{leaderboard.name!r} cannot be played: {problem}")
     n_needed = max(MIN_AGENTS, games.get(leaderboard.game).spec.n_seats)
     is_self_play = len(agents) == 1 and not is_rated
     if len(agents) < n_needed and not is_self_play:

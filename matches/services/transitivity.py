@@ -13,6 +13,7 @@ from arena.transitivity.examination import Examination, examine
 from matches.kept import kept
 from matches.models import Leaderboard, Rating
 from matches.services.fitting import COUPLE, evidence
+from matches.titles import game_problem
 
 N_AGENTS = 30
 FEWEST = 3
@@ -68,6 +69,8 @@ def of_board(board: Leaderboard) -> Finding | None:
 
     The distribution of the test is that of matches of two.
     """
+    if game_problem(board.game):
+        return None
     if games.get(board.game).spec.n_seats != COUPLE or not board.n_settled:
         return None
     key = f"transitivity.{board.pk}"

@@ -28,7 +28,8 @@ def test_everything_is_ready_when_control_has_ticked_and_the_recorder_keeps_up(
     RecorderMark.objects.create(pk=1, marked_at=NOW)
     found = _found(later(2))
     assert list(found) == [
-        *("database", "migrations", "disk", "broker", "fast store", "control", "recorder")
+        *("database", "migrations", "disk", "broker", "fast store", "control", "recorder"),
+        "plug-ins",
     ]
     assert all(check.is_ok for check in found.values()), found
     assert found["control"].detail == "ticked 2 s ago"

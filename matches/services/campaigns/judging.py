@@ -26,9 +26,11 @@ from matches.services.campaigns import blocks, costs, forecasting
 from matches.services.campaigns.believing import belief_of
 from matches.services.campaigns.starting import IS_SPRT, test_of
 from matches.services.evidence import boards_of, evidence, known
+from matches.services.failures import Failures
 from matches.services.rows import among
 from matches.services.standing import entrants_of
 from matches.services.tournaments import conclude
+from matches.titles import game_problem
 
 GROWTH = 0.1
 """Judged anew when what came since the start has grown by so much: between, little changes."""
@@ -80,12 +82,16 @@ def _judge_in_turn(*, now: datetime, limit_s: float) -> int:
     )
     found = list(waiting.select_related("tournament__leaderboard").order_by("pk"))
     first = int(now.timestamp()) % len(found) if found else 0
-    begun, n_ended = time.monotonic(), 0
+    begun, n_ended, failures = time.monotonic(), 0, Failures()
     for campaign in found[first:] + found[:first]:
         # A forecast takes up to a second: of all campaigns together one in five seconds.
-        n_ended += judge(campaign, now=now, forecast_every=FORECAST_EVERY * len(found))
+        if game_problem(campaign.tournament.leaderboard.game):
+            continue  # it waits until its plug-in is here again; its page says so
+        with failures.kept(f"judging campaign {campaign.pk}"):
+            n_ended += judge(campaign, now=now, forecast_every=FORECAST_EVERY * len(found))
         if time.monotonic() - begun > limit_s:
             break
+    failures.throw()
     return n_ended
 
 

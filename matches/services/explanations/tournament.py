@@ -11,6 +11,7 @@ from matches.services.explanations.checkpoints import waiting_check
 from matches.services.explanations.form import Explanation, Finding, age_s, ago, for_long
 from matches.services.explanations.held import held_by
 from matches.services.explanations.presence import Presence, presence
+from matches.services.holding import is_held
 
 _OVER = (Tournament.State.DONE, Tournament.State.CANCELLED)
 MAX_NAMED = 3
@@ -35,11 +36,18 @@ def of_tournament(tournament: Tournament, *, now: datetime) -> Explanation:
         since=found.since,
         age_s=age_s(found.since, now=now),
         summary=found.summary,
-        waits_for=tuple(found.waits_for),
+        waits_for=(*_code(tournament), *found.waits_for),
         next=found.next,
         next_at=found.next_at,
         notes=tuple(notes),
     )
+
+
+def _code(tournament: Tournament) -> list[str]:
+    """Return the code that is not here, without which nothing of it is planned or sent."""
+    if tournament.state in _OVER or not is_held(tournament):
+        return []
+    return [f"code that is not here ({tournament.problem})"]
 
 
 def _scheduled(tournament: Tournament, now: datetime) -> Finding:

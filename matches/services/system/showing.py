@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import NotRequired, TypedDict
 
+from arena import plugins
 from arena.messages import Serving
 from matches.services.explanations.form import several, span
 from matches.services.system.sample import Delays, Failure, Node, Point, Queue, Sample, State
@@ -84,6 +85,7 @@ def shown(state: State) -> Shown:
             _queues(sample.queues),
             _serving(sample.serving),
             _failures(sample),
+            *_plugins(),
         ],
     }
 
@@ -261,6 +263,25 @@ def _server(one: Serving) -> TableRow:
             f"{one.n_waiting:,}",
         ],
     }
+
+
+def _plugins() -> list[Table]:
+    """Return the plug-ins that cannot be used here, where there are some."""
+    rows: list[TableRow] = [
+        {"tone": "bad", "cells": [problem.file, problem.reason]} for problem in plugins.problems()
+    ]
+    if not rows:
+        return []
+    caption = "Plug-ins that cannot be used: mend or move the file, then start evalsite again"
+    return [
+        {
+            "name": "plugins",
+            "caption": caption,
+            "columns": ["File", "Reason"],
+            "rows": rows,
+            "empty": "",
+        }
+    ]
 
 
 def _failures(sample: Sample) -> Table:

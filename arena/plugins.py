@@ -1,0 +1,17 @@
+"""The plug-ins of all families of the core, and what is wrong with some."""
+
+from arena import catalogs
+from arena.catalogs import Problem
+from arena.games import registry as games
+from arena.pairing import registry as pairings
+from arena.policies import registry as policies
+from arena.verdicts import registry as questions
+
+FAMILIES = (games.FAMILY, policies.FAMILY, pairings.FAMILY, questions.FAMILY)
+"""Architectures need torch: where they are used, inference.architectures.registry has them."""
+
+
+def problems() -> list[Problem]:
+    """Return the plug-in files and folders that cannot be used, each once."""
+    found = [problem for family in FAMILIES for problem in catalogs.problems(family)]
+    return list(dict.fromkeys(found))

@@ -1,0 +1,44 @@
+"""Games and policy kinds in words, also those whose file is gone or broken: pages go on."""
+
+from collections.abc import Callable
+
+from arena.errors import ArenaError, UnknownNameError
+from arena.games import registry as games
+from arena.policies import registry as policies
+
+
+def game_title(game: str) -> str:
+    """Return the title of a game; its id, marked, where its file cannot be used here."""
+    try:
+        return games.get(game).spec.title
+    except ArenaError:
+        return f"{game} (unknown here)"
+
+
+def policy_title(policy: str) -> str:
+    """Return the title of a policy kind; its id, marked, where its file cannot be used here."""
+    try:
+        return policies.get(policy).title
+    except ArenaError:
+        return f"{policy} (unknown here)"
+
+
+def game_problem(game: str) -> str:
+    """Return why a game cannot be used here and what to do; empty when it can."""
+    return _problem(games.get, game)
+
+
+def policy_problem(policy: str) -> str:
+    """Return why a policy kind cannot be used here and what to do; empty when it can."""
+    return _problem(policies.get, policy)
+
+
+def _problem(get: Callable[[str], object], name: str) -> str:
+    try:
+        get(name)
+    except UnknownNameError as error:
+        # Without the choices: of what there was before, nobody chooses another.
+        return f"unknown {error.family} {name!r}: {error.hint}"
+    except ArenaError as error:
+        return str(error)
+    return ""
