@@ -31,6 +31,8 @@ UNDISTURBED_S = 60.0
 MATCH_S = UNDISTURBED_S * N_NODES / 2_000
 LIMIT_S = 1_200.0
 POLL_S = 0.02
+LINE_EVERY_S = 10.0
+"""How often a file or a pipe gets a line of progress: a run lasts for minutes."""
 
 
 class Storm(NamedTuple):
@@ -133,20 +135,27 @@ def play(tournament: Any, *, on_tick: Callable[[int], None]) -> Any:
     from matches.models import Leaderboard  # noqa: PLC0415
 
     boards = Leaderboard.objects.filter(pk=tournament.leaderboard_id)
-    deadline = monotonic() + LIMIT_S
-    while monotonic() < deadline:
+    began = shown_at = monotonic()
+    while monotonic() < began + LIMIT_S:
         tournament.refresh_from_db()
         if tournament.finished_at and boards.get().n_settled == tournament.n_done:
             return tournament
         on_tick(tournament.n_done)
-        _show(tournament)
+        shown_at = _show(tournament, began, shown_at)
         sleep(POLL_S)
     raise TimeoutError(f"the tournament was not over after {LIMIT_S:g} s")
 
 
-def _show(tournament: Any) -> None:
+def _show(tournament: Any, began: float, shown_at: float) -> float:
+    """Show how far it is: at once on a terminal, else in lines; return when it was shown last."""
+    now = monotonic()
+    share = f"{tournament.n_closed}/{tournament.n_matches} matches, {now - began:.0f} s"
     if sys.stdout.isatty():
-        print(f"\r{tournament.n_closed}/{tournament.n_matches}", end="", flush=True)
+        print(f"\r{share}", end="", flush=True)
+    elif now - shown_at >= LINE_EVERY_S:
+        print(share, flush=True)
+        return now
+    return shown_at
 
 
 def ratings(tournament: Any) -> list[tuple[Any, ...]]:
@@ -180,12 +189,14 @@ def n_closed(tournament: Any) -> tuple[int, int]:
 def measure(stack: Stack, storm: Storm) -> dict[str, Any]:
     """Play both tournaments; return what was lost, doubled, and whether the ratings are equal."""
     n = storm.n_matches
+    print(f"undisturbed: {n} matches", flush=True)
     calm_began = monotonic()
     calm = play(storm.schedule(n), on_tick=lambda _: None)
     calm_s = monotonic() - calm_began
     n_before = _n_done()
     broker_at = (n_before + n // 3, n_before + 2 * n // 3) if storm.kills_broker else ()
     killer = Killer(stack, storm.victims, storm.every_s, broker_at)
+    print(f"undisturbed in {calm_s:.0f} s; the same again, disturbed", flush=True)
     began = monotonic()
     stormy = play(storm.schedule(n), on_tick=lambda n_done: killer.tick(n_before + n_done))
     n_outcomes, n_void = n_closed(stormy)

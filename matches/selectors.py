@@ -78,6 +78,13 @@ def attempt_reasons(tournament: Tournament, ending: Attempt.Ending) -> dict[str,
     return dict(ended.values_list("reason").annotate(n=Count("pk")).order_by("reason"))
 
 
+def failure_details(tournament: Tournament, limit: int) -> dict[str, int]:
+    """Return what the attempts that failed said, and how many did, the most frequent first."""
+    failed = Attempt.objects.filter(match__tournament=tournament, ending=Attempt.Ending.FAILED)
+    counted = failed.exclude(detail="").values_list("detail").annotate(n=Count("pk"))
+    return dict(counted.order_by("-n", "detail")[:limit])
+
+
 def watched_tournaments(*, now: datetime) -> Sequence[Tournament]:
     """Return the tournaments under way and those that ended within the last minute."""
     states = Tournament.State

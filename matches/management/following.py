@@ -9,6 +9,7 @@ from matches.clock import db_now
 from matches.errors import NoNodeError
 from matches.management import asked
 from matches.models import Campaign, Leaderboard, Tournament, Worker
+from matches.services import holding
 
 POLL_S = 0.1
 NODE_WAIT_S = 30.0
@@ -63,7 +64,9 @@ def follow(
         seen = selectors.progress(tournament)
         is_enough = seen.completed + seen.error >= fraction * seen.n_matches
         is_late = timeout_s is not None and elapsed_s >= timeout_s
-        if is_enough or is_late or tournament.finished_at is not None:
+        # Without its code nothing of it can begin: the caller says why.
+        is_held = holding.is_held(tournament) and not tournament.n_planned
+        if is_enough or is_late or is_held or tournament.finished_at is not None:
             out.write(("\r" if out.isatty() else "") + seen.line(elapsed_s))
             return elapsed_s
         if out.isatty():
@@ -90,10 +93,13 @@ def follow_campaign(campaign: Campaign, out: Stream) -> None:
     out.write(("\r\033[K" if out.isatty() else "") + asked.line(campaign))
 
 
-def wait_for_ratings(tournament: Tournament) -> float:
-    """Wait until every outcome of the board is in its ratings; return the seconds it took."""
+def wait_for_ratings(tournament: Tournament, *, limit_s: float = RATING_WAIT_S) -> float:
+    """Wait until every outcome of the board is in its ratings; return the seconds it took.
+
+    Raises NoNodeError after limit_s.
+    """
     began = time.monotonic()
-    while time.monotonic() - began < RATING_WAIT_S:
+    while time.monotonic() - began < limit_s:
         tournament.refresh_from_db()
         board = Leaderboard.objects.get(pk=tournament.leaderboard_id)
         if board.n_settled >= tournament.n_done:

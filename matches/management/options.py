@@ -1,6 +1,7 @@
 """Types of command-line options; argparse ends with exit code 2 and their message."""
 
 import argparse
+import tempfile
 from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
@@ -37,10 +38,13 @@ def real(minimum: float, maximum: float) -> Callable[[str], float]:
 
 
 def writable_file(text: str) -> Path:
-    """Take a path that can be written, tried before any work is done."""
+    """Take a path that can be written, tried before any work is done; no file is left there."""
     path = Path(text)
     try:
-        with path.open("a", encoding="utf-8"):
+        if path.exists():
+            with path.open("a", encoding="utf-8"):
+                return path
+        with tempfile.TemporaryFile(dir=path.parent):
             return path
     except OSError as error:
         raise argparse.ArgumentTypeError(f"cannot write {text!r}: {error.strerror}") from None

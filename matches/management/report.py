@@ -1,15 +1,20 @@
 """The report of one evaluation, for people and as JSON."""
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 
 from arena.ratings.accuracy import seed_accuracy, strict_accuracy
 from matches import selectors
 from matches.clock import db_now
-from matches.management.following import Stream, wait_for_ratings
+from matches.errors import NoNodeError
+from matches.management.following import RATING_WAIT_S, Stream, wait_for_ratings
 from matches.models import Attempt, Rating, Tournament
 
 # Half of a 95 % interval, in standard deviations.
 Z_95 = 1.959964
+STOPPED_WAIT_S = 5.0
+"""How long the ratings may take once the command was stopped."""
+N_CAUSES = 3
 
 
 @dataclass(frozen=True)
@@ -28,11 +33,34 @@ class Report:
     rate_s: float
     accuracy_seed: float | None
     accuracy_strict: float | None
+    lag: str = ""
+    """Why the ratings are not of all that was played; empty when they are."""
+    causes: dict[str, int] = field(default_factory=dict)
+    """What the attempts that failed said, the most frequent first."""
+
+    @property
+    def why_nothing(self) -> str:
+        """Why nothing counted; empty when something did."""
+        if self.progress.completed:
+            return ""
+        causes = (f"{n} attempt(s) failed: {detail}" for detail, n in self.causes.items())
+        known = [self.tournament.problem, *causes]
+        return "; ".join(filter(None, known)) or "no match was played to its end"
 
 
-def build(tournament: Tournament, *, elapsed_s: float, is_skill: bool) -> Report:
-    """Return the report of a tournament that has ended, once its ratings are there."""
-    rate_s = wait_for_ratings(tournament)
+def build(
+    tournament: Tournament, *, elapsed_s: float, is_skill: bool, is_stopped: bool = False
+) -> Report:
+    """Return the report of a tournament that has ended, once its ratings are there.
+
+    is_stopped: somebody waits for the command to end, so that it tells what is there soon.
+    """
+    began, lag = time.monotonic(), ""
+    try:
+        wait_for_ratings(tournament, limit_s=STOPPED_WAIT_S if is_stopped else RATING_WAIT_S)
+    except NoNodeError as error:
+        lag = str(error)
+    rate_s = time.monotonic() - began
     entered = set(tournament.entrant_set.values_list("agent_id", flat=True))
     board = selectors.ratings(tournament.leaderboard)
     ratings = [rating for rating in board if rating.agent_id in entered]
@@ -51,6 +79,8 @@ def build(tournament: Tournament, *, elapsed_s: float, is_skill: bool) -> Report
         rate_s=rate_s,
         accuracy_seed=seed_accuracy(levels, mus) if is_skill else None,
         accuracy_strict=strict_accuracy(levels, mus) if is_skill else None,
+        lag=lag,
+        causes=selectors.failure_details(tournament, N_CAUSES),
     )
 
 
@@ -71,6 +101,12 @@ def write(report: Report, out: Stream) -> None:
         f"{_split(report.failed)}, interrupted {sum(report.interrupted.values())}"
         f"{_split(report.interrupted)}"
     )
+    for detail, n in report.causes.items():
+        out.write(f"  failed {n} times: {detail}")
+    if report.tournament.problem:
+        out.write(f"Problem: {report.tournament.problem}")
+    if report.lag:
+        out.write(f"Not all of it is rated yet: {report.lag}")
     for line in _table(report.ratings):
         out.write(line)
 
@@ -91,6 +127,9 @@ def as_json(report: Report) -> dict[str, object]:
         "forfeit_reasons": report.forfeits,
         "failed_attempts": report.failed,
         "interrupted_attempts": report.interrupted,
+        "failure_details": report.causes,
+        "problem": report.tournament.problem,
+        "lag": report.lag,
         "elapsed_s": round(report.elapsed_s, 3),
         "play_s": round(report.play_s, 3),
         "rate_s": round(report.rate_s, 3),

@@ -97,15 +97,23 @@ def test_cancelled_by_somebody_is_3(works: Any, capsys: Any) -> None:
     assert "\ncancelled\n" in capsys.readouterr().out
 
 
-def test_after_ctrl_c_the_campaign_goes_on(works: Any) -> None:
-    def interrupt(_: Campaign, _n: int) -> None:
+def test_after_ctrl_c_the_campaign_goes_on_and_what_is_known_is_written(
+    works: Any, capsys: Any, tmp_path: Path
+) -> None:
+    play, path = plays(), tmp_path / "c.json"
+
+    def interrupt(campaign: Campaign, n: int) -> None:
+        play(campaign, n)
         raise KeyboardInterrupt
 
     works(interrupt)
-    with pytest.raises(CommandError, match="goes on; `evalsite cancel") as ended:
-        asked()
+    with pytest.raises(CommandError, match=r"goes on by itself; .* `evalsite cancel") as ended:
+        asked("--json", str(path))
     assert ended.value.returncode == 130
     assert Campaign.objects.get().decided_at is None
+    written = json.loads(path.read_text())
+    assert (written["exit_code"], written["why"]) == (130, "")
+    assert "16 of at most" in capsys.readouterr().out
 
 
 def test_a_forecast_starts_nothing(capsys: Any, tmp_path: Path) -> None:

@@ -102,14 +102,31 @@ def test_a_regression_found_while_nobody_watched_is_told_once(watch: Watch) -> N
     assert watching.left_alone(watch) is None
 
 
-def test_what_cannot_play_and_what_was_rated_otherwise_is_not_new(watch: Watch) -> None:
-    refused = watching.admit(watch, 10, watch.folder / "step_10.safetensors", now=NOW)
-    verdict(refused.checkpoint, refusal="NaN in its answers")
-    assert _steps(watch) == [20]
+def test_a_checkpoint_that_has_played_elsewhere_is_judged_all_the_same(watch: Watch) -> None:
     other = added(watch.folder.parent, "run", seed=20, step=20)
     verdict(other.checkpoint)
-    assert _steps(watch) == [20]
     tournament = factories.planned(4, agents=("random", other.name), game=GAME, board="else")
-    assert _steps(watch) == [20]
     _played(tournament, boards.by_strength(), now=later(1))
-    assert _steps(watch) == []
+    assert _steps(watch) == [10, 20]
+    assert watching.files_of(watch, at=LATER).left_out == {}
+
+
+def test_of_each_file_that_is_not_judged_it_is_said_why(watch: Watch) -> None:
+    refused = watching.admit(watch, 10, watch.folder / "step_10.safetensors", now=NOW)
+    verdict(refused.checkpoint, refusal="NaN in its answers")
+    judged = _admitted(watch, 20)
+    _to_the_end(watching.evaluate(watch, judged), _best_first())
+    for name in ("final", "step_30", "step_40"):
+        weights(watch.folder / f"{name}.safetensors", seed=1)
+    retired = _admitted(watch, 30)
+    Agent.objects.filter(pk=retired.pk).update(is_retired=True)
+    files = watching.files_of(watch, at=LATER)
+    assert [step for step, _ in files.new] == [40]
+    assert {path.stem: reason for path, reason in files.left_out.items()} == {
+        "step_10": "its checkpoint was refused: NaN in its answers",
+        "step_20": "it was judged before",
+        "step_30": "its agent is retired",
+        "final": "its name has no step, such as step_1000",
+    }
+    soon = watching.files_of(watch, at=(watch.folder / "step_40.safetensors").stat().st_mtime)
+    assert soon.left_out[watch.folder / "step_40.safetensors"] == "it is being written"

@@ -1,12 +1,10 @@
 """`./run manage campaign`: ask which agent is best, and follow the campaign to its verdict."""
 
-import json
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.core.serializers.json import DjangoJSONEncoder
 
 from arena.policies.spec import split
 from arena.verdicts import registry as questions
@@ -15,12 +13,14 @@ from matches.clock import db_now
 from matches.errors import BadInputError, MatchError
 from matches.management import asked, following
 from matches.management.options import pair, real, whole, writable_file
+from matches.management.saving import save_json
+from matches.management.stopping import INTERRUPTED, stoppable
 from matches.models import Campaign, Leaderboard
 from matches.services.campaigns import asking, forecasting
 from matches.services.campaigns.asking import Margin
 from matches.services.campaigns.starting import IS_SPRT, CampaignPlan, start
 
-DECIDED, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 2, 3, 130
+DECIDED, BAD_INPUT, UNDECIDED = 0, 2, 3
 ANSWERS = (Why.DECIDED.value, Why.WITHIN_MARGIN.value)
 QUESTIONS = (*questions.names(), IS_SPRT)
 ALL = ["all"]
@@ -68,7 +68,8 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             raise CommandError("interrupted: nothing was started", returncode=INTERRUPTED) from None
         if campaign is not None:
-            self._follow(campaign)
+            with stoppable():
+                self._follow(campaign, options["json"])
             self._tell(campaign, options["json"])
 
     def _start(self, options: dict[str, Any]) -> Campaign | None:
@@ -86,26 +87,34 @@ class Command(BaseCommand):
         if options["forecast"]:
             known = {"n_known": ahead.n_known, "n_known_elsewhere": ahead.n_known_elsewhere}
             shown = {"n_agents": len(agents), **known, "forecast": ahead.forecast}
-            _save(options["json"], shown)
+            save_json(options["json"], shown)
             return None
         self.stdout.write(following.wait_for_cluster())
         return start(plan, leaderboard=board, agents=agents)
 
-    def _follow(self, campaign: Campaign) -> None:
-        """Show how far it is; after Ctrl-C it goes on."""
+    def _follow(self, campaign: Campaign, path: Path | None) -> None:
+        """Show how far it is; after Ctrl-C it goes on, and what is known by then is written."""
         self.stdout.write(f"campaign {campaign.pk} is tournament {campaign.tournament_id}")
         try:
             following.follow_campaign(campaign, self.stdout)
         except KeyboardInterrupt:
             number = campaign.tournament_id
-            said = f"interrupted: the campaign goes on; `evalsite cancel {number}` stops it"
+            campaign.refresh_from_db()
+            campaign.tournament.refresh_from_db()
+            self.stdout.write(f"\n{asked.line(campaign)}")
+            save_json(path, asked.as_json(campaign, INTERRUPTED))
+            said = (
+                "interrupted: the campaign goes on by itself; "
+                f"`./run manage explain campaign {campaign.pk}` says where it stands, "
+                f"`evalsite cancel {number}` stops it"
+            )
             raise CommandError(said, returncode=INTERRUPTED) from None
 
     def _tell(self, campaign: Campaign, path: Path | None) -> None:
         for line in asked.verdict(campaign):
             self.stdout.write(line)
         exit_code = DECIDED if campaign.why in ANSWERS else UNDECIDED
-        _save(path, asked.as_json(campaign, exit_code))
+        save_json(path, asked.as_json(campaign, exit_code))
         if exit_code:
             raise SystemExit(exit_code)
 
@@ -125,8 +134,3 @@ def _plan(options: dict[str, Any], board: Leaderboard, n_agents: int) -> Campaig
         pairing=options["pairing"],
         weight=options["weight"],
     )
-
-
-def _save(path: Path | None, shown: dict[str, Any]) -> None:
-    if path is not None:
-        path.write_text(json.dumps(shown, indent=2, cls=DjangoJSONEncoder) + "\n", encoding="utf-8")

@@ -17,12 +17,12 @@ from matches.clock import db_now
 from matches.errors import BadInputError
 from matches.management import verdicts
 from matches.management.options import existing, pair, whole
+from matches.management.stopping import INTERRUPTED
 from matches.models import Checkpoint
 from matches.models.choices import Placement
 from matches.services.checkpoints import MAX_STEP, New, add_run, run_of
 
 CONVERTER = "inference.convert"
-INTERRUPTED = 130
 
 
 class Command(BaseCommand):

@@ -1,8 +1,8 @@
 """`./run manage evaluate`: play a tournament through the real queue and print the ratings."""
 
-import json
+import time
 from argparse import ArgumentParser
-from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -16,10 +16,14 @@ from matches.clock import db_now
 from matches.errors import MatchError
 from matches.management import following, report
 from matches.management.options import pair, real, whole, writable_file
+from matches.management.saving import save_json
+from matches.management.stopping import INTERRUPTED, stoppable
 from matches.models import Tournament
 from matches.services.evaluation import Evaluation, check, start
 from matches.services.tournaments import Plan, cancel
 
+MOST_NAMED = 20
+"""Agents that are named in the command to go on."""
 PAIRINGS = ", ".join(sorted((*pairings.names(), *pairings.adaptive_names())))
 
 
@@ -58,23 +62,37 @@ class Command(BaseCommand):
             tournament = start(evaluation, now=db_now())
         except (MatchError, ValidationError) as error:
             raise CommandError(_message(error), returncode=2) from error
-        self._follow(tournament, options)
+        with stoppable():
+            self._follow(tournament, options)
 
     def _follow(self, tournament: Tournament, options: dict[str, Any]) -> None:
+        """Follow it to its end, or until somebody stops it; tell what is there either way."""
+        began, is_stopped = time.monotonic(), False
         try:
-            elapsed_s = following.follow(
+            following.follow(
                 tournament,
                 self.stdout,
                 timeout_s=options["timeout"],
                 fraction=options["finish_fraction"],
             )
-            cancel(tournament, now=db_now())
         except KeyboardInterrupt:
-            cancel(tournament, now=db_now())
-            raise CommandError("interrupted: the rest is cancelled", returncode=130) from None
-        finished = report.build(tournament, elapsed_s=elapsed_s, is_skill=not options["agents"])
+            is_stopped = True
+            self.stdout.write("\nstopped: the rest is cancelled; what was played is told now")
+        elapsed_s = time.monotonic() - began
+        cancel(tournament, now=db_now())
+        tournament.refresh_from_db()
+        finished = report.build(
+            tournament,
+            elapsed_s=elapsed_s,
+            is_skill=not options["agents"],
+            is_stopped=is_stopped,
+        )
         report.write(finished, self.stdout)
-        _save(finished, options["json"])
+        save_json(options["json"], report.as_json(finished))
+        if is_stopped:
+            raise CommandError(_how_to_go_on(finished), returncode=INTERRUPTED)
+        if finished.why_nothing:
+            raise CommandError(f"nothing counted: {finished.why_nothing}", returncode=1)
 
 
 def _evaluation(options: dict[str, Any]) -> Evaluation:
@@ -103,6 +121,17 @@ def _message(error: MatchError | ValidationError) -> str:
     return str(error)
 
 
-def _save(finished: report.Report, path: Path | None) -> None:
-    if path is not None:
-        path.write_text(json.dumps(report.as_json(finished), indent=2) + "\n", encoding="utf-8")
+def _how_to_go_on(finished: report.Report) -> str:
+    """Return how many were played, and the command that plays the rest on the same leaderboard."""
+    seen, tournament = finished.progress, finished.tournament
+    begins = f"interrupted after {seen.completed} of {seen.n_matches} matches"
+    if tournament.faults is not None:
+        return f"{begins}; with emulated faults nothing is taken over: the same command begins anew"
+    names = list(tournament.entrant_set.values_list("agent__name", flat=True))
+    agents = " ".join(map(quote, names)) if len(names) <= MOST_NAMED else "AGENT..."
+    return (
+        f"{begins}; to go on, which plays only what is missing: evalsite schedule "
+        f"-l {tournament.leaderboard.name} -n {seen.n_matches} --pairing {tournament.pairing} "
+        f"--seed {tournament.seed} --move-s {tournament.move_s:g} --match-s {tournament.match_s:g} "
+        f"{agents}"
+    )

@@ -1,10 +1,8 @@
 """`./run manage gate`: does a candidate beat its baseline? An exit code for CI."""
 
-import json
 import time
 from argparse import ArgumentParser, ArgumentTypeError
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -15,11 +13,13 @@ from matches.errors import MatchError
 from matches.management import following, gated
 from matches.management.following import LINE_EVERY_S, POLL_S
 from matches.management.options import real, whole, writable_file
+from matches.management.saving import save_json, save_text
+from matches.management.stopping import INTERRUPTED, stoppable
 from matches.models import Campaign
 from matches.services.campaigns import gating
 from matches.services.campaigns.gating import Bounds, Standing
 
-PASS, FAIL, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
+PASS, FAIL, ERROR, UNDECIDED = 0, 1, 2, 3
 EXIT = {
     Decision.ACCEPT: PASS,
     Decision.REJECT: FAIL,
@@ -75,45 +75,47 @@ class Command(BaseCommand):
                 leaderboard=options["leaderboard"],
                 max_matches=options["max_matches"],
             )
-            found = self._followed(campaign)
+            with stoppable():
+                found = self._followed(campaign, options)
         except MatchError as error:
             raise CommandError(str(error), returncode=ERROR) from error
-        self._tell(found, options)
+        self._tell(found, options, WORDS[EXIT[found.decision]])
+        if exit_code := EXIT[found.decision]:
+            raise SystemExit(exit_code)
 
-    def _followed(self, campaign: Campaign) -> Standing:
+    def _followed(self, campaign: Campaign, options: dict[str, Any]) -> Standing:
         if campaign.decided_at is not None:
             found = gating.standing(campaign, n_reused=0)
             return replace(found, n_reused=found.state.n_games)
         before = gating.left(campaign, now=db_now())
         self.stdout.writelines(f"{said}\n" for said in gated.foreseen(before))
         self.stdout.write(following.wait_for_cluster())
-        self._wait(campaign)
-        return replace(_standing(campaign), before=before, left=gating.left(campaign, now=db_now()))
+        try:
+            self._wait(campaign)
+        except KeyboardInterrupt:
+            campaign.refresh_from_db()
+            self._tell(_now(campaign, before), options, "INTERRUPTED")
+            said = "interrupted: the test goes on, and the same call follows it again"
+            raise CommandError(said, returncode=INTERRUPTED) from None
+        return _now(campaign, before)
 
     def _wait(self, campaign: Campaign) -> None:
         """Show the log-likelihood ratio until there is a verdict."""
         shown = time.monotonic()
-        try:
-            while campaign.decided_at is None:
-                time.sleep(POLL_S)
-                campaign.refresh_from_db()
-                if time.monotonic() - shown >= LINE_EVERY_S:
-                    shown = time.monotonic()
-                    self.stdout.write(gated.line(_standing(campaign)))
-        except KeyboardInterrupt:
-            said = "interrupted: the test goes on, and the same call follows it again"
-            raise CommandError(said, returncode=INTERRUPTED) from None
+        while campaign.decided_at is None:
+            time.sleep(POLL_S)
+            campaign.refresh_from_db()
+            if time.monotonic() - shown >= LINE_EVERY_S:
+                shown = time.monotonic()
+                self.stdout.write(gated.line(_standing(campaign)))
 
-    def _tell(self, found: Standing, options: dict[str, Any]) -> None:
-        exit_code = EXIT[found.decision]
-        said, names = WORDS[exit_code], (options["candidate"], options["baseline"])
+    def _tell(self, found: Standing, options: dict[str, Any], said: str) -> None:
+        """Print where the test stands and write the files that were asked for."""
+        names = (options["candidate"], options["baseline"])
         self.stdout.write(gated.line(found))
-        self.stdout.write(f"{said}: {found.campaign.statement}")
-        told = gated.as_json(found, names, said, at=db_now())
-        _save(options["json"], json.dumps(told, indent=2))
-        _save(options["markdown"], gated.as_markdown(found, names, said))
-        if exit_code:
-            raise SystemExit(exit_code)
+        self.stdout.write(f"{said}: {found.campaign.statement or 'there is no verdict yet'}")
+        save_json(options["json"], gated.as_json(found, names, said, at=db_now()))
+        save_text(options["markdown"], gated.as_markdown(found, names, said))
 
 
 def _standing(campaign: Campaign) -> Standing:
@@ -122,6 +124,6 @@ def _standing(campaign: Campaign) -> Standing:
     return replace(found, n_reused=min(found.n_reused, found.state.n_games))
 
 
-def _save(path: Path | None, text: str) -> None:
-    if path is not None:
-        path.write_text(f"{text}\n", encoding="utf-8")
+def _now(campaign: Campaign, before: dict[str, Any] | None) -> Standing:
+    """Return where it stands, with the forecast before and that of what is left."""
+    return replace(_standing(campaign), before=before, left=gating.left(campaign, now=db_now()))

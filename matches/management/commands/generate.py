@@ -20,6 +20,7 @@ from matches.errors import BadInputError, MatchError
 from matches.management import generating
 from matches.management.generating import StoppedError
 from matches.management.options import pair, real, whole
+from matches.management.stopping import INTERRUPTED, stoppable
 from matches.models import Agent, Tournament
 from matches.models.tournament import MAX_DAYS, MAX_MATCHES, new_key
 from matches.services import generation, manifests
@@ -77,7 +78,7 @@ class Command(BaseCommand):
             raise CommandError(_text(error), returncode=2) from error
         except KeyboardInterrupt:
             message = "interrupted: the same command begins or goes on"
-            raise CommandError(message, returncode=130) from None
+            raise CommandError(message, returncode=INTERRUPTED) from None
         self._collect(exporter, tournament, folder)
 
     def _started(self, options: dict[str, Any]) -> tuple[Path, Tournament]:
@@ -97,12 +98,15 @@ class Command(BaseCommand):
     def _collect(self, exporter: Exporter, tournament: Tournament, folder: Path) -> None:
         began = time.monotonic()
         try:
-            generating.collect(exporter, tournament, folder, self.stdout)
+            with stoppable():
+                generating.collect(exporter, tournament, folder, self.stdout)
         except KeyboardInterrupt:
+            # The manifest is written with each shard, so it names all that are whole.
+            self.stdout.write(f"\n{len(exporter.shards)} whole shard(s) are in {folder}")
             raise CommandError(
                 f"interrupted: the matches of tournament {tournament.pk} go on being played; "
                 "the same command goes on collecting them, the admin cancels them",
-                returncode=130,
+                returncode=INTERRUPTED,
             ) from None
         except (ExportError, StoppedError, OSError) as error:
             raise CommandError(str(error), returncode=1) from error

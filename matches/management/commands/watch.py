@@ -4,6 +4,7 @@ import json
 import time
 import urllib.request
 from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -18,13 +19,16 @@ from matches.clock import db_now
 from matches.errors import BadInputError, MatchError
 from matches.management import following, verdicts
 from matches.management.options import pair, real, whole
+from matches.management.stopping import INTERRUPTED, stoppable
 from matches.models import Agent, Alarm, Campaign, Checkpoint, Rating
 from matches.services.campaigns import watching
 from matches.services.campaigns.watching import Watch
 from matches.services.standing import entrants_of
 
-REGRESSION, INTERRUPTED = 1, 130
+REGRESSION = 1
 WEBHOOK_S = 10.0
+N_NAMED = 5
+"""Files that are named of those left out for one reason."""
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3_600.0}
 
 
@@ -83,26 +87,47 @@ class Command(BaseCommand):
             watching.new_files(watch)
             self.stdout.write(following.wait_for_cluster())
             self.stdout.write(_what_now(watch, options))
-            n_alarms = self._watch(watch, options)
+            with stoppable():
+                n_alarms = self._watch(watch, options)
         except MatchError as error:
             raise CommandError(str(error), returncode=2) from error
         except KeyboardInterrupt:
-            said = "interrupted: matches under way are played to their end"
+            said = (
+                "interrupted: matches under way are played to their end; the same command goes on "
+                "with what is new or unfinished"
+            )
             raise CommandError(said, returncode=INTERRUPTED) from None
         if n_alarms:
             raise SystemExit(REGRESSION)
 
     def _watch(self, watch: Watch, options: dict[str, Any]) -> int:
-        n_alarms, refused = self._catch_up(watch, options), set[Path]()
+        n_alarms, told = self._catch_up(watch, options), set[Path]()
         while True:
-            for step, path in watching.new_files(watch):
-                if path not in refused:
-                    alarm = self._step(watch, step, path, refused)
+            files = watching.files_of(watch)
+            self._tell_left_out(files.left_out, told, is_once=options["once"])
+            for step, path in files.new:
+                if path not in told:
+                    alarm = self._step(watch, step, path, told)
                     n_alarms += alarm is not None
                     self._post(options["webhook"], alarm)
             if options["once"] or (n_alarms and options["stop_on_regression"]):
                 return n_alarms
             time.sleep(options["every"])
+
+    def _tell_left_out(
+        self, left_out: Mapping[Path, str], told: set[Path], *, is_once: bool
+    ) -> None:
+        """Say of each file that is not judged why, once; several for one reason in one line."""
+        by_reason: dict[str, list[Path]] = {}
+        for path, reason in left_out.items():
+            # What is being written is judged at the next look, if there is one.
+            if path not in told and (is_once or reason != watching.WRITTEN):
+                by_reason.setdefault(reason, []).append(path)
+        for reason, paths in by_reason.items():
+            told.update(paths)
+            names = ", ".join(path.name for path in paths[:N_NAMED])
+            more = f" and {len(paths) - N_NAMED} more" if len(paths) > N_NAMED else ""
+            self.stdout.write(f"not judged: {names}{more}: {reason}")
 
     def _catch_up(self, watch: Watch, options: dict[str, Any]) -> int:
         """Raise the alarm that an interrupted watch could not; return how many that are."""
@@ -114,16 +139,17 @@ class Command(BaseCommand):
         self._post(options["webhook"], alarm)
         return 1
 
-    def _step(self, watch: Watch, step: int, path: Path, refused: set[Path]) -> Alarm | None:
+    def _step(self, watch: Watch, step: int, path: Path, told: set[Path]) -> Alarm | None:
         """Register and evaluate one file; a refused one is named once and left alone."""
         try:
             agent = watching.admit(watch, step, path, now=db_now())
         except BadInputError as error:
-            refused.add(path)
+            told.add(path)
             self.stderr.write(f"{path.name}: refused: {error}")
             return None
         (row,) = verdicts.wait([str(agent.checkpoint_id)], self.stdout)
         if row.state == Checkpoint.State.REFUSED:
+            told.add(path)
             self.stderr.write(f"{path.name}: refused: {row.reason}")
             return None
         agent.refresh_from_db()
@@ -131,6 +157,7 @@ class Command(BaseCommand):
         following.follow_campaign(campaign, self.stdout)
         following.wait_for_ratings(campaign.tournament)
         alarm = watching.raise_alarm(campaign, watch, now=db_now())
+        told.add(path)
         self.stdout.write(_said(watch, agent, campaign, alarm))
         return alarm
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from django.db.models import QuerySet
@@ -23,6 +24,8 @@ from matches.services.tournaments import open_leaderboard
 
 WRITTEN_FOR_S = 2.0
 """A file that has not changed for so long is whole."""
+WRITTEN = "it is being written"
+JUDGED = "it was judged before"
 BEATS, RANK = "beats", "rank_all"
 ANCESTOR, NEWEST = 0, 1
 """Positions of the two that an alarm is about."""
@@ -49,24 +52,42 @@ class Watch:
     level: float = 0.95
 
 
-def new_files(watch: Watch, *, at: float | None = None) -> list[tuple[int, Path]]:
-    """Return the whole files whose step is not evaluated yet, by step.
+class Files(NamedTuple):
+    """The checkpoint files of a folder: what is to be judged, and why the others are not."""
 
-    Also of one whose evaluation was interrupted. at: seconds since the epoch. Raises BadInputError:
-    no folder, or two files of one step.
+    new: list[tuple[int, Path]]
+    """By step; also of one whose evaluation was interrupted."""
+    left_out: dict[Path, str]
+
+
+def new_files(watch: Watch, *, at: float | None = None) -> list[tuple[int, Path]]:
+    """Return the files that are to be judged, by step; see `files_of`."""
+    return files_of(watch, at=at).new
+
+
+def files_of(watch: Watch, *, at: float | None = None) -> Files:
+    """Return every file of the folder: to be judged, or left out for a reason.
+
+    at: seconds since the epoch. Raises BadInputError: no folder, or two new files of one step.
     """
     if not watch.folder.is_dir():
         raise BadInputError("folder", f"there is no folder {str(watch.folder)!r}")
-    known = _evaluated(watch)
-    found: dict[int, Path] = {}
+    done = _done_with(watch)
+    new: dict[int, Path] = {}
+    left_out: dict[Path, str] = {}
     for path in sorted(watch.folder.glob("*.safetensors")):
         step = step_of(path.name)
-        if step is None or step in known or not _is_whole(path, time.time() if at is None else at):
-            continue
-        if step in found:
-            raise BadInputError("folder", f"{found[step]} and {path} are both of step {step}")
-        found[step] = path
-    return sorted(found.items())
+        if step is None:
+            left_out[path] = "its name has no step, such as step_1000"
+        elif step in done:
+            left_out[path] = done[step]
+        elif not _is_whole(path, time.time() if at is None else at):
+            left_out[path] = WRITTEN
+        elif step in new:
+            raise BadInputError("folder", f"{new[step]} and {path} are both of step {step}")
+        else:
+            new[step] = path
+    return Files(sorted(new.items()), left_out)
 
 
 def admit(watch: Watch, step: int, path: Path, *, now: datetime) -> Agent:
@@ -183,23 +204,26 @@ def _playing(watch: Watch) -> QuerySet[Agent]:
     return agents.exclude(checkpoint__state=Checkpoint.State.REFUSED).order_by("pk")
 
 
-def _evaluated(watch: Watch) -> set[int | None]:
-    """Return the steps that are done with: all of the run but those that wait for a verdict.
+def _done_with(watch: Watch) -> dict[int | None, str]:
+    """Return the steps that need no evaluation, and why: a verdict, a refusal, a retired agent.
 
-    One that was rated without an evaluation is done with, too.
+    Matches of other tournaments are none: what they say is evidence, which the evaluation uses.
     """
-    agents = {_title(agent): agent for agent in _playing(watch).select_related("checkpoint")}
-    asked = Campaign.objects.filter(tournament__name__in=list(agents)).order_by("pk")
-    decided = dict(asked.values_list("tournament__name", "decided_at"))
-    played = Rating.objects.filter(agent__in=agents.values(), n_matches__gt=0)
-    rated = set(played.values_list("agent_id", flat=True))
-    waiting = {
-        agent.checkpoint.step
-        for title, agent in agents.items()
-        if agent.checkpoint is not None
-        and (decided[title] is None if title in decided else agent.pk not in rated)
-    }
-    return set(_stored(watch).values_list("step", flat=True)) - waiting
+    reasons: dict[int | None, str] = {}
+    for stored in _stored(watch).prefetch_related("agents").order_by("pk"):
+        agents = [agent for agent in stored.agents.all() if not agent.is_retired]
+        if stored.state == Checkpoint.State.REFUSED:
+            reasons[stored.step] = f"its checkpoint was refused: {stored.reason}"
+        elif not agents:
+            reasons[stored.step] = "its agent is retired"
+    names = {_title(agent): agent for agent in _playing(watch).select_related("checkpoint")}
+    asked = Campaign.objects.filter(tournament__name__in=list(names)).order_by("pk")
+    newest = dict(asked.values_list("tournament__name", "decided_at"))
+    for title, decided_at in newest.items():
+        checkpoint = names[title].checkpoint
+        if decided_at is not None and checkpoint is not None:
+            reasons.setdefault(checkpoint.step, JUDGED)
+    return reasons
 
 
 def _title(agent: Agent) -> str:
