@@ -20,6 +20,7 @@ from matches.management.saving import save_json, save_text
 from matches.management.stopping import stoppable
 from matches.models import Match, Tournament
 from matches.services import planning, rater
+from matches.services.campaigns.gating import Bounds
 from matches.services.tournaments import Plan, schedule
 from matches.tests import boards, factories
 from matches.tests.factories import later
@@ -116,7 +117,7 @@ def test_a_gate_that_is_stopped_writes_where_it_stands(
     db: None, broker: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     pair = ("level:40", "level:60")
-    bounds = gate.Bounds(0.0, 3.0)
+    bounds = Bounds(0.0, 3.0)
     campaign = campaign_of("sprt", agents=pair, parameters=bounds.parameters, max_matches=400)
     go_on(campaign, 0, boards.by_strength(forfeits=0))
     monkeypatch.setattr(following, "wait_for_cluster", lambda: "a cluster")
