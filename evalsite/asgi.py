@@ -13,13 +13,14 @@ django_application = get_asgi_application()
 
 # Consumers import models, which exist only now that Django is set up.
 from evalsite.bodies import BoundedBodies
+from live.gate import ReadersOnly
 from live.routing import websocket_urlpatterns
 
 application = ProtocolTypeRouter(
     {
         "http": BoundedBodies(django_application),
         # A foreign page must not read the board through its visitor's browser.
-        "websocket": AllowedHostsOriginValidator(URLRouter(websocket_urlpatterns)),
+        "websocket": AllowedHostsOriginValidator(ReadersOnly(URLRouter(websocket_urlpatterns))),
     }
 )
 

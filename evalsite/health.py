@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from evalsite.folders import MARK
 from matches.clock import db_now
 from matches.services import readiness
+from matches.services.readers import may_read
 from matches.services.readiness import Check
 
 KEPT_S = 1.0
@@ -63,17 +64,15 @@ def _supervisor() -> list[Check]:
 
 @never_cache
 @require_safe
-def readyz(_: HttpRequest) -> JsonResponse:
-    """Return every check, and 503 when one of them failed."""
+def readyz(request: HttpRequest) -> JsonResponse:
+    """Return every check (none for strangers to a closed site), and 503 when one failed."""
     checks = _kept.checks(now_s=monotonic())
     is_ready = _is_ready(checks)
-    return JsonResponse(
-        {
-            "status": "ready" if is_ready else "not ready",
-            "checks": {check.name: _shown(check) for check in checks},
-        },
-        status=HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE,
-    )
+    answer: dict[str, object] = {"status": "ready" if is_ready else "not ready"}
+    if may_read(None) or may_read(request.user):
+        answer["checks"] = {check.name: _shown(check) for check in checks}
+    status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE
+    return JsonResponse(answer, status=status)
 
 
 @never_cache

@@ -26,8 +26,12 @@ from redis.exceptions import RedisError
 
 from matches.clock import db_now
 from matches.services.clients import client_address
+from matches.services.readers import may_read
 from matches.services.system import exporting, pushing
 
+NEEDED = """metrics need the token of EVALSITE_METRICS_TOKEN; where none is set,
+a caller on this machine, who has logged in if EVALSITE_PUBLIC_READ is 0
+"""
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
 FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP")
 
@@ -73,7 +77,7 @@ _requests = Histogram(
 def metrics(request: HttpRequest) -> HttpResponse:
     """Return all metrics to who has the token; without one set, to this machine only."""
     if not _may_read(request):
-        return HttpResponse("metrics need the token, or a caller on this machine\n", status=403)
+        return HttpResponse(NEEDED, status=403)
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
 
 
@@ -82,6 +86,8 @@ def _may_read(request: HttpRequest) -> bool:
     if token:
         given = request.META.get("HTTP_AUTHORIZATION", "")
         return compare_digest(given.encode(), f"Bearer {token}".encode())
+    if not (may_read(None) or may_read(request.user)):
+        return False
     # Behind a proxy on this machine everybody would seem to be on it.
     is_forwarded = any(request.META.get(name) for name in FORWARDED)
     return not is_forwarded and ip_address(client_address(request)).is_loopback

@@ -51,6 +51,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "evalsite.gate.Gate",  # after who it is has been found out
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "live.unknown.UnknownKinds",
@@ -119,6 +120,7 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
+LOGIN_URL, LOGIN_REDIRECT_URL, LOGOUT_REDIRECT_URL = "login", "home", "login"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{validator}"}
     for validator in (
@@ -163,6 +165,7 @@ EVALSITE_USER_RATE = whole("EVALSITE_USER_RATE", 3_000, highest=10**9)
 EVALSITE_ANONYMOUS_RATE = whole("EVALSITE_ANONYMOUS_RATE", 600, highest=10**9)
 # Passwords a minute that are looked at from one address; each costs 0.3 s of CPU.
 EVALSITE_LOGIN_RATE = whole("EVALSITE_LOGIN_RATE", 30, highest=10**9)
+# 0: pages, sockets, metrics and API are for who has logged in; evalsite/gate.py lists what is not.
 EVALSITE_PUBLIC_READ = flag("EVALSITE_PUBLIC_READ", default=True)
 SPECTACULAR_SETTINGS = {
     "TITLE": "evalsite",

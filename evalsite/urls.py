@@ -1,6 +1,7 @@
 """Addresses of the pages, the admin and the API."""
 
 from django.contrib import admin
+from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 from drf_spectacular.views import SpectacularSwaggerView
 
@@ -10,6 +11,8 @@ from matches.api.document import SchemaView
 
 urlpatterns = [
     path("", include("live.urls")),
+    path("login/", LoginView.as_view(template_name="pages/login.html"), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("health/", health, name="health"),

@@ -9,7 +9,7 @@ from live import agents, campaignpages, matchpages, pages, seasonpages, system, 
 urlpatterns = [
     path("", pages.home, name="home"),
     # Asked for by every browser that shows a page of the admin or the API.
-    path("favicon.ico", RedirectView.as_view(url=static("evalsite/mark.svg"))),
+    path("favicon.ico", RedirectView.as_view(url=static("evalsite/mark.svg")), name="favicon"),
     path("leaderboards/", pages.boards, name="boards"),
     path("leaderboards/<slug:name>/", pages.board, name="board"),
     path("leaderboards/<slug:name>/seasons/<int:pk>/", seasonpages.season, name="season"),

@@ -7,11 +7,15 @@ from drf_spectacular.views import SpectacularAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from matches.api.permissions import MayRead
+
 _kept: dict[str, tuple[str | bytes, str]] = {}
 
 
 class SchemaView(SpectacularAPIView):
     """The schema, as YAML or JSON. Making it takes a tenth of a second: it visits every view."""
+
+    permission_classes = [MayRead]
 
     def _get_schema_response(self, request: Request) -> Response | HttpResponse:
         if "version" in request.query_params:

@@ -51,4 +51,4 @@ router.register("audit", AuditView, basename="audit")
 router.register("trajectories", TrajectoryView, basename="trajectory")
 router.register("tokens", TokenView, basename="token")
 
-urlpatterns = [*router.urls, re_path("", no_such_address)]
+urlpatterns = [*router.urls, re_path("", no_such_address, name="no-such-address")]
