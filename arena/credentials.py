@@ -30,6 +30,11 @@ def node_secret(secret_key: str, purpose: Purpose, name: str, generation: int) -
     return _derive(secret_key, f"node:{purpose}:{generation}:{name}")
 
 
+def gpu_key(secret_key: str) -> str:
+    """Return the key of the signs of life of gpu workers, which all share one."""
+    return role_secret(secret_key, "reports", "gpu")
+
+
 def role_secret(secret_key: str, server: str, role: str) -> str:
     """Return the password of a role, such as "web", at one of the servers."""
     return _derive(secret_key, f"role:{server}:{role}")

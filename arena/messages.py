@@ -157,7 +157,10 @@ class CheckOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Alive(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="alive", tag_field="kind"):
-    """A node says that it lives, what it can do and which orders it has in hand."""
+    """A node says that it lives, what it can do and which orders it has in hand.
+
+    `key` proves that a report is of the node that it names (arena.credentials).
+    """
 
     node: Text
     incarnation: Text
@@ -165,6 +168,9 @@ class Alive(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="alive"
     capabilities: list[Text]
     versions: dict[Text, Text]
     orders: list[OrderId]
+    key: Text
+    place: Text = ""
+    """Names the machine, where two live processes cannot have the same node name; else empty."""
 
 
 class Started(
@@ -176,6 +182,7 @@ class Started(
     incarnation: Text
     order: OrderId
     token: Text
+    key: Text
 
 
 class Results(
@@ -193,6 +200,7 @@ class Results(
     results: list[ResultRow]
     executing: list[BigId]
     is_last: bool
+    key: Text
 
 
 class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="mark", tag_field="kind"):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from arena.credentials import node_secret
+from arena.credentials import gpu_key, node_secret
 from evalsite import programs
 from evalsite.addresses import Ports, redis_url
 from evalsite.brokers import INFERENCE_USER, inference_user, server_command
@@ -148,14 +148,18 @@ class Plan:
         known |= ONE_THREAD | {"REDIS_URL": self.server_url("broker", secrets)}
         asks = self.inference_url(secrets)
         known |= {"EVALSITE_INFERENCE_URL": asks} if asks else {}
-        key = self.settings.get("EVALSITE_SECRET_KEY") or secrets["EVALSITE_SECRET_KEY"]
+        key = self._secret_key(secrets)
         known["EVALSITE_NODE_KEY"] = node_secret(key, "reports", name, generation)
         return programs.play_node(number, slots=self.slots, environment=known)
 
     def _gpu(self, number: int, secrets: Mapping[str, str]) -> Program:
         urls = {URL_VARIABLES[name]: self.server_url(name, secrets) for name in SERVERS}
         known = self._known(*GPU_VARIABLES) | self._files | ONE_THREAD | urls
+        known["EVALSITE_NODE_KEY"] = gpu_key(self._secret_key(secrets))
         return programs.gpu_worker(number, shards=self._shards, environment=known)
+
+    def _secret_key(self, secrets: Mapping[str, str]) -> str:
+        return self.settings.get("EVALSITE_SECRET_KEY") or secrets["EVALSITE_SECRET_KEY"]
 
     @property
     def _shards(self) -> int:

@@ -141,6 +141,7 @@ class Node:
             capabilities=[CAPABILITY],
             versions=versions(),
             orders=[],
+            key=self._own.key,
         )
 
     def _rings(self, shard: int, lease: str) -> bool:

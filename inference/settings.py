@@ -4,7 +4,7 @@ import os
 import socket
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from arena.credentials import NAME_RULE, is_node_name
@@ -34,6 +34,8 @@ class Settings:
     site_url: str = ""
     cache: Path = DEFAULT_CACHE
     gpu: str = "gpu"
+    key: str = field(default="", repr=False)
+    """Proves to the recorder that a sign of life is of a gpu worker."""
     node: str = "local"
     """Of a client: where its answers go; its user of the fast store may take no others."""
     n_shards: int = 1
@@ -74,6 +76,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         fast_url=_url(environ, "FAST_REDIS_URL") or _url(environ, "EVALSITE_INFERENCE_URL"),
         site_url=_site_url(environ),
         cache=Path(environ.get("EVALSITE_CACHE") or DEFAULT_CACHE),
+        key=environ.get("EVALSITE_NODE_KEY", ""),
         gpu=_name(environ, "EVALSITE_GPU", default=f"gpu@{socket.gethostname()}"),
         node=_node(environ),
         n_shards=n_shards,
@@ -105,6 +108,9 @@ def read_worker(environ: Mapping[str, str]) -> Settings:
     for name, url in (("REDIS_URL", settings.redis_url), ("FAST_REDIS_URL", settings.fast_url)):
         if not url:
             raise SettingsError(name, url, f"an address, {' or '.join(SCHEMES)}")
+    if not settings.key:
+        wanted = "the key of the reports of gpu workers, see docs/operating.md"
+        raise SettingsError("EVALSITE_NODE_KEY", "", wanted)
     return settings
 
 

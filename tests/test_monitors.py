@@ -78,7 +78,7 @@ def test_wake_ups_have_nothing_to_show(broker: Redis) -> None:
 
 def test_reports_of_nodes_are_shown_by_what_they_say(broker: Redis, app: Celery) -> None:
     publisher = NodePublisher(app)
-    publisher.publish(Started("node-1", "life", ORDER, "7" * 32))
+    publisher.publish(Started("node-1", "life", ORDER, "7" * 32, "8" * 64))
     assert _shown(broker, "reports") == f"(node-1 has started order {ORDER}) {{}}"
     publisher.ring(0, "lease")
     assert _shown(broker, "gpu") == "(0, 'lease') {}"
@@ -118,6 +118,7 @@ def test_the_recorder_says_what_a_report_changed(broker: Redis) -> None:
         "incarnation": "life",
         "order": order.order,
         "token": order_token(tournament_secret(Tournament.objects.get()), order.order),
+        "key": factories.key_of("node-1"),
     }
     assert tasks.record(wire) == {}
     assert tasks.record({"kind": "nothing"}) == {"n_refused": 1}

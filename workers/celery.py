@@ -49,12 +49,16 @@ app.add_defaults(configuration)  # read when first needed: the import needs no e
 
 @celeryd_after_setup.connect
 def check_queue(instance: Any, **_: object) -> None:
-    """Refuse any other queue than the node's own: control would send nothing to it."""
+    """Refuse any other queue than the node's own, and a name that another process here has."""
     taken = ",".join(instance.app.amqp.queues.consume_from)
     own = play_queue(settings.read(os.environ).node)
     if taken != own:
         # Celery logs what its signals raise and goes on, unless it is the end of the process.
         sys.exit(str(SettingsError("-Q", taken, f"{own}, the queue of EVALSITE_NODE")))
+    try:
+        node.here()
+    except SettingsError as error:
+        sys.exit(str(error))
 
 
 @worker_ready.connect

@@ -14,7 +14,7 @@ import msgspec
 from celery.app import app_or_default
 
 from arena.messages import Alive, MatchOrder, Report
-from workers import settings
+from workers import places, settings
 from workers.bells import Ring, unheard
 from workers.conductor import Conductor
 from workers.courier import Courier
@@ -39,11 +39,12 @@ class Node:
         own: Settings,
         *,
         incarnation: str,
+        place: str = "",
         publish: Callable[[Report], None],
         ring: Ring = unheard,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._own, self._incarnation, self._clock = own, incarnation, clock
+        self._own, self._incarnation, self._place, self._clock = own, incarnation, place, clock
         self._versions = versions()
         self._orders: list[str] = []
         self._paces: dict[bytes, Pace] = {}
@@ -76,6 +77,8 @@ class Node:
             capabilities=list(self._own.capabilities),
             versions=self._versions,
             orders=list(self._orders),
+            key=self._own.key,
+            place=self._place,
         )
 
     def play(self, order: MatchOrder) -> dict[str, int]:
@@ -84,6 +87,7 @@ class Node:
             order,
             node=self._own.node,
             incarnation=self._incarnation,
+            key=self._own.key,
             post=self._courier.post,
             report_s=self._own.report_s,
             now=self._clock(),
@@ -137,9 +141,11 @@ def here() -> Node:
     """Return the node that this process is."""
     app = app_or_default()  # a proxy would find no app in another thread
     publisher = Publisher(app)
+    own = settings.read(os.environ)
     return Node(
-        settings.read(os.environ),
+        own,
         incarnation=uuid4().hex,
+        place=places.take(own.node, own.redis_url),
         publish=publisher.publish,
         ring=publisher.ring,
     )

@@ -28,11 +28,12 @@ class OrderReports:
         *,
         node: str,
         incarnation: str,
+        key: str,
         post: Post,
         report_s: float,
         now: float,
     ) -> None:
-        self._order, self._node, self._incarnation = order, node, incarnation
+        self._order, self._node, self._incarnation, self._key = order, node, incarnation, key
         self._report_s, self._flushed_at = report_s, now
         self._post, self._keep_s = post, max(KEEP_AT_LEAST_S, order.limits.match_s)
         self._rows: list[ResultRow] = []
@@ -52,6 +53,7 @@ class OrderReports:
             incarnation=self._incarnation,
             order=self._order.order,
             token=self._order.token,
+            key=self._key,
         )
         self._post(started, keep_s=self._keep_s)
 
@@ -88,5 +90,6 @@ class OrderReports:
                 results=rows[start:end],
                 executing=self._executing,
                 is_last=is_last and end >= len(rows),
+                key=self._key,
             )
             self._post(results, keep_s=self._keep_s)

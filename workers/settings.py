@@ -1,9 +1,10 @@
 """Settings of a play node, read from its environment once; a wrong one stops the start."""
 
 import os
+import re
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from math import isfinite
 
@@ -23,6 +24,8 @@ class Settings:
     redis_url: str
     node: str
     slots: int
+    key: str = field(repr=False)
+    """Proves to the recorder that a report is of this node."""
     capabilities: tuple[str, ...] = ("cpu",)
     alive_s: float = 10.0
     report_s: float = 1.0
@@ -39,6 +42,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         redis_url=_redis_url(environ),
         node=_name("EVALSITE_NODE", environ.get("EVALSITE_NODE") or socket.gethostname()),
         slots=_slots(environ),
+        key=_key(environ),
         capabilities=_capabilities(environ),
         alive_s=_seconds(environ, "EVALSITE_ALIVE_S", 10.0),
         report_s=_seconds(environ, "EVALSITE_REPORT_S", 1.0),
@@ -57,6 +61,16 @@ def _redis_url(environ: Mapping[str, str]) -> str:
         shown = url.split("//")[0] + "//..." if "//" in url else url
         raise SettingsError("REDIS_URL", shown, f"the broker's address, {' or '.join(SCHEMES)}")
     return url
+
+
+def _key(environ: Mapping[str, str]) -> str:
+    key = environ.get("EVALSITE_NODE_KEY", "")
+    if not re.fullmatch("[0-9a-f]{64}", key):
+        # A key that was cut is still a secret: only its length is shown.
+        shown = f"{len(key)} characters"
+        wanted = "the 64 hexadecimal digits that the server gives this node, see docs/operating.md"
+        raise SettingsError("EVALSITE_NODE_KEY", shown, wanted)
+    return key
 
 
 def _slots(environ: Mapping[str, str]) -> int:

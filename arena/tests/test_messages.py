@@ -21,6 +21,7 @@ from arena.messages import (
 )
 
 TOKEN = "7" * 32
+KEY = "8" * 64
 LINK = "/files/checkpoints/ab?until=1&signature=feed"
 ORDER, CHECKPOINT = "a" * 32, "c" * 64
 
@@ -29,7 +30,7 @@ RESULT = ResultRow(1, 1, TOKEN, Ending.DONE, [0, 1], Reason.NONE, -1, "", 2, 20,
 
 
 def _results(*, is_last: bool) -> Results:
-    return Results("node-1", "life", ORDER, [RESULT], [], is_last)
+    return Results("node-1", "life", ORDER, [RESULT], [], is_last, KEY)
 
 
 def _checked(refusal: str) -> Checked:
@@ -48,10 +49,10 @@ def _checked(refusal: str) -> Checked:
             f"(checkpoint {CHECKPOINT} of chess)",
         ),
         (
-            Alive("node-1", "life", 2, ["cpu"], {}, [ORDER]),
+            Alive("node-1", "life", 2, ["cpu"], {}, [ORDER], KEY),
             "(node-1 is alive, 1 orders in hand)",
         ),
-        (Started("node-1", "life", ORDER, TOKEN), f"(node-1 has started order {ORDER})"),
+        (Started("node-1", "life", ORDER, TOKEN, KEY), f"(node-1 has started order {ORDER})"),
         (_results(is_last=False), f"(1 results of order {ORDER})"),
         (_results(is_last=True), f"(1 results of order {ORDER}, the last)"),
         (Mark("2026-01-01T00:00:00+00:00", TOKEN), "(mark of 2026-01-01T00:00:00+00:00)"),
@@ -64,6 +65,7 @@ def test_a_message_is_shown_without_its_tokens(
 ) -> None:
     assert described(message) == shown
     assert TOKEN not in shown
+    assert KEY not in shown
 
 
 def test_every_gpu_worker_has_a_place_for_what_it_says() -> None:

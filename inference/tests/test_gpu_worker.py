@@ -60,6 +60,7 @@ class Stack:
             "FAST_REDIS_URL": self.fast.url,
             "EVALSITE_CACHE": str(folder / "cache"),
             "EVALSITE_GPU": "gpu-1",
+            "EVALSITE_NODE_KEY": "7" * 64,
             "EVALSITE_LEASE_MS": "1000",
             "EVALSITE_SLICE_MS": "300",
             "EVALSITE_LINGER_MS": "50",

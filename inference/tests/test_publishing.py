@@ -7,7 +7,7 @@ from arena.messages import Alive
 from inference.publishing import Publisher, PublishError
 from inference.tests.servers import Server
 
-ALIVE = Alive("gpu-1", "0" * 32, 1, ["gpu"], {}, [])
+ALIVE = Alive("gpu-1", "0" * 32, 1, ["gpu"], {}, [], "key")
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from inference.errors import SettingsError
 from inference.settings import Settings, read, read_worker
 
 URLS = {"REDIS_URL": "redis://broker", "FAST_REDIS_URL": "redis://fast"}
+KEY = {"EVALSITE_NODE_KEY": "7" * 64}
 
 
 def test_an_empty_environment_means_the_defaults() -> None:
@@ -76,9 +77,9 @@ def test_an_address_is_not_shown_with_its_password() -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("missing", URLS)
-def test_a_worker_needs_both_servers(missing: str) -> None:
-    environ = {name: url for name, url in URLS.items() if name != missing}
+@pytest.mark.parametrize("missing", URLS | KEY)
+def test_a_worker_needs_both_servers_and_its_key(missing: str) -> None:
+    environ = {name: url for name, url in (URLS | KEY).items() if name != missing}
     with pytest.raises(SettingsError, match=missing):
         read_worker(environ)
-    assert read_worker(URLS).redis_url == "redis://broker"
+    assert read_worker(URLS | KEY).redis_url == "redis://broker"

@@ -13,6 +13,21 @@ class Worker(models.Model):
     versions = models.JSONField(default=dict)
     first_seen_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
+    place = models.CharField(
+        max_length=200, blank=True, default="", db_default="", help_text="The machine it is on."
+    )
+    rival_incarnation = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Another live process that has this node's name and key.",
+    )
+    rival_seen_at = models.DateTimeField(null=True, editable=False)
+    n_forged = models.PositiveBigIntegerField(
+        default=0, db_default=0, help_text="Reports in its name that did not carry its key."
+    )
+    forged_at = models.DateTimeField(null=True, editable=False)
     quarantined_at = models.DateTimeField(
         null=True, editable=False, help_text="Since then it gets no order and nothing of it counts."
     )

@@ -1,14 +1,14 @@
 """Play nodes: who is alive, what each has in hand, and what to do when one is lost."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
 
 from arena.messages import Alive, Reason, Results, Started, order_token
 from matches import dispatch
-from matches.leases import PLAYING_LEASE
+from matches.leases import ALIVE_WITHIN, PLAYING_LEASE
 from matches.models import Attempt, Match, Order, Worker
 from matches.services.attempts import Ended, give_back
 from matches.services.tournaments import finish_if_closed
@@ -19,33 +19,72 @@ log = logging.getLogger(__name__)
 
 @transaction.atomic
 def note_alive(report: Alive, *, now: datetime) -> None:
-    """Keep what a node says of itself. With a new incarnation the old one's orders are lost."""
-    Worker.objects.update_or_create(
-        node=report.node,
-        defaults={
-            "incarnation": report.incarnation,
-            "slots": report.slots,
-            "capabilities": list(report.capabilities),
-            "versions": report.versions,
-            "last_seen_at": now,
-        },
-        create_defaults={
-            "incarnation": report.incarnation,
-            "slots": report.slots,
-            "capabilities": list(report.capabilities),
-            "versions": report.versions,
-            "first_seen_at": now,
-            "last_seen_at": now,
-        },
-    )
-    if is_quarantined(report.node):
-        return  # its orders have been taken back
-    playing = Order.objects.filter(Order.is_open(), node=report.node, state=Order.State.PLAYING)
-    for order in playing.exclude(incarnation=report.incarnation):
-        lose_order(order, reason=Reason.NODE_LOST, now=now)
-    for order in playing.filter(incarnation=report.incarnation, uuid__in=report.orders):
+    """Keep what a node says of itself; with a new process of it the old one's orders are lost.
+
+    A second process of the same name that may live beside the first is shown and replaces nothing:
+    two nodes would take each other's matches away. What it plays all the same counts.
+    """
+    before = Worker.objects.filter(node=report.node).first()
+    if before is not None and _is_rival(report, before, now=now):
+        _note_rival(report, before, now=now)
+    else:
+        _note_presence(report, now=now)
+        # Whoever replaced the first is no rival of itself.
+        Worker.objects.filter(node=report.node, rival_incarnation=report.incarnation).update(
+            rival_incarnation="", rival_seen_at=None
+        )
+        if not is_quarantined(report.node):  # else its orders have been taken back
+            _lose_orders_of_the_dead(report, before, now=now)
+    mine = Order.objects.filter(Order.is_open(), node=report.node, state=Order.State.PLAYING)
+    for order in mine.filter(incarnation=report.incarnation, uuid__in=report.orders):
         extend(order, now=now)
     transaction.on_commit(dispatch.wake_relay)
+
+
+def _is_rival(report: Alive, before: Worker, *, now: datetime) -> bool:
+    """Say whether the process that was heard before may live beside the one that reports.
+
+    Not where both are on one machine, which runs one process of a name at a time: a node that was
+    restarted is back at once. Elsewhere only silence tells that it is dead.
+    """
+    if report.incarnation == before.incarnation:
+        return False
+    if report.place and report.place == before.place:
+        return False
+    return before.last_seen_at >= now - ALIVE_WITHIN
+
+
+def _note_rival(report: Alive, before: Worker, *, now: datetime) -> None:
+    if before.rival_incarnation != report.incarnation:
+        log.error("two nodes call themselves %s: give each its own name and key", report.node)
+    Worker.objects.filter(pk=before.pk).update(
+        rival_incarnation=report.incarnation, rival_seen_at=now
+    )
+
+
+def _note_presence(report: Alive, *, now: datetime) -> None:
+    described = {
+        "incarnation": report.incarnation,
+        "place": report.place,
+        "slots": report.slots,
+        "capabilities": list(report.capabilities),
+        "versions": report.versions,
+        "last_seen_at": now,
+    }
+    Worker.objects.update_or_create(
+        node=report.node,
+        defaults=described,
+        create_defaults={**described, "first_seen_at": now},
+    )
+
+
+def _lose_orders_of_the_dead(report: Alive, before: Worker | None, *, now: datetime) -> None:
+    """Give up what other processes of this node played, but for a rival that was heard lately."""
+    alive = {report.incarnation}
+    if before and before.rival_seen_at and before.rival_seen_at >= now - ALIVE_WITHIN:
+        alive.add(before.rival_incarnation)
+    playing = Order.objects.filter(Order.is_open(), node=report.node, state=Order.State.PLAYING)
+    lose_orders(playing.exclude(incarnation__in=alive), reason=Reason.NODE_LOST, now=now)
 
 
 @transaction.atomic
@@ -115,6 +154,12 @@ def end_order(order: Order, report: Results, *, now: datetime) -> int:
     return _give_back_rest(
         order, Attempt.Ending.INTERRUPTED, Reason.RETURNED, report.executing, now=now
     )
+
+
+@transaction.atomic
+def lose_orders(orders: Iterable[Order], *, reason: Reason, now: datetime) -> int:
+    """Give up orders; return how many of their matches were still in flight."""
+    return sum(lose_order(order, reason=reason, now=now) for order in orders)
 
 
 @transaction.atomic

@@ -25,6 +25,7 @@ from arena.messages import (
     Results,
     Started,
     match_token,
+    play_queue,
     read_report,
 )
 from arena.teams import Teams, by_team
@@ -32,7 +33,7 @@ from matches import dispatch
 from matches.leases import PLAYING_LEASE
 from matches.models import Attempt, Match, Order, Outcome, Tournament, Uncounted
 from matches.models.match import joined
-from matches.services import checks, marks, nodes, reuse, tallies, trajectories
+from matches.services import checks, marks, nodes, provenance, reuse, tallies, trajectories
 from matches.services.attempts import Ended, give_back, write_attempts
 from matches.services.rows import among, insert_rows
 from matches.services.tournaments import finish_if_closed
@@ -94,6 +95,11 @@ def receive(wire: object, *, now: datetime) -> Recorded:
 
 def record(report: Report, *, now: datetime) -> Recorded:
     """Store one report; safe to deliver twice, late or in any order. `now`: database clock."""
+    if isinstance(report, Alive | Started | Results) and not provenance.is_genuine(
+        report, provenance.read_keys([report])
+    ):
+        provenance.note_forged(report, now=now)
+        return Recorded(n_refused=max(1, len(getattr(report, "results", ()))))
     match report:
         case Alive():
             nodes.note_alive(report, now=now)
@@ -340,7 +346,7 @@ def _ended(row: ResultRow, node: str) -> Ended:
 
 def _update_order(order: Order, report: Results, *, now: datetime) -> int:
     """Note what the node has in hand; with its last report, give back what it did not play."""
-    if order.state not in Order.OPEN:
+    if order.state not in Order.OPEN or not _has_in_hand(order, report.node):
         return 0
     n_returned = nodes.end_order(order, report, now=now) if report.is_last else 0
     if not report.is_last:
@@ -349,6 +355,11 @@ def _update_order(order: Order, report: Results, *, now: datetime) -> int:
             deadline_at=_deadline(order, now + PLAYING_LEASE),
         )
     return n_returned
+
+
+def _has_in_hand(order: Order, node: str) -> bool:
+    """Say whether an order is with a node: nobody else closes it or keeps it open."""
+    return order.node == node if order.node else order.queue == play_queue(node)
 
 
 def _deadline(order: Order, wanted: datetime) -> datetime:

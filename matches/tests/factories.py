@@ -5,8 +5,10 @@ import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
+from django.conf import settings
 from redis import Redis
 
+from arena.credentials import gpu_key
 from arena.messages import (
     Alive,
     Ending,
@@ -19,8 +21,8 @@ from arena.messages import (
     play_queue,
     read_order,
 )
-from matches.models import Agent, Match, Tournament
-from matches.services import nodes, planning, recording
+from matches.models import Agent, Match, NodeKey, Tournament
+from matches.services import nodekeys, planning, recording
 from matches.services.agents import register_spelled
 from matches.services.orders import order_message
 from matches.services.relay import relay, take
@@ -63,6 +65,12 @@ def planned(n_matches: int = 12, **options: object) -> Tournament:
     return tournament
 
 
+def key_of(node: str) -> str:
+    """Return the key of a node's reports; it is admitted if nobody has decided about it."""
+    row, _ = NodeKey.objects.get_or_create(name=node, defaults={"created_at": NOW})
+    return nodekeys.secret_of(row, "reports")
+
+
 def alive(
     *,
     node: str = NODE,
@@ -70,6 +78,7 @@ def alive(
     slots: int = 2,
     orders: Sequence[str] = (),
     capabilities: Sequence[str] = ("cpu",),
+    place: str = "machine-1",
     now: datetime = NOW,
 ) -> None:
     """Let a node report that it is alive."""
@@ -80,8 +89,10 @@ def alive(
         capabilities=list(capabilities),
         versions={"evalsite": "test"},
         orders=list(orders),
+        key=gpu_key(settings.SECRET_KEY) if "gpu" in capabilities else key_of(node),
+        place=place,
     )
-    nodes.note_alive(report, now=now)
+    recording.record(report, now=now)
 
 
 def sent(broker: Redis, *, now: datetime = NOW) -> list[MatchOrder]:
@@ -123,7 +134,9 @@ def start(
     now: datetime = NOW,
 ) -> None:
     """Let a node report that it has begun an order."""
-    report = Started(node=node, incarnation=incarnation, order=order.order, token=order.token)
+    report = Started(
+        node=node, incarnation=incarnation, order=order.order, token=order.token, key=key_of(node)
+    )
     recording.record(report, now=now)
 
 
@@ -182,6 +195,7 @@ def reported(
         results=list(rows),
         executing=list(executing),
         is_last=is_last,
+        key=key_of(NODE),
     )
 
 

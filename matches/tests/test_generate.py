@@ -54,6 +54,7 @@ def _node_of_now() -> None:
         capabilities=["cpu"],
         versions={},
         orders=[],
+        key="",
     )
     nodes.note_alive(report, now=db_now())
 

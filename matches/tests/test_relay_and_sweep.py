@@ -325,7 +325,11 @@ def test_a_new_incarnation_gives_the_old_ones_orders_back_at_once(broker: Redis)
 def test_a_start_without_its_token_is_refused(broker: Redis) -> None:
     order = make.ordered(make.planned(4))
     forged = Started(
-        node=make.NODE, incarnation=make.INCARNATION, order=order.order, token="forged"
+        node=make.NODE,
+        incarnation=make.INCARNATION,
+        order=order.order,
+        token="forged",
+        key=make.key_of(make.NODE),
     )
     recording.record(forged, now=make.NOW)
     assert _states() == {"queued"}

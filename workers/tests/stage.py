@@ -92,6 +92,7 @@ def play(
         order,
         node="node-1",
         incarnation="first",
+        key="key",
         post=posted.post,
         report_s=report_s,
         now=clock(),

@@ -19,6 +19,7 @@ from workers.tests.stage import ORDER, make_order
 
 pytestmark = pytest.mark.slow
 
+KEY = "7" * 64
 ROOT = Path(__file__).parents[2]
 COMMAND = (
     *(sys.executable, "-m", "celery", "-A", "workers", "worker", "-P", "solo", "-Q", "play.node-1"),
@@ -36,6 +37,7 @@ class Worker:
             **os.environ,
             "REDIS_URL": broker.url,
             "EVALSITE_NODE": "node-1",
+            "EVALSITE_NODE_KEY": KEY,
             "EVALSITE_SLOTS": "2",
             "EVALSITE_CAPABILITIES": "cpu",
             "EVALSITE_REPORT_S": "0.2",
@@ -114,7 +116,7 @@ def test_an_order_is_played_reported_and_nothing_bad_stops_the_worker(
     broker.reports.clear()
     broker.send(levels(500))
     wait_until(lambda: is_closed(broker), "the order is played")
-    assert broker.reports[0] == Started("node-1", alive.incarnation, ORDER, "order-token")
+    assert broker.reports[0] == Started("node-1", alive.incarnation, ORDER, "order-token", KEY)
     rows = [row for report in results(broker) for row in report.results]
     assert sorted(row.match for row in rows) == list(range(100, 600))
     assert {row.ending for row in rows} == {Ending.DONE}
@@ -184,7 +186,12 @@ def test_without_a_broker_address_it_does_not_start() -> None:
 
 
 def test_with_a_queue_that_is_not_its_own_it_does_not_start(broker: Broker) -> None:
-    environ = {**os.environ, "REDIS_URL": broker.url, "EVALSITE_NODE": "node-7"}
+    environ = {
+        **os.environ,
+        "REDIS_URL": broker.url,
+        "EVALSITE_NODE": "node-7",
+        "EVALSITE_NODE_KEY": KEY,
+    }
     done = subprocess.run(
         COMMAND, cwd=ROOT, env=environ, check=False, timeout=20, capture_output=True
     )

@@ -8,11 +8,11 @@ from arena.messages import Alive, Report, Started
 from workers.courier import BACKOFF_S, Courier, Outbox
 from workers.errors import PublishError
 
-ALIVE = Alive("n", "i", 1, ["cpu"], {}, [])
+ALIVE = Alive("n", "i", 1, ["cpu"], {}, [], "k")
 
 
 def started(n: int) -> Started:
-    return Started("n", "i", f"{n:032x}", "t")
+    return Started("n", "i", f"{n:032x}", "t", "k")
 
 
 class Broker:

@@ -22,7 +22,7 @@ from workers.stopping import Stop, Stopper
 from workers.tests.broker import OPTIONS, Broker, wait_until
 from workers.tests.stage import ORDER, make_order
 
-OWN = Settings(redis_url="redis://127.0.0.1:1/0", node="node-1", slots=1, notice_s=2)
+OWN = Settings(redis_url="redis://127.0.0.1:1/0", node="node-1", slots=1, key="key", notice_s=2)
 LEVELS = (AgentOrder("level", {"level": 20}), AgentOrder("level", {"level": 90}))
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
@@ -80,6 +80,7 @@ def test_a_broken_order_is_logged_and_changes_nothing(
     played: list[object] = []
     monkeypatch.setattr(node.Node, "play", lambda self, order: played.append(order))
     monkeypatch.setenv("REDIS_URL", OWN.redis_url)
+    monkeypatch.setenv("EVALSITE_NODE_KEY", "7" * 64)
     wire = to_wire(make_order(1))
     assert tasks.play(wire | {"limits": {"move_s": "soon"}}) == {"refused": 1}
     assert "order refused" in caplog.text
@@ -91,6 +92,7 @@ def test_a_broken_order_is_logged_and_changes_nothing(
 
 def test_the_app_takes_nothing_but_json_and_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REDIS_URL", OWN.redis_url)
+    monkeypatch.setenv("EVALSITE_NODE_KEY", "7" * 64)
     read = celery.configuration()
     assert read["broker_url"] == OWN.redis_url
     assert read["accept_content"] == ["json"]
@@ -158,7 +160,7 @@ def test_a_publisher_comes_back_with_its_broker(tmp_path: Path) -> None:
     app = Celery(broker=broker.url, set_as_current=False)
     app.conf.broker_transport_options = OPTIONS
     publisher = Publisher(app)
-    alive = Alive("node-1", "first", 1, ["cpu"], {"python": "3.11"}, [])
+    alive = Alive("node-1", "first", 1, ["cpu"], {"python": "3.11"}, [], "key")
     publisher.publish(alive)
     publisher.publish(alive)
     broker.kill()

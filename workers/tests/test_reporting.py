@@ -12,7 +12,7 @@ def result(match: int, actions: str = "1 2") -> ResultRow:
 def open_reports() -> tuple[OrderReports, Posted]:
     posted = Posted()
     reports = OrderReports(
-        make_order(), node="n", incarnation="i", post=posted.post, report_s=1.0, now=0.0
+        make_order(), node="n", incarnation="i", key="k", post=posted.post, report_s=1.0, now=0.0
     )
     return reports, posted
 
@@ -20,7 +20,7 @@ def open_reports() -> tuple[OrderReports, Posted]:
 def test_a_start_carries_the_token_of_the_order() -> None:
     reports, posted = open_reports()
     reports.started()
-    assert posted.reports == [Started("n", "i", ORDER, "order-token")]
+    assert posted.reports == [Started("n", "i", ORDER, "order-token", "k")]
 
 
 def test_a_report_is_due_each_second() -> None:

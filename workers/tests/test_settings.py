@@ -8,10 +8,11 @@ from workers import settings
 from workers.errors import SettingsError
 from workers.settings import read
 
-URL = {"REDIS_URL": "redis://:secret@127.0.0.1:1/0"}
+KEY = {"EVALSITE_NODE_KEY": "7" * 64}
+URL = {"REDIS_URL": "redis://:secret@127.0.0.1:1/0", **KEY}
 
 
-def test_only_the_broker_must_be_named() -> None:
+def test_only_the_broker_and_the_key_must_be_given() -> None:
     own = read(URL)
     assert own.redis_url == URL["REDIS_URL"]
     assert own.node
@@ -50,8 +51,10 @@ def test_a_node_offers_torch_where_it_is_installed(
 @pytest.mark.parametrize(
     ("environ", "name", "value"),
     [
-        ({}, "REDIS_URL", ""),
-        ({"REDIS_URL": "http://x"}, "REDIS_URL", "http://..."),
+        (KEY, "REDIS_URL", ""),
+        (URL | {"REDIS_URL": "http://x"}, "REDIS_URL", "http://..."),
+        (URL | {"EVALSITE_NODE_KEY": ""}, "EVALSITE_NODE_KEY", "0 characters"),
+        (URL | {"EVALSITE_NODE_KEY": "secret"}, "EVALSITE_NODE_KEY", "6 characters"),
         (URL | {"EVALSITE_SLOTS": "0"}, "EVALSITE_SLOTS", "0"),
         (URL | {"EVALSITE_SLOTS": "-1"}, "EVALSITE_SLOTS", "-1"),
         (URL | {"EVALSITE_SLOTS": "two"}, "EVALSITE_SLOTS", "two"),

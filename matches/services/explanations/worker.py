@@ -9,6 +9,7 @@ from matches.models import Match, Order, Tournament, Worker
 from matches.services.explanations.form import RELEASE, Explanation, age_s, ago
 from matches.services.explanations.presence import Presence, plays, presence
 from matches.services.playnodes import ORDERS_PER_NODE
+from matches.services.provenance import warnings_of
 
 _STATES = Tournament.State
 MAX_TOURNAMENTS = 20
@@ -39,7 +40,10 @@ def of_worker(worker: Worker, *, now: datetime) -> Explanation:
         next_at=max((order.deadline_at for order in orders), default=None)
         if state == "lost"
         else None,
-        notes=(f"{worker.slots} slots, {', '.join(worker.capabilities)}",),
+        notes=(
+            *warnings_of(worker, now=now),
+            f"{worker.slots} slots, {', '.join(worker.capabilities)}",
+        ),
     )
 
 

@@ -15,6 +15,7 @@ from matches.leases import ALIVE_WITHIN
 from matches.models import Attempt, Order, Outcome, RecorderMark, Uncounted, Worker
 from matches.models.choices import Capability
 from matches.services import tallies
+from matches.services.provenance import warnings_of
 from matches.services.system.sample import (
     Counts,
     Delays,
@@ -112,6 +113,7 @@ def _node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
         seen_at=worker.last_seen_at,
         versions={str(name): str(version) for name, version in worker.versions.items()},
         quarantine=worker.quarantine_reason,
+        warnings=warnings_of(worker, now=now),
     )
 
 

@@ -26,6 +26,8 @@ class Node(msgspec.Struct, frozen=True):
     versions: dict[str, str]
     quarantine: str = ""
     """Why it is in quarantine; empty: it is not."""
+    warnings: list[str] = []
+    """What is wrong with who reports in its name."""
 
     @property
     def is_free(self) -> bool:

@@ -192,7 +192,7 @@ def _node(node: Node, sample: Sample) -> TableRow:
     waits = f", {node.n_queued:,} more wait" if node.n_queued else ""
     versions = [node.versions.get("evalsite"), node.versions.get("python")]
     return {
-        "tone": "good" if node.is_free else "bad",
+        "tone": "good" if node.is_free and not node.warnings else "bad",
         "node": node.pk,
         "cells": [
             node.name,
@@ -207,6 +207,7 @@ def _node(node: Node, sample: Sample) -> TableRow:
 
 def _presence(node: Node, seen: str) -> str:
     held = f"in quarantine ({node.quarantine}), " if node.quarantine else ""
+    seen = "; ".join([seen, *node.warnings])
     return f"{held}{seen}" if node.is_alive else f"lost, {held}{seen}"
 
 
