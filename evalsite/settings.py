@@ -269,9 +269,5 @@ CELERY_TASK_SEND_SENT_EVENT = False
 CELERY_TASK_DEFAULT_QUEUE = "control"
 CELERY_TASK_ROUTES = {"matches.record": {"queue": "reports"}, "matches.*": {"queue": "control"}}
 CELERY_TIMEZONE = "UTC"
-CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_SCHEDULER = "evalsite.ticking:TickingScheduler"
 CELERY_BEAT_MAX_LOOP_INTERVAL = 1
-CELERY_BEAT_SCHEDULE = {
-    # Relay, sweep and rate. A tick that waited too long is dropped: the next does its work.
-    "tick": {"task": "matches.tick", "schedule": 1.0, "options": {"expire_seconds": 2}},
-}

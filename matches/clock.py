@@ -1,6 +1,6 @@
 """The database's clock: the only one that deadlines are compared with."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from django.db import connection
 
@@ -13,3 +13,12 @@ def db_now() -> datetime:
         cursor.execute("SELECT clock_timestamp()")
         (now,) = cursor.fetchone()
     return datetime.fromisoformat(str(now)).astimezone(UTC)
+
+
+def is_within(at: datetime | None, span: timedelta, *, now: datetime) -> bool:
+    """Say whether a moment lies in the last span of time.
+
+    One in the future does not: the clock was set back since, and what waits for "not again within"
+    would wait until it has caught up.
+    """
+    return at is not None and timedelta(0) <= now - at < span

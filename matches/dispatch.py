@@ -42,6 +42,8 @@ NAMES = (RECORD_TASK, TICK, PLAN, RELAY, RATE, RERATE, SCHEDULE_TOURNAMENT)
 
 # A wake-up that nobody took within this time may be repeated; the tick does its work anyhow.
 _WAKE_MS = 1_000
+_MAX_WAITING = 20
+"""Requests that wait for control, beyond which no more are sent: one of each kind is enough."""
 
 
 def publish_order(order: MatchOrder, queue: str) -> None:
@@ -174,10 +176,21 @@ def broker() -> "Redis":
 
 def _wake(task: str) -> None:
     try:
-        if broker().set(_wake_key(task), 1, nx=True, px=_WAKE_MS):
-            _send(task, [], CONTROL_QUEUE, expires=5)
+        if broker().set(_wake_key(task), 1, nx=True, px=_WAKE_MS) and _has_room():
+            _send(task, [], CONTROL_QUEUE)
     except (BrokerError, RedisError) as error:
         log.warning("%s not woken, the next tick does its work: %s", task, error)
+
+
+def send_tick() -> None:
+    """Have control do all its duties. Raises BrokerError."""
+    if _has_room():
+        _send(TICK, [], CONTROL_QUEUE)
+
+
+def _has_room() -> bool:
+    """Say whether control keeps up: what waits for it does not expire (control.Pace says why)."""
+    return queue_length(CONTROL_QUEUE) < _MAX_WAITING
 
 
 def _wake_key(task: str) -> str:

@@ -23,7 +23,7 @@ def record(report: dict[str, Any]) -> dict[str, int]:
 @shared_task(name=dispatch.TICK)
 def tick() -> None:
     """Do all that control does, once a second: what a lost wake-up left undone is done here."""
-    control.tick(now=db_now())
+    control.tick_if_due()
 
 
 @shared_task(name=dispatch.PLAN)

@@ -22,6 +22,7 @@ from django.core.cache import cache
 from redis.exceptions import RedisError
 
 from matches import selectors, standings
+from matches.clock import is_within
 from matches.models import Leaderboard, Tournament
 from matches.standings import Nodes, Row, Status
 
@@ -169,14 +170,14 @@ def _changed_fields(before: Row | None, row: Row) -> dict[str, object]:
 
 def _publish_locked(board_id: int, *, now: datetime, at_least: timedelta) -> Delta | None:
     last = _state(board_id)
-    age = now - datetime.fromisoformat(last["pushed_at"]) if last else HEARTBEAT
-    if age < at_least:
+    pushed_at = datetime.fromisoformat(last["pushed_at"]) if last else None
+    if is_within(pushed_at, at_least, now=now):
         return None
     # A new viewer need not compare again: it must not hold the lock when control comes back.
     cache.set(_key(board_id, "checked"), 1, timeout=_CHECKED_S)
     state = _built(board_id, last, now=now)
     if last and (last["rows"], last["status"]) == (state["rows"], state["status"]):
-        if age < HEARTBEAT:
+        if is_within(pushed_at, HEARTBEAT, now=now):
             return None
         state["sequence"] = last["sequence"]
     delta = difference(last, state)
@@ -201,7 +202,7 @@ def _built(board_id: int, last: State | None, *, now: datetime) -> State:
 def _publish_nodes(*, now: datetime) -> None:
     shown = standings.nodes(now=now)
     last = _nodes_sent()
-    if last and last[1] == shown and now - last[0] < HEARTBEAT:
+    if last and last[1] == shown and is_within(last[0], HEARTBEAT, now=now):
         return
     cache.set("live:nodes", (now, shown), timeout=_KEPT_S)
     _send(NODES_GROUP, nodes_message(now=now))

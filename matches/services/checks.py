@@ -32,7 +32,7 @@ def order_due(*, now: datetime) -> int:
     n_workers = len(selectors.alive_gpu_workers(now=now))
     if not n_workers:
         return 0
-    asked = Q(asked_at__gte=now - ASK_AGAIN)
+    asked = Q(asked_at__gte=now - ASK_AGAIN, asked_at__lte=now)  # not by a clock since set back
     checking = _checking()
     n_free = ASKED_PER_WORKER * n_workers - checking.filter(asked).count()
     due = checking.exclude(asked, asked_at__isnull=False).order_by("n_asked", "pk")

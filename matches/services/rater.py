@@ -14,6 +14,7 @@ from django.db.models import F, Q
 from arena.ratings.base import MU, SIGMA, Constants
 from arena.ratings.live import fold_matches
 from arena.ratings.settled import Settled
+from matches.clock import is_within
 from matches.models import Leaderboard, Match, PairCount, Rating, TeamCount, Uncounted
 from matches.models.match import numbers
 from matches.services.counting import KINDS, Result, Tally, tally, teams_of
@@ -96,13 +97,10 @@ def _is_idle(board: Leaderboard) -> bool:
 
 
 def _is_count_due(board: Leaderboard, *, now: datetime) -> bool:
-    if board.rated_at is None:
-        return True
-    since = now - board.rated_at
-    if since < MIN_INTERVAL:
+    if is_within(board.rated_at, MIN_INTERVAL, now=now):
         return False
     n_waiting = Uncounted.objects.filter(leaderboard=board).count()
-    return since >= n_waiting * INTERVAL_PER_WAITING
+    return not is_within(board.rated_at, n_waiting * INTERVAL_PER_WAITING, now=now)
 
 
 def count_locked(board: Leaderboard, *, now: datetime) -> int:
@@ -156,7 +154,8 @@ def _settle_if_due(board_id: int, *, now: datetime, is_new: bool = False) -> boo
     board = Leaderboard.objects.get(pk=board_id)
     if board.fitted_at is not None and not (is_new and _is_idle(board)):
         n_agents = Rating.objects.filter(leaderboard=board).count()
-        if now - board.fitted_at < max(MIN_INTERVAL, n_agents * FIT_INTERVAL_PER_AGENT):
+        interval = max(MIN_INTERVAL, n_agents * FIT_INTERVAL_PER_AGENT)
+        if is_within(board.fitted_at, interval, now=now):
             return False
     ours = Leaderboard.objects.filter(pk=board_id, fitted_at=board.fitted_at)
     return bool(ours.update(fitted_at=now)) and settle_board(board_id, now=now)

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from matches import tables
+from matches.clock import is_within
 from matches.models import Leaderboard, Rating, RatingSnapshot
 
 INTERVAL = timedelta(minutes=1)
@@ -27,7 +28,9 @@ def row_of(snapshot: RatingSnapshot, agent: int) -> list[float] | None:
 
 def _take(board: Leaderboard, *, now: datetime) -> bool:
     last = RatingSnapshot.objects.filter(leaderboard=board).order_by("-taken_at").first()
-    if last and (last.results_hash == board.results_hash or last.taken_at > now - INTERVAL):
+    if last and last.results_hash == board.results_hash:
+        return False
+    if last and is_within(last.taken_at, INTERVAL, now=now):
         return False
     ratings = Rating.objects.filter(leaderboard=board).order_by("agent_id").values_list(*COLUMNS)
     RatingSnapshot.objects.create(

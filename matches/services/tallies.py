@@ -14,6 +14,7 @@ from typing import NamedTuple
 from redis.exceptions import RedisError
 
 from matches import fast
+from matches.clock import is_within
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ class Tally:
     def flush(self, *, now: datetime) -> None:
         """Pass the sums on when it is time; what the fast store does not take is kept."""
         with self._lock:
-            if not self._sums or (self._flushed_at and now - self._flushed_at < FLUSH_EVERY):
+            if not self._sums or is_within(self._flushed_at, FLUSH_EVERY, now=now):
                 return
             self._flushed_at = now
             sums, self._sums = self._sums, Counter()

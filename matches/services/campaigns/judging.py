@@ -21,6 +21,7 @@ from arena.verdicts.beliefs import Belief
 from arena.verdicts.budget import exhausted
 from arena.verdicts.sprt import Decision, State
 from matches import dispatch
+from matches.clock import is_within
 from matches.models import Agent, Campaign, CampaignPoint, Leaderboard, Tournament, Uncounted
 from matches.services.campaigns import blocks, costs, forecasting
 from matches.services.campaigns.believing import belief_of
@@ -216,7 +217,7 @@ def _note(
     campaign: Campaign, judgement: Judgement, *, now: datetime, forecast_every: timedelta
 ) -> None:
     """Keep what is believed now, and a point of the curve."""
-    is_fresh = campaign.forecast_at is not None and now - campaign.forecast_at < forecast_every
+    is_fresh = is_within(campaign.forecast_at, forecast_every, now=now)
     foreseen = None if is_fresh else _foreseen(campaign, judgement, now=now)
     Campaign.objects.filter(pk=campaign.pk, decided_at=None).update(
         n_judged=judgement.n_results,

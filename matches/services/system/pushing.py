@@ -14,6 +14,7 @@ from django.core.cache import cache
 from redis.exceptions import RedisError
 
 from matches import fast
+from matches.clock import is_within
 from matches.services.system.reading import look
 from matches.services.system.sample import State
 from matches.services.system.showing import SILENT_AFTER, shown
@@ -44,7 +45,7 @@ def newest(*, now: datetime) -> State:
     Raises RedisError.
     """
     state = latest()
-    if state is not None and now - state.sample.at < SILENT_AFTER:
+    if state is not None and is_within(state.sample.at, SILENT_AFTER, now=now):
         return state
     _push_once(now=now, control_at=state.control_at if state else None)
     return latest() or looked(now=now)
@@ -75,7 +76,7 @@ def _push_once(*, now: datetime, control_at: datetime | None) -> None:
         return
     try:
         last = latest()
-        if last is not None and timedelta(0) <= now - last.sample.at < MIN_INTERVAL:
+        if last is not None and is_within(last.sample.at, MIN_INTERVAL, now=now):
             return
         state = _next(last, now=now, control_at=control_at)
         fast.store().set(KEY, msgspec.json.encode(state), ex=_KEPT_S)

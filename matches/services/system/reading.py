@@ -10,6 +10,7 @@ from redis.exceptions import RedisError
 
 from arena.messages import REPORTS_QUEUE, Serving, gpu_queue, play_queue, serving_key
 from matches import disk, dispatch, fast
+from matches.clock import is_within
 from matches.errors import BrokerError
 from matches.leases import ALIVE_WITHIN
 from matches.models import Attempt, Order, Outcome, RecorderMark, Uncounted, Worker
@@ -230,7 +231,7 @@ def _rate(n_recorded: int, history: Sequence[Point], *, now: datetime) -> float:
 
 
 def _failures(last: Sample | None, *, now: datetime) -> Failures:
-    if last is not None and now - last.failures.read_at < FAILURES_EVERY:
+    if last is not None and is_within(last.failures.read_at, FAILURES_EVERY, now=now):
         return last.failures
     found: Counter[tuple[str, str]] = Counter()
     is_cut = False

@@ -1,0 +1,75 @@
+"""A clock that is set back, or that another machine has ahead, stops nothing."""
+
+from datetime import timedelta
+
+import pytest
+from redis import Redis
+
+from matches.clock import is_within
+from matches.models import Leaderboard, Order, RatingSnapshot, RecorderMark, Worker
+from matches.services import control, marks, rater, recording, snapshots
+from matches.services.control import Pace
+from matches.services.rewinding import shorten_leases
+from matches.tests import factories as make
+
+pytestmark = pytest.mark.django_db
+HOUR_S = 3_600
+
+
+def test_deadlines_and_signs_of_life_from_the_future_are_brought_back(broker: Redis) -> None:
+    make.start(make.ordered(make.planned(8), 5))
+    make.alive()
+    before = make.later(-HOUR_S)
+    assert shorten_leases(now=before) == 2
+    order, worker = Order.objects.get(), Worker.objects.get()
+    assert order.deadline_at == before + timedelta(seconds=30)
+    assert worker.last_seen_at == before
+    assert shorten_leases(now=before) == 0
+
+
+def test_leases_in_time_are_left_as_they_are(broker: Redis) -> None:
+    make.start(make.ordered(make.planned(8), 5))
+    make.alive()
+    assert shorten_leases(now=make.later(-4)) == 0
+
+
+def test_a_tick_mends_them(broker: Redis) -> None:
+    make.alive()
+    control.tick(now=make.later(-HOUR_S))
+    assert Worker.objects.get().last_seen_at == make.later(-HOUR_S)
+
+
+def test_a_mark_from_the_future_lets_nothing_expire() -> None:
+    RecorderMark.objects.create(pk=1, marked_at=make.later(HOUR_S))
+    assert marks.recorded_until(now=make.NOW) is None
+
+
+def test_outcomes_are_rated_though_the_board_was_rated_in_the_future(broker: Redis) -> None:
+    make.alive()
+    make.planned(8)
+    for order in make.sent(broker):
+        make.start(order)
+        recording.record(make.finished(order), now=make.NOW)
+    Leaderboard.objects.update(rated_at=make.later(HOUR_S), fitted_at=make.later(HOUR_S))
+    assert rater.rate_all(now=make.NOW)
+    assert snapshots.take_due(now=make.NOW) == 1
+    RatingSnapshot.objects.update(taken_at=make.later(HOUR_S), results_hash="another")
+    assert snapshots.take_due(now=make.NOW) == 1
+
+
+def test_the_future_lies_within_no_span_of_the_past() -> None:
+    span = timedelta(seconds=10)
+    for seconds, within in ((-11, False), (-9, True), (0, True), (1, False), (HOUR_S, False)):
+        assert is_within(make.later(seconds), span, now=make.NOW) == within
+    assert not is_within(None, span, now=make.NOW)
+
+
+def test_of_ticks_that_come_all_at_once_one_does_the_duties(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks: list[object] = []
+    monkeypatch.setattr(control, "tick", lambda *, now: ticks.append(now))
+    pace, times_s = Pace(), iter([0.0, 0.2, 0.3, 0.6, 0.8, 0.9])
+    for _ in range(4):
+        control.tick_if_due(pace=pace, clock_s=lambda: next(times_s))
+    assert len(ticks) == 2
