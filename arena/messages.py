@@ -68,6 +68,8 @@ class Reason(StrEnum):
     EXPIRED = "expired"
     GPU_LOST = "gpu_lost"
     SITE_LOST = "site_lost"
+    NO_ARCHITECTURE = "no_architecture"
+    """Where its network runs, the plug-in is missing that builds it."""
 
 
 class AgentOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

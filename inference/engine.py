@@ -24,7 +24,7 @@ from inference.batches import (
     merged,
     misfit,
 )
-from inference.errors import RequestError, UnavailableError
+from inference.errors import NoArchitectureError, RequestError, UnavailableError
 from inference.forms import Answer, BlockRequest, CheckpointRef, Fault, FaultKind, no_op
 from inference.forwards import Forwards, NetworkRaisedError, NoMemoryError, is_memory
 from inference.model_cache import ModelCache, Resident
@@ -95,6 +95,8 @@ class Engine:
         for requests in by_checkpoint(blocks):
             try:
                 resident = self._resident({r.block.ref for r in requests}, keep_alive)
+            except NoArchitectureError as error:
+                _refuse(requests, FaultKind.NO_ARCHITECTURE, str(error), answers)
             except (UnavailableError, NoMemoryError) as error:
                 _refuse(requests, FaultKind.UNAVAILABLE, str(error), answers)
             except RequestError as error:

@@ -22,6 +22,10 @@ class UnavailableError(InferenceError):
     """No answer before the deadline, or the checkpoint cannot be fetched: the platform's fault."""
 
 
+class NoArchitectureError(UnavailableError):
+    """Nothing here builds the network of a checkpoint: a plug-in is missing or broken."""
+
+
 class RequestError(InferenceError):
     """The block does not fit the checkpoint, or holds NaN: the fault of the game or the order."""
 

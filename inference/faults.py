@@ -6,6 +6,7 @@ from inference.errors import (
     InferenceError,
     InvalidAnswerError,
     ModelError,
+    NoArchitectureError,
     RequestError,
     UnavailableError,
 )
@@ -16,6 +17,7 @@ _ERRORS: Mapping[FaultKind, type[InferenceError]] = {
     FaultKind.MODEL_RAISED: ModelError,
     FaultKind.MODEL_INVALID: InvalidAnswerError,
     FaultKind.UNAVAILABLE: UnavailableError,
+    FaultKind.NO_ARCHITECTURE: NoArchitectureError,
 }
 
 

@@ -40,6 +40,8 @@ class FaultKind(StrEnum):
     """The network answered NaN or infinity."""
     UNAVAILABLE = "unavailable"
     """The checkpoint cannot be fetched, or does not fit into memory: the platform's fault."""
+    NO_ARCHITECTURE = "no_architecture"
+    """Nothing here builds the network of the checkpoint: the platform's fault, too."""
 
 
 class Fault(NamedTuple):

@@ -11,11 +11,11 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from arena.checkpoints import Contents, Seal, check_seal, inspect, write_sealed
-from arena.errors import ArenaError, CheckpointFileError
+from arena.errors import ArenaError, CatalogError, CheckpointFileError, UnknownNameError
 from arena.parameters import Value
 from arena.tensorfiles import TensorForm
 from inference.architectures import registry
-from inference.architectures.base import values
+from inference.architectures.base import Architecture, values
 
 MAX_PARAMETERS = 50_000_000
 """200 MB in float32: a check may take 512 MiB, of which torch itself takes 220."""
@@ -120,9 +120,20 @@ def compare(shapes: Mapping[str, tuple[int, ...]], module: nn.Module) -> None:
         )
 
 
-def _built(seal: Seal) -> nn.Module:
+class UnknownArchitectureError(CheckpointFileError):
+    """Nothing here builds what a seal names: the file may be good elsewhere."""
+
+
+def _architecture(seal: Seal) -> Architecture:
     try:
-        architecture = registry.get(seal.architecture)
+        return registry.get(seal.architecture)
+    except (UnknownNameError, CatalogError) as error:
+        raise UnknownArchitectureError(f"no network can be built: {error}") from error
+
+
+def _built(seal: Seal) -> nn.Module:
+    architecture = _architecture(seal)
+    try:
         return architecture.build(seal.observation_shape, seal.n_actions, seal.parameters)
     except ArenaError as error:
         raise CheckpointFileError(f"no network can be built: {error}") from error

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import torch
 
+from arena.catalogs import PLUGINS
 from arena.errors import CheckpointFileError
 from arena.parameters import Value
 from inference import model as models
-from inference.errors import UnavailableError
+from inference.errors import NoArchitectureError, UnavailableError
 from inference.forms import CheckpointRef, no_op
 from inference.model import Model
 from inference.rows import Forward
@@ -57,7 +58,7 @@ class ModelCache:
         self.counts: Counter[str] = Counter()
         self._prepare, self._clock = prepare, clock
         self._residents: OrderedDict[str, Resident] = OrderedDict()
-        self._refused: dict[str, tuple[float, str]] = {}
+        self._refused: dict[str, tuple[float, type[UnavailableError], str]] = {}
 
     def __len__(self) -> int:
         return len(self._residents)
@@ -100,9 +101,9 @@ class ModelCache:
         self.counts["models_evicted"] += 1
 
     def _refuse_again(self, checkpoint: str) -> None:
-        until, reason = self._refused.get(checkpoint, (0.0, ""))
+        until, kind, reason = self._refused.get(checkpoint, (0.0, UnavailableError, ""))
         if reason and self._clock() < until:
-            raise UnavailableError(reason)
+            raise kind(reason)
         self._refused.pop(checkpoint, None)
 
     def _load(self, ref: CheckpointRef, keep_alive: Callable[[], None]) -> Resident:
@@ -115,8 +116,12 @@ class ModelCache:
             # It was checked before it could play: what it lacks is on this machine, a plug-in or
             # the file itself, which another process may have removed.
             reason = f"checkpoint {ref.checkpoint[:12]} cannot be loaded here: {error}"
-            self._refused[ref.checkpoint] = (self._clock() + REFUSED_S, reason)
-            raise UnavailableError(reason) from error
+            kind = UnavailableError
+            if isinstance(error, models.UnknownArchitectureError):
+                kind = NoArchitectureError
+                reason += f"; give gpu workers and play nodes the same {PLUGINS}"
+            self._refused[ref.checkpoint] = (self._clock() + REFUSED_S, kind, reason)
+            raise kind(reason) from error
         resident = Resident(ref.checkpoint, model, self._prepare(model), form_of(model))
         keep_alive()
         return resident

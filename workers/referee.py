@@ -13,6 +13,7 @@ from inference.errors import (
     InferenceError,
     InvalidAnswerError,
     ModelError,
+    NoArchitectureError,
     UnavailableError,
 )
 
@@ -29,7 +30,7 @@ class Verdict(NamedTuple):
     @property
     def is_platforms(self) -> bool:
         """True when no agent and no game is to blame: it would strike the next match too."""
-        return self.ending is Ending.INTERRUPTED
+        return self.ending is Ending.INTERRUPTED or self.reason is Reason.NO_ARCHITECTURE
 
 
 class _Brief(Repr):
@@ -54,14 +55,20 @@ def read_action(answer: object) -> int | None:
 
 
 def verdict(error: Exception) -> Verdict:
-    """Return by whose fault an agent has not decided; whatever it raises is its own fault."""
-    return Verdict(Ending.FORFEIT, Reason.CRASH, reason_of(error))
+    """Return by whose fault an agent has not decided; whatever it raises is its own fault.
+
+    But for memory, which others in its player may have taken: that is no proof yet.
+    """
+    ending = Ending.FAILED if isinstance(error, MemoryError) else Ending.FORFEIT
+    return Verdict(ending, Reason.CRASH, reason_of(error))
 
 
 def network_verdict(error: Exception) -> Verdict:
     """Return by whose fault a network has not decided."""
     said = one_line(str(error))
     match error:
+        case NoArchitectureError():
+            return Verdict(Ending.FAILED, Reason.NO_ARCHITECTURE, said)
         case UnavailableError():
             return Verdict(Ending.INTERRUPTED, Reason.GPU_LOST, said)
         case InvalidOutputError() | InvalidAnswerError():

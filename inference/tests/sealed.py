@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
+from safetensors.torch import save_file
 
-from arena.checkpoints import Seal, sha256_of
+from arena.checkpoints import Seal, sha256_of, write_sealed
 from arena.parameters import Value
 from inference.forms import CheckpointRef
 from inference.model import fresh, save_sealed
@@ -41,6 +42,14 @@ class Folder:
                 weight.mul_(scale)
         save_sealed(module, written, seal)
         return self.adopt(written)
+
+    def add_foreign(self) -> CheckpointRef:
+        """Store a checkpoint of an architecture that nothing here builds."""
+        plain, sealed = self.store.folder / "plain", self.store.folder / "foreign"
+        save_file({"weight": torch.zeros(2)}, plain)
+        write_sealed(plain, sealed, Seal("own_architecture", {}, "connect_four", BOARD, N_ACTIONS))
+        plain.unlink()
+        return self.adopt(sealed)
 
     def adopt(self, path: Path) -> CheckpointRef:
         """Give a file the name of its hash."""

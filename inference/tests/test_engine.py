@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from inference.errors import NoArchitectureError
+from inference.faults import error_of
 from inference.forms import Answer, BlockRequest, CheckpointRef, Fault, FaultKind
 from inference.model import Model
 from inference.rows import FREE, Outputs
@@ -162,6 +164,14 @@ def test_a_checkpoint_that_cannot_be_fetched_fails_alone(bench: Bench) -> None:
     missing, nonsense = ref_of("0" * 64), CheckpointRef("../x", LINK)
     answers = bench.ask(block_of(missing, 1), block_of(ref, 1), block_of(nonsense, 1))
     assert kinds(answers) == [FaultKind.UNAVAILABLE, None, FaultKind.BAD_REQUEST]
+
+
+def test_a_network_that_nothing_here_builds_is_told_from_one_that_is_late(bench: Bench) -> None:
+    ref, foreign = bench.folder.add("mlp", SMALL, seed=0), bench.folder.add_foreign()
+    answers = bench.ask(block_of(foreign, 1), block_of(ref, 1))
+    assert kinds(answers) == [FaultKind.NO_ARCHITECTURE, None]
+    assert isinstance(answers[0], Fault)
+    assert isinstance(error_of(answers[0]), NoArchitectureError)
 
 
 def test_another_link_of_the_same_checkpoint_is_tried(bench: Bench) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from inference.errors import UnavailableError
+from inference.errors import NoArchitectureError, UnavailableError
 from inference.forms import CheckpointRef
 from inference.model import Model
 from inference.model_cache import REFUSED_S, ModelCache
@@ -88,6 +88,15 @@ def test_what_cannot_be_loaded_is_remembered_some_seconds(folder: Folder) -> Non
         models.get(ref)
     clock.now += REFUSED_S + 1
     assert models.get(ref).model.state_size == 0
+
+
+def test_an_architecture_that_is_missing_is_named_with_what_to_do(folder: Folder) -> None:
+    models = cache_of(folder, Clock())
+    ref = folder.add_foreign()
+    said = r"unknown architecture 'own_architecture'.*mlp.*the same EVALSITE_PLUGINS"
+    for _ in range(2):  # the second time from memory
+        with pytest.raises(NoArchitectureError, match=said):
+            models.get(ref)
 
 
 def test_a_file_that_went_is_no_crash(folder: Folder) -> None:

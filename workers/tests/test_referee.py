@@ -6,8 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.faults import INVALID_VALUES
-from arena.messages import MAX_DETAIL
-from workers.referee import one_line, read_action, reason_of, shown
+from arena.messages import MAX_DETAIL, Ending, Reason
+from inference.errors import NoArchitectureError
+from workers.referee import (
+    Verdict,
+    network_verdict,
+    one_line,
+    read_action,
+    reason_of,
+    shown,
+    verdict,
+)
 
 
 @given(st.integers())
@@ -41,6 +50,17 @@ def test_a_reason_names_error_and_place_in_one_line() -> None:
     with pytest.raises(ValueError, match="two") as raised:
         raise ValueError("two\nlines")
     assert reason_of(raised.value).startswith("ValueError: two lines (test_referee.py:")
+
+
+def test_a_network_that_cannot_be_built_here_is_the_platforms_fault_by_its_name() -> None:
+    judged = network_verdict(NoArchitectureError("unknown architecture 'own'"))
+    assert judged == Verdict(Ending.FAILED, Reason.NO_ARCHITECTURE, "unknown architecture 'own'")
+    assert judged.is_platforms
+
+
+def test_memory_that_is_missing_is_no_proof_yet() -> None:
+    assert verdict(MemoryError()).ending is Ending.FAILED
+    assert verdict(MemoryError()).reason is Reason.CRASH
 
 
 class HostileError(Exception):
