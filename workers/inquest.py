@@ -2,7 +2,8 @@
 
 A call of one row that takes too long is proof. Of a block, every match becomes a suspect; so does
 the match whose call ended in the player's death. A suspect goes on alone, in a hand of its own,
-until it has moved: dying there, it is guilty. All others go on from their recorded actions.
+until it has moved: dying there, it is guilty, unless somebody else may have killed its player: then
+control charges it only if another attempt ends alike. All others go on from their recorded actions.
 """
 
 from collections.abc import Callable, Sequence
@@ -130,11 +131,12 @@ class Inquest:
         how = player.fate
         if is_proven and sighting.phase is Phase.POLICY:
             seat = sighting.seat
-            self._close(
-                player,
-                entry,
-                _crashed(entry, seat, f"its player {how} twice while seat {seat} decided"),
-            )
+            detail = f"its player {how} twice while seat {seat} decided"
+            if player.is_own_doing:
+                self._close(player, entry, _crashed(entry, seat, detail))
+            else:
+                # As by a machine that is out of memory: proof only if another attempt ends so.
+                self._close(player, entry, failed(entry, Reason.CRASH, detail, seat=seat))
         elif is_proven and sighting.phase is Phase.GAME:
             detail = f"its player {how} twice in the game"
             self._close(player, entry, failed(entry, Reason.ERROR, detail))

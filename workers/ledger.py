@@ -133,11 +133,17 @@ def check(entry: Entry, ended: EndedRow) -> None:
         case Ending.FORFEIT:
             is_sound = len(ended.ranks) == n_seats and 0 <= ended.seat < n_seats
         case Ending.FAILED:
-            is_sound = not ended.ranks and ended.seat == -1
+            is_named = is_unproven_crash(ended) and ended.seat < n_seats
+            is_sound = not ended.ranks and (is_named or ended.seat == -1)
         case Ending.INTERRUPTED:
             is_sound = not ended.ranks and ended.seat == -1 and ended.reason in _LOST
     if not is_sound:
         raise ValueError(f"no ending of a match of {n_seats} seats: {ended}")
+
+
+def is_unproven_crash(ended: EndedRow) -> bool:
+    """Return True for a crash that is charged to its seat only if another attempt repeats it."""
+    return ended.ending is Ending.FAILED and ended.reason is Reason.CRASH and ended.seat >= 0
 
 
 def failed(entry: Entry, reason: Reason, detail: Detail, *, seat: int = -1) -> EndedRow:

@@ -46,6 +46,8 @@ _MS = 1_000
 # How much of the measured length of a match comes from the newest report.
 NEWEST_WEIGHT = 0.3
 # Plain strings, because a row read as values has no enum.
+NEEDS_PROOF = frozenset((Reason.TIMEOUT, Reason.CRASH))
+"""Of a failed attempt: may have been the machine's, unless another attempt ends with the same."""
 _OPEN = frozenset(state.value for state in Match.OPEN)
 _CLOSING = frozenset((Ending.DONE, Ending.FORFEIT))
 _IN_FLIGHT = frozenset(state.value for state in Match.IN_FLIGHT)
@@ -166,12 +168,12 @@ def _sorted_rows(genuine: dict[int, ResultRow], tournament: Tournament) -> _Sort
     """Sort rows: the first valid one of an open match closes it, whichever attempt it is from."""
     matches = _locked(list(genuine), tournament)
     by_kind = _Sorted(n_refused=len(genuine))
-    timed_out = _other_time_outs(list(genuine.values()))
+    earlier = _other_suspicions(list(genuine.values()))
     for number, row in genuine.items():
         match = matches.get(number)
         if match is None or match.state not in _OPEN or row.attempt > match.attempt:
             continue
-        settled = _charged(row, match, timed_out)
+        settled = _charged(row, match, earlier)
         if settled.ending in _CLOSING:
             if not _has_valid_ranks(settled, match):
                 continue
@@ -240,27 +242,33 @@ def _without_trajectory(row: ResultRow, *, is_wanted: bool) -> ResultRow:
     )
 
 
-def _other_time_outs(rows: Sequence[ResultRow]) -> set[tuple[int, int]]:
-    """Return (match, seat) of the seats that timed out in another attempt than the reported one.
+def _other_suspicions(rows: Sequence[ResultRow]) -> set[tuple[int, int, str]]:
+    """Return (match, seat, reason) of what needs proof, of other attempts than the reported ones.
 
-    Another, because a report may come twice: the same attempt is no proof of itself.
+    Other ones, because a report may come twice: the same attempt is no proof of itself.
     """
-    late = {row.match: row for row in rows if row.reason is Reason.TIMEOUT and row.seat >= 0}
-    if not late:
+    suspected = {row.match: row for row in rows if _needs_proof(row)}
+    if not suspected:
         return set()
-    timed_out = Attempt.objects.filter(
-        match__in=among(list(late)), reason=Reason.TIMEOUT.value, seat__gte=0
+    reasons = [reason.value for reason in NEEDS_PROOF]
+    earlier = Attempt.objects.filter(
+        match__in=among(list(suspected)), reason__in=reasons, seat__gte=0
     )
+    columns = ("match_id", "seat", "reason", "number")
     return {
-        (match, seat)
-        for match, seat, number in timed_out.values_list("match_id", "seat", "number")
-        if number != late[match].attempt
+        (match, seat, reason)
+        for match, seat, reason, number in earlier.values_list(*columns)
+        if number != suspected[match].attempt
     }
 
 
-def _charged(row: ResultRow, match: OpenMatch, timed_out: set[tuple[int, int]]) -> ResultRow:
-    """Return the row as it counts: a forfeit's ranks are ours, a repeated time-out is a forfeit."""
-    is_repeated = row.reason is Reason.TIMEOUT and (row.match, row.seat) in timed_out
+def _needs_proof(row: ResultRow) -> bool:
+    return row.reason in NEEDS_PROOF and row.seat >= 0
+
+
+def _charged(row: ResultRow, match: OpenMatch, earlier: set[tuple[int, int, str]]) -> ResultRow:
+    """Return the row as it counts: a forfeit's ranks are ours, a repeated suspicion is one."""
+    is_repeated = _needs_proof(row) and (row.match, row.seat, row.reason.value) in earlier
     if (row.ending is Ending.FORFEIT or is_repeated) and 0 <= row.seat < match.n_seats:
         ranks = forfeit_ranks(row.seat, match.n_seats, match.teams)
         return msgspec.structs.replace(row, ending=Ending.FORFEIT, ranks=ranks)

@@ -132,12 +132,28 @@ def _timed_out(row: MatchOrderRow) -> ResultRow:
     return make.result(row, ending=Ending.FAILED, reason=Reason.TIMEOUT, seat=1)
 
 
-def test_a_time_out_is_charged_only_when_the_same_seat_repeats_it(tournament: Tournament) -> None:
-    recording.record(make.finished(_order(tournament), _timed_out), now=make.NOW)
+@pytest.mark.parametrize("reason", [Reason.TIMEOUT, Reason.CRASH])
+def test_a_suspicion_is_charged_only_when_the_same_seat_repeats_it(
+    tournament: Tournament, reason: Reason
+) -> None:
+    def suspected(row: MatchOrderRow) -> ResultRow:
+        return make.result(row, ending=Ending.FAILED, reason=reason, seat=1)
+
+    recording.record(make.finished(_order(tournament), suspected), now=make.NOW)
     assert not Outcome.objects.exists()
     assert set(Match.objects.values_list("state", flat=True)) == {Match.State.PENDING}
-    recording.record(make.finished(_order(tournament), _timed_out), now=make.NOW)
-    assert set(Outcome.objects.values_list("ranks", "reason")) == {("0,1", "timeout")}
+    recording.record(make.finished(_order(tournament), suspected), now=make.NOW)
+    assert set(Outcome.objects.values_list("ranks", "reason")) == {("0,1", reason.value)}
+
+
+def test_a_time_out_after_a_crash_proves_neither(tournament: Tournament) -> None:
+    for reason in (Reason.CRASH, Reason.TIMEOUT):
+
+        def suspected(row: MatchOrderRow, reason: Reason = reason) -> ResultRow:
+            return make.result(row, ending=Ending.FAILED, reason=reason, seat=1)
+
+        recording.record(make.finished(_order(tournament), suspected), now=make.NOW)
+    assert not Outcome.objects.exists()
 
 
 def test_a_report_that_comes_twice_is_one_time_out(tournament: Tournament) -> None:

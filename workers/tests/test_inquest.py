@@ -19,6 +19,7 @@ class Corpse:
         self.block = block or []
         self.begun: set[int] = set()
         self.fate = "died by SIGSEGV"
+        self.is_own_doing = True
 
 
 class Case:
@@ -72,6 +73,18 @@ def test_the_second_death_of_a_suspect_is_a_crash_of_the_seat() -> None:
         [0, 1],
     )
     assert "SIGSEGV twice while seat 1" in row.detail
+
+
+def test_two_kills_that_may_come_from_outside_name_the_seat_and_charge_nobody() -> None:
+    """As by the kernel of a machine that is out of memory: another attempt is to repeat it."""
+    case = Case()
+    for _ in range(2):
+        player = case.deal(1)
+        player.fate, player.is_own_doing = "died by SIGKILL", False
+        case.inquest.died(player, at(1, Phase.POLICY, seat=1))
+    row = case.ended[1]
+    assert (row.ending, row.reason, row.seat, row.ranks) == (Ending.FAILED, Reason.CRASH, 1, [])
+    assert "SIGKILL twice while seat 1" in row.detail
 
 
 def test_the_second_death_in_the_game_fails_the_attempt() -> None:
