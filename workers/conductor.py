@@ -8,7 +8,15 @@ from workers import inquest
 from workers.beacon import Phase, Sighting
 from workers.crew import Crew, Player
 from workers.dealing import Dealer
-from workers.ledger import Entry, Ledger, Pace, check, failed, interrupted
+from workers.ledger import (
+    Entry,
+    Ledger,
+    Pace,
+    check,
+    failed,
+    interrupted,
+    is_unproven_crash,
+)
 from workers.reporting import OrderReports
 from workers.stopping import Stop
 from workers.watchdog import Ticker
@@ -67,6 +75,7 @@ class Conductor:
             self._turn()
         if self._ledger.is_open:
             self._wind_up()
+        self._crew.end_strays(with_children=True)
         self._reports.close()
 
     def _turn(self) -> None:
@@ -84,6 +93,7 @@ class Conductor:
                 self._watch(player, counted_s)
         if self._reports.is_due(now):
             self._reports.flush(self._executing(), now=now)
+        self._crew.sweep()
 
     def _is_crippled(self) -> bool:
         """Return True when this node has been unable to start a player for long."""
@@ -173,6 +183,10 @@ class Conductor:
             del hand[row.index]
             self._end(entry, row)
         self._pace.add(news.ended)
+        if any(is_unproven_crash(row) for row in news.ended) and player in self._crew.players:
+            # Out of memory: what is kept in it would fail others, who are not to blame.
+            self._kill(player)
+            self._inquest.spared(player)
 
     def _clear(self, player: Player) -> None:
         """Let a suspect that has moved be played like any other."""

@@ -19,6 +19,8 @@ from workers.beacon import SIZE, Beacon, Phase, Sighting
 from workers.bells import Allowance, Ring, unheard
 from workers.errors import ChannelError
 from workers.ledger import Entry
+from workers.settings import PLAYER_MB
+from workers.strays import end_strays
 from workers.watchdog import Activity, Usage, Watch
 from workers.wire import SEND_LIMIT_S, Channel, Command, Message, messages
 
@@ -29,6 +31,14 @@ MAX_BACKOFF_S = 10.0
 KILL_LIMIT_S = 5.0
 EXIT_LIMIT_S = 0.2
 WAIT_S = 300.0
+SWEEP_S = 5.0
+# What a process does itself; any other signal may have come from elsewhere, as the SIGKILL of a
+# machine that is out of memory, or the SIGABRT of a library that got none.
+_OWN_SIGNALS = frozenset(
+    (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS, signal.SIGTRAP)
+)
+_living: set[int] = set()
+"""The players of all crews of this process."""
 
 # What a player may know of its parent's environment: nothing secret, such as the broker's address.
 # That of the fast store, EVALSITE_INFERENCE_URL, is of a user who may ask networks and no more.
@@ -57,8 +67,8 @@ _ACTIVITIES = {
 class Player:
     """One player as its parent sees it."""
 
-    def __init__(self, command: Sequence[str], *, now: float) -> None:
-        """Start the subprocess."""
+    def __init__(self, command: Sequence[str], *, now: float, player_mb: int = PLAYER_MB) -> None:
+        """Start the subprocess; player_mb: its memory, in MiB."""
         self.allowance = Allowance(now=now)
         ours, theirs = socket.socketpair()
         with theirs, tempfile.TemporaryFile() as shared:
@@ -69,14 +79,17 @@ class Player:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=descriptors,
-                env=_environment(),
-                # A group of its own: one kill ends it with whatever it has started.
+                env={**_environment(), "EVALSITE_PLAYER_MB": str(player_mb)},
+                # A group of its own: one kill ends it with what it has started and not detached.
                 start_new_session=True,
             )
+            _living.add(self.pid)
             self._beacon = Beacon(shared.fileno())
         self._channel = Channel(ours)
         self._usage = psutil.Process(self.pid)
         self.fate = "lives"
+        self.is_own_doing = True
+        """False when it may have been ended by somebody else."""
         self.hand: dict[int, Entry] = {}
         self.block: list[int] = []
         self.begun: set[int] = set()
@@ -138,6 +151,7 @@ class Player:
         try:
             # One that closed its channel is about to exit: its own exit code tells more.
             code = self._subprocess.wait(EXIT_LIMIT_S if self.is_broken else 0)
+            self.is_own_doing = code >= 0 or -code in _OWN_SIGNALS
             self.fate = (
                 f"died by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
             )
@@ -150,6 +164,7 @@ class Player:
             log.debug("player %d is gone already", self.pid)
         except subprocess.TimeoutExpired:
             log.error("player %d does not die: it hangs in the kernel", self.pid)
+        _living.discard(self.pid)
 
     def last_words(self) -> Iterator[Message]:
         """Yield what the dead player had sent and nobody has read."""
@@ -174,18 +189,21 @@ class Crew:
         clock: Callable[[], float] = time.monotonic,
         ring: Ring = unheard,
         wait_s: float = WAIT_S,
+        player_mb: int = PLAYER_MB,
     ) -> None:
         """Start nobody yet.
 
-        wait_s: how long a player may wait at a time for what is computed or kept elsewhere.
+        wait_s: how long a player may wait at a time for what is computed or kept elsewhere;
+        player_mb: the memory of each player, in MiB.
         """
         self.players: list[Player] = []
         self.n_orders = 0
-        self.wait_s, self._ring = wait_s, ring
+        self.wait_s, self._ring, self._player_mb = wait_s, ring, player_mb
         self._n_players, self._command, self._clock = n_players, command, clock
         self._selector = selectors.DefaultSelector()
         # Players that died before they were ready: a node that cannot start any must not spin.
         self._n_stillborn, self._start_at = 0, 0.0
+        self._sweep_at = clock() + SWEEP_S
 
     @property
     def is_failing(self) -> bool:
@@ -195,7 +213,7 @@ class Crew:
     def fill(self) -> None:
         """Start the players that are missing."""
         while len(self.players) < self._n_players and self._clock() >= self._start_at:
-            player = Player(self._command, now=self._clock())
+            player = Player(self._command, now=self._clock(), player_mb=self._player_mb)
             self._selector.register(player, selectors.EVENT_READ, player)
             self.players.append(player)
 
@@ -228,12 +246,24 @@ class Crew:
         self.players.remove(player)
         self._selector.unregister(player)
         player.kill()
+        self.end_strays(with_children=False)
+
+    def sweep(self) -> None:
+        """End what agents have left behind, if nobody has looked for it for some seconds."""
+        if self._clock() >= self._sweep_at:
+            self.end_strays(with_children=False)
+
+    def end_strays(self, *, with_children: bool) -> None:
+        """End what agents have left behind; with_children: also what players now have started."""
+        self._sweep_at = self._clock() + SWEEP_S
+        end_strays(_living, with_children=with_children)
 
     def close(self) -> None:
         """End all players."""
         for player in list(self.players):
             self._remove(player)
             player.close()
+        self.end_strays(with_children=True)
 
 
 def _environment() -> dict[str, str]:

@@ -24,6 +24,7 @@ from workers.publishing import Publisher
 from workers.reporting import OrderReports
 from workers.settings import Settings
 from workers.stopping import Stopper
+from workers.strays import adopt_orphans
 
 log = logging.getLogger(__name__)
 
@@ -50,11 +51,14 @@ class Node:
         self._paces: dict[bytes, Pace] = {}
         self._stopper = Stopper()
         self._courier = Courier(publish, self.alive, alive_s=own.alive_s, clock=clock, ring=ring)
-        self._crew = Crew(own.slots, clock=clock, ring=self._ring, wait_s=own.wait_s)
+        self._crew = Crew(
+            own.slots, clock=clock, ring=self._ring, wait_s=own.wait_s, player_mb=own.player_mb
+        )
 
     def open(self) -> None:
         """Start the players and say that the node lives."""
         self._stopper.install()
+        adopt_orphans()
         # Celery's objects live as long as the worker: going through them at each collection took
         # a third of the parent's time in orders of short matches.
         gc.collect()
@@ -66,6 +70,7 @@ class Node:
     def close(self) -> None:
         """End the players and send the reports that wait."""
         self._crew.close()
+        adopt_orphans(adopt=False)
         self._courier.close(self._own.notice_s)
 
     def alive(self) -> Alive:

@@ -8,6 +8,7 @@ It runs agents' code, so nothing here is trusted by the parent, and nothing here
 import ctypes
 import gc
 import os
+import resource
 import signal
 import socket
 import sys
@@ -126,6 +127,18 @@ def die_with_parent(parent: int) -> None:
         sys.exit(0)
 
 
+def limit_memory(mebibytes: int) -> None:
+    """Have an allocation fail that would take this process, or one that it starts, over a limit.
+
+    What is mapped from files, as libraries are, does not count; nor does what is shared.
+    """
+    n_bytes = mebibytes << 20
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard != resource.RLIM_INFINITY:
+        n_bytes = min(n_bytes, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (n_bytes, n_bytes))
+
+
 def catalogs_of(channel: Channel, beacon: Beacon) -> Catalogs:
     """Return the catalogs of a player that asks networks and has its parent ring for them."""
 
@@ -148,6 +161,7 @@ def main(arguments: list[str], catalogs: Callable[[Channel, Beacon], Catalogs]) 
     """Play for the parent that started this process."""
     end, shared, parent = (int(argument) for argument in arguments)
     die_with_parent(parent)
+    limit_memory(int(os.environ["EVALSITE_PLAYER_MB"]))
     # Ctrl-C reaches every process of a terminal: the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel, beacon = Channel(socket.socket(fileno=end)), Beacon(shared)

@@ -196,9 +196,9 @@ class Playing:
     # Ending
 
     def end(self, match: Live, verdict: Verdict) -> None:
-        """End a match that cannot be played on; a forfeit is that of the seat to move."""
+        """End a match that cannot be played on; a forfeit or crash is that of the seat to move."""
         is_forfeit = verdict.ending is Ending.FORFEIT
-        seat = match.turn if is_forfeit else -1
+        seat = match.turn if is_forfeit or verdict.reason is Reason.CRASH else -1
         result = forfeit_ranks(seat, self._n_seats, self._teams) if is_forfeit else []
         self._close(match, verdict.ending, result, verdict.reason, seat=seat, detail=verdict.detail)
 

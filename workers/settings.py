@@ -15,6 +15,8 @@ MAX_SLOTS = 4096
 MAX_NAME = 200
 MAX_SHARDS = 1024
 WAIT_AT_LEAST_S = 300.0
+PLAYER_MB = 4_096
+"""A player with every game and torch takes 300 MiB, with networks of its own up to 2 GiB more."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Settings:
     """Queues of gpu workers: no doorbell goes to any other."""
     wait_s: float = WAIT_AT_LEAST_S
     """How long a player may wait for an answer: longer than any answer may take."""
+    player_mb: int = PLAYER_MB
+    """Memory of one player in MiB, without what is mapped from files."""
 
 
 def read(environ: Mapping[str, str]) -> Settings:
@@ -48,6 +52,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         report_s=_seconds(environ, "EVALSITE_REPORT_S", 1.0),
         notice_s=_seconds(environ, "EVALSITE_NOTICE_S", 5.0),
         n_shards=_whole(environ, "EVALSITE_SHARDS", 1, MAX_SHARDS),
+        player_mb=_whole(environ, "EVALSITE_PLAYER_MB", PLAYER_MB, 1 << 24),
         wait_s=max(
             WAIT_AT_LEAST_S, 2 * _whole(environ, "EVALSITE_DEADLINE_MS", 60_000, 3_600_000) / 1000
         ),

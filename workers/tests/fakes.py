@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
@@ -25,6 +26,18 @@ WHERE = (
 )
 
 
+ANSWERS: Mapping[str, object] = {
+    "hoard": 0,
+    "detach": 0,
+    "child": 0,
+    "illegal": 7,
+    "huge": 10**30,
+    "float": 0.0,
+    "bool": True,
+    "numpy": np.int64(3),
+}
+
+
 def misbehave(what: str) -> object:
     """Do what a name says; return what an agent then answers."""
     if what == "raise":
@@ -35,7 +48,40 @@ def misbehave(what: str) -> object:
         time.sleep(60)
     while what == "spin":
         sum(range(1000))
-    return {"illegal": 7, "huge": 10**30, "float": 0.0, "bool": True, "numpy": np.int64(3)}[what]
+    if what == "hoard":
+        bytearray(512 << 20)
+    if what == "detach":
+        detach()
+    if what == "child":
+        subprocess.Popen(left_behind(os.getppid()), start_new_session=True)
+    return {
+        "hoard": 0,
+        "detach": 0,
+        "child": 0,
+        "illegal": 7,
+        "huge": 10**30,
+        "float": 0.0,
+        "bool": True,
+        "numpy": np.int64(3),
+    }[what]
+
+
+def left_behind(parent: int) -> list[str]:
+    """Return the command of what an agent starts in a player of this parent."""
+    return ["sleep", f"97.{parent}"]
+
+
+def detach() -> None:
+    """Leave a process behind as a daemon does: with a session of its own and no parent."""
+    command = left_behind(os.getppid())
+    middle = os.fork()
+    if middle:
+        os.waitpid(middle, 0)
+        return
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    os.execvp(command[0], command)
 
 
 class SumState:

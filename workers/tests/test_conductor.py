@@ -69,7 +69,7 @@ def test_lockstep_gives_the_same_results_as_one_by_one(crew: Crew) -> None:
         ("raise", Ending.FORFEIT, Reason.CRASH),
         ("illegal", Ending.FORFEIT, Reason.ILLEGAL),
         ("float", Ending.FORFEIT, Reason.INVALID),
-        ("die", Ending.FORFEIT, Reason.CRASH),
+        ("die", Ending.FAILED, Reason.CRASH),
         ("sleep", Ending.FAILED, Reason.TIMEOUT),
         ("spin", Ending.FAILED, Reason.TIMEOUT),
     ],

@@ -1,0 +1,89 @@
+"""Processes that agents' code has started and left behind: found and ended by the parent.
+
+One that forks twice, or begins a session of its own, is in no group that dies with its player. But
+its parent dies at some time, and the kernel then hands it to the next ancestor that asked for such
+orphans: us. None can get into our session, so what is in it is never taken for a stray.
+"""
+
+import ctypes
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Collection
+
+import psutil
+
+log = logging.getLogger(__name__)
+
+LIMIT_S = 5.0
+_PAUSE_S = 0.005
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def adopt_orphans(*, adopt: bool = True) -> None:
+    """Have the kernel make orphaned descendants of ours our children, where it can: on Linux."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(adopt))
+
+
+def end_strays(
+    players: Collection[int],
+    *,
+    with_children: bool,
+    clock: Callable[[], float] = time.monotonic,
+) -> int:
+    """End what descends from us and is no player; return how many processes that were.
+
+    players: the pids of those that live; with_children: also what descends from them, as when
+    their order is over.
+    """
+    ended: set[int] = set()
+    until = clock() + LIMIT_S
+    # Again, as long as there are any: one may fork while the others are being ended.
+    while strays := _find_strays(players, with_children=with_children):
+        for stray in strays:
+            _end(stray)
+        ended.update(stray.pid for stray in strays)
+        if clock() > until:
+            log.error("%d processes of agents do not end, such as %d", len(strays), strays[0].pid)
+            break
+        time.sleep(_PAUSE_S)
+    if ended:
+        log.warning("%d processes that agents had left behind were ended", len(ended))
+    return len(ended)
+
+
+def _find_strays(players: Collection[int], *, with_children: bool) -> list[psutil.Process]:
+    ours = psutil.Process()
+    if with_children:
+        candidates = ours.children(recursive=True)
+    else:
+        orphans = [child for child in ours.children() if child.pid not in players]
+        candidates = orphans + [one for orphan in orphans for one in _children(orphan)]
+    return [one for one in candidates if one.pid not in players and _is_elsewhere(one)]
+
+
+def _children(orphan: psutil.Process) -> list[psutil.Process]:
+    try:
+        return orphan.children(recursive=True)
+    except psutil.Error:
+        return []
+
+
+def _is_elsewhere(one: psutil.Process) -> bool:
+    """Return True for a process of another session; not for one that is dead but for its parent."""
+    try:
+        is_left = one.status() != psutil.STATUS_ZOMBIE or one.ppid() == os.getpid()
+        return is_left and os.getsid(one.pid) != os.getsid(0)
+    except (psutil.Error, ProcessLookupError):
+        return False
+
+
+def _end(stray: psutil.Process) -> None:
+    try:
+        stray.kill()
+        # Only a child of ours can be waited for; the others become our children when theirs is.
+        os.waitpid(stray.pid, os.WNOHANG)
+    except (psutil.Error, ChildProcessError):
+        return
