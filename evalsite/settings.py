@@ -263,8 +263,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "retry_on_timeout": False,
     "max_retries": 0,
 }
-CELERY_CONTROL_QUEUE_EXPIRES = 300
-CELERY_CONTROL_QUEUE_TTL = 300
+# Nobody commands control or the recorder through the broker: Flower shows their events.
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_TASK_SEND_SENT_EVENT = False
 CELERY_TASK_DEFAULT_QUEUE = "control"
 CELERY_TASK_ROUTES = {"matches.record": {"queue": "reports"}, "matches.*": {"queue": "control"}}

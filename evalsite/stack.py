@@ -12,13 +12,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypedDict, Unpack
 
 from evalsite.addresses import Ports
-from evalsite.brokers import inspect, wait_until_up
+from evalsite.awaiting import Patience, wait_while_alive
+from evalsite.brokers import inspect
 from evalsite.errors import SetupError
 from evalsite.folders import (
     ROOT,
@@ -38,7 +40,6 @@ from evalsite.supervision import (
     leftovers,
 )
 
-READY_LIMIT_S = 60.0
 PROGRAMS_LIMIT_S = 11.0
 OWN_VARIABLES = ("DATABASE_URL", "REDIS_URL", "FAST_REDIS_URL")
 NOT_OURS = ("EVALSITE_VAR", "EVALSITE_URL", "EVALSITE_TOKEN", "EVALSITE_PASSWORD")
@@ -158,18 +159,20 @@ def _start(
     stack: Stack, secrets: Mapping[str, str], *, example: bool, say: Callable[[str], None]
 ) -> None:
     plan = stack.plan
-    for sentence in describe_set_aside(plan.var):
-        say(f"warning: {sentence}")
     say(_prepare(stack, example=example))  # it also says who is admitted as a node
     programs = plan.programs(secrets, generations=read_generations(plan.var))
     stack.supervisor.start(programs, at_once=plan.own_servers)
+    patience = Patience(plan.var / "log", say, now_s=time.monotonic())
     for name in plan.own_servers:
-        wait_until_up(plan.server_url(name, secrets), limit_s=READY_LIMIT_S)
+        url = plan.server_url(name, secrets)
+        wait_while_alive(partial(_await_server, url), stack.states, patience)
+    for sentence in describe_set_aside(plan.var):
+        say(f"warning: {sentence}")
     rest = [program.name for program in programs if program.name not in SERVERS]
     stack.supervisor.start_programs(rest)
     # Should it have to start again, then with all of them: the database is prepared.
     stack.supervisor.configure(programs, at_once=[program.name for program in programs])
-    _wait_until_ready(stack)
+    wait_while_alive(partial(_await_ready, stack), stack.states, patience)
 
 
 def _prepare(stack: Stack, *, example: bool) -> str:
@@ -198,30 +201,27 @@ def _cause(trace: str) -> str:
     return named[-1] if named else lines[-1]
 
 
-def _wait_until_ready(stack: Stack) -> None:
-    deadline = time.monotonic() + READY_LIMIT_S
-    while not _is_ready(stack):
-        if time.monotonic() > deadline:
-            late = [state.name for state in stack.states() if state.state not in UP_STATES]
-            logs = stack.plan.var / "log"
-            raise SetupError(
-                f"not ready in time: {', '.join(late) or 'web'}; see the logs in {logs}"
-            )
-        time.sleep(0.1)
+def _await_server(url: str) -> str:
+    """Return why a server of ours is not up yet, such as that it reads its file."""
+    try:
+        inspect(url)
+    except SetupError as error:
+        return str(error)
+    return ""
 
 
-def _is_ready(stack: Stack) -> bool:
-    if any(state.state not in UP_STATES for state in stack.states()):
-        return False
-    if not stack.plan.web:
-        return True
+def _await_ready(stack: Stack) -> str:
+    """Return what is not up yet."""
+    late = [f"{s.name} ({s.state.lower()})" for s in stack.states() if s.state not in UP_STATES]
+    if late or not stack.plan.web:
+        return ", ".join(late)
     try:
         with urllib.request.urlopen(
             f"{stack.plan.addresses()['Board']}healthz", timeout=2
         ) as reply:
-            return bool(reply.status == HTTPStatus.OK)
+            return "" if reply.status == HTTPStatus.OK else "the web server to be well"
     except (urllib.error.URLError, OSError):
-        return False
+        return "the web server to answer"
 
 
 def stop_stack(var: Path) -> bool:

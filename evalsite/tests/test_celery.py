@@ -46,3 +46,8 @@ def test_every_thread_publishes_with_our_app() -> None:
     with ThreadPoolExecutor(1) as other:
         assert other.submit(lambda: current_app.main).result() == "evalsite"
     assert current_app.main == "evalsite"
+
+
+def test_nobody_answers_flower_through_lists_that_would_stay_in_the_broker_for_ever() -> None:
+    # An answer that came after Flower had gone was left as x.reply.celery.pidbox, without expiry.
+    assert app.conf.worker_enable_remote_control is False

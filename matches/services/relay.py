@@ -244,8 +244,11 @@ def _publish(
 
 @transaction.atomic
 def withdraw(order: Order, *, now: datetime) -> None:
-    """Put the matches of an order that was not published back; nobody has played them."""
+    """Put the matches of an order that was not published back; nobody has played them.
+
+    Nor was that an attempt: its number would be missing from the list of attempts.
+    """
     Match.objects.filter(Match.is_in_flight(), order=order).update(
-        state=Match.State.PENDING, order=None
+        state=Match.State.PENDING, attempt=F("attempt") - 1, order=None
     )
     Order.objects.filter(pk=order.pk).update(state=Order.State.CLOSED, closed_at=now)

@@ -161,6 +161,7 @@ def test_an_order_that_the_broker_refuses_is_taken_back(
     assert _states() == {"pending"}
     assert not Order.objects.filter(state__in=Order.OPEN).exists()
     assert not Attempt.objects.exists()
+    assert set(Match.objects.values_list("attempt", flat=True)) == {0}
 
 
 def test_tournaments_share_the_nodes(broker: Redis) -> None:
