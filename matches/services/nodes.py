@@ -4,13 +4,14 @@ import logging
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from arena.messages import Alive, Reason, Results, Started, order_token
 from matches import dispatch
 from matches.leases import ALIVE_WITHIN, PLAYING_LEASE
 from matches.models import Attempt, Match, Order, Worker
 from matches.services.attempts import Ended, give_back
+from matches.services.locks import lock_matches_in_flight, lock_orders
 from matches.services.tournaments import finish_if_closed
 from matches.tokens import is_same, tournament_secret
 
@@ -159,7 +160,10 @@ def end_order(order: Order, report: Results, *, now: datetime) -> int:
 @transaction.atomic
 def lose_orders(orders: Iterable[Order], *, reason: Reason, now: datetime) -> int:
     """Give up orders; return how many of their matches were still in flight."""
-    return sum(lose_order(order, reason=reason, now=now) for order in orders)
+    locked = lock_orders([order.pk for order in orders])
+    lock_matches_in_flight([order.pk for order in locked])
+    in_order = sorted(locked, key=lambda order: (order.tournament_id, order.pk))
+    return sum(lose_order(order, reason=reason, now=now) for order in in_order)
 
 
 @transaction.atomic
@@ -188,8 +192,7 @@ def _give_back_rest(
     now: datetime,
 ) -> int:
     rest = Match.objects.filter(Match.is_in_flight(), order=order).order_by("pk")
-    if connection.features.has_select_for_update:
-        rest = rest.select_for_update()
+    rest = rest.select_for_update(no_key=True)
     begun = set(executing)
     ended = [
         Ended(

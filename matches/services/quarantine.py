@@ -13,7 +13,7 @@ from matches.models import Agent, Order, Worker
 from matches.models.choices import PLAYS
 from matches.services import auditing
 from matches.services.auditing import Actor
-from matches.services.nodes import lose_order
+from matches.services.nodes import lose_orders
 
 Row = TypeVar("Row", Agent, Worker)
 
@@ -44,8 +44,7 @@ def quarantine_worker(worker: Worker, *, actor: Actor, reason: str, now: datetim
         raise ConflictError(f"{worker.node} plays nothing: to be rid of it, end its process")
     if not _quarantine(worker, "worker.quarantine", actor=actor, reason=reason, now=now):
         return False
-    for order in _orders_of(worker):
-        lose_order(order, reason=Reason.RETURNED, now=now)
+    lose_orders(_orders_of(worker), reason=Reason.RETURNED, now=now)
     return True
 
 

@@ -35,6 +35,7 @@ from matches.models import Attempt, Match, Order, Outcome, Tournament, Uncounted
 from matches.models.match import joined
 from matches.services import checks, marks, nodes, provenance, reuse, tallies, trajectories
 from matches.services.attempts import Ended, give_back, write_attempts
+from matches.services.locks import lock_matches_in_flight, lock_orders
 from matches.services.rows import among, insert_rows
 from matches.services.tournaments import finish_if_closed
 from matches.titles import game_problem
@@ -150,6 +151,8 @@ def _store(
     report: Results, order: Order, genuine: dict[int, ResultRow], *, now: datetime
 ) -> Recorded:
     tournament = order.tournament
+    lock_orders([order.pk])
+    lock_matches_in_flight([order.pk] if report.is_last else [], more=list(genuine))
     by_kind = _sorted_rows(genuine, tournament)
     by_kind.n_refused += len(report.results) - len(genuine)
     _close(by_kind.closing, tournament, node=report.node, now=now)
@@ -166,7 +169,7 @@ def _store(
 
 def _sorted_rows(genuine: dict[int, ResultRow], tournament: Tournament) -> _Sorted:
     """Sort rows: the first valid one of an open match closes it, whichever attempt it is from."""
-    matches = _locked(list(genuine), tournament)
+    matches = _read_matches(list(genuine), tournament)
     by_kind = _Sorted(n_refused=len(genuine))
     earlier = _other_suspicions(list(genuine.values()))
     for number, row in genuine.items():
@@ -186,12 +189,10 @@ def _sorted_rows(genuine: dict[int, ResultRow], tournament: Tournament) -> _Sort
     return by_kind
 
 
-def _locked(numbers: Sequence[int], tournament: Tournament) -> dict[int, OpenMatch]:
-    """Return the matches, locked in the order of their keys until the commit."""
+def _read_matches(numbers: Sequence[int], tournament: Tournament) -> dict[int, OpenMatch]:
+    """Return the matches of these numbers that are of the tournament."""
     # Not filtered by tournament: SQLite would then read all of its matches instead of these.
-    locked = Match.objects.filter(pk__in=among(numbers)).order_by("pk")
-    if connection.features.has_select_for_update:
-        locked = locked.select_for_update()
+    locked = Match.objects.filter(pk__in=among(numbers))
     columns = ("pk", "leaderboard_id", "sequence", "lineup", "state", "attempt", "tournament_id")
     teams = games.get(tournament.leaderboard.game).spec.teams
     return {

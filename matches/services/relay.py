@@ -248,7 +248,7 @@ def withdraw(order: Order, *, now: datetime) -> None:
 
     Nor was that an attempt: its number would be missing from the list of attempts.
     """
+    Order.objects.filter(pk=order.pk).update(state=Order.State.CLOSED, closed_at=now)
     Match.objects.filter(Match.is_in_flight(), order=order).update(
         state=Match.State.PENDING, attempt=F("attempt") - 1, order=None
     )
-    Order.objects.filter(pk=order.pk).update(state=Order.State.CLOSED, closed_at=now)

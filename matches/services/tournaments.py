@@ -27,6 +27,7 @@ from matches.models import (
     Tournament,
 )
 from matches.models.tournament import MAX_MATCHES, new_key
+from matches.services.locks import lock_matches_in_flight, lock_orders
 from matches.services.rows import among
 from matches.titles import game_problem
 
@@ -185,22 +186,32 @@ def conclude(tournament: Tournament, *, now: datetime) -> int:
 
 
 def _stop(tournament: Tournament, state: Tournament.State, *, now: datetime) -> int:
-    ended = Tournament.objects.filter(pk=tournament.pk).exclude(
+    going_on = Tournament.objects.filter(pk=tournament.pk).exclude(
         state__in=(Tournament.State.DONE, Tournament.State.CANCELLED)
     )
-    if not ended.update(state=state, finished_at=now):
+    if not going_on.exists():
         return 0
-    n_cancelled = Match.objects.filter(
+    # In the order of matches.services.locks; what is planned meanwhile is found after the state.
+    orders = lock_orders(selectors.open_orders(tournament.pk))
+    lock_matches_in_flight([order.pk for order in orders])
+    n_cancelled = _cancel_open(tournament)
+    if not going_on.update(state=state, finished_at=now):
+        return 0
+    n_cancelled += _cancel_open(tournament)
+    open_orders = Order.objects.filter(pk__in=among([order.pk for order in orders]))
+    open_orders.update(state=Order.State.CLOSED, closed_at=now)
+    Tournament.objects.filter(pk=tournament.pk).update(n_cancelled=F("n_cancelled") + n_cancelled)
+    transaction.on_commit(dispatch.wake_rater)
+    return n_cancelled
+
+
+def _cancel_open(tournament: Tournament) -> int:
+    return Match.objects.filter(
         Match.is_open(),
         leaderboard=tournament.leaderboard_id,
         tournament=tournament,
         state__in=Match.sources(Match.State.CANCELLED),
     ).update(state=Match.State.CANCELLED, order=None)
-    orders = Order.objects.filter(pk__in=among(selectors.open_orders(tournament.pk)))
-    orders.update(state=Order.State.CLOSED, closed_at=now)
-    Tournament.objects.filter(pk=tournament.pk).update(n_cancelled=F("n_cancelled") + n_cancelled)
-    transaction.on_commit(dispatch.wake_rater)
-    return n_cancelled
 
 
 @transaction.atomic

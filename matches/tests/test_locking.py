@@ -1,0 +1,90 @@
+"""One order of locking: who records, gives up, cancels or voids at once ends without a deadlock.
+
+SQLite lets one write at a time: it is the run of these tests on PostgreSQL that tells.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Barrier
+
+import pytest
+from django.db import connection
+from redis import Redis
+
+from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
+from matches.models import Match, Order, Tournament
+from matches.services import nodes, recording, tournaments, voiding
+from matches.services.auditing import Actor
+from matches.tests import factories as make
+
+pytestmark = pytest.mark.django_db(transaction=True)
+N_ROUNDS = 12
+
+
+def at_once(*works: Callable[[], object]) -> None:
+    """Begin these at the same time, each on a connection of its own; raise what one raises."""
+    barrier = Barrier(len(works))
+
+    def run(work: Callable[[], object]) -> None:
+        barrier.wait(10)
+        try:
+            work()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        for done in [pool.submit(run, work) for work in works]:
+            done.result(30)
+
+
+def playing(tournament: Tournament, n: int) -> list[MatchOrder]:
+    """Return orders of two matches that a node plays."""
+    orders = [make.ordered(tournament, 2) for _ in range(n)]
+    for order in orders:
+        make.start(order)
+    return orders
+
+
+def mixed(row: MatchOrderRow) -> ResultRow:
+    """Return a result of every other match and a failure of the rest: both are written."""
+    if row.match % 2:
+        return make.first_wins(row)
+    return make.result(row, ending=Ending.FAILED, reason=Reason.ERROR)
+
+
+def record(orders: list[MatchOrder]) -> None:
+    for order in orders:
+        recording.record(make.finished(order, mixed), now=make.NOW)
+
+
+def lose(orders: list[MatchOrder]) -> None:
+    for row in Order.objects.filter(uuid__in=[order.order for order in orders]).order_by("-pk"):
+        nodes.lose_order(row, reason=Reason.EXPIRED, now=make.NOW)
+
+
+def restart(orders: list[MatchOrder]) -> None:
+    make.alive(incarnation=f"life {orders[0].order}")
+
+
+def cancel(orders: list[MatchOrder]) -> None:
+    tournaments.cancel(Tournament.objects.latest("pk"), now=make.NOW)
+
+
+def void(orders: list[MatchOrder]) -> None:
+    ids = [row.match for order in reversed(orders) for row in order.matches]
+    voiding.void(ids, actor=Actor("test"), reason="test", now=make.NOW)
+
+
+@pytest.mark.parametrize("act", [lose, restart, cancel, void])
+def test_results_are_recorded_while_others_take_the_same_rows(
+    act: Callable[[list[MatchOrder]], None], broker: Redis
+) -> None:
+    for number in range(N_ROUNDS):
+        tournament = make.planned(8, board=f"board-{number}", seed=number)
+        make.alive()
+        orders = playing(tournament, 3)
+        at_once(partial(record, orders), partial(act, orders))
+        in_flight = Match.objects.filter(tournament=tournament, state__in=Match.IN_FLIGHT)
+        over = (Order.State.LOST, Order.State.CLOSED)
+        assert not in_flight.filter(order__state__in=over).exists()
