@@ -2,9 +2,11 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
+from itertools import count, islice
+from time import monotonic
 from typing import NamedTuple
 
 from django.db import transaction
@@ -31,6 +33,8 @@ log = logging.getLogger(__name__)
 
 # Matches planned in one transaction: some ten milliseconds of the write lock.
 SLICE = 500
+PLAN_S = 5.0
+"""How long one call plans."""
 
 
 class Planned(NamedTuple):
@@ -42,29 +46,81 @@ class Planned(NamedTuple):
     game_seed: int
 
 
-def plan_scheduled(*, now: datetime) -> int:
-    """Plan every tournament that waits for it; return the number of matches planned."""
-    waiting = Tournament.objects.filter(
-        state__in=(Tournament.State.SCHEDULED, Tournament.State.PLANNING)
-    )
-    failures, n_planned = Failures(), 0
-    for tournament in waiting.select_related("leaderboard").order_by("pk"):
+@dataclass
+class Draft:
+    """A tournament that is being planned; kept between two calls, as drawing takes its time."""
+
+    tournament: Tournament
+    slices: Iterator[int]
+    turn: int = 0
+    """When its last slice was written, counted over all drafts."""
+
+    def is_of(self, row: Tournament) -> bool:
+        """Say whether it goes on where the row stands: nobody has planned or extended it since."""
+        own = self.tournament
+        return (own.key, own.n_planned, own.n_matches) == (row.key, row.n_planned, row.n_matches)
+
+
+_drafts: dict[int, Draft] = {}
+_turns = count(1)
+
+
+def plan_scheduled(*, now: datetime, clock: Callable[[], float] = monotonic) -> int:
+    """Plan the tournaments that wait for it, a slice of each in turn; return how many matches.
+
+    One that has just come is the next, so it waits for one slice of another however large that is.
+    After PLAN_S the rest is left to the next call: other duties of control wait for the thread.
+    """
+    until, n_new, over, failures = clock() + PLAN_S, 0, set[int](), Failures()
+    while waiting := _waiting(over):
+        tournament = min(waiting, key=lambda row: (_turn(row), row.pk))
+        n_written = None
         with failures.kept(f"planning tournament {tournament.pk}"):
-            if holding.is_plannable(tournament):
-                n_planned += _plan_or_refuse(tournament, now=now)
+            n_written = _plan_slice(tournament, now=now)
+        n_new += n_written or 0
+        if n_written is None:
+            over.add(tournament.pk)
+            _drafts.pop(tournament.pk, None)
+        if clock() >= until and len(waiting) > (n_written is None):
+            dispatch.wake_planner()
+            break
     failures.throw()
-    return n_planned
+    return n_new
 
 
-def _plan_or_refuse(tournament: Tournament, *, now: datetime) -> int:
-    """Plan, or cancel with the reason what cannot be planned, so that the others go on."""
+def _waiting(over: Container[int]) -> list[Tournament]:
+    """Return the tournaments to plan; drafts of others are dropped."""
+    states = (Tournament.State.SCHEDULED, Tournament.State.PLANNING)
+    found = Tournament.objects.filter(state__in=states).select_related("leaderboard")
+    rows = {row.pk: row for row in found}
+    for pk in [pk for pk, draft in _drafts.items() if pk not in rows or not draft.is_of(rows[pk])]:
+        del _drafts[pk]
+    return [row for pk, row in rows.items() if pk not in over]
+
+
+def _turn(tournament: Tournament) -> int:
+    draft = _drafts.get(tournament.pk)
+    return draft.turn if draft else 0
+
+
+def _plan_slice(tournament: Tournament, *, now: datetime) -> int | None:
+    """Write the next slice; return how many matches, None when it is over for this call.
+
+    What cannot be planned is cancelled with the reason, so that the others go on.
+    """
     try:
-        return plan(tournament, now=now) if _is_checked(tournament) else 0
+        draft = _drafts.get(tournament.pk)
+        if draft is None:
+            if not (holding.is_plannable(tournament) and _is_checked(tournament)):
+                return None
+            draft = _drafts[tournament.pk] = Draft(tournament, plan_slices(tournament, now=now))
+        draft.turn = next(_turns)
+        return next(draft.slices, None)
     except (ArenaError, BadInputError) as error:
         log.error("tournament %s cannot be planned: %s", tournament.pk, error)
         Tournament.objects.filter(pk=tournament.pk).update(problem=str(error)[:300])
         cancel(tournament, now=now)
-        return 0
+        return None
 
 
 def _is_checked(tournament: Tournament) -> bool:
@@ -75,48 +131,53 @@ def _is_checked(tournament: Tournament) -> bool:
 
 
 def plan(tournament: Tournament, *, now: datetime) -> int:
-    """Write the matches that are not planned yet, a slice at a time; return how many.
+    """Write all matches that are not planned yet; return how many."""
+    return sum(plan_slices(tournament, now=now))
+
+
+def plan_slices(tournament: Tournament, *, now: datetime) -> Iterator[int]:
+    """Write the matches that are not planned yet, a slice at a time; yield how many in each.
 
     After a crash the same matches are drawn again and those already written are passed over. Those
     of a pairing that adapts are only what it chooses now: its tournament stays in planning.
     """
     entrants = entrants_of(tournament)
     if tournament.pairing in pairings.adaptive_names():
-        return _plan_more(tournament, entrants, now=now)
+        yield from _plan_more(tournament, entrants, now=now)
+        return
     rest = islice(planned_matches(tournament, len(entrants)), tournament.n_planned, None)
-    n_new, is_written = _write_all(tournament, entrants, rest, now=now)
-    if is_written:
+    if (yield from _write_all(tournament, entrants, rest, now=now)):
         _end(tournament, now=now)
-    return n_new
 
 
-def _plan_more(tournament: Tournament, entrants: Sequence[int], *, now: datetime) -> int:
+def _plan_more(
+    tournament: Tournament, entrants: Sequence[int], *, now: datetime
+) -> Generator[int, None, None]:
     n_left = tournament.n_matches - tournament.n_planned
     choice = adapting.choose(tournament, entrants, n_left=n_left, now=now)
     chosen = islice(_fresh_blocks(tournament, choice.lineups), n_left)
-    n_new, is_written = _write_all(tournament, entrants, chosen, now=now)
+    is_written = yield from _write_all(tournament, entrants, chosen, now=now)
     if is_written and choice.is_over and tournament.n_planned:
         adapting.shorten(tournament)
     if is_written and tournament.n_planned >= tournament.n_matches:
         _end(tournament, now=now)
-    return n_new
 
 
 def _write_all(
     tournament: Tournament, entrants: Sequence[int], planned: Iterator[Planned], *, now: datetime
-) -> tuple[int, bool]:
-    """Return how many were written, and whether all: False when somebody else was there."""
-    n_new, n_seats = 0, games.get(tournament.leaderboard.game).spec.n_seats
+) -> Generator[int, None, bool]:
+    """Yield how many each slice wrote; return whether all: False when somebody else was there."""
+    n_seats = games.get(tournament.leaderboard.game).spec.n_seats
     twins: list[int] | None = None
     for batch in batches(planned, max(n_seats, SLICE - SLICE % n_seats)):
         twins = _twins(tournament, entrants) if twins is None else twins
         lineups = [[entrants[index] for index in planned.seats] for planned in batch]
         known = _known(tournament, twins, batch, lineups)
         n_written = _write(tournament, batch, lineups, known, now=now)
-        n_new += n_written
         if n_written == 0:
-            return n_new, False
-    return n_new, True
+            return False
+        yield n_written
+    return True
 
 
 def _end(tournament: Tournament, *, now: datetime) -> None:

@@ -1,5 +1,7 @@
 """Planning: the same tournament plans the same matches, and a crash plans none twice."""
 
+import itertools
+
 import pytest
 from redis import Redis
 
@@ -8,7 +10,7 @@ from matches.models import Match, Seat, Tournament
 from matches.services import planning
 from matches.services.agents import register, register_spelled
 from matches.services.rows import batches
-from matches.services.tournaments import Plan, cancel, open_leaderboard, schedule
+from matches.services.tournaments import Plan, cancel, extend, open_leaderboard, schedule
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -91,6 +93,46 @@ def test_a_tournament_that_cannot_be_planned_is_cancelled_and_the_others_are_pla
     assert broken.state == Tournament.State.CANCELLED
     assert "gone" in broken.problem
     assert Match.objects.filter(tournament=sound).count() == 10
+
+
+def test_a_new_tournament_waits_for_one_slice_of_another_however_large_those_are(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "SLICE", 10)
+    large = [make.scheduled(300, board=f"large-{n}") for n in range(3)]
+    ticks = itertools.count()
+    small: list[Tournament] = []
+    n_planned: list[list[int]] = []
+
+    def clock() -> float:
+        """Pass half a second with every slice; schedule a small one after the seventh."""
+        rows = Tournament.objects.order_by("pk").values_list("n_planned", flat=True)
+        n_planned.append(list(rows))
+        if len(n_planned) == 8:
+            small.append(make.scheduled(4, board="small"))
+        return next(ticks) / 2
+
+    assert planning.plan_scheduled(now=make.NOW, clock=clock) < 900
+    assert n_planned[7:9] == [[30, 20, 20], [30, 20, 20, 4]]
+    # What is left is planned by the next calls, each in turn, and drawn once only.
+    monkeypatch.setattr(planning, "planned_matches", None)
+    while planning.plan_scheduled(now=make.later(1), clock=clock):
+        rows = Tournament.objects.filter(pk__in=[row.pk for row in large])
+        counts = list(rows.values_list("n_planned", flat=True))
+        assert max(counts) - min(counts) <= 10
+    assert set(Tournament.objects.values_list("state", flat=True)) == {"running"}
+    assert Match.objects.count() == 904
+
+
+def test_a_draft_is_dropped_when_its_tournament_changes(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "SLICE", 10)
+    tournament = make.scheduled(40)
+    assert planning.plan_scheduled(now=make.NOW, clock=itertools.count(0, 9).__next__) == 10
+    extend(tournament, 60)
+    assert planning.plan_scheduled(now=make.NOW) == 50
+    assert len(_matches(tournament)) == 60
 
 
 def test_a_game_of_three_needs_three_agents(broker: Redis) -> None:
