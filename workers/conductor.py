@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 
 TICK_S = 0.05
 MAX_SETUP_LOSSES = 3
+STILL_S = 60.0
+"""A player that is to start, set up or go on, and does nothing for so long, is lost."""
 CRIPPLED_S = 60.0
 """A node that could not start a player for so long gives its order back."""
 
@@ -81,6 +83,7 @@ class Conductor:
     def _turn(self) -> None:
         """Hear what the players say, then look after them and the reports."""
         for player in self._crew.wait(TICK_S):
+            player.still_s = 0.0
             for message in player.receive():
                 self._hear(player, message)
         for player in self._living():
@@ -197,15 +200,28 @@ class Conductor:
     # What becomes of players and matches
 
     def _watch(self, player: Player, counted_s: float) -> None:
-        """Kill a player whose call or match is over a limit."""
+        """Kill a player whose call or match is over a limit, or that does nothing."""
         sighting = player.sighting()
-        usage = None if sighting.phase is Phase.IDLE else player.usage()
+        if sighting.phase is Phase.IDLE:
+            self._watch_still(player, counted_s)
+            return
+        player.still_s = 0.0
+        usage = player.usage()
         if usage is not None:
             charged_s = player.watch.observe(sighting, usage, counted_s)
             if sighting.phase is Phase.WAIT:
                 self._watch_waiting(player, sighting)
             else:
                 self._watch_call(player, sighting, charged_s)
+
+    def _watch_still(self, player: Player, counted_s: float) -> None:
+        """Kill a player that shows no call and says nothing though it has something to do."""
+        is_due = bool(player.hand) or not player.is_prepared
+        player.still_s = player.still_s + counted_s if is_due else 0.0
+        if player.still_s > STILL_S:
+            log.error("player %d did nothing for %g s", player.pid, STILL_S)
+            is_setting_up = player.is_ready and not player.is_prepared
+            self._bury(player, is_setting_up=is_setting_up)
 
     def _watch_waiting(self, player: Player, sighting: Sighting) -> None:
         """Kill a player that waits for longer than any answer may take."""
@@ -239,11 +255,11 @@ class Conductor:
         else:
             self._inquest.spared(player)
 
-    def _bury(self, player: Player) -> None:
-        """Deal with a player that died, or that must because it talks nonsense."""
+    def _bury(self, player: Player, *, is_setting_up: bool = False) -> None:
+        """Deal with a player that died, or that must because it talks nonsense or nothing."""
         sighting = self._kill(player)
         self._inquest.died(player, sighting)
-        if sighting.phase is Phase.SETUP:
+        if is_setting_up or sighting.phase is Phase.SETUP:
             self._n_setup_losses += 1
             if self._n_setup_losses >= MAX_SETUP_LOSSES:
                 self._fail_all(f"{MAX_SETUP_LOSSES} players {player.fate} while they set it up")

@@ -96,6 +96,8 @@ class Player:
         self.n_kept = 0
         """Matches in hand when it last had none to give away."""
         self.watch = Watch()
+        self.still_s = 0.0
+        """How long it has done nothing though it should."""
         self.is_ready = self.is_prepared = self.is_alone = self.is_releasing = False
         self.is_broken = False
 

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from arena.messages import Ending, Reason
+from workers import conductor
 from workers.bells import BURST, unheard
 from workers.crew import Crew
 from workers.tests.stage import make_order, play
@@ -86,6 +87,39 @@ def test_a_node_that_cannot_start_players_gives_its_order_back(
     assert posted.results[-1].is_last
     assert "exited with 3 before it was ready" in caplog.text
     assert "goes back" in caplog.text
+
+
+def test_a_player_that_hangs_before_it_is_ready_does_not_hold_the_order(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def clock() -> float:
+        return 200 * time.monotonic()
+
+    monkeypatch.setattr(conductor, "STILL_S", 0.3)
+    crew = crew_of("time.sleep(60)", clock)
+    posted = play(make_order(3), crew, clock=clock)
+    crew.close()
+    assert posted.rows == {}
+    assert posted.results[-1].is_last
+    assert "did nothing for 0.3 s" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("said", "detail"),
+    [
+        ("""say(b'["ready"]');""", "3 players had to be killed while they set it up"),
+        ("""say(b'["ready"]'); say(b'["prepared",1,false]');""", "lost 3 times"),
+    ],
+)
+def test_a_player_that_hangs_between_calls_does_not_hold_the_order(
+    said: str, detail: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conductor, "STILL_S", 0.5)
+    crew = crew_of(f"{said} time.sleep(60)")
+    posted = play(make_order(2), crew)
+    crew.close()
+    assert {row.ending for row in posted.rows.values()} == {Ending.FAILED}
+    assert detail in posted.rows[100].detail
 
 
 PARENT = """
