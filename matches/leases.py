@@ -20,6 +20,12 @@ POPPED_LIMIT = timedelta(seconds=15)
 PLAYING_LEASE = timedelta(seconds=30)
 """An order in play is given up when no report of its node comes for so long."""
 
+ORDER_SLACK = 20
+"""An order in play is given up after so many times its expected work, as if on one slot ..."""
+
+MATCHES_AT_LIMIT = 3
+"""... and so many matches that take as long as a match may: hours, not days."""
+
 MARK_MAX_AGE = timedelta(seconds=5)
 """Nothing expires while the recorder lags by more than this: no storm of replays."""
 

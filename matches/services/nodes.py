@@ -8,8 +8,9 @@ from django.db import transaction
 
 from arena.messages import Alive, Reason, Results, Started, order_token
 from matches import dispatch
-from matches.leases import ALIVE_WITHIN, PLAYING_LEASE
+from matches.leases import ALIVE_WITHIN, MATCHES_AT_LIMIT, ORDER_SLACK, PLAYING_LEASE
 from matches.models import Attempt, Match, Order, Worker
+from matches.services import shares
 from matches.services.attempts import Ended, give_back
 from matches.services.locks import lock_matches_in_flight, lock_orders
 from matches.services.tournaments import finish_if_closed
@@ -133,8 +134,15 @@ def take_back(order: Order, *, now: datetime) -> None:
 
 
 def hard_cap(order: Order) -> timedelta:
-    """Return how long an order may take at all: every match at its limit, one after the other."""
-    return timedelta(seconds=order.n_matches * order.tournament.match_s) + PLAYING_LEASE
+    """Return how long an order may take at all, however often its node says that it plays it.
+
+    Some times the work that is expected, and a few matches at their limit; never more than all of
+    them at it, one after the other, which may be a week: what is left goes to another node.
+    """
+    n_matches, match_s = order.n_matches, order.tournament.match_s
+    expected_s = shares.work_s(n_matches, order.tournament.mean_match_s)
+    most_s = ORDER_SLACK * expected_s + MATCHES_AT_LIMIT * match_s
+    return timedelta(seconds=min(n_matches * match_s, most_s)) + PLAYING_LEASE
 
 
 def extend(order: Order, *, now: datetime) -> None:

@@ -206,6 +206,16 @@ def test_reports_move_the_deadline_but_never_past_the_cap(broker: Redis) -> None
     assert Order.objects.get().deadline_at == make.later(4 * 5 + 30)
 
 
+def test_an_order_is_held_for_hours_at_most(broker: Redis) -> None:
+    tournament = make.planned(1_000)
+    for mean_s, n_matches, most_s in ((0.01, 400, 1_910), (100.0, 4, 2_430), (None, 1, 630)):
+        Tournament.objects.update(mean_match_s=mean_s)
+        order = make.ordered(tournament, n_matches)
+        make.start(order)
+        cap = Order.objects.get(uuid=order.order).hard_deadline_at
+        assert cap == make.later(most_s)
+
+
 def test_an_order_that_vanished_from_its_queue_is_sent_again(broker: Redis) -> None:
     make.ordered(make.planned(4))
     for seconds, n_lost in ((1, 0), (3, 0), (5, 1)):
