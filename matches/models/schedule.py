@@ -2,6 +2,7 @@
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.utils.timezone import now as utc_now
 from django_celery_beat.models import PeriodicTask
 
 from matches.models.agent import Agent
@@ -111,6 +112,11 @@ class Schedule(Limited):
         max_length=300, blank=True, editable=False, help_text="Why the last time was passed over."
     )
     created_at = models.DateTimeField(editable=False)
+    since_at = models.DateTimeField(
+        default=utc_now,
+        editable=False,
+        help_text="When it was added, changed or enabled last: times before are not made up for.",
+    )
 
     class Meta:
         """Newest first."""

@@ -51,6 +51,7 @@ def save(
     is_new = schedule.pk is None
     if is_new:
         schedule.created_at = now
+    schedule.since_at = now
     if not (schedule.pairing or schedule.question):
         schedule.pairing = PAIRING
     _check(schedule, agents, now=now)
@@ -69,7 +70,7 @@ def switch(
 ) -> bool:
     """Enable or disable a schedule; False when it was so before."""
     other = Schedule.objects.filter(pk=schedule.pk, is_enabled=not is_enabled)
-    if not other.update(is_enabled=is_enabled):
+    if not other.update(is_enabled=is_enabled, since_at=now):
         return False
     schedule.refresh_from_db()
     if is_enabled and schedule.once_at is not None and schedule.once_at <= now:
@@ -118,6 +119,13 @@ def next_due(schedule: Schedule, *, now: datetime) -> datetime | None:
     return crontabs.parse(schedule.crontab, schedule.timezone, now=now).next(now=now)
 
 
+def last_due(schedule: Schedule, *, now: datetime) -> datetime | None:
+    """Return when it was due last, enabled or not; None when it never was."""
+    if schedule.once_at is not None:
+        return schedule.once_at if schedule.once_at <= now else None
+    return crontabs.parse(schedule.crontab, schedule.timezone, now=now).last(now=now)
+
+
 @transaction.atomic
 def start_due(schedule_id: int, *, now: datetime) -> Tournament | Season | None:
     """Start what is due; None when that was done already or it was passed over.
@@ -128,7 +136,7 @@ def start_due(schedule_id: int, *, now: datetime) -> Tournament | Season | None:
     """
     locked = Schedule.objects.select_for_update().filter(pk=schedule_id, is_enabled=True)
     schedule = locked.first()
-    due = _last_due(schedule, now=now) if schedule else None
+    due = last_due(schedule, now=now) if schedule else None
     if (
         schedule is None
         or due is None
@@ -242,12 +250,6 @@ def _asked(schedule: Schedule, due: datetime) -> CampaignPlan:
 
 def _name(schedule: Schedule, due: datetime) -> str:
     return f"{schedule.name[: MAX_NAME - len(_STAMP)]} {due:%Y-%m-%d %H:%M}"
-
-
-def _last_due(schedule: Schedule, *, now: datetime) -> datetime | None:
-    if schedule.once_at is not None:
-        return schedule.once_at if schedule.once_at <= now else None
-    return crontabs.parse(schedule.crontab, schedule.timezone, now=now).last(now=now)
 
 
 def _started(

@@ -22,7 +22,7 @@ from matches.models import (
     Season,
     Tournament,
 )
-from matches.services import explain, planning, quarantine, rater, rerating, scheduling
+from matches.services import explain, overdue, planning, quarantine, rater, rerating, scheduling
 from matches.services.agents import register_spelled, retire
 from matches.services.auditing import Actor
 from matches.services.tournaments import cancel, enter, open_leaderboard
@@ -65,6 +65,47 @@ def test_beat_is_told_in_the_same_transaction(db: None) -> None:
     assert task.crontab is not None
     assert (task.crontab.minute, task.crontab.hour) == ("0", "*")
     assert str(task.crontab.timezone) == "Europe/Berlin"
+
+
+def test_what_was_due_and_has_no_run_is_started_by_the_tick_once(broker: Redis) -> None:
+    once = _schedule(name="once", crontab="", once_at=make.NOW)
+    hourly = _schedule(name="hourly")
+    for seconds, n_started in ((-1, 0), (3, 0), (6, 2), (7, 0), (HOUR + 4, 0), (HOUR + 6, 1)):
+        assert overdue.start_overdue(now=make.later(seconds)) == n_started
+        Tournament.objects.update(state="done")
+    # Beat's message, late or doubled, finds nothing to do.
+    assert _due(once) is None
+    assert _due(hourly, hours=1) is None
+    assert sorted(Tournament.objects.values_list("name", flat=True)) == [
+        "hourly 2026-01-01 12:00",
+        "hourly 2026-01-01 13:00",
+        "once 2026-01-01 12:00",
+    ]
+
+
+def test_the_tick_makes_up_for_no_time_before_a_schedule_was_enabled(broker: Redis) -> None:
+    schedule = _schedule()
+    scheduling.switch(schedule, is_enabled=False, actor=ANNA, now=make.later(-60))
+    scheduling.switch(schedule, is_enabled=True, actor=ANNA, now=make.later(60))
+    assert overdue.start_overdue(now=make.later(70)) == 0
+    assert overdue.start_overdue(now=make.later(HOUR + 10)) == 1
+
+
+def test_one_schedule_that_fails_keeps_no_other_from_being_started(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, _ = _schedule(name="broken"), _schedule(name="sound")
+    start_due = scheduling.start_due
+
+    def fail(schedule_id: int, *, now: datetime) -> object:
+        if schedule_id == broken.pk:
+            raise ConflictError("in a moment")
+        return start_due(schedule_id, now=now)
+
+    monkeypatch.setattr(scheduling, "start_due", fail)
+    with pytest.raises(ConflictError):
+        overdue.start_overdue(now=make.later(10))
+    assert [row.name for row in Tournament.objects.all()] == ["sound 2026-01-01 12:00"]
 
 
 def test_a_time_that_is_due_has_its_tournament(broker: Redis) -> None:
