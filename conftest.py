@@ -25,7 +25,12 @@ REAL = {"slow", "browser"}
 # a conftest or test further down may import models at its top.
 _VAR = Path(tempfile.mkdtemp(prefix="evalsite-test-"))
 _PORTS = Ports.free()
-for _name in ("REDIS_URL", "FAST_REDIS_URL"):
+for _name in (
+    "REDIS_URL",
+    "FAST_REDIS_URL",
+    "EVALSITE_BROKER_ADMIN_URL",
+    "EVALSITE_FAST_ADMIN_URL",
+):
     os.environ.pop(_name, None)
 os.environ.update(_PORTS.environment())
 os.environ["EVALSITE_FAST_PORT"] = os.environ["EVALSITE_BROKER_PORT"]
@@ -97,7 +102,7 @@ def postgres_url() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def valkey_url() -> Iterator[str]:
     """Run a real Valkey server for the session; it is the broker and the fast store of settings."""
-    command = server_command(_VAR / "valkey", port=_PORTS.broker, password="", kept=False)
+    command = server_command(_VAR / "valkey", port=_PORTS.broker, kept=False)
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     url = f"redis://127.0.0.1:{_PORTS.broker}/0"
     try:

@@ -40,6 +40,18 @@ def role_secret(secret_key: str, server: str, role: str) -> str:
     return _derive(secret_key, f"role:{server}:{role}")
 
 
+def with_login(url: str, user: str, password: str) -> str:
+    """Return the address of a server for one of its users."""
+    return without_login(url).replace("://", f"://{user}:{password}@", 1)
+
+
+def without_login(url: str) -> str:
+    """Return the address without user and password."""
+    scheme, _, rest = url.partition("://")
+    place, slash, path = rest.partition("/")
+    return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}"
+
+
 def _derive(secret_key: str, text: str) -> str:
     """Return 64 hexadecimal digits, which need no quoting in an address or a file of options."""
     return hmac.digest(secret_key.encode(), f"evalsite:{text}".encode(), "sha256").hex()

@@ -6,7 +6,7 @@ What decides who answers, the leases, is written by gpu workers only: a player t
 with a far expiry would stop inference for everybody.
 """
 
-NO_RIGHTS = "resetchannels -@all +time +ping +hello +auth +select +client|setinfo +client|setname"
+from arena.grants import Grant, Rights
 
 
 def queue_key(shard: int) -> str:
@@ -34,16 +34,20 @@ def reply_key(client: str) -> str:
     return f"inf:reply:{client}"
 
 
-def player_rights(node: str, *, n_shards: int) -> str:
-    """Return what the players of a node may do in the fast store, as `ACL SETUSER` takes it.
+def player_rights(node: str, *, n_shards: int) -> Rights:
+    """Return what the players of a node may do in the fast store.
 
     node: its name, without characters that patterns know; "*" means every node. The shards are
     named one by one: in a list that no gpu worker serves, what is pushed would stay for ever.
     """
     shards = range(n_shards)
-    asking = " ".join(f"%W~{queue_key(shard)}" for shard in shards)
-    looking = " ".join(f"%R~inf:{{{shard}}}:*" for shard in shards)
-    return (
-        f"{NO_RIGHTS} (+rpush {asking}) (+llen +mget +zcount {looking}) "
-        f"(+blmpop +lmpop ~{reply_key(node)}:*)"
+    asking = " ".join(queue_key(shard) for shard in shards)
+    looking = " ".join(f"inf:{{{shard}}}:*" for shard in shards)
+    return Rights(
+        commands="time",
+        grants=(
+            Grant("rpush", asking, "%W"),
+            Grant("llen mget zcount", looking, "%R"),
+            Grant("blmpop lmpop", f"{reply_key(node)}:*"),
+        ),
     )

@@ -20,10 +20,9 @@ SERVED_PORTS = (10_000, 32_000)
 LOOPBACK = "127.0.0.1"
 
 
-def redis_url(port: int, password: str = "", *, user: str = "") -> str:
+def redis_url(port: int) -> str:
     """Return the address of a Valkey server on this machine."""
-    login = f"{user}:{password}@" if password else ""
-    return f"redis://{login}{LOOPBACK}:{port}/0"
+    return f"redis://{LOOPBACK}:{port}/0"
 
 
 def without_password(url: str) -> str:

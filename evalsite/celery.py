@@ -2,9 +2,12 @@
 
 import os
 import sys
+from importlib import import_module
+from threading import Thread
 
 from celery import Celery
-from celery.signals import task_prerun
+from celery.signals import task_prerun, worker_init
+from django.conf import settings
 from django.db import close_old_connections
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
@@ -23,3 +26,11 @@ app.set_default()
 def replace_broken_connections(**_: object) -> None:
     """Close connections that are too old or that failed in the task before."""
     close_old_connections()
+
+
+@worker_init.connect
+def keep_users(**_: object) -> None:
+    """Have control make the users of programs and nodes, before it needs its own."""
+    if any(settings.EVALSITE_ADMIN_URLS.values()):
+        admission = import_module("matches.services.admission")  # its models need the apps first
+        Thread(target=admission.keep_copied, daemon=True).start()

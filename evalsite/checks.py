@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Warning, register
 
 
 @register("evalsite")
@@ -34,4 +34,17 @@ def check_var_folder(**_: Any) -> list[CheckMessage]:
             hint="Create it, or name another with EVALSITE_VAR.",
             id="evalsite.E002",
         )
+    ]
+
+
+@register("evalsite")
+def check_rights(**_: Any) -> list[CheckMessage]:
+    """Say which servers know no users of ours: every node may do everything there."""
+    return [
+        Warning(
+            f"Rights are not enforced at the {server}: programs and play nodes share one login.",
+            hint="Give `./run` an address that may make users (ACL SETUSER).",
+            id="evalsite.W001",
+        )
+        for server in settings.EVALSITE_UNENFORCED
     ]

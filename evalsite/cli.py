@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from evalsite import foreground, toolbox
+from evalsite import compose, foreground, toolbox
 from evalsite.addresses import Ports
 from evalsite.errors import SetupError
 from evalsite.folders import ROOT, read_variables, var_folder
@@ -57,6 +57,9 @@ def build_parser() -> argparse.ArgumentParser:
         ("check", toolbox.check, "format, lint, types, import contracts, templates, migrations"),
     ):
         commands.add_parser(name, help=text).set_defaults(run=run)
+    compose_env = commands.add_parser("compose-env", help="write what docker-compose.yml reads")
+    compose_env.add_argument("--nodes", type=whole_number(1), default=2, metavar="N")
+    compose_env.set_defaults(run=write_compose)
     for name, text in PASSED_ON_HELP.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser
@@ -105,6 +108,13 @@ def status(_: argparse.Namespace) -> int:
     shared = read_variables(var / "stack.env")
     ports = Ports.from_environment(shared)
     show_addresses(Plan(var=var, ports=ports, host=shared.get("EVALSITE_HOST", "127.0.0.1")))
+    return 0
+
+
+def write_compose(options: argparse.Namespace) -> int:
+    """Write the secrets and users that docker-compose.yml reads."""
+    for path in compose.write_files(ROOT, n_nodes=options.nodes):
+        print(f"written: {path}")
     return 0
 
 

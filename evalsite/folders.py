@@ -8,12 +8,7 @@ from pathlib import Path
 from evalsite.errors import SetupError
 
 ROOT = Path(__file__).resolve().parent.parent
-SECRETS = (
-    "EVALSITE_SECRET_KEY",
-    "EVALSITE_BROKER_PASSWORD",
-    "EVALSITE_FLOWER_PASSWORD",
-    "EVALSITE_INFERENCE_PASSWORD",
-)
+SECRETS = ("EVALSITE_SECRET_KEY", "EVALSITE_FLOWER_PASSWORD")
 NODES = "nodes.env"
 # Marks every process of a stack with its data folder, so that leftovers can be told from strangers.
 MARK = "EVALSITE_STACK"

@@ -4,10 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from arena.credentials import gpu_key, node_secret
+from arena.credentials import gpu_key, node_secret, node_user, with_login, without_login
+from arena.rights import (
+    ADMIN,
+    ROLES,
+    SERVERS,
+    Server,
+    node_rule,
+    role_password,
+    role_rules,
+    role_user,
+)
 from evalsite import programs
 from evalsite.addresses import Ports, redis_url
-from evalsite.brokers import INFERENCE_USER, inference_user, server_command
+from evalsite.brokers import server_command
 from evalsite.errors import SetupError
 from evalsite.programs import (
     GPU_VARIABLES,
@@ -17,8 +27,11 @@ from evalsite.programs import (
     Program,
 )
 
-SERVERS = ("broker", "fast")
-URL_VARIABLES = {"broker": "REDIS_URL", "fast": "FAST_REDIS_URL"}
+URL_VARIABLES: dict[Server, str] = {"broker": "REDIS_URL", "fast": "FAST_REDIS_URL"}
+ADMIN_VARIABLES: dict[Server, str] = {
+    "broker": "EVALSITE_BROKER_ADMIN_URL",
+    "fast": "EVALSITE_FAST_ADMIN_URL",
+}
 FLOWER_USER = "evalsite"
 MAX_SHARDS = 64
 
@@ -37,6 +50,8 @@ class Plan:
     flower: bool = True
     flower_host: str = "127.0.0.1"  # its /metrics and /healthcheck ask for no login
     settings: Mapping[str, str] = field(default_factory=dict)
+    with_users: frozenset[Server] = frozenset()
+    """Servers that are given and let us make our users."""
 
     @property
     def node_names(self) -> list[str]:
@@ -44,7 +59,7 @@ class Plan:
         return [programs.node_name(number) for number in range(1, self.nodes + 1)]
 
     @property
-    def own_servers(self) -> list[str]:
+    def own_servers(self) -> list[Server]:
         """Return which of broker and fast run here; the others are given by their address."""
         return [name for name in SERVERS if not self.settings.get(URL_VARIABLES[name])]
 
@@ -52,19 +67,53 @@ class Plan:
     def listening(self) -> list[str]:
         """Return the names of the ports that this stack opens."""
         extras = [name for name, wanted in (("web", self.web), ("flower", self.flower)) if wanted]
-        return self.own_servers + extras
+        return [*self.own_servers, *extras]
 
-    def server_url(self, name: str, secrets: Mapping[str, str]) -> str:
-        """Return the address of the broker or the fast store."""
-        own = redis_url(getattr(self.ports, name), secrets["EVALSITE_BROKER_PASSWORD"])
-        return self.settings.get(URL_VARIABLES[name]) or own
+    def has_users(self, server: Server) -> bool:
+        """Return whether each program and node logs in to this server as a user of its own."""
+        return server in self.own_servers or server in self.with_users
 
-    def inference_url(self, secrets: Mapping[str, str]) -> str:
-        """Return the address by which players ask networks, empty when nobody gave one."""
-        if "fast" not in self.own_servers:
-            return self.settings.get("EVALSITE_INFERENCE_URL", "")
-        password = secrets["EVALSITE_INFERENCE_PASSWORD"]
-        return redis_url(self.ports.fast, password, user=INFERENCE_USER)
+    def admin_url(self, server: Server, secrets: Mapping[str, str]) -> str:
+        """Return the address by which users are made and a server is looked at."""
+        if server in self.own_servers:
+            return self.role_url(server, ADMIN, secrets)
+        return self._plain_url(server)
+
+    def role_url(self, server: Server, role: str, secrets: Mapping[str, str]) -> str:
+        """Return the address of the broker or the fast store for one program."""
+        url = self._plain_url(server)
+        if not self.has_users(server):
+            return url
+        if role != ADMIN and ROLES[role].at(server) is None:
+            return without_login(url)
+        return with_login(url, role_user(role), role_password(self._key(secrets), server, role))
+
+    def node_url(
+        self, server: Server, name: str, secrets: Mapping[str, str], *, generation: int
+    ) -> str:
+        """Return the address of a server for a play node, empty where it has none."""
+        if not self.has_users(server):
+            asks = self.settings.get("EVALSITE_INFERENCE_URL", "")
+            return asks if server == "fast" else self._plain_url(server)
+        password = node_secret(self._key(secrets), server, name, generation)
+        return with_login(self._plain_url(server), node_user(name), password)
+
+    def user_rules(
+        self, server: Server, secrets: Mapping[str, str], *, generations: Mapping[str, int]
+    ) -> dict[str, str]:
+        """Return the rules of all users of a server: programs, and the nodes of `generations`."""
+        key, n_shards = self._key(secrets), self._shards
+        nodes = (
+            node_rule(key, server, name, generation=generation, n_shards=n_shards)
+            for name, generation in generations.items()
+        )
+        return role_rules(key, server) | dict(nodes)
+
+    def _key(self, secrets: Mapping[str, str]) -> str:
+        return self.settings.get("EVALSITE_SECRET_KEY") or secrets["EVALSITE_SECRET_KEY"]
+
+    def _plain_url(self, server: Server) -> str:
+        return self.settings.get(URL_VARIABLES[server]) or redis_url(getattr(self.ports, server))
 
     @property
     def site_url(self) -> str:
@@ -85,8 +134,10 @@ class Plan:
 
     def shared_variables(self, secrets: Mapping[str, str]) -> dict[str, str]:
         """Return what settings.py and a second terminal must know of this stack."""
-        urls = {URL_VARIABLES[name]: self.server_url(name, secrets) for name in SERVERS}
+        urls = self._role_urls("commands", secrets)
+        plain = [name for name in SERVERS if not self.has_users(name)]
         shape = {
+            "EVALSITE_UNENFORCED": ",".join(plain),
             "EVALSITE_HOST": self.host,
             "EVALSITE_NODES": str(self.nodes),
             "EVALSITE_SLOTS": str(self.slots),
@@ -101,7 +152,7 @@ class Plan:
 
         generations: those of the nodes' secrets, by their names.
         """
-        servers = [self._server(name, secrets) for name in self.own_servers]
+        servers = [self._server(name, secrets, generations) for name in self.own_servers]
         return servers + self.task_programs(secrets, generations=generations)
 
     def task_programs(
@@ -111,9 +162,16 @@ class Plan:
         server = {**ONE_THREAD, "EVALSITE_VAR": str(self.var)}
         # A Celery process works on one task after the other: it keeps its database connection.
         task = {**server, "EVALSITE_CONN_MAX_AGE": "600"}
-        chosen = [programs.recorder(task), programs.control(task), programs.beat(task)]
+        chosen = [
+            programs.recorder(task | self._role_urls("recorder", secrets)),
+            programs.control(
+                task | self._role_urls("control", secrets) | self._admin_urls(secrets)
+            ),
+            programs.beat(task | self._role_urls("beat", secrets)),
+        ]
         if self.web:
-            chosen.append(programs.web(self.host, self.ports.web, environment=server))
+            own = server | self._role_urls("web", secrets)
+            chosen.append(programs.web(self.host, self.ports.web, environment=own))
         chosen += [self._gpu(number, secrets) for number in range(1, self.gpus + 1)]
         chosen += [
             self._node(number, name, secrets, generations.get(name, 1))
@@ -121,21 +179,30 @@ class Plan:
         ]
         if self.flower:
             login = f"{FLOWER_USER}:{secrets['EVALSITE_FLOWER_PASSWORD']}"
-            own = {**server, "FLOWER_BASIC_AUTH": login}
+            own = {**server, **self._role_urls("flower", secrets), "FLOWER_BASIC_AUTH": login}
             chosen.append(
                 programs.flower(self.flower_host, self.ports.flower, var=self.var, environment=own)
             )
         return chosen
 
-    def _server(self, name: str, secrets: Mapping[str, str]) -> Program:
+    def _role_urls(self, role: str, secrets: Mapping[str, str]) -> dict[str, str]:
+        return {URL_VARIABLES[name]: self.role_url(name, role, secrets) for name in SERVERS}
+
+    def _admin_urls(self, secrets: Mapping[str, str]) -> dict[str, str]:
+        return {
+            ADMIN_VARIABLES[name]: self.admin_url(name, secrets) if self.has_users(name) else ""
+            for name in SERVERS
+        }
+
+    def _server(
+        self, name: Server, secrets: Mapping[str, str], generations: Mapping[str, int]
+    ) -> Program:
+        rules = self.user_rules(name, secrets, generations=generations)
         command = server_command(
             self.var / name,
             port=getattr(self.ports, name),
-            password=secrets["EVALSITE_BROKER_PASSWORD"],
             kept=name == "broker",
-            users=()
-            if name == "broker"
-            else (inference_user(secrets["EVALSITE_INFERENCE_PASSWORD"], n_shards=self._shards),),
+            rules=rules,
         )
         if name == "broker":
             log = str(self.var / "log" / f"{name}.log")
@@ -145,21 +212,18 @@ class Plan:
 
     def _node(self, number: int, name: str, secrets: Mapping[str, str], generation: int) -> Program:
         known = self._known(*NODE_VARIABLES, *INFERENCE_VARIABLES) | self._files
-        known |= ONE_THREAD | {"REDIS_URL": self.server_url("broker", secrets)}
-        asks = self.inference_url(secrets)
+        known |= ONE_THREAD
+        known["REDIS_URL"] = self.node_url("broker", name, secrets, generation=generation)
+        asks = self.node_url("fast", name, secrets, generation=generation)
         known |= {"EVALSITE_INFERENCE_URL": asks} if asks else {}
-        key = self._secret_key(secrets)
-        known["EVALSITE_NODE_KEY"] = node_secret(key, "reports", name, generation)
+        known["EVALSITE_NODE_KEY"] = node_secret(self._key(secrets), "reports", name, generation)
         return programs.play_node(number, slots=self.slots, environment=known)
 
     def _gpu(self, number: int, secrets: Mapping[str, str]) -> Program:
-        urls = {URL_VARIABLES[name]: self.server_url(name, secrets) for name in SERVERS}
-        known = self._known(*GPU_VARIABLES) | self._files | ONE_THREAD | urls
-        known["EVALSITE_NODE_KEY"] = gpu_key(self._secret_key(secrets))
+        known = self._known(*GPU_VARIABLES) | self._files | ONE_THREAD
+        known |= self._role_urls("gpu", secrets)
+        known["EVALSITE_NODE_KEY"] = gpu_key(self._key(secrets))
         return programs.gpu_worker(number, shards=self._shards, environment=known)
-
-    def _secret_key(self, secrets: Mapping[str, str]) -> str:
-        return self.settings.get("EVALSITE_SECRET_KEY") or secrets["EVALSITE_SECRET_KEY"]
 
     @property
     def _shards(self) -> int:

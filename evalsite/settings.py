@@ -6,6 +6,7 @@ variable that is set in the environment wins over both.
 """
 
 import os
+from urllib.parse import urlsplit
 
 from evalsite.addresses import BROKER_PORT, FAST_PORT, HIGHEST_PORT, WEB_PORT, redis_url
 from evalsite.environment import database, flag, load, names, real, storage, text, whole
@@ -92,9 +93,24 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 _BROKER_PORT = whole("EVALSITE_BROKER_PORT", BROKER_PORT, highest=HIGHEST_PORT)
 _FAST_PORT = whole("EVALSITE_FAST_PORT", FAST_PORT, highest=HIGHEST_PORT)
-_PASSWORD = text("EVALSITE_BROKER_PASSWORD", "")
-REDIS_URL = text("REDIS_URL", redis_url(_BROKER_PORT, _PASSWORD))
-FAST_REDIS_URL = text("FAST_REDIS_URL", redis_url(_FAST_PORT, _PASSWORD))
+# Each program has its own users of both servers; `./run` and compose give it these addresses.
+REDIS_URL = text("REDIS_URL", redis_url(_BROKER_PORT))
+FAST_REDIS_URL = text("FAST_REDIS_URL", redis_url(_FAST_PORT))
+# By which control admits nodes to the servers: of no other program, and empty where it may not.
+EVALSITE_ADMIN_URLS = {
+    "broker": text("EVALSITE_BROKER_ADMIN_URL", ""),
+    "fast": text("EVALSITE_FAST_ADMIN_URL", ""),
+}
+# Servers on which our programs and nodes have no users of their own: pages and checks say so.
+EVALSITE_UNENFORCED = names(
+    "EVALSITE_UNENFORCED",
+    [
+        server
+        for server, variable in (("broker", "REDIS_URL"), ("fast", "FAST_REDIS_URL"))
+        if variable in os.environ and urlsplit(os.environ[variable]).username in (None, "default")
+    ],
+)
+EVALSITE_SHARDS = whole("EVALSITE_SHARDS", 1, highest=1_024)
 FAST_TIMEOUTS = {"socket_timeout": 2, "socket_connect_timeout": 1}
 CACHES = {
     "default": {
@@ -255,6 +271,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     # Nothing waits in `unacked`: an order or report that a killed worker held comes back by its
     # deadline in the database, and a play node's broker user needs fewer rights.
     "ack_emulation": False,
+    # One list per queue, so that a right to a queue is a right to one key.
+    "priority_steps": [0],
     # Without time-outs a half-open connection blocks for ever.
     "socket_timeout": 10,
     "socket_connect_timeout": 5,

@@ -11,16 +11,17 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypedDict, Unpack
 
+from arena.rights import SERVERS, Server
 from evalsite.addresses import Ports
 from evalsite.awaiting import Patience, wait_while_alive
-from evalsite.brokers import inspect
+from evalsite.brokers import inspect, make_users
 from evalsite.errors import SetupError
 from evalsite.folders import (
     ROOT,
@@ -29,7 +30,7 @@ from evalsite.folders import (
     require_writable,
     write_variables,
 )
-from evalsite.plan import SERVERS, URL_VARIABLES, Plan
+from evalsite.plan import URL_VARIABLES, Plan
 from evalsite.programs import PYTHON
 from evalsite.salvage import describe_set_aside
 from evalsite.supervision import (
@@ -41,6 +42,7 @@ from evalsite.supervision import (
 )
 
 PROGRAMS_LIMIT_S = 11.0
+UNENFORCED = "rights are not enforced, every node may do everything there"
 OWN_VARIABLES = ("DATABASE_URL", "REDIS_URL", "FAST_REDIS_URL")
 NOT_OURS = ("EVALSITE_VAR", "EVALSITE_URL", "EVALSITE_TOKEN", "EVALSITE_PASSWORD")
 """Said anew for each stack, and what the client of another server goes by."""
@@ -65,6 +67,10 @@ class Stack:
     def pids(self) -> dict[str, int]:
         """Return the pid of every program that runs, by its name."""
         return {state.name: state.pid for state in self.states() if state.state in UP_STATES}
+
+    def admin_url(self, server: Server) -> str:
+        """Return the address by which tests and benchmarks look into a server."""
+        return self.plan.admin_url(server, ensure_secrets(self.plan.var))
 
     def stop(self) -> None:
         """End every process of the stack."""
@@ -126,10 +132,7 @@ def launch(plan: Plan, *, example: bool, say: Callable[[str], None]) -> Stack:
     require_writable(plan.var)
     require_alone(plan.var)
     secrets = ensure_secrets(plan.var)
-    for name in SERVERS:
-        if name not in plan.own_servers:
-            warning = inspect(plan.server_url(name, secrets), name=URL_VARIABLES[name]).warning
-            say(f"warning: {name}: {warning}" if warning else f"{name}: uses the one given")
+    plan = _look_at_given_servers(plan, secrets, say=say)
     plan.ports.require_free(plan.listening, host=plan.host)
     shared = plan.shared_variables(secrets)
     write_variables(plan.var / "stack.env", shared)
@@ -140,6 +143,25 @@ def launch(plan: Plan, *, example: bool, say: Callable[[str], None]) -> Stack:
         stack.stop()
         raise
     return stack
+
+
+def _look_at_given_servers(
+    plan: Plan, secrets: Mapping[str, str], *, say: Callable[[str], None]
+) -> Plan:
+    """Return the plan with the servers that are given and on which our users could be made."""
+    made: set[Server] = set()
+    for name in SERVERS:
+        if name in plan.own_servers:
+            continue
+        url = plan.admin_url(name, secrets)
+        warning = inspect(url, name=URL_VARIABLES[name]).warning
+        say(f"warning: {name}: {warning}" if warning else f"{name}: uses the one given")
+        refusal = make_users(url, plan.user_rules(name, secrets, generations={}))
+        if refusal:
+            say(f"warning: {name}: {UNENFORCED}: {refusal}")
+        else:
+            made.add(name)
+    return replace(plan, with_users=frozenset(made))
 
 
 def require_alone(var: Path) -> None:
@@ -160,11 +182,15 @@ def _start(
 ) -> None:
     plan = stack.plan
     say(_prepare(stack, example=example))  # it also says who is admitted as a node
-    programs = plan.programs(secrets, generations=read_generations(plan.var))
+    generations = read_generations(plan.var)
+    programs = plan.programs(secrets, generations=generations)
+    for name in plan.with_users:
+        rules = plan.user_rules(name, secrets, generations=generations)
+        make_users(plan.admin_url(name, secrets), rules)
     stack.supervisor.start(programs, at_once=plan.own_servers)
     patience = Patience(plan.var / "log", say, now_s=time.monotonic())
     for name in plan.own_servers:
-        url = plan.server_url(name, secrets)
+        url = plan.admin_url(name, secrets)
         wait_while_alive(partial(_await_server, url), stack.states, patience)
     for sentence in describe_set_aside(plan.var):
         say(f"warning: {sentence}")

@@ -9,6 +9,7 @@ import msgspec
 import redis
 from kombu.transport import redis as kombu_redis
 
+from arena.bindings import OwnBindings
 from arena.envelopes import MAX_ITEM, Call, calls_of, open_item, timed
 from arena.errors import MessageError
 from arena.messages import RECORD_TASK
@@ -43,7 +44,7 @@ class Client(redis.Redis):
         return None
 
 
-class Channel(kombu_redis.Channel):
+class Channel(OwnBindings, kombu_redis.Channel):
     """A channel over that client."""
 
     def _get_client(self) -> type[Client]:

@@ -41,6 +41,7 @@ def configuration() -> dict[str, Any]:
             # Nothing waits in `unacked`: requests without an answer are sent again, and a lost
             # doorbell is rung again.
             "ack_emulation": False,
+            "priority_steps": [0],  # one list per queue: a right to a queue is one to a key
             "socket_timeout": 10,
             "socket_connect_timeout": 5,
             "socket_keepalive": True,

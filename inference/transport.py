@@ -6,6 +6,7 @@ from typing import Any
 import redis
 from kombu.transport import redis as kombu_redis
 
+from arena.bindings import OwnBindings
 from arena.envelopes import calls_of, open_item
 from arena.errors import MessageError
 
@@ -34,7 +35,7 @@ class Client(redis.Redis):
         return reply
 
 
-class Channel(kombu_redis.Channel):
+class Channel(OwnBindings, kombu_redis.Channel):
     """A channel over that client."""
 
     def _get_client(self) -> type[Client]:

@@ -153,7 +153,7 @@ def _spoiled(part: Any, rng: random.Random) -> Any:
 def test_garbage_in_any_queue_ends_nothing(cluster: Stack, tmp_path: Path) -> None:
     rng = random.Random(5)
     before = cluster.pids()
-    broker = Redis.from_url(cluster.env["REDIS_URL"])
+    broker = Redis.from_url(cluster.admin_url("broker"))
     for queue in ("reports", "control", *map(play_queue, ("node-1", "node-2"))):
         broker.lpush(queue, *DEADLY, *[_garbage(rng) for _ in range(100)])
     report = _evaluate(cluster, tmp_path, "--num-matches", "200")

@@ -36,6 +36,7 @@ def configuration() -> dict[str, Any]:
             # Nothing waits in `unacked`: a lost order comes back by its deadline, and the node's
             # broker user needs no right to any key but its own queue and the reports.
             "ack_emulation": False,
+            "priority_steps": [0],  # one list per queue: a right to a queue is one to a key
             "socket_timeout": 10,
             "socket_connect_timeout": 5,
             "socket_keepalive": True,

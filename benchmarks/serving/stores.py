@@ -30,7 +30,7 @@ def stores(folder: Path) -> Iterator[Stores]:
 
 @contextmanager
 def _server(folder: Path, port: int, *, kept: bool) -> Iterator["subprocess.Popen[bytes]"]:
-    command = server_command(folder, port=port, password="", kept=kept)
+    command = server_command(folder, port=port, kept=kept)
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
         wait_until_up(redis_url(port), limit_s=10)

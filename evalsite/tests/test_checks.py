@@ -23,3 +23,8 @@ def test_the_development_key_is_refused_outside_development(settings: Settings) 
 def test_a_missing_data_folder_is_refused(settings: Settings, tmp_path: Path) -> None:
     settings.VAR = tmp_path / "missing"
     assert found() == ["evalsite.E002"]
+
+
+def test_servers_without_users_of_ours_are_warned_about(settings: Settings) -> None:
+    settings.EVALSITE_UNENFORCED = ["broker"]
+    assert found() == ["evalsite.W001"]

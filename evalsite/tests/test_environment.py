@@ -87,9 +87,10 @@ def test_settings_come_from_the_data_folder_and_the_environment_wins(tmp_path: P
     }
 
 
-def test_settings_without_a_stack_name_our_own_broker_with_its_password(tmp_path: Path) -> None:
-    write_variables(tmp_path / "secrets.env", {"EVALSITE_BROKER_PASSWORD": "kept"})
-    assert settings_in(tmp_path, {})["broker"] == "redis://:kept@127.0.0.1:7379/0"
+def test_settings_without_a_stack_name_the_port_of_our_own_broker_and_no_user(
+    tmp_path: Path,
+) -> None:
+    assert settings_in(tmp_path, {})["broker"] == "redis://127.0.0.1:7379/0"
 
 
 @pytest.mark.parametrize("raw", ["", "-0.1", "10", "nan", "inf", "x"])

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from arena.credentials import node_secret
+from arena.rights import ADMIN, ROLES, SERVERS, role_password
 from evalsite import programs
 from evalsite.addresses import Ports
 from evalsite.errors import SetupError
@@ -11,6 +12,7 @@ from evalsite.plan import Plan
 from evalsite.programs import Program
 
 SECRET_VALUES = {name: f"value-of-{name}" for name in SECRETS}
+KEY = SECRET_VALUES["EVALSITE_SECRET_KEY"]
 
 
 def planned(plan: Plan) -> dict[str, Program]:
@@ -38,15 +40,15 @@ def test_a_play_node_knows_addresses_and_nothing_else(plan: Plan) -> None:
         "EVALSITE_CACHE": str(plan.var / "cache"),
         "EVALSITE_CAPABILITIES": "cpu,torch",
         "EVALSITE_INFERENCE_URL": (
-            "redis://inference:value-of-EVALSITE_INFERENCE_PASSWORD@127.0.0.1:7380/0"
+            f"redis://node-2:{node_secret(KEY, 'fast', 'node-2', 3)}@127.0.0.1:7380/0"
         ),
         "EVALSITE_SITE_URL": "http://127.0.0.1:8000",
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
-        "REDIS_URL": plan.server_url("broker", SECRET_VALUES),
+        "REDIS_URL": (f"redis://node-2:{node_secret(KEY, 'broker', 'node-2', 3)}@127.0.0.1:7379/0"),
         "EVALSITE_ALIVE_S": "3",
         "EVALSITE_NODE": "node-2",
-        "EVALSITE_NODE_KEY": node_secret("value-of-EVALSITE_SECRET_KEY", "reports", "node-2", 3),
+        "EVALSITE_NODE_KEY": node_secret(KEY, "reports", "node-2", 3),
         "EVALSITE_SLOTS": "4",
     }
 
@@ -74,7 +76,7 @@ def test_a_server_of_networks_knows_both_servers_and_takes_every_shard(tmp_path:
     plan = Plan(var=tmp_path, ports=Ports(), gpus=2, settings=settings)
     gpu = planned(plan)["gpu-2"]
     assert gpu.command[gpu.command.index("-Q") + 1] == "gpu,gpu.1"
-    assert gpu.environment["FAST_REDIS_URL"] == plan.server_url("fast", SECRET_VALUES)
+    assert gpu.environment["FAST_REDIS_URL"] == plan.role_url("fast", "gpu", SECRET_VALUES)
     assert gpu.environment["EVALSITE_DEVICE"] == "cuda"
     assert gpu.environment["EVALSITE_GPU"] == "gpu-2"
     assert gpu.environment["EVALSITE_METRICS_PORT"] == "9101"
@@ -111,7 +113,39 @@ def test_a_server_that_is_given_is_not_started(tmp_path: Path) -> None:
     plan = Plan(var=tmp_path, ports=Ports(), settings=settings)
     assert plan.own_servers == ["fast"]
     assert "broker" not in planned(plan)
-    assert plan.server_url("broker", SECRET_VALUES) == "redis://elsewhere/0"
+    assert plan.admin_url("broker", SECRET_VALUES) == "redis://elsewhere/0"
+
+
+@pytest.mark.parametrize("role", ["web", "control", "recorder", "beat", "flower", "gpu-1"])
+def test_each_program_gets_the_addresses_of_its_own_users_only(tmp_path: Path, role: str) -> None:
+    own = planned(Plan(var=tmp_path, ports=Ports(), gpus=1))[role].environment
+    user = role.removesuffix("-1")
+    passwords = {
+        other: role_password(KEY, server, other)
+        for server in SERVERS
+        for other in (ADMIN, *ROLES)
+        if other != user
+    }
+    held = "\n".join(own.values())
+    assert [other for other, password in passwords.items() if password in held] == (
+        [ADMIN] if user == "control" else []
+    )
+    assert own["REDIS_URL"] == (
+        f"redis://evalsite-{user}:{role_password(KEY, 'broker', user)}@127.0.0.1:7379/0"
+    )
+
+
+def test_on_a_given_server_that_makes_users_each_program_has_its_own(tmp_path: Path) -> None:
+    settings = {"REDIS_URL": "rediss://admin:p@elsewhere:1/2", "FAST_REDIS_URL": "redis://f/0"}
+    plan = Plan(var=tmp_path, ports=Ports(), settings=settings, with_users=frozenset({"broker"}))
+    programs = planned(plan)
+    web, node = programs["web"].environment, programs["node-1"].environment
+    password = role_password(KEY, "broker", "web")
+    assert web["REDIS_URL"] == f"rediss://evalsite-web:{password}@elsewhere:1/2"
+    assert web["FAST_REDIS_URL"] == "redis://f/0"
+    assert node["REDIS_URL"].startswith("rediss://node-1:")
+    assert "EVALSITE_INFERENCE_URL" not in node
+    assert plan.shared_variables(SECRET_VALUES)["EVALSITE_UNENFORCED"] == "fast"
 
 
 def test_a_stack_without_pages_opens_no_port_for_them(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_broker_whose_file_ends_in_garbage_comes_back_by_itself(plan: Plan) ->
     secrets = dict.fromkeys(SECRETS, "x")
     (broker,) = [p for p in plan.programs(secrets, generations={}) if p.name == "broker"]
     supervisor = Supervisor(plan.var)
-    client = Redis.from_url(plan.server_url("broker", secrets))
+    client = Redis.from_url(plan.admin_url("broker", secrets))
     supervisor.start([broker], at_once=["broker"])
     wait_for(lambda: answers(client))
     client.lpush("play.node-1", "an order")

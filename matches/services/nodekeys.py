@@ -6,9 +6,18 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 
-from arena.credentials import NAME_RULE, Purpose, is_node_name, node_secret, node_user
+from arena.credentials import (
+    NAME_RULE,
+    Purpose,
+    gpu_key,
+    is_node_name,
+    node_secret,
+    node_user,
+    with_login,
+)
+from arena.rights import Server, role_password, role_user
 from matches.errors import BadInputError, ConflictError
-from matches.models import NodeKey
+from matches.models import NodeKey, Worker
 from matches.services import auditing
 from matches.services.auditing import Actor
 
@@ -63,9 +72,47 @@ def find_key(name: str) -> NodeKey | None:
     return NodeKey.objects.filter(name=name, revoked_at=None).first()
 
 
+def list_admitted() -> list[NodeKey]:
+    """Return the nodes that the servers let in: none in quarantine."""
+    held = Worker.objects.filter(quarantined_at__isnull=False).values("node")
+    return list(NodeKey.objects.filter(revoked_at=None).exclude(name__in=held))
+
+
 def secret_of(key: NodeKey, purpose: Purpose) -> str:
     """Return what a node proves itself with: at a server, or in its reports."""
     return node_secret(settings.SECRET_KEY, purpose, key.name, key.generation)
+
+
+def environment_of(key: NodeKey) -> dict[str, str]:
+    """Return the variables of a node's environment that nobody else may have."""
+    user = node_user(key.name)
+    variables = {"REDIS_URL": settings.REDIS_URL}
+    if _is_enforced("broker"):
+        variables["REDIS_URL"] = with_login(settings.REDIS_URL, user, secret_of(key, "broker"))
+    if _is_enforced("fast"):
+        asks = with_login(settings.FAST_REDIS_URL, user, secret_of(key, "fast"))
+        variables["EVALSITE_INFERENCE_URL"] = asks
+    identity = {"EVALSITE_NODE": key.name, "EVALSITE_NODE_KEY": secret_of(key, "reports")}
+    return {**variables, "EVALSITE_SITE_URL": settings.EVALSITE_SITE_URL, **identity}
+
+
+def environment_of_gpus() -> dict[str, str]:
+    """Return the variables of a gpu worker's environment; all of them share a user."""
+    urls: dict[Server, str] = {"broker": settings.REDIS_URL, "fast": settings.FAST_REDIS_URL}
+    for server, url in urls.items():
+        if _is_enforced(server):
+            password = role_password(settings.SECRET_KEY, server, "gpu")
+            urls[server] = with_login(url, role_user("gpu"), password)
+    return {
+        "REDIS_URL": urls["broker"],
+        "FAST_REDIS_URL": urls["fast"],
+        "EVALSITE_SITE_URL": settings.EVALSITE_SITE_URL,
+        "EVALSITE_NODE_KEY": gpu_key(settings.SECRET_KEY),
+    }
+
+
+def _is_enforced(server: Server) -> bool:
+    return server not in settings.EVALSITE_UNENFORCED
 
 
 def _get_admitted(name: str) -> NodeKey:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Lock
 
+from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from redis.exceptions import RedisError
@@ -111,12 +112,17 @@ def _disk() -> str:
 
 
 def _broker() -> str:
-    return f"version {dispatch.ping()} answers"
+    return f"version {dispatch.ping()} answers{_rights('broker')}"
 
 
 def _fast() -> str:
     fast.store().ping()
-    return "answers"
+    return f"answers{_rights('fast')}"
+
+
+def _rights(server: str) -> str:
+    is_enforced = server not in settings.EVALSITE_UNENFORCED
+    return "" if is_enforced else "; rights are not enforced: every node may do everything there"
 
 
 def _control(now: datetime) -> str:

@@ -13,7 +13,7 @@ from evalsite.environment import whole
 from evalsite.folders import write_generations
 from evalsite.programs import node_name
 from matches.clock import db_now
-from matches.models import Agent, NodeKey
+from matches.models import Agent
 from matches.services import nodekeys
 from matches.services.auditing import Actor
 
@@ -43,7 +43,8 @@ class Command(BaseCommand):
         n_nodes = whole("EVALSITE_NODES", 0, highest=MAX_NODES)
         names = [node_name(number) for number in range(1, n_nodes + 1)]
         nodekeys.add_missing(names, actor=Actor("set-up"), now=db_now())
-        write_generations(settings.VAR, dict(NodeKey.objects.values_list("name", "generation")))
+        admitted = {key.name: key.generation for key in nodekeys.list_admitted()}
+        write_generations(settings.VAR, admitted)
 
     def _create_admin(self) -> None:
         password = secrets.token_urlsafe(12)

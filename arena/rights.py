@@ -1,0 +1,207 @@
+"""Who may do what at the two servers: the one table from which users, docs and tests are made.
+
+A role is a program of the stack; a play node is a role of its own for each node. What a table row
+does not name is refused: nobody but the admin may configure, script, list keys or look at users.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from arena.credentials import node_secret, node_user, role_secret
+from arena.faststore import player_rights
+from arena.grants import Grant, Rights
+from arena.messages import REPORTS_QUEUE, gpu_queue, play_queue
+
+Server = Literal["broker", "fast"]
+SERVERS: tuple[Server, ...] = ("broker", "fast")
+CONTROL_QUEUE = "control"
+ADMIN = "admin"
+ANY_NODE = "<name>"
+"""Stands for the name of a node in the table that people read."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """A program and its rights; None: it has no user there."""
+
+    about: str
+    broker: Rights | None
+    fast: Rights | None
+
+    def at(self, server: Server) -> Rights | None:
+        """Return its rights at a server."""
+        return self.broker if server == "broker" else self.fast
+
+
+_SINCE_7_2 = "+client|setinfo"
+_PIPELINE = "multi exec discard"
+_EVENTS = "/0.celeryev/*"
+_GPU_QUEUES = f"{gpu_queue(0)} {gpu_queue(0)}.*"
+_PLAY_QUEUES = play_queue("*")
+_WAKE = Grant("set del", "wake:*")
+_WAKES_CONTROL = (Grant("lpush llen", CONTROL_QUEUE), _WAKE)
+_SEES_LENGTHS = Grant("llen", "*", mode="%R")
+
+# Django's cache, the state that pages show, the sums of attempts; Channels on `asgi*`.
+_PAGES = Rights(
+    commands=f"{_PIPELINE} info publish subscribe unsubscribe psubscribe punsubscribe",
+    channels="asgi*",
+    grants=(
+        Grant("get mget set del exists incrby expire pexpire ttl", ":1:* live:*"),
+        Grant("hincrby hgetall", "tally:*"),
+        Grant("mget get llen zcount", "inf:*", mode="%R"),
+    ),
+)
+_WEB = Rights(commands=f"{_PIPELINE} info", grants=(*_WAKES_CONTROL, _SEES_LENGTHS))
+
+ROLES: Mapping[str, Role] = {
+    "web": Role("pages and API; wakes control, pops nothing", broker=_WEB, fast=_PAGES),
+    "commands": Role("a second terminal: `./run manage ...`", broker=_WEB, fast=_PAGES),
+    "control": Role(
+        "sends orders, checks and marks; moves orders between nodes",
+        broker=Rights(
+            commands=f"{_PIPELINE} info publish",
+            channels=_EVENTS,
+            grants=(
+                *_WAKES_CONTROL,
+                _SEES_LENGTHS,
+                Grant("brpop", CONTROL_QUEUE),
+                Grant("lpush", f"{REPORTS_QUEUE} {_GPU_QUEUES}"),
+                Grant("lpush lrange lrem lmove del", _PLAY_QUEUES),
+            ),
+        ),
+        fast=_PAGES,
+    ),
+    "recorder": Role(
+        "takes reports",
+        broker=Rights(
+            commands=f"{_PIPELINE} info publish",
+            channels=_EVENTS,
+            grants=(*_WAKES_CONTROL, Grant("brpop llen", REPORTS_QUEUE)),
+        ),
+        fast=_PAGES,
+    ),
+    "beat": Role(
+        "ticks control",
+        broker=Rights(commands=_PIPELINE, grants=(Grant("lpush llen", CONTROL_QUEUE),)),
+        fast=None,
+    ),
+    "flower": Role(
+        "shows the events of workers and the lengths of queues",
+        broker=Rights(
+            commands=f"{_PIPELINE} psubscribe punsubscribe publish",
+            # It also asks workers about themselves, which none of ours listens to.
+            channels="/0.celeryev/* /0.celery.pidbox*",
+            grants=(_SEES_LENGTHS, Grant("brpop", "*.reply.celery.pidbox")),
+        ),
+        fast=None,
+    ),
+    "gpu": Role(
+        "answers players, checks checkpoints",
+        broker=Rights(
+            commands=f"{_PIPELINE} publish",
+            channels=_EVENTS,
+            grants=(
+                Grant("brpop lpush llen", _GPU_QUEUES),
+                Grant("lpush llen", REPORTS_QUEUE),
+            ),
+        ),
+        fast=Rights(
+            commands=f"{_PIPELINE} time function|load",
+            grants=(
+                Grant(
+                    "fcall blmpop lmpop rpush lpush llen ltrim lrange del set get mget incrby "
+                    "pexpire expire zadd zrem zrange zcount zcard zremrangebyscore",
+                    "inf:*",
+                ),
+            ),
+        ),
+    ),
+}
+
+
+def role_user(role: str) -> str:
+    """Return the user by which a program logs in; the prefix keeps clear of others' users."""
+    return f"evalsite-{role}"
+
+
+def role_password(secret_key: str, server: Server, role: str) -> str:
+    """Return the password of a program at a server."""
+    return role_secret(secret_key, server, role)
+
+
+def node_rights(server: Server, name: str, *, n_shards: int) -> Rights:
+    """Return what a play node may do: pop its own queue and report; ask networks, take answers."""
+    if server == "fast":
+        return player_rights(name, n_shards=n_shards)
+    shards = " ".join(gpu_queue(shard) for shard in range(n_shards))
+    return Rights(
+        commands=f"{_PIPELINE} publish",
+        channels=_EVENTS,
+        grants=(
+            Grant("brpop llen", play_queue(name)),
+            Grant("lpush", f"{REPORTS_QUEUE} {shards}"),
+        ),
+    )
+
+
+def role_rules(secret_key: str, server: Server) -> dict[str, str]:
+    """Return the rules of every program's user at a server, by the user's name."""
+    users = {ADMIN: "~* &* +@all"}
+    for role, its in ROLES.items():
+        rights = its.at(server)
+        if rights is not None:
+            users[role] = str(rights)
+    return {
+        role_user(role): f"on {_password_rule(role_password(secret_key, server, role))} {rules}"
+        for role, rules in users.items()
+    }
+
+
+def node_rule(
+    secret_key: str, server: Server, name: str, *, generation: int, n_shards: int
+) -> tuple[str, str]:
+    """Return a node's user at a server and its rules."""
+    password = node_secret(secret_key, server, name, generation)
+    rules = node_rights(server, name, n_shards=n_shards)
+    return node_user(name), f"on {_password_rule(password)} {rules}"
+
+
+def rule_words(rule: str, *, version: str) -> list[str]:
+    """Return the words of a rule for a server that says it is of this version of Redis.
+
+    Before 7.2 there was no CLIENT SETINFO, and its name in a rule is an error.
+    """
+    major, minor, *_ = (*(int(part) for part in version.split(".")), 0)
+    words = rule.split()
+    return words if (major, minor) >= (7, 2) else [word for word in words if word != _SINCE_7_2]
+
+
+def _password_rule(password: str) -> str:
+    """Return a password as its digest: neither files, logs nor the server's lists show it."""
+    return f"#{hashlib.sha256(password.encode()).hexdigest()}"
+
+
+def as_table() -> str:
+    """Return the rights of every role as a table in Markdown, for docs/operating.md."""
+    rows = [(role, its.about, its.broker, its.fast) for role, its in ROLES.items()]
+    broker, fast = (node_rights(server, ANY_NODE, n_shards=1) for server in SERVERS)
+    rows.append((f"play node `{ANY_NODE}`", "plays its own orders", broker, fast))
+    lines = ["| program | broker | fast store |", "|---|---|---|"]
+    lines += [
+        f"| {role}: {about} | {_words(at_broker)} | {_words(at_fast)} |"
+        for role, about, at_broker, at_fast in rows
+    ]
+    return "\n".join(lines)
+
+
+def _words(rights: Rights | None) -> str:
+    """Return rights for a cell of the table: commands and keys, and the channels."""
+    if rights is None:
+        return "no user"
+    cells = [f"{grant.commands} `{grant.keys}`" for grant in rights.grants]
+    if rights.channels:
+        cells.append(f"channels `{rights.channels}`")
+    return "; ".join(cells)

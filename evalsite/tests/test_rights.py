@@ -1,0 +1,169 @@
+"""Every program against every command and key, on real servers with the users of the table."""
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+from redis import Redis
+from redis.exceptions import AuthenticationError, NoPermissionError
+
+from arena.grants import Rights
+from arena.rights import ROLES, SERVERS, Server, as_table, node_rights, role_user
+from evalsite.folders import ROOT
+from evalsite.tests.guarded import Guarded, guarded_server
+
+NODE = "node-1"
+KEYS = (
+    *("control", "reports", "gpu", "gpu.1", "gpu.9", "play.node-1", "play.node-2", "play.node-11"),
+    *("wake:matches.tick", "_kombu.binding.control", "unacked", "x.reply.celery.pidbox"),
+    *(":1:live:nodes", "live:system", "tally:attempts", "inf:{0}:queue", "inf:{0}:leases"),
+    *("inf:{7}:queue", "inf:reply:node-1:a", "inf:reply:node-2:a", "inf:reply:a", "inf:metrics:g"),
+)
+CHANNELS = ("/0.celeryev/worker.x", "/0.celery.pidbox", "asgi__group__board", "__keyspace@0__:x")
+# Commands whose keys stand behind a number of keys, or that have more words than a key.
+SHAPES: dict[str, tuple[str, ...]] = {
+    "blmpop": ("0", "1", "KEY", "LEFT"),
+    "lmpop": ("1", "KEY", "LEFT"),
+    "eval": ("return 1", "1", "KEY"),
+    "eval_ro": ("return 1", "1", "KEY"),
+    "evalsha": ("0" * 40, "1", "KEY"),
+    "evalsha_ro": ("0" * 40, "1", "KEY"),
+    "fcall": ("inf_wake", "1", "KEY"),
+    "fcall_ro": ("inf_version", "1", "KEY"),
+    "zadd": ("KEY", "1", "a"),
+    "hset": ("KEY", "a", "b"),
+    "lrange": ("KEY", "0", "-1"),
+    "lrem": ("KEY", "1", "a"),
+    "lmove": ("KEY", "KEY", "LEFT", "RIGHT"),
+}
+NEVER = (
+    *("config get x", "config set maxmemory 1", "flushall", "flushdb", "keys *", "scan 0"),
+    *("eval x 0", "script load x", "function list", "acl list", "acl setuser x on", "acl whoami"),
+    *("client kill 1", "client list", "client pause 1", "monitor", "shutdown", "debug sleep 1"),
+    *("replicaof a 1", "save", "bgsave", "module list", "swapdb 0 1", "dbsize", "randomkey"),
+    *("migrate a 1 k 0 1", "slowlog get", "latency doctor", "memory usage k", "role", "wait 1 1"),
+)
+"""Of no program and no node."""
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def guarded(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    folder = tmp_path_factory.mktemp(request.param)
+    nodes = {NODE: 1, "node-2": 1}
+    with guarded_server(folder, request.param, nodes=nodes, n_shards=2) as running:
+        yield running
+
+
+def users_of(server: Server) -> dict[str, Rights]:
+    users = {role_user(role): its.at(server) for role, its in ROLES.items()}
+    users[NODE] = node_rights(server, NODE, n_shards=2)
+    return {user: rights for user, rights in users.items() if rights is not None}
+
+
+def may_touch(rights: Rights, command: str, key: str, flags: str) -> bool:
+    """Say what the table says, without the words of the server."""
+    for grant in rights.grants:
+        if command not in grant.commands.split():
+            continue
+        is_forbidden = ("W" in flags and grant.mode == "%R") or (
+            "R" in flags and grant.mode == "%W"
+        )
+        if not is_forbidden and any(fnmatchcase(key, pattern) for pattern in grant.keys.split()):
+            return True
+    return False
+
+
+def dry_run(admin: "Redis", calls: list[tuple[str, ...]]) -> list[bool]:
+    """Return for each (user, command, ...) whether the server would allow it."""
+    with admin.pipeline(transaction=False) as pipeline:
+        for call in calls:
+            pipeline.execute_command("ACL", "DRYRUN", *call)  # type: ignore[no-untyped-call]
+        replies = pipeline.execute(raise_on_error=False)
+    return [reply == "OK" for reply in replies]
+
+
+def with_keys(admin: "Redis") -> dict[str, tuple[tuple[str, ...], str]]:
+    """Return every command of the server that takes a key: how it is called, and "R" or "W"."""
+    shaped: dict[str, tuple[tuple[str, ...], str]] = {}
+    for name, about in admin.command().items():
+        arity, first = abs(about["arity"]), about["first_key_pos"]
+        words = SHAPES.get(name)
+        if words is None and first > 0:
+            words = ("a",) * (first - 1) + ("KEY",) + ("1",) * (max(arity, first + 1) - first - 1)
+        if words is not None:
+            flags = "R" if "readonly" in about["flags"] else "W"
+            shaped[name] = (words, flags)
+    return shaped
+
+
+def test_every_user_may_touch_what_the_table_says_and_nothing_else(guarded: Guarded) -> None:
+    admin = guarded.admin()
+    commands = with_keys(admin)
+    assert len(commands) > 150
+    calls, expected = [], []
+    for user, rights in users_of(guarded.server).items():
+        for command, (words, flags) in commands.items():
+            for key in KEYS:
+                full = tuple(key if word == "KEY" else word for word in words)
+                calls.append((user, command, *full))
+                expected.append(may_touch(rights, command, key, flags))
+    answers = dry_run(admin, calls)
+    wrong = [
+        (call, answer)
+        for call, answer, wanted in zip(calls, answers, expected, strict=True)
+        if answer != wanted
+    ]
+    assert wrong == []
+    assert 100 < sum(answers) < len(answers) / 50
+
+
+def test_nobody_but_the_admin_may_configure_script_list_or_look_at_others(
+    guarded: Guarded,
+) -> None:
+    calls = [(user, *words.split()) for user in users_of(guarded.server) for words in NEVER]
+    answers = dry_run(guarded.admin(), calls)
+    assert [call for call, answer in zip(calls, answers, strict=True) if answer] == []
+
+
+def test_channels_are_those_of_the_table(guarded: Guarded) -> None:
+    admin = guarded.admin()
+    for user, rights in users_of(guarded.server).items():
+        for channel in CHANNELS:
+            named = any(fnmatchcase(channel, pattern) for pattern in rights.channels.split())
+            may_publish = named and "publish" in rights.commands.split()
+            assert dry_run(admin, [(user, "publish", channel, "x")]) == [may_publish], user
+            may_read = channel in rights.channels.split() and "psubscribe" in rights.commands
+            assert dry_run(admin, [(user, "psubscribe", channel)]) == [may_read], user
+
+
+@pytest.mark.parametrize(
+    "url", ["{plain}", "redis://default:@{place}", "redis://default:x@{place}"]
+)
+def test_without_a_user_of_its_own_nobody_gets_in(guarded: Guarded, url: str) -> None:
+    place = guarded.url.removeprefix("redis://")
+    with (
+        Redis.from_url(url.format(plain=guarded.url, place=place)) as stranger,
+        pytest.raises(AuthenticationError),
+    ):
+        stranger.ping()
+
+
+def test_a_node_cannot_use_the_password_of_one_server_at_the_other(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with guarded_server(tmp_path_factory.mktemp("f"), "fast", nodes={NODE: 1}) as fast:
+        fast.server = "broker"  # the address with its password of the broker
+        with pytest.raises(AuthenticationError):
+            fast.node(NODE).ping()
+
+
+def test_a_node_cannot_write_where_messages_go(guarded: Guarded) -> None:
+    for key in ("_kombu.binding.control", "_kombu.binding.celeryev", "_kombu.binding.play.node-2"):
+        with pytest.raises(NoPermissionError):
+            guarded.node(NODE).sadd(key, "\x06\x16\x06\x16play.node-1")
+
+
+def test_the_table_in_the_docs_is_that_of_the_code() -> None:
+    """On a difference put `python -c "from arena.rights import *; print(as_table())"` there."""
+    assert as_table() in (ROOT / "docs" / "operating.md").read_text()

@@ -1,0 +1,59 @@
+"""`./run manage node`: who may play. Prints the lines of a node's environment."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from matches.clock import db_now
+from matches.errors import MatchError
+from matches.models import NodeKey
+from matches.services import nodekeys
+from matches.services.auditing import COMMAND_LINE
+
+
+class Command(BaseCommand):
+    """Admit, list and refuse play nodes; control tells the servers within a second."""
+
+    help = (
+        "Say who may be a play node: `add NAME` prints its environment (again, if it is admitted "
+        "already), `replace NAME` gives it new secrets, `revoke NAME` shuts it out, `list` shows."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        acts = parser.add_subparsers(dest="act", required=True)
+        acts.add_parser("list", help="who is admitted and who was")
+        acts.add_parser("gpu", help="print the environment of gpu workers")
+        for act, text in (
+            ("add", "admit a node, or print its environment again"),
+            ("replace", "give a node new secrets; the old ones are refused"),
+            ("revoke", "shut a node out"),
+        ):
+            acts.add_parser(act, help=text).add_argument("name", help="of the node")
+
+    def handle(self, *_args: Any, act: str, **options: Any) -> None:
+        """Do one act."""
+        try:
+            self._do(act, options.get("name", ""))
+        except MatchError as error:
+            raise CommandError(str(error), returncode=2) from error
+
+    def _do(self, act: str, name: str) -> None:
+        if act == "gpu":
+            self._write(nodekeys.environment_of_gpus())
+        elif act == "list":
+            for key in NodeKey.objects.all():
+                state = "admitted" if key.revoked_at is None else f"revoked {key.revoked_at:%F %R}"
+                self.stdout.write(f"{key.name:<60} {state}")
+        elif act == "revoke":
+            nodekeys.revoke(name, actor=COMMAND_LINE, now=db_now())
+            self.stdout.write(f"{name} is let in no more")
+        else:
+            change = nodekeys.add_node if act == "add" else nodekeys.replace_secrets
+            key = change(name, actor=COMMAND_LINE, now=db_now())
+            self._write(nodekeys.environment_of(key))
+
+    def _write(self, variables: dict[str, str]) -> None:
+        for name, value in variables.items():
+            self.stdout.write(f"{name}={value}")

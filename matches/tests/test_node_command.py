@@ -1,0 +1,76 @@
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from pytest_django.fixtures import Settings
+
+from arena.credentials import node_secret
+from arena.rights import role_password
+from matches.models import NodeKey
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _servers(settings: Settings) -> None:
+    settings.SECRET_KEY = "key"
+    settings.REDIS_URL = "redis://evalsite-commands:p@broker:6379/0"
+    settings.FAST_REDIS_URL = "redis://evalsite-commands:q@fast:6379/0"
+    settings.EVALSITE_SITE_URL = "http://site"
+    settings.EVALSITE_UNENFORCED = []
+
+
+def run(*words: str) -> dict[str, str]:
+    out = StringIO()
+    call_command("node", *words, stdout=out)
+    return dict(line.split("=", 1) for line in out.getvalue().splitlines() if "=" in line)
+
+
+def test_adding_a_node_prints_its_environment_and_again_the_same() -> None:
+    expected = {
+        "REDIS_URL": f"redis://node-7:{node_secret('key', 'broker', 'node-7', 1)}@broker:6379/0",
+        "EVALSITE_INFERENCE_URL": (
+            f"redis://node-7:{node_secret('key', 'fast', 'node-7', 1)}@fast:6379/0"
+        ),
+        "EVALSITE_SITE_URL": "http://site",
+        "EVALSITE_NODE": "node-7",
+        "EVALSITE_NODE_KEY": node_secret("key", "reports", "node-7", 1),
+    }
+    assert run("add", "node-7") == expected
+    assert run("add", "node-7") == expected
+    assert run("replace", "node-7").keys() == expected.keys()
+    assert not set(run("add", "node-7").values()) & {expected["EVALSITE_NODE_KEY"]}
+
+
+def test_a_revoked_node_is_listed_as_such() -> None:
+    run("add", "node-7")
+    run("revoke", "node-7")
+    out = StringIO()
+    call_command("node", "list", stdout=out)
+    assert "node-7" in out.getvalue()
+    assert "revoked 20" in out.getvalue()
+    assert NodeKey.objects.get().revoked_at is not None
+
+
+@pytest.mark.parametrize("words", [("add", "a b"), ("revoke", "node-9"), ("replace", "node-9")])
+def test_a_wrong_name_is_an_error_with_what_would_do(words: tuple[str, str]) -> None:
+    with pytest.raises(CommandError) as caught:
+        run(*words)
+    assert words[1] in str(caught.value)
+    assert caught.value.returncode == 2
+
+
+def test_gpu_workers_have_addresses_of_their_own() -> None:
+    printed = run("gpu")
+    password = role_password("key", "fast", "gpu")
+    assert printed["FAST_REDIS_URL"] == f"redis://evalsite-gpu:{password}@fast:6379/0"
+
+
+def test_without_users_at_a_server_a_node_gets_the_address_that_was_given(
+    settings: Settings,
+) -> None:
+    settings.EVALSITE_UNENFORCED = ["broker", "fast"]
+    settings.REDIS_URL = "redis://:shared@hosted/0"
+    printed = run("add", "node-7")
+    assert printed["REDIS_URL"] == "redis://:shared@hosted/0"
+    assert "EVALSITE_INFERENCE_URL" not in printed
