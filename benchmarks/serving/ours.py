@@ -149,7 +149,9 @@ def our_server(folder: Path, cache: Path, settings: Mapping[str, str]) -> Iterat
     with stores(folder) as servers:
         urls = {"REDIS_URL": servers.broker, "FAST_REDIS_URL": servers.fast}
         port = free_port()
-        own = {"EVALSITE_CACHE": str(cache), "EVALSITE_METRICS_PORT": str(port), **settings}
+        # Nobody reads its reports here.
+        own = {"EVALSITE_NODE_KEY": "unread", "EVALSITE_METRICS_PORT": str(port), **settings}
+        own["EVALSITE_CACHE"] = str(cache)
         program = gpu_worker(1, shards=1, environment={**ONE_THREAD, **urls, **own})
         with (folder / "gpu.log").open("w") as log:
             worker = subprocess.Popen(
