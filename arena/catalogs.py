@@ -24,6 +24,7 @@ from arena.errors import CatalogError, UnknownNameError
 PLUGINS = "EVALSITE_PLUGINS"
 _MAIN = "__init__.py"
 _loading = RLock()
+_generation = [0]
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,14 @@ def file_hash(folder: str, name: str) -> str:
     return ""
 
 
+def generation() -> int:
+    """Return how often what was loaded was forgotten: what follows from it can be kept so long."""
+    return _generation[0]
+
+
 def clear() -> None:
     """Forget what was loaded: the next call reads the folders again."""
+    _generation[0] += 1
     _catalog.cache_clear()
     entry.cache_clear()
 

@@ -83,6 +83,8 @@ class AgentOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where the checkpoint is fetched."""
     state_size: Count = 0
     """Floats of recurrent state that travel with each row; 0 for a feed-forward network."""
+    version: Text = ""
+    """Of its code (matches.models.versions); empty: not known, so it is not compared."""
 
 
 class MatchOrderRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -125,6 +127,8 @@ class MatchOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     agents: list[AgentOrder]
     matches: Annotated[list[MatchOrderRow], msgspec.Meta(min_length=1)]
     faults: FaultRates | None = None
+    game_version: Text = ""
+    """Of the rules, as `version` of an agent."""
     trajectories: Link = ""
     """Where pieces of trajectories are put; empty when none are stored."""
 

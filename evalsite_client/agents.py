@@ -14,7 +14,11 @@ Placement = Literal["local", "gpu"]
 
 @dataclass(frozen=True)
 class Agent:
-    """A rated competitor."""
+    """A rated competitor.
+
+    version: of its code, of a plug-in the SHA-256 of its file, empty: not known. newer: the id of
+    the agent that has its name since its code was changed.
+    """
 
     id: int
     name: str
@@ -22,6 +26,8 @@ class Agent:
     policy: str
     parameters: Mapping[str, Any]
     checkpoint: str | None
+    version: str
+    newer: int | None
     placement: Placement
     is_retired: bool
     quarantined_at: datetime | None

@@ -21,6 +21,7 @@ class Leaderboard:
     name: str
     title: str
     game: str
+    game_version: str
     game_parameters: Mapping[str, Any]
     opening_plies: int | None
     draw_probability: float

@@ -47,7 +47,7 @@ class MatchDetail(Match):
     """A match with every attempt and its outcome.
 
     replacement: the id of what is played instead of it; replaces: of what it is played instead of.
-    same_as: of the same game that was over before.
+    same_as: of the same game that was over before; is_differing: it came out otherwise than that.
     """
 
     attempts: tuple[Attempt, ...]
@@ -56,6 +56,7 @@ class MatchDetail(Match):
     replacement: int | None
     replaces: int | None
     same_as: int | None
+    is_differing: bool
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ class Tournament(Plan):
     """A tournament and how far it is; leaderboard: its name.
 
     state: one in planning is played as far as it is planned. n_done includes forfeits and n_known
-    matches that were known, so not played again.
+    matches that were known, so not played again; n_differing of those that were played again came
+    out otherwise than before.
     """
 
     id: int
@@ -36,6 +37,7 @@ class Tournament(Plan):
     n_planned: int
     n_done: int
     n_known: int
+    n_differing: int
     n_forfeits: int
     n_void: int
     n_cancelled: int

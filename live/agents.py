@@ -19,6 +19,7 @@ from matches.standings import Z95
 from matches.titles import game_title, policy_title
 
 MAX_BOARDS = 20
+MAX_OLDER = 5
 OPPONENTS_A_PAGE = 25
 MATCHES_A_PAGE = 25
 
@@ -26,7 +27,7 @@ MATCHES_A_PAGE = 25
 @require_safe
 def agent(request: HttpRequest, pk: int) -> HttpResponse:
     """Show an agent: checkpoint, ratings, history, opponents, matches and failures."""
-    found = get_object_or_404(Agent.objects.select_related("checkpoint"), pk=pk)
+    found = get_object_or_404(Agent.objects.select_related("checkpoint", "newer"), pk=pk)
     ratings = _ratings(found)
     chosen = _chosen(ratings, request.GET.get("board", ""))
     context = {
@@ -34,6 +35,7 @@ def agent(request: HttpRequest, pk: int) -> HttpResponse:
         "game": game_title(found.game),
         "policy": policy_title(found.policy),
         "lineage": _lineage(found),
+        "older": _older(found),
         "alarms": campaignpages.open_alarms(agent=found),
         "explanation": explain.of_agent(found, now=db_now()),
         "ratings": [_shown(rating) for rating in ratings],
@@ -43,6 +45,16 @@ def agent(request: HttpRequest, pk: int) -> HttpResponse:
         "failures": agentmatches.failures(found.pk, before=optional(request, "failure")),
     }
     return render(request, "pages/agent.html", context)
+
+
+def _older(found: Agent) -> list[Agent]:
+    """Return the versions of its code before, the newest first."""
+    older: list[Agent] = []
+    before = found.older.first()
+    while before is not None and len(older) < MAX_OLDER:
+        older.append(before)
+        before = before.older.first()
+    return older
 
 
 def _ratings(found: Agent) -> Sequence[Rating]:

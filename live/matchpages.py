@@ -26,7 +26,7 @@ def match(request: HttpRequest, pk: int) -> HttpResponse:
         "voiding",
         "replacement__match",
         "replaces__replaced",
-        "same_as",
+        "same_as__outcome",
     )
     found = get_object_or_404(wanted.prefetch_related("seat_rows__agent"), pk=pk)
     context = {

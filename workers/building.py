@@ -44,6 +44,8 @@ class Catalogs:
     policy: Callable[[str], PolicyKind] = policies.get
     network: Callable[[AgentOrder, GameSpec], Network] = no_network
     recorder: Callable[[Prepare, Game], Recorder] = open_recorder
+    game_version: Callable[[str], str] = games.version
+    policy_version: Callable[[str], str] = policies.version
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ def build(prepare: Prepare, catalogs: Catalogs) -> Setup:
     game = catalogs.game(prepare.game).configured(prepare.game_parameters)
     spec = game.spec
     _check_rules(spec, prepare.rules_version)
+    _check_code(prepare, catalogs)
     return Setup(
         game=game,
         spec=spec,
@@ -102,6 +105,25 @@ def _check_rules(spec: GameSpec, wanted: int) -> None:
         )
     if not 1 <= spec.n_seats <= MAX_SEATS:
         raise OrderError(f"{spec.id}: n_seats={spec.n_seats}: must be 1..{MAX_SEATS}")
+
+
+def _check_code(prepare: Prepare, catalogs: Catalogs) -> None:
+    """Refuse an order of other code than this node has: its results would be of something else.
+
+    Raises OrderError. Of an agent the policy kind is compared, which comes before the plus: its
+    architecture is loaded where its network runs.
+    """
+    asked = [("game", prepare.game, prepare.game_version, catalogs.game_version)]
+    asked += [
+        ("policy", agent.policy, agent.version.partition("+")[0], catalogs.policy_version)
+        for agent in prepare.agents
+    ]
+    for family, name, version, here in asked:
+        if version and version != here(name):
+            raise OrderError(
+                f"{family} {name!r}: this node has version {here(name):.12}, the order asks for "
+                f"{version:.12}: put the same plug-ins on control and on this node, then start both"
+            )
 
 
 def _agent(game: Game, order: AgentOrder, catalogs: Catalogs) -> Agent:

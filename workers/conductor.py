@@ -129,6 +129,7 @@ class Conductor:
             agents=order.agents,
             faults=order.faults,
             trajectories=order.trajectories,
+            game_version=order.game_version,
         )
         player.send(prepare)
 

@@ -32,6 +32,7 @@ class Prepare(msgspec.Struct, frozen=True, array_like=True, tag="prepare"):
     agents: list[AgentOrder]
     faults: FaultRates | None
     trajectories: Link = ""
+    game_version: str = ""
 
 
 class Item(msgspec.Struct, frozen=True, array_like=True):

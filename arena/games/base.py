@@ -34,6 +34,7 @@ class GameSpec:
     max_steps: int
     """More steps than this in one episode are a fault of the game."""
     rules_version: int = 1
+    """Of a shipped game: counted up when the rules change. A plug-in goes by its file's hash."""
     parameters: tuple[Parameter, ...] = ()
     is_zero_sum: bool = False
     engine: str = ""

@@ -29,6 +29,14 @@ def names() -> tuple[str, ...]:
     return catalogs.names(FAMILY)
 
 
+def version(name: str) -> str:
+    """Return the version of the rules: as declared, of a plug-in the SHA-256 of its file.
+
+    Raises UnknownNameError, CatalogError.
+    """
+    return catalogs.plugin_hash(FAMILY, name) or str(get(name).spec.rules_version)
+
+
 def get(name: str) -> Game:
     """Return the game of that id under its default parameters. Raises UnknownNameError."""
     return cast(Game, catalogs.entry(FAMILY, name))

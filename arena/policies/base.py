@@ -53,6 +53,9 @@ class PolicyKind(Protocol):
         """What a person reads."""
         ...
 
+    # A shipped kind also has `version`: counted up when it decides otherwise than before, so that
+    # agents of it become new ones. A plug-in has the hash of its file instead.
+
     @property
     def is_batched(self) -> bool:
         """True when a block costs about as much as a row, so that rows are decided together."""

@@ -15,6 +15,14 @@ def names() -> tuple[str, ...]:
     return catalogs.names(FAMILY)
 
 
+def version(name: str) -> str:
+    """Return the version of a policy kind: as declared, of a plug-in the SHA-256 of its file.
+
+    Raises UnknownNameError, CatalogError.
+    """
+    return catalogs.plugin_hash(FAMILY, name) or str(getattr(get(name), "version", 1))
+
+
 def get(name: str) -> PolicyKind:
     """Return the policy kind of that id. Raises UnknownNameError."""
     return cast(PolicyKind, catalogs.entry(FAMILY, name))

@@ -13,14 +13,22 @@ from matches.models import Agent
 from matches.services import explain
 from matches.services.agents import placement
 
-STANDING = ("placement", "is_retired", "quarantined_at", "quarantine_reason")
+STANDING = ("version", "newer", "placement", "is_retired", "quarantined_at", "quarantine_reason")
 
 
 @admin.register(Agent)
 class AgentAdmin(OffersActs):
     """What an agent is cannot change after it is registered: its ratings belong to that."""
 
-    list_display = ("name", "game", "policy", "parameters", "checkpoint", "is_retired")
+    list_display = (
+        "name",
+        "game",
+        "policy",
+        "parameters",
+        "checkpoint",
+        "shown_version",
+        "is_retired",
+    )
     list_filter = ("game", "policy", "is_retired")
     search_fields = ("name",)
     ordering = ("-pk",)

@@ -11,7 +11,7 @@ from matches.admin.acts.offering import OffersActs
 from matches.admin.base import ReadOnlyAdmin
 from matches.models import Leaderboard, Season, SeasonRow
 
-COUNTED = ("n_counted", "n_settled", "rated_at", "results_hash")
+COUNTED = ("game_version", "n_counted", "n_settled", "rated_at", "results_hash")
 
 
 @admin.register(Leaderboard)

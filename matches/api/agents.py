@@ -23,13 +23,19 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
 
     checkpoint = serializers.CharField(source="checkpoint_id", read_only=True, allow_null=True)
     parameters = serializers.DictField(read_only=True)
+    newer = serializers.IntegerField(
+        source="newer_id",
+        read_only=True,
+        allow_null=True,
+        help_text="Id of the agent that has its name since its code was changed.",
+    )
 
     class Meta:
         """Everything of it."""
 
         model = Agent
         fields: tuple[str, ...] = (
-            *("id", "name", "game", "policy", "parameters", "checkpoint"),
+            *("id", "name", "game", "policy", "parameters", "checkpoint", "version", "newer"),
             *("placement", "is_retired", "quarantined_at", "quarantine_reason", "created_at"),
         )
 

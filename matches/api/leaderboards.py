@@ -50,7 +50,7 @@ class LeaderboardSerializer(serializers.ModelSerializer[Leaderboard]):
 
         model = Leaderboard
         fields: tuple[str, ...] = (
-            *("id", "name", "title", "game", "game_parameters", "opening_plies"),
+            *("id", "name", "title", "game", "game_version", "game_parameters", "opening_plies"),
             *("draw_probability", "is_listed", "created_at"),
             *("n_counted", "n_settled", "spread", "rated_at", "is_rerating"),
             *("season_name", "season_began_at"),

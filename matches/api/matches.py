@@ -127,6 +127,9 @@ class MatchDetailSerializer(MatchSerializer):
     same_as = serializers.IntegerField(
         source="same_as_id", allow_null=True, help_text="The same game, which was over before."
     )
+    is_differing = serializers.BooleanField(
+        read_only=True, help_text="It came out otherwise than that one."
+    )
 
     class Meta(MatchSerializer.Meta):
         """Attempts, outcome and what became of it too."""

@@ -43,6 +43,7 @@ class TournamentSerializer(serializers.ModelSerializer[Tournament]):
             *("faults", "state", "created_at", "started_at", "finished_at", "n_planned", "n_done"),
             *(
                 "n_known",
+                "n_differing",
                 "n_forfeits",
                 "n_void",
                 "n_cancelled",

@@ -1,6 +1,7 @@
 """The report of one evaluation, for people and as JSON."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from arena.ratings.accuracy import seed_accuracy, strict_accuracy
@@ -9,6 +10,7 @@ from matches.clock import db_now
 from matches.errors import NoNodeError
 from matches.management.following import RATING_WAIT_S, Stream, wait_for_ratings
 from matches.models import Attempt, Rating, Tournament
+from matches.services import reuse
 
 # Half of a 95 % interval, in standard deviations.
 Z_95 = 1.959964
@@ -35,6 +37,8 @@ class Report:
     accuracy_strict: float | None
     lag: str = ""
     """Why the ratings are not of all that was played; empty when they are."""
+    differing: list[tuple[int, int]] = field(default_factory=list)
+    """The first matches that came out otherwise, each with the same game before."""
     causes: dict[str, int] = field(default_factory=dict)
     """What the attempts that failed said, the most frequent first."""
 
@@ -80,6 +84,7 @@ def build(
         accuracy_seed=seed_accuracy(levels, mus) if is_skill else None,
         accuracy_strict=strict_accuracy(levels, mus) if is_skill else None,
         lag=lag,
+        differing=reuse.differing(tournament, N_CAUSES),
         causes=selectors.failure_details(tournament, N_CAUSES),
     )
 
@@ -105,6 +110,8 @@ def write(report: Report, out: Stream) -> None:
         out.write(f"  failed {n} times: {detail}")
     if report.tournament.problem:
         out.write(f"Problem: {report.tournament.problem}")
+    for line in _differing(report):
+        out.write(line)
     if report.lag:
         out.write(f"Not all of it is rated yet: {report.lag}")
     for line in _table(report.ratings):
@@ -130,6 +137,7 @@ def as_json(report: Report) -> dict[str, object]:
         "failure_details": report.causes,
         "problem": report.tournament.problem,
         "lag": report.lag,
+        "differing": report.tournament.n_differing,
         "elapsed_s": round(report.elapsed_s, 3),
         "play_s": round(report.play_s, 3),
         "rate_s": round(report.rate_s, 3),
@@ -146,6 +154,13 @@ def as_json(report: Report) -> dict[str, object]:
             for rating in report.ratings
         ],
     }
+
+
+def _differing(report: Report) -> Iterator[str]:
+    """Yield which matches came out otherwise than the same games before."""
+    if n := report.tournament.n_differing:
+        yield f"{n} matches came out otherwise than the same games before, which count:"
+        yield from (f"  match {pk}, first match {first}" for pk, first in report.differing)
 
 
 def _lost(tournament: Tournament) -> dict[str, int]:

@@ -5,6 +5,7 @@ from django.db import models
 from matches.models.checkpoint import Checkpoint
 from matches.models.choices import Placement, game_choices, policy_choices
 from matches.models.validation import check_checkpoint, check_policy
+from matches.models.versions import LENGTH, short_version, version_of_agent
 
 
 class Agent(models.Model):
@@ -41,6 +42,22 @@ class Agent(models.Model):
     quarantine_reason = models.CharField(
         max_length=500, blank=True, editable=False, default="", db_default=""
     )
+    version = models.CharField(
+        max_length=LENGTH,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="Of its code: as declared, of a plug-in the SHA-256 of its file.",
+    )
+    newer = models.ForeignKey(
+        "self",
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="older",
+        editable=False,
+        help_text="The agent of its name since its code was changed.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -63,6 +80,20 @@ class Agent(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Refuse a policy, parameters or a checkpoint that cannot play the game."""
+        """Refuse what cannot play the game; note which code a new one is made of."""
         policy = check_policy(self.game, self.policy, self.parameters)
         check_checkpoint(policy, self.policy, self.game, self.checkpoint)
+        if self._state.adding:
+            self.version = self.version_here
+
+    @property
+    def version_here(self) -> str:
+        """The version that it would have if it were registered now."""
+        return version_of_agent(
+            self.policy, self.checkpoint.architecture if self.checkpoint else ""
+        )
+
+    @property
+    def shown_version(self) -> str:
+        """Its version as people read it."""
+        return short_version(self.version)

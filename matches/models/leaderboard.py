@@ -5,6 +5,7 @@ from django.db import models
 
 from matches.models.choices import game_choices
 from matches.models.validation import checked_game, validate_finite
+from matches.models.versions import LENGTH, short_version, version_of_game
 
 
 class Leaderboard(models.Model):
@@ -16,6 +17,15 @@ class Leaderboard(models.Model):
     game_parameters = models.JSONField(default=dict, blank=True)
     opening_plies = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="Seeded random plies; empty: the game's own number."
+    )
+    game_version = models.CharField(
+        max_length=LENGTH,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="Of the rules it was opened under: as declared, of a plug-in the "
+        "SHA-256 of its file.",
     )
     draw_probability = models.FloatField(
         default=0.10,
@@ -77,8 +87,15 @@ class Leaderboard(models.Model):
         return self.title or self.name
 
     def clean(self) -> None:
-        """Refuse an unknown game or parameters that it does not take."""
+        """Refuse what the game does not take; note which rules a new one is opened under."""
         checked_game(self.game, self.game_parameters)
+        if self._state.adding:
+            self.game_version = version_of_game(self.game)
+
+    @property
+    def shown_version(self) -> str:
+        """The version of its rules as people read it."""
+        return short_version(self.game_version)
 
     @property
     def is_rerating(self) -> bool:

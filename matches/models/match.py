@@ -175,6 +175,12 @@ class Match(models.Model):
         return is_in_state("matches_match", cls.CLOSED)
 
     @property
+    def is_differing(self) -> bool:
+        """True when it was played again and came out otherwise than the same game before."""
+        own, first = getattr(self, "outcome", None), getattr(self.same_as, "outcome", None)
+        return own is not None and first is not None and own.ranks != first.ranks
+
+    @property
     def agent_ids(self) -> list[int]:
         """Agent ids by seat."""
         return numbers(self.lineup)

@@ -121,6 +121,12 @@ class Tournament(Limited):
         editable=False,
         help_text="Of those done: known from an earlier tournament, so not played again.",
     )
+    n_differing = models.PositiveIntegerField(
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text="Of those done: played again, and came out otherwise than before.",
+    )
     shares_seed = models.BooleanField(
         default=False,
         db_default=False,

@@ -3,12 +3,17 @@
 from collections.abc import Mapping
 
 from django.core.exceptions import ValidationError
+from django.db import transaction
 
+from arena.errors import ArenaError
 from arena.policies.spec import parse
 from matches import selectors
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
 from matches.models.choices import Placement
+from matches.models.versions import short_version
+
+MAX_NAME = 120
 
 
 def register(
@@ -19,7 +24,7 @@ def register(
     parameters: Mapping[str, object] | None = None,
     checkpoint: str = "",
 ) -> Agent:
-    """Return the agent of that name, new or the same as before.
+    """Return the agent of that name, new or the same as before, of the code that is here now.
 
     `checkpoint` is the hash of a stored one, or the name of an agent that has it. Raises
     BadInputError when a value is refused or another agent has the name.
@@ -35,13 +40,59 @@ def register(
     )
     found = Agent.objects.filter(game=game, name=name).first()
     if found is not None:
-        return _same(found, wanted)
+        return renewed(_same(found, wanted))
     try:
         wanted.full_clean()
     except ValidationError as error:
         raise bad_input(error) from error
     wanted.save()
     return wanted
+
+
+def renewed(agent: Agent) -> Agent:
+    """Return the agent of this name whose code is the one here: itself, or a new version of it.
+
+    The old version keeps its results under a name that tells its version, and is retired: its code
+    is not here any more. Raises BadInputError when the new code cannot play the game.
+    """
+    if agent.version == version_here(agent):
+        return agent
+    fresh = Agent(
+        name=agent.name,
+        game=agent.game,
+        policy=agent.policy,
+        parameters=agent.parameters,
+        checkpoint=agent.checkpoint,
+        placement=agent.placement,
+    )
+    with transaction.atomic():
+        # Of two that come at once the second one finds the name taken by the new version.
+        old = Agent.objects.select_for_update().get(pk=agent.pk)
+        if old.newer_id is not None:
+            return renewed(Agent.objects.get(pk=old.newer_id))
+        Agent.objects.filter(pk=old.pk).update(name=_name_of_old(old), is_retired=True)
+        try:
+            fresh.full_clean()
+        except ValidationError as error:
+            raise bad_input(error) from error
+        fresh.save()
+        Agent.objects.filter(pk=old.pk).update(newer=fresh)
+    return fresh
+
+
+def version_here(agent: Agent) -> str:
+    """Return the version of its code as it is here. Raises BadInputError where it is not."""
+    try:
+        return agent.version_here
+    except ArenaError as error:
+        raise BadInputError("policy", str(error)) from error
+
+
+def _name_of_old(agent: Agent) -> str:
+    """Return the name that an agent gets when a new version takes its own."""
+    n_before = Agent.objects.filter(newer__name=agent.name, game=agent.game).count()
+    suffix = f" (version {n_before + 1}, {short_version(agent.version)})"
+    return agent.name[: MAX_NAME - len(suffix)] + suffix
 
 
 def retire(agent: Agent) -> None:
@@ -73,7 +124,7 @@ def register_spelled(text: str, *, game: str, copy: int = 1) -> Agent:
     """
     networked = Agent.objects.filter(game=game, name=text, checkpoint__isnull=False).first()
     if networked is not None:
-        return networked
+        return renewed(networked)
     policy, parameters = parse(text)
     name = text if copy == 1 else f"{text}#{copy}"
     return register(name, game=game, policy=policy, parameters=parameters)

@@ -27,7 +27,7 @@ from matches import selectors, vault
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
 from matches.models.choices import Placement
-from matches.services.agents import bad_input
+from matches.services.agents import bad_input, version_here
 
 POLICY = "network"
 MAX_STEP = 2**63 - 1
@@ -311,6 +311,7 @@ def _agent(new: New, row: Checkpoint) -> Agent:
     agent.policy, agent.parameters = parse(POLICY)
     agent.checkpoint = row
     agent.placement = row.forced_placement or Placement.LOCAL
+    agent.version = version_here(agent)  # also of one that had another checkpoint before
     try:
         agent.full_clean()
     except ValidationError as error:

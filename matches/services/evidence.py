@@ -52,11 +52,14 @@ def boards_of(board: Leaderboard, agents: Sequence[int]) -> list[Leaderboard]:
 
 def listed(board: Leaderboard) -> QuerySet[Leaderboard]:
     """Return the listed leaderboards of a game whose results are all of its present rules."""
+    if not board.game_version:
+        return Leaderboard.objects.none()  # nobody knows which rules its results are of
     version = games.get(board.game).spec.rules_version
     odd = Tournament.objects.filter(leaderboard=OuterRef("pk"), is_rated=True, n_done__gt=0).filter(
         ~Q(rules_version=version) | Q(faults__isnull=False)
     )
-    return Leaderboard.objects.filter(~Exists(odd), game=board.game, is_listed=True)
+    alike = Leaderboard.objects.filter(game=board.game, game_version=board.game_version)
+    return alike.filter(~Exists(odd), is_listed=True)
 
 
 def are_alike(board: Leaderboard, other: Leaderboard) -> bool:

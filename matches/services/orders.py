@@ -45,6 +45,7 @@ def order_message(
         token=order_token(secret, order.uuid.hex),
         game=board.game,
         rules_version=games.get(board.game).spec.rules_version,
+        game_version=board.game_version,
         game_parameters=board.game_parameters,
         opening_plies=board.plies,
         limits=Limits(move_s=tournament.move_s, match_s=tournament.match_s),
@@ -62,11 +63,12 @@ def _link(order: Order) -> str:
 
 def _agent_order(agent: Agent, *, now: datetime) -> AgentOrder:
     if agent.checkpoint is None:
-        return AgentOrder(policy=agent.policy, parameters=agent.parameters)
+        return AgentOrder(policy=agent.policy, parameters=agent.parameters, version=agent.version)
     sha256 = agent.checkpoint.sha256
     return AgentOrder(
         policy=agent.policy,
         parameters=agent.parameters,
+        version=agent.version,
         checkpoint=sha256,
         placement=agent.placement,
         source=links.signed("GET", links.checkpoint_path(sha256), now=now),

@@ -176,8 +176,8 @@ def link_repeated(tournament: Tournament, ranks: Mapping[int, str]) -> set[int]:
     """Link the matches just recorded to those that were over before; return which count nothing.
 
     ranks: by match, as recorded now; not of forfeits that another machine may not repeat. The first
-    recorded result stands: one that comes out otherwise is noted in the log. The caller has the
-    matches locked.
+    recorded result stands: of those that come out otherwise the tournament keeps count. The caller
+    has the matches locked.
     """
     if not (ranks and tournament.shares_seed and tournament.is_rated):
         return set()
@@ -188,7 +188,11 @@ def link_repeated(tournament: Tournament, ranks: Mapping[int, str]) -> set[int]:
     known = find(tournament.leaderboard, twins, list(places.values()))
     linked = {pk: known[at.key] for pk, at in places.items() if at.key in known}
     update_rows(Match, ("same_as_id",), [(first.match, pk) for pk, first in linked.items()])
-    _note_differing(linked, ranks)
+    n_differing = _note_differing(linked, ranks)
+    if n_differing:
+        Tournament.objects.filter(pk=tournament.pk).update(
+            n_differing=F("n_differing") + n_differing
+        )
     return {pk for pk, first in linked.items() if first.is_here}
 
 
@@ -199,10 +203,27 @@ def _lock(tournaments: Sequence[int]) -> None:
         list(rows.select_for_update().values_list("pk", flat=True))
 
 
-def _note_differing(linked: Mapping[int, Known], ranks: Mapping[int, str]) -> None:
+def differing(tournament: Tournament, limit: int) -> list[tuple[int, int]]:
+    """Return the matches that came out otherwise than the same game before, each with that one.
+
+    They are looked for only where there are some: the linked ones may be all of a tournament.
+    """
+    if not tournament.n_differing:
+        return []
+    linked = Match.objects.filter(tournament=tournament, same_as__isnull=False)
+    otherwise = linked.exclude(outcome__ranks=F("same_as__outcome__ranks"))
+    found = otherwise.filter(outcome__isnull=False).order_by("sequence")
+    return [(pk, first) for pk, first in found.values_list("pk", "same_as")[:limit] if first]
+
+
+def _note_differing(linked: Mapping[int, Known], ranks: Mapping[int, str]) -> int:
+    """Return how many came out otherwise; the log names each."""
+    n_differing = 0
     firsts = Outcome.objects.filter(pk__in=among([first.match for first in linked.values()]))
     before = dict(firsts.values_list("pk", "ranks"))
     for pk, first in linked.items():
         if before[first.match] != ranks[pk]:
+            n_differing += 1
             said = "match %s came out otherwise (%s) than match %s (%s), the same game"
             log.warning(said, pk, ranks[pk], first.match, before[first.match])
+    return n_differing

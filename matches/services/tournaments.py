@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Case, F, Q, QuerySet, Value, When
 
-from arena.errors import ParameterError
+from arena.errors import ArenaError, ParameterError
 from arena.games import registry as games
 from arena.messages import Limits
 from arena.pairing import registry as pairings
@@ -29,6 +29,7 @@ from matches.models import (
 from matches.models.tournament import MAX_MATCHES, new_key
 from matches.services.locks import lock_matches_in_flight, lock_orders
 from matches.services.rows import among
+from matches.services.versions import adopt_rules, outdated_agent, outdated_board
 from matches.titles import game_problem
 
 _STATES = Tournament.State
@@ -92,6 +93,7 @@ def schedule(plan: Plan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -
     check_field(plan, leaderboard, len(agents))
     wanted = asdict(plan)
     state = _STATES.PAUSED if wanted.pop("is_paused") else _STATES.SCHEDULED
+    adopt_rules(leaderboard)
     tournament = Tournament(leaderboard=leaderboard, state=state, **wanted)
     _clean(tournament)
     tournament.save()
@@ -116,8 +118,7 @@ def check_agents(
     leaderboard: Leaderboard, agents: Sequence[Agent], *, is_rated: bool = True
 ) -> None:
     """Refuse agents that cannot meet on this leaderboard. Raises BadInputError."""
-    if problem := game_problem(leaderboard.game):
-        raise BadInputError("leaderboard", f"{leaderboard.name!r} cannot be played: {problem}")
+    _refuse_unplayable(leaderboard)
     n_needed = max(MIN_AGENTS, games.get(leaderboard.game).spec.n_seats)
     is_self_play = len(agents) == 1 and not is_rated
     if len(agents) < n_needed and not is_self_play:
@@ -137,7 +138,9 @@ def check_agents(
             raise BadInputError("agents", f"{agent.name!r} is retired")
         if agent.quarantined_at is not None:
             raise BadInputError("agents", f"{agent.name!r} is in quarantine: release it first")
-    refuse_unusable(Agent.objects.filter(pk__in=among([agent.pk for agent in agents])))
+    entered = Agent.objects.filter(pk__in=among([agent.pk for agent in agents]))
+    refuse_unusable(entered)
+    refuse_outdated(entered)
 
 
 def check_field(plan: Plan, leaderboard: Leaderboard, n_agents: int) -> None:
@@ -162,6 +165,24 @@ def refuse_unusable(agents: QuerySet[Agent]) -> None:
     for agent in refused.select_related("checkpoint")[:1]:
         reason = agent.checkpoint.reason if agent.checkpoint else ""
         raise BadInputError("agents", f"the checkpoint of {agent.name!r} was refused: {reason}")
+
+
+def _refuse_unplayable(leaderboard: Leaderboard) -> None:
+    """Raise BadInputError when the rules of a leaderboard are not here, or not any more."""
+    if problem := game_problem(leaderboard.game):
+        raise BadInputError("leaderboard", f"{leaderboard.name!r} cannot be played: {problem}")
+    if problem := outdated_board(leaderboard, is_new=True):
+        raise BadInputError("leaderboard", problem)
+
+
+def refuse_outdated(agents: QuerySet[Agent]) -> None:
+    """Raise BadInputError when the code of one of the agents is not here, or not any more."""
+    try:
+        problem = outdated_agent(agents, is_new=True)
+    except ArenaError as error:
+        raise BadInputError("agents", str(error)) from error
+    if problem:
+        raise BadInputError("agents", problem)
 
 
 def enter(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:

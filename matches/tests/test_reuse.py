@@ -1,11 +1,15 @@
 """Games that are known: not played again, counted once, and gone when the first one is struck."""
 
+import io
 from typing import Any
 
 import pytest
+from django.core.management.base import OutputWrapper
+from django.test import Client
 from redis import Redis
 
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
+from matches.management import report
 from matches.models import Leaderboard, Match, Outcome, PairCount, Rating, Tournament, Uncounted
 from matches.services import planning, rater, rerating, reuse, voiding
 from matches.services.auditing import Actor
@@ -205,11 +209,27 @@ def test_what_is_replayed_on_purpose_is_played_and_counts_once(
     assert "came out otherwise" not in caplog.text
 
 
-def test_a_replay_that_comes_out_otherwise_is_noted(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_replay_that_comes_out_otherwise_is_counted_and_shown(client: Client) -> None:
     first = played()
     second = again(first, replays=True)
     boards.play_some(second, N, factories.first_wins, now=later(20))
-    assert "came out otherwise" in caplog.text
+    second.refresh_from_db()
+    otherwise = reuse.differing(second, N)
+    assert 0 < second.n_differing == len(otherwise) < N
+    changed, before = otherwise[0]
+    assert Outcome.objects.get(pk=changed).ranks != Outcome.objects.get(pk=before).ranks
+    assert "Came out otherwise" in client.get(f"/matches/{changed}/").content.decode()
+    assert client.get(f"/api/v1/matches/{changed}/").json()["is_differing"] is True
+    assert client.get(f"/api/v1/tournaments/{second.pk}/").json()["n_differing"] > 0
+    said = f"{second.n_differing} matches came out otherwise"
+    assert said in client.get(f"/tournaments/{second.pk}/").content.decode()
+    written = io.StringIO()
+    rater.rate(second.leaderboard_id, now=later(40))
+    report.write(report.build(second, elapsed_s=1, is_skill=False), OutputWrapper(written))
+    assert f"{said} than the same games before, which count:" in written.getvalue()
+    assert f"match {changed}, first match {before}" in written.getvalue()
+    same = Match.objects.filter(tournament=second).exclude(pk__in=[pk for pk, _ in otherwise])[0]
+    assert "Came out otherwise" not in client.get(f"/matches/{same.pk}/").content.decode()
 
 
 def test_a_match_of_an_earlier_season_is_played() -> None:

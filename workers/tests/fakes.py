@@ -223,4 +223,6 @@ def _finder(family: str, entries: Mapping[str, object]) -> Callable[[str], objec
 CATALOGS = Catalogs(
     game=cast(Callable[[str], Game], _finder("game", GAMES)),
     policy=cast(Callable[[str], PolicyKind], _finder("policy", POLICIES)),
+    game_version=lambda _: "1",
+    policy_version=lambda _: "1",
 )

@@ -6,10 +6,11 @@ import sys
 import tempfile
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from arena.games import registry as games
-from arena.messages import Ending
+from arena.messages import AgentOrder, Ending
 from workers import networks
 from workers.beacon import SIZE, Beacon, Phase
 from workers.player import Player, catalogs_of, die_with_parent
@@ -87,6 +88,14 @@ def test_a_new_order_takes_the_place_of_the_old() -> None:
         (prepare(game="go fish"), "unknown game 'go fish': choose one of sum"),
         (Prepare(5, "sum", 1, {"steps": 0}, 0, [], None), "steps"),
         (Prepare(5, "sum", 3, {}, 0, [], None), "rules version 1"),
+        (
+            msgspec.structs.replace(prepare(), game_version="b" * 64),
+            "game 'sum': this node has version 1, the order asks for bbbbbbbbbbbb: put the same",
+        ),
+        (
+            Prepare(5, "sum", 1, {}, 0, [AgentOrder("fake", {}, version="c" * 64 + "+d")], None),
+            "policy 'fake': this node has version 1, the order asks for cccccccccccc: ",
+        ),
         (prepare("raise in build"), "RuntimeError: out of luck (fakes.py:"),
     ],
 )

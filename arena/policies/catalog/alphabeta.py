@@ -36,6 +36,7 @@ class AlphaBetaKind:
 
     id = "alphabeta"
     title = "Alpha-beta"
+    version = 1
     is_batched = False
     parameters = (_DEPTH,)
 

@@ -26,6 +26,7 @@ class GreedyKind:
 
     id = "greedy"
     title = "Greedy, one ply"
+    version = 1
     is_batched = False
     parameters: tuple[Parameter, ...] = ()
 

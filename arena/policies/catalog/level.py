@@ -29,6 +29,7 @@ class LevelKind:
 
     id = "level"
     title = "Level of the skill game"
+    version = 1
     is_batched = False  # lockstep would gain nothing and put more matches at risk of a kill
     parameters = (_LEVEL,)
 

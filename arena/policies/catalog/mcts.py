@@ -52,6 +52,7 @@ class MctsKind:
 
     id = "mcts"
     title = "Monte-Carlo tree search"
+    version = 1
     is_batched = False
     parameters = (_SIMULATIONS, _EXPLORATION)
 

@@ -87,6 +87,7 @@ class NetworkKind:
 
     id = "network"
     title = "Neural network"
+    version = 1
     is_batched = True
     parameters = (_TEMPERATURE,)
 

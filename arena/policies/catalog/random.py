@@ -20,6 +20,7 @@ class RandomKind:
 
     id = "random"
     title = "Random"
+    version = 1
     is_batched = False  # lockstep would gain nothing and put more matches at risk of a kill
     parameters: tuple[Parameter, ...] = ()
 

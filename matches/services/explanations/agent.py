@@ -38,7 +38,7 @@ def of_agent(agent: Agent, *, now: datetime) -> Explanation:
         waits_for=tuple(_waits_for(agent, state, under_way, now=now)),
         next=after,
         next_at=None,
-        notes=(_played(agent),),
+        notes=(f"version {agent.shown_version} of {agent.policy}", _played(agent)),
     )
 
 

@@ -146,6 +146,7 @@ def _notes(tournament: Tournament) -> list[str]:
         (tournament.n_void, "matches are void"),
         (tournament.n_replaced, "void matches are played again"),
         (tournament.n_refused, "reports were refused"),
+        (tournament.n_differing, "matches came out otherwise than the same games before"),
     )
     return [f"{n:,} {words}" for n, words in counts if n]
 

@@ -1,0 +1,205 @@
+"""An edited plug-in is another agent or game: what is known of the old code stays its own."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from django.apps import apps
+from django.test import Client
+from redis import Redis
+
+from arena.policies import registry as policies
+from matches.errors import BadInputError
+from matches.models import Agent, Leaderboard, Match, Tournament
+from matches.models.versions import version_of_agent
+from matches.services import control, explain, planning, reuse
+from matches.services.agents import register, register_spelled
+from matches.services.evidence import known
+from matches.services.standing import entrants_of
+from matches.services.tournaments import Plan, open_leaderboard, schedule
+from matches.tests import boards, factories
+from matches.tests.factories import NOW, later
+from matches.tests.plugin_folder import PluginFolder, plugin_folder
+
+pytestmark = pytest.mark.django_db
+AGENTS = ("centre", "random")
+N = 20
+MIDDLE, FIRST = "actions[len(actions) // 2]", "actions[0]"
+
+
+@pytest.fixture
+def folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broker: Redis
+) -> Iterator[PluginFolder]:
+    with plugin_folder(tmp_path / "plugins", monkeypatch) as made:
+        yield made
+
+
+def played(board: str = "one") -> Tournament:
+    tournament = factories.planned(N, agents=AGENTS, game="nim", board=board)
+    boards.play_some(tournament, N, factories.first_wins)
+    tournament.refresh_from_db()
+    return tournament
+
+
+def again(board: Leaderboard) -> Tournament:
+    """Return the same tournament once more, as the command line would start it."""
+    agents = [register_spelled(text, game="nim") for text in AGENTS]
+    tournament = schedule(Plan(name="again", n_matches=N), leaderboard=board, agents=agents)
+    planning.plan(tournament, now=later(10))
+    tournament.refresh_from_db()
+    return tournament
+
+
+def test_of_the_same_code_what_was_played_is_known(folder: PluginFolder) -> None:
+    first = played()
+    folder.restart()
+    assert again(first.leaderboard).n_known == N
+
+
+def test_an_edited_policy_is_a_new_agent_and_nothing_of_the_old_one_is_known(
+    folder: PluginFolder, client: Client
+) -> None:
+    first = played()
+    old = Agent.objects.get(name="centre")
+    folder.edit(folder.policy, MIDDLE, FIRST)
+    second = again(first.leaderboard)
+    assert (second.n_known, second.n_planned) == (0, N)
+    new = Agent.objects.get(name="centre")
+    old.refresh_from_db()
+    assert new.pk != old.pk
+    assert (old.newer, old.is_retired, new.is_retired) == (new, True, False)
+    assert old.name == f"centre (version 1, {old.version[:12]})"
+    assert new.version not in ("", old.version)
+    assert known(first.leaderboard, entrants_of(second)).n_matches == 0
+    shown = client.get(f"/agents/{new.pk}/").content.decode()
+    assert new.version in shown
+    assert f"/agents/{old.pk}/" in shown
+    assert f"/agents/{new.pk}/" in client.get(f"/agents/{old.pk}/").content.decode()
+    told = client.get(f"/api/v1/agents/{old.pk}/").json()
+    assert (told["version"], told["newer"]) == (old.version, new.pk)
+
+
+def test_registering_the_same_code_again_changes_nothing(folder: PluginFolder) -> None:
+    first = register("mine", game="nim", policy="centre")
+    folder.edit(folder.policy, MIDDLE, FIRST)
+    second = register("mine", game="nim", policy="centre")
+    assert register("mine", game="nim", policy="centre") == second
+    folder.edit(folder.policy, FIRST, MIDDLE)
+    third = register("mine", game="nim", policy="centre")
+    assert len({first.pk, second.pk, third.pk}) == 3
+    assert Agent.objects.filter(game="nim").count() == 3
+
+
+def test_an_agent_of_old_code_enters_nothing_new(folder: PluginFolder) -> None:
+    first = played()
+    agents = list(first.agents.order_by("entrant__position"))
+    folder.edit(folder.policy, MIDDLE, FIRST)
+    with pytest.raises(BadInputError, match=r"centre is of version .* register it again"):
+        schedule(Plan(name="more", n_matches=4), leaderboard=first.leaderboard, agents=agents)
+
+
+def test_a_tournament_under_way_waits_for_the_code_that_it_began_with(
+    folder: PluginFolder, broker: Redis
+) -> None:
+    tournament = factories.planned(N, agents=AGENTS, game="nim")
+    folder.edit(folder.policy, MIDDLE, FIRST)
+    factories.alive()
+    control.tick(now=NOW)
+    assert not factories.popped(broker)
+    tournament.refresh_from_db()
+    assert tournament.problem.startswith("held back, agents: centre is of version ")
+    assert "centre is of version" in explain.of_tournament(tournament, now=NOW).waits_for[0]
+    folder.edit(folder.policy, FIRST, MIDDLE)
+    control.tick(now=later(2))
+    (order, *_) = factories.popped(broker)
+    assert [agent.version for agent in order.agents] == [
+        *Agent.objects.order_by("pk").values_list("version", flat=True)
+    ]
+    assert order.game_version == tournament.leaderboard.game_version
+    tournament.refresh_from_db()
+    assert tournament.problem == ""
+
+
+def test_an_edited_game_is_another_one_and_needs_another_leaderboard(
+    folder: PluginFolder, client: Client
+) -> None:
+    first = played()
+    folder.edit(folder.game, "HEAP, MOST = 21, 3", "HEAP, MOST = 22, 3")
+    with pytest.raises(BadInputError, match=r"leaderboard one is of version .* of nim"):
+        again(first.leaderboard)
+    board = open_leaderboard("two", game="nim")
+    second = again(board)
+    assert (second.n_known, reuse.twins_of(second, entrants_of(second))) == (0, [])
+    assert known(board, entrants_of(second)).n_matches == 0
+    told = client.get("/api/v1/leaderboards/two/").json()
+    assert told["game_version"] == board.game_version != first.leaderboard.game_version
+    assert board.game_version in client.get("/leaderboards/two/").content.decode()
+
+
+def test_a_plugin_architecture_is_part_of_the_version(folder: PluginFolder) -> None:
+    before = version_of_agent("network", "linear")
+    assert before.startswith("1+")
+    folder.edit(folder.architecture, '"""', '"""Edited. ')
+    assert version_of_agent("network", "linear") != before
+    assert version_of_agent("network", "mlp") == "1"
+
+
+def test_of_old_rows_the_version_is_not_known_and_they_mix_with_nothing_new(
+    folder: PluginFolder,
+) -> None:
+    first = played()
+    Agent.objects.update(version="")
+    Leaderboard.objects.update(game_version="")
+    under_way = Tournament.objects.get(pk=first.pk)
+    assert not control.planning.holding._rules_problem(under_way)
+    agents = list(first.agents.order_by("entrant__position"))
+    with pytest.raises(BadInputError, match="version not known of nim"):
+        schedule(Plan(name="more", n_matches=4), leaderboard=under_way.leaderboard, agents=agents)
+    board = open_leaderboard("two", game="nim")
+    with pytest.raises(BadInputError, match="version not known of"):
+        schedule(Plan(name="more", n_matches=4), leaderboard=board, agents=agents)
+    assert again(board).n_known == 0
+    assert set(Agent.objects.filter(is_retired=True).values_list("name", flat=True)) == {
+        "centre (version 1, not known)",
+        "random (version 1, not known)",
+    }
+
+
+def test_a_board_of_before_that_was_never_used_takes_the_rules_that_are_here(
+    folder: PluginFolder,
+) -> None:
+    board = open_leaderboard("unused", game="nim")
+    Leaderboard.objects.update(game_version="")
+    board.refresh_from_db()
+    again(board)
+    board.refresh_from_db()
+    assert len(board.game_version) == 64
+
+
+def test_the_migration_notes_what_was_shipped_as_version_1() -> None:
+    for kind in ("random", "centre"):
+        Agent.objects.create(name=kind, game="connect_four", policy=kind)
+    for game in ("connect_four", "nim"):
+        Leaderboard.objects.create(name=game, game=game)
+    import_module("matches.migrations.0014_code_versions").note_first_versions(apps, None)
+    assert dict(Agent.objects.values_list("name", "version")) == {"random": "1", "centre": ""}
+    boards_now = dict(Leaderboard.objects.values_list("name", "game_version"))
+    assert boards_now == {"connect_four": "1", "nim": ""}
+
+
+@pytest.mark.parametrize("name", ["alphabeta", "greedy", "level", "mcts", "network", "random"])
+def test_what_is_shipped_declares_its_version(name: str) -> None:
+    assert type(getattr(policies.get(name), "version", None)) is int
+
+
+def test_matches_of_old_and_new_code_are_shown_under_their_own_agents(
+    folder: PluginFolder, client: Client
+) -> None:
+    first = played()
+    folder.edit(folder.policy, MIDDLE, FIRST)
+    again(first.leaderboard)
+    page = client.get("/leaderboards/one/").content.decode()
+    assert "centre (version 1, " in page
+    assert Match.objects.filter(leaderboard=first.leaderboard).count() == 2 * N
