@@ -136,7 +136,7 @@ class MatchDetailSerializer(MatchSerializer):
 
         fields: tuple[str, ...] = (
             *(*MatchSerializer.Meta.fields, "attempts", "outcome"),
-            *("voiding", "replacement", "replaces", "same_as"),
+            *("voiding", "replacement", "replaces", "same_as", "is_differing"),
         )
 
 

@@ -12,6 +12,8 @@ from arena.policies import registry as policies
 LENGTH = 140
 SHOWN = 12
 """Digits of a hash that people read."""
+FIRST = "1"
+"""What a shipped game or kind begins with."""
 _ARCHITECTURES = "architectures"
 
 
@@ -28,6 +30,11 @@ def version_of_agent(policy: str, architecture: str = "") -> str:
     # Not loaded: there may be no torch here.
     network = catalogs.file_hash(_ARCHITECTURES, architecture) if architecture else ""
     return "+".join(filter(None, (policies.version(policy), network)))
+
+
+def is_same_version(version: str, here: str) -> bool:
+    """Say whether code of a version is what is here; what was shipped before had no number."""
+    return version == here or (not version and here == FIRST)
 
 
 def short_version(version: str) -> str:

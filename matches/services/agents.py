@@ -11,7 +11,7 @@ from matches import selectors
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
 from matches.models.choices import Placement
-from matches.models.versions import short_version
+from matches.models.versions import is_same_version, short_version
 
 MAX_NAME = 120
 
@@ -55,7 +55,7 @@ def renewed(agent: Agent) -> Agent:
     The old version keeps its results under a name that tells its version, and is retired: its code
     is not here any more. Raises BadInputError when the new code cannot play the game.
     """
-    if agent.version == version_here(agent):
+    if is_same_version(agent.version, version_here(agent)):
         return agent
     fresh = Agent(
         name=agent.name,

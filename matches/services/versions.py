@@ -8,7 +8,12 @@ the next one (matches.services.agents); a leaderboard keeps the rules that it wa
 from django.db.models import QuerySet
 
 from matches.models import Agent, Leaderboard
-from matches.models.versions import short_version, version_of_agent, version_of_game
+from matches.models.versions import (
+    is_same_version,
+    short_version,
+    version_of_agent,
+    version_of_game,
+)
 
 
 def outdated_agent(agents: QuerySet[Agent], *, is_new: bool) -> str:
@@ -20,7 +25,7 @@ def outdated_agent(agents: QuerySet[Agent], *, is_new: bool) -> str:
     columns = ("policy", "checkpoint__architecture", "version")
     for policy, architecture, version in agents.order_by().values_list(*columns).distinct():
         here = version_of_agent(policy, architecture or "")
-        if version != here and (version or is_new):
+        if not is_same_version(version, here) and (version or is_new):
             named = agents.filter(policy=policy, version=version).order_by("pk").first()
             return (
                 f"{named} is of version {short_version(version)} of {policy}, which is "
@@ -36,8 +41,10 @@ def outdated_board(board: Leaderboard, *, is_new: bool) -> str:
     is_new: as of `outdated_agent`. Raises UnknownNameError, CatalogError.
     """
     here = version_of_game(board.game)
-    is_unknown = not board.game_version
-    if board.game_version == here or (is_unknown and not (is_new and board.next_sequence > 1)):
+    is_unused_or_under_way = not (is_new and board.next_sequence > 1)
+    if is_same_version(board.game_version, here):
+        return ""
+    if not board.game_version and is_unused_or_under_way:
         return ""
     return (
         f"leaderboard {board.name} is of version {short_version(board.game_version)} of "

@@ -299,7 +299,7 @@ def test_an_agent_says_where_it_stands() -> None:
     tournaments.cancel(tournament, now=NOW)
     found = explain.of_agent(agent, now=NOW)
     assert (found.state, found.waits_for) == ("idle", ())
-    assert found.notes == ("0 matches counted, 0 of them lost by forfeit",)
+    assert found.notes == ("version 1 of level", "0 matches counted, 0 of them lost by forfeit")
     agent.is_retired = True
     assert explain.of_agent(agent, now=NOW).state == "retired"
 

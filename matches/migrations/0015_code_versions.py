@@ -24,7 +24,7 @@ def note_first_versions(apps: Any, _: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("matches", "0013_token_parents")]
+    dependencies = [("matches", "0014_shares_of_nodes")]
 
     operations = [
         migrations.AddField(
