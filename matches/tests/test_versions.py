@@ -13,7 +13,7 @@ from arena.policies import registry as policies
 from matches.errors import BadInputError
 from matches.models import Agent, Leaderboard, Match, Tournament
 from matches.models.versions import version_of_agent
-from matches.services import control, explain, planning, reuse
+from matches.services import control, explain, holding, planning, reuse
 from matches.services.agents import register, register_spelled
 from matches.services.evidence import known
 from matches.services.standing import entrants_of
@@ -153,7 +153,7 @@ def test_of_old_rows_the_version_is_not_known_and_they_mix_with_nothing_new(
     Agent.objects.update(version="")
     Leaderboard.objects.update(game_version="")
     under_way = Tournament.objects.get(pk=first.pk)
-    assert not control.planning.holding._rules_problem(under_way)
+    assert holding.runnable([under_way]) == [under_way]
     agents = list(first.agents.order_by("entrant__position"))
     with pytest.raises(BadInputError, match="version not known of nim"):
         schedule(Plan(name="more", n_matches=4), leaderboard=under_way.leaderboard, agents=agents)
