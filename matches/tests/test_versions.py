@@ -182,7 +182,7 @@ def test_the_migration_notes_what_was_shipped_as_version_1() -> None:
         Agent.objects.create(name=kind, game="connect_four", policy=kind)
     for game in ("connect_four", "nim"):
         Leaderboard.objects.create(name=game, game=game)
-    import_module("matches.migrations.0016_code_versions").note_first_versions(apps, None)
+    import_module("matches.migrations.0017_code_versions").note_first_versions(apps, None)
     assert dict(Agent.objects.values_list("name", "version")) == {"random": "1", "centre": ""}
     boards_now = dict(Leaderboard.objects.values_list("name", "game_version"))
     assert boards_now == {"connect_four": "1", "nim": ""}

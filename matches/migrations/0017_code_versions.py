@@ -24,7 +24,7 @@ def note_first_versions(apps: Any, _: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("matches", "0015_node_rivals")]
+    dependencies = [("matches", "0016_schedule_since")]
 
     operations = [
         migrations.AddField(
