@@ -39,7 +39,7 @@ def tournament(request: HttpRequest, pk: int) -> HttpResponse:
         "n_entrants": n_entrants,
         "campaign_html": _campaign(found, now=now),
         "rounds": brackets.of_tournament(found),
-        "warning": pairingwarnings.of_pairing(found),
+        "warning": pairingwarnings.of_budget(found) or pairingwarnings.of_pairing(found),
         "matches": [
             {"match": match, "seats": seats(match, game=found.leaderboard.game)} for match in shown
         ],

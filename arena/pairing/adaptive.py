@@ -15,6 +15,7 @@ class Adaptive:
     id: str
     title: str
     needs_meetings = False
+    goal = ""
     parameters: tuple[Parameter, ...] = ()
 
     def __init__(self, parameters: Mapping[str, object] | None = None) -> None:
@@ -37,6 +38,10 @@ class Adaptive:
     def warning(self, standing: Standing) -> str | None:  # noqa: ARG002
         """Return None: nothing to say."""
         return None
+
+    def least_blocks(self, field: Field) -> int:  # noqa: ARG002
+        """Return 0: it has no last block."""
+        return 0
 
     def is_over(self, standing: Standing) -> bool:  # noqa: ARG002
         """Return False: there is always more to know."""

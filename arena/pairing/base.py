@@ -154,6 +154,11 @@ class AdaptivePairing(Protocol):
         ...
 
     @property
+    def goal(self) -> str:
+        """What it ends with, such as the final; empty where there is always more to know."""
+        ...
+
+    @property
     def parameters(self) -> tuple[Parameter, ...]:
         """What configured takes."""
         ...
@@ -177,6 +182,10 @@ class AdaptivePairing(Protocol):
         whole rounds, unless n_blocks is less than one. Raises PairingError for a negative n_blocks
         and for a field that it refuses.
         """
+        ...
+
+    def least_blocks(self, field: Field) -> int:
+        """Return the fewest blocks in which it can reach its goal; 0 when it has none."""
         ...
 
     def is_over(self, standing: Standing) -> bool:

@@ -7,7 +7,7 @@ from redis import Redis
 
 from live import brackets
 from matches.models import Match, Tournament
-from matches.services import pairingwarnings, planning, rater
+from matches.services import explain, pairingwarnings, planning, rater
 from matches.tests import boards, factories
 from matches.tests.factories import later
 
@@ -116,3 +116,36 @@ def test_a_pairing_that_suits_the_field_badly_warns(client: Client) -> None:
 def test_a_large_field_is_not_fitted_for_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairingwarnings, "MOST_AGENTS", 2)
     assert pairingwarnings.of_pairing(_entered("quality")) is None
+
+
+@pytest.mark.parametrize(
+    ("pairing", "least", "goal"),
+    [("knockout", 16, "the final"), ("groups", 24, "the final"), ("swiss", 12, "the last round")],
+)
+def test_too_few_matches_are_told_before_and_after(pairing: str, least: int, goal: str) -> None:
+    parameters = {"rounds": 3, "stages": 1} if pairing == "groups" else {}
+    few = factories.scheduled(
+        least - 2, agents=FIELD, pairing=pairing, pairing_parameters=parameters
+    )
+    title = {"knockout": "Knockout", "groups": "Groups and finals", "swiss": "Swiss"}[pairing]
+    assert pairingwarnings.of_budget(few) == (
+        f"{least - 2} matches end it before {goal}: {title} of 5 agents needs {least} at least, "
+        "so extend it"
+    )
+    _play_to_its_end(few)
+    notes = explain.of_tournament(few, now=later(500)).notes
+    assert f"it was stopped by its budget of {least - 2} matches before {goal}" in notes
+
+
+def test_as_many_matches_as_a_pairing_needs_are_not_spoken_of() -> None:
+    tournament = _entered("swiss", 12)
+    assert pairingwarnings.of_budget(tournament) is None
+    _play_to_its_end(tournament)
+    assert pairingwarnings.of_budget(tournament) is None
+
+
+def _play_to_its_end(tournament: Tournament) -> None:
+    step = 0
+    while _go_on(tournament, 10.0 * step):
+        step += 1
+    assert tournament.state == "done"

@@ -75,6 +75,16 @@ def check_pairing(pairing: str, parameters: object) -> None:
         raise ValidationError({"pairing": unknown}) from error
 
 
+def first_refusal(error: ValidationError) -> tuple[str, str]:
+    """Return the first field that is refused and why, said once.
+
+    Django refuses an unknown choice, and so does our check, which names those there are.
+    """
+    name, errors = next(iter(error.error_dict.items()))
+    named = [found for found in errors if found.code != "invalid_choice"] or errors
+    return name, "; ".join(message for found in named for message in found.messages)
+
+
 def validate_finite(value: float) -> None:
     """Refuse NaN and infinity, which pass every comparison with a limit."""
     if not isfinite(value):

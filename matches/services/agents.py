@@ -11,6 +11,7 @@ from matches import selectors
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
 from matches.models.choices import Placement
+from matches.models.validation import first_refusal
 from matches.models.versions import is_same_version, short_version
 
 MAX_NAME = 120
@@ -112,8 +113,8 @@ def placement(checkpoint: Checkpoint | None) -> str:
 
 def bad_input(error: ValidationError, *, field: str = "") -> BadInputError:
     """Return the first refusal of a model as an error that names its field, or this one."""
-    name, messages = next(iter(error.message_dict.items()))
-    return BadInputError(field or name, "; ".join(messages))
+    name, refusal = first_refusal(error)
+    return BadInputError(field or name, refusal)
 
 
 def register_spelled(text: str, *, game: str, copy: int = 1) -> Agent:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from arena.games import registry as games
 from arena.pairing import registry as pairings
-from arena.pairing.base import Field, Standing
+from arena.pairing.base import AdaptivePairing, Field, Standing
 from matches.kept import kept
 from matches.models import Leaderboard, Tournament
 from matches.services import adapting, standing
@@ -24,6 +24,34 @@ def of_pairing(tournament: Tournament) -> str | None:
     key = f"warning.{tournament.pk}"
     mark = str(tournament.n_done)
     return kept(key, mark, lambda: _found(tournament), form=str | None, every_s=EVERY_S)
+
+
+def of_budget(tournament: Tournament) -> str | None:
+    """Return what the number of its matches keeps a pairing with an end from; None when nothing.
+
+    Before it starts: that its matches cannot suffice. Once it is done: that they did not.
+    """
+    if tournament.pairing not in pairings.adaptive_names():
+        return None
+    pairing, spec = adapting.configured(tournament), games.get(tournament.leaderboard.game).spec
+    agents = standing.entrants_of(tournament)
+    least = pairing.least_blocks(Field(len(agents), spec.n_seats, spec.team_size)) * spec.n_seats
+    if not least or tournament.state == Tournament.State.CANCELLED:
+        return None
+    if tournament.state != Tournament.State.DONE:
+        if tournament.n_matches >= least:
+            return None
+        return (
+            f"{tournament.n_matches:,} matches end it before {pairing.goal}: {pairing.title} of "
+            f"{len(agents):,} agents needs {least:,} at least, so extend it"
+        )
+    if len(agents) > MOST_AGENTS or _is_over(tournament, pairing, agents):
+        return None
+    return f"it was stopped by its budget of {tournament.n_matches:,} matches before {pairing.goal}"
+
+
+def _is_over(tournament: Tournament, pairing: AdaptivePairing, agents: Sequence[int]) -> bool:
+    return pairing.is_over(standing.standing(tournament, agents, needs_meetings=True))
 
 
 def before(

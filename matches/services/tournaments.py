@@ -27,6 +27,7 @@ from matches.models import (
     Tournament,
 )
 from matches.models.tournament import MAX_MATCHES, new_key
+from matches.models.validation import first_refusal
 from matches.services.locks import lock_matches_in_flight, lock_orders
 from matches.services.rows import among
 from matches.services.versions import adopt_rules, outdated_agent, outdated_board
@@ -330,5 +331,4 @@ def _clean(row: Leaderboard | Tournament) -> None:
     try:
         row.full_clean()
     except ValidationError as error:
-        name, messages = next(iter(error.message_dict.items()))
-        raise BadInputError(name, "; ".join(messages)) from error
+        raise BadInputError(*first_refusal(error)) from error

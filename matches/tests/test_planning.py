@@ -135,6 +135,13 @@ def test_a_draft_is_dropped_when_its_tournament_changes(
     assert len(_matches(tournament)) == 60
 
 
+def test_an_unknown_pairing_is_refused_once_with_those_there_are(broker: Redis) -> None:
+    with pytest.raises(BadInputError) as refused:
+        make.scheduled(10, pairing="bad")
+    assert str(refused.value).count("'bad'") == 1
+    assert "unknown pairing 'bad': choose one of double_round_robin" in str(refused.value)
+
+
 def test_a_game_of_three_needs_three_agents(broker: Redis) -> None:
     with pytest.raises(BadInputError, match="needs 3 agents"):
         make.scheduled(10, game="kuhn_poker_3", agents=["random"])

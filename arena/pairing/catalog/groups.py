@@ -22,6 +22,7 @@ class _Groups(Adaptive):
     id = "groups"
     title = "Groups and finals"
     needs_meetings = True
+    goal = "the final"
     parameters = (
         Parameter("group_size", 8, "agents of a group, at least", 2, 1000),
         Parameter("rounds", 4, "rounds in a group before the groups are made anew", 1, 1000),
@@ -29,8 +30,11 @@ class _Groups(Adaptive):
         Parameter("finalists", 4, "agents of each semi-final and of the final", 2, 1000),
     )
 
+    def least_blocks(self, field: Field) -> int:
+        return sum(self._n_lineups(field))
+
     def is_over(self, standing: Standing) -> bool:
-        return len(standing.meetings) >= sum(self._n_lineups(standing.field))
+        return len(standing.meetings) >= self.least_blocks(standing.field)
 
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
         if any(meeting.points is None for meeting in standing.meetings):

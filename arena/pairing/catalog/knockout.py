@@ -8,7 +8,7 @@ finds the best with fewer.
 import numpy as np
 
 from arena.pairing.adaptive import AdaptiveCouples
-from arena.pairing.base import Lineup, Standing
+from arena.pairing.base import Field, Lineup, Standing
 from arena.pairing.bracket import Bracket, Rules, bracket, open_slots
 from arena.parameters import Parameter
 
@@ -17,6 +17,7 @@ class _Knockout(AdaptiveCouples):
     id = "knockout"
     title = "Knockout"
     needs_meetings = True
+    goal = "the final"
     parameters = (
         Parameter("best_of", 3, "blocks of two matches in which two agents meet", 1, 99),
         Parameter("tie_breaks", 2, "more blocks, one by one, while they are level", 0, 99),
@@ -26,6 +27,10 @@ class _Knockout(AdaptiveCouples):
         """Return the bracket as it stands."""
         seeding = standing.seeding or range(standing.field.n_agents)
         return bracket(seeding, standing.meetings, self._rules())
+
+    def least_blocks(self, field: Field) -> int:
+        # Every slot but the byes of the first round has one winner, and all but one agent lose.
+        return (field.n_agents - 1) * (self.number("best_of") // 2 + 1)
 
     def is_over(self, standing: Standing) -> bool:
         return self.bracket(standing).winner is not None

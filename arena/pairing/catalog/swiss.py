@@ -11,7 +11,7 @@ from math import ceil, log2
 import numpy as np
 
 from arena.pairing.adaptive import AdaptiveCouples
-from arena.pairing.base import Lineup, Meeting, Standing
+from arena.pairing.base import Field, Lineup, Meeting, Standing
 from arena.pairing.rematches import without_rematches
 from arena.parameters import Parameter
 
@@ -23,12 +23,17 @@ class _Swiss(AdaptiveCouples):
     id = "swiss"
     title = "Swiss"
     needs_meetings = True
+    goal = "the last round"
     parameters = (
         Parameter("rounds", 0, "rounds to play; 0: as many as a knockout would have", 0, 1000),
     )
 
+    def least_blocks(self, field: Field) -> int:
+        n_rounds = self.number("rounds") or ceil(log2(field.n_agents))
+        return n_rounds * (field.n_agents // 2)
+
     def is_over(self, standing: Standing) -> bool:
-        return len(standing.meetings) >= self._n_rounds(standing) * _per_round(standing)
+        return len(standing.meetings) >= self.least_blocks(standing.field)
 
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
         if self.is_over(standing):
@@ -59,9 +64,6 @@ class _Swiss(AdaptiveCouples):
         lowest_first = free[::-1] if len(free) % 2 else []
         byes = sorted(lowest_first, key=lambda agent: n_byes[agent])
         return without_rematches(free, met, byes)
-
-    def _n_rounds(self, standing: Standing) -> int:
-        return self.number("rounds") or ceil(log2(standing.field.n_agents))
 
 
 def _per_round(standing: Standing) -> int:

@@ -19,6 +19,7 @@ from matches.management.options import pair, real, whole, writable_file
 from matches.management.saving import save_json
 from matches.management.stopping import INTERRUPTED, stoppable
 from matches.models import Tournament
+from matches.services import pairingwarnings
 from matches.services.evaluation import Evaluation, check, start
 from matches.services.tournaments import Plan, cancel
 
@@ -60,10 +61,17 @@ class Command(BaseCommand):
             check(evaluation, now=db_now())
             self.stdout.write(following.wait_for_cluster())
             tournament = start(evaluation, now=db_now())
+            self._warn(tournament)
         except (MatchError, ValidationError) as error:
             raise CommandError(_message(error), returncode=2) from error
         with stoppable():
             self._follow(tournament, options)
+
+    def _warn(self, tournament: Tournament) -> None:
+        """Say what the number of matches keeps the pairing from: before it plays, and after."""
+        warning = pairingwarnings.of_budget(tournament)
+        if warning is not None:
+            self.stdout.write(f"Note: {warning}")
 
     def _follow(self, tournament: Tournament, options: dict[str, Any]) -> None:
         """Follow it to its end, or until somebody stops it; tell what is there either way."""
@@ -88,6 +96,7 @@ class Command(BaseCommand):
             is_stopped=is_stopped,
         )
         report.write(finished, self.stdout)
+        self._warn(tournament)
         save_json(options["json"], report.as_json(finished))
         if is_stopped:
             raise CommandError(_how_to_go_on(finished), returncode=INTERRUPTED)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from matches import selectors
 from matches.models import Agent, Campaign, Checkpoint, Order, Tournament
+from matches.services import pairingwarnings
 from matches.services.explanations.awaiting import awaited
 from matches.services.explanations.behind import busy_with_others
 from matches.services.explanations.checkpoints import waiting_check
@@ -148,7 +149,8 @@ def _notes(tournament: Tournament) -> list[str]:
         (tournament.n_refused, "reports were refused"),
         (tournament.n_differing, "matches came out otherwise than the same games before"),
     )
-    return [f"{n:,} {words}" for n, words in counts if n]
+    budget = pairingwarnings.of_budget(tournament)
+    return [f"{n:,} {words}" for n, words in counts if n] + ([budget] if budget else [])
 
 
 _READERS: dict[Tournament.State, Callable[[Tournament, datetime], Finding]] = {
