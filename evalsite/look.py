@@ -45,6 +45,7 @@ MENU = {
     },
     "System": {
         "Workers": Place("matches.worker", "dns"),
+        "Node keys": Place("matches.nodekey", "key"),
         "Orders": Place("matches.order", "package_2"),
         "Audit": Place("matches.auditrow", "history_edu"),
     },

@@ -6,10 +6,10 @@ from django.contrib import admin
 from django.db.models import Model
 from django.urls import reverse
 
-from matches.admin.acts import workers
+from matches.admin.acts import nodekeys, workers
 from matches.admin.acts.offering import ReadOnlyWithActs
 from matches.admin.base import ReadOnlyAdmin
-from matches.models import Order, Worker
+from matches.models import NodeKey, Order, Worker
 from matches.services import explain
 
 
@@ -29,6 +29,16 @@ class WorkerAdmin(ReadOnlyWithActs):
     def view_on_site(self, obj: Model) -> str:
         """Return the address of its page."""
         return reverse("node", args=[obj.pk])
+
+
+@admin.register(NodeKey)
+class NodeKeyAdmin(ReadOnlyWithActs):
+    """Who may be a play node; `./run manage node add NAME` admits one and prints its secrets."""
+
+    list_display = ("name", "generation", "created_at", "revoked_at")
+    list_filter = (("revoked_at", admin.EmptyFieldListFilter),)
+    search_fields = ("name",)
+    acts = nodekeys.ACTS
 
 
 @admin.register(Order)

@@ -35,7 +35,7 @@ def add_node(name: str, *, actor: Actor, now: datetime) -> NodeKey:
         key.generation += 1
         key.save(update_fields=("generation", "revoked_at"))
     if is_new:
-        _note("node.add", key, actor=actor, now=now)
+        _note("nodekey.admit", key, actor=actor, now=now)
     return key
 
 
@@ -45,17 +45,17 @@ def replace_secrets(name: str, *, actor: Actor, now: datetime) -> NodeKey:
     key = _get_admitted(name)
     key.generation += 1
     key.save(update_fields=("generation",))
-    _note("node.replace", key, actor=actor, now=now)
+    _note("nodekey.replace", key, actor=actor, now=now)
     return key
 
 
 @transaction.atomic
-def revoke(name: str, *, actor: Actor, now: datetime) -> NodeKey:
+def revoke(name: str, *, actor: Actor, now: datetime, reason: str = "") -> NodeKey:
     """Let a node in no more. Raises ConflictError for one that is not admitted."""
     key = _get_admitted(name)
     key.revoked_at = now
     key.save(update_fields=("revoked_at",))
-    _note("node.revoke", key, actor=actor, now=now)
+    _note("nodekey.revoke", key, actor=actor, now=now, reason=reason)
     return key
 
 
@@ -131,6 +131,6 @@ def _check_name(name: str) -> None:
         raise BadInputError("name", f"{name!r} is too like the node {other.name!r}: choose another")
 
 
-def _note(action: str, key: NodeKey, *, actor: Actor, now: datetime) -> None:
+def _note(action: str, key: NodeKey, *, actor: Actor, now: datetime, reason: str = "") -> None:
     touched = {"generation": key.generation}
-    auditing.note(action, actor=actor, targets=[key], reason="", touched=touched, now=now)
+    auditing.note(action, actor=actor, targets=[key], reason=reason, touched=touched, now=now)

@@ -15,6 +15,7 @@ from matches.models import (
     Campaign,
     Leaderboard,
     Match,
+    NodeKey,
     Replacement,
     Schedule,
     Scope,
@@ -23,7 +24,7 @@ from matches.models import (
     Tournament,
     Worker,
 )
-from matches.services import quarantine, scheduling, tokens, tournaments, voiding
+from matches.services import nodekeys, quarantine, scheduling, tokens, tournaments, voiding
 from matches.services.auditing import CONTROL
 from matches.services.campaigns.starting import CampaignPlan, start
 from matches.tests import boards, factories
@@ -74,6 +75,15 @@ def _held_worker() -> Worker:
     worker = a_worker()
     quarantine.quarantine_worker(worker, actor=CONTROL, reason="odd", now=NOW)
     return worker
+
+
+def a_node_key() -> NodeKey:
+    return nodekeys.add_node("node-7", actor=CONTROL, now=NOW)
+
+
+def _revoked_key() -> NodeKey:
+    a_node_key()
+    return nodekeys.revoke("node-7", actor=CONTROL, now=NOW)
 
 
 def done_match() -> Match:
@@ -165,6 +175,14 @@ CASES = (
     Case(
         *("worker", "release", _held_worker, REASON, "put there"),
         lambda row: fresh(row).quarantined_at is None,
+    ),
+    Case(
+        *("nodekey", "revoke", a_node_key, REASON, "may play since"),
+        lambda row: fresh(row).revoked_at is not None,
+    ),
+    Case(
+        *("nodekey", "admit", _revoked_key, {}, "revoked 20"),
+        lambda row: fresh(row).revoked_at is None and fresh(row).generation == 2,
     ),
     Case("match", "void", done_match, REASON, "its outcome counts no more", _state("void")),
     Case(

@@ -23,7 +23,9 @@ def test_a_node_is_added_once_and_keeps_its_secrets() -> None:
     first, second = add("node-7"), add("node-7")
     assert first == second
     assert nodekeys.secret_of(first, "broker") == nodekeys.secret_of(second, "broker")
-    assert list(AuditRow.objects.values_list("action", "target_label")) == [("node.add", "node-7")]
+    assert list(AuditRow.objects.values_list("action", "target_label")) == [
+        ("nodekey.admit", "node-7")
+    ]
 
 
 def test_a_revoked_node_is_not_admitted_and_comes_back_with_other_secrets() -> None:
