@@ -75,7 +75,7 @@ def test_one_bad_plugin_stops_nothing_else(
     # Of a game that this terminal knows and control does not.
     (tmp_path / "games").mkdir()
     (tmp_path / "games/other.py").write_text((PLUGINS / "games/nim.py").read_text())
-    held = evaluate("other", "random", "greedy", plugins=f"{folder}:{tmp_path}")
+    held = evaluate("other", "random", "centre", plugins=f"{folder}:{tmp_path}")
     assert held.returncode == 1, held.stderr
     assert "nothing counted: held back, game: unknown game 'other'" in held.stderr
     for game in ("nim", "connect_four"):
