@@ -19,6 +19,7 @@ from matches.kept import kept
 from matches.models import Agent, Alarm, Campaign, Entrant
 from matches.services import explain, pairingwarnings
 from matches.services.campaigns import showing, wording
+from matches.services.campaigns.lateness import awaited
 from matches.services.campaigns.starting import IS_SPRT
 
 N_CHANCES = 20
@@ -97,6 +98,7 @@ def context(found: Campaign, *, now: datetime) -> dict[str, Any]:
         "probability": _probability(found),
         "subjects": _subjects(found),
         "saved": wording.saved(found),
+        "waits": _planned_earlier(found),
         "wanted": wording.percent(1 - found.error),
         "chances": _chances(found),
         "curve": campaigncurves.of_campaign(found),
@@ -109,6 +111,12 @@ def context(found: Campaign, *, now: datetime) -> dict[str, Any]:
         "shown": standings.tournament(tournament, now=now),
         "explanation": explain.of_tournament(tournament, now=now),
     }
+
+
+def _planned_earlier(found: Campaign) -> str:
+    """Return what the verdict waits for though results are there; empty where it does not."""
+    waits = None if found.decided_at else awaited(found.tournament)
+    return "" if waits is None else wording.planned_earlier(waits)
 
 
 def listed(campaigns: Sequence[Campaign]) -> list[Listed]:

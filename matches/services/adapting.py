@@ -12,7 +12,7 @@ from arena.seeding import derive
 from matches import selectors
 from matches.models import Campaign, Rating, Tournament, Uncounted
 from matches.services import standing as standings_of
-from matches.services.campaigns import costs
+from matches.services.campaigns import costs, lateness
 from matches.services.rows import among
 
 LEAST_AHEAD, MOST_AHEAD = 16, 10_000
@@ -21,6 +21,7 @@ AHEAD_OF_KNOWN = 8
 more matches, an eighth 3 %: they are a race, decided match by match (docs/figures.md)."""
 LEAST_PAID = 2
 """Near the end of a budget in core-seconds or money, what is in flight is all that it pays for."""
+MOST_LATE = 3
 REFILL = 4
 """What is missing is planned once it is a quarter of what may be in flight."""
 
@@ -82,6 +83,11 @@ def _missing(
     limit = ahead(n_agents, tournament.n_done, n_slots)
     if campaign is not None:
         limit = min(limit, max(LEAST_PAID, costs.affordable(campaign, now=now) or 0))
+        # What is over behind a slow match counts later: it may be as much as three times what is
+        # in flight, so that slots have work meanwhile, and no more, as the plan may change.
+        n_late = lateness.n_beyond_prefix(tournament, most=MOST_LATE * limit)
+        if n_late >= MOST_LATE * limit:
+            return 0
     missing = limit - n_open
     return missing if missing * REFILL >= limit else 0
 

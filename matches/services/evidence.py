@@ -24,12 +24,19 @@ from arena.games import registry as games
 from arena.ratings.counts import PairCounts
 from matches.models import Leaderboard, PairCount, Rating, Tournament
 from matches.models.validation import checked_game
+from matches.services.counting import Tally
 from matches.services.rows import among
 
 MOST_BOARDS = 100
 """Leaderboards that are asked: the own one, and of the others those with the most results."""
 COUPLE = 2
 _COUNTERS = ("n_first_wins", "n_draws", "n_second_wins")
+_KINDS = ("", "copied", "limited")
+"""What the counters of a pair hold, three of each kind: all, and of those what is left out."""
+
+Tallies = Mapping[int, Tally]
+"""Results by leaderboard."""
+NOTHING: Tallies = {}
 
 
 class Known(NamedTuple):
@@ -79,32 +86,53 @@ def _parameters(board: Leaderboard) -> Mapping[str, object]:
 
 
 def evidence(
-    board: Leaderboard, agents: Sequence[int], *, boards: Sequence[Leaderboard] | None = None
+    board: Leaderboard,
+    agents: Sequence[int],
+    *,
+    boards: Sequence[Leaderboard] | None = None,
+    late: Tallies = NOTHING,
 ) -> PairCounts:
     """Return all results of these agents among each other that count, by position.
 
-    boards: those of `boards_of`, where they are known.
+    boards: those of `boards_of`, where they are known. late: by leaderboard what is left out.
     """
     asked = boards_of(board, agents) if boards is None else boards
     index = {agent: position for position, agent in enumerate(agents)}
     return PairCounts.from_rows(
-        (index[first], index[second], wins, draws, losses)
+        (index[first], index[second], *map(sub, counts, _late_counts(late, of, first, second, less)))
         for of, less in _asked(board, asked)
-        for first, second, wins, draws, losses in _met(of, agents).values_list(
+        for first, second, *counts in _met(of, agents).values_list(
             "first_id", "second_id", *_counters(less)
         )
     )
 
 
 def known(
-    board: Leaderboard, agents: Sequence[int], *, boards: Sequence[Leaderboard] | None = None
+    board: Leaderboard,
+    agents: Sequence[int],
+    *,
+    boards: Sequence[Leaderboard] | None = None,
+    late: Tallies = NOTHING,
 ) -> Known:
     """Return how many matches of these agents among each other count; in sums."""
     asked = boards_of(board, agents) if boards is None else boards
     n_pairs = max(1, games.get(board.game).spec.n_opposed)
-    own, *others = (_n_results(of, agents, less) for of, less in _asked(board, asked))
+    own, *others = (
+        _n_results(of, agents, less) - _n_late(late, of, agents, less)
+        for of, less in _asked(board, asked)
+    )
     elsewhere = sum(others) // n_pairs
     return Known(own // n_pairs + elsewhere, elsewhere)
+
+
+def marks_of(boards: Sequence[Leaderboard]) -> list[tuple[int, ...]]:
+    """Return what changes whenever something is counted on one of the leaderboards.
+
+    Counts and matches are read one after the other: marks that are the same before and after say
+    that they are of one moment.
+    """
+    of = Leaderboard.objects.filter(pk__in=among([board.pk for board in boards])).order_by("pk")
+    return list(of.values_list("pk", "n_counted", "n_rerates_asked", "n_rerates_done"))
 
 
 def _asked(
@@ -129,6 +157,30 @@ def _n_results(board: Leaderboard, agents: Sequence[int], less: Sequence[str]) -
     wins, draws, losses = _counters(less)
     total = _met(board, agents).aggregate(n=Sum(wins + draws + losses))
     return int(total["n"] or 0)
+
+
+def _n_late(late: Tallies, board: Leaderboard, agents: Sequence[int], less: Sequence[str]) -> int:
+    total = late.get(board.pk)
+    if total is None:
+        return 0
+    asked = set(agents)
+    pairs = (pair for pair in total.pairs if asked.issuperset(pair))
+    return sum(sum(_late_counts(late, board, *pair, less)) for pair in pairs)
+
+
+def _late_counts(
+    late: Tallies, board: Leaderboard, first: int, second: int, less: Sequence[str]
+) -> list[int]:
+    """Return wins, draws and losses of the first of a pair that are left out."""
+    total = late.get(board.pk)
+    counts = None if total is None else total.pairs.get((first, second))
+    if counts is None:
+        return [0, 0, 0]
+    starts = [len(_COUNTERS) * _KINDS.index(kind) for kind in less]
+    return [
+        counts[place] - sum(counts[start + place] for start in starts)
+        for place in range(len(_COUNTERS))
+    ]
 
 
 def _counters(less: Sequence[str]) -> list[Combinable]:

@@ -5,18 +5,23 @@ the field has its prior there. In games of two seats the advantage of the first 
 games of teams it is the results of the sides that are fitted, those of the leaderboard itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from operator import sub
 
 from django.db.models import QuerySet
 
 from arena.games import registry as games
 from arena.ratings.settled import PairCounts, Settled, TeamCounts, settle
+from arena.ratings.teamcounts import Side
 from matches.models import Agent, Leaderboard, PairCount, TeamCount
 from matches.models.match import numbers
 from matches.services.rows import among
 
 PAIR_COUNTERS = ("n_first_wins", "n_draws", "n_second_wins")
 COUPLE = 2
+
+SideCounts = Mapping[tuple[Side, Side], Sequence[int]]
+"""Won, drawn and lost by the first of two sides."""
 
 
 def evidence(board: Leaderboard, agents: Sequence[int]) -> PairCounts:
@@ -33,16 +38,18 @@ def fit(
     counts: PairCounts | None = None,
     *,
     dispersion: float = 1.0,
+    late_sides: SideCounts | None = None,
 ) -> Settled:
     """Return the settled ratings by position: cold, so bit-identical.
 
     counts: of these agents; None: all results of the leaderboard, whose agents they are. Those of
     pairs say nothing in a game of teams, whose sides are read here. dispersion: how much more the
-    blocks vary than the model expects (arena.verdicts.blocks).
+    blocks vary than the model expects (arena.verdicts.blocks). late_sides: of those sides what is
+    left out.
     """
     spec = games.get(board.game).spec
     if spec.teams:
-        known: PairCounts | TeamCounts = sides(board, agents)
+        known: PairCounts | TeamCounts = sides(board, agents, late=late_sides)
     elif counts is None:
         known = _counts(PairCount.objects.filter(leaderboard=board), agents)
     else:
@@ -57,15 +64,25 @@ def fit(
     )
 
 
-def sides(board: Leaderboard, agents: Sequence[int]) -> TeamCounts:
-    """Return the results of sides that are all of these agents, by position; of a game of teams."""
+def sides(
+    board: Leaderboard, agents: Sequence[int], *, late: SideCounts | None = None
+) -> TeamCounts:
+    """Return the results of sides that are all of these agents, by position; of a game of teams.
+
+    late: what is left out.
+    """
+    less = late or {}
     index = {agent: position for position, agent in enumerate(agents)}
     met = TeamCount.objects.filter(leaderboard=board, lead__in=among(agents))
     rows = met.values_list("first_side", "second_side", *PAIR_COUNTERS)
-    found = ((numbers(first), numbers(second), times) for first, second, *times in rows)
+    found = ((tuple(numbers(first)), tuple(numbers(second)), times) for first, second, *times in rows)
     return TeamCounts.from_rows(
         (
-            (tuple(index[agent] for agent in first), tuple(index[agent] for agent in second), times)
+            (
+                tuple(index[agent] for agent in first),
+                tuple(index[agent] for agent in second),
+                list(map(sub, times, less.get((first, second), (0, 0, 0)))),
+            )
             for first, second, times in found
             if all(agent in index for agent in first + second)
         ),

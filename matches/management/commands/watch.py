@@ -229,7 +229,7 @@ def _what_now(watch: Watch, options: dict[str, Any]) -> str:
 
 def _said(watch: Watch, agent: Agent, campaign: Campaign, alarm: Alarm | None) -> str:
     rating = Rating.objects.get(leaderboard=campaign.tournament.leaderboard_id, agent=agent)
-    chance = watching.chance_of_regression(campaign, watch.margin)
+    chance = watching.chance_of_regression(campaign)
     compared = "no ancestor yet"
     if chance is not None:
         ancestor = Agent.objects.get(pk=entrants_of(campaign.tournament)[0])

@@ -1,9 +1,10 @@
 """Evidence by seed block: what two agents got of both games on one seed."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 from django.db.models import Q
@@ -11,9 +12,10 @@ from django.db.models import Q
 from arena.messages import Reason
 from arena.ratings.counts import Floats
 from arena.verdicts.blocks import dispersion
-from matches.models import Leaderboard, Match, Seat
+from matches.models import Leaderboard, Match, Seat, Tournament
 from matches.models.match import joined, numbers
 from matches.services.evidence import boards_of
+from matches.services.rows import among
 from matches.services.standing import points
 
 N_CELLS = 5
@@ -39,40 +41,83 @@ class Evidence:
         return Evidence(self.outcomes[:n_blocks])
 
 
-def between(leaderboard: Leaderboard, first: int, second: int) -> Evidence:
+def between(
+    leaderboard: Leaderboard, first: int, second: int, *, own: Tournament | None = None
+) -> Evidence:
     """Return the blocks of two agents that are known of their game, whatever they were for.
 
-    Of each comparable leaderboard its season, in the order in which they were planned. A block
-    counts once both of its games are over; one that is void or cancelled never does.
+    Of each comparable leaderboard its season; of each tournament the blocks of the two up to the
+    first that is open (matches.services.campaigns.lateness), in the order in which they were
+    planned. A block counts once both of its games are over; one that is void never does. own: the
+    tournament of the test, whose blocks come last: what others find out meanwhile was no part of
+    the plan and changes nothing in the order of it.
     """
     lineups = (joined((first, second)), joined((second, first)))
     boards = {board.pk: board for board in boards_of(leaderboard, (first, second))}
-    played = Match.objects.filter(
+    met = Match.objects.filter(
         pk__in=Seat.objects.filter(agent=first).values("match_id"),
         leaderboard__in=list(boards),
         lineup__in=lineups,
-        state=Match.State.DONE,
         tournament__is_rated=True,
     ).exclude(_is_limited(leaderboard))
-    blocks: dict[int, dict[str, float]] = {}
     columns = ("leaderboard_id", "sequence", "game_seed", "lineup", "outcome__ranks")
-    for board, sequence, seed, lineup, ranks in played.order_by("pk").values_list(*columns):
-        if sequence < boards[board].season_first_sequence:
-            continue
-        agents = numbers(lineup)
-        # The same game again, in another tournament of the same seed set, says nothing new.
-        blocks.setdefault(seed, {}).setdefault(lineup, points(ranks)[agents.index(first)])
-    whole = (games for games in blocks.values() if len(games) == len(lineups))
-    return Evidence([round(2 * sum(games.values())) for games in whole])
+    by_plan: dict[int, list[_Planned]] = {}
+    for tournament, state, attempt, board, sequence, *game in met.order_by("pk").values_list(
+        "tournament_id", "state", "attempt", *columns
+    ):
+        if sequence >= boards[board].season_first_sequence:
+            by_plan.setdefault(tournament, []).append(_Planned(state, attempt, *game))
+    last = 0 if own is None else own.pk
+    blocks: dict[int, dict[str, float]] = {}
+    outcomes = []
+    for plan in sorted(by_plan, key=lambda tournament: (tournament == last, tournament)):
+        for match in _prefix(by_plan[plan], is_own=plan == last):
+            games = blocks.setdefault(match.game_seed, {})
+            # The same game again, in another tournament of the same seed set, says nothing new.
+            if match.lineup not in games:
+                won = points(match.ranks or "")[numbers(match.lineup).index(first)]
+                games[match.lineup] = won
+                if len(games) == len(lineups):
+                    outcomes.append(round(2 * sum(games.values())))
+    return Evidence(outcomes)
 
 
-def dispersion_among(leaderboard: Leaderboard, agents: Sequence[int], mu: Floats) -> float:
+class _Planned(NamedTuple):
+    """A match of the two."""
+
+    state: str
+    attempt: int
+    game_seed: int
+    lineup: str
+    ranks: str | None
+
+
+def _prefix(matches: Sequence[_Planned], *, is_own: bool) -> Iterator[_Planned]:
+    """Yield the matches that are done, up to the first that may still come out one way or other.
+
+    That is an open or a cancelled one; of another tournament one that was never sent is passed.
+    """
+    for match in matches:
+        if match.state == Match.State.DONE:
+            yield match
+        elif match.state != Match.State.VOID and (is_own or match.attempt):
+            return
+
+
+def dispersion_among(
+    leaderboard: Leaderboard,
+    agents: Sequence[int],
+    mu: Floats,
+    *,
+    late: Collection[int] = (),
+) -> float:
     """Return how much more the blocks of agents of this mu vary than the model expects, 1 or more.
 
-    Of a game of two seats; measured in the newest matches of the leaderboards that know them.
+    Of a game of two seats; measured in the newest matches of the leaderboards that know them, but
+    for the late ones.
     """
     index = {agent: position for position, agent in enumerate(agents)}
-    cells = Counter(_cells(leaderboard, index))
+    cells = Counter(_cells(leaderboard, index, late))
     pairs = sorted({(first, second) for first, second, _ in cells})
     outcomes = [[cells[(*pair, cell)] for cell in range(N_CELLS)] for pair in pairs]
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, _TWO).T
@@ -80,10 +125,12 @@ def dispersion_among(leaderboard: Leaderboard, agents: Sequence[int], mu: Floats
     return dispersion(mu, first, second, table, draw_probability=leaderboard.draw_probability)
 
 
-def _cells(leaderboard: Leaderboard, index: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
+def _cells(
+    leaderboard: Leaderboard, index: Mapping[int, int], late: Collection[int]
+) -> Iterator[tuple[int, int, int]]:
     """Yield the two agents of each whole block, by position, and what the first one got."""
     blocks: dict[tuple[int, int, int], dict[str, float]] = {}
-    for seed, lineup, ranks in _newest(leaderboard, list(index)):
+    for seed, lineup, ranks in _newest(leaderboard, list(index), late):
         met = [index[agent] for agent in numbers(lineup) if agent in index]
         if len(met) == _TWO:
             first, second = sorted(met)
@@ -94,7 +141,9 @@ def _cells(leaderboard: Leaderboard, index: Mapping[int, int]) -> Iterator[tuple
             yield first, second, round(2 * sum(games.values()))
 
 
-def _newest(leaderboard: Leaderboard, agents: Sequence[int]) -> Iterator[tuple[int, str, str]]:
+def _newest(
+    leaderboard: Leaderboard, agents: Sequence[int], late: Collection[int]
+) -> Iterator[tuple[int, str, str]]:
     """Yield game seed, lineup and ranks of newest matches: of each board by what it has."""
     boards = boards_of(leaderboard, agents)
     n_all = sum(board.n_counted for board in boards)
@@ -106,6 +155,8 @@ def _newest(leaderboard: Leaderboard, agents: Sequence[int]) -> Iterator[tuple[i
             tournament__is_rated=True,
             sequence__gte=board.season_first_sequence,
         ).exclude(_is_limited(leaderboard))
+        if late:
+            played = played.exclude(pk__in=among(sorted(late)))
         rows = played.order_by("-sequence").values_list("game_seed", "lineup", "outcome__ranks")
         yield from rows[: ceil(N_LOOKED_AT * share)]
 

@@ -16,6 +16,7 @@ from matches.services import pairingwarnings
 from matches.services.campaigns import blocks, costs, sequential
 from matches.services.campaigns.believing import belief_of
 from matches.services.campaigns.costs import Cost
+from matches.services.campaigns.lateness import late_results
 from matches.services.campaigns.starting import IS_SPRT, CampaignPlan, checked, test_of
 from matches.services.evidence import boards_of, evidence, known
 
@@ -61,7 +62,8 @@ def before(
     parameters = checked(plan, leaderboard=leaderboard, agents=agents)
     entered = [agent.pk for agent in agents]
     boards = boards_of(leaderboard, entered)
-    n_known, n_elsewhere = known(leaderboard, entered, boards=boards)
+    late = late_results(boards, entered)
+    n_known, n_elsewhere = known(leaderboard, entered, boards=boards, late=late.tallies)
     cost = costs.expected(leaderboard, entered, now=now)
     if plan.question == IS_SPRT:
         counts = blocks.between(leaderboard, *entered).counts
@@ -71,7 +73,8 @@ def before(
         terms = Terms(plan.error, plan.margin, parameters)
         question = questions.get(plan.question)
         asked = Asked(question, terms, plan.seed or 0, _worth(leaderboard))
-        belief = belief_of(leaderboard, entered, evidence(leaderboard, entered, boards=boards))
+        counts = evidence(leaderboard, entered, boards=boards, late=late.tallies)
+        belief = belief_of(leaderboard, entered, counts, late=late)
         found = _foreseen(asked, belief, cost)
     suited = plan.pairing, plan.pairing_parameters
     warning = pairingwarnings.before(*suited, leaderboard=leaderboard, agents=entered)

@@ -1,5 +1,6 @@
 """Judge campaigns as evidence comes, and end those that have their answer or no budget left.
 
+All look at results in planned order, up to the first match that is open: see lateness for why.
 Judging the same evidence again says the same. The verdict is written once, under the condition that
 there is none; what is still open is cancelled with it.
 """
@@ -9,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db import transaction
 from django.db.models import Max, Q
 
+from arena.ratings.counts import PairCounts
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms, Verdict, Why
 from arena.verdicts.beliefs import Belief
@@ -25,8 +27,9 @@ from matches.clock import is_within
 from matches.models import Agent, Campaign, CampaignPoint, Leaderboard, Tournament, Uncounted
 from matches.services.campaigns import blocks, costs, forecasting
 from matches.services.campaigns.believing import belief_of
+from matches.services.campaigns.lateness import Late, late_results
 from matches.services.campaigns.starting import IS_SPRT, test_of
-from matches.services.evidence import boards_of, evidence, known
+from matches.services.evidence import boards_of, evidence, known, marks_of
 from matches.services.failures import Failures
 from matches.services.rows import among
 from matches.services.standing import entrants_of
@@ -62,6 +65,15 @@ class Judgement:
     """Of a sequential test: its blocks by points."""
     belief: Belief | None = None
     names: Sequence[str] = field(default_factory=list)
+
+
+class Basis(NamedTuple):
+    """What a campaign is judged by: the counts have no late results."""
+
+    agents: Sequence[int]
+    counts: PairCounts
+    late: Late
+    n_results: int
 
 
 def judge_all(*, now: datetime, limit_s: float = 0.5) -> int:
@@ -109,12 +121,18 @@ def judge(campaign: Campaign, *, now: datetime, forecast_every: timedelta = FORE
     boards = _asked(campaign, agents, is_over=is_over)
     if not boards:
         return False
-    n_results = known(tournament.leaderboard, agents, boards=boards).n_matches
+    marks = marks_of(boards)
+    late = late_results(boards, agents, own=tournament)
+    board = tournament.leaderboard
+    n_results = known(board, agents, boards=boards, late=late.tallies).n_matches
     if not (is_over or _is_due(campaign, n_results, now=now)):
         return False
+    counts = evidence(board, agents, boards=boards, late=late.tallies)
+    if marks_of(boards) != marks:
+        return False  # counted meanwhile: the next look reads all of one moment
     if not n_results:
         return _close(campaign, None, "no_results", now=now)
-    judgement = _judgement(campaign, agents, n_results)
+    judgement = _judgement(campaign, Basis(agents, counts, late, n_results))
     _note(campaign, judgement, now=now, forecast_every=forecast_every)
     if judgement.verdict is not None:
         return _close(campaign, judgement, "", now=now)
@@ -164,11 +182,11 @@ def _spent_all(campaign: Campaign, tournament: Tournament) -> str:
     return "pairing" if tournament.n_planned < campaign.max_matches else "matches"
 
 
-def _judgement(campaign: Campaign, agents: Sequence[int], n_results: int) -> Judgement:
+def _judgement(campaign: Campaign, basis: Basis) -> Judgement:
+    agents, counts, late, n_results = basis
     if campaign.question == IS_SPRT:
         return _tested(campaign, agents, n_results)
-    board = campaign.tournament.leaderboard
-    belief = belief_of(board, agents, evidence(board, agents))
+    belief = belief_of(campaign.tournament.leaderboard, agents, counts, late=late)
     question, terms = questions.get(campaign.question), terms_of(campaign)
     verdict = question.judge(belief, terms)
     chances = [round(float(chance), 6) for chance in belief.chances_of_best()]
@@ -196,7 +214,8 @@ def test_counts(campaign: Campaign, agents: Sequence[int]) -> list[int]:
     Where it has crossed a bound it stays: blocks after that decide nothing any more.
     """
     test = test_of(campaign.parameters)
-    found = blocks.between(campaign.tournament.leaderboard, *agents)
+    tournament = campaign.tournament
+    found = blocks.between(tournament.leaderboard, *agents, own=tournament)
     curve = test.curve(found.outcomes) if found.outcomes else np.empty(0)
     crossed = np.flatnonzero((curve <= test.lower) | (curve >= test.upper))
     n_blocks = int(crossed[0]) + 1 if crossed.size else len(curve)

@@ -1,6 +1,6 @@
 """How much the blocks of a game of teams vary: what a side got of all games on one seed."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import sqrt
 
 import numpy as np
@@ -13,20 +13,27 @@ from arena.verdicts.blocks import dispersion_of_sums
 from matches.models import Leaderboard, Match
 from matches.models.match import numbers
 from matches.services.campaigns.blocks import N_LOOKED_AT
+from matches.services.rows import among
 
 _POINTS = (1.0, 0.5, 0.0)
 
 
-def dispersion_among(leaderboard: Leaderboard, agents: Sequence[int], mu: Floats) -> float:
+def dispersion_among(
+    leaderboard: Leaderboard,
+    agents: Sequence[int],
+    mu: Floats,
+    *,
+    late: Collection[int] = (),
+) -> float:
     """Return how much more the blocks of agents of this mu vary than the model expects, 1 or more.
 
-    Measured in the newest matches of the leaderboard. A rotation that only lets mates change their
+    Measured in the newest matches of the leaderboard, but for the late ones. A rotation that only lets mates change their
     seats may repeat a game, and then says less than another one.
     """
     rating = dict(zip(agents, mu.tolist(), strict=True))
     spec = games.get(leaderboard.game).spec
     blocks: dict[tuple[int, Side, Side], dict[str, float]] = {}
-    for seed, lineup, ranks in _newest(leaderboard):
+    for seed, lineup, ranks in _newest(leaderboard, late):
         seats = numbers(lineup)
         if all(agent in rating for agent in seats):
             for first, second, kind in sides_of(seats, numbers(ranks), spec.teams):
@@ -45,11 +52,13 @@ def dispersion_among(leaderboard: Leaderboard, agents: Sequence[int], mu: Floats
     )
 
 
-def _newest(leaderboard: Leaderboard) -> list[tuple[int, str, str]]:
+def _newest(leaderboard: Leaderboard, late: Collection[int]) -> list[tuple[int, str, str]]:
     played = Match.objects.filter(
         leaderboard=leaderboard,
         state=Match.State.DONE,
         tournament__is_rated=True,
         sequence__gte=leaderboard.season_first_sequence,
     ).order_by("-sequence")
+    if late:
+        played = played.exclude(pk__in=among(sorted(late)))
     return list(played.values_list("game_seed", "lineup", "outcome__ranks")[:N_LOOKED_AT])

@@ -20,7 +20,8 @@ from matches.models import Agent, Campaign, Leaderboard, Tournament
 from matches.models.choices import SPRT
 from matches.models.tournament import MAX_MATCHES
 from matches.services.agents import bad_input
-from matches.services.evidence import Known, known
+from matches.services.campaigns.lateness import late_results
+from matches.services.evidence import Known, boards_of, known
 from matches.services.tournaments import Plan, schedule
 
 IS_SPRT = SPRT[0]
@@ -125,8 +126,14 @@ def _check_terms(plan: CampaignPlan) -> None:
 
 
 def known_of(leaderboard: Leaderboard, agents: Sequence[Agent]) -> Known:
-    """Return how many matches of these agents among each other a campaign would start from."""
-    return known(leaderboard, [agent.pk for agent in agents])
+    """Return how many matches of these agents among each other a campaign would start from.
+
+    Of each tournament those up to its first open match: see lateness.
+    """
+    entered = [agent.pk for agent in agents]
+    boards = boards_of(leaderboard, entered)
+    late = late_results(boards, entered)
+    return known(leaderboard, entered, boards=boards, late=late.tallies)
 
 
 def test_of(parameters: Mapping[str, Value]) -> Test:

@@ -11,14 +11,13 @@ import numpy as np
 from django.db.models import QuerySet
 
 from arena.checkpoints import step_of
-from arena.verdicts.beliefs import Belief, believed
+from arena.verdicts.base import Why
 from matches.errors import BadInputError
 from matches.models import Agent, Alarm, Campaign, Checkpoint, Leaderboard, Rating
 from matches.services.agents import register_spelled
+from matches.services.campaigns.believing import belief_about
 from matches.services.campaigns.starting import CampaignPlan, start
 from matches.services.checkpoints import New, add
-from matches.services.evidence import evidence
-from matches.services.fitting import fit
 from matches.services.standing import entrants_of
 from matches.services.tournaments import open_leaderboard
 
@@ -29,6 +28,7 @@ JUDGED = "it was judged before"
 BEATS, RANK = "beats", "rank_all"
 ANCESTOR, NEWEST = 0, 1
 """Positions of the two that an alarm is about."""
+EVEN = 0.5
 
 
 @dataclass(frozen=True)
@@ -146,25 +146,28 @@ def best_ancestor(agent: Agent, board: Leaderboard) -> Agent | None:
     return best.agent if best else None
 
 
-def belief_of(campaign: Campaign) -> Belief:
-    """Return what is believed of the entrants of a campaign now."""
-    board, agents = campaign.tournament.leaderboard, entrants_of(campaign.tournament)
-    counts = evidence(board, agents)
-    return believed(fit(board, agents, counts), counts)
+def chance_of_regression(campaign: Campaign) -> float | None:
+    """Return P(the newest is worse than its best ancestor by more than the campaign's lead).
 
-
-def chance_of_regression(campaign: Campaign, margin: float) -> float | None:
-    """Return P(the newest is worse than its best ancestor by more than the margin)."""
+    By the belief that the campaign is judged by; decided, it is what the verdict says.
+    """
     if campaign.question != BEATS:
         return None
     above, below = np.array([ANCESTOR]), np.array([NEWEST])
-    return float(belief_of(campaign).superiority(above, below, margin)[0])
+    belief = belief_about(campaign)
+    chance = float(belief.superiority(above, below, campaign.parameters["lead"])[0])
+    if campaign.why != Why.DECIDED or campaign.probability is None:
+        return chance
+    return campaign.probability if chance >= EVEN else 1 - campaign.probability
 
 
 def raise_alarm(campaign: Campaign, watch: Watch, *, now: datetime) -> Alarm | None:
-    """Keep the alarm of a campaign that found a regression, once; None where there is none."""
-    chance = chance_of_regression(campaign, watch.margin)
-    if chance is None or chance < watch.level:
+    """Keep the alarm of a campaign that decided on a regression, once; None where there is none.
+
+    What is likely when the budget is spent is no verdict, and no alarm: the level holds for those.
+    """
+    chance = chance_of_regression(campaign)
+    if chance is None or chance < watch.level or campaign.why != Why.DECIDED:
         return None
     agents = entrants_of(campaign.tournament)
     alarm, _ = Alarm.objects.get_or_create(
@@ -173,7 +176,7 @@ def raise_alarm(campaign: Campaign, watch: Watch, *, now: datetime) -> Alarm | N
             "agent_id": agents[NEWEST],
             "ancestor_id": agents[ANCESTOR],
             "probability": chance,
-            "margin": watch.margin,
+            "margin": campaign.parameters["lead"],
             "level": watch.level,
             "at": now,
         },

@@ -11,6 +11,7 @@ from arena.verdicts.sprt import Strength
 from matches.models import Campaign
 from matches.services.campaigns import costs
 from matches.services.campaigns.forecasting import LIMIT
+from matches.services.campaigns.lateness import Awaited
 from matches.services.campaigns.starting import IS_SPRT
 from matches.services.explanations.form import span
 
@@ -147,6 +148,15 @@ def saved(campaign: Campaign) -> str:
     if n_reused:
         parts.append(f"{_several(n_reused)} of this tournament: known games, not played again")
     return "; ".join(parts)
+
+
+def planned_earlier(waits: Awaited) -> str:
+    """Return what has to end before the results that came before it count."""
+    blocks = "1 block" if waits.n_blocks == 1 else f"{waits.n_blocks:,} blocks"
+    results = "1 result" if waits.n_results == 1 else f"{waits.n_results:,} results"
+    are, them = ("is", "it") if waits.n_blocks == 1 else ("are", "them")
+    wait = "waits" if waits.n_results == 1 else "wait"
+    return f"{blocks} planned earlier {are} still being played: {results} behind {them} {wait}"
 
 
 def percent(probability: float) -> str:

@@ -3,8 +3,9 @@
 from dataclasses import replace
 from datetime import datetime
 
-from matches.models import Campaign
+from matches.models import Agent, Campaign
 from matches.services.campaigns import wording
+from matches.services.campaigns.lateness import awaited
 from matches.services.explanations.form import Explanation, age_s, ago
 from matches.services.explanations.tournament import of_tournament
 
@@ -17,7 +18,8 @@ def of_campaign(campaign: Campaign, *, now: datetime) -> Explanation:
     found = of_tournament(campaign.tournament, now=now)
     found = replace(found, subject="campaign", id=campaign.pk)
     if campaign.decided_at is None:
-        return replace(found, waits_for=(*_rated_again(campaign), *found.waits_for))
+        waits_for = (*_rated_again(campaign), *_planned_earlier(campaign), *found.waits_for)
+        return replace(found, waits_for=waits_for)
     since = campaign.decided_at
     return replace(
         found,
@@ -36,6 +38,17 @@ def of_campaign(campaign: Campaign, *, now: datetime) -> Explanation:
 def _rated_again(campaign: Campaign) -> list[str]:
     is_rerating = campaign.tournament.leaderboard.is_rerating
     return ["control to rate the leaderboard again: results were declared void"] * is_rerating
+
+
+def _planned_earlier(campaign: Campaign) -> list[str]:
+    """Return what is still to end before the results behind it count, and why it has not."""
+    waits = awaited(campaign.tournament)
+    if waits is None:
+        return []
+    held = Agent.objects.filter(pk__in=waits.match.agent_ids, quarantined_at__isnull=False)
+    named = ", ".join(held.order_by("pk").values_list("name", flat=True))
+    why = f"; the first of them is of {named}, which is in quarantine" if named else ""
+    return [f"{wording.planned_earlier(waits)}{why}"]
 
 
 def _sure(campaign: Campaign) -> str:
