@@ -49,6 +49,12 @@ class Uncounted(models.Model):
         indexes = (
             # Query: what the rater has to count and to fold, in canonical order.
             models.Index(fields=("leaderboard", "sequence"), name="uncounted_in_order"),
+            # Query: those that are not counted yet, where many lie behind an open match.
+            models.Index(
+                fields=("leaderboard", "sequence"),
+                condition=models.Q(is_counted=False),
+                name="uncounted_new",
+            ),
         )
 
     def __str__(self) -> str:

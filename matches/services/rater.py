@@ -5,24 +5,26 @@ order of arrival cannot matter; the live rating is folded in planned order, its 
 contiguous prefix of closed matches and the few outcomes beyond it folded on top each time.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from operator import add
 
 from django.db import transaction
 from django.db.models import F, Q
 
 from arena.ratings.base import MU, SIGMA, Constants
-from arena.ratings.live import fold_matches
 from arena.ratings.settled import Settled
 from matches.clock import is_within
 from matches.models import Leaderboard, Match, PairCount, Rating, TeamCount, Uncounted
-from matches.models.match import numbers
+from matches.services import folding
 from matches.services.counting import KINDS, Result, Tally, tally, teams_of
 from matches.services.failures import Failures
 from matches.services.fitting import fit
+from matches.services.folding import Rules, State
 from matches.services.rows import among, update_rows
 from matches.titles import game_problem
 
+LIVE = ("prefix_mu", "prefix_sigma", "live_mu", "live_sigma")
 COUNTERS = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
 MIN_INTERVAL = timedelta(seconds=0.5)
 """A board with matches in flight is rated at most this often: nobody sees more."""
@@ -107,18 +109,22 @@ def count_locked(board: Leaderboard, *, now: datetime) -> int:
     """Count as `count` does, however long ago that was; the caller's transaction has the lock."""
     prefix = _closed_prefix(board)
     _drop_earlier(board)
-    results = uncounted(board.pk)
-    new = [result for result in results if not result.is_counted]
+    known = folding.remembered(board)
+    new = uncounted(board.pk, is_new=True)
     if not new and prefix == board.prefix_sequence:
         return 0
     _add(board.pk, tally(new, teams=teams_of(board)))
-    _fold(board, results, prefix)
+    rest = folding.Rest(uncounted(board.pk)) if known is None else known
+    if known is not None:
+        rest.add(new)
+    _fold(board, rest, prefix)
     waiting = Uncounted.objects.filter(leaderboard=board)
     waiting.filter(sequence__lte=prefix).delete()
     waiting.filter(is_counted=False).update(is_counted=True)
     Leaderboard.objects.filter(pk=board.pk).update(
         n_counted=board.n_counted + len(new), prefix_sequence=prefix, rated_at=now
     )
+    transaction.on_commit(lambda: folding.remember(board, rest, prefix, n_new=len(new)))
     return len(new)
 
 
@@ -188,9 +194,13 @@ def _closed_prefix(board: Leaderboard) -> int:
     return (board.next_sequence if first is None else first) - 1
 
 
-def uncounted(board_id: int) -> list[Result]:
-    """Return the outcomes that are not counted or lie beyond the prefix, in planned order."""
-    rows = Uncounted.objects.filter(leaderboard_id=board_id).order_by("sequence")
+def uncounted(board_id: int, *, is_new: bool = False) -> list[Result]:
+    """Return the outcomes that are not counted or lie beyond the prefix, in planned order.
+
+    is_new: those that are not counted only.
+    """
+    waiting = Uncounted.objects.filter(leaderboard_id=board_id)
+    rows = (waiting.filter(is_counted=False) if is_new else waiting).order_by("sequence")
     return [
         Result(match, sequence, is_counted, lineup, ranks, guilty, first is not None, reason)
         for match, sequence, is_counted, lineup, ranks, guilty, first, reason in rows.values_list(
@@ -209,44 +219,33 @@ def _drop_earlier(board: Leaderboard) -> None:
 
 
 def _add(board_id: int, total: Tally) -> None:
-    by_agent = dict(Rating.objects.filter(leaderboard_id=board_id).values_list("agent_id", "pk"))
-    ratings = Rating.objects.in_bulk([by_agent[agent] for agent in total.agents])
-    rows = []
-    for agent, added in total.agents.items():
-        rating = ratings[by_agent[agent]]
-        sums = [getattr(rating, name) + n for name, n in zip(COUNTERS, added, strict=True)]
-        rows.append((*sums, rating.pk))
+    met = Rating.objects.filter(leaderboard_id=board_id, agent__in=among(list(total.agents)))
+    rows = [
+        (*map(add, sums, total.agents[agent]), pk)
+        for pk, agent, *sums in met.values_list("pk", "agent_id", *COUNTERS)
+    ]
     update_rows(Rating, COUNTERS, rows)
     for kind in KINDS:
         kind.add(board_id, total)
 
 
-def _fold(board: Leaderboard, results: Sequence[Result], prefix: int) -> None:
-    """Move the stored state to the prefix and show it with the outcomes beyond folded on top."""
-    ratings = Rating.objects.filter(leaderboard=board).order_by("agent_id")
-    rows = list(ratings.values_list("pk", "agent_id", "prefix_mu", "prefix_sigma"))
-    index = {agent: position for position, (_, agent, _, _) in enumerate(rows)}
-    constants, teams = Constants(draw_probability=board.draw_probability), teams_of(board)
-    mus, sigmas = [mu for _, _, mu, _ in rows], [sigma for _, _, _, sigma in rows]
-    passed = [result for result in results if result.sequence <= prefix]
-    fold_matches(mus, sigmas, _played(passed, index), constants, teams)
-    at_prefix = list(zip(mus, sigmas, strict=True))
-    fold_matches(mus, sigmas, _played(results[len(passed) :], index), constants, teams)
-    update_rows(
-        Rating,
-        ("prefix_mu", "prefix_sigma", "live_mu", "live_sigma"),
-        [
-            (*state, mu, sigma, pk)
-            for state, mu, sigma, (pk, *_) in zip(at_prefix, mus, sigmas, rows, strict=True)
-        ],
-    )
+def _fold(board: Leaderboard, rest: folding.Rest, prefix: int) -> None:
+    """Move the stored state to the prefix and show it with the outcomes beyond folded on top.
 
-
-def _played(
-    results: Sequence[Result], index: dict[int, int]
-) -> Iterable[tuple[list[int], list[int]]]:
-    for result in results:
-        yield [index[agent] for agent in numbers(result.lineup)], numbers(result.ranks)
+    Only agents of these outcomes change, and only their rows are read and written: all of 30,000
+    took a second under the lock for which the recorder waits.
+    """
+    met = Rating.objects.filter(leaderboard=board, agent__in=among(sorted(rest.agents())))
+    stored = {agent: row for agent, *row in met.values_list("agent_id", "pk", *LIVE)}
+    at_prefix = {agent: State(*row[1:3]) for agent, row in stored.items()}
+    rules = Rules(Constants(draw_probability=board.draw_probability), teams_of(board))
+    rest.pass_to(prefix, at_prefix, rules)
+    shown = rest.shown(at_prefix, rules)
+    computed = {agent: [*at_prefix[agent], *shown[agent]] for agent in stored}
+    changed = [
+        (*computed[agent], pk) for agent, (pk, *row) in stored.items() if computed[agent] != row
+    ]
+    update_rows(Rating, LIVE, changed)
 
 
 @transaction.atomic
@@ -265,6 +264,9 @@ def _store(board: Leaderboard, pks: Sequence[int], settled: Settled, *, now: dat
     )
     if not stored:
         return False
-    values = list(zip(settled.mu.tolist(), settled.sd.tolist(), pks, strict=True))
-    update_rows(Rating, ("mu", "sd"), values)
+    stored = Rating.objects.filter(leaderboard=board)
+    before = {pk: (mu, sd) for pk, mu, sd in stored.values_list("pk", "mu", "sd")}
+    values = zip(settled.mu.tolist(), settled.sd.tolist(), pks, strict=True)
+    changed = [(mu, sd, pk) for mu, sd, pk in values if before.get(pk) != (mu, sd)]
+    update_rows(Rating, ("mu", "sd"), changed)
     return True
