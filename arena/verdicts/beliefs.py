@@ -7,10 +7,11 @@ and watching the same evidence twice is not a second chance.
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from arena.ratings.counts import Floats, Ints, PairCounts
 from arena.ratings.settled import Settled
@@ -19,6 +20,8 @@ N_SAMPLES = 8_192
 N_TOP = 200
 """More agents than this are judged by their top, as the rest cannot be among the best."""
 _JITTER = 1e-9
+LEAST_SPREAD = 2.0
+"""Of skills, to weigh evidence by: that of the checkpoints of one run."""
 
 Bools = NDArray[np.bool_]
 
@@ -28,7 +31,7 @@ class Belief:
     """mu: float64 [n]. covariance: float64 [n, n] or, of a large field, None: independent, sd [n].
 
     n_matches: int64 [n], how many matches of each agent are known. n_samples: even; how many to
-    draw, where they are needed.
+    draw, where they are needed. spread: sd of the skills of such a field.
     """
 
     mu: Floats
@@ -36,6 +39,7 @@ class Belief:
     sd: Floats
     n_matches: Ints
     n_samples: int = N_SAMPLES
+    spread: float = LEAST_SPREAD
 
     @property
     def n_agents(self) -> int:
@@ -61,6 +65,25 @@ class Belief:
         gaps = self.mu[above] - self.mu[below] - lead
         chances: Floats = ndtr(gaps / np.sqrt(self.variances(above, below)))
         return chances
+
+    def weight_of_evidence(self, a: int, b: int, lead: float = 0.0) -> float:
+        """Return log of how much likelier the results are if the leader of two leads than if not.
+
+        That is against a gap of exactly `lead`, averaged over the gaps on the side of it that is
+        likelier (a mixture likelihood ratio; Robbins 1970), by the densities at `lead` before and
+        after the results (Dickey 1971). In planned order it is a martingale under a gap of `lead`,
+        so it exceeds log(1 / error) with a probability of at most error, ever, however often
+        somebody looks (Ville's inequality); a posterior exceeds 1 - error in the end with
+        certainty. The belief is taken as normal. A wider spread than was fitted makes it smaller,
+        so that a field that looks close by chance is no evidence.
+        """
+        pair = np.array([a]), np.array([b])
+        variance, before = float(self.variances(*pair)[0]), 2 * max(self.spread, LEAST_SPREAD) ** 2
+        gap = float(self.mu[a] - self.mu[b])
+        z, z_before = (gap - lead) / sqrt(variance), -lead / sqrt(before)
+        side = 1 if z >= 0 else -1
+        densities = (z**2 - z_before**2 + min(0.0, log(variance / before))) / 2
+        return float(log_ndtr(side * z) - log_ndtr(side * z_before) + densities)
 
     def among(self, agents: Ints) -> "Belief":
         """Return the same belief about these agents only, in this order."""
@@ -120,7 +143,8 @@ def believed(settled: Settled, counts: PairCounts, *, n_opponents: int = 1) -> B
     n_opponents: of each agent in a match, each of whom is one result of it.
     """
     n_matches = matches_of(counts, len(settled.mu)) // n_opponents
-    return Belief(settled.mu, settled.covariance, settled.sd, n_matches)
+    mu, joint, sd = settled.mu, settled.covariance, settled.sd
+    return Belief(mu, joint, sd, n_matches, spread=settled.spread)
 
 
 def matches_of(counts: PairCounts, n_agents: int) -> Ints:

@@ -164,6 +164,7 @@ class _Futures:
     def __init__(self, belief: Belief, seed: int, *, known: Belief | None = None) -> None:
         """Draw the truths. known: what is believed at first, if not the same."""
         self._rng, n = np.random.default_rng(seed), belief.n_agents
+        self._spread = belief.spread
         joint = np.diag(belief.sd**2) if belief.covariance is None else belief.covariance
         factor = np.linalg.cholesky(joint + _LEAST * np.eye(n))
         truth = belief.mu + self._rng.standard_normal((_N_TRUTHS, n)) @ factor.T
@@ -211,7 +212,14 @@ class _Futures:
     def beliefs(self) -> list[Belief]:
         """Return what would be believed in each."""
         return [
-            Belief(mu, joint, np.sqrt(np.diag(joint)), np.floor(n).astype(np.int64), _N_SAMPLES)
+            Belief(
+                mu,
+                joint,
+                np.sqrt(np.diag(joint)),
+                np.floor(n).astype(np.int64),
+                _N_SAMPLES,
+                self._spread,
+            )
             for mu, joint, n in zip(self._mu, self._covariance, self._n_matches, strict=True)
         ]
 

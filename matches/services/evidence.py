@@ -99,7 +99,11 @@ def evidence(
     asked = boards_of(board, agents) if boards is None else boards
     index = {agent: position for position, agent in enumerate(agents)}
     return PairCounts.from_rows(
-        (index[first], index[second], *map(sub, counts, _late_counts(late, of, first, second, less)))
+        (
+            index[first],
+            index[second],
+            *map(sub, counts, _late_counts(late, of, first, second, less)),
+        )
         for of, less in _asked(board, asked)
         for first, second, *counts in _met(of, agents).values_list(
             "first_id", "second_id", *_counters(less)

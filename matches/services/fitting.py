@@ -75,7 +75,9 @@ def sides(
     index = {agent: position for position, agent in enumerate(agents)}
     met = TeamCount.objects.filter(leaderboard=board, lead__in=among(agents))
     rows = met.values_list("first_side", "second_side", *PAIR_COUNTERS)
-    found = ((tuple(numbers(first)), tuple(numbers(second)), times) for first, second, *times in rows)
+    found = (
+        (tuple(numbers(first)), tuple(numbers(second)), times) for first, second, *times in rows
+    )
     return TeamCounts.from_rows(
         (
             (

@@ -1,11 +1,14 @@
 """Verdicts look at results in planned order: what is over first, because it is, says nothing."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
 
 import pytest
 from redis import Redis
 
-from arena.messages import MatchOrder, MatchOrderRow
+from arena.messages import MatchOrder, MatchOrderRow, ResultRow
 from matches.models import Agent, Campaign, Leaderboard, Match, PairCount
 from matches.services import explain, planning, quarantine, rater, recording
 from matches.services.auditing import Actor
@@ -23,7 +26,7 @@ from matches.tests.test_campaigns_ending import again
 pytestmark = pytest.mark.django_db
 
 PAIR = ("level:50", "level:51")
-ROUND_ROBIN = {"pairing": "double_round_robin", "max_matches": 200}
+ROUND_ROBIN: dict[str, Any] = {"pairing": "double_round_robin", "max_matches": 200}
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +34,7 @@ def _broker(valkey_url: str) -> None:
     Redis.from_url(valkey_url).flushall()
 
 
-def planned(question: str, **plan: object) -> tuple[Campaign, MatchOrder]:
+def planned(question: str, **plan: Any) -> tuple[Campaign, MatchOrder]:
     """Return a campaign of two agents whose matches are all with a node."""
     campaign = campaign_of(question, agents=PAIR, **{**ROUND_ROBIN, **plan})
     planning.plan_scheduled(now=later(0))
@@ -46,7 +49,7 @@ def first_of_pair() -> int:
     return Agent.objects.order_by("pk").values_list("pk", flat=True)[0]
 
 
-def result(row: MatchOrderRow, *, is_won: bool) -> object:
+def result(row: MatchOrderRow, *, is_won: bool) -> ResultRow:
     """Return the result of the first agent of the pair."""
     seat = Match.objects.get(pk=row.match).agent_ids.index(first_of_pair())
     return factories.result(row, ranks=[int(is_won == (place != seat)) for place in range(2)])
@@ -57,7 +60,7 @@ def record(
 ) -> None:
     """Record the matches at these places of the order, then count and judge."""
     rows = [result(order.matches[place], is_won=is_won(place)) for place in places]
-    report = factories.reported(order, rows, is_last=False)  # type: ignore[arg-type]
+    report = factories.reported(order, rows, is_last=False)
     recording.record(report, now=later(at))
     rater.rate_all(now=later(at + 1))
     judging.judge_all(now=later(at + 1))
@@ -139,7 +142,8 @@ def test_it_is_said_what_the_verdict_waits_for() -> None:
     assert waits is not None
     assert (waits.n_blocks, waits.n_results) == (2, 16)
     said = "2 blocks planned earlier are still being played: 16 results behind them wait"
-    assert any(said in what for what in explain.of_campaign(again(campaign), now=later(3)).waits_for)
+    found = explain.of_campaign(again(campaign), now=later(3))
+    assert any(said in what for what in found.waits_for)
 
 
 def test_a_block_of_an_agent_in_quarantine_is_said_to_hold_the_verdict_up() -> None:
@@ -158,10 +162,9 @@ def test_the_counts_and_the_matches_that_are_read_are_of_one_moment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     campaign, order = planned("best", error=1e-9)
-    read = judging.late_results
 
     def while_it_is_counted(*args: object, **options: object) -> object:
-        late = read(*args, **options)  # type: ignore[arg-type]
+        late = lateness.late_results(*args, **options)  # type: ignore[arg-type]
         Leaderboard.objects.update(n_counted=99)
         return late
 
@@ -174,7 +177,7 @@ def test_the_counts_and_the_matches_that_are_read_are_of_one_moment(
 
 
 def test_late_results_of_a_board_with_finished_tournaments_cost_no_scan(
-    django_assert_max_num_queries: Callable[..., object],
+    django_assert_max_num_queries: Callable[..., AbstractContextManager[object]],
 ) -> None:
     for n in range(12):
         done = factories.planned(6, agents=PAIR, board=f"board-{n}", seed=n)
@@ -182,14 +185,14 @@ def test_late_results_of_a_board_with_finished_tournaments_cost_no_scan(
         rater.rate(done.leaderboard_id, now=later(1))
     asked = list(Leaderboard.objects.order_by("pk"))
     agents = list(Agent.objects.values_list("pk", flat=True))
-    with django_assert_max_num_queries(2):  # type: ignore[attr-defined]
+    with django_assert_max_num_queries(2):
         assert lateness.late_results(asked, agents) == lateness.NOTHING_LATE
     assert PairCount.objects.count() == 24
 
 
-def test_the_alarm_of_a_watch_is_the_verdict_of_its_campaign(tmp_path: object) -> None:
+def test_the_alarm_of_a_watch_is_the_verdict_of_its_campaign(tmp_path: Path) -> None:
     campaign, order = planned("beats", parameters={"a": 0, "b": 1, "lead": 0.5})
-    watch = Watch(tmp_path, "run", margin=0.5)  # type: ignore[arg-type]
+    watch = Watch(tmp_path, "run", margin=0.5)
     record(order, alternating, WON, at=1)
     assert watching.raise_alarm(again(campaign), watch, now=later(3)) is None
     chance = watching.chance_of_regression(again(campaign))

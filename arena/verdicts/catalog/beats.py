@@ -3,9 +3,14 @@
 Ends when that is surely so, when it is surely not so, or when the difference is surely so close to
 the lead that the margin makes no difference. Unlike the sequential test (sprt) it uses all results
 of the field, so it needs fewer matches where much is known.
+
+Surely is what keeps to the error for any two agents, however close they are and however often it is
+looked at: the weight of evidence, not the posterior. By the posterior two equal agents got a wrong
+"beats" within 600 matches in 10 % of campaigns, 20 % in a field of five, at a stated 5 %.
 """
 
 from collections.abc import Sequence
+from math import log
 from typing import Final
 
 import numpy as np
@@ -39,13 +44,10 @@ class _Beats:
         a, b, lead = _asked(terms)
         if not is_ready(belief, np.array([a, b])):
             return None
-        yes, needed = _above(belief, a, b, lead), 1 - terms.safe_error(belief.n_agents)
-        within = _above(belief, a, b, lead - terms.margin)
-        within -= _above(belief, a, b, lead + terms.margin)
-        if max(yes, 1 - yes) >= needed:
+        needed, yes = -log(terms.error), _above(belief, a, b, lead)
+        if belief.weight_of_evidence(a, b, lead) >= needed:
             return _verdict(terms, yes, Why.DECIDED)
-        near = _NEAR.format(lead=lead)
-        return Verdict(near, (a, b), within, Why.WITHIN_MARGIN) if within >= needed else None
+        return _within(belief, terms, needed) if terms.margin else None
 
     def guess(self, belief: Belief, terms: Terms) -> Verdict:
         return _verdict(terms, _above(belief, *_asked(terms)), Why.OUT_OF_BUDGET)
@@ -54,6 +56,18 @@ class _Beats:
 def _asked(terms: Terms) -> tuple[int, int, float]:
     given = terms.parameters
     return int(given.get("a", 0)), int(given.get("b", 1)), float(given.get("lead", 0.0))
+
+
+def _within(belief: Belief, terms: Terms, needed: float) -> Verdict | None:
+    """Return that the gap is within the margin of the lead, if that is sure on both sides."""
+    a, b, lead = _asked(terms)
+    low, high = lead - terms.margin, lead + terms.margin
+    if not low < belief.mu[a] - belief.mu[b] < high:
+        return None
+    if min(belief.weight_of_evidence(a, b, bound) for bound in (low, high)) < needed:
+        return None
+    within = _above(belief, a, b, low) - _above(belief, a, b, high)
+    return Verdict(_NEAR.format(lead=lead), (a, b), within, Why.WITHIN_MARGIN)
 
 
 def _above(belief: Belief, a: int, b: int, lead: float) -> float:

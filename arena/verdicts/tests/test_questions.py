@@ -1,14 +1,17 @@
 """What the questions say, and what they refuse."""
 
 from dataclasses import replace
+from math import sqrt
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+from arena.ratings.counts import count
+from arena.ratings.settled import settle
 from arena.verdicts import registry
 from arena.verdicts.base import Terms, VerdictError, Why
-from arena.verdicts.beliefs import N_TOP
+from arena.verdicts.beliefs import LEAST_SPREAD, N_TOP, believed
 from arena.verdicts.claims import Claim, is_sure, sureness
 from arena.verdicts.comparison import listed
 from arena.verdicts.tests.made import belief_of
@@ -65,15 +68,43 @@ def test_beats_asks_nothing_of_the_others() -> None:
     assert registry.get("beats").judge(few, Terms(parameters={"a": 0, "b": 2})) is None
 
 
-@pytest.mark.parametrize("name", ["best", "beats"])
-def test_a_small_field_is_judged_more_strictly(name: str) -> None:
+def test_a_small_field_is_judged_more_strictly() -> None:
     gap = 1.8 * np.sqrt(2)  # surely above in 96.4 %
     small = belief_of([25.0 + gap, 25.0], 1.0)
     large = belief_of([25.0 + gap, 25.0, *[-100.0] * 18], 1.0)
-    question = registry.get(name)
+    question = registry.get("best")
     assert question.judge(small, Terms(0.05)) is None
     assert question.judge(small, Terms(0.08)) is not None
     assert question.judge(large, Terms(0.05)) is not None
+
+
+@pytest.mark.parametrize(("margin", "bound"), [(0.0, 0.0), (0.0, 1.5), (1.5, 1.5)])
+def test_two_agents_a_bound_apart_are_misjudged_no_more_often_than_stated(
+    margin: float, bound: float
+) -> None:
+    n, n_looks, per_look, sd, rng = 400, 120, 6, 7.4, np.random.default_rng(7)
+    question, terms = registry.get("beats"), Terms(0.05, margin, {"lead": bound - margin})
+    n_wrong = 0
+    for results in rng.normal(bound, sd, (n, n_looks * per_look)).cumsum(axis=1):
+        for seen in range(per_look, n_looks * per_look, per_look):
+            variance = 1 / (seen / sd**2 + 1 / (2 * LEAST_SPREAD**2))
+            gap = results[seen - 1] / sd**2 * variance
+            verdict = question.judge(belief_of([25.0 + gap, 25.0], sqrt(variance / 2)), terms)
+            if verdict is not None:
+                # The gap is the bound: neither more than that, nor less than the margin about it.
+                is_denied = "not" in verdict.statement
+                n_wrong += verdict.why is Why.WITHIN_MARGIN if margin else not is_denied
+                break
+    assert 0 < n_wrong <= 0.05 * n
+    by_posterior = rng.normal(0, 1, (n, n_looks)).cumsum(axis=1) / np.sqrt(1 + np.arange(n_looks))
+    assert (by_posterior > norm.ppf(0.95)).any(axis=1).mean() > 0.15, "how it was"
+
+
+def test_forty_wins_without_a_loss_decide() -> None:
+    counts = count([(0, 1, 1)] * 20 + [(1, 0, -1)] * 20)
+    verdict = registry.get("beats").judge(believed(settle(counts, 2), counts), Terms(0.01))
+    assert verdict is not None
+    assert verdict.why is Why.DECIDED
 
 
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (0, 4), (4, 0)])

@@ -1,7 +1,7 @@
 """Evidence by seed block: what two agents got of both games on one seed."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
@@ -60,26 +60,17 @@ def between(
         lineup__in=lineups,
         tournament__is_rated=True,
     ).exclude(_is_limited(leaderboard))
-    columns = ("leaderboard_id", "sequence", "game_seed", "lineup", "outcome__ranks")
+    columns = ("tournament_id", "leaderboard_id", "sequence", *_Planned._fields[:-1])
     by_plan: dict[int, list[_Planned]] = {}
-    for tournament, state, attempt, board, sequence, *game in met.order_by("pk").values_list(
-        "tournament_id", "state", "attempt", *columns
+    for tournament, board, sequence, *game in met.order_by("pk").values_list(
+        *columns, "outcome__ranks"
     ):
         if sequence >= boards[board].season_first_sequence:
-            by_plan.setdefault(tournament, []).append(_Planned(state, attempt, *game))
+            by_plan.setdefault(tournament, []).append(_Planned(*game))
     last = 0 if own is None else own.pk
-    blocks: dict[int, dict[str, float]] = {}
-    outcomes = []
-    for plan in sorted(by_plan, key=lambda tournament: (tournament == last, tournament)):
-        for match in _prefix(by_plan[plan], is_own=plan == last):
-            games = blocks.setdefault(match.game_seed, {})
-            # The same game again, in another tournament of the same seed set, says nothing new.
-            if match.lineup not in games:
-                won = points(match.ranks or "")[numbers(match.lineup).index(first)]
-                games[match.lineup] = won
-                if len(games) == len(lineups):
-                    outcomes.append(round(2 * sum(games.values())))
-    return Evidence(outcomes)
+    plans = sorted(by_plan, key=lambda tournament: (tournament == last, tournament))
+    games = (game for plan in plans for game in _prefix(by_plan[plan], is_own=plan == last))
+    return Evidence(list(_outcomes(games, first)))
 
 
 class _Planned(NamedTuple):
@@ -90,6 +81,18 @@ class _Planned(NamedTuple):
     game_seed: int
     lineup: str
     ranks: str | None
+
+
+def _outcomes(games: Iterable[_Planned], agent: int) -> Iterator[int]:
+    """Yield the cell of each block of an agent when its second game is there."""
+    blocks: dict[int, dict[str, float]] = {}
+    for game in games:
+        block = blocks.setdefault(game.game_seed, {})
+        # The same game again, in another tournament of the same seed set, says nothing new.
+        if game.lineup not in block:
+            block[game.lineup] = points(game.ranks or "")[numbers(game.lineup).index(agent)]
+            if len(block) == _TWO:
+                yield round(2 * sum(block.values()))
 
 
 def _prefix(matches: Sequence[_Planned], *, is_own: bool) -> Iterator[_Planned]:

@@ -73,8 +73,8 @@ def before(
         terms = Terms(plan.error, plan.margin, parameters)
         question = questions.get(plan.question)
         asked = Asked(question, terms, plan.seed or 0, _worth(leaderboard))
-        counts = evidence(leaderboard, entered, boards=boards, late=late.tallies)
-        belief = belief_of(leaderboard, entered, counts, late=late)
+        results = evidence(leaderboard, entered, boards=boards, late=late.tallies)
+        belief = belief_of(leaderboard, entered, results, late=late)
         found = _foreseen(asked, belief, cost)
     suited = plan.pairing, plan.pairing_parameters
     warning = pairingwarnings.before(*suited, leaderboard=leaderboard, agents=entered)

@@ -121,24 +121,37 @@ def judge(campaign: Campaign, *, now: datetime, forecast_every: timedelta = FORE
     boards = _asked(campaign, agents, is_over=is_over)
     if not boards:
         return False
-    marks = marks_of(boards)
-    late = late_results(boards, agents, own=tournament)
-    board = tournament.leaderboard
-    n_results = known(board, agents, boards=boards, late=late.tallies).n_matches
-    if not (is_over or _is_due(campaign, n_results, now=now)):
+    basis = _basis(campaign, agents, boards, is_over=is_over, now=now)
+    if basis is None:
         return False
-    counts = evidence(board, agents, boards=boards, late=late.tallies)
-    if marks_of(boards) != marks:
-        return False  # counted meanwhile: the next look reads all of one moment
-    if not n_results:
+    if not basis.n_results:
         return _close(campaign, None, "no_results", now=now)
-    judgement = _judgement(campaign, Basis(agents, counts, late, n_results))
+    judgement = _judgement(campaign, basis)
     _note(campaign, judgement, now=now, forecast_every=forecast_every)
     if judgement.verdict is not None:
         return _close(campaign, judgement, "", now=now)
     return is_over and _close(
         campaign, judgement, limit or _spent_all(campaign, tournament), now=now
     )
+
+
+def _basis(
+    campaign: Campaign,
+    agents: Sequence[int],
+    boards: Sequence[Leaderboard],
+    *,
+    is_over: bool,
+    now: datetime,
+) -> Basis | None:
+    """Return what to judge a campaign by; None where it is not due, or counts changed meanwhile."""
+    board, marks = campaign.tournament.leaderboard, marks_of(boards)
+    late = late_results(boards, agents, own=campaign.tournament)
+    n_results = known(board, agents, boards=boards, late=late.tallies).n_matches
+    if not (is_over or _is_due(campaign, n_results, now=now)):
+        return None
+    counts = evidence(board, agents, boards=boards, late=late.tallies)
+    # What differs was counted between two reads: the next look has all of one moment.
+    return Basis(agents, counts, late, n_results) if marks_of(boards) == marks else None
 
 
 def _is_due(campaign: Campaign, n_results: int, *, now: datetime) -> bool:

@@ -149,9 +149,7 @@ def _behind(tournament: int, board: Leaderboard, end: int) -> Iterator[Result]:
 
 def _done(tournament: int, *, behind: int = 0) -> QuerySet[Match]:
     done = is_in_state("matches_match", [Match.State.DONE])
-    return Match.objects.filter(
-        Match.is_closed(), done, tournament=tournament, sequence__gt=behind
-    )
+    return Match.objects.filter(Match.is_closed(), done, tournament=tournament, sequence__gt=behind)
 
 
 def _first_open(tournament: int) -> int | None:

@@ -27,8 +27,8 @@ def dispersion_among(
 ) -> float:
     """Return how much more the blocks of agents of this mu vary than the model expects, 1 or more.
 
-    Measured in the newest matches of the leaderboard, but for the late ones. A rotation that only lets mates change their
-    seats may repeat a game, and then says less than another one.
+    Measured in the newest matches of the leaderboard, but for the late ones. A rotation that only
+    lets mates change their seats may repeat a game, and then says less than another one.
     """
     rating = dict(zip(agents, mu.tolist(), strict=True))
     spec = games.get(leaderboard.game).spec
