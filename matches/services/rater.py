@@ -235,8 +235,8 @@ def _fold(board: Leaderboard, rest: folding.Rest, prefix: int) -> None:
     Only agents of these outcomes change, and only their rows are read and written: all of 30,000
     took a second under the lock for which the recorder waits.
     """
-    met = Rating.objects.filter(leaderboard=board, agent__in=among(sorted(rest.agents())))
-    stored = {agent: row for agent, *row in met.values_list("agent_id", "pk", *LIVE)}
+    theirs = Rating.objects.filter(leaderboard=board, agent__in=among(sorted(rest.agents())))
+    stored = {agent: row for agent, *row in theirs.values_list("agent_id", "pk", *LIVE)}
     at_prefix = {agent: State(*row[1:3]) for agent, row in stored.items()}
     rules = Rules(Constants(draw_probability=board.draw_probability), teams_of(board))
     rest.pass_to(prefix, at_prefix, rules)
@@ -264,8 +264,8 @@ def _store(board: Leaderboard, pks: Sequence[int], settled: Settled, *, now: dat
     )
     if not stored:
         return False
-    stored = Rating.objects.filter(leaderboard=board)
-    before = {pk: (mu, sd) for pk, mu, sd in stored.values_list("pk", "mu", "sd")}
+    shown = Rating.objects.filter(leaderboard=board).values_list("pk", "mu", "sd")
+    before = {pk: (mu, sd) for pk, mu, sd in shown}
     values = zip(settled.mu.tolist(), settled.sd.tolist(), pks, strict=True)
     changed = [(mu, sd, pk) for mu, sd, pk in values if before.get(pk) != (mu, sd)]
     update_rows(Rating, ("mu", "sd"), changed)

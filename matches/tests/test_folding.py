@@ -13,6 +13,7 @@ from arena.teams import NO_TEAMS
 from matches.models import Leaderboard, Match
 from matches.models.match import numbers
 from matches.services import folding, planning, rater, recording, rerating
+from matches.services import rows as rows_of
 from matches.services.counting import Result
 from matches.services.folding import Rest, Rules, State
 from matches.services.tournaments import Plan, pause, resume, schedule
@@ -113,13 +114,19 @@ def test_behind_a_paused_tournament_only_what_is_new_is_read(
     folding._remembered.clear()
     play_more(paused, 4, at=100)
     assert read[-1] == 48, "forgotten, all that lies behind the open match is read"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_tournament_that_is_resumed_is_folded_in_its_place(paused: Leaderboard) -> None:
+    for seed in (2, 3):
+        play_more(paused, seed, at=10.0 * seed)
     tournament = paused.tournaments.order_by("pk")[0]
     resume(tournament, now=make.later(110))
     order = make.ordered(tournament, now=make.later(110))
     recording.record(make.finished(order), now=make.later(110))
     rater.rate(paused.pk, now=make.later(120))
     assert not Match.objects.filter(Match.is_open()).exists()
-    assert Leaderboard.objects.get().prefix_sequence == 20 + 48
+    assert Leaderboard.objects.get().prefix_sequence == 20 + 24
     found = rerating.rerate(paused, now=make.later(130))
     assert found is not None
     assert found.is_none
@@ -130,11 +137,10 @@ def test_only_ratings_that_changed_are_written(
     paused: Leaderboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[int] = []
-    update_rows = rater.update_rows
 
     def counting(model: Any, columns: Any, rows: Sequence[Any]) -> None:
         written.append(len(rows))
-        update_rows(model, columns, rows)
+        rows_of.update_rows(model, columns, rows)
 
     monkeypatch.setattr(rater, "update_rows", counting)
     play_more(paused, 1, at=10)
