@@ -5,7 +5,7 @@ order of arrival cannot matter; the live rating is folded in planned order, its 
 contiguous prefix of closed matches and the few outcomes beyond it folded on top each time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from operator import add
 
