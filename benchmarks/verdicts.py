@@ -1,6 +1,6 @@
 """Whether verdicts hold: fields of known truth through the real pairing, rating and stopping code.
 
-python -m benchmarks.verdicts [--part fields|campaigns|sprt|calibration|large|real] [--n N]
+python -m benchmarks.verdicts [--part fields|campaigns|sprt|durations|calibration|large|real] [--n N]
 [--json FILE]
 """
 
@@ -16,13 +16,13 @@ from typing import NamedTuple
 from arena.ratings.counts import Floats
 from arena.verdicts.sprt import Model, Test
 from benchmarks import large_fields
-from benchmarks.campaigns import accuracy, reliability, sequential, stopping
+from benchmarks.campaigns import accuracy, durations, reliability, sequential, stopping
 from benchmarks.campaigns import real as real_fields
 from benchmarks.campaigns.pool import each, pool
 from benchmarks.options import parser, whole, writable, write_json
 from benchmarks.table import Cell, table
 
-PARTS = ("fields", "campaigns", "sprt", "calibration", "large", "real")
+PARTS = ("fields", "campaigns", "sprt", "durations", "calibration", "large", "real")
 N_CAMPAIGNS = 2_100
 N_TESTS = 2_000
 PER_REPLICATE = 400
@@ -97,6 +97,11 @@ TESTED = (
     Tested(0, 20, 0.0, 0.1, Model.NORMALISED),
     Tested(0, 20, 2.0, 0.1, Model.NORMALISED),
 )
+
+
+FACTORS, SLOTS = (1.0, 2.0, 4.0, 10.0), (1, 8, 64)
+TIMED = {durations.SPRT: 1 / 5, "beats": 1 / 20, "best": 1 / 20}
+"""Share of the campaigns of each question in which lost games last longer."""
 
 
 @dataclass
@@ -180,6 +185,21 @@ def sprt(workers: Pool, options: Namespace, figures: Figures) -> None:
     _print("Sequential tests of 0 against elo1", figures.rows["sprt"])
 
 
+def slow_losses(workers: Pool, options: Namespace, figures: Figures) -> None:
+    """Measure wrong verdicts where the games that one agent loses last longer."""
+    tasks = [
+        durations.Task(question, factor, n_slots, order, max(2, round(options.n * share)), 1)
+        for question, share in TIMED.items()
+        for factor in FACTORS
+        for n_slots in SLOTS
+        for order in (durations.FIFO, durations.LOCKSTEP)
+    ]
+    rows = figures.rows["durations"] = each(
+        workers, durations.row, tasks, "losses that last longer"
+    )
+    _print("Wrong verdicts where the first agent's losses last longer", rows)
+
+
 def calibration(workers: Pool, options: Namespace, figures: Figures) -> None:
     """Say how far claimed and true probabilities are apart, by what the other parts have seen."""
     if not figures.claims:
@@ -218,7 +238,7 @@ def real(_: Pool, options: Namespace, figures: Figures) -> None:
 
 Part = Callable[[Pool, Namespace, Figures], None]
 _PARTS: dict[str, Part] = {
-    "fields": fields, "campaigns": campaigns, "sprt": sprt, "calibration": calibration,
+    "fields": fields, "campaigns": campaigns, "sprt": sprt, "durations": slow_losses, "calibration": calibration,
     "large": large, "real": real,
 }  # fmt: skip
 

@@ -17,7 +17,7 @@ from arena.verdicts.base import Verdict, Why
 from arena.verdicts.beliefs import matches_of
 from arena.verdicts.sprt import BLOCKS, SINGLES, Decision, Test
 from benchmarks import large_fields, verdicts
-from benchmarks.campaigns import accuracy, real, reliability, sequential, stopping
+from benchmarks.campaigns import accuracy, durations, real, reliability, sequential, stopping
 from benchmarks.campaigns.play import IN_FLIGHT, Adaptive, Fixed, Ledger, watch
 from benchmarks.campaigns.worlds import WORLDS, Normal, Seed
 from evalsite.folders import ROOT
@@ -185,6 +185,27 @@ def test_a_test_without_an_end_is_undecided(monkeypatch: pytest.MonkeyPatch) -> 
     assert found == [(Decision.CONTINUE, 8)] * 3
 
 
+@pytest.mark.parametrize("order", [durations.FIFO, durations.LOCKSTEP])
+def test_a_match_that_is_lost_ends_later(order: str) -> None:
+    task = durations.Task("beats", 4.0, 8, order, 1, 1)
+    played = durations.play(task, np.random.default_rng(1))
+    assert len(played.ends) == durations.BUDGETS["beats"]
+    late = np.diff(np.argsort(played.ends, kind="stable")) != 1
+    assert late.any()
+    *_, last = durations.looks(played, by_prefix=True)
+    assert len(last) == len(played.ends)
+    for seen in durations.looks(played, by_prefix=True):
+        assert seen.tolist() == list(range(len(seen)))
+    first = next(durations.looks(played, by_prefix=False))
+    assert played.score[first].tolist() == [1] * len(first) or 1 not in played.score
+
+
+def test_slow_losses_mislead_who_looks_at_whatever_is_over() -> None:
+    row = durations.row(durations.Task(durations.SPRT, 4.0, 8, durations.FIFO, 30, 1))
+    assert row["share_by_what_is_over"] > row["share"]  # type: ignore[operator]
+    assert durations.hold(durations.Task("beats", 1.0, 1, durations.FIFO, 1, 1))[0] in (0, 1)
+
+
 @pytest.mark.slow
 def test_the_benchmark_writes_its_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -192,6 +213,8 @@ def test_the_benchmark_writes_its_figures(
     monkeypatch.setattr(verdicts, "FOLLOWED", (("seed", 6, 200, 60, 100),))
     monkeypatch.setattr(verdicts, "HELD", (verdicts.Held("best", "seed", 6, 1 / 5, 60, True),))
     monkeypatch.setattr(verdicts, "TESTED", (verdicts.Tested(0, 200, 0.0, 1.0),))
+    monkeypatch.setattr(verdicts, "TIMED", {durations.SPRT: 1 / 10})
+    monkeypatch.setattr(verdicts, "SLOTS", (8,))
     path, drawn = tmp_path / "figures.json", tmp_path / "figure.svg"
     options = ["--n", "20", "--processes", "1", "--json", str(path), "--figure", str(drawn)]
     simulated = [part for part in verdicts.PARTS if part not in ("large", "real")]

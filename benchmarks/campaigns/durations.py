@@ -1,0 +1,153 @@
+"""Whether verdicts hold where a match that its first agent loses lasts longer.
+
+Two equal agents, blocks of two games in planned order on some slots. Both ways of looking are held:
+by the contiguous closed prefix, as control does, and by whatever is over, as it once did.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import heapify, heapreplace
+from typing import NamedTuple
+
+import numpy as np
+
+from arena.ratings.counts import Floats, Ints, PairCounts
+from arena.ratings.settled import settle
+from arena.verdicts import registry as questions
+from arena.verdicts.base import Terms
+from arena.verdicts.beliefs import believed
+from arena.verdicts.sprt import BLOCKS, Test
+from benchmarks.campaigns.play import COUPLE
+from benchmarks.campaigns.stopping import WRONG, lower_bound
+from benchmarks.campaigns.worlds import Normal
+
+SPRT = "sprt"
+ERROR = 0.05
+BUDGETS = {SPRT: 4_000, "beats": 600, "best": 600}
+"""Matches."""
+GAPS = {SPRT: 0.0, "beats": 0.0, "best": 1.0}
+"""How much the first agent is worse, in rating: of two equal ones either is the best."""
+GROWTH = 0.1
+FIFO, LOCKSTEP = "first in, first out", "lockstep"
+
+
+@dataclass(frozen=True)
+class Task:
+    """n campaigns: matches that the first agent loses last `factor` times as long."""
+
+    question: str
+    factor: float
+    n_slots: int
+    order: str
+    n: int
+    seed: int
+
+
+class Played(NamedTuple):
+    """Matches in planned order: whether the first agent sits first, its score -1..1, their end."""
+
+    is_first: Ints
+    score: Ints
+    ends: Floats
+
+
+def play(task: Task, rng: np.random.Generator) -> Played:
+    """Return all matches of a campaign that would go on to its budget."""
+    n = BUDGETS[task.question]
+    world = Normal(np.array([25.0 - GAPS[task.question], 25.0]))
+    first = np.tile(np.array([0, 1]), n // COUPLE)
+    score = world.play(first, 1 - first, rng) * (1 - 2 * first)
+    lasts = rng.uniform(0.9, 1.1, n) * np.where(score < 0, task.factor, 1.0)
+    return Played(1 - first, score, _ends(lasts, task))
+
+
+def _ends(lasts: Floats, task: Task) -> Floats:
+    if task.order == LOCKSTEP:
+        # A chunk begins when the one before it is over; each result is told when it is there.
+        ends, begin = np.empty_like(lasts), 0.0
+        for start in range(0, len(lasts), task.n_slots):
+            chunk = slice(start, start + task.n_slots)
+            ends[chunk] = begin + lasts[chunk]
+            begin = float(ends[chunk].max())
+        return ends
+    free = [0.0] * task.n_slots
+    heapify(free)
+    ends = np.empty_like(lasts)
+    for place, length in enumerate(lasts.tolist()):
+        ends[place] = free[0] + length
+        heapreplace(free, ends[place])
+    return ends
+
+
+def looks(played: Played, *, by_prefix: bool) -> Iterator[Ints]:
+    """Yield which matches are looked at, each time that they have grown enough."""
+    reached = np.maximum.accumulate(played.ends) if by_prefix else played.ends
+    order, n_seen = np.argsort(reached, kind="stable"), 0
+    for moment in np.sort(reached):
+        n_over = int(np.searchsorted(reached[order], moment, side="right"))
+        if n_over >= n_seen + 1 + GROWTH * n_seen or (n_over == len(order) > n_seen):
+            n_seen = n_over
+            yield np.sort(order[:n_over])
+
+
+def hold(task: Task) -> tuple[int, int]:
+    """Return how many of the campaigns end with a wrong verdict: by prefix, by what is over."""
+    rng = np.random.default_rng([task.seed, int(task.factor), task.n_slots])
+    wrong = [0, 0]
+    for _ in range(task.n):
+        played = play(task, rng)
+        for place, by_prefix in enumerate((True, False)):
+            is_wrong = _test if task.question == SPRT else _judge
+            wrong[place] += is_wrong(task, played, by_prefix=by_prefix)
+    return wrong[0], wrong[1]
+
+
+def _test(task: Task, played: Played, *, by_prefix: bool) -> bool:
+    """Say whether the test accepts; with 0 against 20 Elo, of equal agents."""
+    test = Test(0, 20, alpha=ERROR, beta=ERROR)
+    points = (played.score + 1).reshape(-1, COUPLE).sum(axis=1)
+    ends = played.ends.reshape(-1, COUPLE).max(axis=1)
+    # By what is over a campaign looked at blocks as they ended; by prefix the time plays no part.
+    order = np.arange(len(points)) if by_prefix else np.argsort(ends, kind="stable")
+    curve = test.curve(points[order], BLOCKS)
+    crossed = np.flatnonzero((curve >= test.upper) | (curve <= test.lower))
+    return bool(crossed.size and curve[crossed[0]] >= test.upper)
+
+
+def _judge(task: Task, played: Played, *, by_prefix: bool) -> bool:
+    question = questions.get(task.question)
+    world = Normal(np.array([25.0 - GAPS[task.question], 25.0]))
+    for seen in looks(played, by_prefix=by_prefix):
+        counts = _counts(played, seen)
+        belief = believed(settle(counts, COUPLE), counts)
+        verdict = question.judge(belief, Terms(ERROR))
+        if verdict is not None:
+            # That one of two equal agents does not beat the other is true.
+            return "not" not in verdict.statement and WRONG[task.question](world, verdict, 0.0)
+    return False
+
+
+def _counts(played: Played, seen: Ints) -> PairCounts:
+    is_first, score = played.is_first[seen].astype(bool), played.score[seen]
+    rows = []
+    for agent, chosen, sign in ((0, is_first, 1), (1, ~is_first, -1)):
+        theirs = sign * score[chosen]
+        rows.append((agent, 1 - agent, *(int((theirs == kind).sum()) for kind in (1, 0, -1))))
+    return PairCounts.from_rows(rows)
+
+
+def row(task: Task) -> dict[str, object]:
+    """Return a row of the benchmark."""
+    n_wrong, n_wrong_over = hold(task)
+    return {
+        "question": task.question,
+        "lost_lasts": task.factor,
+        "slots": task.n_slots,
+        "order": task.order,
+        "stated_error": ERROR,
+        "n": task.n,
+        "wrong": n_wrong,
+        "share": n_wrong / task.n,
+        "lower_bound": lower_bound(n_wrong, task.n),
+        "share_by_what_is_over": n_wrong_over / task.n,
+    }
