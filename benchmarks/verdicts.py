@@ -1,7 +1,7 @@
 """Whether verdicts hold: fields of known truth through the real pairing, rating and stopping code.
 
-python -m benchmarks.verdicts [--part fields|campaigns|sprt|durations|calibration|large|real] [--n N]
-[--json FILE]
+python -m benchmarks.verdicts [--part fields|campaigns|sprt|durations|calibration|large|real]
+[--n N] [--json FILE]
 """
 
 import os
@@ -238,8 +238,8 @@ def real(_: Pool, options: Namespace, figures: Figures) -> None:
 
 Part = Callable[[Pool, Namespace, Figures], None]
 _PARTS: dict[str, Part] = {
-    "fields": fields, "campaigns": campaigns, "sprt": sprt, "durations": slow_losses, "calibration": calibration,
-    "large": large, "real": real,
+    "fields": fields, "campaigns": campaigns, "sprt": sprt, "durations": slow_losses,
+    "calibration": calibration, "large": large, "real": real,
 }  # fmt: skip
 
 

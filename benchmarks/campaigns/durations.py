@@ -102,8 +102,8 @@ def hold(task: Task) -> tuple[int, int]:
     return wrong[0], wrong[1]
 
 
-def _test(task: Task, played: Played, *, by_prefix: bool) -> bool:
-    """Say whether the test accepts; with 0 against 20 Elo, of equal agents."""
+def _test(_: Task, played: Played, *, by_prefix: bool) -> bool:
+    """Say whether the test of 0 against 20 Elo accepts, of equal agents."""
     test = Test(0, 20, alpha=ERROR, beta=ERROR)
     points = (played.score + 1).reshape(-1, COUPLE).sum(axis=1)
     ends = played.ends.reshape(-1, COUPLE).max(axis=1)
@@ -129,11 +129,11 @@ def _judge(task: Task, played: Played, *, by_prefix: bool) -> bool:
 
 def _counts(played: Played, seen: Ints) -> PairCounts:
     is_first, score = played.is_first[seen].astype(bool), played.score[seen]
-    rows = []
+    table = np.empty((COUPLE, 5), np.int64)
     for agent, chosen, sign in ((0, is_first, 1), (1, ~is_first, -1)):
         theirs = sign * score[chosen]
-        rows.append((agent, 1 - agent, *(int((theirs == kind).sum()) for kind in (1, 0, -1))))
-    return PairCounts.from_rows(rows)
+        table[agent] = agent, 1 - agent, *((theirs == kind).sum() for kind in (1, 0, -1))
+    return PairCounts(*table.T)
 
 
 def row(task: Task) -> dict[str, object]:

@@ -1,12 +1,11 @@
-"""Keep the history of ratings: at most one compressed snapshot a minute per leaderboard, fewer of
-what is long ago.
-"""
+"""Keep the history of ratings: one compressed snapshot a minute, and fewer of what is long ago."""
 
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 
 from matches import tables
+from matches.clock import is_within
 from matches.models import Leaderboard, Rating, RatingSnapshot
 from matches.services.rows import among
 
