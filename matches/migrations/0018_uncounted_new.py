@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     """One partial index."""
 
-    dependencies = (("matches", "0015_node_rivals"),)
+    dependencies = (("matches", "0017_code_versions"),)
 
     operations = (
         migrations.AddIndex(
