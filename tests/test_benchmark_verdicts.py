@@ -201,9 +201,17 @@ def test_a_match_that_is_lost_ends_later(order: str) -> None:
 
 
 def test_slow_losses_mislead_who_looks_at_whatever_is_over() -> None:
-    row = durations.row(durations.Task(durations.SPRT, 4.0, 8, durations.FIFO, 30, 1))
-    assert row["share_by_what_is_over"] > row["share"]  # type: ignore[operator]
-    assert durations.hold(durations.Task("beats", 1.0, 1, durations.FIFO, 1, 1))[0] in (0, 1)
+    task = durations.Task("beats", 10.0, 64, durations.FIFO, 1, 1)
+    rng, leads = np.random.default_rng(2), {True: 0.0, False: 0.0}
+    for _ in range(40):
+        played = durations.play(task, rng)
+        for by_prefix in leads:
+            seen = [look for look in durations.looks(played, by_prefix=by_prefix) if len(look) > 30]
+            leads[by_prefix] += float(played.score[seen[0]].mean()) / 40
+    assert abs(leads[True]) < 0.1
+    assert leads[False] > 0.3
+    row = durations.row(durations.Task(durations.SPRT, 4.0, 8, durations.FIFO, 2, 1))
+    assert row["share"] == 0.0
 
 
 @pytest.mark.slow
