@@ -23,6 +23,21 @@ def check_secret_key(**_: Any) -> list[CheckMessage]:
 
 
 @register("evalsite")
+def check_https(**_: Any) -> list[CheckMessage]:
+    """Warn of a site that sends every browser to https and would not notice that it came so."""
+    if not settings.EVALSITE_HTTPS or settings.EVALSITE_PROXIES:
+        return []
+    return [
+        Warning(
+            "EVALSITE_HTTPS is 1 and EVALSITE_PROXIES is 0: the web server of `./run` speaks http, "
+            "so it redirects for ever.",
+            hint="Set EVALSITE_PROXIES to the number of proxies that speak https before it.",
+            id="evalsite.W002",
+        )
+    ]
+
+
+@register("evalsite")
 def check_var_folder(**_: Any) -> list[CheckMessage]:
     """Refuse a data folder that cannot be written."""
     folder = Path(settings.VAR)

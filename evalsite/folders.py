@@ -72,7 +72,8 @@ def ensure_secrets(var: Path) -> dict[str, str]:
     """Return the secrets of this folder; those that are missing are made once."""
     path = var / "secrets.env"
     known = read_variables(path)
-    missing = {name: secrets.token_urlsafe(32) for name in SECRETS if name not in known}
+    # 64 characters: Django wants 50 for its key.
+    missing = {name: secrets.token_urlsafe(48) for name in SECRETS if name not in known}
     if missing:
         write_variables(path, known | missing)
     return known | missing

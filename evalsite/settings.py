@@ -23,6 +23,21 @@ DEBUG = flag("EVALSITE_DEBUG", default=False)
 SECRET_KEY = text("EVALSITE_SECRET_KEY", INSECURE_SECRET_KEY)
 ALLOWED_HOSTS = names("EVALSITE_ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = names("EVALSITE_TRUSTED_ORIGINS", [])
+# Proxies before this server that write X-Forwarded-For; 0: nobody may choose its address.
+EVALSITE_PROXIES = whole("EVALSITE_PROXIES", 0, highest=10)
+# 1: browsers come by https alone. Off by default: plain `./run` is http on loopback.
+EVALSITE_HTTPS = flag("EVALSITE_HTTPS", default=False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = EVALSITE_HTTPS
+A_YEAR_S = 31_536_000
+SECURE_HSTS_SECONDS = whole("EVALSITE_HSTS_S", A_YEAR_S, highest=10**9) if EVALSITE_HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = EVALSITE_HTTPS
+# Nodes, probes and Prometheus come from inside by http; a PUT that is redirected is lost.
+SECURE_REDIRECT_EXEMPT = [r"^files/", r"^healthz$", r"^readyz$", r"^metrics$"]
+# Without a proxy of ours anybody could write this header.
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if EVALSITE_PROXIES else None
+# Preloading binds a whole domain for months, and whoever sees the word in the header may apply
+# for it: that is for the owner of the domain, not for one of its sites.
+SILENCED_SYSTEM_CHECKS = ["security.W021"]
 
 INSTALLED_APPS = [
     "unfold",  # before django.contrib.admin: it replaces the admin's templates
@@ -46,6 +61,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "evalsite.metrics.timed",  # first: it times all of them
+    "evalsite.policy.restricted",  # before what may answer by itself
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -154,8 +170,6 @@ AXES_HANDLER = "matches.services.logins.LoginHandler"
 AXES_CLIENT_IP_CALLABLE = "matches.services.clients.counted_address"
 # Trying on does not make it longer: it ends a quarter of an hour after the last password.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
-# Proxies before this server that write X-Forwarded-For; 0: nobody may choose its address.
-EVALSITE_PROXIES = whole("EVALSITE_PROXIES", 0, highest=10)
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
 

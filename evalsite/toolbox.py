@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,10 @@ CHECKS: dict[str, list[str]] = {
     "templates": [str(TOOLS / "djlint"), "templates", "--lint", "--profile=django"],
     "migrations": [PYTHON, "manage.py", "makemigrations", "--check", "--dry-run"],
     "settings": [PYTHON, "manage.py", "check", "--fail-level", "WARNING"],
+    "deployment": [
+        *("env", "EVALSITE_HTTPS=1", "EVALSITE_PROXIES=1"),
+        *(PYTHON, "manage.py", "check", "--deploy", "--fail-level", "WARNING"),
+    ],
 }
 BROWSER_PACKAGES = ("chromium", "chromium-driver")
 HOW_TO_GET_A_BROWSER = (
@@ -49,7 +54,7 @@ def check(_: argparse.Namespace | None = None) -> int:
 def _run_check(name: str, command: Sequence[str], var: str) -> tuple[str, bool, float]:
     started = time.monotonic()
     # Only so that settings load: no check starts anything.
-    needed = {"EVALSITE_VAR": var, "EVALSITE_SECRET_KEY": "for checks only"}
+    needed = {"EVALSITE_VAR": var, "EVALSITE_SECRET_KEY": secrets.token_urlsafe(48)}
     done = subprocess.run(
         command, cwd=ROOT, env=os.environ | needed, capture_output=True, text=True, check=False
     )

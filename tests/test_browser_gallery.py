@@ -133,7 +133,7 @@ def _settle(chrome: webdriver.Chrome) -> None:
 
 def _wrong(site: Site, name: str, width: int, scheme: str) -> list[str]:
     chrome = site.chrome
-    wrong = [f"{one} in the console" for one in complaints(chrome) if name != "not-found"]
+    wrong = [f"{one} in the console" for one in complaints(chrome) if _is_wrong(one, name)]
     # Before its first page the browser asks for its own.
     near = (site.address, "data:", "chrome:", "about:")
     elsewhere = [one for one in requested(chrome) if not one.startswith(near)]
@@ -149,6 +149,11 @@ def _wrong(site: Site, name: str, width: int, scheme: str) -> list[str]:
     rules = axe.OF_COLOURS if scheme == "dark" else ()
     found = axe.violations(chrome, only=rules)
     return wrong + [f"{one.rule}: {one.places[0]}" for one in found]
+
+
+def _is_wrong(complaint: str, name: str) -> bool:
+    """Say whether a complaint of the console is a fault, as each breach of our policy is."""
+    return name != "not-found" or "Content Security Policy" in complaint
 
 
 def _grave(chrome: webdriver.Chrome, allowed: set[str]) -> list[str]:

@@ -28,3 +28,10 @@ def test_a_missing_data_folder_is_refused(settings: Settings, tmp_path: Path) ->
 def test_servers_without_users_of_ours_are_warned_about(settings: Settings) -> None:
     settings.EVALSITE_UNENFORCED = ["broker"]
     assert found() == ["evalsite.W001"]
+
+
+def test_https_without_a_proxy_that_speaks_it_is_warned_of(settings: Settings) -> None:
+    settings.EVALSITE_HTTPS = True
+    assert found() == ["evalsite.W002"]
+    settings.EVALSITE_PROXIES = 1
+    assert found() == []

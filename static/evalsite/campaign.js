@@ -12,10 +12,14 @@ const rest = document.querySelector("[data-rest]");
 const isDecided = () => section.dataset.state === "ended";
 const isOver = () => isDecided() && rest.dataset.rest === "over";
 
+/** What the server sent for each part; measures.js changes the elements themselves. */
+const sent = new WeakMap();
+
 /** Puts the new contents in place; a link that has the focus keeps it. */
 function replace(part, fresh) {
   if (part.hidden !== fresh.hidden) part.hidden = fresh.hidden;
-  if (part.innerHTML === fresh.innerHTML) return;
+  if (sent.get(part) === fresh.innerHTML) return;
+  sent.set(part, fresh.innerHTML);
   const address = part.contains(document.activeElement) && document.activeElement.getAttribute("href");
   part.replaceChildren(...fresh.childNodes);
   if (address) part.querySelector(`a[href="${CSS.escape(address)}"]`)?.focus({ preventScroll: true });
