@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Collection, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from celery import current_app
 from django.conf import settings
@@ -40,6 +40,13 @@ SCHEDULE_TOURNAMENT = "matches.schedule_tournament"
 NAMES = (RECORD_TASK, TICK, PLAN, RELAY, RATE, RERATE, SCHEDULE_TOURNAMENT)
 """Every task of this app; a test compares them with the registered ones."""
 
+_ASIDE = f"{REPORTS_QUEUE}.aside"
+MOST_REPORTS = 64
+"""Reports of one transaction; a recorder that keeps up takes one or two."""
+MOST_BYTES = 2_000_000
+"""No more are taken after these: rows stay locked while they are written."""
+_STRIDE = 8
+
 # A wake-up that nobody took within this time may be repeated; the tick does its work anyhow.
 _WAKE_MS = 1_000
 _MAX_WAITING = 20
@@ -60,6 +67,48 @@ def publish_mark(at: str) -> None:
     """Send a mark through the reports queue, to learn how far the recorder has come."""
     mark = Mark(at=at, token=mark_token(secret(), at))
     _send(RECORD_TASK, [to_wire(mark)], REPORTS_QUEUE, shown=described(mark))
+
+
+class Aside(NamedTuple):
+    """Reports that the recorder has taken and not recorded yet, the oldest first."""
+
+    left_over: list[bytes]
+    """By a recorder that ended before it had."""
+    newer: list[bytes]
+
+
+def set_reports_aside() -> Aside:
+    """Take the reports that wait, to record them at once; they are kept until they are dropped."""
+    try:
+        with broker().pipeline(transaction=False) as pipeline:
+            pipeline.lrange(_ASIDE, 0, -1)
+            pipeline.llen(REPORTS_QUEUE)
+            left_over, n_waiting = pipeline.execute()
+        return Aside(left_over[::-1], _move_aside(min(n_waiting, MOST_REPORTS)))
+    except RedisError as error:
+        log.warning("reports are recorded one by one, the others cannot be read: %s", error)
+        return Aside([], [])
+
+
+def _move_aside(n: int) -> list[bytes]:
+    moved: list[bytes] = []
+    while len(moved) < n and sum(map(len, moved)) < MOST_BYTES:
+        with broker().pipeline(transaction=False) as pipeline:
+            for _ in range(min(_STRIDE, n - len(moved))):
+                pipeline.lmove(REPORTS_QUEUE, _ASIDE, "RIGHT", "LEFT")
+            items = pipeline.execute()
+        moved += [item for item in items if item is not None]
+        if items[-1] is None:
+            break
+    return moved
+
+
+def drop_reports_aside() -> None:
+    """Forget the reports that were set aside: they are recorded."""
+    try:
+        broker().delete(_ASIDE)
+    except RedisError as error:
+        log.warning("recorded reports are kept and will be recorded again: %s", error)
 
 
 def wake_planner() -> None:

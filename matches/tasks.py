@@ -9,14 +9,13 @@ from arena.messages import RECORD_TASK
 from matches import dispatch
 from matches.clock import db_now
 from matches.errors import ConflictError
-from matches.services import control, recording, scheduling
-from matches.services.patience import patiently
+from matches.services import control, intake, scheduling
 
 
 @shared_task(name=RECORD_TASK)
 def record(report: dict[str, Any]) -> dict[str, int]:
-    """Store one report of a node; safe to deliver twice. Returns what changed, for Flower."""
-    recorded = patiently(lambda: recording.receive(report, now=db_now()))
+    """Store a report and those behind it; safe to deliver twice. Returns what changed."""
+    recorded = intake.receive(report, clock=db_now)
     return {what: n for what, n in asdict(recorded).items() if n}
 
 

@@ -160,6 +160,7 @@ def end_order(order: Order, report: Results, *, now: datetime) -> int:
     )
     if not closed:
         return 0
+    order.state = Order.State.CLOSED  # for the next report of a batch
     return _give_back_rest(
         order, Attempt.Ending.INTERRUPTED, Reason.RETURNED, report.executing, now=now
     )

@@ -2,9 +2,8 @@
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -12,8 +11,6 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from arena.errors import MessageError
-from arena.games import registry as games
-from arena.games.base import forfeit_ranks
 from arena.messages import (
     Alive,
     Checked,
@@ -28,15 +25,15 @@ from arena.messages import (
     play_queue,
     read_report,
 )
-from arena.teams import Teams, by_team
 from matches import dispatch
 from matches.leases import PLAYING_LEASE
-from matches.models import Attempt, Match, Order, Outcome, Tournament, Uncounted
+from matches.models import Match, Order, Outcome, Tournament, Uncounted
 from matches.models.match import joined
 from matches.services import checks, marks, nodes, provenance, reuse, tallies, trajectories
 from matches.services.attempts import Ended, give_back, write_attempts
 from matches.services.locks import lock_matches_in_flight, lock_orders
 from matches.services.rows import among, insert_rows
+from matches.services.sorting import OpenMatch, SortedRows, sort_rows
 from matches.services.tournaments import finish_if_closed
 from matches.titles import game_problem
 from matches.tokens import is_same, tournament_secret
@@ -46,12 +43,6 @@ log = logging.getLogger(__name__)
 _MS = 1_000
 # How much of the measured length of a match comes from the newest report.
 NEWEST_WEIGHT = 0.3
-# Plain strings, because a row read as values has no enum.
-NEEDS_PROOF = frozenset((Reason.TIMEOUT, Reason.CRASH))
-"""Of a failed attempt: may have been the machine's, unless another attempt ends with the same."""
-_OPEN = frozenset(state.value for state in Match.OPEN)
-_CLOSING = frozenset((Ending.DONE, Ending.FORFEIT))
-_IN_FLIGHT = frozenset(state.value for state in Match.IN_FLIGHT)
 
 
 @dataclass(frozen=True)
@@ -62,65 +53,100 @@ class Recorded:
     n_given_back: int = 0
     n_refused: int = 0
 
-
-class OpenMatch(NamedTuple):
-    """What the recorder must know of a match."""
-
-    pk: int
-    leaderboard: int
-    sequence: int
-    n_seats: int
-    teams: Teams
-    state: str
-    attempt: int
+    def __add__(self, other: "Recorded") -> "Recorded":
+        """Return the sum of two."""
+        return Recorded(
+            self.n_closed + other.n_closed,
+            self.n_given_back + other.n_given_back,
+            self.n_refused + other.n_refused,
+        )
 
 
-@dataclass
-class _Sorted:
-    """The rows of a report by what they do."""
+class Prepared(NamedTuple):
+    """A report of results whose tokens are checked: what costs time comes before the locks."""
 
-    closing: list[tuple[OpenMatch, ResultRow]] = field(default_factory=list)
-    given_back: list[ResultRow] = field(default_factory=list)
-    n_refused: int = 0
+    report: Results
+    order: Order
+    genuine: dict[int, ResultRow]
 
 
-def receive(wire: object, *, now: datetime) -> Recorded:
-    """Record a report as it came off the queue; refuse one that has not its form."""
-    try:
-        report = read_report(wire)
-    except MessageError as error:
-        log.warning("refused: %s", error)
-        return Recorded(n_refused=1)
-    recorded = record(report, now=now)
+def receive(wires: Sequence[object], *, now: datetime) -> Recorded:
+    """Record reports as they came off the queue, the oldest first; refuse those without form."""
+    reports, n_broken = list[Report](), 0
+    for wire in wires:
+        try:
+            reports.append(read_report(wire))
+        except MessageError as error:
+            log.warning("refused: %s", error)
+            n_broken += 1
+    recorded = record_all(reports, now=now) + Recorded(n_refused=n_broken)
     tallies.flush(now=now)
     return recorded
 
 
 def record(report: Report, *, now: datetime) -> Recorded:
     """Store one report; safe to deliver twice, late or in any order. `now`: database clock."""
-    if isinstance(report, Alive | Started | Results) and not provenance.is_genuine(
-        report, provenance.read_keys([report])
-    ):
-        provenance.note_forged(report, now=now)
-        return Recorded(n_refused=max(1, len(getattr(report, "results", ()))))
+    return record_all([report], now=now)
+
+
+def record_all(reports: Sequence[Report], *, now: datetime) -> Recorded:
+    """Store reports, the oldest first; all results of them in one transaction.
+
+    Signs of life and marks come last: what they say is then true of all that came before them.
+    """
+    signed = [report for report in reports if isinstance(report, Alive | Started | Results)]
+    keys = provenance.read_keys(signed) if signed else {}
+    recorded, results = Recorded(), list[Results]()
+    later = list[Report]()
+    for report in reports:
+        if isinstance(report, Alive | Started | Results) and not provenance.is_genuine(
+            report, keys
+        ):
+            provenance.note_forged(report, now=now)
+            recorded += Recorded(n_refused=max(1, len(getattr(report, "results", ()))))
+        elif isinstance(report, Started):
+            nodes.note_started(report, now=now)
+        elif isinstance(report, Results):
+            results.append(report)
+        else:
+            later.append(report)
+    recorded += _record_results(results, now=now)
+    for report in later:
+        _note(report, now=now)
+    return recorded
+
+
+def _note(report: Report, *, now: datetime) -> None:
     match report:
         case Alive():
             nodes.note_alive(report, now=now)
-        case Started():
-            nodes.note_started(report, now=now)
         case Mark():
             marks.note(report)
         case Checked():
             checks.note(report, now=now)
-        case Results():
-            return _record_results(report, now=now)
-    return Recorded()
 
 
-def _record_results(report: Results, *, now: datetime) -> Recorded:
-    """Check the tokens, then store: what costs time and needs no lock comes before the lock."""
-    orders = Order.objects.select_related("tournament__leaderboard")
-    order = orders.filter(uuid=report.order).first()
+def _record_results(reports: Sequence[Results], *, now: datetime) -> Recorded:
+    """Check the tokens, then store all in one transaction."""
+    if not reports:
+        return Recorded()
+    rows = Order.objects.select_related("tournament__leaderboard")
+    orders = {row.uuid.hex: row for row in rows.filter(uuid__in={r.order for r in reports})}
+    recorded, prepared = Recorded(), list[Prepared]()
+    for report in reports:
+        order = orders.get(report.order)
+        refused = _refused(report, order, now=now)
+        if order is None or refused is not None:
+            recorded += refused or Recorded()
+            continue
+        genuine = _genuine(report.results, order.tournament)
+        complete = _with_trajectories(list(genuine), order.tournament)
+        prepared.append(Prepared(report, order, {row.match: row for row in complete}))
+    return recorded + _store_all(prepared, now=now) if prepared else recorded
+
+
+def _refused(report: Results, order: Order | None, *, now: datetime) -> Recorded | None:
+    """Return how a report is refused as a whole, None when its rows may count."""
     if order is None:
         log.warning("results of an unknown order %s from %s refused", report.order, report.node)
         return Recorded(n_refused=len(report.results))
@@ -131,9 +157,27 @@ def _record_results(report: Results, *, now: datetime) -> Recorded:
     if nodes.is_quarantined(report.node, order.node):
         log.warning("results of %s refused: it is in quarantine", report.node)
         return _refuse_all(report, order, now=now)
-    rows = _with_trajectories(list(_genuine(report.results, order.tournament)), order.tournament)
-    genuine = {row.match: row for row in rows}
-    return _store(report, order, genuine, now=now)
+    return None
+
+
+@transaction.atomic
+def _store_all(prepared: Sequence[Prepared], *, now: datetime) -> Recorded:
+    """Take all locks of a batch first, in the order of matches.services.locks, then store it."""
+    fresh = {order.pk: order for order in lock_orders([p.order.pk for p in prepared])}
+    lock_matches_in_flight(
+        [p.order.pk for p in prepared if p.report.is_last],
+        more=[match for p in prepared for match in p.genuine],
+    )
+    tournaments = {p.order.tournament_id: p.order.tournament for p in prepared}
+    recorded = Recorded()
+    # Stable: the reports of an order stay in their order. Tournaments are locked as they come.
+    for report, order, genuine in sorted(prepared, key=lambda p: p.order.tournament_id):
+        locked = fresh[order.pk]
+        locked.tournament = tournaments[order.tournament_id]
+        recorded += _store(report, locked, genuine, now=now)
+    finish_if_closed(sorted(tournaments), now=now)
+    transaction.on_commit(dispatch.wake_relay)
+    return recorded
 
 
 @transaction.atomic
@@ -146,60 +190,20 @@ def _refuse_all(report: Results, order: Order, *, now: datetime) -> Recorded:
     return Recorded(n_refused=len(report.results))
 
 
-@transaction.atomic
 def _store(
     report: Results, order: Order, genuine: dict[int, ResultRow], *, now: datetime
 ) -> Recorded:
     tournament = order.tournament
-    lock_orders([order.pk])
-    lock_matches_in_flight([order.pk] if report.is_last else [], more=list(genuine))
-    by_kind = _sorted_rows(genuine, tournament)
+    by_kind = sort_rows(genuine, tournament)
     by_kind.n_refused += len(report.results) - len(genuine)
     _close(by_kind.closing, tournament, node=report.node, now=now)
     ended = [_ended(row, report.node) for row in by_kind.given_back]
     n_void = give_back(tournament.pk, ended, now=now)
     n_returned = _update_order(order, report, now=now)
     _update_tournament(tournament, by_kind)
-    finish_if_closed([tournament.pk], now=now)
     if by_kind.closing or n_void:
         transaction.on_commit(dispatch.wake_rater)
-    transaction.on_commit(dispatch.wake_relay)
     return Recorded(len(by_kind.closing), len(ended) + n_returned, by_kind.n_refused)
-
-
-def _sorted_rows(genuine: dict[int, ResultRow], tournament: Tournament) -> _Sorted:
-    """Sort rows: the first valid one of an open match closes it, whichever attempt it is from."""
-    matches = _read_matches(list(genuine), tournament)
-    by_kind = _Sorted(n_refused=len(genuine))
-    earlier = _other_suspicions(list(genuine.values()))
-    for number, row in genuine.items():
-        match = matches.get(number)
-        if match is None or match.state not in _OPEN or row.attempt > match.attempt:
-            continue
-        settled = _charged(row, match, earlier)
-        if settled.ending in _CLOSING:
-            if not _has_valid_ranks(settled, match):
-                continue
-            by_kind.closing.append((match, settled))
-        elif row.attempt == match.attempt and match.state in _IN_FLIGHT:
-            by_kind.given_back.append(row)
-        else:
-            continue
-        by_kind.n_refused -= 1
-    return by_kind
-
-
-def _read_matches(numbers: Sequence[int], tournament: Tournament) -> dict[int, OpenMatch]:
-    """Return the matches of these numbers that are of the tournament."""
-    # Not filtered by tournament: SQLite would then read all of its matches instead of these.
-    locked = Match.objects.filter(pk__in=among(numbers))
-    columns = ("pk", "leaderboard_id", "sequence", "lineup", "state", "attempt", "tournament_id")
-    teams = games.get(tournament.leaderboard.game).spec.teams
-    return {
-        pk: OpenMatch(pk, board, sequence, lineup.count(",") + 1, teams, state, attempt)
-        for pk, board, sequence, lineup, state, attempt, of in locked.values_list(*columns)
-        if of == tournament.pk
-    }
 
 
 def _genuine(results: Sequence[ResultRow], tournament: Tournament) -> Iterator[ResultRow]:
@@ -241,54 +245,6 @@ def _without_trajectory(row: ResultRow, *, is_wanted: bool) -> ResultRow:
         trajectory="",
         detail=f"its trajectory is not stored: {row.trajectory or 'none was put'}",
     )
-
-
-def _other_suspicions(rows: Sequence[ResultRow]) -> set[tuple[int, int, str]]:
-    """Return (match, seat, reason) of what needs proof, of other attempts than the reported ones.
-
-    Other ones, because a report may come twice: the same attempt is no proof of itself.
-    """
-    suspected = {row.match: row for row in rows if _needs_proof(row)}
-    if not suspected:
-        return set()
-    reasons = [reason.value for reason in NEEDS_PROOF]
-    earlier = Attempt.objects.filter(
-        match__in=among(list(suspected)), reason__in=reasons, seat__gte=0
-    )
-    columns = ("match_id", "seat", "reason", "number")
-    return {
-        (match, seat, reason)
-        for match, seat, reason, number in earlier.values_list(*columns)
-        if number != suspected[match].attempt
-    }
-
-
-def _needs_proof(row: ResultRow) -> bool:
-    return row.reason in NEEDS_PROOF and row.seat >= 0
-
-
-def _charged(row: ResultRow, match: OpenMatch, earlier: set[tuple[int, int, str]]) -> ResultRow:
-    """Return the row as it counts: a forfeit's ranks are ours, a repeated suspicion is one."""
-    is_repeated = _needs_proof(row) and (row.match, row.seat, row.reason.value) in earlier
-    if (row.ending is Ending.FORFEIT or is_repeated) and 0 <= row.seat < match.n_seats:
-        ranks = forfeit_ranks(row.seat, match.n_seats, match.teams)
-        return msgspec.structs.replace(row, ending=Ending.FORFEIT, ranks=ranks)
-    return row
-
-
-def _has_valid_ranks(row: ResultRow, match: OpenMatch) -> bool:
-    if _are_ranks(tuple(row.ranks), match.n_seats, match.teams):
-        return True
-    log.warning("result of match %s with ranks %s refused", row.match, row.ranks)
-    return False
-
-
-@lru_cache(maxsize=1_024)
-def _are_ranks(ranks: tuple[int, ...], n_seats: int, teams: Teams) -> bool:
-    """Say whether every rank is the number of seats that are better, and team mates share one."""
-    if len(ranks) != n_seats or any(r != sum(other < r for other in ranks) for r in ranks):
-        return False
-    return not teams or all(len(set(shared)) == 1 for shared in by_team(teams, ranks))
 
 
 def _close(
@@ -375,15 +331,17 @@ def _deadline(order: Order, wanted: datetime) -> datetime:
     return min(wanted, order.hard_deadline_at) if order.hard_deadline_at else wanted
 
 
-def _update_tournament(tournament: Tournament, by_kind: _Sorted) -> None:
+def _update_tournament(tournament: Tournament, by_kind: SortedRows) -> None:
     n_forfeits = sum(row.ending is Ending.FORFEIT for _, row in by_kind.closing)
+    mean_match_s = _mean_match_s(tournament, by_kind.closing)
     Tournament.objects.filter(pk=tournament.pk).update(
         n_done=F("n_done") + len(by_kind.closing),
         n_forfeits=F("n_forfeits") + n_forfeits,
         n_refused=F("n_refused") + by_kind.n_refused,
         played_s=F("played_s") + _length_s(by_kind.closing),
-        mean_match_s=_mean_match_s(tournament, by_kind.closing),
+        mean_match_s=mean_match_s,
     )
+    tournament.mean_match_s = mean_match_s  # for the next report of the batch
 
 
 def _length_s(closing: Sequence[tuple[OpenMatch, ResultRow]]) -> float:

@@ -85,13 +85,13 @@ def test_it_refuses_ranks_that_only_look_like_ranks(tournament: Tournament, rank
     order = _order(tournament)
     wire = to_wire(make.finished(order))
     wire["results"][0][4] = ranks
-    assert recording.receive(wire, now=make.NOW) == recording.Recorded(n_refused=1)
+    assert recording.receive([wire], now=make.NOW) == recording.Recorded(n_refused=1)
     assert not Outcome.objects.exists()
 
 
 @pytest.mark.parametrize("wire", [None, 7, "x", [], {}, {"kind": "results"}, {"kind": "mark"}])
 def test_a_broken_report_is_refused_and_nothing_is_written(db: None, wire: object) -> None:
-    assert recording.receive(wire, now=make.NOW) == recording.Recorded(n_refused=1)
+    assert recording.receive([wire], now=make.NOW) == recording.Recorded(n_refused=1)
 
 
 def test_a_report_of_an_order_of_another_database_is_refused(tournament: Tournament) -> None:

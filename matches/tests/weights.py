@@ -58,7 +58,7 @@ def verdict(
         state_size=state_size,
         row_ms=row_ms,
     )
-    recording.receive(to_wire(report), now=now)
+    recording.receive([to_wire(report)], now=now)
     checkpoint.refresh_from_db()
 
 

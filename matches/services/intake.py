@@ -1,0 +1,59 @@
+"""Take reports off the queue: those that wait are recorded in one transaction."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+
+from django.db import DatabaseError, OperationalError
+
+from arena.envelopes import REPORTS, open_item
+from arena.errors import MessageError
+from arena.messages import to_wire
+from matches import dispatch
+from matches.services import recording
+from matches.services.patience import patiently
+from matches.services.recording import Recorded
+
+log = logging.getLogger(__name__)
+
+
+def receive(wire: object, *, clock: Callable[[], datetime]) -> Recorded:
+    """Record a report and those that wait behind it.
+
+    They are kept aside until they are recorded: a recorder that is killed loses none of them.
+    """
+    waiting = dispatch.set_reports_aside()
+    wires = [*_opened(waiting.left_over), wire, *_opened(waiting.newer)]
+    try:
+        recorded = patiently(lambda: recording.receive(wires, now=clock()))
+    except OperationalError:
+        raise
+    except (DatabaseError, ValueError) as error:
+        # Such as a NUL in a text: of what nodes send, only the report that has it is lost.
+        log.warning("a batch is recorded one by one: %s", error)
+        recorded = _receive_each(wires, clock=clock)
+    dispatch.drop_reports_aside()
+    return recorded
+
+
+def _receive_each(wires: Sequence[object], *, clock: Callable[[], datetime]) -> Recorded:
+    recorded = Recorded()
+    for wire in wires:
+        try:
+            recorded += recording.receive([wire], now=clock())
+        except OperationalError:
+            raise
+        except (DatabaseError, ValueError) as error:
+            log.error("a report cannot be recorded: %s", error)
+            recorded += Recorded(n_refused=1)
+    return recorded
+
+
+def _opened(items: Sequence[bytes]) -> Iterator[object]:
+    for item in items:
+        try:
+            (report,) = open_item(item, REPORTS)
+        except MessageError as error:
+            log.warning("an item of the reports queue was dropped: %s", error)
+        else:
+            yield to_wire(report)
