@@ -19,6 +19,8 @@ RECORD_TASK = "matches.record"
 DRAIN_TASK = "inference.drain"
 CHECK_TASK = "inference.check"
 REPORTS_QUEUE = "reports"
+REPORTS_ASIDE = "reports.aside"
+"""Reports that the recorder has taken and not recorded yet."""
 MAX_DETAIL = 500
 
 Text = Annotated[str, msgspec.Meta(max_length=200)]

@@ -12,7 +12,7 @@ from typing import Literal
 from arena.credentials import node_secret, node_user, role_secret
 from arena.faststore import player_rights
 from arena.grants import Grant, Rights
-from arena.messages import REPORTS_QUEUE, gpu_queue, play_queue
+from arena.messages import REPORTS_ASIDE, REPORTS_QUEUE, gpu_queue, play_queue
 
 Server = Literal["broker", "fast"]
 SERVERS: tuple[Server, ...] = ("broker", "fast")
@@ -79,7 +79,12 @@ ROLES: Mapping[str, Role] = {
         broker=Rights(
             commands=f"{_PIPELINE} info publish",
             channels=_EVENTS,
-            grants=(*_WAKES_CONTROL, Grant("brpop llen", REPORTS_QUEUE)),
+            grants=(
+                *_WAKES_CONTROL,
+                Grant("brpop llen", REPORTS_QUEUE),
+                Grant("lmove", f"{REPORTS_QUEUE} {REPORTS_ASIDE}"),
+                Grant("lrange del", REPORTS_ASIDE),
+            ),
         ),
         fast=_PAGES,
     ),

@@ -16,6 +16,7 @@ from arena.messages import (
     CHECK_TASK,
     PLAY_TASK,
     RECORD_TASK,
+    REPORTS_ASIDE,
     REPORTS_QUEUE,
     CheckOrder,
     Mark,
@@ -40,7 +41,6 @@ SCHEDULE_TOURNAMENT = "matches.schedule_tournament"
 NAMES = (RECORD_TASK, TICK, PLAN, RELAY, RATE, RERATE, SCHEDULE_TOURNAMENT)
 """Every task of this app; a test compares them with the registered ones."""
 
-_ASIDE = f"{REPORTS_QUEUE}.aside"
 MOST_REPORTS = 64
 """Reports of one transaction; a recorder that keeps up takes one or two."""
 MOST_BYTES = 2_000_000
@@ -81,7 +81,7 @@ def set_reports_aside() -> Aside:
     """Take the reports that wait, to record them at once; they are kept until they are dropped."""
     try:
         with broker().pipeline(transaction=False) as pipeline:
-            pipeline.lrange(_ASIDE, 0, -1)
+            pipeline.lrange(REPORTS_ASIDE, 0, -1)
             pipeline.llen(REPORTS_QUEUE)
             left_over, n_waiting = pipeline.execute()
         return Aside(left_over[::-1], _move_aside(min(n_waiting, MOST_REPORTS)))
@@ -95,7 +95,7 @@ def _move_aside(n: int) -> list[bytes]:
     while len(moved) < n and sum(map(len, moved)) < MOST_BYTES:
         with broker().pipeline(transaction=False) as pipeline:
             for _ in range(min(_STRIDE, n - len(moved))):
-                pipeline.lmove(REPORTS_QUEUE, _ASIDE, "RIGHT", "LEFT")
+                pipeline.lmove(REPORTS_QUEUE, REPORTS_ASIDE, "RIGHT", "LEFT")
             items = pipeline.execute()
         moved += [item for item in items if item is not None]
         if items[-1] is None:
@@ -106,7 +106,7 @@ def _move_aside(n: int) -> list[bytes]:
 def drop_reports_aside() -> None:
     """Forget the reports that were set aside: they are recorded."""
     try:
-        broker().delete(_ASIDE)
+        broker().delete(REPORTS_ASIDE)
     except RedisError as error:
         log.warning("recorded reports are kept and will be recorded again: %s", error)
 
