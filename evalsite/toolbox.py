@@ -37,7 +37,7 @@ TESTS = [PYTHON, "-m", "pytest"]
 # As many wait for what they started; the tests of a file share what it starts. Slow files first.
 AT_ONCE = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
 # The whole may take a quarter of an hour: what takes longest is a suite of its own.
-QUICK = ["-m", "not long", *AT_ONCE]
+QUICK = ["-m", "not long and not compose", *AT_ONCE]
 # The faces ask the same services on either database: once is enough for them.
 ON_POSTGRES = ["matches", *QUICK, "-k", "not test_api and not test_admin"]
 COVERAGE = [PYTHON, "-m", "coverage", "report"]

@@ -1,0 +1,102 @@
+"""Base images made here, for a machine that reaches no image registry: stand-ins for Docker's own.
+
+Debian's Python takes the place of python:3.12-slim, the server of our wheel that of Valkey,
+Debian's PostgreSQL that of postgres:18-alpine: enough to run docker-compose.yml as it is.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from evalsite.brokers import find_server
+
+PYTHON_IMAGE = "docker.io/library/python:3.12-slim"
+VALKEY_IMAGE = "docker.io/valkey/valkey:9-alpine"
+POSTGRES_IMAGE = "docker.io/library/postgres:18-alpine"
+PACKAGES = "python3,python3-pip,python3-venv,ca-certificates,postgresql"
+BINARIES = "ENV PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+VALKEY_FILE = f"FROM {PYTHON_IMAGE}\nCOPY valkey-server /usr/local/bin/\nWORKDIR /data\n"
+POSTGRES_FILE = f'FROM {PYTHON_IMAGE}\nCOPY start /usr/local/bin/start\nCMD ["start"]\n'
+# As the real image: makes the database of POSTGRES_* the first time, and listens.
+POSTGRES_START = """#!/bin/bash
+set -e
+data=/var/lib/postgresql/data; bin=$(ls -d /usr/lib/postgresql/*/bin)
+if [ ! -s $data/PG_VERSION ]; then
+  mkdir -p $data; chown -R postgres /var/lib/postgresql; chmod 700 $data
+  install -m 600 -o postgres <(echo "$POSTGRES_PASSWORD") /tmp/password
+  su postgres -c "$bin/initdb -D $data -U $POSTGRES_USER --pwfile=/tmp/password -A scram-sha-256"
+  echo "host all all all scram-sha-256" >> $data/pg_hba.conf
+  echo "CREATE DATABASE $POSTGRES_DB" | su postgres -c "$bin/postgres --single -D $data postgres"
+fi
+exec su postgres -c "exec $bin/postgres -D $data -c listen_addresses='*'"
+"""
+
+
+def run(*command: str, cwd: Path | None = None, limit_s: float = 900) -> str:
+    """Run a command; return what it printed, raise with it when it fails."""
+    done = subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, check=False, timeout=limit_s
+    )
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def pip_settings() -> dict[str, str]:
+    """Return the settings by which pip here reaches its index; the environment's come last."""
+    lines = run(sys.executable, "-m", "pip", "config", "list").splitlines()
+    pairs = [line.partition("=") for line in lines]
+    pairs.sort(key=lambda pair: pair[0].startswith(":env:"))
+    return {name.rsplit(".", 1)[1]: value.strip("'\"") for name, _, value in pairs}
+
+
+def pip_volumes() -> list[str]:
+    """Return the files and folders that the settings of pip name, for a build to see."""
+    texts = re.findall(r"(?:^|\s|file://)(/[^\s]+)", " ".join(pip_settings().values()))
+    paths = [Path(text) for text in texts if Path(text).exists()]
+    # The files of an index lie beside its pages.
+    seen = [path.parent if path.name == "simple" else path for path in paths]
+    return [f"{path}:{path}:ro" for path in dict.fromkeys(seen)]
+
+
+def ensure_images(folder: Path) -> None:
+    """Make or fetch the three base images that are not there."""
+    missing = [
+        image
+        for image in (PYTHON_IMAGE, VALKEY_IMAGE, POSTGRES_IMAGE)
+        if subprocess.run(["podman", "image", "exists", image], check=False).returncode
+        and subprocess.run(["podman", "pull", "-q", image], check=False).returncode
+    ]
+    if PYTHON_IMAGE in missing:
+        _make_python(folder / "rootfs")
+    if VALKEY_IMAGE in missing:
+        shutil.copy(find_server(), folder / "valkey-server")
+        _build(VALKEY_IMAGE, VALKEY_FILE, folder, ["valkey-server"])
+    if POSTGRES_IMAGE in missing:
+        (folder / "start").write_text(POSTGRES_START)
+        (folder / "start").chmod(0o755)
+        _build(POSTGRES_IMAGE, POSTGRES_FILE, folder, ["start"])
+
+
+def _make_python(root: Path) -> None:
+    run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", str(root))
+    (root / "usr/bin/python").symlink_to("python3")
+    for mark in root.glob("usr/lib/python3*/EXTERNALLY-MANAGED"):
+        mark.unlink()  # the real image lets pip install for all
+    lines = [f"{name} = {value}" for name, value in pip_settings().items()]
+    (root / "etc/pip.conf").write_text("\n".join(["[global]", *lines, ""]))
+    with subprocess.Popen(["tar", "-C", str(root), "-c", "."], stdout=subprocess.PIPE) as packed:
+        command = ["podman", "import", "-q", "--change", BINARIES, "-", PYTHON_IMAGE]
+        subprocess.run(command, stdin=packed.stdout, check=True)
+    shutil.rmtree(root)
+
+
+def _build(image: str, text: str, folder: Path, files: Sequence[str]) -> None:
+    context = folder / image.replace("/", "-").replace(":", "-")
+    context.mkdir()
+    for name in files:
+        shutil.move(folder / name, context)
+    (context / "Dockerfile").write_text(text)
+    run("podman", "build", "-q", "-t", image, str(context))
