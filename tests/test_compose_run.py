@@ -94,6 +94,9 @@ def compose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compose
     (tmp_path / "containers.conf").write_text(CONTAINERS_CONF)
     ports = Ports.free()
     index = pip_settings().get("index-url", "https://pypi.org/simple")
+    # What is set here, as for the tests of this process, would win over the clone's .env.
+    for name in [name for name in os.environ if name.startswith("EVALSITE_")]:
+        monkeypatch.delenv(name)
     for name, value in (
         ("CONTAINERS_CONF", str(tmp_path / "containers.conf")),
         ("EVALSITE_PORT", str(ports.web)),
@@ -104,10 +107,8 @@ def compose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compose
     ensure_images(tmp_path)
     shutil.copytree(ROOT, tmp_path / "clone", ignore=NOT_COPIED)
     compose = Compose(tmp_path / "clone", ports)
-    # The caller's own stack, if any, is not meant.
-    clean = {name: v for name, v in os.environ.items() if not name.startswith("EVALSITE_")}
     make = [sys.executable, "-m", "evalsite", "compose-env"]
-    subprocess.run(make, cwd=compose.folder, env=clean, check=True)
+    subprocess.run(make, cwd=compose.folder, check=True)
     try:
         yield compose
     finally:
