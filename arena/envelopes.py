@@ -67,7 +67,8 @@ class _Plain(msgspec.Struct, forbid_unknown_fields=True):
     root_id: Line | None = None
     parent_id: Line | None = None
     retries: Annotated[int, msgspec.Meta(ge=0, le=0)] = 0
-    timelimit: list[None] | None = None
+    timelimit: tuple[None, None] | None = None
+    """Exactly two: any other number of them ends a Celery worker, which unpacks them."""
     ignore_result: bool = True
     replaced_task_nesting: Annotated[int, msgspec.Meta(ge=0, le=0)] = 0
     eta: None = None

@@ -117,6 +117,9 @@ def test_what_ends_a_json_reader_is_refused_wherever_it_stands(queue: str, deadl
         {"unheard_of": 1},
         {"stamps": {"a": 1}},
         {"argsrepr": "x" * 2_001},
+        {"timelimit": [None]},
+        {"timelimit": [None, None, None]},
+        {"timelimit": [1, 1]},
     ],
     ids=str,
 )
