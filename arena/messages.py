@@ -32,6 +32,9 @@ Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e7)]
 Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=2**31 - 1)]
 """With fractions: thousands of matches of a small game end within one."""
 Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+Few = msgspec.Meta(max_length=100)
+Many = msgspec.Meta(max_length=10_000)
+"""Of lists: a database refuses statements of 300,000 numbers, which looks as if it were away."""
 Link = Annotated[str, msgspec.Meta(max_length=400)]
 """Path and query of a signed address on the web server: /files/...?until=...&signature=..."""
 
@@ -173,9 +176,9 @@ class Alive(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="alive"
     node: Text
     incarnation: Text
     slots: Annotated[int, msgspec.Meta(ge=1, le=4096)]
-    capabilities: list[Text]
-    versions: dict[Text, Text]
-    orders: list[OrderId]
+    capabilities: Annotated[list[Text], Few]
+    versions: Annotated[dict[Text, Text], Few]
+    orders: Annotated[list[OrderId], Few]
     key: Text
     place: Text = ""
     """Names the machine, where two live processes cannot have the same node name; else empty."""
@@ -205,8 +208,8 @@ class Results(
     node: Text
     incarnation: Text
     order: OrderId
-    results: list[ResultRow]
-    executing: list[BigId]
+    results: Annotated[list[ResultRow], Many]
+    executing: Annotated[list[BigId], Many]
     is_last: bool
     key: Text
 

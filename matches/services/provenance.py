@@ -11,7 +11,7 @@ from arena.credentials import gpu_key
 from arena.messages import Alive, Results, Started
 from matches.leases import ALIVE_WITHIN
 from matches.models import NodeKey, Worker
-from matches.models.choices import Capability
+from matches.models.choices import PLAYS, Capability
 from matches.services import nodekeys
 from matches.tokens import is_same
 
@@ -52,8 +52,10 @@ def is_genuine(report: Signed, keys: dict[str, str]) -> bool:
     """Say whether a report carries the key of its node; gpu workers play nothing and share one."""
     key = keys.get(report.node)
     if isinstance(report, Alive) and Capability.GPU in report.capabilities:
-        # Not in the name of a play node, whose row it would overwrite.
-        return key is None and is_same(gpu_key(settings.SECRET_KEY), report.key)
+        # Not in the name of a play node, whose row it would overwrite; nor as one that plays too:
+        # orders would be sent to a queue that it cannot read.
+        is_free = key is None and not set(PLAYS).intersection(report.capabilities)
+        return is_free and is_same(gpu_key(settings.SECRET_KEY), report.key)
     return key is not None and is_same(key, report.key)
 
 

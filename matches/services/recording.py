@@ -269,7 +269,7 @@ def _close(
         [
             (
                 *(match.pk, joined(row.ranks), row.ending is Ending.FORFEIT, _guilty(row)),
-                *(row.reason.value, row.attempt, row.actions, row.trajectory, stamp),
+                *(row.reason.value, row.attempt, _storable(row.actions), row.trajectory, stamp),
             )
             for match, row in closing
         ],
@@ -302,11 +302,19 @@ def _ended(row: ResultRow, node: str) -> Ended:
         ending=row.ending.value,
         reason=row.reason.value,
         seat=max(-1, min(row.seat, 32_767)),
-        detail=row.detail,
+        detail=_storable(row.detail),
         node=node,
         n_steps=row.n_steps,
         duration_ms=round(row.duration_ms),
     )
+
+
+def _storable(text: str) -> str:
+    """Return a text that PostgreSQL takes: one NUL would have it refuse all rows of a report.
+
+    An agent chooses what its player says: other agents' matches are in the same report.
+    """
+    return text.replace("\0", " ")
 
 
 def _update_order(order: Order, report: Results, *, now: datetime) -> int:

@@ -86,6 +86,9 @@ def test_a_play_node_is_no_gpu_worker_and_a_gpu_worker_no_play_node(order: Match
     own = make.key_of(make.NODE)
     assert recording.record(alive(make.NODE, own, capability="gpu"), now=make.NOW).n_refused
     assert not recording.record(alive("gpu-1", of_gpu, capability="gpu"), now=make.NOW).n_refused
+    both = msgspec.structs.replace(alive("gpu-2", of_gpu), capabilities=["gpu", "cpu"])
+    assert recording.record(both, now=make.NOW).n_refused
+    assert not Worker.objects.filter(node="gpu-2").exists()
 
 
 def test_a_node_closes_no_order_of_another(order: MatchOrder) -> None:

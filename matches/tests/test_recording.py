@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from redis import Redis
 
-from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow, to_wire
+from arena.messages import Alive, Ending, MatchOrder, MatchOrderRow, Reason, ResultRow, to_wire
 from matches.models import Attempt, Match, Order, Outcome, Tournament, Uncounted
 from matches.services import recording
 from matches.tests import factories as make
@@ -45,6 +45,30 @@ def test_the_second_report_changes_nothing_and_is_counted(tournament: Tournament
     assert set(Outcome.objects.values_list("ranks", flat=True)) == {"0,1"}
     assert tournament.n_refused == len(order.matches)
     assert tournament.n_done == len(order.matches)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("orders", [f"{number:032x}" for number in range(101)]),
+        ("capabilities", ["cpu"] * 101),
+        ("versions", {str(number): "" for number in range(101)}),
+    ],
+)
+def test_a_sign_of_life_with_lists_without_bound_is_refused(field: str, value: object) -> None:
+    """300,000 orders made SQLite fail as if it were away, and the recorder wait for 30 s."""
+    wire = to_wire(Alive("node-1", "a", 1, ["cpu"], {}, [], make.key_of("node-1")))
+    assert recording.receive(wire, now=make.NOW).n_refused == 0
+    assert recording.receive(wire | {field: value}, now=make.NOW).n_refused == 1
+
+
+def test_a_nul_that_an_agent_says_costs_no_other_match_its_result(tournament: Tournament) -> None:
+    order = _order(tournament)
+    rows = [make.first_wins(row) for row in order.matches]
+    rows[0] = msgspec.structs.replace(rows[0], detail="a\0b", actions="1\0 2")
+    assert recording.record(make.reported(order, rows), now=make.NOW).n_closed == len(rows)
+    assert Attempt.objects.get(match_id=rows[0].match).detail == "a b"
+    assert Outcome.objects.get(match_id=rows[0].match).actions == "1  2"
 
 
 def test_a_match_doubled_within_one_report_counts_once(tournament: Tournament) -> None:
