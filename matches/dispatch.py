@@ -77,17 +77,22 @@ class Aside(NamedTuple):
     newer: list[bytes]
 
 
-def set_reports_aside() -> Aside:
-    """Take the reports that wait, to record them at once; they are kept until they are dropped."""
+def set_reports_aside() -> Aside | None:
+    """Take the reports that wait, to record them at once; they are kept until they are dropped.
+
+    None: the broker did not answer, and what is aside by now must stay there for the next time.
+    """
     try:
         with broker().pipeline(transaction=False) as pipeline:
             pipeline.lrange(REPORTS_ASIDE, 0, -1)
             pipeline.llen(REPORTS_QUEUE)
             left_over, n_waiting = pipeline.execute()
-        return Aside(left_over[::-1], _move_aside(min(n_waiting, MOST_REPORTS)))
+        # While nothing can be recorded, what is aside must not grow with every try.
+        n_more = min(n_waiting, max(0, MOST_REPORTS - len(left_over)))
+        return Aside(left_over[::-1], _move_aside(n_more))
     except RedisError as error:
         log.warning("reports are recorded one by one, the others cannot be read: %s", error)
-        return Aside([], [])
+        return None
 
 
 def _move_aside(n: int) -> list[bytes]:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
-from django.db import DatabaseError, OperationalError
+from django.db import OperationalError
 
 from arena.envelopes import REPORTS, open_item
 from arena.errors import MessageError
@@ -23,16 +23,19 @@ def receive(wire: object, *, clock: Callable[[], datetime]) -> Recorded:
     They are kept aside until they are recorded: a recorder that is killed loses none of them.
     """
     waiting = dispatch.set_reports_aside()
-    wires = [*_opened(waiting.left_over), wire, *_opened(waiting.newer)]
+    wires = [wire]
+    if waiting is not None:
+        wires = [*_opened(waiting.left_over), wire, *_opened(waiting.newer)]
     try:
         recorded = patiently(lambda: recording.receive(wires, now=clock()))
     except OperationalError:
         raise
-    except (DatabaseError, ValueError) as error:
+    except Exception as error:  # whatever it is, what is aside would raise it again for ever
         # Such as a NUL in a text: of what nodes send, only the report that has it is lost.
         log.warning("a batch is recorded one by one: %s", error)
         recorded = _receive_each(wires, clock=clock)
-    dispatch.drop_reports_aside()
+    if waiting is not None:
+        dispatch.drop_reports_aside()
     return recorded
 
 
@@ -43,8 +46,8 @@ def _receive_each(wires: Sequence[object], *, clock: Callable[[], datetime]) -> 
             recorded += recording.receive([wire], now=clock())
         except OperationalError:
             raise
-        except (DatabaseError, ValueError) as error:
-            log.error("a report cannot be recorded: %s", error)
+        except Exception:
+            log.exception("a report cannot be recorded")
             recorded += Recorded(n_refused=1)
     return recorded
 

@@ -94,6 +94,29 @@ def record_all(reports: Sequence[Report], *, now: datetime) -> Recorded:
 
     Signs of life and marks come last: what they say is then true of all that came before them.
     """
+    recorded = Recorded()
+    for part in _parts(reports):
+        recorded += _record_part(part, now=now)
+    return recorded
+
+
+def _parts(reports: Sequence[Report]) -> Iterator[list[Report]]:
+    """Yield the reports, parted where a node was restarted in between.
+
+    A sign of its life before, stored last, would take away what its new life has begun.
+    """
+    part, lives = list[Report](), dict[str, set[str]]()
+    for report in reports:
+        if isinstance(report, Started) and lives.get(report.node, set()) - {report.incarnation}:
+            yield part
+            part, lives = [], {}
+        elif isinstance(report, Alive):
+            lives.setdefault(report.node, set()).add(report.incarnation)
+        part.append(report)
+    yield part
+
+
+def _record_part(reports: Sequence[Report], *, now: datetime) -> Recorded:
     signed = [report for report in reports if isinstance(report, Alive | Started | Results)]
     keys = provenance.read_keys(signed) if signed else {}
     recorded, results = Recorded(), list[Results]()

@@ -57,7 +57,7 @@ def sort_rows(genuine: dict[int, ResultRow], tournament: Tournament) -> SortedRo
             continue
         settled = _charged(row, match, earlier)
         if settled.ending in _CLOSING:
-            if not _has_valid_ranks(settled, match):
+            if not (_has_valid_ranks(settled, match) and _names_guilty(settled, match)):
                 continue
             by_kind.closing.append((match, settled))
         elif row.attempt == match.attempt and match.state in _IN_FLIGHT:
@@ -118,6 +118,14 @@ def _has_valid_ranks(row: ResultRow, match: OpenMatch) -> bool:
     if _are_ranks(tuple(row.ranks), match.n_seats, match.teams):
         return True
     log.warning("result of match %s with ranks %s refused", row.match, row.ranks)
+    return False
+
+
+def _names_guilty(row: ResultRow, match: OpenMatch) -> bool:
+    """Say whether a forfeit names one of the seats; other results are nobody's fault."""
+    if row.ending is not Ending.FORFEIT or 0 <= row.seat < match.n_seats:
+        return True
+    log.warning("forfeit of match %s by seat %s refused", row.match, row.seat)
     return False
 
 

@@ -8,8 +8,19 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from redis import Redis
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from arena.messages import MatchOrder, Report, to_wire
+from arena.messages import (
+    Alive,
+    Ending,
+    MatchOrder,
+    MatchOrderRow,
+    Reason,
+    Report,
+    ResultRow,
+    Started,
+    to_wire,
+)
 from matches import dispatch
 from matches.models import Match, Order, Outcome, Tournament
 from matches.services import intake, recording
@@ -128,3 +139,77 @@ def test_reports_together_ask_the_database_less_than_each_alone(
         recording.record_all([make.finished(order) for order in orders[1:]], now=make.NOW)
     assert len(together) < 2.4 * len(alone)
     assert not Match.objects.filter(state__in=Match.OPEN).exists()
+
+
+def test_a_broker_that_fails_half_way_loses_nothing_that_was_set_aside(
+    orders: list[MatchOrder], broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for order in orders[1:]:
+        broker.lpush("reports", item(make.finished(order)))
+
+    def fail(n: int) -> list[bytes]:
+        broker.lmove("reports", dispatch.REPORTS_ASIDE, "RIGHT", "LEFT")
+        raise RedisTimeoutError(f"while moving {n}")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(dispatch, "_move_aside", fail)
+        assert receive(make.finished(orders[0])) == recording.Recorded(n_closed=2)
+    assert receive(make.finished(orders[0])).n_closed == 6
+
+
+@pytest.mark.parametrize("seat", [10**30, 2, -7])
+def test_a_forfeit_of_no_seat_is_refused_and_holds_up_no_other(
+    seat: int, orders: list[MatchOrder], broker: Redis
+) -> None:
+    def odd(row: MatchOrderRow) -> ResultRow:
+        return make.result(row, ending=Ending.FORFEIT, ranks=[0, 1], reason=Reason.ERROR, seat=seat)
+
+    broker.lpush("reports", item(make.finished(orders[1], odd)))
+    recorded = receive(make.finished(orders[0]))
+    assert (recorded.n_closed, recorded.n_refused) == (2, 2)
+    assert receive(make.finished(orders[2])).n_closed == 2
+
+
+def test_a_report_that_fails_in_any_way_stops_no_later_one(
+    orders: list[MatchOrder], broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = recording._store
+
+    def fail_second(report: Any, order: Order, *rest: Any, **options: Any) -> Any:
+        if order.uuid.hex == orders[1].order:
+            raise OverflowError("Python int too large to convert to SQLite INTEGER")
+        return store(report, order, *rest, **options)
+
+    monkeypatch.setattr(recording, "_store", fail_second)
+    broker.lpush("reports", item(make.finished(orders[1])))
+    assert receive(make.finished(orders[0])) == recording.Recorded(n_closed=2, n_refused=1)
+    assert receive(make.finished(orders[2])) == recording.Recorded(n_closed=2)
+
+
+def test_what_a_restarted_node_begins_is_not_lost_with_its_life_before(
+    orders: list[MatchOrder], broker: Redis
+) -> None:
+    make.alive(incarnation="before")
+    last_sign, first_sign = (
+        Alive(
+            node=make.NODE,
+            incarnation=life,
+            slots=2,
+            capabilities=["cpu"],
+            versions={},
+            orders=[],
+            key=make.key_of(make.NODE),
+            place="machine-1",
+        )
+        for life in ("before", "after")
+    )
+    fresh = make.ordered(make.planned(2, board="third", seed=9), 2)
+    begun = Started(
+        node=make.NODE,
+        incarnation="after",
+        order=fresh.order,
+        token=fresh.token,
+        key=make.key_of(make.NODE),
+    )
+    recording.record_all([last_sign, first_sign, begun], now=make.NOW)
+    assert Order.objects.get(uuid=fresh.order).state == Order.State.PLAYING
