@@ -1,0 +1,126 @@
+"""A database of an installation before: its rows go on after the migrations of today."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from redis import Redis
+
+from arena.messages import play_queue
+from matches.models import Agent, Leaderboard, Match, NodeKey, Order, RecorderMark, Tournament
+from matches.services import holding, relay, shares
+from matches.services.sweep import sweep
+from matches.services.versions import outdated_agent, outdated_board
+from matches.tests import factories
+from matches.tests.factories import NOW, later
+
+pytestmark = pytest.mark.django_db(transaction=True)
+BEFORE = ("matches", "0011_pairs_of_tests")
+
+
+@pytest.fixture
+def before() -> Iterator[Any]:
+    """Yield the models of the schema before; afterwards the tables are those of today."""
+    executor = MigrationExecutor(connection)
+    executor.migrate([BEFORE])
+    yield executor.loader.project_state([BEFORE]).apps
+    migrate()
+
+
+def migrate() -> None:
+    executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes("matches"))
+
+
+def add_rows(before: Any) -> None:
+    """Add a tournament under way of shipped code, and an agent and a leaderboard of a plug-in."""
+    boards, agents = (
+        before.get_model("matches", "Leaderboard"),
+        before.get_model("matches", "Agent"),
+    )
+    board = boards.objects.create(name="old", game="othello", next_sequence=3)
+    boards.objects.create(name="own", game="nim", next_sequence=3)
+    two = [agents.objects.create(name=n, game="othello", policy=n) for n in ("random", "greedy")]
+    agents.objects.create(name="centre", game="nim", policy="centre")
+    tournament = before.get_model("matches", "Tournament").objects.create(
+        name="t",
+        leaderboard=board,
+        state="running",
+        pairing="double_round_robin",
+        n_matches=2,
+        n_planned=2,
+        seed=0,
+        key="k" * 32,
+        shares={"play.cpu": 3.5},
+    )
+    for position, agent in enumerate(two):
+        entrants = before.get_model("matches", "Entrant").objects
+        entrants.create(tournament=tournament, agent=agent, position=position)
+    order = before.get_model("matches", "Order").objects.create(
+        tournament=tournament,
+        queue="play.cpu",
+        n_matches=2,
+        created_at=NOW,
+        deadline_at=later(600),
+    )
+    lineup = ",".join(str(agent.pk) for agent in two)
+    for sequence in (1, 2):
+        before.get_model("matches", "Match").objects.create(
+            leaderboard=board,
+            tournament=tournament,
+            sequence=sequence,
+            block=0,
+            rotation=sequence - 1,
+            game_seed=1,
+            lineup=lineup,
+            needs="cpu",
+            state="queued",
+            attempt=1,
+            order=order,
+        )
+    before.get_model("matches", "Worker").objects.create(
+        node="node-1",
+        incarnation="x",
+        slots=2,
+        capabilities=["cpu"],
+        versions={},
+        first_seen_at=NOW,
+        last_seen_at=NOW,
+    )
+    schedules = before.get_model("matches", "Schedule").objects
+    schedules.create(name="s", leaderboard=board, crontab="0 * * * *", n_matches=2, created_at=NOW)
+
+
+def test_what_was_under_way_goes_on(before: Any) -> None:
+    add_rows(before)
+    migrate()
+    tournament = Tournament.objects.get()
+    assert shares.clock([tournament]) == 0
+    assert holding.runnable([tournament]) == [tournament]
+    entered = Agent.objects.filter(tournaments=tournament)
+    assert not outdated_agent(entered, is_new=True)
+    assert not outdated_board(tournament.leaderboard, is_new=True)
+    # Of a plug-in nobody knows which code its results came from.
+    assert not Agent.objects.get(name="centre").version
+    assert not Leaderboard.objects.get(name="own").game_version
+
+
+def test_orders_of_a_queue_that_nobody_consumes_any_more_are_sent_to_a_node(
+    before: Any, broker: Redis
+) -> None:
+    add_rows(before)
+    migrate()
+    factories.alive(now=later(1))
+    RecorderMark.objects.create(pk=1, marked_at=later(1))
+    assert sweep(now=later(1), waiting={"play.cpu": set()}) == 1
+    assert relay.relay(now=later(2)) == 1
+    assert Order.objects.get(state=Order.State.QUEUED).queue == "play.node-1"
+    assert Match.objects.filter(state="queued", attempt=2).exists()
+
+
+def test_the_name_of_the_queue_of_every_node_fits() -> None:
+    longest = NodeKey._meta.get_field("name").max_length
+    room = Order._meta.get_field("queue").max_length
+    assert len(play_queue("n" * (longest or 0))) <= (room or 0)
