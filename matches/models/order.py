@@ -24,7 +24,8 @@ class Order(models.Model):
 
     uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE)
-    queue = models.CharField(max_length=60)
+    # Of the longest name of a node, 60 characters, with what stands before it.
+    queue = models.CharField(max_length=80)
     n_matches = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     node = models.CharField(max_length=200, blank=True)

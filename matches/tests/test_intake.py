@@ -11,6 +11,7 @@ from redis import Redis
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from arena.messages import (
+    REPORTS_ASIDE,
     Alive,
     Ending,
     MatchOrder,
@@ -87,7 +88,9 @@ def test_what_a_recorder_left_that_was_killed_is_recorded_first(
 ) -> None:
     for order in orders[:3]:
         broker.lpush("reports", item(make.finished(order)))
-    assert len(dispatch.set_reports_aside().newer) == 3
+    aside = dispatch.set_reports_aside()
+    assert aside
+    assert len(aside.newer) == 3
     assert receive(make.finished(orders[3])) == recording.Recorded(n_closed=8)
     assert not broker.keys("reports*")
 
@@ -148,7 +151,7 @@ def test_a_broker_that_fails_half_way_loses_nothing_that_was_set_aside(
         broker.lpush("reports", item(make.finished(order)))
 
     def fail(n: int) -> list[bytes]:
-        broker.lmove("reports", dispatch.REPORTS_ASIDE, "RIGHT", "LEFT")
+        broker.lmove("reports", REPORTS_ASIDE, "RIGHT", "LEFT")
         raise RedisTimeoutError(f"while moving {n}")
 
     with monkeypatch.context() as broken:
