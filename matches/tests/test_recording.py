@@ -58,8 +58,8 @@ def test_the_second_report_changes_nothing_and_is_counted(tournament: Tournament
 def test_a_sign_of_life_with_lists_without_bound_is_refused(field: str, value: object) -> None:
     """300,000 orders made SQLite fail as if it were away, and the recorder wait for 30 s."""
     wire = to_wire(Alive("node-1", "a", 1, ["cpu"], {}, [], make.key_of("node-1")))
-    assert recording.receive(wire, now=make.NOW).n_refused == 0
-    assert recording.receive(wire | {field: value}, now=make.NOW).n_refused == 1
+    assert recording.receive([wire], now=make.NOW).n_refused == 0
+    assert recording.receive([wire | {field: value}], now=make.NOW).n_refused == 1
 
 
 def test_a_nul_that_an_agent_says_costs_no_other_match_its_result(tournament: Tournament) -> None:
