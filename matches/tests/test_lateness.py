@@ -6,18 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from redis import Redis
 
 from arena.messages import MatchOrder, MatchOrderRow, ResultRow
 from matches.models import Agent, Campaign, Leaderboard, Match, PairCount
-from matches.services import explain, planning, quarantine, rater, recording
+from matches.services import explain, planning, quarantine, rater, recording, voiding
 from matches.services.auditing import Actor
 from matches.services.campaigns import blocks, judging, lateness, watching
 from matches.services.campaigns.starting import known_of
 from matches.services.campaigns.watching import Watch
 from matches.services.evidence import evidence
 from matches.services.standing import entrants_of
-from matches.services.tournaments import cancel
+from matches.services.tournaments import cancel, conclude
 from matches.tests import boards, factories
 from matches.tests.factories import later
 from matches.tests.test_campaigns import campaign_of
@@ -204,3 +206,26 @@ def test_the_alarm_of_a_watch_is_the_verdict_of_its_campaign(tmp_path: Path) -> 
     alarm = watching.raise_alarm(found, watch, now=later(8))
     assert alarm is not None
     assert alarm.probability == found.probability
+
+
+def test_campaigns_that_are_over_are_not_read_again_at_each_look() -> None:
+    planned = factories.planned(8)
+    factories.alive()
+    order = factories.ordered(planned, 6)
+    factories.start(order)
+    rows = [factories.first_wins(row) for row in order.matches[1:5]]
+    recording.record(factories.reported(order, rows, is_last=False), now=factories.NOW)
+    conclude(planned, now=factories.NOW)
+    rater.rate_all(now=later(1))
+    board, agents = planned.leaderboard, entrants_of(planned)
+
+    def looked() -> tuple[frozenset[int], int]:
+        with CaptureQueriesContext(connection) as asked:
+            late = lateness.late_results([board], agents)
+        return late.matches, len(asked)
+
+    late = {row.match for row in rows}
+    assert looked()[0] == late
+    assert looked() == (late, 2)
+    voiding.void([rows[0].match], actor=Actor("test"), reason="test", now=later(2))
+    assert looked()[0] == late - {rows[0].match}

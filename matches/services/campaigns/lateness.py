@@ -34,6 +34,10 @@ MOST_LOOKED_AT = 200
 """Pending or cancelled matches, the first ones, among which one that was sent is looked for: what a
 node had has a low number, and what is held was never sent."""
 _STATES = Tournament.State
+_STANDING = ("state", "key", "n_planned", "n_done", "n_void", "n_cancelled", "n_replaced")
+MOST_REMEMBERED = 2_000
+"""Tournaments that are over whose late results are remembered."""
+_finished: dict[int, tuple[tuple[object, ...] | None, Sequence[Result]]] = {}
 _OPEN = (_STATES.PLANNING.value, _STATES.RUNNING.value, _STATES.PAUSED.value)
 
 
@@ -74,16 +78,41 @@ def late_results(
     of_board = {board.pk: board for board in boards}
     tallies: dict[int, Tally] = {}
     matches: set[int] = set()
-    for tournament, board in _unfinished(boards, agents):
+    for tournament, board, standing in _unfinished(boards, agents):
         is_own = own is not None and tournament == own.pk
-        end = first_unsettled(tournament, board, is_own=is_own)
-        if end is None:
+        if standing is None or is_own:
+            late = _late_of(tournament, of_board[board], is_own=is_own)
+        else:
+            late = _late_of_finished(tournament, of_board[board], standing)
+        if not late:
             continue
-        late = list(_behind(tournament, of_board[board], end))
         matches.update(result.match for result in late)
         total = tallies.setdefault(board, Tally())
         tally(late, total, teams=teams_of(of_board[board]))
     return Late(tallies, frozenset(matches))
+
+
+def _late_of(tournament: int, board: Leaderboard, *, is_own: bool) -> Sequence[Result]:
+    end = first_unsettled(tournament, board.pk, is_own=is_own)
+    return [] if end is None else list(_behind(tournament, board, end))
+
+
+def _late_of_finished(
+    tournament: int, board: Leaderboard, standing: tuple[object, ...]
+) -> Sequence[Result]:
+    """Return the late results of a tournament that is over; read again once it stands otherwise.
+
+    Each campaign leaves some when its verdict cancels the rest: of hundreds of campaigns of the
+    same agents, to read them at each look of the next one takes seconds.
+    """
+    key = (board.pk, board.season_first_sequence, *standing)
+    before, late = _finished.get(tournament, (None, ()))
+    if before != key:
+        late = _late_of(tournament, board, is_own=False)
+        if len(_finished) >= MOST_REMEMBERED:
+            _finished.clear()
+        _finished[tournament] = key, late
+    return late
 
 
 def first_unsettled(tournament: int, board: int, *, is_own: bool) -> int | None:
@@ -120,8 +149,13 @@ def n_beyond_prefix(tournament: Tournament, *, most: int) -> int:
     return 0 if first is None else _done(tournament.pk, behind=first)[:most].count()
 
 
-def _unfinished(boards: Sequence[Leaderboard], agents: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the tournaments of these agents, with their boards, that may have late results."""
+def _unfinished(
+    boards: Sequence[Leaderboard], agents: Sequence[int]
+) -> Iterator[tuple[int, int, tuple[object, ...] | None]]:
+    """Yield the tournaments of these agents, with their boards, that may have late results.
+
+    Third is how it stands, if it is over and all counted: as long as that is so, so are these.
+    """
     entered = Entrant.objects.filter(agent__in=among(agents)).values("tournament")
     shared = entered.annotate(n=Count("pk")).filter(n__gte=COUPLE).values("tournament")
     of = among([board.pk for board in boards])
@@ -131,7 +165,10 @@ def _unfinished(boards: Sequence[Leaderboard], agents: Sequence[int]) -> list[tu
         Q(state__in=_OPEN) | Q(n_cancelled__gt=0) | Q(pk__in=uncounted.values("match__tournament"))
     )
     found = unfinished.filter(pk__in=shared).order_by("pk")
-    return list(found.values_list("pk", "leaderboard_id"))
+    not_counted = set(uncounted.values_list("match__tournament", flat=True).distinct())
+    for pk, board, state, *standing in found.values_list("pk", "leaderboard_id", *_STANDING):
+        is_settled = state not in _OPEN and pk not in not_counted
+        yield pk, board, (state, *standing) if is_settled else None
 
 
 def _behind(tournament: int, board: Leaderboard, end: int) -> Iterator[Result]:
