@@ -165,6 +165,8 @@ class CheckOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     game: Text
     n_actions: Count
     observation_shape: list[Count]
+    key: Text
+    """Of gpu workers: play nodes, which ring doorbells in the same queue, cannot order checks."""
 
 
 class Alive(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="alive", tag_field="kind"):

@@ -1,6 +1,8 @@
 """A Redis transport of play and gpu nodes that survives garbage: what is no call is dropped."""
 
+import hmac
 import logging
+import os
 from typing import Any
 
 import redis
@@ -9,7 +11,9 @@ from kombu.transport import redis as kombu_redis
 from arena.bindings import OwnBindings
 from arena.envelopes import calls_of, open_item
 from arena.errors import MessageError
+from arena.messages import CheckOrder
 
+KEY_VARIABLE = "EVALSITE_NODE_KEY"
 log = logging.getLogger(__name__)
 
 
@@ -28,11 +32,25 @@ class Client(redis.Redis):
         # kombu keeps other priorities of a queue in lists with a suffix.
         queue = key.decode().partition(kombu_redis.Channel.sep)[0]
         try:
-            open_item(item, calls_of(queue))
+            check_call(open_item(item, calls_of(queue)))
         except MessageError as error:
             log.warning("an item of queue %s was dropped: %s", queue, error)
             return None
         return reply
+
+
+def check_call(arguments: tuple[Any, ...]) -> None:
+    """Refuse the order of a check that is not from control. Raises MessageError.
+
+    Here, before Celery sees it: play nodes push doorbells to the same queue, and checks may wait
+    for a time and keep both threads of a gpu worker busy.
+    """
+    order = arguments[0] if arguments else None
+    if not isinstance(order, CheckOrder):
+        return
+    own = os.environ.get(KEY_VARIABLE, "")
+    if not own or not hmac.compare_digest(own.encode(), order.key.encode(errors="replace")):
+        raise MessageError("a check without the key of gpu workers")
 
 
 class Channel(OwnBindings, kombu_redis.Channel):

@@ -30,7 +30,7 @@ _MAX_TEXT = 300
 
 
 def main(arguments: list[str], say: Callable[[str], object]) -> None:
-    """Try the file under the order, a JSON object of the fields of a CheckOrder."""
+    """Try the file under what its game is, a JSON object of fields of a CheckOrder."""
     torch.set_num_threads(1)
     say(READY)
     path, order = Path(arguments[0]), json.loads(arguments[1])

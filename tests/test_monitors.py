@@ -99,7 +99,7 @@ def test_a_check_that_is_tried_again_shows_no_token_either(
         raise UnavailableError("the web server does not answer")
 
     monkeypatch.setattr(node, "here", away)
-    order = CheckOrder("ab" * 32, "/files/x?signature=feed", "7" * 32, "chess", 7, [2])
+    order = CheckOrder("ab" * 32, "/files/x?signature=feed", "7" * 32, "chess", 7, [2], "8" * 64)
     where = {"exchange": "", "routing_key": "gpu"}
     arguments = [to_wire(order)]
     task: Any = check

@@ -25,6 +25,7 @@ CHECK = {
     "game": "connect_four",
     "n_actions": 7,
     "observation_shape": [126],
+    "key": "8" * 64,
 }
 ORDER = {
     "order": "0" * 32,

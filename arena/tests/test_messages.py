@@ -45,7 +45,7 @@ def _checked(refusal: str) -> Checked:
             f"(order {ORDER}, 2 matches of chess)",
         ),
         (
-            CheckOrder(CHECKPOINT, LINK, TOKEN, "chess", 7, [2]),
+            CheckOrder(CHECKPOINT, LINK, TOKEN, "chess", 7, [2], KEY),
             f"(checkpoint {CHECKPOINT} of chess)",
         ),
         (

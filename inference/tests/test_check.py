@@ -31,6 +31,7 @@ def order_of(ref: CheckpointRef, **changes: object) -> CheckOrder:
         "game": "connect_four",
         "n_actions": N_ACTIONS,
         "observation_shape": list(BOARD),
+        "key": "7" * 64,
     }
     return CheckOrder(ref.checkpoint, ref.source, "token", **(fields | changes))  # type: ignore[arg-type]
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import psutil
 import pytest
@@ -222,8 +223,10 @@ def test_a_checkpoint_is_checked_and_the_verdict_reported(
 ) -> None:
     stack.broker.reports()
     ref = stack.refs[0]
-    order = CheckOrder(ref.checkpoint, ref.source, "token", "connect_four", N_ACTIONS, list(BOARD))
+    about = ("token", "connect_four", N_ACTIONS, list(BOARD), "7" * 64)
+    order = CheckOrder(ref.checkpoint, ref.source, *about)
     stack.send(CHECK_TASK, {"checkpoint": "no hash"})
+    stack.send(CHECK_TASK, to_wire(msgspec.structs.replace(order, key="8" * 64, token="forged")))
     stack.send(CHECK_TASK, to_wire(order))
     verdicts: list[Checked] = []
 
@@ -236,6 +239,7 @@ def test_a_checkpoint_is_checked_and_the_verdict_reported(
     assert (verdict.token, verdict.refusal, verdict.node) == ("token", "", "gpu-1")
     assert verdict.n_parameters > 0
     assert "an item of queue gpu was dropped: Expected `str` matching" in stack.log
+    assert "an item of queue gpu was dropped: a check without the key" in stack.log
 
 
 def test_the_fast_store_restarts_under_load(stack: Stack, worker: psutil.Popen) -> None:

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
+from arena.credentials import gpu_key
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.messages import Checked, CheckOrder, checkpoint_token
@@ -128,6 +129,7 @@ def _message(checkpoint: Checkpoint, *, now: datetime) -> CheckOrder:
         game=checkpoint.game,
         n_actions=spec.n_actions,
         observation_shape=list(spec.observation_shape),
+        key=gpu_key(settings.SECRET_KEY),
     )
 
 
