@@ -13,7 +13,7 @@ from evalsite.environment import whole
 from evalsite.folders import write_generations
 from evalsite.programs import node_name
 from matches.clock import db_now
-from matches.models import Agent
+from matches.models import Agent, NodeKey
 from matches.services import nodekeys
 from matches.services.auditing import Actor
 
@@ -39,12 +39,16 @@ class Command(BaseCommand):
             call_command("seed_example", stdout=self.stdout)
 
     def _admit_nodes(self) -> None:
-        """Admit the nodes that the launcher will start, and tell it what is admitted."""
+        """Admit the nodes that the launcher will start, and tell it their generations.
+
+        Those in quarantine too, or they would be started with secrets of old and stay shut out
+        when they are released; control ends their users with its first look.
+        """
         n_nodes = whole("EVALSITE_NODES", 0, highest=MAX_NODES)
         names = [node_name(number) for number in range(1, n_nodes + 1)]
         nodekeys.add_missing(names, actor=Actor("set-up"), now=db_now())
-        admitted = {key.name: key.generation for key in nodekeys.list_admitted()}
-        write_generations(settings.VAR, admitted)
+        keys = NodeKey.objects.filter(revoked_at=None)
+        write_generations(settings.VAR, {key.name: key.generation for key in keys})
 
     def _create_admin(self) -> None:
         password = secrets.token_urlsafe(12)
