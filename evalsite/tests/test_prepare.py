@@ -1,0 +1,35 @@
+"""What set-up tells the launcher about play nodes."""
+
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from evalsite.folders import read_generations
+from matches.models import Worker
+from matches.services import nodekeys, quarantine
+from matches.services.auditing import COMMAND_LINE
+from matches.tests import factories as make
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.django_db
+def test_the_launcher_starts_a_node_in_quarantine_with_its_newest_secrets(
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would be refused still when it is released."""
+    settings.VAR = tmp_path
+    monkeypatch.setenv("EVALSITE_NODES", "2")
+    nodekeys.add_node("node-1", actor=COMMAND_LINE, now=NOW)
+    nodekeys.replace_secrets("node-1", actor=COMMAND_LINE, now=NOW)
+    make.alive(node="node-1")
+    worker = Worker.objects.get(node="node-1")
+    quarantine.quarantine_worker(worker, actor=COMMAND_LINE, reason="odd", now=NOW)
+    nodekeys.add_node("node-9", actor=COMMAND_LINE, now=NOW)
+    nodekeys.revoke("node-9", actor=COMMAND_LINE, now=NOW)
+    call_command("prepare", stdout=StringIO())
+    assert read_generations(tmp_path) == {"node-1": 2, "node-2": 1}
