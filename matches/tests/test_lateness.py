@@ -224,7 +224,7 @@ def test_campaigns_that_are_over_are_not_read_again_at_each_look() -> None:
             late = lateness.late_results([board], agents)
         return late.matches, len(asked)
 
-    late = {row.match for row in rows}
+    late = frozenset(row.match for row in rows)
     assert looked()[0] == late
     assert looked() == (late, 2)
     voiding.void([rows[0].match], actor=Actor("test"), reason="test", now=later(2))
