@@ -14,7 +14,8 @@ from live.filters import SORTS
 
 PAGES: Mapping[str, Sequence[str]] = {
     "home": ("/",),
-    "favicon.ico": ("/favicon.ico",),
+    "favicon": ("/favicon.ico",),
+    "login": ("/login/", "/login/?next=/system/"),
     "boards": ("/leaderboards/", "/leaderboards/?before=60"),
     "board": (
         "/leaderboards/{board}/",
@@ -66,6 +67,7 @@ PAGES: Mapping[str, Sequence[str]] = {
 ELSEWHERE = ("admin/", "api/v1/")
 """Below these the admin and the schema say what there is."""
 NOT_ASKED: Mapping[str, str] = {
+    "logout": "an act, not a page: it takes a POST only",
     "checkpoint-file": "a file, not a page: its link is signed",
     "trajectory-piece": "a file, not a page: its link is signed",
 }

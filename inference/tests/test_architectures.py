@@ -188,8 +188,13 @@ def test_a_folder_of_plug_ins_adds_an_architecture(tmp_path: Path) -> None:
     """In a process of its own: catalogs are read once."""
     folder = tmp_path / "architectures"
     folder.mkdir()
-    (folder / "mine.py").write_text("ARCHITECTURE = 'mine'\n")
-    program = "from inference.architectures import registry as r; print(r.names(), r.get('mine'))"
+    (folder / "mine.py").write_text(
+        "from inference.architectures.catalog.mlp import ARCHITECTURE\n"
+        "ARCHITECTURE.title = 'mine'\n"
+    )
+    program = (
+        "from inference.architectures import registry as r; print(r.names(), r.get('mine').title)"
+    )
     answered = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "EVALSITE_PLUGINS": str(tmp_path)},
