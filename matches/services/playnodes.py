@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from arena.messages import play_queue
 from matches import selectors
@@ -30,6 +31,8 @@ class PlayNode:
     """Of these: slot-seconds of those that it has not begun."""
     free_at: datetime | None = None
     """When it will have played what it plays now."""
+    next_order: tuple[int, UUID] | None = None
+    """Of its orders: the one that has waited longest, by number."""
     untimed: set[int] = field(default_factory=set)
     """Tournaments of unknown length of which it has an order."""
 
@@ -59,6 +62,10 @@ class PlayNode:
         self.n_queued += 1
         self.queued_s += work_s(n_matches, mean_s)
 
+    def note_waiting(self, order: tuple[int, UUID]) -> None:
+        """Note an order that it has not begun."""
+        self.next_order = min(order, self.next_order or order)
+
     def add_playing(
         self, tournament: int, n_matches: int, mean_s: float | None, *, since: datetime
     ) -> None:
@@ -80,12 +87,14 @@ def read_nodes(*, now: datetime) -> list[PlayNode]:
     nodes = [PlayNode(w.node, w.slots, frozenset(map(str, w.capabilities))) for w in workers]
     by_queue = {node.queue: node for node in nodes}
     columns = ("queue", "tournament", "n_matches", "tournament__mean_match_s", "started_at")
-    for queue, *order, started_at in Order.objects.filter(Order.is_open()).values_list(*columns):
+    rows = Order.objects.filter(Order.is_open()).values_list("pk", "uuid", *columns)
+    for pk, uuid, queue, *order, started_at in rows:
         node = by_queue.get(queue)
         if node is None:
             continue
         if started_at is None:
             node.add(*order)
+            node.note_waiting((pk, uuid))
         else:
             node.add_playing(*order, since=started_at)
     return nodes

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
 from threading import Lock
+from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import F
@@ -36,6 +37,8 @@ MAX_ORDER = 1_000
 
 # Control has two threads: both would see the same room on a node and fill it twice.
 _relayer = Lock()
+# By queue: the order that has waited longest and that a new tournament was let before.
+_overtaken: dict[str, tuple[int, UUID] | None] = {}
 
 
 @dataclass
@@ -132,6 +135,7 @@ def _send(tournament: Tournament, node: PlayNode, line: Line, at: float, *, now:
     _publish(order, matches, tournament, now=now)
     shares.charge(tournament, at, order.n_matches)
     node.add(tournament.pk, order.n_matches, tournament.mean_match_s)
+    node.note_waiting((order.pk, order.uuid))
     return True
 
 
@@ -148,9 +152,14 @@ def _begin_new(line: Line, *, now: datetime) -> None:
         if tournament.mean_match_s is None and tournament.pk not in begun:
             full = [node for node in line.nodes if node.n_orders <= ORDERS_PER_NODE]
             for node in sorted(full, key=lambda node: (node.free_at or now, node.load)):
+                waiting = node.next_order
                 if _send(tournament, node, line, at, now=now):
                     line.n_sent += 1
-                    dispatch.put_first(node.queue)
+                    # Once before each that waits: or new ones, while they come, would let no other
+                    # be played.
+                    if _overtaken.get(node.queue) != waiting:
+                        dispatch.put_first(node.queue)
+                        _overtaken[node.queue] = waiting
                     break
 
 

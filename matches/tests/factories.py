@@ -116,10 +116,10 @@ def ordered(
     return order_message(order, tournament, matches)
 
 
-def popped(broker: Redis, node: str = NODE) -> list[MatchOrder]:
-    """Take all orders off the real queue of a node, the oldest first."""
-    orders = []
-    while (raw := broker.rpop(play_queue(node))) is not None:
+def popped(broker: Redis, node: str = NODE, *, most: int = 1_000) -> list[MatchOrder]:
+    """Take orders off the real queue of a node, the oldest first."""
+    orders: list[MatchOrder] = []
+    while len(orders) < most and (raw := broker.rpop(play_queue(node))) is not None:
         assert isinstance(raw, bytes)
         (wire,), _, _ = json.loads(base64.b64decode(json.loads(raw)["body"]))
         orders.append(read_order(wire))

@@ -344,3 +344,17 @@ def test_a_start_without_its_token_is_refused(broker: Redis) -> None:
     )
     recording.record(forged, now=make.NOW)
     assert _states() == {"queued"}
+
+
+def test_new_tournaments_that_keep_coming_let_the_others_play(broker: Redis) -> None:
+    old = make.planned(40, board="old")
+    for number in range(8):
+        now = make.later(number)
+        make.planned(4, board=f"new-{number}", seed=number)
+        make.alive(now=now)
+        relay.relay(now=now)
+        (order,) = make.popped(broker, most=1)
+        make.start(order, now=now)
+        recording.record(make.finished(order), now=now)
+    old.refresh_from_db()
+    assert old.n_done >= 2  # its share of sixteen matches, among nine
