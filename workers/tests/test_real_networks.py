@@ -45,6 +45,7 @@ class GpuWorker:
             "REDIS_URL": server.url,
             "FAST_REDIS_URL": server.url,
             "EVALSITE_CACHE": str(cache),
+            "EVALSITE_NODE_KEY": "7" * 64,
             "EVALSITE_DEVICE": "cpu",
             "EVALSITE_DETERMINISTIC": "1",
             "OMP_NUM_THREADS": "1",
