@@ -1,8 +1,9 @@
 """What crosses a queue: match orders out, reports back. Web, workers and gpu share nothing else.
 
-Orders travel control -> `play.<node>`, reports travel play node -> `reports`. Both are JSON
-objects made by `to_wire` and read by `read_order` and `read_report`, which refuse anything that
-does not have the declared form (a bool or a float is not an int).
+Orders travel control -> `play.<node>`, reports travel play node -> `reports`, or to the queue that
+their order names where several recorders share the work. Both are JSON objects made by `to_wire`
+and read by `read_order` and `read_report`, which refuse anything that does not have the declared
+form (a bool or a float is not an int).
 """
 
 import hmac
@@ -13,14 +14,15 @@ import msgspec
 
 from arena.errors import MessageError
 from arena.parameters import Value
+from arena.seeding import derive
 
 PLAY_TASK = "workers.play"
 RECORD_TASK = "matches.record"
 DRAIN_TASK = "inference.drain"
 CHECK_TASK = "inference.check"
 REPORTS_QUEUE = "reports"
-REPORTS_ASIDE = "reports.aside"
-"""Reports that the recorder has taken and not recorded yet."""
+MAX_RECORDERS = 10
+"""So that one pattern of keys, `reports.[1-9]`, names every queue of reports but the first."""
 MAX_DETAIL = 500
 
 Text = Annotated[str, msgspec.Meta(max_length=200)]
@@ -31,6 +33,7 @@ OrderId = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e7)]
 Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=2**31 - 1)]
 """With fractions: thousands of matches of a small game end within one."""
+ReportsQueue = Annotated[str, msgspec.Meta(pattern=r"^reports(\.[1-9])?$")]
 Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 Few = msgspec.Meta(max_length=100)
 Many = msgspec.Meta(max_length=10_000)
@@ -42,6 +45,30 @@ Link = Annotated[str, msgspec.Meta(max_length=400)]
 def play_queue(node: str) -> str:
     """Return the name of the queue of a play node: what it consumes, and nobody else."""
     return f"play.{node}"
+
+
+def reports_queue(shard: int) -> str:
+    """Return the name of the queue of reports of that shard of the tournaments."""
+    return f"{REPORTS_QUEUE}.{shard}" if shard else REPORTS_QUEUE
+
+
+def shard_of(tournament: int, n_recorders: int) -> int:
+    """Return the shard of a tournament.
+
+    Not the id modulo N: what is rehearsed and rolled back takes an id, too, so that every
+    tournament of `evaluate` on PostgreSQL had an even one, and one recorder all the work.
+    """
+    return derive("recorder", tournament) % n_recorders
+
+
+def reports_aside(queue: str) -> str:
+    """Return the list of what a queue's recorder has taken and not recorded yet."""
+    return f"{queue}.aside"
+
+
+def recorder_name(shard: int) -> str:
+    """Return the name of the program that records that shard of the tournaments."""
+    return f"recorder-{shard + 1}" if shard else "recorder"
 
 
 def gpu_queue(shard: int) -> str:
@@ -119,8 +146,11 @@ class FaultRates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     charge: Text = "platform"
 
 
-class MatchOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A chunk of matches of one game with everything needed to play it."""
+class MatchOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A chunk of matches of one game with everything needed to play it.
+
+    A field that has its default is not sent: a node of an older version refuses fields it lacks.
+    """
 
     order: OrderId
     token: Text
@@ -136,6 +166,8 @@ class MatchOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of the rules, as `version` of an agent."""
     trajectories: Link = ""
     """Where pieces of trajectories are put; empty when none are stored."""
+    reports: ReportsQueue = REPORTS_QUEUE
+    """Where its start and its results are reported."""
 
 
 class ResultRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -217,10 +249,14 @@ class Results(
 
 
 class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="mark", tag_field="kind"):
-    """Control's own mark: what was reported before `at` (database time, ISO 8601) is recorded."""
+    """Control's own mark: what was reported before `at` (database time, ISO 8601) is recorded.
+
+    In the queue of one shard it says so of that queue.
+    """
 
     at: Text
     token: Text
+    shard: Annotated[int, msgspec.Meta(ge=0, lt=MAX_RECORDERS)] = 0
 
 
 class Checked(
@@ -330,9 +366,9 @@ def order_token(secret: bytes, order: str) -> str:
     return _token(secret, f"order:{order}")
 
 
-def mark_token(secret: bytes, at: str) -> str:
+def mark_token(secret: bytes, at: str, shard: int = 0) -> str:
     """Return the proof that a mark comes from control."""
-    return _token(secret, f"mark:{at}")
+    return _token(secret, f"mark:{shard}:{at}")
 
 
 def checkpoint_token(secret: bytes, checkpoint: str) -> str:

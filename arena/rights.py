@@ -12,7 +12,7 @@ from typing import Literal
 from arena.credentials import node_secret, node_user, role_secret
 from arena.faststore import player_rights
 from arena.grants import Grant, Rights
-from arena.messages import REPORTS_ASIDE, REPORTS_QUEUE, gpu_queue, play_queue
+from arena.messages import REPORTS_QUEUE, gpu_queue, play_queue, reports_aside, reports_queue
 
 Server = Literal["broker", "fast"]
 SERVERS: tuple[Server, ...] = ("broker", "fast")
@@ -40,6 +40,11 @@ _PIPELINE = "multi exec discard"
 _EVENTS = "/0.celeryev/*"
 _GPU_QUEUES = f"{gpu_queue(0)} {gpu_queue(0)}.*"
 _PLAY_QUEUES = play_queue("*")
+# All that there may be, however many recorders run: fewer of them tomorrow must still find what
+# nodes reported today, and those on other machines learn of no number.
+_MORE_REPORTS = f"{REPORTS_QUEUE}.[1-9]"
+_REPORT_QUEUES = f"{reports_queue(0)} {_MORE_REPORTS}"
+_ASIDE = f"{reports_aside(REPORTS_QUEUE)} {reports_aside(_MORE_REPORTS)}"
 _WAKE = Grant("set del", "wake:*")
 _WAKES_CONTROL = (Grant("lpush llen", CONTROL_QUEUE), _WAKE)
 _SEES_LENGTHS = Grant("llen", "*", mode="%R")
@@ -60,7 +65,7 @@ ROLES: Mapping[str, Role] = {
     "web": Role("pages and API; wakes control, pops nothing", broker=_WEB, fast=_PAGES),
     "commands": Role("a second terminal: `./run manage ...`", broker=_WEB, fast=_PAGES),
     "control": Role(
-        "sends orders, checks and marks; moves orders between nodes",
+        "sends orders, checks and marks; moves orders between nodes, reports between recorders",
         broker=Rights(
             commands=f"{_PIPELINE} info publish",
             channels=_EVENTS,
@@ -68,22 +73,23 @@ ROLES: Mapping[str, Role] = {
                 *_WAKES_CONTROL,
                 _SEES_LENGTHS,
                 Grant("brpop", CONTROL_QUEUE),
-                Grant("lpush", f"{REPORTS_QUEUE} {_GPU_QUEUES}"),
+                Grant("lpush", f"{_REPORT_QUEUES} {_GPU_QUEUES}"),
+                Grant("lmove", f"{_REPORT_QUEUES} {_ASIDE}"),
                 Grant("lpush lrange lrem lmove del", _PLAY_QUEUES),
             ),
         ),
         fast=_PAGES,
     ),
     "recorder": Role(
-        "takes reports",
+        "each takes the reports of its queue",
         broker=Rights(
             commands=f"{_PIPELINE} info publish",
             channels=_EVENTS,
             grants=(
                 *_WAKES_CONTROL,
-                Grant("brpop llen", REPORTS_QUEUE),
-                Grant("lmove", f"{REPORTS_QUEUE} {REPORTS_ASIDE}"),
-                Grant("lrange del", REPORTS_ASIDE),
+                Grant("brpop llen", _REPORT_QUEUES),
+                Grant("lmove", f"{_REPORT_QUEUES} {_ASIDE}"),
+                Grant("lrange del", _ASIDE),
             ),
         ),
         fast=_PAGES,
@@ -147,7 +153,7 @@ def node_rights(server: Server, name: str, *, n_shards: int) -> Rights:
         channels=_EVENTS,
         grants=(
             Grant("brpop llen", play_queue(name)),
-            Grant("lpush", f"{REPORTS_QUEUE} {shards}"),
+            Grant("lpush", f"{_REPORT_QUEUES} {shards}"),
         ),
     )
 

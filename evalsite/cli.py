@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from arena.messages import MAX_RECORDERS
 from evalsite import compose, foreground, toolbox
 from evalsite.addresses import Ports
 from evalsite.errors import SetupError
@@ -21,12 +22,13 @@ BAD_INPUT = 2
 DESCRIPTION = "Without a command: start everything here and follow it; Ctrl-C ends it."
 
 
-def whole_number(lowest: int) -> Callable[[str], int]:
+def whole_number(lowest: int, highest: int | None = None) -> Callable[[str], int]:
     """Return a reader of option values that are whole numbers from `lowest` on."""
+    span = f"from {lowest} on" if highest is None else f"from {lowest} to {highest}"
 
     def read(text: str) -> int:
-        if not text.isdecimal() or int(text) < lowest:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {lowest} on")
+        if not text.isdecimal() or not lowest <= int(text) <= (highest or int(text)):
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number {span}")
         return int(text)
 
     return read
@@ -47,6 +49,13 @@ def build_parser() -> argparse.ArgumentParser:
     )
     up.add_argument(
         "--gpus", type=whole_number(0), default=1, metavar="G", help="servers of networks (1)"
+    )
+    up.add_argument(
+        "--recorders",
+        type=whole_number(1, MAX_RECORDERS),
+        default=os.environ.get("EVALSITE_RECORDERS", "1"),
+        metavar="R",
+        help="processes that record results; more than one needs PostgreSQL (1)",
     )
     up.add_argument("--detach", action="store_true", help="return when it runs; ./run stop ends it")
     up.add_argument("--no-example", action="store_true", help="leave an empty database empty")
@@ -83,6 +92,7 @@ def start(options: argparse.Namespace) -> int:
         nodes=options.nodes,
         slots=options.concurrency,
         gpus=options.gpus,
+        recorders=options.recorders,
         settings=own_settings(os.environ),
     )
     return foreground.run(plan, example=not options.no_example, detach=options.detach)

@@ -12,6 +12,7 @@ from typing import Any
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from arena.messages import MAX_RECORDERS
 from evalsite.folders import read_variables
 
 FLAGS = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False, "": False}
@@ -52,6 +53,19 @@ def whole(name: str, default: int, *, highest: int) -> int:
     if not raw.isdecimal() or int(raw) > highest:
         raise ImproperlyConfigured(f"{name} is {raw!r}; a whole number up to {highest} is needed")
     return int(raw)
+
+
+def recorders(name: str, *, engine: str) -> int:
+    """Return how many recorders share the tournaments; engine: of the database they write to."""
+    n_recorders = whole(name, 1, highest=MAX_RECORDERS)
+    if n_recorders < 1:
+        raise ImproperlyConfigured(f"{name} is 0; a whole number from 1 to {MAX_RECORDERS}")
+    if n_recorders > 1 and engine.endswith("sqlite3"):
+        raise ImproperlyConfigured(
+            f"{name} is {n_recorders}, and SQLite lets one write at a time, so that the others "
+            "would only wait: use 1 (./run up --recorders 1), or PostgreSQL by DATABASE_URL"
+        )
+    return n_recorders
 
 
 def real(name: str, default: float, *, highest: float) -> float:

@@ -46,6 +46,7 @@ class Plan:
     nodes: int = 1
     slots: int = 1
     gpus: int = 0
+    recorders: int = 1
     web: bool = True
     flower: bool = True
     flower_host: str = "127.0.0.1"  # its /metrics and /healthcheck ask for no login
@@ -142,6 +143,7 @@ class Plan:
             "EVALSITE_NODES": str(self.nodes),
             "EVALSITE_SLOTS": str(self.slots),
             "EVALSITE_GPUS": str(self.gpus),
+            "EVALSITE_RECORDERS": str(self.recorders),
         }
         return {**self.settings, **self.ports.environment(), **urls, **shape}
 
@@ -163,7 +165,10 @@ class Plan:
         # A Celery process works on one task after the other: it keeps its database connection.
         task = {**server, "EVALSITE_CONN_MAX_AGE": "600"}
         chosen = [
-            programs.recorder(task | self._role_urls("recorder", secrets)),
+            *(
+                programs.recorder(shard, task | self._role_urls("recorder", secrets))
+                for shard in range(self.recorders)
+            ),
             programs.control(
                 task | self._role_urls("control", secrets) | self._admin_urls(secrets)
             ),

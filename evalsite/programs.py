@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-from arena.messages import REPORTS_QUEUE, gpu_queue, play_queue
+from arena.messages import gpu_queue, play_queue, recorder_name, reports_queue
 
 PYTHON = sys.executable
 # Ratings are promised to the last bit with one BLAS thread; more threads also fight for the cores.
@@ -96,10 +96,11 @@ def beat(environment: Mapping[str, str]) -> Program:
     return Program("beat", celery("evalsite", "beat", "--pidfile=", "-l", "WARNING"), environment)
 
 
-def recorder(environment: Mapping[str, str]) -> Program:
-    """Return the one consumer of reports."""
-    command = worker("evalsite", "recorder", REPORTS_QUEUE, ("-P", "solo"))
-    return Program("recorder", command, environment)
+def recorder(shard: int, environment: Mapping[str, str]) -> Program:
+    """Return the one consumer of the reports of a shard of the tournaments."""
+    name = recorder_name(shard)
+    command = worker("evalsite", name, reports_queue(shard), ("-P", "solo"))
+    return Program(name, command, environment)
 
 
 def node_name(number: int) -> str:

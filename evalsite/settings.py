@@ -9,7 +9,17 @@ import os
 from urllib.parse import urlsplit
 
 from evalsite.addresses import BROKER_PORT, FAST_PORT, HIGHEST_PORT, WEB_PORT, redis_url
-from evalsite.environment import database, flag, load, names, real, storage, text, whole
+from evalsite.environment import (
+    database,
+    flag,
+    load,
+    names,
+    real,
+    recorders,
+    storage,
+    text,
+    whole,
+)
 from evalsite.folders import ROOT, var_folder
 from evalsite.look import ADMIN_LOOK
 
@@ -127,6 +137,7 @@ EVALSITE_UNENFORCED = names(
     ],
 )
 EVALSITE_SHARDS = whole("EVALSITE_SHARDS", 1, highest=1_024)
+EVALSITE_RECORDERS = recorders("EVALSITE_RECORDERS", engine=DATABASES["default"]["ENGINE"])
 FAST_TIMEOUTS = {"socket_timeout": 2, "socket_connect_timeout": 1}
 CACHES = {
     "default": {

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypedDict, Unpack
 
+from arena.messages import MAX_RECORDERS, recorder_name
 from arena.rights import SERVERS, Server
 from evalsite.addresses import Ports
 from evalsite.awaiting import Patience, wait_while_alive
@@ -95,6 +96,7 @@ class Shape(TypedDict, total=False):
     nodes: int
     slots: int
     gpus: int
+    recorders: int
     web: bool
     flower: bool
     settings: Mapping[str, str]
@@ -253,13 +255,14 @@ def _await_ready(stack: Stack) -> str:
 def stop_stack(var: Path) -> bool:
     """End the stack of a data folder, with what it left behind; return whether there was any.
 
-    Play nodes end first and hand back what they hold, then the recorder, the servers last.
+    Play nodes end first and hand back what they hold, then the recorders, the servers last.
     """
     supervisor = Supervisor(var)
     runs = supervisor.pid() is not None
     if runs:
         names = {state.name for state in supervisor.states()}
-        for group in (names - {"recorder", *SERVERS}, {"recorder"}, set(SERVERS)):
+        recorders = {recorder_name(shard) for shard in range(MAX_RECORDERS)} & names
+        for group in (names - recorders - {*SERVERS}, recorders, set(SERVERS)):
             supervisor.stop_programs(group, limit_s=PROGRAMS_LIMIT_S)
         supervisor.shut_down(limit_s=PROGRAMS_LIMIT_S)
     killed = kill_leftovers(var)

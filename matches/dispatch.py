@@ -14,9 +14,9 @@ from redis.exceptions import RedisError
 
 from arena.messages import (
     CHECK_TASK,
+    MAX_RECORDERS,
     PLAY_TASK,
     RECORD_TASK,
-    REPORTS_ASIDE,
     REPORTS_QUEUE,
     CheckOrder,
     Mark,
@@ -24,6 +24,8 @@ from arena.messages import (
     described,
     gpu_queue,
     mark_token,
+    reports_aside,
+    reports_queue,
     to_wire,
 )
 from matches.errors import BrokerError
@@ -41,10 +43,14 @@ SCHEDULE_TOURNAMENT = "matches.schedule_tournament"
 NAMES = (RECORD_TASK, TICK, PLAN, RELAY, RATE, RERATE, SCHEDULE_TOURNAMENT)
 """Every task of this app; a test compares them with the registered ones."""
 
+REPORT_QUEUES = tuple(reports_queue(shard) for shard in range(MAX_RECORDERS))
 MOST_REPORTS = 64
 """Reports of one transaction; a recorder that keeps up takes one or two."""
 MOST_BYTES = 2_000_000
 """No more are taken after these: rows stay locked while they are written."""
+MOST_MOVED = 1_000
+MOST_MOVED_BYTES = 20_000_000
+"""Reports that control moves at once: it does so again a second later."""
 _STRIDE = 8
 
 # A wake-up that nobody took within this time may be repeated; the tick does its work anyhow.
@@ -63,10 +69,50 @@ def publish_check(order: CheckOrder) -> None:
     _send(CHECK_TASK, [to_wire(order)], gpu_queue(0), shown=described(order))
 
 
-def publish_mark(at: str) -> None:
-    """Send a mark through the reports queue, to learn how far the recorder has come."""
-    mark = Mark(at=at, token=mark_token(secret(), at))
-    _send(RECORD_TASK, [to_wire(mark)], REPORTS_QUEUE, shown=described(mark))
+def publish_mark(at: str, shard: int = 0) -> None:
+    """Send a mark through a queue of reports, to learn how far its recorder has come."""
+    mark = Mark(at=at, token=mark_token(secret(), at, shard), shard=shard)
+    _send(RECORD_TASK, [to_wire(mark)], reports_queue(shard), shown=described(mark))
+
+
+def own_reports_queue() -> str:
+    """Return the queue of reports that this worker consumes, by what it was started with.
+
+    Not by what a report says: whoever takes from another's list of what is set aside could delete
+    it before it is recorded.
+    """
+    consumed = current_app.amqp.queues.consume_from
+    return next((queue for queue in REPORT_QUEUES if queue in consumed), REPORTS_QUEUE)
+
+
+def collect_reports(n_recorders: int) -> bool:
+    """Move what lies in queues that no recorder consumes to the first one; say if nothing is left.
+
+    Such as after a start with fewer recorders than before: nodes still play the orders that name
+    those queues. Raises BrokerError.
+    """
+    idle = REPORT_QUEUES[n_recorders:]
+    # Set aside before those that wait: it is the older part of the queue.
+    lists = [name for queue in idle for name in (reports_aside(queue), queue)]
+    n_left = MOST_MOVED
+    for name, length in queue_lengths(lists).items():
+        if length and not n_left:
+            return False
+        n_moved = _collect(name, min(length, n_left))
+        if n_moved < length:
+            return False
+        n_left -= n_moved
+    return True
+
+
+def _collect(source: str, n: int) -> int:
+    try:
+        moved = len(_move(source, REPORTS_QUEUE, n, most_bytes=MOST_MOVED_BYTES)) if n else 0
+    except RedisError as error:
+        raise BrokerError(f"broker cannot move the reports of {source}: {error}") from error
+    if moved:
+        log.warning("%d reports of %s are recorded from %s", moved, source, REPORTS_QUEUE)
+    return moved
 
 
 class Aside(NamedTuple):
@@ -77,41 +123,46 @@ class Aside(NamedTuple):
     newer: list[bytes]
 
 
-def set_reports_aside() -> Aside | None:
+def set_reports_aside(queue: str) -> Aside | None:
     """Take the reports that wait, to record them at once; they are kept until they are dropped.
 
     None: the broker did not answer, and what is aside by now must stay there for the next time.
     """
+    aside = reports_aside(queue)
     try:
         with broker().pipeline(transaction=False) as pipeline:
-            pipeline.lrange(REPORTS_ASIDE, 0, -1)
-            pipeline.llen(REPORTS_QUEUE)
+            pipeline.lrange(aside, 0, -1)
+            pipeline.llen(queue)
             left_over, n_waiting = pipeline.execute()
         # While nothing can be recorded, what is aside must not grow with every try.
         n_more = min(n_waiting, max(0, MOST_REPORTS - len(left_over)))
-        return Aside(left_over[::-1], _move_aside(n_more))
+        return Aside(left_over[::-1], _move(queue, aside, n_more, most_bytes=MOST_BYTES))
     except RedisError as error:
         log.warning("reports are recorded one by one, the others cannot be read: %s", error)
         return None
 
 
-def _move_aside(n: int) -> list[bytes]:
+def _move(source: str, target: str, n: int, *, most_bytes: int) -> list[bytes]:
+    """Move messages from list to list, the oldest first; return them."""
     moved: list[bytes] = []
-    while len(moved) < n and sum(map(len, moved)) < MOST_BYTES:
+    n_bytes = 0
+    while len(moved) < n and n_bytes < most_bytes:
         with broker().pipeline(transaction=False) as pipeline:
             for _ in range(min(_STRIDE, n - len(moved))):
-                pipeline.lmove(REPORTS_QUEUE, REPORTS_ASIDE, "RIGHT", "LEFT")
+                pipeline.lmove(source, target, "RIGHT", "LEFT")
             items = pipeline.execute()
-        moved += [item for item in items if item is not None]
+        taken = [item for item in items if item is not None]
+        moved += taken
+        n_bytes += sum(map(len, taken))
         if items[-1] is None:
             break
     return moved
 
 
-def drop_reports_aside() -> None:
+def drop_reports_aside(queue: str) -> None:
     """Forget the reports that were set aside: they are recorded."""
     try:
-        broker().delete(REPORTS_ASIDE)
+        broker().delete(reports_aside(queue))
     except RedisError as error:
         log.warning("recorded reports are kept and will be recorded again: %s", error)
 

@@ -15,7 +15,7 @@ from matches.services import control, intake, scheduling
 @shared_task(name=RECORD_TASK)
 def record(report: dict[str, Any]) -> dict[str, int]:
     """Store a report and those behind it; safe to deliver twice. Returns what changed."""
-    recorded = intake.receive(report, clock=db_now)
+    recorded = intake.receive(report, queue=dispatch.own_reports_queue(), clock=db_now)
     return {what: n for what, n in asdict(recorded).items() if n}
 
 

@@ -7,21 +7,24 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from arena.messages import Alive, Report
+from arena.messages import REPORTS_QUEUE, Alive, Report
 from workers.bells import Ring, unheard
 from workers.errors import PublishError
 
 log = logging.getLogger(__name__)
 
 BACKOFF_S = 0.5
+Publish = Callable[[Report, str], None]
+"""Sends a report to a queue. Raises PublishError."""
 MAX_BELLS = 256
 """Doorbells that wait for a broker that hangs; whoever rang rings again."""
 
 
 class Kept(NamedTuple):
-    """A report that waits, and until when it is worth sending."""
+    """A report that waits, for which queue, and until when it is worth sending."""
 
     report: Report
+    queue: str
     until: float
 
 
@@ -30,7 +33,7 @@ class Outbox:
 
     def __init__(
         self,
-        publish: Callable[[Report], None],
+        publish: Publish,
         alive: Callable[[], Alive],
         *,
         alive_s: float,
@@ -51,9 +54,9 @@ class Outbox:
         """Have a doorbell sent before all reports; one that cannot be sent is dropped."""
         self._bells.append((shard, lease))
 
-    def add(self, report: Report, *, until: float) -> None:
+    def add(self, report: Report, *, queue: str, until: float) -> None:
         """Keep a report; what cannot be sent until then is given up."""
-        self._kept.append(Kept(report, until))
+        self._kept.append(Kept(report, queue, until))
 
     def pump(self, now: float) -> float:
         """Send what is due; return the seconds after which to come again."""
@@ -78,11 +81,11 @@ class Outbox:
 
     def _send_due(self, now: float) -> None:
         if now >= self._alive_at:
-            self._publish(self._alive())
+            self._publish(self._alive(), REPORTS_QUEUE)
             self._alive_at = now + self._alive_s
             self._note_up()
         while self._kept:
-            self._publish(self._kept[0].report)
+            self._publish(self._kept[0].report, self._kept[0].queue)
             self._kept.popleft()
             self._note_up()
             self._ring_all()
@@ -114,7 +117,7 @@ class Courier:
 
     def __init__(
         self,
-        publish: Callable[[Report], None],
+        publish: Publish,
         alive: Callable[[], Alive],
         *,
         alive_s: float,
@@ -131,9 +134,9 @@ class Courier:
         """Begin, with a sign of life."""
         self._thread.start()
 
-    def post(self, report: Report, *, keep_s: float) -> None:
-        """Have a report sent soon; while the broker is away keep it for so many seconds."""
-        self._outbox.add(report, until=self._clock() + keep_s)
+    def post(self, report: Report, *, queue: str, keep_s: float) -> None:
+        """Have a report sent to a queue soon; while the broker is away keep it so many seconds."""
+        self._outbox.add(report, queue=queue, until=self._clock() + keep_s)
         self._has_news.set()
 
     def ring(self, shard: int, lease: str) -> None:

@@ -13,11 +13,11 @@ from uuid import uuid4
 import msgspec
 from celery.app import app_or_default
 
-from arena.messages import Alive, MatchOrder, Report
+from arena.messages import Alive, MatchOrder
 from workers import places, settings
 from workers.bells import Ring, unheard
 from workers.conductor import Conductor
-from workers.courier import Courier
+from workers.courier import Courier, Publish
 from workers.crew import Crew
 from workers.ledger import Pace
 from workers.publishing import Publisher
@@ -41,7 +41,7 @@ class Node:
         *,
         incarnation: str,
         place: str = "",
-        publish: Callable[[Report], None],
+        publish: Publish,
         ring: Ring = unheard,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

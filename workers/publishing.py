@@ -9,7 +9,6 @@ from kombu.exceptions import KombuError
 from arena.messages import (
     DRAIN_TASK,
     RECORD_TASK,
-    REPORTS_QUEUE,
     Report,
     described,
     gpu_queue,
@@ -19,18 +18,18 @@ from workers.errors import PublishError
 
 
 class Publisher:
-    """Sends reports to the recorder and rings for gpu workers; used by one thread."""
+    """Sends reports to the recorders and rings for gpu workers; used by one thread."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
         self._connection: Connection | None = None
         self._producer: Producer | None = None
 
-    def publish(self, report: Report) -> None:
-        """Send one report. Raises PublishError when the broker did not take it."""
+    def publish(self, report: Report, queue: str) -> None:
+        """Send one report to a queue. Raises PublishError when the broker did not take it."""
         # Celery would print the whole report, tokens and all, and cut it.
         wire, shown = to_wire(report), described(report)
-        self._publish(RECORD_TASK, [wire], queue=REPORTS_QUEUE, argsrepr=shown)
+        self._publish(RECORD_TASK, [wire], queue=queue, argsrepr=shown)
 
     def ring(self, shard: int, lease: str) -> None:
         """Have a gpu worker drain a shard. Raises PublishError when the broker did not take it."""

@@ -14,8 +14,8 @@ KEEP_AT_LEAST_S = 60.0
 class Post(Protocol):
     """Where reports go; returns at once and does not fail."""
 
-    def __call__(self, report: Report, *, keep_s: float) -> None:
-        """Publish a report; while the broker is unreachable keep it for so many seconds."""
+    def __call__(self, report: Report, *, queue: str, keep_s: float) -> None:
+        """Send a report to a queue; while the broker is away keep it for so many seconds."""
         ...
 
 
@@ -55,7 +55,7 @@ class OrderReports:
             token=self._order.token,
             key=self._key,
         )
-        self._post(started, keep_s=self._keep_s)
+        self._post(started, queue=self._order.reports, keep_s=self._keep_s)
 
     def add(self, row: ResultRow) -> None:
         """Keep a result for the next report."""
@@ -92,4 +92,4 @@ class OrderReports:
                 is_last=is_last and end >= len(rows),
                 key=self._key,
             )
-            self._post(results, keep_s=self._keep_s)
+            self._post(results, queue=self._order.reports, keep_s=self._keep_s)

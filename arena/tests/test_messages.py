@@ -1,7 +1,9 @@
 """What monitors are shown of messages."""
 
 import pytest
+from msgspec.structs import replace
 
+from arena.errors import MessageError
 from arena.messages import (
     Alive,
     Checked,
@@ -17,7 +19,9 @@ from arena.messages import (
     Results,
     Started,
     described,
+    read_order,
     serving_key,
+    to_wire,
 )
 
 TOKEN = "7" * 32
@@ -72,3 +76,14 @@ def test_every_gpu_worker_has_a_place_for_what_it_says() -> None:
     assert serving_key("gpu-7") == "inf:metrics:gpu-7"
     # Functions and rights of players name keys by a shard in braces.
     assert "{" not in serving_key("gpu-7")
+
+
+def test_a_node_that_knows_one_queue_of_reports_is_sent_nothing_else() -> None:
+    order = MatchOrder(ORDER, TOKEN, "chess", 1, {}, 0, Limits(), [], [ROW])
+    assert "reports" not in to_wire(order)
+    assert read_order(to_wire(order)) == order
+    elsewhere = replace(order, reports="reports.9")
+    assert read_order(to_wire(elsewhere)).reports == "reports.9"
+    for queue in ("control", "reports.10", "reports.0", "play.node-1"):
+        with pytest.raises(MessageError, match="reports"):
+            read_order(to_wire(order) | {"reports": queue})

@@ -15,6 +15,8 @@ def own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     ("arguments", "named"),
     [
         (["up", "--nodes", "-1"], "'-1' is no whole number from 0 on"),
+        (["up", "--recorders", "0"], "'0' is no whole number from 1 to 10"),
+        (["up", "--recorders", "11"], "'11' is no whole number from 1 to 10"),
         (["up", "--nodes", "many"], "'many' is no whole number from 0 on"),
         (["--concurrency", "0"], "'0' is no whole number from 1 on"),
         (["up", "--concurrency", "1.5"], "'1.5' is no whole number from 1 on"),

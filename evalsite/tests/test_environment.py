@@ -127,3 +127,16 @@ def test_wrong_options_of_a_storage_are_named_and_not_shown(
     with pytest.raises(ImproperlyConfigured, match="EVALSITE_X_OPTIONS is no JSON object") as error:
         environment.storage("EVALSITE_X", tmp_path)
     assert "s3cret" not in str(error.value)
+
+
+def test_sqlite_has_one_recorder(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "EVALSITE_RECORDERS"
+    monkeypatch.setenv(name, "2")
+    assert environment.recorders(name, engine="django.db.backends.postgresql") == 2
+    with pytest.raises(ImproperlyConfigured, match="EVALSITE_RECORDERS is 2, and SQLite lets one"):
+        environment.recorders(name, engine="django.db.backends.sqlite3")
+    monkeypatch.setenv(name, "0")
+    with pytest.raises(ImproperlyConfigured, match="EVALSITE_RECORDERS is 0"):
+        environment.recorders(name, engine="django.db.backends.postgresql")
+    monkeypatch.delenv(name)
+    assert environment.recorders(name, engine="django.db.backends.sqlite3") == 1

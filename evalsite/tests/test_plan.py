@@ -59,6 +59,19 @@ def test_a_play_node_takes_its_own_queue_and_no_other(plan: Plan) -> None:
         assert command[command.index("-Q") + 1] == f"play.{name}"
 
 
+def test_each_recorder_takes_one_queue_as_the_same_user(tmp_path: Path) -> None:
+    plan = Plan(var=tmp_path, ports=Ports(), recorders=3)
+    programs = planned(plan)
+    queues = {
+        name: its.command[its.command.index("-Q") + 1]
+        for name, its in programs.items()
+        if name.startswith("recorder")
+    }
+    assert queues == {"recorder": "reports", "recorder-2": "reports.1", "recorder-3": "reports.2"}
+    assert programs["recorder-3"].environment == programs["recorder"].environment
+    assert plan.shared_variables(SECRET_VALUES)["EVALSITE_RECORDERS"] == "3"
+
+
 def test_a_play_node_without_torch_takes_no_match_that_needs_it(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from evalsite.tests.guarded import Guarded, guarded_server
 
 NODE = "node-1"
 KEYS = (
+    *("reports.1", "reports.9", "reports.10", "reports.aside", "reports.1.aside", "reports.x"),
     *("control", "reports", "gpu", "gpu.1", "gpu.9", "play.node-1", "play.node-2", "play.node-11"),
     *("wake:matches.tick", "_kombu.binding.control", "unacked", "x.reply.celery.pidbox"),
     *(":1:live:nodes", "live:system", "tally:attempts", "inf:{0}:queue", "inf:{0}:leases"),

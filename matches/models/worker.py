@@ -68,10 +68,13 @@ class NodeKey(models.Model):
 
 
 class RecorderMark(models.Model):
-    """The newest mark that came through the reports queue: all reports before it are recorded."""
+    """The newest mark that came through a queue of reports: all before it there are recorded."""
 
+    shard = models.PositiveSmallIntegerField(
+        default=0, db_default=0, unique=True, help_text="Of the tournaments; each has a queue."
+    )
     marked_at = models.DateTimeField()
 
     def __str__(self) -> str:
         """Return the database's time when control sent the mark."""
-        return f"recorded up to {self.marked_at}"
+        return f"shard {self.shard} is recorded up to {self.marked_at}"

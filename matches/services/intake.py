@@ -17,12 +17,12 @@ from matches.services.recording import Recorded
 log = logging.getLogger(__name__)
 
 
-def receive(wire: object, *, clock: Callable[[], datetime]) -> Recorded:
-    """Record a report and those that wait behind it.
+def receive(wire: object, *, queue: str, clock: Callable[[], datetime]) -> Recorded:
+    """Record a report and those that wait behind it in the queue, which nobody else consumes.
 
     They are kept aside until they are recorded: a recorder that is killed loses none of them.
     """
-    waiting = dispatch.set_reports_aside()
+    waiting = dispatch.set_reports_aside(queue)
     wires = [wire]
     if waiting is not None:
         wires = [*_opened(waiting.left_over), wire, *_opened(waiting.newer)]
@@ -35,7 +35,7 @@ def receive(wire: object, *, clock: Callable[[], datetime]) -> Recorded:
         log.warning("a batch is recorded one by one: %s", error)
         recorded = _receive_each(wires, clock=clock)
     if waiting is not None:
-        dispatch.drop_reports_aside()
+        dispatch.drop_reports_aside(queue)
     return recorded
 
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from django.conf import settings
+
 from arena.games import registry as games
 from arena.messages import (
     AgentOrder,
@@ -12,6 +14,8 @@ from arena.messages import (
     MatchOrderRow,
     match_token,
     order_token,
+    reports_queue,
+    shard_of,
 )
 from matches import links
 from matches.models import Agent, Order, Tournament
@@ -53,6 +57,8 @@ def order_message(
         matches=[_row(match, seats[match.lineup], secret) for match in matches],
         faults=None if tournament.faults is None else read_faults(tournament.faults),
         trajectories=_link(order) if tournament.keeps_trajectories else "",
+        # One recorder writes all of a tournament: two would wait for each other at its row.
+        reports=reports_queue(shard_of(tournament.pk, settings.EVALSITE_RECORDERS)),
     )
 
 

@@ -13,9 +13,9 @@ from redis.exceptions import RedisError
 from arena import plugins
 from matches import disk, dispatch, fast
 from matches.errors import BrokerError
+from matches.services import marks
 from matches.services.explanations.form import span
 from matches.services.system import pushing
-from matches.services.system.reading import recorder_lag_s
 
 CONTROL_WITHIN = timedelta(seconds=10)
 RECORDER_WITHIN_S = 10.0
@@ -73,8 +73,9 @@ _HINTS = {
     "broker": "start it with ./run, or look at REDIS_URL",
     "fast store": "start it with ./run, or look at FAST_REDIS_URL",
     "control": "look at ./run status, var/log/control.log and var/log/beat.log",
-    "recorder": "look at ./run status and var/log/recorder.log; more than one second of lag under "
-    "load means that reports come faster than they are recorded",
+    "recorder": "look at ./run status and var/log/recorder.log (or of its name); more than one "
+    "second of lag under load means that reports come faster than they are recorded: on PostgreSQL "
+    "./run up --recorders 2 shares the tournaments",
 }
 
 
@@ -145,9 +146,11 @@ def _plugins() -> Check:
 
 
 def _recorder(now: datetime) -> str:
-    lag_s = recorder_lag_s(now=now)
+    mark = marks.slowest(marks.read())
+    name = f"{mark.recorder} " if settings.EVALSITE_RECORDERS > 1 else ""
+    lag_s = mark.lag_s(now=now)
     if lag_s is None:
-        raise NotReadyError("has recorded nothing yet")
+        raise NotReadyError(f"{name}has recorded nothing yet")
     if lag_s > RECORDER_WITHIN_S:
-        raise NotReadyError(f"is {span(lag_s)} behind")
-    return f"{lag_s:.1f} s behind"
+        raise NotReadyError(f"{name}is {span(lag_s)} behind")
+    return f"{name}{lag_s:.1f} s behind"

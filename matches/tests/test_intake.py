@@ -11,7 +11,6 @@ from redis import Redis
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from arena.messages import (
-    REPORTS_ASIDE,
     Alive,
     Ending,
     MatchOrder,
@@ -59,8 +58,8 @@ def orders(broker: Redis) -> list[MatchOrder]:
     return orders
 
 
-def receive(report: Report) -> recording.Recorded:
-    return intake.receive(to_wire(report), clock=lambda: make.NOW)
+def receive(report: Report, *, queue: str = "reports") -> recording.Recorded:
+    return intake.receive(to_wire(report), queue=queue, clock=lambda: make.NOW)
 
 
 def test_what_waits_is_recorded_with_the_first(orders: list[MatchOrder], broker: Redis) -> None:
@@ -88,7 +87,7 @@ def test_what_a_recorder_left_that_was_killed_is_recorded_first(
 ) -> None:
     for order in orders[:3]:
         broker.lpush("reports", item(make.finished(order)))
-    aside = dispatch.set_reports_aside()
+    aside = dispatch.set_reports_aside("reports")
     assert aside
     assert len(aside.newer) == 3
     assert receive(make.finished(orders[3])) == recording.Recorded(n_closed=8)
@@ -150,12 +149,13 @@ def test_a_broker_that_fails_half_way_loses_nothing_that_was_set_aside(
     for order in orders[1:]:
         broker.lpush("reports", item(make.finished(order)))
 
-    def fail(n: int) -> list[bytes]:
-        broker.lmove("reports", REPORTS_ASIDE, "RIGHT", "LEFT")
+    def fail(source: str, target: str, n: int, *, most_bytes: int) -> list[bytes]:
+        assert most_bytes
+        broker.lmove(source, target, "RIGHT", "LEFT")
         raise RedisTimeoutError(f"while moving {n}")
 
     with monkeypatch.context() as broken:
-        broken.setattr(dispatch, "_move_aside", fail)
+        broken.setattr(dispatch, "_move", fail)
         assert receive(make.finished(orders[0])) == recording.Recorded(n_closed=2)
     assert receive(make.finished(orders[0])).n_closed == 6
 

@@ -59,8 +59,10 @@ class Posted:
 
     def __init__(self) -> None:
         self.reports: list[Report] = []
+        self.queues: list[str] = []
 
-    def post(self, report: Report, *, keep_s: float) -> None:
+    def post(self, report: Report, *, queue: str, keep_s: float) -> None:
+        self.queues.append(queue)
         self.reports.append(report)
 
     @property

@@ -21,11 +21,13 @@ class Broker:
     def __init__(self) -> None:
         self.is_up = True
         self.taken: list[Report] = []
+        self.queues: list[str] = []
 
-    def publish(self, report: Report) -> None:
+    def publish(self, report: Report, queue: str) -> None:
         if not self.is_up:
             raise PublishError("refused")
         self.taken.append(report)
+        self.queues.append(queue)
 
     @property
     def orders(self) -> list[int]:
@@ -52,9 +54,10 @@ def test_a_sign_of_life_goes_out_first_and_then_at_its_interval(broker: Broker) 
 def test_reports_go_out_in_order(broker: Broker) -> None:
     box = outbox(broker)
     for n in range(3):
-        box.add(started(n), until=60)
+        box.add(started(n), queue="reports.2", until=60)
     box.pump(0.0)
     assert broker.orders == [0, 1, 2]
+    assert broker.queues == ["reports", *["reports.2"] * 3]
     assert len(box) == 0
 
 
@@ -64,9 +67,9 @@ def test_reports_are_kept_and_sent_once_when_the_broker_is_back(
     box = outbox(broker)
     box.pump(0.0)
     broker.is_up = False
-    box.add(started(1), until=60)
+    box.add(started(1), queue="reports.2", until=60)
     assert box.pump(1.0) == BACKOFF_S
-    box.add(started(2), until=60)
+    box.add(started(2), queue="reports.2", until=60)
     assert box.pump(1.1) == pytest.approx(BACKOFF_S - 0.1)
     box.pump(20.0)
     broker.is_up = True
@@ -84,8 +87,8 @@ def test_a_report_that_waited_too_long_is_given_up_loudly(
 ) -> None:
     box = outbox(broker)
     broker.is_up = False
-    box.add(started(1), until=5)
-    box.add(started(2), until=60)
+    box.add(started(1), queue="reports.2", until=5)
+    box.add(started(2), queue="reports.2", until=60)
     box.pump(6.0)
     broker.is_up = True
     box.pump(7.0)
@@ -97,7 +100,7 @@ def test_doorbells_go_out_before_reports_and_also_while_reports_wait(broker: Bro
     rung: list[tuple[int, str]] = []
     box = Outbox(broker.publish, lambda: ALIVE, alive_s=10, now=0.0, ring=lambda *r: rung.append(r))
     broker.is_up = False
-    box.add(started(1), until=60)
+    box.add(started(1), queue="reports.2", until=60)
     box.add_bell(2, "1a")
     box.pump(0.0)
     assert rung == [(2, "1a")]
@@ -113,7 +116,7 @@ def test_a_doorbell_that_cannot_be_sent_is_dropped_and_reports_go_on(
         raise PublishError("no such user")
 
     box = Outbox(broker.publish, lambda: ALIVE, alive_s=10, now=0.0, ring=refuse)
-    box.add(started(1), until=60)
+    box.add(started(1), queue="reports.2", until=60)
     box.add_bell(2, "1a")
     box.pump(0.0)
     box.pump(0.1)
@@ -135,15 +138,15 @@ def test_the_thread_rings_at_once(broker: Broker) -> None:
 def test_the_thread_sends_what_is_posted_and_what_waits_at_the_end(broker: Broker) -> None:
     has_sent = threading.Event()
 
-    def publish(report: Report) -> None:
-        broker.publish(report)
+    def publish(report: Report, queue: str) -> None:
+        broker.publish(report, queue)
         has_sent.set()
 
     courier = Courier(publish, lambda: ALIVE, alive_s=100)
     courier.start()
     assert has_sent.wait(5)
     for n in range(50):
-        courier.post(started(n), keep_s=60)
+        courier.post(started(n), queue="reports", keep_s=60)
     courier.close(5)
     assert broker.orders == list(range(50))
 
@@ -154,7 +157,7 @@ def test_closing_does_not_wait_for_a_broker_that_is_away(
     broker.is_up = False
     courier = Courier(broker.publish, lambda: ALIVE, alive_s=100)
     courier.start()
-    courier.post(started(1), keep_s=60)
+    courier.post(started(1), queue="reports", keep_s=60)
     courier.close(0.1)
     assert "1 reports could not be sent" in caplog.text
     broker.is_up = True

@@ -38,7 +38,7 @@ def usual_signals() -> Iterator[None]:
 
 def test_a_node_plays_an_order_between_two_signs_of_life(usual_signals: None) -> None:
     published: list[Report] = []
-    here = Node(OWN, incarnation="first", publish=published.append)
+    here = Node(OWN, incarnation="first", publish=lambda report, queue: published.append(report))
     here.open()
     here.play(make_order(20, game="skill_game", agents=LEVELS))
     here.play(make_order(20, game="skill_game", agents=LEVELS))
@@ -54,7 +54,7 @@ def test_a_node_plays_an_order_between_two_signs_of_life(usual_signals: None) ->
 def test_a_node_names_the_order_that_it_has_in_hand() -> None:
     published: list[Report] = []
 
-    def publish(report: Report) -> None:
+    def publish(report: Report, queue: str) -> None:
         published.append(here.alive())
 
     here = Node(OWN, incarnation="first", publish=publish)
@@ -66,7 +66,7 @@ def test_a_node_names_the_order_that_it_has_in_hand() -> None:
 
 
 def test_what_is_known_of_the_pace_is_kept_per_game_and_bounded() -> None:
-    here = Node(OWN, incarnation="first", publish=lambda report: None)
+    here = Node(OWN, incarnation="first", publish=lambda report, queue: None)
     for n in range(node.MAX_PACES + 5):
         here._pace(make_order(1, steps=n)).match_s = float(n)
     assert len(here._paces) == node.MAX_PACES
@@ -145,7 +145,7 @@ def test_a_shard_that_does_not_exist_is_not_rung(caplog: pytest.LogCaptureFixtur
         has_rung.set()
 
     own = replace(OWN, n_shards=2)
-    here = Node(own, incarnation="first", publish=lambda report: None, ring=ring)
+    here = Node(own, incarnation="first", publish=lambda report, queue: None, ring=ring)
     here._courier.start()
     here._ring(2, "1a")
     here._ring(1, "2b")
@@ -161,15 +161,15 @@ def test_a_publisher_comes_back_with_its_broker(tmp_path: Path) -> None:
     app.conf.broker_transport_options = OPTIONS
     publisher = Publisher(app)
     alive = Alive("node-1", "first", 1, ["cpu"], {"python": "3.11"}, [], "key")
-    publisher.publish(alive)
-    publisher.publish(alive)
+    publisher.publish(alive, "reports")
+    publisher.publish(alive, "reports")
     broker.kill()
     began = time.monotonic()
     with pytest.raises(PublishError, match="Connection"):
-        publisher.publish(alive)
+        publisher.publish(alive, "reports")
     assert time.monotonic() - began < 5
     broker.start()
-    publisher.publish(alive)
+    publisher.publish(alive, "reports")
     wait_until(lambda: len(broker.read()) == 3, "what was sent is there")
     assert broker.reports == [alive] * 3
     broker.kill()

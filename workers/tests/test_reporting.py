@@ -1,5 +1,7 @@
 """Reports of one order."""
 
+from msgspec.structs import replace
+
 from arena.messages import Ending, Reason, ResultRow, Started, read_report, to_wire
 from workers.reporting import MAX_ROWS, MAX_TEXT, OrderReports
 from workers.tests.stage import ORDER, Posted, make_order
@@ -21,6 +23,18 @@ def test_a_start_carries_the_token_of_the_order() -> None:
     reports, posted = open_reports()
     reports.started()
     assert posted.reports == [Started("n", "i", ORDER, "order-token", "k")]
+
+
+def test_start_and_results_go_where_the_order_says() -> None:
+    posted = Posted()
+    order = replace(make_order(), reports="reports.3")
+    reports = OrderReports(
+        order, node="n", incarnation="i", key="k", post=posted.post, report_s=1.0, now=0.0
+    )
+    reports.started()
+    reports.add(result(1))
+    reports.close()
+    assert posted.queues == ["reports.3"] * 2
 
 
 def test_a_report_is_due_each_second() -> None:

@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 
 from matches import disk
 from matches.leases import ALIVE_WITHIN
-from matches.models import Match, RecorderMark, Worker
+from matches.models import Match, Worker
 from matches.models.choices import PLAYS, Capability
+from matches.services import marks
 from matches.services.explanations.form import span
 
 SILENT_AFTER = timedelta(seconds=10)
@@ -22,7 +23,8 @@ class Presence:
     """What reported lately, read once for an explanation."""
 
     workers: tuple[Worker, ...]
-    marked_at: datetime | None
+    mark: marks.Marked
+    """Of the recorder that is the furthest behind."""
     now: datetime
 
     def able(self, capability: str) -> list[Worker]:
@@ -51,22 +53,22 @@ class Presence:
     def missing_control(self) -> list[str]:
         """Return what must come back before anything is planned, sent or given up."""
         full = [f"room: {shortage}"] if (shortage := disk.shortage()) else []
-        if self.marked_at is None:
-            return [*full, "control and recorder: neither has given a sign of life"]
-        silent = self.now - self.marked_at
+        both = f"control and {self.mark.recorder}"
+        if self.mark.at is None:
+            return [*full, f"{both}: neither has given a sign of life"]
+        silent = self.now - self.mark.at
         if silent <= SILENT_AFTER:
             return full
         return [
             *full,
-            f"control and recorder: the last sign of life was {span(silent.total_seconds())} ago",
+            f"{both}: the last sign of life was {span(silent.total_seconds())} ago",
         ]
 
 
 def presence(*, now: datetime) -> Presence:
     """Return who is there; two queries."""
     recent = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN)
-    mark = RecorderMark.objects.order_by("-pk").values_list("marked_at", flat=True).first()
-    return Presence(tuple(recent), mark, now)
+    return Presence(tuple(recent), marks.slowest(marks.read()), now)
 
 
 def plays(worker: Worker) -> bool:

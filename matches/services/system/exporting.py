@@ -66,7 +66,7 @@ def _matches(sample: Sample) -> Iterator[Metric]:
 def _delays(sample: Sample) -> Iterator[Metric]:
     delays = sample.delays
     if delays.recorder_s is not None:
-        words = "How far the recorder is behind"
+        words = "How far the slowest recorder is behind"
         yield _gauge("evalsite_recorder_lag_seconds", words, delays.recorder_s)
     words = "How long the first outcome that is not counted has waited"
     yield _gauge("evalsite_rating_lag_seconds", words, delays.rating_s or 0.0)

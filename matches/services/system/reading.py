@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 import msgspec
 from redis.exceptions import RedisError
 
-from arena.messages import REPORTS_QUEUE, Serving, gpu_queue, play_queue, serving_key
+from arena.messages import Serving, gpu_queue, play_queue, reports_queue, serving_key
 from matches import disk, dispatch, fast
 from matches.clock import is_within
 from matches.errors import BrokerError
 from matches.leases import ALIVE_WITHIN
-from matches.models import Attempt, Order, Outcome, RecorderMark, Uncounted, Worker
+from matches.models import Attempt, Order, Outcome, Uncounted, Worker
 from matches.models.choices import Capability
-from matches.services import tallies
+from matches.services import marks, tallies
 from matches.services.provenance import warnings_of
 from matches.services.system.sample import (
     Counts,
@@ -163,12 +163,11 @@ def _queues(
 ) -> list[Queue]:
     n_gpu = sum(node.kind == "gpu" and node.is_free for node in nodes)
     shards = sorted({0, *(shard for one in serving for shard in one.shards)})
-    alone = [
-        *(Queue(dispatch.CONTROL_QUEUE, None, None, None), _reports(now=now)),
-        *(Queue(gpu_queue(shard), None, None, n_gpu) for shard in shards),
-    ]
-    measured = [_measured(queue, trouble) for queue in alone]
-    return [*measured[:2], _play(orders, nodes, now=now), *measured[2:]]
+    first = [Queue(dispatch.CONTROL_QUEUE, None, None, None), *_reports(now=now)]
+    last = [Queue(gpu_queue(shard), None, None, n_gpu) for shard in shards]
+    measured = [_measured(queue, trouble) for queue in (*first, *last)]
+    play = _play(orders, nodes, now=now)
+    return [*measured[: len(first)], play, *measured[len(first) :]]
 
 
 def _play(orders: Sequence[tuple[Any, ...]], nodes: Sequence[Node], *, now: datetime) -> Queue:
@@ -185,8 +184,10 @@ def _play(orders: Sequence[tuple[Any, ...]], nodes: Sequence[Node], *, now: date
     return Queue(play_queue("*"), len(ages), max(0.0, *ages) if ages else None, n_play)
 
 
-def _reports(*, now: datetime) -> Queue:
-    return Queue(REPORTS_QUEUE, None, recorder_lag_s(now=now), None)
+def _reports(*, now: datetime) -> list[Queue]:
+    return [
+        Queue(reports_queue(mark.shard), None, mark.lag_s(now=now), None) for mark in marks.read()
+    ]
 
 
 def _measured(queue: Queue, trouble: list[str]) -> Queue:
@@ -194,12 +195,6 @@ def _measured(queue: Queue, trouble: list[str]) -> Queue:
         return queue  # it did not answer a moment ago: each call would wait for it
     length = _or(trouble, "broker", lambda: dispatch.queue_length(queue.name), None)
     return msgspec.structs.replace(queue, length=length)
-
-
-def recorder_lag_s(*, now: datetime) -> float | None:
-    """Return how old the newest mark is that came through the reports queue; None without one."""
-    mark = RecorderMark.objects.order_by("-pk").values_list("marked_at", flat=True).first()
-    return None if mark is None else max(0.0, (now - mark).total_seconds())
 
 
 def _point(
@@ -248,8 +243,10 @@ def _failures(last: Sample | None, *, now: datetime) -> Failures:
 
 def _delays(*, now: datetime) -> Delays:
     waits = _start_waits(now=now)
+    mark = marks.slowest(marks.read())
     return Delays(
-        recorder_s=recorder_lag_s(now=now),
+        recorder_s=mark.lag_s(now=now),
+        recorder=mark.recorder,
         rating_s=_rating_lag_s(now=now),
         start_p50_s=_quantile(waits, 0.5),
         start_p99_s=_quantile(waits, 0.99),

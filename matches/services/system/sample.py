@@ -78,6 +78,8 @@ class Delays(msgspec.Struct, frozen=True):
     start_p50_s: float | None
     """From publishing an order to its start, of the newest orders."""
     start_p99_s: float | None
+    recorder: str = "recorder"
+    """The one that is the furthest behind."""
 
 
 class Tallied(msgspec.Struct, frozen=True):

@@ -112,7 +112,7 @@ def _facts(sample: Sample) -> list[Fact]:
         _fact("gpus", "gpu workers", f"{counts.n_gpu:,}"),
         _fact("lost", "lost within the hour", f"{counts.n_lost:,}"),
         _fact("start", "publish to start", _start(delays)),
-        _fact("recorder", "recorder behind", _seconds(delays.recorder_s)),
+        _fact("recorder", f"{delays.recorder} behind", _seconds(delays.recorder_s)),
         _fact("rating", "rater behind", _rating(sample)),
     ]
 
