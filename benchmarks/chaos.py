@@ -1,6 +1,6 @@
 """Play a tournament undisturbed, then again while processes are killed, and compare.
 
-./run chaos [--gpu] [--matches N] [--every S] [--json FILE]
+./run chaos [--gpu] [--on DATABASE] [--matches N] [--every S] [--json FILE]
 ./run chaos --all [--on DATABASE] [--seed N] ...    (benchmarks.storm)
 
 Play nodes are killed in turn and the broker twice; with --gpu agents are networks on the gpu queue,
@@ -10,16 +10,20 @@ and their only server is killed.
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from benchmarks.networks import register_networks
 from benchmarks.options import parser, seconds, whole, write_json
 from benchmarks.stacks import private_stack
+from benchmarks.storm.run import DATABASES
 from benchmarks.storm.run import main as storm_over_all
+from benchmarks.storm.servers import postgres
 from benchmarks.table import table
 from evalsite.stack import Stack
 
@@ -224,15 +228,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options_parser.add_argument("--gpu", action="store_true", help="kill the server of networks")
     options_parser.add_argument("--matches", type=whole(10), help="2000, or 1000 with --gpu")
     options_parser.add_argument("--every", type=seconds(0.1), metavar="S", help="2, 5 with --gpu")
+    options_parser.add_argument("--on", choices=DATABASES, default="sqlite", help="sqlite")
     options = options_parser.parse_args(arguments)
     storm = _storm(is_gpu=options.gpu, every_s=options.every, n_matches=options.matches)
     n_gpus = int(options.gpu)
-    with private_stack(nodes=N_NODES, slots=1, gpus=n_gpus, web=options.gpu) as stack:
+    with (
+        open_database(options.on) as settings,
+        private_stack(
+            nodes=N_NODES, slots=1, gpus=n_gpus, web=options.gpu, settings=settings
+        ) as stack,
+    ):
         figures = measure(stack, storm)
     print(table(["", "figure"], [[name, str(value)] for name, value in figures.items()]))
     write_json(options.json, figures)
     is_whole = not figures["lost"] and not figures["doubled"] and figures["ratings_equal"]
     return 0 if is_whole else 1
+
+
+@contextmanager
+def open_database(name: str) -> Iterator[dict[str, str]]:
+    """Yield the settings of a stack with this kind of database: PostgreSQL is not its own."""
+    if name == "sqlite":
+        yield {}
+        return
+    with TemporaryDirectory(prefix="evalsite-chaos-") as folder, postgres(Path(folder)) as url:
+        yield {"DATABASE_URL": url}
 
 
 def _storm(*, is_gpu: bool, every_s: float | None, n_matches: int | None) -> Storm:
