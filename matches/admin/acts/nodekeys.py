@@ -43,7 +43,10 @@ class Admit(Act[NodeKey]):
     name, title, icon = "admit", "Admit", "key"
     permission = CHANGE
     question = "Admit nodes again?"
-    consequence = "They get new secrets: `./run manage node add NAME` prints them on the server."
+    consequence = (
+        "They get new secrets: `./run manage node add NAME` prints them on the server. "
+        "Revoking shuts them out again."
+    )
 
     def touch(self, chosen: Chosen[NodeKey]) -> Touch:
         """Return since when it is out."""
