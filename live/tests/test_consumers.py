@@ -95,10 +95,13 @@ def _push_soon() -> None:
 
 
 def _system_with(node: str) -> None:
-    """Let a node live, and control look at a moment at which it may look again."""
-    factories.alive(node=node, now=db_now())
-    last = pushing.latest()
-    pushing.push(now=last.sample.at + pushing.MIN_INTERVAL if last else db_now())
+    """Let a node live, and control look; the first time so long ago that it may look again.
+
+    Never ahead of the clock: a picture of the future is not believed.
+    """
+    now = db_now() if pushing.latest() else db_now() - pushing.MIN_INTERVAL
+    factories.alive(node=node, now=now)
+    pushing.push(now=now)
 
 
 def _raise_rating() -> None:

@@ -34,7 +34,7 @@ def _broker(valkey_url: str) -> None:
 
 def board_of(name: str, **fields: object) -> Leaderboard:
     board, _ = Leaderboard.objects.get_or_create(
-        name=name, defaults={"game": "skill_game", **fields}
+        name=name, defaults={"game": "skill_game", "game_version": "1", **fields}
     )
     return board
 
