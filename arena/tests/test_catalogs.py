@@ -131,6 +131,7 @@ def test_of_two_files_of_one_id_the_first_stays_and_the_other_is_a_problem(plugi
         ("raise RuntimeError('boom')", "RuntimeError: boom"),
         ("import sys; sys.exit(3)", "SystemExit: 3"),
         (LUDO.replace("n_seats=2", "n_seats=1"), "a game of one seat cannot be rated"),
+        (LUDO + "GAME.spec = 'my_ludo'", "has a spec that is no GameSpec"),
     ],
 )
 def test_a_broken_file_is_a_problem_of_its_id_alone(plugins: Path, text: str, reason: str) -> None:
@@ -144,6 +145,16 @@ def test_a_broken_file_is_a_problem_of_its_id_alone(plugins: Path, text: str, re
     assert reason in problem.reason
     with pytest.raises(CatalogError, match=r"game 'my_broken' cannot be used: .*my_broken\.py"):
         games.get("my_broken")
+
+
+def test_a_file_that_python_cannot_load_is_a_problem(
+    plugins: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (plugins / "my_ludo.py").write_text(LUDO)
+    monkeypatch.setattr(catalogs, "spec_from_file_location", lambda *_, **__: None)
+    assert "my_ludo" not in games.names()
+    (problem,) = all_plugins.problems()
+    assert "is no Python file" in problem.reason
 
 
 def test_what_runs_is_what_is_hashed_however_quick_the_edit(plugins: Path) -> None:
