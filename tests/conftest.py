@@ -1,6 +1,8 @@
 """A whole stack for the tests that cross packages: real servers, workers and supervisor."""
 
+import multiprocessing
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -10,5 +12,10 @@ from evalsite.stack import Stack, start_stack
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Run two play nodes of two slots for the session, without pages."""
-    with start_stack(tmp_path_factory.mktemp("cluster") / "var", nodes=2, slots=2) as running:
+    var = tmp_path_factory.mktemp("cluster") / "var"
+    # A process that ends is its parent: tests of play nodes end all that descends from themselves,
+    # and a later test of this session would find neither broker nor supervisor.
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as starter:
+        running = starter.submit(start_stack, var, nodes=2, slots=2).result()
+    with running:
         yield running
