@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from arena.policies.networked import Block, Evaluation
-from inference.forms import BlockRequest
+from inference.batch_invariance import Outputs
 from inference.model_cache import Form, Resident
-from inference.rows import Outputs
+from inference.protocol import BlockRequest
 
 
 class Request(NamedTuple):

@@ -19,10 +19,10 @@ from typing import IO, Any, NamedTuple
 import psutil
 
 from arena.messages import MAX_DETAIL, Checked, CheckOrder
+from inference.checkpoint_store import CheckpointStore
 from inference.errors import UnavailableError
-from inference.forms import CheckpointRef, no_op
+from inference.protocol import CheckpointRef, no_op
 from inference.settings import Settings
-from inference.store import CheckpointStore
 
 _TICK_S = 0.02
 _READY = b"ready\n"
@@ -88,7 +88,7 @@ def _tried(
     """Run a trial to its end. Raises Refused, UnavailableError."""
     # Everybody on this machine may read a command line: no token and no link.
     wanted = json.dumps({name: getattr(order, name) for name in _TRIED})
-    command = [sys.executable, "-m", "inference.trial", str(path), wanted]
+    command = [sys.executable, "-m", "inference.check_process", str(path), wanted]
     with tempfile.TemporaryFile() as complaints:
         trial = subprocess.Popen(
             command,

@@ -21,6 +21,7 @@ import redis
 from arena.faststore import reply_key
 from arena.policies.networked import Block, Evaluation
 from inference import shards, wire
+from inference.connection import MAX_BLOCK_S, Command, Link, LinkLostError, Reply
 from inference.errors import (
     InferenceError,
     InvalidAnswerError,
@@ -29,9 +30,7 @@ from inference.errors import (
     RequestError,
     UnavailableError,
 )
-from inference.faults import error_of
-from inference.forms import Answer, BlockRequest, CheckpointRef, Fault
-from inference.link import MAX_BLOCK_S, Command, Link, LinkLostError, Reply
+from inference.protocol import Answer, BlockRequest, CheckpointRef, Fault, error_of
 from inference.settings import Settings
 
 __all__ = [

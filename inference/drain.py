@@ -1,15 +1,15 @@
 """Answer a doorbell: hold the lease of a shard for one slice, then give it up or hand it on.
 
-functions.lua tells the life of a lease.
+redis_redis_functions.lua tells the life of a lease.
 """
 
 import logging
 from collections import Counter
 
-from inference import functions
-from inference.forms import Answerer
-from inference.link import LinkLostError
-from inference.slices import Slice, Tools
+from inference import redis_functions
+from inference.connection import LinkLostError
+from inference.drain_loop import Slice, Tools
+from inference.protocol import Answerer
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ def drain(tools: Tools, shard: int, lease: str) -> dict[str, int]:
     counts: Counter[str] = Counter()
     try:
         _drain(tools, shard, lease, counts)
-    except (LinkLostError, functions.MissingError) as error:
+    except (LinkLostError, redis_functions.MissingError) as error:
         # Whatever was in hand is sent again by its client, which rings again.
         log.warning("shard %d: %s", shard, error)
         counts["lost"] += 1
@@ -37,7 +37,7 @@ def _drain(tools: Tools, shard: int, lease: str, counts: Counter[str]) -> None:
     while (now_ms := _begin(tools, shard, lease)) is not None:
         if Slice(tools, shard, lease, now_ms=now_ms, counts=counts).run():
             return
-        functions.run(tools.link, "inf_pass", shard, lease)
+        redis_functions.run(tools.link, "inf_pass", shard, lease)
         if tools.ring(shard, lease):
             return
         # The broker is away: to go on without a message is better than to stand still.
@@ -47,8 +47,8 @@ def _begin(tools: Tools, shard: int, lease: str) -> float | None:
     """Return the time of the fast store if the lease is held now; None: nothing is to be done."""
     begin = (tools.link, "inf_begin", shard, lease, tools.settings.lease_ms)
     try:
-        is_held, now_ms = functions.run(*begin)
+        is_held, now_ms = redis_functions.run(*begin)
     except LinkLostError:
         # The connection was lost while it waited for work, as when the fast store has restarted.
-        is_held, now_ms = functions.run(*begin)
+        is_held, now_ms = redis_functions.run(*begin)
     return float(now_ms) if is_held else None

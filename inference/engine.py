@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from arena.policies.networked import Evaluation
+from inference.batch_invariance import FREE, RowRule
 from inference.batches import (
     Batch,
     Request,
@@ -25,10 +26,9 @@ from inference.batches import (
     misfit,
 )
 from inference.errors import NoArchitectureError, RequestError, UnavailableError
-from inference.forms import Answer, BlockRequest, CheckpointRef, Fault, FaultKind, no_op
-from inference.forwards import Forwards, NetworkRaisedError, NoMemoryError, is_memory
+from inference.forward_runner import Forwards, NetworkRaisedError, NoMemoryError, is_memory
 from inference.model_cache import ModelCache, Resident
-from inference.rows import FREE, RowRule
+from inference.protocol import Answer, BlockRequest, CheckpointRef, Fault, FaultKind, no_op
 from inference.stacking import BUCKETS, Stack, Stacks
 from inference.tracing import Program
 
@@ -62,7 +62,7 @@ class Engine:
 
     @property
     def counts(self) -> Counter[str]:
-        """What has happened since the start: see inference.forms.Answerer; and faults by kind."""
+        """What has happened since the start, as Answerer.counts says, and faults by kind."""
         # Copied at once: metrics are read from another thread.
         parts = (self._counts, self.models.counts, self.forwards.counts)
         return sum((Counter(part) for part in parts), Counter())

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from arena.policies.networked import Block, Evaluation
-from inference.building import engine_of
 from inference.engine import Engine
+from inference.engine_factory import engine_of
 from inference.errors import UnavailableError
-from inference.faults import error_of
-from inference.forms import Answer, BlockRequest, CheckpointRef
+from inference.protocol import Answer, BlockRequest, CheckpointRef, error_of
 from inference.settings import Settings
 
 PATIENCE = 20_000

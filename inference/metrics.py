@@ -12,12 +12,12 @@ from prometheus_client.registry import Collector
 
 from arena.faststore import queue_key
 from arena.messages import serving_key
+from inference.connection import Link
+from inference.drain_loop import Popped
 from inference.errors import InferenceError
-from inference.forms import Answer, Answerer, Fault, FaultKind
-from inference.lately import Lately
-from inference.link import Link
+from inference.protocol import Answer, Answerer, Fault, FaultKind
+from inference.recent_stats import Lately
 from inference.settings import Settings
-from inference.slices import Popped
 
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 60.0)
 ROWS = tuple(float(2**power) for power in range(13))

@@ -11,11 +11,11 @@ from arena.catalogs import PLUGINS
 from arena.errors import CheckpointFileError
 from arena.parameters import Value
 from inference import model as models
+from inference.batch_invariance import Forward
+from inference.checkpoint_store import CheckpointStore
 from inference.errors import NoArchitectureError, UnavailableError
-from inference.forms import CheckpointRef, no_op
 from inference.model import Model
-from inference.rows import Forward
-from inference.store import CheckpointStore
+from inference.protocol import CheckpointRef, no_op
 
 REFUSED_S = 10.0
 """How long a file that could not be loaded is remembered."""

@@ -19,15 +19,14 @@ from celery.worker import state
 from arena.faststore import leases_key
 from arena.messages import Alive, Checked, CheckOrder
 from inference import settings
+from inference.connection import Link
 from inference.drain import drain
-from inference.duplicates import Answered
-from inference.forms import Answer, Answerer, BlockRequest, no_op
-from inference.keeper import Calls, Keeper
-from inference.link import Link
+from inference.drain_loop import Answered, Tools
+from inference.maintenance import Calls, Keeper
 from inference.metrics import Metrics
-from inference.publishing import Publisher, PublishError
+from inference.protocol import Answer, Answerer, BlockRequest, no_op
+from inference.publisher import Publisher, PublishError
 from inference.settings import Settings
-from inference.slices import Tools
 
 log = logging.getLogger(__name__)
 
@@ -193,6 +192,6 @@ def versions() -> dict[str, str]:
 def here() -> Node:
     """Return the gpu worker that this process is; the first call loads torch."""
     own = settings.read_worker(os.environ)
-    engine: Answerer = import_module("inference.building").build(own)
+    engine: Answerer = import_module("inference.engine_factory").build(own)
     publisher = Publisher(app_or_default())  # a proxy would find no app in another thread
     return Node(own, incarnation=uuid4().hex, publisher=publisher, engine=engine)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import redis
 
 from arena.faststore import leases_key, queue_key, served_key, taken_key
-from inference.link import Command, Reply
+from inference.connection import Command, Reply
 
 RING_AGAIN_S = 0.2
 """Who is not the first of those that wait need not ring: only now and then, should it fail to."""

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from inference.forms import no_op
-from inference.forwards import Forwards
+from inference.batch_invariance import Outputs
+from inference.forward_runner import Forwards
 from inference.model_cache import Form, Resident
-from inference.rows import Outputs
+from inference.protocol import no_op
 from inference.tracing import Program, trace
 
 MOST_NETWORKS = 32

@@ -9,7 +9,7 @@ from arena.errors import MessageError
 from arena.messages import CHECK_TASK, DRAIN_TASK, read_check
 from inference import node
 from inference.errors import UnavailableError
-from inference.publishing import PublishError
+from inference.publisher import PublishError
 
 log = logging.getLogger(__name__)
 

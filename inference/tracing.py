@@ -18,7 +18,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from inference.rows import Outputs
+from inference.batch_invariance import Outputs
 
 _IMAGE = 4
 # The tracer keeps what it patches in a global.

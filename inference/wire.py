@@ -15,7 +15,7 @@ import numpy as np
 
 from arena.policies.networked import Block, Evaluation
 from inference.errors import RequestError
-from inference.forms import Answer, BlockRequest, CheckpointRef, Fault, FaultKind
+from inference.protocol import Answer, BlockRequest, CheckpointRef, Fault, FaultKind
 
 VERSION = 2
 MAX_BYTES = 16 << 20

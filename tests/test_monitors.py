@@ -12,7 +12,7 @@ from redis import Redis
 from arena.messages import Checked, CheckOrder, Started, order_token, to_wire
 from inference import node
 from inference.errors import UnavailableError
-from inference.publishing import Publisher as GpuPublisher
+from inference.publisher import Publisher as GpuPublisher
 from inference.tasks import check
 from matches import dispatch, tasks
 from matches.models import Checkpoint, Tournament
@@ -20,7 +20,7 @@ from matches.services import checks, marks
 from matches.tests import factories
 from matches.tests.factories import NOW
 from matches.tokens import tournament_secret
-from workers.publishing import Publisher as NodePublisher
+from workers.publisher import Publisher as NodePublisher
 
 pytestmark = pytest.mark.django_db
 

@@ -7,7 +7,7 @@ from arena.games.base import OVER
 from arena.messages import Ending, MatchOrderRow, Reason
 from live import replays
 from live.replays import Recorded
-from workers.ledger import Entry
+from workers.progress import Entry
 from workers.wire import EndedRow
 
 

@@ -9,11 +9,11 @@ from math import prod
 from typing import NamedTuple
 
 from arena.policies.networked import Decisions, NetworkPolicy, Question
-from workers.beacon import Beacon, Phase
-from workers.building import Setup
-from workers.deciding import AskingError, Deciding, insight_of
-from workers.live import Live
-from workers.playing import Playing
+from workers.current_call import Beacon, Phase
+from workers.decider import AskingError, Deciding, insight_of
+from workers.match_in_play import Live
+from workers.order_setup import Setup
+from workers.stepper import Playing
 
 BLOCK_BYTES = 4 << 20
 """Observations that are sent at once: a request has a limit, and large ones make others wait."""

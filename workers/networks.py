@@ -23,8 +23,8 @@ from inference.client import (
     UnavailableError,
     open_local,
 )
-from workers.beacon import Beacon
-from workers.building import GPU, OrderError
+from workers.current_call import Beacon
+from workers.order_setup import GPU, OrderError
 
 ADDRESS = "EVALSITE_INFERENCE_URL"
 FIRST_PAUSE_S = 0.01

@@ -14,17 +14,17 @@ import msgspec
 from celery.app import app_or_default
 
 from arena.messages import Alive, MatchOrder
-from workers import places, settings
-from workers.bells import Ring, unheard
-from workers.conductor import Conductor
-from workers.courier import Courier, Publish
-from workers.crew import Crew
-from workers.ledger import Pace
-from workers.publishing import Publisher
-from workers.reporting import OrderReports
+from workers import node_lock, settings
+from workers.doorbells import Ring, unheard
+from workers.orphans import adopt_orphans
+from workers.outbox import Courier, Publish
+from workers.pool import Crew
+from workers.progress import Pace
+from workers.publisher import Publisher
+from workers.reports import OrderReports
+from workers.scheduler import Conductor
 from workers.settings import Settings
-from workers.stopping import Stopper
-from workers.strays import adopt_orphans
+from workers.stop_signals import Stopper
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +150,7 @@ def here() -> Node:
     return Node(
         own,
         incarnation=uuid4().hex,
-        place=places.take(own.node, own.redis_url),
+        place=node_lock.take(own.node, own.redis_url),
         publish=publisher.publish,
         ring=publisher.ring,
     )

@@ -22,12 +22,12 @@ from arena.errors import ArenaError
 from arena.games.base import GameSpec
 from arena.messages import AgentOrder
 from arena.policies.networked import Network
-from workers.beacon import Beacon, Phase
-from workers.building import Catalogs, OrderError, Setup, build
+from workers.current_call import Beacon, Phase
 from workers.errors import ChannelError
-from workers.referee import one_line, reason_of
-from workers.stream import Stream
-from workers.table import Table
+from workers.failures import one_line, reason_of
+from workers.message_buffer import Stream
+from workers.order_setup import Catalogs, OrderError, Setup, build
+from workers.runner import Table
 from workers.wire import (
     Channel,
     Command,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.policies.networked import Block, Masks
-from workers.live import Live
+from workers.match_in_play import Live
 from workers.wire import EndedRow
 
 

@@ -8,7 +8,7 @@ not charged. All clocks are arguments.
 from enum import Enum, auto
 from typing import NamedTuple
 
-from workers.beacon import Phase, Sighting
+from workers.current_call import Phase, Sighting
 
 _NOTHING = Sighting(0, 0, 0, Phase.IDLE)
 

@@ -11,8 +11,8 @@ from torch import nn
 from arena.checkpoints import Seal
 from arena.policies.networked import Block
 from benchmarks.serving.forward import Forward
-from inference.forms import CheckpointRef
 from inference.model import fresh, save_sealed
+from inference.protocol import CheckpointRef
 
 N_ACTIONS = 8
 SHAPE = (128,)

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from benchmarks.serving.networks import N_ACTIONS, SHAPE, Size, checkpoint, ref_of
-from inference.building import engine_of
 from inference.engine import Engine
-from inference.forms import BlockRequest, CheckpointRef
+from inference.engine_factory import engine_of
+from inference.protocol import BlockRequest, CheckpointRef
 from inference.settings import Settings
 
 N_SIBLINGS = 16

@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from inference.client import InferenceClient
+from inference.connection import Link
 from inference.drain import drain
-from inference.duplicates import Answered
-from inference.forms import Answerer
-from inference.link import Link
+from inference.drain_loop import Answered, Tools
+from inference.protocol import Answerer
 from inference.settings import Settings
-from inference.slices import Tools
 from inference.tests.echo import EchoEngine
 from inference.tests.servers import Server
 

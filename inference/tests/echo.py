@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from arena.policies.networked import Block, Evaluation
-from inference.forms import Answer, BlockRequest, CheckpointRef, Fault, FaultKind, no_op
+from inference.protocol import Answer, BlockRequest, CheckpointRef, Fault, FaultKind, no_op
 
 N_ACTIONS = 3
 

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from arena.policies.networked import Evaluation
+from inference.batch_invariance import Forward, Outputs, settle
 from inference.engine import Engine
-from inference.forms import Answer, BlockRequest, CheckpointRef
 from inference.model import Model
 from inference.model_cache import ModelCache
-from inference.rows import Forward, Outputs, settle
+from inference.protocol import Answer, BlockRequest, CheckpointRef
 from inference.stacking import Stacks
 from inference.tests.sealed import BOARD, Folder
 

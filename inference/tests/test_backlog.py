@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from arena.faststore import leases_key, queue_key, served_key, taken_key
-from inference.duplicates import Answered
-from inference.link import Link
+from inference.connection import Link
+from inference.drain_loop import Answered
 from inference.shards import RING_AGAIN_S, Bell, Place, View
 from inference.tests.drainers import QUICK, Bells, Drainers, unanswered
 from inference.tests.echo import GOOD, EchoEngine, block_of

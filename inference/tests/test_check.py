@@ -13,10 +13,10 @@ from arena.checkpoints import Seal, write_sealed
 from arena.errors import CheckpointFileError
 from arena.messages import Checked, CheckOrder
 from arena.parameters import Value
-from inference import trial
+from inference import check_process
 from inference.check import LIMITS, Limits, Refused, _understood, check, run
 from inference.errors import UnavailableError
-from inference.forms import CheckpointRef
+from inference.protocol import CheckpointRef
 from inference.settings import Settings
 from inference.tests.sealed import BOARD, N_ACTIONS, Folder, ref_of
 
@@ -41,8 +41,8 @@ def tried(folder: Folder, ref: CheckpointRef, **changes: object) -> dict[str, ob
     order = order_of(ref, **changes)
     said: list[str] = []
     wanted = json.dumps({name: getattr(order, name) for name in order.__struct_fields__})
-    trial.main([str(folder.store.path(ref)), wanted], said.append)
-    assert said[0] == trial.READY
+    check_process.main([str(folder.store.path(ref)), wanted], said.append)
+    assert said[0] == check_process.READY
     found: dict[str, object] = json.loads(said[1])
     return found
 
@@ -119,7 +119,7 @@ def test_a_network_that_raises_or_answers_another_shape_is_refused() -> None:
         (short, r"it answered shapes \[\[1, 3\], \[1\], \[1, 0\]\], not \[\[1, 7\]"),
     ):
         with pytest.raises(CheckpointFileError, match=said):
-            trial._check_forward(Faulty(module, seal), 1)  # type: ignore[arg-type]
+            check_process._check_forward(Faulty(module, seal), 1)  # type: ignore[arg-type]
 
 
 def checked(folder: Folder, ref: CheckpointRef, limits: Limits = LIMITS) -> Checked:

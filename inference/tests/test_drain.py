@@ -10,14 +10,14 @@ import pytest
 
 from arena.faststore import queue_key
 from inference.client import InferenceClient, shard_of
+from inference.connection import Command, Link, Reply
 from inference.errors import (
     InferenceError,
     QueueFullError,
     RequestError,
     UnavailableError,
 )
-from inference.forms import CheckpointRef
-from inference.link import Command, Link, Reply
+from inference.protocol import CheckpointRef
 from inference.tests.drainers import QUICK, Bells, Drainers, no_ring, unanswered
 from inference.tests.echo import GOOD, MISSING, EchoEngine, block_of, ref_of
 from inference.tests.servers import Server, wait_until

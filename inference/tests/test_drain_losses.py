@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from arena.faststore import queue_key
-from inference import functions
+from inference import redis_functions
 from inference.client import InferenceClient
+from inference.connection import Link
 from inference.errors import UnavailableError
-from inference.link import Link
 from inference.tests.drainers import QUICK, Bells, Drainers, no_ring, unanswered
 from inference.tests.echo import BREAKS_ENGINE, GOOD, EchoEngine, block_of
 from inference.tests.servers import Server, wait_until
@@ -23,7 +23,7 @@ def test_requests_in_a_dead_worker_are_sent_again_and_run_once(
     client, link = drainers.client(), Link(store.url)
     ticket = client.submit(GOOD, block_of(3))
     # A worker answers the doorbell, pops the request and dies.
-    functions.run(link, "inf_begin", *drainers.lost[0], QUICK.lease_ms)
+    redis_functions.run(link, "inf_begin", *drainers.lost[0], QUICK.lease_ms)
     popped = store.client.lpop(queue_key(0))
     assert client.result(ticket).values.tolist() == [4, 4, 4]
     assert client.n_sent_again == 1

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from inference.batch_invariance import FREE, Outputs
 from inference.errors import NoArchitectureError
-from inference.faults import error_of
-from inference.forms import Answer, BlockRequest, CheckpointRef, Fault, FaultKind
 from inference.model import Model
-from inference.rows import FREE, Outputs
+from inference.protocol import Answer, BlockRequest, CheckpointRef, Fault, FaultKind, error_of
 from inference.tests.engines import (
     ANSWERS_NAN,
     RAISES,

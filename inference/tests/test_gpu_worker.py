@@ -31,7 +31,7 @@ from arena.policies.networked import Block
 from arena.tests.deadly import DEADLY
 from inference.client import InferenceClient, shard_of
 from inference.errors import RequestError, UnavailableError
-from inference.forms import CheckpointRef
+from inference.protocol import CheckpointRef
 from inference.settings import Settings
 from inference.tests.sealed import BOARD, N_ACTIONS, Folder, ref_of
 from inference.tests.servers import Server, wait_until

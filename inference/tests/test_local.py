@@ -8,8 +8,8 @@ import torch
 
 from inference.client import Inference, RemoteNetwork, open_local
 from inference.errors import InvalidAnswerError, ModelError, RequestError, UnavailableError
-from inference.forms import Fault, FaultKind
 from inference.local import LocalInference
+from inference.protocol import Fault, FaultKind
 from inference.settings import Settings
 from inference.tests.engines import RAISES, Bench, block_of
 from inference.tests.sealed import BOARD, N_ACTIONS, Folder, ref_of

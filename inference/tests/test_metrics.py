@@ -10,11 +10,11 @@ from prometheus_client import generate_latest
 from arena.faststore import queue_key
 from arena.messages import Serving, serving_key
 from arena.policies.networked import Evaluation
-from inference.forms import Answer, BlockRequest, Fault, FaultKind
-from inference.link import Link
+from inference.connection import Link
+from inference.drain_loop import Popped
 from inference.metrics import SHOWN_MS, Metrics, gpu_metrics
+from inference.protocol import Answer, BlockRequest, Fault, FaultKind
 from inference.settings import Settings
-from inference.slices import Popped
 from inference.tests.echo import GOOD, EchoEngine, block_of
 from inference.tests.servers import Server, free_port
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from inference.batch_invariance import Forward
 from inference.errors import NoArchitectureError, UnavailableError
-from inference.forms import CheckpointRef
 from inference.model import Model
 from inference.model_cache import REFUSED_S, ModelCache
-from inference.rows import Forward
+from inference.protocol import CheckpointRef
 from inference.tests.sealed import Folder
 
 SMALL = {"hidden": "8"}

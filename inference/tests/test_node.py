@@ -6,7 +6,7 @@ from celery.worker import state
 
 from arena.faststore import leases_key
 from inference import node
-from inference.link import Link
+from inference.connection import Link
 from inference.node import Alone, Node
 from inference.settings import Settings
 from inference.tests.echo import EchoEngine

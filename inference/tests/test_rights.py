@@ -7,7 +7,7 @@ import redis
 
 from arena.faststore import leases_key, player_rights, queue_key, reply_key, served_key, taken_key
 from inference.client import InferenceClient
-from inference.link import Link
+from inference.connection import Link
 from inference.settings import Settings
 from inference.tests.drainers import QUICK, Drainers
 from inference.tests.echo import GOOD, block_of

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from arena.games.catalog.connect_four import GAME
 from arena.parameters import Value
-from inference.forms import BlockRequest, CheckpointRef, Fault
+from inference.batch_invariance import Forward, Outputs
 from inference.model import Model
-from inference.rows import Forward, Outputs
+from inference.protocol import BlockRequest, CheckpointRef, Fault
 from inference.stacking import BUCKETS, MOST_NETWORKS, Stacks
 from inference.tests.engines import Bench, Tripwire, block_of, evaluated
 from inference.tests.sealed import Folder

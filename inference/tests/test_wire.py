@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from arena.policies.networked import Block, Evaluation
 from inference import wire
 from inference.errors import RequestError
-from inference.forms import BlockRequest, CheckpointRef, Fault, FaultKind
+from inference.protocol import BlockRequest, CheckpointRef, Fault, FaultKind
 
 CLIENT = "node-1:" + "0123456789abcdef" * 2
 REF = CheckpointRef("ab" * 32, "/files/checkpoints/x?until=1&signature=2")

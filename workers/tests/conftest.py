@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from workers.crew import Crew
+from workers.pool import Crew
 from workers.tests.fake_player import COMMAND
-from workers.tests.stage import make_order, play
-from workers.tests.tables import Lookout, new_lookout
+from workers.tests.orders import make_order, play
+from workers.tests.runners import Lookout, new_lookout
 
 
 @pytest.fixture(scope="session")

@@ -20,9 +20,9 @@ from inference.errors import (
     RequestError,
     UnavailableError,
 )
-from workers.beacon import Beacon
-from workers.building import GPU, LOCAL, Catalogs
+from workers.current_call import Beacon
 from workers.networks import PatientNetwork
+from workers.order_setup import GPU, LOCAL, Catalogs
 from workers.tests.fakes import CATALOGS, N_ACTIONS
 
 GUILTY_SUM = 11

@@ -16,7 +16,7 @@ from arena.parameters import Parameter, Value, read_parameters
 from arena.policies.base import Policy, PolicyKind, Row, accepted
 from arena.policies.catalog.network import POLICY as NETWORK
 from arena.seeding import derive
-from workers.building import Catalogs
+from workers.order_setup import Catalogs
 
 N_ACTIONS = 10
 WHERE = (

@@ -6,12 +6,12 @@ from dataclasses import replace
 from arena.games.base import GameSpec
 from arena.messages import AgentOrder, FaultRates
 from arena.policies.networked import Network
-from workers.building import Setup, build
-from workers.stream import Stream
-from workers.table import Table
+from workers.message_buffer import Stream
+from workers.order_setup import Setup, build
+from workers.runner import Table
 from workers.tests.fake_networks import SumNetwork, network
 from workers.tests.fakes import CATALOGS
-from workers.tests.tables import Lookout, Told, items
+from workers.tests.runners import Lookout, Told, items
 from workers.wire import EndedRow, Item, Prepare
 
 PAIR = (network(), network())

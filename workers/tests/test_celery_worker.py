@@ -15,7 +15,7 @@ import pytest
 from arena.messages import AgentOrder, Alive, Ending, MatchOrder, Reason, Results, Started, to_wire
 from arena.tests.deadly import DEADLY
 from workers.tests.broker import Broker, wait_until
-from workers.tests.stage import ORDER, make_order
+from workers.tests.orders import ORDER, make_order
 
 pytestmark = pytest.mark.slow
 

@@ -10,13 +10,13 @@ from arena.messages import AgentOrder, Ending, FaultRates, Reason
 from arena.policies.networked import Block, Decisions, NetworkPolicy, Question
 from inference.errors import UnavailableError
 from workers import lockstep
-from workers.beacon import Phase
-from workers.building import GPU, LOCAL, OrderError
+from workers.current_call import Phase
+from workers.order_setup import GPU, LOCAL, OrderError
 from workers.tests.fake_networks import CHECKPOINT, GUILTY_SUM, network
 from workers.tests.fakes import GAMES, SumGame, SumState
 from workers.tests.networked import Stage
-from workers.tests.stage import fake
-from workers.tests.tables import Lookout, fate, items
+from workers.tests.orders import fake
+from workers.tests.runners import Lookout, fate, items
 from workers.wire import Item
 
 

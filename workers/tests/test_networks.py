@@ -10,11 +10,11 @@ import pytest
 from arena.games import registry as games
 from arena.policies.networked import Block, Evaluation
 from inference.errors import RequestError, UnavailableError
-from inference.forms import CheckpointRef
+from inference.protocol import CheckpointRef
 from workers import networks
-from workers.beacon import SIZE, Beacon, Phase
-from workers.building import LOCAL, OrderError
+from workers.current_call import SIZE, Beacon, Phase
 from workers.networks import LONGEST_PAUSE_S, Networks, PatientNetwork
+from workers.order_setup import LOCAL, OrderError
 from workers.tests.fake_networks import CHECKPOINT, SumNetwork, network
 
 OBSERVATIONS = np.zeros((2, 2), np.float32)

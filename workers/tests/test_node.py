@@ -16,11 +16,11 @@ from arena.messages import AgentOrder, Alive, Ending, Report, Results, to_wire
 from workers import celery, node, tasks
 from workers.errors import PublishError
 from workers.node import Node
-from workers.publishing import Publisher
+from workers.publisher import Publisher
 from workers.settings import Settings
-from workers.stopping import Stop, Stopper
+from workers.stop_signals import Stop, Stopper
 from workers.tests.broker import OPTIONS, Broker, wait_until
-from workers.tests.stage import ORDER, make_order
+from workers.tests.orders import ORDER, make_order
 
 OWN = Settings(redis_url="redis://127.0.0.1:1/0", node="node-1", slots=1, key="key", notice_s=2)
 LEVELS = (AgentOrder("level", {"level": 20}), AgentOrder("level", {"level": 90}))

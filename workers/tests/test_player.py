@@ -12,11 +12,11 @@ import pytest
 from arena.games import registry as games
 from arena.messages import AgentOrder, Ending
 from workers import networks
-from workers.beacon import SIZE, Beacon, Phase
+from workers.current_call import SIZE, Beacon, Phase
 from workers.player import Player, catalogs_of, die_with_parent
 from workers.tests.fake_networks import network
 from workers.tests.fakes import CATALOGS
-from workers.tests.stage import fake
+from workers.tests.orders import fake
 from workers.wire import (
     Channel,
     Command,

@@ -18,13 +18,13 @@ from safetensors.numpy import load_file, save_file
 from arena.checkpoints import inspect, write_sealed
 from arena.games import registry as games
 from arena.messages import AgentOrder, Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
-from inference.forms import CheckpointRef
+from inference.protocol import CheckpointRef
 from inference.tests.sealed import Folder, ref_of
 from inference.tests.servers import Server
-from workers.crew import Crew
-from workers.publishing import Publisher
+from workers.pool import Crew
+from workers.publisher import Publisher
 from workers.tests.broker import OPTIONS
-from workers.tests.stage import ORDER, make_order, play
+from workers.tests.orders import ORDER, make_order, play
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.beacon import Phase, Sighting
+from workers.current_call import Phase, Sighting
 from workers.watchdog import Activity, Ticker, Usage, Watch
 
 CALL = Sighting(1, 0, 0, Phase.POLICY)

@@ -1,0 +1,124 @@
+"""What a gpu worker does besides its tasks, once a second in a thread of its own.
+
+The fast store gets its functions again after a restart, clients are shown that somebody serves
+their shard, a doorbell that was lost is rung again, and control is told that this worker lives.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import redis
+
+from arena.faststore import queue_key, served_key
+from inference import redis_functions
+from inference.connection import Link
+from inference.errors import InferenceError
+from inference.settings import Settings
+
+log = logging.getLogger(__name__)
+
+TICK_S = 1.0
+PATIENCE_MS = 1_000
+"""A worker with nothing to do answers a doorbell at once: one that is older than this is lost."""
+SERVED_MS = 10_000
+"""Clients ring for a shard for so long after a worker of it was last there."""
+
+
+class Calls(NamedTuple):
+    """What a keeper calls; ring and say_alive raise InferenceError when the broker is away."""
+
+    ring: Callable[[int, str], None]
+    is_idle: Callable[[], bool]
+    say_alive: Callable[[], None]
+    show: Callable[[Link, float], None]
+    """Puts what is done into the fast store, at that moment of the clock."""
+
+
+class Keeper:
+    """Keeps the shards of one worker reachable."""
+
+    def __init__(
+        self,
+        link: Link,
+        own: Settings,
+        calls: Calls,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """own: which shards are served, and how often control is told that the worker lives."""
+        self._link, self._own, self._calls = link, own, calls
+        self._clock, self._alive_at = clock, float("-inf")
+        self._trouble: dict[str, str] = {}
+        self._is_closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
+
+    def open(self) -> None:
+        """Load the functions, say that the worker lives, and begin to tick."""
+        self._try("the fast store", self._prepare)
+        self._keep_alive(self._clock())
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop ticking."""
+        self._is_closing.set()
+        if self._thread.is_alive():
+            self._thread.join(2 * TICK_S)
+        self._link.close()
+
+    def tick(self, now: float) -> None:
+        """Do what is due; trouble is logged once and tried again at the next tick."""
+        self._try("the fast store", lambda: self._keep_queue(now))
+        self._keep_alive(now)
+
+    def _run(self) -> None:
+        while not self._is_closing.wait(TICK_S):
+            self.tick(self._clock())
+
+    def _keep_alive(self, now: float) -> None:
+        if now - self._alive_at >= self._own.alive_s:
+            self._alive_at = now
+            self._try("the broker", self._calls.say_alive)
+
+    def _prepare(self) -> None:
+        if redis_functions.load(self._link):
+            log.info("the functions of the queue were loaded into the fast store")
+        for shard in self._own.serves:
+            self._link.call("SET", served_key(shard), self._own.gpu, "PX", SERVED_MS)
+
+    def _keep_queue(self, now: float) -> None:
+        self._prepare()
+        self._calls.show(self._link, now)
+        for shard in self._own.serves:
+            self._shorten(shard)
+            if self._calls.is_idle():
+                self._wake(shard)
+
+    def _shorten(self, shard: int) -> None:
+        """Drop what was pushed far beyond the limit, which our clients keep: a flood."""
+        limit = 2 * self._own.queue_limit
+        n_waiting = self._link.call("LLEN", queue_key(shard))
+        if n_waiting > limit:
+            self._link.call("LTRIM", queue_key(shard), 0, limit - 1)
+            log.warning("shard %d: %d requests over the limit dropped", shard, n_waiting - limit)
+
+    def _wake(self, shard: int) -> None:
+        """Call somebody to a shard where something waits and too few come, as nobody is busy."""
+        wake = ("inf_wake", shard, PATIENCE_MS, self._own.max_drainers)
+        lease = redis_functions.run(self._link, *wake)
+        if isinstance(lease, bytes):
+            log.info("shard %d: something waits, and nobody else comes", shard)
+            self._calls.ring(shard, lease.decode())
+
+    def _try(self, what: str, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except (InferenceError, redis.RedisError) as error:
+            if self._trouble.get(what) != str(error):
+                log.warning("%s cannot be used now: %s", what, error)
+            self._trouble[what] = str(error)
+        else:
+            if self._trouble.pop(what, None):
+                log.warning("%s can be used again", what)

@@ -1,0 +1,76 @@
+"""What a gpu worker did within the last seconds, for the page of the system."""
+
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from arena.messages import Serving
+from inference.drain_loop import Popped
+
+SECONDS = 10
+"""How many looks back the figures reach; the keeper looks once a second."""
+MAX_WAITS = 4_096
+"""Times to the answer that are kept per look, the newest ones."""
+
+
+class _Look(NamedTuple):
+    """What was counted until a moment, and the times to the answer since the look before."""
+
+    at_s: float
+    counts: Mapping[str, int]
+    waits_ms: Sequence[float]
+
+
+class Lately:
+    """Figures of the last seconds; noted by the threads that answer, read by the keeper."""
+
+    def __init__(self, gpu: str, shards: Sequence[int]) -> None:
+        """gpu: the name of the worker; shards: those it serves."""
+        self._gpu, self._shards = gpu, list(shards)
+        self._lock = threading.Lock()
+        self._waits_ms: deque[float] = deque(maxlen=MAX_WAITS)
+        self._looks: deque[_Look] = deque(maxlen=SECONDS)
+
+    def note(self, batch: Sequence[Popped], ended_ms: float) -> None:
+        """Take note of a batch that was answered."""
+        waits_ms = [ended_ms - popped.asked_ms for popped in batch]
+        with self._lock:
+            self._waits_ms.extend(waits_ms)
+
+    def look(
+        self, counts: Mapping[str, int], *, n_waiting: int, n_faults: int, now_s: float
+    ) -> Serving:
+        """Return the figures until now. counts: of the engine, since its start."""
+        with self._lock:
+            waits_ms, self._waits_ms = self._waits_ms, deque(maxlen=MAX_WAITS)
+        self._looks.append(_Look(now_s, dict(counts), list(waits_ms)))
+        first = self._looks[0]
+        passed_s = now_s - first.at_s
+
+        def rate(what: str) -> float:
+            n = counts.get(what, 0) - first.counts.get(what, 0)
+            return n / passed_s if passed_s > 0 else 0.0
+
+        p50_ms, p99_ms = self._quantiles()
+        return Serving(
+            gpu=self._gpu,
+            shards=self._shards,
+            n_waiting=n_waiting,
+            n_models=counts.get("models_loaded", 0) - counts.get("models_evicted", 0),
+            requests_per_s=rate("requests"),
+            forwards_per_s=rate("forwards"),
+            rows_per_s=rate("rows"),
+            p50_ms=p50_ms,
+            p99_ms=p99_ms,
+            n_faults=n_faults,
+        )
+
+    def _quantiles(self) -> tuple[float | None, float | None]:
+        waits_ms = np.concatenate([np.asarray(look.waits_ms) for look in self._looks])
+        if not waits_ms.size:
+            return None, None
+        p50_ms, p99_ms = np.maximum(0.0, np.quantile(waits_ms, (0.5, 0.99)))
+        return float(p50_ms), float(p99_ms)

@@ -1,0 +1,49 @@
+"""The functions that the fast store runs for gpu workers, and how they are called."""
+
+from pathlib import Path
+from typing import Final
+
+import redis
+
+from arena.faststore import leases_key, queue_key
+from inference.connection import Command, Link, Reply
+from inference.errors import InferenceError
+
+CODE: Final = (Path(__file__).parent / "redis_functions.lua").read_text()
+VERSION: Final = 2
+
+_MISSING = "Function not found"
+
+
+def call(function: str, shard: int, *arguments: str | bytes | int) -> Command:
+    """Return the command that calls a function for a shard."""
+    return ("FCALL", function, 2, queue_key(shard), leases_key(shard), *arguments)
+
+
+class MissingError(InferenceError):
+    """The fast store does not have the functions, as after its restart."""
+
+
+def checked(reply: Reply) -> Reply:
+    """Return what a function says, or raise what it is: MissingError or redis.ResponseError."""
+    if isinstance(reply, redis.ResponseError):
+        if _MISSING in str(reply):
+            raise MissingError(f"the fast store has no functions: {reply}") from reply
+        raise reply
+    return reply
+
+
+def run(link: Link, function: str, shard: int, *arguments: str | bytes | int) -> Reply:
+    """Return what a function says. Raises MissingError, LinkLostError and redis.ResponseError."""
+    return checked(link.ask(*call(function, shard, *arguments)))
+
+
+def load(link: Link) -> bool:
+    """Load the functions unless they, or newer ones, are there; return True when they were not."""
+    try:
+        if checked(link.ask("FCALL", "inf_version", 0)) >= VERSION:
+            return False
+    except MissingError:
+        pass  # the usual reason to come here
+    link.call("FUNCTION", "LOAD", "REPLACE", CODE)
+    return True

@@ -1,0 +1,33 @@
+"""What players get from the node that starts them."""
+
+import pytest
+
+from workers import pool
+from workers.doorbells import BURST, PER_S, Allowance
+
+
+def test_players_know_where_to_ask_networks_and_no_other_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("REDIS_URL", "FAST_REDIS_URL", "SECRET_KEY", "DATABASE_URL"):
+        monkeypatch.setenv(name, "redis://:secret@127.0.0.1:1/0")
+    given = {
+        "EVALSITE_INFERENCE_URL": "redis://play:word@127.0.0.1:2/0",
+        "EVALSITE_SITE_URL": "http://127.0.0.1:8000",
+        "EVALSITE_CACHE": "/var/cache/evalsite",
+        "EVALSITE_DETERMINISTIC": "1",
+        "EVALSITE_SHARDS": "2",
+        "EVALSITE_DEADLINE_MS": "9000",
+    }
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    environment = pool._environment()
+    assert given.items() <= environment.items()
+    assert not any("secret" in value for value in environment.values())
+
+
+def test_a_player_may_ring_some_times_a_second() -> None:
+    allowance = Allowance(now=0.0)
+    assert [allowance.take(0.0) for _ in range(int(BURST) + 1)] == [True] * int(BURST) + [False]
+    assert [allowance.take(2 / PER_S) for _ in range(3)] == [True, True, False]
+    assert sum(allowance.take(1e9) for _ in range(1000)) == BURST
