@@ -18,7 +18,7 @@ from arena.games import registry as games
 from arena.games.base import ranks
 from arena.pairing.base import Field, blocks_for, rotations
 from arena.pairing.registry import get as pairing
-from arena.ratings.base import MU, SIGMA, pairwise
+from arena.ratings.base import MU, SIGMA
 from arena.ratings.trueskill import fold
 from arena.seeding import derive
 from benchmarks.dask_peer import Peer
@@ -87,7 +87,7 @@ def run_loop(n_matches: int, *, seed: int) -> float:
                 state.apply(levels[agent])
             results.append((number, *lineup, *ranks(state.returns(), 2)))
         _insert(Path(folder) / "loop.sqlite3", results)
-        pairs = (pair for _, a, b, x, y in results for pair in pairwise((a, b), (x, y)))
+        pairs = ((a, b, (x < y) - (x > y)) for _, a, b, x, y in results)
         fold([MU] * N_AGENTS, [SIGMA] * N_AGENTS, pairs)
         return perf_counter() - began
 

@@ -1,14 +1,11 @@
-"""What every rating system shares: the constants of the model, results, ratings and errors."""
+"""What all ratings share: the constants of the model, results and errors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from math import isfinite, sqrt
 from statistics import NormalDist
-from typing import NamedTuple, Protocol
 
 from arena.errors import ArenaError
-from arena.teams import NO_TEAMS, Teams, are_mates
 
 MU = 25.0
 """The rating of an agent of which nothing is known."""
@@ -95,39 +92,6 @@ def unit_draw_margin(draw_probability: float) -> float:
 DEFAULT = Constants()
 
 
-class Rating(NamedTuple):
-    """How strong an agent is (mu) and how unsure that is (sigma)."""
-
-    mu: float
-    sigma: float
-
-    @property
-    def conservative(self) -> float:
-        """The skill that the agent has almost surely: mu - 3 sigma."""
-        return self.mu - 3 * self.sigma
-
-
-@dataclass(frozen=True)
-class Result:
-    """How one match ended: its agents by seat and their ranks, 0 the best, equal ranks a draw.
-
-    teams: the team of each seat; empty: each for itself.
-    """
-
-    lineup: tuple[int, ...]
-    ranks: tuple[int, ...]
-    teams: Teams = NO_TEAMS
-
-    def __post_init__(self) -> None:
-        """Refuse fewer than two seats, another number of ranks and an agent named twice."""
-        check_lineup(self.lineup, self.ranks)
-
-    @property
-    def pairs(self) -> list[tuple[int, int, int]]:
-        """Every pair of opponents as (first, second, score), in the order of the seats."""
-        return list(pairwise(self.lineup, self.ranks, self.teams))
-
-
 def check_lineup(lineup: Sequence[int], ranks: Sequence[int], n_agents: int | None = None) -> None:
     """Raise RatingError unless two or more distinct agents (of a field) have a rank each."""
     if len(lineup) < MIN_SEATS or len(lineup) != len(ranks):
@@ -140,31 +104,3 @@ def check_lineup(lineup: Sequence[int], ranks: Sequence[int], n_agents: int | No
             raise UnknownAgentError(agent, n_agents)
         if lineup.count(agent) > 1:
             raise SelfPlayError(agent)
-
-
-def pairwise(
-    lineup: Sequence[int], ranks: Sequence[int], teams: Teams = NO_TEAMS
-) -> Iterator[tuple[int, int, int]]:
-    """Yield (first, second, score) for every pair of opponents; k seats without teams k(k-1)/2."""
-    seats = list(zip(lineup, ranks, strict=True))
-    for (seat, (first, rank)), (place, (second, other)) in combinations(enumerate(seats), 2):
-        if not are_mates(teams, seat, place):
-            yield first, second, (rank < other) - (rank > other)
-
-
-class RatingSystem(Protocol):
-    """A way to make ratings from results; a file of this folder offers one as SYSTEM."""
-
-    @property
-    def id(self) -> str:
-        """The name of its file."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """What a person reads."""
-        ...
-
-    def rate(self, n_agents: int, results: Sequence[Result]) -> list[Rating]:
-        """Return the rating of each agent 0..n_agents-1 after these results. Raises RatingError."""
-        ...

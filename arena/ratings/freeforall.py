@@ -9,20 +9,16 @@ from collections.abc import Sequence
 from functools import cache
 from math import sqrt
 from statistics import NormalDist, fmean
-from typing import Any, Final
+from typing import Any
 
 import trueskill
 
 from arena.ratings.base import (
     DEFAULT,
     MIN_SEATS,
-    MU,
-    SIGMA,
     Constants,
     DrawWithoutDrawProbabilityError,
-    Rating,
     RatingError,
-    Result,
     check_lineup,
 )
 from arena.ratings.teamcounts import check_shared
@@ -130,17 +126,3 @@ def _model(constants: Constants) -> Any:
     model.v_draw = lambda t, e: draw(t, e)[0]
     model.w_draw = lambda t, e: draw(t, e)[1]
     return model
-
-
-class _System:
-    id: Final = "freeforall"
-    title: Final = "TrueSkill, any number of agents, in the order of the results"
-
-    def rate(self, n_agents: int, results: Sequence[Result]) -> list[Rating]:
-        mus, sigmas = [MU] * n_agents, [SIGMA] * n_agents
-        for result in results:
-            fold_ranked(mus, sigmas, (result.lineup, result.ranks), teams=result.teams)
-        return [Rating(mu, sigma) for mu, sigma in zip(mus, sigmas, strict=True)]
-
-
-SYSTEM = _System()

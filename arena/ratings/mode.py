@@ -151,15 +151,13 @@ def objective(likelihood: Likelihood, prior: Prior = NO_LINKS) -> Objective:
 
 
 def posterior_mode(
-    objective: Objective | PairLikelihood, spread: float, start: Floats, *, is_rough: bool = False
+    objective: Objective, spread: float, start: Floats, *, is_rough: bool = False
 ) -> Posterior:
     """Return the mode, which is unique: the objective is strictly concave. Raises RatingError.
 
     start: float64 [n], with a seat term [n + 1]; it changes the number of steps, and the result by
     less than 1e-9. is_rough: a large field's mode to a thousandth or so, to go on from there.
     """
-    if isinstance(objective, PairLikelihood):
-        objective = Objective(objective)
     is_rough = is_rough and objective.is_sparse
     tolerance = _ROUGH_TOLERANCE if is_rough else _STEP_TOLERANCE
     here, last = objective.at(start, spread, is_rough=is_rough), np.inf

@@ -10,7 +10,7 @@ agents in 10^6 pairs.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -21,9 +21,7 @@ from arena.ratings.base import (
     MU,
     SIGMA,
     DrawWithoutDrawProbabilityError,
-    Rating,
     RatingError,
-    Result,
     UnknownAgentError,
     unit_draw_margin,
 )
@@ -31,9 +29,8 @@ from arena.ratings.counts import Floats, Ints, PairCounts, count
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.lineage import checked_parents, linked, prior
 from arena.ratings.mode import Likelihood, Objective, Posterior, objective, posterior_mode
-from arena.ratings.teamcounts import TeamCounts, count_teams
+from arena.ratings.teamcounts import TeamCounts
 from arena.ratings.teamlikelihood import TeamLikelihood
-from arena.teams import NO_TEAMS, Teams, n_teams
 
 __all__ = ["PairCounts", "SeatAdvantage", "Settled", "TeamCounts", "count", "settle"]
 
@@ -229,28 +226,3 @@ def _check_field(counts: PairCounts | TeamCounts, n_agents: int, weight: float) 
         raise UnknownAgentError(highest, n_agents)
     if not (isfinite(weight) and weight > 0):
         raise RatingError(f"weight must be finite and above 0, got {weight!r}")
-
-
-def _counted(results: Sequence[Result], teams: Teams) -> PairCounts | TeamCounts:
-    if teams:
-        return count_teams(((result.lineup, result.ranks) for result in results), teams)
-    return count([pair for result in results for pair in result.pairs])
-
-
-class _System:
-    id: Final = "settled"
-    title: Final = "Settled: the posterior mode over the whole set of results"
-
-    def rate(self, n_agents: int, results: Sequence[Result]) -> list[Rating]:
-        kinds = {(len(result.lineup), result.teams) for result in results}
-        if len(kinds) > 1:
-            raise RatingError(
-                f"all results must have as many seats and the same teams, got {kinds}"
-            )
-        n_seats, teams = max(kinds, default=(2, NO_TEAMS))
-        counts = _counted(results, teams)
-        settled = settle(counts, n_agents, weight=1 / (n_teams(teams, n_seats) - 1))
-        return [Rating(float(m), float(s)) for m, s in zip(settled.mu, settled.sd, strict=True)]
-
-
-SYSTEM = _System()

@@ -1,6 +1,5 @@
 """How often each two line-ups of team mates won, drew and lost: what the settled rating reads."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -88,18 +87,6 @@ class TeamCounts:
         """Return the same counts by the agents' places in this sorted list, which has them all."""
         first, second = np.searchsorted(agents, self.first), np.searchsorted(agents, self.second)
         return TeamCounts(first, second, self.times)
-
-
-def count_teams(
-    matches: Iterable[tuple[Sequence[int], Sequence[int]]], teams: Sequence[int]
-) -> TeamCounts:
-    """Return the counts of matches (agents by seat, their ranks). Raises RatingError."""
-    total: Counter[tuple[Side, Side, int]] = Counter()
-    for lineup, ranks in matches:
-        total.update(sides_of(lineup, ranks, teams))
-    rows = [(first, second, np.eye(N_KINDS, dtype=np.int64)[kind] * n)
-            for (first, second, kind), n in total.items()]  # fmt: skip
-    return TeamCounts.from_rows(rows, teams.count(0))
 
 
 def sides_of(

@@ -4,20 +4,13 @@ The same numbers as the trueskill package on its mpmath backend (to 1e-9), some 
 and without its failures at large gaps.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import sqrt
-from typing import Final
 
 from arena.ratings.base import (
     DEFAULT,
-    MIN_SEATS,
-    MU,
-    SIGMA,
     Constants,
     DrawWithoutDrawProbabilityError,
-    Rating,
-    RatingError,
-    Result,
     ScoreError,
     SelfPlayError,
     UnknownAgentError,
@@ -85,19 +78,3 @@ def _margin(constants: Constants) -> float:
     if constants.draw_margin == 0:
         raise DrawWithoutDrawProbabilityError
     return constants.draw_margin
-
-
-class _System:
-    id: Final = "trueskill"
-    title: Final = "TrueSkill, two agents, in the order of the results"
-
-    def rate(self, n_agents: int, results: Sequence[Result]) -> list[Rating]:
-        mus, sigmas = [MU] * n_agents, [SIGMA] * n_agents
-        for result in results:
-            if len(result.lineup) != MIN_SEATS:
-                raise RatingError(f"trueskill rates two agents a match, got {result.lineup}")
-        fold(mus, sigmas, (pair for result in results for pair in result.pairs))
-        return [Rating(mu, sigma) for mu, sigma in zip(mus, sigmas, strict=True)]
-
-
-SYSTEM = _System()

@@ -121,22 +121,6 @@ class Belief:
         chances[self.top] = np.bincount(best, minlength=len(self.top)) / self.n_samples
         return chances
 
-    def chances_of_top(self, k: int) -> Floats:
-        """Return P(this agent is one of the best k) for each; they add up to k."""
-        chances = np.zeros(self.n_agents)
-        samples = self.among(self.top).samples
-        k = min(k, len(self.top))
-        ahead = np.argpartition(-samples, k - 1, axis=1)[:, :k]
-        chances[self.top] = np.bincount(ahead.ravel(), minlength=len(self.top)) / self.n_samples
-        return chances
-
-    def chances_of_ranks(self) -> Floats:
-        """Return P(row has the rank of the column), 0 the best: float64 [n, n]; at most N_TOP."""
-        ranks = np.argsort(np.argsort(-self.samples, axis=1), axis=1)
-        n = self.n_agents
-        keys = (np.arange(n) * n + ranks).ravel()
-        return np.bincount(keys, minlength=n * n).reshape(n, n) / self.n_samples
-
 
 def believed(settled: Settled, counts: PairCounts, *, n_opponents: int = 1) -> Belief:
     """Return what the settled rating of these counts says.

@@ -54,11 +54,6 @@ def score_of_elo(elo: float) -> float:
     return float(1 / (1 + 10 ** (-elo / _ELO)))
 
 
-def elo_of_gap(gap: float, *, draw_probability: float = DRAW_PROBABILITY) -> float:
-    """Return the points of Elo of a gap in rating. Raises VerdictError where they are endless."""
-    return elo_of_score(score_of_gap(gap, draw_probability=draw_probability))
-
-
 def gap_of_elo(elo: float, *, draw_probability: float = DRAW_PROBABILITY) -> float:
     """Return the gap in rating of so many points of Elo. Raises VerdictError."""
     return gap_of_score(score_of_elo(elo), draw_probability=draw_probability)

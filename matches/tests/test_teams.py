@@ -11,7 +11,7 @@ from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from arena.ratings.base import BETA, Constants, unit_draw_margin
 from arena.ratings.live import fold_matches
 from arena.ratings.settled import settle
-from arena.ratings.teamcounts import count_teams
+from arena.ratings.tests.simulated import count_teams
 from arena.teams import by_team
 from matches.errors import BadInputError
 from matches.models import (

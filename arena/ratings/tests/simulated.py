@@ -1,5 +1,7 @@
 """Fields of agents whose true skills are known, and their results under TrueSkill's own model."""
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +9,7 @@ from numpy.typing import NDArray
 
 from arena.ratings.base import BETA, DEFAULT, MU
 from arena.ratings.counts import Ints
+from arena.ratings.teamcounts import N_KINDS, Side, TeamCounts, sides_of
 
 
 @dataclass(frozen=True)
@@ -29,3 +32,17 @@ def simulated(n_agents: int, n_results: int, *, spread: float = 25 / 3, seed: in
     lead = skill[first] - skill[second] + rng.normal(0, np.sqrt(2) * BETA, n_results)
     score = np.where(np.abs(lead) < DEFAULT.draw_margin, 0, np.sign(lead)).astype(np.int64)
     return Simulated(skill, np.stack([first, second, score], axis=1))
+
+
+def count_teams(
+    matches: Iterable[tuple[Sequence[int], Sequence[int]]], teams: Sequence[int]
+) -> TeamCounts:
+    """Return the counts of matches (agents by seat, their ranks)."""
+    total: Counter[tuple[Side, Side, int]] = Counter()
+    for lineup, ranks in matches:
+        total.update(sides_of(lineup, ranks, teams))
+    rows = [
+        (first, second, [n * (kind == other) for other in range(N_KINDS)])
+        for (first, second, kind), n in total.items()
+    ]
+    return TeamCounts.from_rows(rows, teams.count(0))

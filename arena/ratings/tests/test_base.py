@@ -1,19 +1,14 @@
-"""Constants, results and pairs."""
+"""Constants and lineups."""
 
 import pytest
 
 from arena.ratings.base import (
     DEFAULT,
-    MU,
-    SIGMA,
     Constants,
-    Rating,
     RatingError,
-    Result,
     SelfPlayError,
     UnknownAgentError,
     check_lineup,
-    pairwise,
 )
 
 
@@ -34,19 +29,6 @@ def test_a_beta_out_of_range_is_refused(beta: float) -> None:
         Constants(beta=beta)
 
 
-def test_the_conservative_rating_of_an_unknown_agent_is_zero() -> None:
-    assert Rating(MU, SIGMA).conservative == pytest.approx(0)
-
-
-def test_a_match_of_three_seats_is_three_pairs() -> None:
-    assert Result((5, 3, 8), (1, 0, 1)).pairs == [(5, 3, -1), (5, 8, 0), (3, 8, 1)]
-
-
-def test_pairs_need_a_rank_for_each_seat() -> None:
-    with pytest.raises(ValueError, match="shorter"):
-        list(pairwise([0, 1, 2], [0, 1]))
-
-
 @pytest.mark.parametrize(
     ("lineup", "ranks", "error"),
     [
@@ -59,7 +41,7 @@ def test_a_broken_result_is_refused(
     lineup: tuple[int, ...], ranks: tuple[int, ...], error: type[RatingError]
 ) -> None:
     with pytest.raises(error):
-        Result(lineup, ranks)
+        check_lineup(lineup, ranks)
 
 
 def test_a_lineup_from_outside_of_the_field_is_refused() -> None:

@@ -19,12 +19,11 @@ from arena.ratings.base import (
     SIGMA,
     DrawWithoutDrawProbabilityError,
     RatingError,
-    Result,
     UnknownAgentError,
     unit_draw_margin,
 )
 from arena.ratings.counts import Ints
-from arena.ratings.settled import SYSTEM, PairCounts, Settled, count, settle
+from arena.ratings.settled import PairCounts, Settled, count, settle
 from arena.ratings.tests.simulated import simulated
 
 UNIT = np.sqrt(2) * BETA
@@ -223,9 +222,6 @@ def test_pairs_of_three_seats_count_one_half_each() -> None:
     whole = settle(count(results), 10)
     assert half.mu == pytest.approx(whole.mu)
     assert half.sd == pytest.approx(whole.sd)
-    ranked = SYSTEM.rate(3, [Result((0, 1, 2), (0, 1, 2))])
-    pairs = settle(count([(0, 1, 1), (0, 2, 1), (1, 2, 1)]), 3, weight=0.5)
-    assert [mu for mu, _ in ranked] == pairs.mu.tolist()
 
 
 def test_the_spread_of_a_close_field_is_found() -> None:
@@ -295,8 +291,3 @@ def test_it_refuses(change: dict[str, float], words: str) -> None:
 def test_an_agent_outside_of_the_field_is_refused() -> None:
     with pytest.raises(UnknownAgentError, match=r"agent 2 .* 0\.\.1"):
         settle(count([(0, 2, 1)]), 2)
-
-
-def test_the_system_refuses_matches_of_different_sizes() -> None:
-    with pytest.raises(RatingError, match="as many seats"):
-        SYSTEM.rate(3, [Result((0, 1), (0, 1)), Result((0, 1, 2), (0, 1, 2))])

@@ -19,21 +19,19 @@ from arena.ratings.base import (
     Constants,
     DrawWithoutDrawProbabilityError,
     RatingError,
-    Result,
     SelfPlayError,
     UnknownAgentError,
     unit_draw_margin,
 )
 from arena.ratings.counts import Floats, count
-from arena.ratings.freeforall import SYSTEM as LIVE
 from arena.ratings.freeforall import update_ranked
 from arena.ratings.live import fold_matches
 from arena.ratings.mode import TeamObjective, posterior_mode
 from arena.ratings.samples import Sampler
-from arena.ratings.settled import SYSTEM as SETTLED
 from arena.ratings.settled import settle
-from arena.ratings.teamcounts import TeamCounts, count_teams, sides_of
+from arena.ratings.teamcounts import TeamCounts, sides_of
 from arena.ratings.teamlikelihood import TeamLikelihood
+from arena.ratings.tests.simulated import count_teams
 
 TWO, THREE = (0, 1, 0, 1), (0, 1, 2, 2, 1, 0)
 MARGIN = unit_draw_margin(0.1)
@@ -124,9 +122,7 @@ def test_folding_in_parts_gives_the_same_bits() -> None:
 
 
 def test_team_mates_never_are_a_pair() -> None:
-    result = Result((4, 1, 3, 2), (0, 2, 0, 2), TWO)
-    assert result.pairs == [(4, 1, 1), (4, 2, 1), (1, 3, -1), (3, 2, 1)]
-    assert sides_of(result.lineup, result.ranks, TWO) == [((1, 2), (3, 4), 2)]
+    assert sides_of((4, 1, 3, 2), (0, 2, 0, 2), TWO) == [((1, 2), (3, 4), 2)]
 
 
 def test_every_two_of_three_teams_are_a_result() -> None:
@@ -284,18 +280,6 @@ def test_the_mode_has_no_slope() -> None:
     objective = TeamObjective(TeamLikelihood(counts, 6, margin=MARGIN, weight=1.0))
     found = posterior_mode(objective, 1.4, np.zeros(6))
     assert objective.at(found.z, 1.4).gradient == pytest.approx(np.zeros(6), abs=1e-8)
-
-
-def test_the_systems_rate_teams() -> None:
-    _, played = simulated(6, 30, 10)
-    results = [Result(lineup, ranks, TWO) for lineup, ranks in played]
-    settled = settle(count_teams(played, TWO), 6)
-    assert [rating.mu for rating in SETTLED.rate(6, results)] == settled.mu.tolist()
-    mus, sigmas = [MU] * 6, [SIGMA] * 6
-    fold_matches(mus, sigmas, played, DEFAULT, TWO)
-    assert [tuple(rating) for rating in LIVE.rate(6, results)] == list(
-        zip(mus, sigmas, strict=True)
-    )
 
 
 def test_what_teams_do_not_have_is_refused() -> None:

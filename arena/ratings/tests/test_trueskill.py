@@ -17,14 +17,13 @@ from arena.ratings.base import (
     Constants,
     DrawWithoutDrawProbabilityError,
     RatingError,
-    Result,
     ScoreError,
     SelfPlayError,
     UnknownAgentError,
 )
 from arena.ratings.tests.simulated import simulated
 from arena.ratings.tests.test_truncated import exact_draw, exact_win
-from arena.ratings.trueskill import SYSTEM, fold, update
+from arena.ratings.trueskill import fold, update
 
 mus = st.floats(-100, 150)
 sigmas = st.floats(0.01, 25)
@@ -185,8 +184,3 @@ def test_a_draw_is_refused_where_there_are_none() -> None:
     with pytest.raises(DrawWithoutDrawProbabilityError, match="draw_probability 0"):
         update(MU, SIGMA, MU, SIGMA, 0, Constants(draw_probability=0))
     assert update(MU, SIGMA, MU, SIGMA, 1, Constants(draw_probability=0))[0] > MU
-
-
-def test_the_system_refuses_more_than_two_seats() -> None:
-    with pytest.raises(RatingError, match="two agents a match"):
-        SYSTEM.rate(3, [Result((0, 1, 2), (0, 1, 2))])

@@ -35,21 +35,6 @@ def test_two_agents_sampled_agree_with_the_formula() -> None:
     assert belief.chances_of_best()[0] == pytest.approx(exact, abs=0.01)
 
 
-def test_chances_of_the_top_add_up_to_its_size() -> None:
-    belief = belief_of([30.0, 26.0, 25.0, 20.0], 1.0)
-    chances = belief.chances_of_top(2)
-    assert chances.sum() == pytest.approx(2.0)
-    assert chances[0] == pytest.approx(1.0, abs=0.01)
-    assert belief.chances_of_top(9).tolist() == [1.0] * 4
-
-
-def test_chances_of_ranks_add_up_both_ways() -> None:
-    ranks = belief_of([30.0, 26.0, 25.0], 1.0).chances_of_ranks()
-    assert ranks.sum(axis=0) == pytest.approx(1.0)
-    assert ranks.sum(axis=1) == pytest.approx(1.0)
-    assert ranks[1, 1] > ranks[1, 2] > ranks[1, 0]
-
-
 def test_a_large_field_is_judged_by_its_top() -> None:
     n = N_TOP + 50
     belief = replace(belief_of(np.linspace(0, 50, n), 0.5), covariance=None)

@@ -11,7 +11,7 @@ from arena.verdicts.base import VerdictError
 
 def test_equal_agents_have_half_of_the_points_and_no_elo() -> None:
     assert scale.score_of_gap(0.0) == pytest.approx(0.5)
-    assert scale.elo_of_gap(0.0) == pytest.approx(0.0)
+    assert scale.elo_of_score(0.5) == pytest.approx(0.0)
     assert scale.gap_of_points(0.0) == pytest.approx(0.0, abs=1e-9)
 
 
@@ -20,7 +20,7 @@ def test_a_gap_of_beta_wins_three_quarters_without_draws() -> None:
 
 
 def test_one_unit_is_some_45_points_of_elo() -> None:
-    assert scale.elo_of_gap(1.0) == pytest.approx(46, abs=2)
+    assert scale.elo_of_score(scale.score_of_gap(1.0)) == pytest.approx(46, abs=2)
 
 
 @given(st.floats(-20, 20), st.floats(0, 0.6))
@@ -31,7 +31,9 @@ def test_a_gap_survives_its_score(gap: float, draws: float) -> None:
 
 @given(st.floats(-700, 700))
 def test_elo_survives_its_gap(elo: float) -> None:
-    assert scale.elo_of_gap(scale.gap_of_elo(elo)) == pytest.approx(elo, abs=1e-5)
+    assert scale.elo_of_score(scale.score_of_gap(scale.gap_of_elo(elo))) == pytest.approx(
+        elo, abs=1e-5
+    )
 
 
 @pytest.mark.parametrize("score", [0.0, 1.0, -0.1, float("nan")])
