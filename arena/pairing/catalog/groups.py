@@ -1,9 +1,8 @@
-"""Groups: partitions that play among themselves, regrouped by rating, then semi-finals and a final.
+"""Groups: as in a league, play is inside groups, which are made anew; then semi-finals and a final.
 
-As seed document 1 sketches it: "we could have partitionned the game, as in a real world
-competition, with semi-finals, finals, and shuffling the partitions after a few matches inside each
-partition". The shuffling is as large as the doubt: the agents are sorted by one sample of the
-posterior, so that neighbours whose order is open change places.
+Between stages the agents are sorted by one sample of the posterior and cut into groups in that
+order. So agents are shuffled as far as their order is in doubt: neighbours whose ratings are close
+change groups, those far apart do not.
 """
 
 from itertools import chain, zip_longest
