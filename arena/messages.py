@@ -31,6 +31,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 BigId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 OrderId = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e7)]
+Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=2**31 - 1)]
 """With fractions: thousands of matches of a small game end within one."""
 ReportsQueue = Annotated[str, msgspec.Meta(pattern=r"^reports(\.[1-9])?$")]
@@ -139,11 +140,13 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class FaultRates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Faults to emulate; see arena.faults."""
 
-    error_rate: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
-    invalid_rate: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
-    hang_rate: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
-    hang_s: Seconds = 30.0
-    charge: Text = "platform"
+    error_rate: Annotated[Rate, msgspec.Meta(description="Emulated exceptions.")] = 0.0
+    invalid_rate: Annotated[Rate, msgspec.Meta(description="Emulated invalid values.")] = 0.0
+    hang_rate: Annotated[Rate, msgspec.Meta(description="Emulated hangs.")] = 0.0
+    hang_s: Annotated[Seconds, msgspec.Meta(description="How long it hangs, in seconds.")] = 30.0
+    charge: Annotated[
+        Text, msgspec.Meta(description="Who is at fault.", extra={"fixed": ("platform", "agent")})
+    ] = "platform"
 
 
 class MatchOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -22,6 +22,7 @@ CHECKS: dict[str, list[str]] = {
     "imports": [str(TOOLS / "lint-imports"), "--no-logo"],
     "templates": [str(TOOLS / "djlint"), "templates", "--lint", "--profile=django"],
     "migrations": [PYTHON, "manage.py", "makemigrations", "--check", "--dry-run"],
+    "options": [PYTHON, "manage.py", "write_client_options", "--check"],
     "settings": [PYTHON, "manage.py", "check", "--fail-level", "WARNING"],
     "deployment": [
         *("env", "EVALSITE_HTTPS=1", "EVALSITE_PROXIES=1"),

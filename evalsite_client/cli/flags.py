@@ -1,0 +1,147 @@
+"""Flags of the options of a plan: the list of them is written by the server's side."""
+
+import json
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from evalsite_client import options
+from evalsite_client.options import Option
+
+PLANS: Mapping[str, Sequence[Option]] = {
+    "tournament": options.TOURNAMENT,
+    "campaign": options.CAMPAIGN,
+    "schedule": options.SCHEDULE,
+    "faults": options.FAULTS,
+}
+RATES = tuple(option.name for option in options.FAULTS if option.name.endswith("_rate"))
+
+
+def add_plan_flags(
+    parser: ArgumentParser,
+    plan: str = "tournament",
+    *,
+    leave_out: Collection[str] = (),
+    defaults: Mapping[str, Any] | None = None,
+    spelled: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Add a flag for every option of a plan.
+
+    leave_out: options that the command says otherwise. defaults: values of this command; what has
+    none is left to the server. spelled: other flags of an option.
+    """
+    groups: dict[str, Any] = {"": parser}
+    for option in PLANS[plan]:
+        flags = (spelled or {}).get(option.name, option.flags)
+        if flags and option.name not in leave_out:
+            if option.group not in groups:
+                groups[option.group] = parser.add_mutually_exclusive_group()
+            _add(groups[option.group], option, flags, defaults or {})
+
+
+def plan_from_flags(given: Namespace, plan: str = "tournament") -> dict[str, Any]:
+    """Return the options that were given, as the API takes them.
+
+    What was not given is left out, so that the server's default counts. Faults without a rate above
+    0 are none.
+    """
+    found = {
+        option.name: _value(option, getattr(given, option.name))
+        for option in PLANS[plan]
+        if hasattr(given, option.name)
+    }
+    if plan == "faults" and not any(found.get(rate) for rate in RATES):
+        return {}
+    return found
+
+
+def _add(group: Any, option: Option, flags: Sequence[str], defaults: Mapping[str, Any]) -> None:
+    default = defaults.get(option.name, SUPPRESS)
+    known: dict[str, Any] = {"dest": option.name, "default": default}
+    known["help"] = _help(option, default).replace("%", "%%")
+    if option.kind == "truth":
+        group.add_argument(*flags, action=f"store_{not option.default}".lower(), **known)
+        return
+    known["metavar"] = flags[-1].lstrip("-").replace("-", "_").upper()
+    if option.kind == "pairs":
+        known |= {"action": "append", "metavar": "NAME=VALUE"}
+    if option.is_required and default is SUPPRESS and not option.group:
+        known["required"] = True
+    if option.fixed:
+        known |= {"choices": option.fixed, "metavar": None}
+    group.add_argument(*flags, type=_reader(option), **known)
+
+
+def _value(option: Option, value: Any) -> Any:
+    if option.kind == "pairs":
+        return dict(value or ())
+    if option.scale != 1 and value is not None:
+        return value * option.scale
+    return value
+
+
+def _help(option: Option, default: Any) -> str:
+    """Return what people read, with the value that counts where none is given."""
+    said = option.help[:1].lower() + option.help[1:].rstrip(".")
+    counts = option.default if default is SUPPRESS else default
+    if option.kind in ("pairs", "json", "truth") or counts in (None, ""):
+        return said
+    return f"{said} ({counts})"
+
+
+def _reader(option: Option) -> Callable[[str], Any]:
+    """Return what reads a value; argparse ends with status 2 and what it says."""
+    if option.kind == "pairs":
+        return _read_pair
+    if option.kind == "json":
+        return _read_json
+    if option.kind == "text":
+        return str
+    return _number_reader(option)
+
+
+def _number_reader(option: Option) -> Callable[[str], float]:
+    of, name = (int, "a whole number") if option.kind == "whole" else (float, "a number")
+    lowest, highest = option.minimum, option.maximum
+
+    def read(text: str) -> float:
+        try:
+            value = of(text)
+        except ValueError:
+            raise ArgumentTypeError(f"must be {name}, got {text!r}") from None
+        is_below = lowest is not None and value * option.scale < lowest
+        is_above = highest is not None and value * option.scale > highest
+        if is_below or is_above or not isfinite(value):
+            raise ArgumentTypeError(f"must be {_limits(option)}, got {text}")
+        return value
+
+    return read
+
+
+def _limits(option: Option) -> str:
+    low, high = (
+        None if limit is None else f"{limit / option.scale:.15g}"
+        for limit in (option.minimum, option.maximum)
+    )
+    if low is None or high is None:
+        return f"{low} or more" if low is not None else f"at most {high}" if high else "finite"
+    return f"{low}..{high}"
+
+
+def _read_pair(text: str) -> tuple[str, Any]:
+    """Return name and value of NAME=VALUE; the value as JSON where it is some, else as text."""
+    name, equals, value = text.partition("=")
+    if not (equals and name):
+        raise ArgumentTypeError(f"must be NAME=VALUE, got {text!r}")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _read_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ArgumentTypeError(f"must be JSON, got {text!r:.80}: {error}") from None
