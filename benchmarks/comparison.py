@@ -27,8 +27,8 @@ from arena.trajectories import Form
 from benchmarks.baseline import Loop, Plan, play, safetensors_in
 from benchmarks.options import parser, whole, writable, write_json
 from benchmarks.table import Cell, table
-from evalsite.folders import ROOT
-from evalsite.stack import start_stack
+from launcher.folders import ROOT
+from launcher.stack import start_stack
 
 EXAMPLES = ROOT / "examples" / "connect_four" / "checkpoints"
 N_WORKERS = 10

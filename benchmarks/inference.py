@@ -18,7 +18,7 @@ from benchmarks.serving.hall import BLOCKS, CELERY, LARGE, OURS, ZMQ, Hall, hall
 from benchmarks.serving.networks import BIG, SMALL
 from benchmarks.table import Cell as Text
 from benchmarks.table import table
-from evalsite.programs import ONE_THREAD
+from launcher.programs import ONE_THREAD
 
 FULL, QUICK = Length(warm_s=0.4, window_s=1.5), Length(warm_s=0.2, window_s=0.4)
 COLUMNS = {

@@ -25,8 +25,8 @@ from benchmarks.stacks import cpu_seconds, private_stack
 from benchmarks.table import Cell, table
 from benchmarks.watching.crowds import Viewers
 from benchmarks.watching.figures import Watched, delays, growth, most_behind, quantile_ms
-from evalsite.stack import Stack
-from evalsite.supervision import allow_files
+from launcher.stack import Stack
+from launcher.supervision import allow_files
 
 N_SLOTS = 2
 N_MATCHES = 100_000

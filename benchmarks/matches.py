@@ -25,7 +25,7 @@ from benchmarks.dask_peer import Peer
 from benchmarks.options import parser, whole, write_json
 from benchmarks.stacks import cpu_seconds, private_stack
 from benchmarks.table import Cell, table
-from evalsite.stack import Stack
+from launcher.stack import Stack
 
 N_AGENTS = 10
 N_PROCESSES = 2
@@ -51,10 +51,10 @@ class Timed:
 
 def run_ours(n_matches: int, *, seed: int) -> Timed:
     """Plan, play, record and rate a tournament on the running stack."""
-    from matches.clock import db_now  # noqa: PLC0415 - Django is set up only now
+    from matches.ledger.evaluation import Evaluation, start  # noqa: PLC0415
+    from matches.ledger.tournaments import Plan  # noqa: PLC0415
     from matches.models import Leaderboard, Tournament  # noqa: PLC0415
-    from matches.services.evaluation import Evaluation, start  # noqa: PLC0415
-    from matches.services.tournaments import Plan  # noqa: PLC0415
+    from matches.store.clock import db_now  # noqa: PLC0415 - Django is set up only now
 
     plan = Plan(name="bench", n_matches=n_matches, pairing="random", seed=seed)
     began = perf_counter()

@@ -38,8 +38,8 @@ def register_networks(
 
 
 def _add(name: str, n: int, sealed: Seal) -> None:
-    from matches.clock import db_now  # noqa: PLC0415
-    from matches.services.checkpoints import New, add  # noqa: PLC0415
+    from matches.artifacts.checkpoints import New, add  # noqa: PLC0415
+    from matches.store.clock import db_now  # noqa: PLC0415
 
     with TemporaryDirectory() as folder:
         for step in range(n):

@@ -10,7 +10,7 @@ from typing import Unpack
 import django
 import psutil
 
-from evalsite.stack import Shape, Stack, start_stack
+from launcher.stack import Shape, Stack, start_stack
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from arena.messages import MAX_RECORDERS
-from evalsite.folders import read_variables
+from launcher.folders import read_variables
 
 FLAGS = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False, "": False}
 SCHEMES = ("sqlite", "postgres", "postgresql")

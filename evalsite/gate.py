@@ -12,8 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
 
+from matches.access.readers import may_read
 from matches.api.permissions import MayRead
-from matches.services.readers import may_read
 
 OPEN: Final = {
     "login": "how to get in",

@@ -10,11 +10,11 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from evalsite.folders import MARK
-from matches.clock import db_now
-from matches.services import readiness
-from matches.services.readers import may_read
-from matches.services.readiness import Check
+from launcher.folders import MARK
+from matches.access.readers import may_read
+from matches.operations import readiness
+from matches.operations.readiness import Check
+from matches.store.clock import db_now
 
 KEPT_S = 1.0
 """Anybody may ask: the checks are made at most once a second, whoever asks."""

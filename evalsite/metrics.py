@@ -24,10 +24,10 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
-from matches.clock import db_now
-from matches.services.clients import client_address
-from matches.services.readers import may_read
-from matches.services.system import exporting, pushing
+from matches.access.clients import client_address
+from matches.access.readers import may_read
+from matches.operations.system import exporting, pushing
+from matches.store.clock import db_now
 
 NEEDED = """metrics need the token of EVALSITE_METRICS_TOKEN; where none is set,
 a caller on this machine, who has logged in if EVALSITE_PUBLIC_READ is 0

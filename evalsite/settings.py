@@ -8,7 +8,6 @@ variable that is set in the environment wins over both.
 import os
 from urllib.parse import urlsplit
 
-from evalsite.addresses import BROKER_PORT, FAST_PORT, HIGHEST_PORT, WEB_PORT, redis_url
 from evalsite.environment import (
     database,
     flag,
@@ -20,8 +19,9 @@ from evalsite.environment import (
     text,
     whole,
 )
-from evalsite.folders import ROOT, var_folder
 from evalsite.look import ADMIN_LOOK
+from launcher.addresses import BROKER_PORT, FAST_PORT, HIGHEST_PORT, WEB_PORT, redis_url
+from launcher.folders import ROOT, var_folder
 
 BASE_DIR = ROOT
 VAR = var_folder(os.environ)
@@ -66,7 +66,7 @@ INSTALLED_APPS = [
     "knox",
     "django_celery_beat",
     "matches",
-    "live",
+    "pages",
     "evalsite",
 ]
 MIDDLEWARE = [
@@ -81,7 +81,7 @@ MIDDLEWARE = [
     "evalsite.gate.Gate",  # after who it is has been found out
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "live.unknown.UnknownKinds",
+    "pages.unknown.UnknownKinds",
     "axes.middleware.AxesMiddleware",  # last: it turns a locked-out login into its answer
 ]
 ROOT_URLCONF = "evalsite.urls"
@@ -177,8 +177,8 @@ AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 # Counts by address and by account, too, before anything is hashed: see there for the way back in.
-AXES_HANDLER = "matches.services.logins.LoginHandler"
-AXES_CLIENT_IP_CALLABLE = "matches.services.clients.counted_address"
+AXES_HANDLER = "matches.access.logins.LoginHandler"
+AXES_CLIENT_IP_CALLABLE = "matches.access.clients.counted_address"
 # Trying on does not make it longer: it ends a quarter of an hour after the last password.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -235,7 +235,7 @@ STORAGES = {
     "trajectories": storage("EVALSITE_TRAJECTORIES", VAR / "trajectories"),
 }
 # Files of forms go to disk as they come, beside the storages: /tmp may lie in memory.
-FILE_UPLOAD_HANDLERS = ["matches.uploads.BoundedUpload"]
+FILE_UPLOAD_HANDLERS = ["matches.store.uploads.BoundedUpload"]
 FILE_UPLOAD_TEMP_DIR = str(VAR)
 # Below this much free room on the disk of the data folder nothing is planned or sent; 0: never.
 EVALSITE_DISK_FLOOR_MB = whole("EVALSITE_DISK_FLOOR_MB", 256, highest=10**9)

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from evalsite.addresses import LOOPBACK, Ports
+from launcher.addresses import LOOPBACK, Ports
 from matches.admin.start import with_state
 
 

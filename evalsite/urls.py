@@ -10,7 +10,7 @@ from evalsite.metrics import metrics
 from matches.api.document import SchemaView
 
 urlpatterns = [
-    path("", include("live.urls")),
+    path("", include("pages.urls")),
     path("login/", LoginView.as_view(template_name="pages/login.html"), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("healthz", healthz, name="healthz"),

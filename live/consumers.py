@@ -13,10 +13,10 @@ from redis.exceptions import RedisError
 
 from live.line import Line, Receive, Send
 from live.rooms import Sight, enter, leave
-from matches.clock import db_now
+from matches.board import broadcast
 from matches.models import Leaderboard
-from matches.services import broadcast
-from matches.services.system import pushing
+from matches.operations.system import pushing
+from matches.store.clock import db_now
 
 log = logging.getLogger(__name__)
 

@@ -6,10 +6,11 @@ from typing import Any
 from celery import shared_task
 
 from arena.messages import RECORD_TASK
-from matches import dispatch
-from matches.clock import db_now
+from matches import control, dispatch
+from matches.campaigns import scheduling
 from matches.errors import ConflictError
-from matches.services import control, intake, scheduling
+from matches.ledger import intake
+from matches.store.clock import db_now
 
 
 @shared_task(name=RECORD_TASK)

@@ -6,7 +6,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from evalsite.stack import Stack, start_stack
+from launcher.stack import Stack, start_stack
 
 
 @pytest.fixture(scope="session")

@@ -15,9 +15,6 @@ from redis import Redis
 from arena.games import registry as games
 from arena.games.base import OVER, Game
 from arena.messages import Serving, serving_key
-from live.tests.test_plots import GEOMETRIC, trained
-from matches.clock import db_now
-from matches.leases import PLAYING_LEASE
 from matches.models import (
     Agent,
     Attempt,
@@ -33,12 +30,15 @@ from matches.models import (
     Voiding,
     Worker,
 )
-from matches.services import seasons, snapshots
-from matches.services.auditing import Actor
-from matches.services.system import pushing
-from matches.services.tallies import Kind, Tally
+from matches.operations.system import pushing
+from matches.ratings import seasons, snapshots
+from matches.store.auditing import Actor
+from matches.store.clock import db_now
+from matches.store.leases import PLAYING_LEASE
+from matches.store.tallies import Kind, Tally
 from matches.tests import boards, factories
 from matches.tests.factories import NOW
+from pages.tests.test_plots import GEOMETRIC, trained
 
 DRAWN = ("tic_tac_toe", "othello", "breakthrough", "hex", "chess", "go_9x9")
 TEXTS = ("backgammon", "leduc_poker")

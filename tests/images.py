@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalsite.brokers import find_server
+from launcher.brokers import find_server
 
 PYTHON_IMAGE = "docker.io/library/python:3.12-slim"
 VALKEY_IMAGE = "docker.io/valkey/valkey:9-alpine"

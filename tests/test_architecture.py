@@ -8,13 +8,13 @@ import pytest
 
 from arena.messages import CHECK_TASK, DRAIN_TASK, PLAY_TASK
 from evalsite.celery import app
-from evalsite.folders import ROOT
-from evalsite.toolbox import TOOLS
 from inference import tasks as gpu_tasks
+from launcher.folders import ROOT
+from launcher.toolbox import TOOLS
 from matches import dispatch
 from workers import tasks as play_tasks
 
-PACKAGES = ("arena", "evalsite", "inference", "live", "matches", "workers")
+PACKAGES = ("arena", "evalsite", "inference", "launcher", "live", "matches", "pages", "workers")
 PLANTED = {
     "arena uses Django": ("arena/seeding.py", "import django"),
     "arena uses torch, hidden in a function": (
@@ -28,12 +28,12 @@ PLANTED = {
     "a play node imports the engine": ("workers/settings.py", "import inference.engine"),
     "the database app imports the queue": ("matches/dispatch.py", "import inference.settings"),
     "the database app imports play nodes": ("matches/dispatch.py", "import workers.settings"),
-    "the database app imports the pages": ("matches/dispatch.py", "import live.apps"),
-    "a model imports a service": ("matches/models/agent.py", "import matches.services.relay"),
-    "a service imports a task": ("matches/services/relay.py", "import matches.tasks"),
+    "the database app imports the pages": ("matches/dispatch.py", "import pages.apps"),
+    "a model imports a service": ("matches/models/agent.py", "import matches.ledger.relay"),
+    "a service imports a task": ("matches/ledger/relay.py", "import matches.tasks"),
     "a type is imported upward": (
         "matches/models/agent.py",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import matches.services.relay",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import matches.ledger.relay",
     ),
 }
 

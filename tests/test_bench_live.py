@@ -19,7 +19,7 @@ from benchmarks.watching.figures import (
     quantile_ms,
 )
 from benchmarks.watching.viewers import Crowd
-from evalsite.folders import ROOT
+from launcher.folders import ROOT
 
 KEYS = {"viewers", "p95_ms", "max_snapshots_behind", "web_cpu_cores", "rss_growth_mb"}
 NEVER = float("inf")

@@ -19,8 +19,8 @@ from arena.trajectories import Episode, Form, Step
 from benchmarks import baseline, comparison
 from benchmarks.baseline import Copy, Loop, Plan, Played
 from benchmarks.comparison import Way, interval
-from evalsite.folders import ROOT
 from inference.model import fresh, save_sealed
+from launcher.folders import ROOT
 
 FORM = Form("tic_tac_toe", (3, 3, 3), 9)
 

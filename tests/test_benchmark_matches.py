@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import NAMES
-from evalsite.folders import ROOT
+from launcher.folders import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 

@@ -20,8 +20,8 @@ from benchmarks import large_fields, verdicts
 from benchmarks.campaigns import accuracy, durations, real, reliability, sequential, stopping
 from benchmarks.campaigns.play import IN_FLIGHT, Adaptive, Fixed, Ledger, watch
 from benchmarks.campaigns.worlds import WORLDS, Normal, Seed
-from evalsite.folders import ROOT
-from matches.services.adapting import AHEAD_OF_KNOWN
+from launcher.folders import ROOT
+from matches.ledger.adapting import AHEAD_OF_KNOWN
 
 
 @pytest.mark.parametrize("name", WORLDS)

@@ -12,10 +12,12 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from matches.clock import db_now
+from matches.campaigns import scheduling
+from matches.ledger import quarantine
 from matches.models import Agent, Checkpoint, Schedule, Tournament, Worker
-from matches.services import auditing, quarantine, scheduling
-from matches.services.system import pushing
+from matches.operations.system import pushing
+from matches.store import auditing
+from matches.store.clock import db_now
 from matches.tests import boards, factories
 from matches.tests.weights import weights
 from tests.browser import chromium, free_port, keep_picture, look, run, texts, wait_for, web_server

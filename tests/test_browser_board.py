@@ -10,10 +10,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
-from matches import standings
-from matches.clock import db_now
+from matches.board import broadcast
 from matches.models import Leaderboard, Rating, Tournament
-from matches.services import broadcast, rater
+from matches.ratings import rater, standings
+from matches.store.clock import db_now
 from matches.tests import boards
 from tests.browser import (
     chromium,

@@ -12,11 +12,12 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
 from arena.messages import MatchOrderRow, ResultRow
-from matches.clock import db_now
+from matches.campaigns import judging
+from matches.campaigns.starting import CampaignPlan, start
+from matches.ledger import planning
 from matches.models import Agent, Alarm, Campaign, Leaderboard, Match, Tournament
-from matches.services import planning, rater
-from matches.services.campaigns import judging
-from matches.services.campaigns.starting import CampaignPlan, start
+from matches.ratings import rater
+from matches.store.clock import db_now
 from matches.tests import boards, factories
 from tests import test_browser_gallery as every_page
 from tests.browser import (

@@ -11,8 +11,8 @@ from urllib.request import urlopen
 import pytest
 from selenium.webdriver.common.by import By
 
-from evalsite.folders import ROOT
-from evalsite.stack import start_stack
+from launcher.folders import ROOT
+from launcher.stack import start_stack
 from tests.browser import chromium, keep_picture, look, run, wait_until, words
 from tests.test_browser_campaign import NAME, OVER, PASSWORD, log_in, start_in_the_admin
 from tests.test_browser_gallery import Site

@@ -7,11 +7,11 @@ import pytest
 from redis import Redis
 from selenium import webdriver
 
-from live.tests.test_plots import GEOMETRIC, trained
-from matches.clock import db_now
+from matches.board import broadcast
 from matches.models import Leaderboard, Rating
-from matches.services import broadcast
+from matches.store.clock import db_now
 from matches.tests import boards
+from pages.tests.test_plots import GEOMETRIC, trained
 from tests.browser import chromium, free_port, look, run, texts, wait_until, web_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

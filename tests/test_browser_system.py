@@ -7,8 +7,8 @@ from redis import Redis
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from matches.clock import db_now
-from matches.services.system import pushing
+from matches.operations.system import pushing
+from matches.store.clock import db_now
 from matches.tests import factories
 from tests.browser import chromium, free_port, look, texts, wait_for, wait_until, web_server
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from evalsite.addresses import Ports
-from evalsite.folders import ROOT
+from launcher.addresses import Ports
+from launcher.folders import ROOT
 from tests.images import ensure_images, pip_settings, pip_volumes, run
 
 pytestmark = pytest.mark.compose
@@ -107,7 +107,7 @@ def compose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compose
     ensure_images(tmp_path)
     shutil.copytree(ROOT, tmp_path / "clone", ignore=NOT_COPIED)
     compose = Compose(tmp_path / "clone", ports)
-    make = [sys.executable, "-m", "evalsite", "compose-env"]
+    make = [sys.executable, "-m", "launcher", "compose-env"]
     subprocess.run(make, cwd=compose.folder, check=True)
     try:
         yield compose

@@ -13,8 +13,8 @@ from redis import Redis
 
 from arena.messages import play_queue
 from arena.tests.deadly import DEADLY
-from evalsite.folders import ROOT
-from evalsite.stack import Stack
+from launcher.folders import ROOT
+from launcher.stack import Stack
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,8 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from evalsite.folders import ROOT
-from evalsite.stack import Stack, start_stack
+from launcher.folders import ROOT
+from launcher.stack import Stack, start_stack
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evalsite.folders import ROOT
-from evalsite.stack import Stack, start_stack
+from launcher.folders import ROOT
+from launcher.stack import Stack, start_stack
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 

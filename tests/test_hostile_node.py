@@ -15,8 +15,8 @@ from redis.exceptions import NoPermissionError
 
 from arena.credentials import node_secret, node_user, with_login
 from arena.rights import SERVERS, Server
-from evalsite.folders import read_variables
-from evalsite.stack import Stack
+from launcher.folders import read_variables
+from launcher.stack import Stack
 from tests.test_end_to_end import _evaluate
 
 pytestmark = pytest.mark.slow

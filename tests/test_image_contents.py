@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from docker.utils import exclude_paths  # Docker's own reading of .dockerignore
 
-from evalsite.folders import ROOT
+from launcher.folders import ROOT
 
 PATTERNS = [
     line

@@ -17,10 +17,10 @@ from evalsite.metrics import registry
 from inference.metrics import Metrics, gpu_metrics
 from inference.settings import Settings
 from inference.tests.echo import EchoEngine
-from matches.clock import db_now
 from matches.models import RecorderMark
-from matches.services.system import pushing
-from matches.services.tallies import Kind, Tally
+from matches.operations.system import pushing
+from matches.store.clock import db_now
+from matches.store.tallies import Kind, Tally
 from matches.tests import factories
 
 pytestmark = pytest.mark.django_db

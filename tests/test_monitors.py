@@ -15,11 +15,12 @@ from inference.errors import UnavailableError
 from inference.publisher import Publisher as GpuPublisher
 from inference.tasks import check
 from matches import dispatch, tasks
+from matches.artifacts import checks
+from matches.ledger import marks
 from matches.models import Checkpoint, Tournament
-from matches.services import checks, marks
+from matches.store.order_tokens import tournament_secret
 from matches.tests import factories
 from matches.tests.factories import NOW
-from matches.tokens import tournament_secret
 from workers.publisher import Publisher as NodePublisher
 
 pytestmark = pytest.mark.django_db

@@ -15,8 +15,8 @@ from redis import Redis
 
 from arena.messages import shard_of
 from benchmarks.storm.servers import postgres
-from evalsite.folders import ROOT
-from evalsite.stack import Stack, start_stack
+from launcher.folders import ROOT
+from launcher.stack import Stack, start_stack
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 LIMIT_S = 180.0

@@ -5,8 +5,8 @@ from random import Random
 from arena.games import registry as games
 from arena.games.base import OVER
 from arena.messages import Ending, MatchOrderRow, Reason
-from live import replays
-from live.replays import Recorded
+from pages import replays
+from pages.replays import Recorded
 from workers.progress import Entry
 from workers.wire import EndedRow
 

@@ -13,9 +13,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from evalsite.addresses import Ports
-from evalsite.folders import ROOT
-from evalsite.stack import child_environment
+from launcher.addresses import Ports
+from launcher.folders import ROOT
+from launcher.stack import child_environment
 
 pytestmark = pytest.mark.slow
 
@@ -86,7 +86,7 @@ def make_environment(folder: Path, chosen: set[str]) -> Path:
 
 def run(python: Path, var: Path, ports: Ports, *arguments: str) -> str:
     """Run `./run` with this Python; return what it printed."""
-    command = [str(python), "-m", "evalsite", *arguments]
+    command = [str(python), "-m", "launcher", *arguments]
     environment = child_environment(var, ports.environment())
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False

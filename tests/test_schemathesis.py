@@ -28,8 +28,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from matches.access import tokens
 from matches.models import Scope, TokenAccess, TrajectoryPiece, Worker
-from matches.services import snapshots, tokens
+from matches.ratings import snapshots
 from matches.tests import boards, callers, factories, operating
 from matches.tests.weights import added, weights
 

@@ -117,9 +117,9 @@ def _curve(field: RealField, pairing: str, seed: int) -> Curve:
 
 def _played(field: RealField, pairing: str, seed: int) -> list[tuple[int, int, int]]:
     """Play a tournament through the queue; return (first, second, score) in planned order."""
+    from matches.artifacts.agents import register_spelled  # noqa: PLC0415
+    from matches.ledger.tournaments import Plan, open_leaderboard, schedule  # noqa: PLC0415
     from matches.models import Match  # noqa: PLC0415 - Django is set up by the stack
-    from matches.services.agents import register_spelled  # noqa: PLC0415
-    from matches.services.tournaments import Plan, open_leaderboard, schedule  # noqa: PLC0415
 
     agents = [register_spelled(text, game=GAME) for text in field.agents]
     board = open_leaderboard(_name(field.name, pairing, seed), game=GAME, is_listed=False)
@@ -154,9 +154,9 @@ def _campaigns(field: RealField, replicates: int) -> Row:
 
 
 def _campaign(field: RealField, seed: int) -> Any:
-    from matches.services.agents import register_spelled  # noqa: PLC0415 - as above
-    from matches.services.campaigns.starting import CampaignPlan, start  # noqa: PLC0415
-    from matches.services.tournaments import open_leaderboard  # noqa: PLC0415
+    from matches.artifacts.agents import register_spelled  # noqa: PLC0415 - as above
+    from matches.campaigns.starting import CampaignPlan, start  # noqa: PLC0415
+    from matches.ledger.tournaments import open_leaderboard  # noqa: PLC0415
 
     agents = [register_spelled(text, game=GAME) for text in field.agents]
     # Not listed: what the others know is no evidence here.
@@ -178,8 +178,8 @@ def _wait(tournament: Any) -> None:
 
 
 def _add_checkpoints() -> None:
-    from matches.clock import db_now  # noqa: PLC0415
-    from matches.services.checkpoints import New, add_run, run_of  # noqa: PLC0415
+    from matches.artifacts.checkpoints import New, add_run, run_of  # noqa: PLC0415
+    from matches.store.clock import db_now  # noqa: PLC0415
 
     given = [one for one in run_of(CHECKPOINTS, New("run", game=GAME)) if one[1].step in STEPS]
     add_run(given, now=db_now())

@@ -10,7 +10,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from benchmarks.field import adminpages, apilists
 from benchmarks.field.errors import ForgottenError
-from live.filters import SORTS
+from pages.filters import SORTS
 
 PAGES: Mapping[str, Sequence[str]] = {
     "home": ("/",),

@@ -11,7 +11,6 @@ from benchmarks.field import drawn as drawing
 from benchmarks.field.drawn import Drawn, Floats, Ints
 from benchmarks.field.people import GAME, N_OTHER, OTHER_GAMES
 from benchmarks.field.writing import moment, write
-from matches import tables
 from matches.models import (
     Entrant,
     Leaderboard,
@@ -20,6 +19,7 @@ from matches.models import (
     RatingSnapshot,
     Tournament,
 )
+from matches.store import tables
 
 MAIN = "field"
 N_ON_SMALL = 6

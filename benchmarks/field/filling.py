@@ -8,8 +8,8 @@ from django.db import connection, transaction
 
 from benchmarks.field import acts, boards, matches, people
 from benchmarks.field.drawn import draw
-from matches.clock import db_now
 from matches.models import Attempt, Leaderboard, Order, Tournament, Worker
+from matches.store.clock import db_now
 
 SEED = 4
 N_LATELY = 1_000

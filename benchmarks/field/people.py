@@ -11,8 +11,8 @@ from django.contrib.contenttypes.models import ContentType
 from knox.models import AuthToken
 
 from benchmarks.field.writing import moment, numbered, stored, write
+from matches.access import tokens
 from matches.models import Agent, Checkpoint, Scope, TokenAccess, Worker
-from matches.services import tokens
 
 ADMIN = "operator"
 GAME = "connect_four"

@@ -26,7 +26,7 @@ from matches.models import (
     Tournament,
     Worker,
 )
-from matches.standings import TOP
+from matches.ratings.standings import TOP
 
 LARGEST_PAGE, A_PAGE = 500, 50
 

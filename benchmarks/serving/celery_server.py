@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.serving.askers import FORWARD_TASK, celery_app
 from benchmarks.serving.forward import forwards
 from benchmarks.serving.load import Served
-from evalsite.folders import ROOT
+from launcher.folders import ROOT
 
 URL, PATHS = "BENCH_CELERY_URL", "BENCH_CELERY_PATHS"
 

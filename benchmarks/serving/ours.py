@@ -22,10 +22,10 @@ from benchmarks.serving.battles import Side, Spell
 from benchmarks.serving.load import Asker, Served
 from benchmarks.serving.networks import ref_of
 from benchmarks.serving.stores import stores
-from evalsite.folders import ROOT
-from evalsite.programs import ONE_THREAD, gpu_worker
 from inference.client import InferenceClient, RemoteNetwork
 from inference.settings import read
+from launcher.folders import ROOT
+from launcher.programs import ONE_THREAD, gpu_worker
 
 READY_S = 30.0
 

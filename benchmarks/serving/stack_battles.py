@@ -61,9 +61,9 @@ def run(n: int, paths: Sequence[Path]) -> OnStack:
 
 def _agents(paths: Sequence[Path]) -> list[Any]:
     """Register both checkpoints, wait until they are checked, let them sample."""
-    from matches.clock import db_now  # noqa: PLC0415
+    from matches.artifacts.checkpoints import New, add  # noqa: PLC0415
     from matches.models import Agent, Checkpoint  # noqa: PLC0415
-    from matches.services.checkpoints import New, add  # noqa: PLC0415
+    from matches.store.clock import db_now  # noqa: PLC0415
 
     agents = [
         add(path, New(name=f"network-{number}", placement="gpu"), now=db_now())
@@ -80,7 +80,7 @@ def _agents(paths: Sequence[Path]) -> list[Any]:
 
 
 def _schedule(agents: Sequence[Any], n: int, *, seed: int) -> Any:
-    from matches.services.tournaments import Plan, open_leaderboard, schedule  # noqa: PLC0415
+    from matches.ledger.tournaments import Plan, open_leaderboard, schedule  # noqa: PLC0415
 
     board = open_leaderboard(f"battles-{seed}", game=GAME)
     plan = Plan(name=f"battles-{seed}", n_matches=n, seed=seed)

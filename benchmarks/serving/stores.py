@@ -6,8 +6,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from evalsite.addresses import Ports, redis_url
-from evalsite.brokers import server_command, wait_until_up
+from launcher.addresses import Ports, redis_url
+from launcher.brokers import server_command, wait_until_up
 
 
 class Stores(NamedTuple):

@@ -17,8 +17,8 @@ from benchmarks.storm import oracle
 from benchmarks.storm.acts import Storm, draw_acts
 from benchmarks.storm.servers import OutsideServer, outside_servers, postgres
 from benchmarks.table import table
-from evalsite.programs import PYTHON
-from evalsite.stack import Stack, start_stack
+from launcher.programs import PYTHON
+from launcher.stack import Stack, start_stack
 
 DATABASES = ("sqlite", "postgres")
 N_NODES = 2

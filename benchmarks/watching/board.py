@@ -12,11 +12,11 @@ from django.db.models import Count
 from redis import Redis
 
 from benchmarks.watching.figures import Outcomes
-from matches.clock import db_now
+from matches.artifacts.agents import register_spelled
+from matches.board import broadcast
+from matches.ledger.tournaments import Plan, cancel, open_leaderboard, schedule
 from matches.models import Leaderboard, Outcome, Tournament
-from matches.services import broadcast
-from matches.services.agents import register_spelled
-from matches.services.tournaments import Plan, cancel, open_leaderboard, schedule
+from matches.store.clock import db_now
 
 GAME = "skill_game"
 N_LEVELS = 100

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from evalsite.folders import ROOT
+from launcher.folders import ROOT
 
 _ENDS_WITHIN_S = 30.0
 

@@ -11,10 +11,11 @@ from redis import Redis
 from redis.exceptions import AuthenticationError, RedisError
 
 from arena.rights import ADMIN, SERVERS
-from evalsite.tests.guarded import KEY, Guarded, guarded_server
+from launcher.tests.guarded import KEY, Guarded, guarded_server
+from matches.ledger import quarantine
 from matches.models import Worker
-from matches.services import admission, nodekeys, quarantine
-from matches.services.auditing import COMMAND_LINE
+from matches.nodes import admission, nodekeys
+from matches.store.auditing import COMMAND_LINE
 from matches.tests import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.cache import cache
 from redis import Redis
 
-from matches.services import broadcast
+from matches.board import broadcast
 from matches.tests.factories import later
 
 

@@ -7,8 +7,8 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from evalsite import environment
-from evalsite.folders import ROOT, write_variables
-from evalsite.stack import child_environment
+from launcher.folders import ROOT, write_variables
+from launcher.stack import child_environment
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
 from evalsite import health
-from evalsite.folders import MARK
 from evalsite.health import ORPHANED, Kept
-from matches.clock import db_now
+from launcher.folders import MARK
 from matches.models import RecorderMark
-from matches.services import readiness
-from matches.services.readiness import Check
-from matches.services.system import pushing
+from matches.operations import readiness
+from matches.operations.readiness import Check
+from matches.operations.system import pushing
+from matches.store.clock import db_now
 
 pytestmark = pytest.mark.django_db
 

@@ -7,11 +7,11 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from redis import Redis
 
 from arena.messages import Serving, serving_key
-from matches import fast
-from matches.clock import db_now
 from matches.models import RecorderMark
-from matches.services.system import pushing
-from matches.services.tallies import Kind, Tally
+from matches.operations.system import pushing
+from matches.store import fast
+from matches.store.clock import db_now
+from matches.store.tallies import Kind, Tally
 from matches.tests import factories
 
 pytestmark = pytest.mark.django_db

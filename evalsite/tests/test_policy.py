@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from evalsite.folders import ROOT
 from evalsite.policy import EXEMPTIONS, HEADER
+from launcher.folders import ROOT
 
 INLINE = re.compile(
     r"<style\b|\sstyle=|<script(?![^>]*\ssrc=)|\son[a-z]+=|javascript:", re.IGNORECASE

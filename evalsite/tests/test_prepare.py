@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from evalsite.folders import read_generations
+from launcher.folders import read_generations
+from matches.ledger import quarantine
 from matches.models import Worker
-from matches.services import nodekeys, quarantine
-from matches.services.auditing import COMMAND_LINE
+from matches.nodes import nodekeys
+from matches.store.auditing import COMMAND_LINE
 from matches.tests import factories as make
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,8 +10,8 @@ from redis.exceptions import AuthenticationError, NoPermissionError
 
 from arena.grants import Rights
 from arena.rights import ROLES, SERVERS, Server, as_table, node_rights, role_user
-from evalsite.folders import ROOT
-from evalsite.tests.guarded import Guarded, guarded_server
+from launcher.folders import ROOT
+from launcher.tests.guarded import Guarded, guarded_server
 
 NODE = "node-1"
 KEYS = (

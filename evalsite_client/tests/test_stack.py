@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from evalsite.folders import ROOT
-from evalsite.stack import Stack, start_stack
 from evalsite_client import Client, Progress
 from inference.tests.sealed import Folder
+from launcher.folders import ROOT
+from launcher.stack import Stack, start_stack
 
 pytestmark = pytest.mark.slow
 WITHIN_S = 60

@@ -16,10 +16,10 @@ from redis import Redis
 
 from live.consumers import MAX_REQUESTS
 from live.routing import websocket_urlpatterns
-from matches.clock import db_now
+from matches.board import broadcast
 from matches.models import Rating
-from matches.services import broadcast
-from matches.services.system import pushing
+from matches.operations.system import pushing
+from matches.store.clock import db_now
 from matches.tests import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -21,8 +21,8 @@ from websockets.typing import Origin
 from live import consumers
 from live.line import MAX_WAITING, Line, Message
 from live.rooms import ROOMS
-from matches.clock import db_now
-from matches.services import broadcast
+from matches.board import broadcast
+from matches.store.clock import db_now
 from matches.tests import factories
 from tests.browser import free_port, web_server
 

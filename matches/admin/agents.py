@@ -9,9 +9,9 @@ from django.http import HttpRequest
 
 from matches.admin.acts import agents
 from matches.admin.acts.offering import OffersActs
+from matches.artifacts.agents import placement
 from matches.models import Agent
-from matches.services import explain
-from matches.services.agents import placement
+from matches.operations import explain
 
 STANDING = ("version", "newer", "placement", "is_retired", "quarantined_at", "quarantine_reason")
 

@@ -13,10 +13,10 @@ from unfold.admin import ModelAdmin
 from unfold.paginator import InfinitePaginator
 
 from matches.admin.once import DONE_BEFORE, new_once, only_once
-from matches.clock import db_now
 from matches.errors import BadInputError, MatchError
-from matches.services import auditing
-from matches.services.auditing import Actor
+from matches.store import auditing
+from matches.store.auditing import Actor
+from matches.store.clock import db_now
 
 # Django's forms are generic for the type checker only.
 if TYPE_CHECKING:

@@ -22,15 +22,15 @@ from matches.admin.acts import campaigns
 from matches.admin.acts.offering import OffersActs, ReadOnlyWithActs
 from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.many import search_if_many
-from matches.clock import db_now
+from matches.campaigns import forecasting, wording
+from matches.campaigns.starting import CampaignPlan, start
 from matches.errors import BadInputError
+from matches.ledger.tournaments import check_agents
 from matches.models import Agent, Alarm, Campaign, Leaderboard, Tournament
 from matches.models.choices import pairing_choices
 from matches.models.limited import MAX_WEIGHT
 from matches.models.tournament import MAX_MATCHES
-from matches.services.campaigns import forecasting, wording
-from matches.services.campaigns.starting import CampaignPlan, start
-from matches.services.tournaments import check_agents
+from matches.store.clock import db_now
 
 ASKED = ("question", "parameters", "error", "margin")
 LIMITS = ("max_matches", "max_core_s", "max_money")

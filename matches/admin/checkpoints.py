@@ -17,10 +17,10 @@ from unfold.widgets import (
 
 from arena.checkpoints import MAX_BYTES
 from matches.admin.base import Admin, ModelFormWithAllErrors
-from matches.clock import db_now
+from matches.artifacts.checkpoints import MAX_STEP, New, add
 from matches.errors import BadInputError
 from matches.models import Checkpoint
-from matches.services.checkpoints import MAX_STEP, New, add
+from matches.store.clock import db_now
 
 UPLOADED = ("file", "name", "game", "architecture", "parameters", "step", "parent_name")
 # The form's names of what the service refuses.

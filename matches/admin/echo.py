@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from django_celery_beat.models import CrontabSchedule
 
+from matches.campaigns import crontabs
 from matches.errors import BadInputError
-from matches.services import crontabs
 
 N_TIMES = 3
 

@@ -13,7 +13,7 @@ from matches.admin.acts.offering import ReadOnlyWithActs
 from matches.admin.base import ReadOnlyAdmin
 from matches.admin.many import FoundByNumber
 from matches.models import Attempt, Match, Outcome, Tournament
-from matches.services import explain
+from matches.operations import explain
 
 N_NEWEST = 50
 MAX_DIGITS = 18

@@ -10,7 +10,7 @@ from matches.admin.acts import nodekeys, workers
 from matches.admin.acts.offering import ReadOnlyWithActs
 from matches.admin.base import ReadOnlyAdmin
 from matches.models import NodeKey, Order, Worker
-from matches.services import explain
+from matches.operations import explain
 
 
 @admin.register(Worker)

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
-from matches.clock import db_now
-from matches.services import repeats
-from matches.services.repeats import Answer, Call
+from matches.access import repeats
+from matches.access.repeats import Answer, Call
+from matches.store.clock import db_now
 
 FIELD: Final = "once"
 DONE_HEADER: Final = "X-Done"

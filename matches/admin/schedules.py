@@ -19,11 +19,11 @@ from matches.admin.acts.offering import OffersActs
 from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.echo import Echo, echo
 from matches.admin.many import search_if_many
-from matches.clock import db_now
+from matches.campaigns import scheduling
 from matches.errors import BadInputError
 from matches.models import Agent, Schedule, ScheduleRun
-from matches.services import scheduling
-from matches.services.auditing import Actor
+from matches.store.auditing import Actor
+from matches.store.clock import db_now
 
 WHEN = ("crontab", "timezone", "once_at")
 ASKED = ("question", "error", "margin", "parameters")

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 from django.http import HttpRequest
 from redis.exceptions import RedisError
 
-from matches import selectors
 from matches.admin.audit import address_of
-from matches.clock import db_now
+from matches.campaigns import scheduling
 from matches.models import (
     Agent,
     Attempt,
@@ -23,12 +22,14 @@ from matches.models import (
     Tournament,
     Worker,
 )
-from matches.services import explain, readiness, scheduling
-from matches.services.explain import Explanation
-from matches.services.explanations.form import ago, several, span
-from matches.services.system import pushing
-from matches.services.system.sample import State
-from matches.services.system.showing import Shown, Table, shown
+from matches.operations import explain, readiness
+from matches.operations.explain import Explanation
+from matches.operations.system import pushing
+from matches.operations.system.sample import State
+from matches.operations.system.showing import Shown, Table, shown
+from matches.store import selectors
+from matches.store.clock import db_now
+from matches.store.explanation import ago, several, span
 
 log = logging.getLogger(__name__)
 

@@ -14,12 +14,12 @@ from unfold.widgets import (
     UnfoldAdminSelectWidget,
 )
 
+from matches.access import tokens
 from matches.admin.acts import tokens as acts
 from matches.admin.acts.offering import OffersActs
 from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.once import DONE_HEADER
 from matches.models import Scope, TokenAccess
-from matches.services import tokens
 
 DAYS = 365
 

@@ -16,9 +16,9 @@ from matches.admin.acts.offering import OffersActs
 from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.many import search_if_many
 from matches.errors import BadInputError
+from matches.ledger.tournaments import Plan, check_agents, schedule
 from matches.models import Agent, Tournament
-from matches.services import explain
-from matches.services.tournaments import Plan, check_agents, schedule
+from matches.operations import explain
 
 PLANNED = (
     *("leaderboard", "name", "pairing", "n_matches", "seed", "move_s", "match_s", "faults"),

@@ -13,9 +13,11 @@ from matches.api.explanations import Explained
 from matches.api.fields import Parameters
 from matches.api.operating import ReasonSerializer, RemarkSerializer, why
 from matches.api.pagination import NewestFirst
+from matches.artifacts import agents
+from matches.ledger import quarantine
 from matches.models import Agent
-from matches.services import agents, explain, quarantine
-from matches.services.explain import Explanation
+from matches.operations import explain
+from matches.operations.explain import Explanation
 
 
 class AgentSerializer(serializers.ModelSerializer[Agent]):

@@ -14,8 +14,8 @@ from matches.api.base import ID, Endpoints
 from matches.api.names import AgentNameSerializer
 from matches.api.operating import RemarkSerializer, why
 from matches.api.pagination import NewestFirst
+from matches.campaigns import alarms
 from matches.models import Alarm
-from matches.services.campaigns import alarms
 
 
 class AlarmSerializer(serializers.ModelSerializer[Alarm]):

@@ -18,14 +18,15 @@ from matches.api.forecasts import AheadSerializer, ForecastSerializer, PairsSeri
 from matches.api.matches import IntegerFilter
 from matches.api.names import AgentNameSerializer
 from matches.api.pagination import NewestFirst
-from matches.clock import db_now
+from matches.campaigns import asking, forecasting, showing
+from matches.campaigns.asking import MAX_AGENTS, Margin
+from matches.campaigns.starting import CampaignPlan, start
+from matches.ledger import pairingwarnings
 from matches.models import Agent, Campaign, CampaignPoint, Leaderboard
 from matches.models.choices import question_choices
-from matches.services import explain, pairingwarnings
-from matches.services.campaigns import asking, forecasting, showing
-from matches.services.campaigns.asking import MAX_AGENTS, Margin
-from matches.services.campaigns.starting import CampaignPlan, start
-from matches.services.explain import Explanation
+from matches.operations import explain
+from matches.operations.explain import Explanation
+from matches.store.clock import db_now
 
 MAX_NAME = 120
 _QUESTIONS = ", ".join(name for name, _ in question_choices())

@@ -13,15 +13,15 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from matches import links, selectors
 from matches.api.base import Endpoints
 from matches.api.fields import AnyJson
 from matches.api.names import AgentNameSerializer
 from matches.api.pagination import NewestFirst
-from matches.clock import db_now
+from matches.artifacts.checkpoints import MAX_STEP, New, add
 from matches.models import Checkpoint
 from matches.models.choices import Placement
-from matches.services.checkpoints import MAX_STEP, New, add
+from matches.store import links, selectors
+from matches.store.clock import db_now
 
 
 class CheckpointSerializer(serializers.ModelSerializer[Checkpoint]):

@@ -9,8 +9,8 @@ from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from matches.clock import db_now
-from matches.services.explain import Explanation
+from matches.operations.explain import Explanation
+from matches.store.clock import db_now
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):

@@ -14,10 +14,10 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from matches.clock import db_now
+from matches.access import repeats
+from matches.access.repeats import Answer, Call
 from matches.errors import BadInputError
-from matches.services import repeats
-from matches.services.repeats import Answer, Call
+from matches.store.clock import db_now
 
 HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotency-Replayed"

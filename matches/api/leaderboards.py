@@ -12,7 +12,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from matches import standings
 from matches.api.base import ID, Endpoints, asked, created, read
 from matches.api.fields import Parameters
 from matches.api.operating import ReasonSerializer, by, why
@@ -29,10 +28,11 @@ from matches.api.ratings import (
 )
 from matches.api.seasons import BeginningSerializer, NewSeasonSerializer, SeasonSerializer
 from matches.errors import BadInputError
+from matches.ledger import tournaments
 from matches.models import Leaderboard, Rating, RatingSnapshot, Season
 from matches.models.choices import SeasonMode
-from matches.services import rerating, seasons, tournaments
-from matches.services.comparisons import compare
+from matches.ratings import rerating, seasons, standings
+from matches.ratings.comparisons import compare
 
 AGENT = OpenApiParameter("agent", OpenApiTypes.INT, OpenApiParameter.PATH, pattern="^[0-9]{1,18}$")
 

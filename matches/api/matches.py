@@ -15,7 +15,6 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
-from matches import selectors
 from matches.api.base import ID, MAX_ID, Endpoints, read
 from matches.api.explanations import Explained
 from matches.api.operating import (
@@ -25,10 +24,12 @@ from matches.api.operating import (
     by,
 )
 from matches.api.pagination import ByMatch, InPlannedOrder, NewestFirst
+from matches.ledger import voiding
 from matches.models import Attempt, Match, Outcome, Voiding
 from matches.models.match import numbers
-from matches.services import explain, voiding
-from matches.services.explain import Explanation
+from matches.operations import explain
+from matches.operations.explain import Explanation
+from matches.store import selectors
 
 _ID = {"min_value": 1, "max_value": MAX_ID}
 

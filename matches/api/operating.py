@@ -6,9 +6,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from matches.api.base import MAX_ID, read
-from matches.clock import db_now
-from matches.services.auditing import MAX_REASON, Actor
-from matches.services.voiding import MAX_AT_ONCE
+from matches.ledger.voiding import MAX_AT_ONCE
+from matches.store.auditing import MAX_REASON, Actor
+from matches.store.clock import db_now
 
 
 class ReasonSerializer(serializers.Serializer[Any]):

@@ -5,8 +5,8 @@ from typing import Any, Final, NamedTuple, Protocol
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
+from matches.access.readers import may_read
 from matches.models import Scope
-from matches.services.readers import may_read
 
 
 class Access(NamedTuple):

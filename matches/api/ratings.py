@@ -5,9 +5,10 @@ from typing import Any
 
 from rest_framework import serializers
 
-from matches import standings, tables
 from matches.api.names import AgentNameSerializer
 from matches.models import Rating, RatingSnapshot
+from matches.ratings import standings
+from matches.store import tables
 
 
 class RatingSerializer(serializers.ModelSerializer[Rating]):

@@ -15,11 +15,12 @@ from matches.api.fields import Parameters
 from matches.api.names import agents_by_id
 from matches.api.operating import RemarkSerializer, by, why
 from matches.api.pagination import NewestFirst
-from matches.clock import db_now
+from matches.campaigns import scheduling
 from matches.models import Leaderboard, Schedule
 from matches.models.choices import SeasonMode
-from matches.services import explain, scheduling
-from matches.services.explain import Explanation
+from matches.operations import explain
+from matches.operations.explain import Explanation
+from matches.store.clock import db_now
 
 MAX_AGENTS = 10_000
 PLANNED = ("season", *scheduling.ASKED, "seed", *scheduling.PLANNED)

@@ -13,7 +13,7 @@ from matches.api.operating import RemarkSerializer
 from matches.api.pagination import ByKeptRank
 from matches.models import Leaderboard, Season, SeasonRow
 from matches.models.choices import SeasonMode
-from matches.standings import TOP
+from matches.ratings.standings import TOP
 
 
 class SeasonSerializer(serializers.ModelSerializer[Season]):

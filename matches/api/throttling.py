@@ -8,8 +8,8 @@ from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from matches.services import minutes
-from matches.services.clients import counted_address
+from matches.access import minutes
+from matches.access.clients import counted_address
 
 
 class Throttle(BaseThrottle):

@@ -11,12 +11,12 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from matches.access import tokens
 from matches.api.authentication import PasswordAuthentication, TokenAuthentication
 from matches.api.base import ID, Endpoints, read
 from matches.api.pagination import NewestFirst
 from matches.api.permissions import scopes_of
 from matches.models import Scope, TokenAccess
-from matches.services import tokens
 
 DAYS = 90
 

@@ -15,11 +15,12 @@ from matches.api.explanations import Explained
 from matches.api.fields import AnyJson, Parameters
 from matches.api.names import AgentNameSerializer, agents_by_id
 from matches.api.pagination import ByPosition, NewestFirst
-from matches.clock import db_now
+from matches.ledger import tournaments
+from matches.ledger.tournaments import Plan
 from matches.models import Entrant, Leaderboard, Tournament
-from matches.services import explain, tournaments
-from matches.services.explain import Explanation
-from matches.services.tournaments import Plan
+from matches.operations import explain
+from matches.operations.explain import Explanation
+from matches.store.clock import db_now
 
 SHOWN_AGENTS = 200
 """Agents that come with a tournament; the others are pages of their own."""

@@ -9,13 +9,13 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from matches import links
 from matches.api.base import Endpoints, asked
 from matches.api.pagination import NewestFirst
-from matches.clock import db_now
+from matches.artifacts import manifests
 from matches.errors import BadInputError
 from matches.models import Tournament, TrajectoryPiece
-from matches.services import manifests
+from matches.store import links
+from matches.store.clock import db_now
 
 
 class PieceSerializer(serializers.ModelSerializer[TrajectoryPiece]):

@@ -13,11 +13,12 @@ from matches.api.base import ID, Endpoints
 from matches.api.explanations import Explained
 from matches.api.operating import ReasonSerializer, RemarkSerializer, why
 from matches.api.pagination import NewestFirst
-from matches.clock import db_now
-from matches.leases import ALIVE_WITHIN
+from matches.ledger import quarantine
 from matches.models import Worker
-from matches.services import explain, quarantine
-from matches.services.explain import Explanation
+from matches.operations import explain
+from matches.operations.explain import Explanation
+from matches.store.clock import db_now
+from matches.store.leases import ALIVE_WITHIN
 
 
 class WorkerSerializer(serializers.ModelSerializer[Worker]):

@@ -7,9 +7,9 @@ from django.core.files import File
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_GET
 
-from matches import links, vault
-from matches.clock import db_now
 from matches.models import Checkpoint
+from matches.store import links, vault
+from matches.store.clock import db_now
 
 FOREVER = "public, max-age=31536000, immutable"
 PIECE_BYTES = 2**20

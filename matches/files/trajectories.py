@@ -8,12 +8,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from matches import links, vault
-from matches.clock import db_now
+from matches.artifacts import trajectories
+from matches.artifacts.trajectories import PieceError
 from matches.files.checkpoints import streamed
 from matches.models import TrajectoryPiece
-from matches.services import trajectories
-from matches.services.trajectories import PieceError
+from matches.store import links, vault
+from matches.store.clock import db_now
 
 _HASH = re.compile("[0-9a-f]{64}")
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+from matches.campaigns import showing, wording
+from matches.campaigns.forecasting import Ahead
+from matches.campaigns.starting import CampaignPlan
 from matches.models import Campaign
-from matches.services.campaigns import showing, wording
-from matches.services.campaigns.forecasting import Ahead
-from matches.services.campaigns.starting import CampaignPlan
 
 ABOUT_BEST = ("best", "top_k")
 """Questions to which P(best) says something."""

@@ -4,12 +4,13 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from matches import dispatch, selectors
-from matches.clock import db_now
+from matches import dispatch
 from matches.errors import NoNodeError
+from matches.ledger import holding
 from matches.management import asked
 from matches.models import Campaign, Leaderboard, Tournament, Worker
-from matches.services import holding
+from matches.store import selectors
+from matches.store.clock import db_now
 
 POLL_S = 0.1
 NODE_WAIT_S = 30.0

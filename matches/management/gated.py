@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from arena.verdicts.paired import POINTS, paired
-from matches.services.campaigns import wording
-from matches.services.campaigns.gating import Standing
+from matches.campaigns import wording
+from matches.campaigns.gating import Standing
 
 Forecast = Mapping[str, Any] | None
 """What is left to the verdict; None once there is one."""

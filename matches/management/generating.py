@@ -10,15 +10,15 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from matches import selectors
-from matches.clock import db_now
+from matches.artifacts import manifests
+from matches.artifacts.shards import Exporter
 from matches.errors import BadInputError, MatchError
+from matches.ledger.generation import missing
 from matches.management import following
 from matches.management.following import LINE_EVERY_S, Stream
 from matches.models import Match, Tournament
-from matches.services import manifests
-from matches.services.generation import missing
-from matches.services.shards import Exporter
+from matches.store import selectors
+from matches.store.clock import db_now
 
 RUN = "run.json"
 FORMAT = "evalsite run/1"

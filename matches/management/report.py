@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from arena.ratings.accuracy import seed_accuracy, strict_accuracy
-from matches import selectors
-from matches.clock import db_now
 from matches.errors import NoNodeError
+from matches.ledger import reuse
 from matches.management.following import RATING_WAIT_S, Stream, wait_for_ratings
 from matches.models import Attempt, Rating, Tournament
-from matches.services import reuse
+from matches.store import selectors
+from matches.store.clock import db_now
 
 # Half of a 95 % interval, in standard deviations.
 Z_95 = 1.959964

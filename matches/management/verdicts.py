@@ -5,10 +5,10 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from matches import selectors
-from matches.clock import db_now
 from matches.management.following import LINE_EVERY_S, POLL_S, Stream
 from matches.models import Checkpoint
+from matches.store import selectors
+from matches.store.clock import db_now
 
 HASH_SHOWN = 12
 HEADINGS = ("Agent", "Step", "Hash", "State", "Placement", "Row ms")

@@ -8,6 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.db.models import Model
 
+from matches.access import tokens
+from matches.campaigns import scheduling
+from matches.campaigns.starting import CampaignPlan, start
+from matches.ledger import quarantine, tournaments, voiding
 from matches.models import (
     Agent,
     Alarm,
@@ -24,9 +28,8 @@ from matches.models import (
     Tournament,
     Worker,
 )
-from matches.services import nodekeys, quarantine, scheduling, tokens, tournaments, voiding
-from matches.services.auditing import CONTROL
-from matches.services.campaigns.starting import CampaignPlan, start
+from matches.nodes import nodekeys
+from matches.store.auditing import CONTROL
 from matches.tests import boards, factories
 from matches.tests.factories import NOW
 

@@ -6,8 +6,9 @@ from random import Random
 
 from arena.games.base import forfeit_ranks
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
+from matches.ledger import recording
 from matches.models import Match, Tournament
-from matches.services import rater, recording
+from matches.ratings import rater
 from matches.tests import factories
 from matches.tests.factories import NOW, later
 

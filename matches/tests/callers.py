@@ -8,8 +8,8 @@ from django.test import Client
 from django.utils import timezone
 from knox.models import AuthToken
 
+from matches.access import tokens
 from matches.models import Scope
-from matches.services import tokens
 
 READER = (Scope.READ,)
 SUBMITTER = (Scope.READ, Scope.SUBMIT)

@@ -21,12 +21,13 @@ from arena.messages import (
     play_queue,
     read_order,
 )
+from matches.artifacts.agents import register_spelled
+from matches.ledger import planning, recording
+from matches.ledger.orders import order_message
+from matches.ledger.relay import relay, take
+from matches.ledger.tournaments import Plan, open_leaderboard, schedule
 from matches.models import Agent, Match, NodeKey, Tournament
-from matches.services import nodekeys, planning, recording
-from matches.services.agents import register_spelled
-from matches.services.orders import order_message
-from matches.services.relay import relay, take
-from matches.services.tournaments import Plan, open_leaderboard, schedule
+from matches.nodes import nodekeys
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 NODE, INCARNATION = "node-1", "first-life"

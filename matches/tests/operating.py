@@ -4,10 +4,12 @@ from typing import Any
 
 from django.utils import timezone
 
+from matches.campaigns import scheduling
+from matches.campaigns.starting import CampaignPlan, start
+from matches.ledger import voiding
 from matches.models import Alarm, Schedule, Tournament
-from matches.services import scheduling, seasons, voiding
-from matches.services.auditing import Actor
-from matches.services.campaigns.starting import CampaignPlan, start
+from matches.ratings import seasons
+from matches.store.auditing import Actor
 
 ANNA = Actor("anna")
 

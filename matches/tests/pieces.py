@@ -11,8 +11,9 @@ from arena.games import registry as games
 from arena.games.base import OVER, ranks
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
 from arena.trajectories import Episode, Form, Step, encoded
+from matches.artifacts import trajectories
+from matches.ledger import recording
 from matches.models import Tournament
-from matches.services import recording, trajectories
 from matches.tests import factories as make
 
 

@@ -6,11 +6,12 @@ import pytest
 from redis import Redis
 
 from arena.pairing import registry as pairings
+from matches.artifacts.agents import register_spelled
 from matches.errors import BadInputError
+from matches.ledger import adapting, planning
+from matches.ledger.tournaments import Plan, conclude, schedule
 from matches.models import Match, Tournament
-from matches.services import adapting, planning, rater
-from matches.services.agents import register_spelled
-from matches.services.tournaments import Plan, conclude, schedule
+from matches.ratings import rater
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 

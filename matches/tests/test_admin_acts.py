@@ -12,13 +12,13 @@ from redis import Redis
 
 from matches.admin.acts.base import Act
 from matches.admin.acts.offering import OffersActs
+from matches.ledger import tournaments
 from matches.models import (
     AuditRow,
     Leaderboard,
     Outcome,
     Season,
 )
-from matches.services import tournaments
 from matches.tests import factories
 from matches.tests.admin_acts import (
     CASES,

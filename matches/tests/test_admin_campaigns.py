@@ -7,10 +7,10 @@ import pytest
 from django.test import Client
 from redis import Redis
 
+from matches.campaigns import judging
+from matches.ledger import pairingwarnings
+from matches.ledger.tournaments import cancel
 from matches.models import Agent, Alarm, AuditRow, Campaign, Tournament
-from matches.services import pairingwarnings
-from matches.services.campaigns import judging
-from matches.services.tournaments import cancel
 from matches.tests import boards
 from matches.tests.factories import NOW, later
 from matches.tests.test_campaigns import FIELD, campaign_of, ended, go_on

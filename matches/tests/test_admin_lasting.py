@@ -12,9 +12,11 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver
 from redis import Redis
 
+from matches.ledger import voiding
 from matches.models import AuditRow, Match, Outcome, Season, SeasonRow, Voiding
-from matches.services import auditing, seasons, voiding
-from matches.services.auditing import CONTROL
+from matches.ratings import seasons
+from matches.store import auditing
+from matches.store.auditing import CONTROL
 from matches.tests import boards
 from matches.tests.factories import NOW
 

@@ -8,10 +8,10 @@ from django.contrib import admin
 from django.test import Client
 from redis import Redis
 
+from matches.artifacts.agents import register_spelled
 from matches.errors import BadInputError
+from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Leaderboard, Outcome, Rating, Tournament
-from matches.services.agents import register_spelled
-from matches.services.tournaments import open_leaderboard
 from matches.tests import boards, factories
 
 pytestmark = pytest.mark.django_db

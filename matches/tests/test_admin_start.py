@@ -7,11 +7,11 @@ from django.test import Client
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from matches.clock import db_now
+from matches.ledger import quarantine, tournaments
 from matches.models import Agent, Checkpoint, Match
-from matches.services import quarantine, tournaments
-from matches.services.auditing import CONTROL
-from matches.services.system import pushing
+from matches.operations.system import pushing
+from matches.store.auditing import CONTROL
+from matches.store.clock import db_now
 from matches.tests import boards, factories
 from matches.tests.factories import NOW
 

@@ -9,8 +9,8 @@ from django.test import Client
 from knox.auth import TokenAuthentication
 from knox.models import AuthToken
 
+from matches.access import tokens
 from matches.models import AuditRow, Scope, TokenAccess
-from matches.services import tokens
 from matches.tests.admin_acts import form_on
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from django.test import Client
 from redis import Redis
 
 from matches.models import Agent, AuditRow, Leaderboard, Match, Schedule, Tournament, Worker
-from matches.services import rater, rerating
+from matches.ratings import rater, rerating
 from matches.tests import callers, factories
 
 pytestmark = pytest.mark.django_db

@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 from redis import Redis
 
+from matches.access import minutes
+from matches.artifacts.agents import register_spelled
 from matches.models import Agent
-from matches.services import minutes
-from matches.services.agents import register_spelled
 from matches.tests import callers, factories
 
 pytestmark = pytest.mark.django_db

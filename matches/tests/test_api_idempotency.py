@@ -14,10 +14,11 @@ from django.db import connection
 from django.test import Client
 from redis import Redis
 
+from matches.access import repeats
+from matches.access.repeats import Answer, Call
 from matches.errors import ConflictError, RepeatedKeyError
+from matches.ledger import tournaments
 from matches.models import Agent, Checkpoint, IdempotencyKey, Leaderboard, Scope, Tournament
-from matches.services import repeats, tournaments
-from matches.services.repeats import Answer, Call
 from matches.tests import callers, factories
 from matches.tests.factories import NOW
 from matches.tests.weights import weights

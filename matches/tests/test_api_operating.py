@@ -6,10 +6,10 @@ import pytest
 from django.test import Client
 from redis import Redis
 
+from matches.artifacts.agents import register_spelled
+from matches.ledger import planning
+from matches.ledger.tournaments import cancel
 from matches.models import Tournament
-from matches.services import planning
-from matches.services.agents import register_spelled
-from matches.services.tournaments import cancel
 from matches.tests import factories
 
 pytestmark = pytest.mark.django_db

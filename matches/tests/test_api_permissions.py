@@ -10,10 +10,10 @@ from django.test import Client
 from django.utils import timezone
 from redis import Redis
 
+from matches.access import tokens
 from matches.api.permissions import TABLE
 from matches.api.urls import router
 from matches.models import Scope, TokenAccess, TrajectoryPiece, Worker
-from matches.services import tokens
 from matches.tests import boards, callers, factories, operating
 
 pytestmark = pytest.mark.django_db

@@ -13,12 +13,13 @@ from django.test import Client
 from redis import Redis
 
 from arena.ratings.base import SIGMA
-from matches import links
-from matches.clock import db_now
+from matches.artifacts import trajectories
 from matches.models import Leaderboard, Match, Order, Rating, Tournament
-from matches.services import comparisons, snapshots, trajectories
-from matches.services.comparisons import compare, p_above
-from matches.services.fitting import fit
+from matches.ratings import comparisons, snapshots
+from matches.ratings.comparisons import compare, p_above
+from matches.ratings.fitting import fit
+from matches.store import links
+from matches.store.clock import db_now
 from matches.tests import boards, callers, factories
 
 pytestmark = pytest.mark.django_db

@@ -10,9 +10,9 @@ from django.test import Client
 from django.utils import timezone
 from knox.models import AuthToken
 
+from matches.access import tokens
 from matches.errors import BadInputError, ConflictError
 from matches.models import Scope, TokenAccess
-from matches.services import tokens
 from matches.tests import callers
 
 pytestmark = pytest.mark.django_db

@@ -10,12 +10,12 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from redis import Redis
 
+from matches.access.tokens import issue
 from matches.api.errors import exception_handler
+from matches.artifacts.agents import register_spelled
 from matches.errors import BadInputError, BrokerError, MatchError, NoNodeError
+from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Leaderboard, Rating, Scope, Tournament
-from matches.services.agents import register_spelled
-from matches.services.tokens import issue
-from matches.services.tournaments import open_leaderboard
 
 pytestmark = pytest.mark.django_db
 

@@ -5,10 +5,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from matches.errors import LastingRowError
+from matches.ledger.tournaments import open_leaderboard
 from matches.models import AuditRow
-from matches.services import auditing
-from matches.services.auditing import CONTROL, Actor, Target
-from matches.services.tournaments import open_leaderboard
+from matches.store import auditing
+from matches.store.auditing import CONTROL, Actor, Target
 from matches.tests import factories as make
 
 

@@ -10,8 +10,10 @@ from django.core.cache import cache
 from pytest_django import Settings
 from redis import Redis
 
+from matches.board import broadcast
+from matches.ledger import tournaments
 from matches.models import Agent, Leaderboard, Rating, Tournament
-from matches.services import broadcast, rater, tournaments
+from matches.ratings import rater
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 

@@ -9,10 +9,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from redis import Redis
 
+from matches.campaigns import judging
+from matches.ledger.tournaments import cancel
 from matches.management import following
 from matches.models import Campaign
-from matches.services.campaigns import judging
-from matches.services.tournaments import cancel
 from matches.tests import boards
 from matches.tests.factories import later
 from matches.tests.test_campaigns import campaign_of, go_on

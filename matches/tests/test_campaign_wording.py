@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from arena.verdicts.paired import paired
+from matches.campaigns import wording
+from matches.campaigns.forecasting import LIMIT
 from matches.models import Campaign, Tournament
-from matches.services.campaigns import wording
-from matches.services.campaigns.forecasting import LIMIT
 
 
 def _plain(text: str) -> str:

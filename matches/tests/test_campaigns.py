@@ -4,12 +4,13 @@ import pytest
 from redis import Redis
 
 from arena.messages import MatchOrderRow, ResultRow
+from matches.campaigns import blocks, judging
+from matches.campaigns.starting import CampaignPlan, start
 from matches.errors import BadInputError
+from matches.ledger import planning
+from matches.ledger.tournaments import cancel
 from matches.models import Agent, Campaign, CampaignPoint, Match, Tournament
-from matches.services import planning, rater
-from matches.services.campaigns import blocks, judging
-from matches.services.campaigns.starting import CampaignPlan, start
-from matches.services.tournaments import cancel
+from matches.ratings import rater
 from matches.tests import boards, factories
 from matches.tests.factories import later
 

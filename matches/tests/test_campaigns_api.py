@@ -8,9 +8,9 @@ from django.core.cache import cache
 from django.test import Client
 from redis import Redis
 
+from matches.campaigns import judging
+from matches.ledger.tournaments import cancel
 from matches.models import Alarm, AuditRow, Campaign, Tournament
-from matches.services.campaigns import judging
-from matches.services.tournaments import cancel
 from matches.tests import boards, callers, factories, operating
 from matches.tests.factories import later
 from matches.tests.test_campaigns import campaign_of, ended, go_on

@@ -7,17 +7,19 @@ import pytest
 from redis import Redis
 
 from arena.messages import MatchOrderRow, ResultRow
+from matches.artifacts.agents import register_spelled
+from matches.campaigns import believing, judging
+from matches.campaigns.starting import CampaignPlan, start
 from matches.errors import ConflictError
+from matches.ledger import costs, planning, quarantine, voiding
+from matches.ledger.tournaments import extend, pause, resume
 from matches.models import Campaign, CampaignPoint, Leaderboard, Match, Tournament
-from matches.services import explain, planning, quarantine, rater, rerating, voiding
-from matches.services.agents import register_spelled
-from matches.services.auditing import Actor
-from matches.services.campaigns import believing, costs, judging
-from matches.services.campaigns.starting import CampaignPlan, start
-from matches.services.evidence import evidence, known
-from matches.services.fitting import fit
-from matches.services.standing import entrants_of
-from matches.services.tournaments import extend, pause, resume
+from matches.operations import explain
+from matches.ratings import rater, rerating
+from matches.ratings.evidence import evidence, known
+from matches.ratings.fitting import fit
+from matches.ratings.standing import entrants_of
+from matches.store.auditing import Actor
 from matches.tests import boards, factories
 from matches.tests.factories import later
 from matches.tests.test_campaigns import campaign_of, ended, go_on

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matches import chances
+from matches.ratings import chances
 
 ratings = st.lists(
     st.tuples(st.floats(-100, 100), st.floats(0.05, 20)),

@@ -10,10 +10,10 @@ from asgiref.sync import async_to_sync
 from django.test import Client
 from django.urls import reverse
 
-from matches import links
-from matches.clock import db_now
 from matches.files import checkpoints as view
 from matches.models import Checkpoint
+from matches.store import links
+from matches.store.clock import db_now
 from matches.tests.factories import NOW
 from matches.tests.weights import added
 

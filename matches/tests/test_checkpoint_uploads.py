@@ -14,9 +14,9 @@ from django.test import Client
 from redis import Redis
 
 from arena.checkpoints import sha256_of
-from matches import uploads
+from matches.artifacts.agents import register_spelled
 from matches.models import Agent, Checkpoint
-from matches.services.agents import register_spelled
+from matches.store import uploads
 from matches.tests.weights import GAME, added, verdict, weights
 
 pytestmark = pytest.mark.django_db

@@ -11,11 +11,11 @@ from django.db import IntegrityError
 
 from arena import checkpoints as files
 from arena.policies.networked import NetworkPolicy
-from matches import vault
+from matches.artifacts import agents, checkpoints
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
 from matches.models.validation import check_policy
-from matches.services import agents, checkpoints
+from matches.store import vault
 from matches.tests.factories import NOW
 from matches.tests.weights import GAME, added, new, verdict, weights
 

@@ -12,13 +12,15 @@ from redis import Redis
 from arena.errors import UnknownNameError
 from arena.games import registry as games
 from arena.messages import CheckOrder, checkpoint_token, gpu_queue, read_check
-from matches import dispatch, links, selectors
+from matches import control, dispatch
+from matches.artifacts import checks
 from matches.errors import BrokerError
+from matches.ledger import planning
 from matches.models import Agent, Checkpoint, Tournament
-from matches.services import checks, control, planning
+from matches.store import links, selectors
+from matches.store.order_tokens import secret
 from matches.tests import factories as make
 from matches.tests.weights import added, verdict
-from matches.tokens import secret
 
 pytestmark = pytest.mark.django_db
 Stored = Callable[[], list[str]]

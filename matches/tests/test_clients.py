@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import RequestFactory
 
-from matches.services.clients import client_address, counted_address
+from matches.access.clients import client_address, counted_address
 
 
 def _request(forwarded: str | None, peer: str) -> Any:

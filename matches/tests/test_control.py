@@ -4,9 +4,9 @@ import pytest
 from redis import Redis
 
 from arena.messages import REPORTS_QUEUE
-from matches import dispatch
+from matches import control, dispatch
+from matches.ledger import planning, recording
 from matches.models import Match, Order, RatingSnapshot, Tournament
-from matches.services import control, planning, recording
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

@@ -7,9 +7,9 @@ from django.db import connection
 from redis import Redis
 
 from matches.models import Agent, Attempt, Match, Order, Outcome, Tournament, Worker
-from matches.selectors import planned_in
-from matches.services import explain
-from matches.services.system.reading import look
+from matches.operations import explain
+from matches.operations.system.reading import look
+from matches.store.selectors import planned_in
 from matches.tests import factories as make
 from matches.tests.factories import NOW
 

@@ -8,8 +8,8 @@ from celery.schedules import crontab
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matches.campaigns import crontabs
 from matches.errors import BadInputError
-from matches.services import crontabs
 
 NOW = datetime(2026, 3, 14, 12, 30, 20, tzinfo=UTC)
 

@@ -4,9 +4,11 @@ import pytest
 from pytest_django import Settings
 from redis import Redis
 
-from matches import selectors
+from matches import control
+from matches.ledger import relay
 from matches.models import Match
-from matches.services import control, explain, readiness, relay
+from matches.operations import explain, readiness
+from matches.store import selectors
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

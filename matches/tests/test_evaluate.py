@@ -3,9 +3,9 @@
 import pytest
 from redis import Redis
 
+from matches.ledger.evaluation import drawn_levels
 from matches.management.commands.evaluate import Command
 from matches.models import Agent, Leaderboard, Tournament
-from matches.services.evaluation import drawn_levels
 
 # Committed rows would stay: what is refused must not have been stored at all.
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -6,17 +6,18 @@ import pytest
 from redis import Redis
 
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
+from matches.artifacts.agents import register_spelled
+from matches.campaigns import blocks, gating, judging
+from matches.campaigns.gating import Bounds
+from matches.campaigns.starting import CampaignPlan, fresh_seed, start
+from matches.ledger import planning, voiding
+from matches.ledger.tournaments import Plan, schedule
 from matches.management import gated
 from matches.models import Agent, Campaign, Leaderboard, Match, PairCount, Tournament
-from matches.services import planning, rater, rerating, voiding
-from matches.services.agents import register_spelled
-from matches.services.auditing import Actor
-from matches.services.campaigns import blocks, gating, judging
-from matches.services.campaigns.gating import Bounds
-from matches.services.campaigns.starting import CampaignPlan, fresh_seed, start
-from matches.services.evidence import evidence, known
-from matches.services.standing import entrants_of, standing
-from matches.services.tournaments import Plan, schedule
+from matches.ratings import rater, rerating
+from matches.ratings.evidence import evidence, known
+from matches.ratings.standing import entrants_of, standing
+from matches.store.auditing import Actor
 from matches.tests import boards, factories
 from matches.tests.factories import later
 from matches.tests.test_reuse import by_seed

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from matches.ledger import examples, planning
 from matches.models import Agent, Checkpoint, Entrant, Leaderboard, Match, Tournament
-from matches.services import examples, planning
 from matches.tests.factories import NOW
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from arena.messages import Ending, Reason
-from matches.leases import MAX_FAILURES, MAX_INTERRUPTIONS
+from matches.artifacts.agents import register_spelled
+from matches.ledger import liveness as nodes
+from matches.ledger import planning, recording, tournaments
 from matches.models import (
     Agent,
     Attempt,
@@ -22,8 +24,9 @@ from matches.models import (
     Tournament,
     Worker,
 )
-from matches.services import explain, nodes, planning, rater, recording, tournaments
-from matches.services.agents import register_spelled
+from matches.operations import explain
+from matches.ratings import rater
+from matches.store.leases import MAX_FAILURES, MAX_INTERRUPTIONS
 from matches.tests import factories as make
 from matches.tests.factories import NOW, later
 

@@ -10,13 +10,14 @@ from redis import Redis
 from arena.ratings.base import MU, SIGMA, Constants
 from arena.ratings.live import fold_matches
 from arena.teams import NO_TEAMS
+from matches.ledger import planning, recording
+from matches.ledger.tournaments import Plan, pause, resume, schedule
 from matches.models import Leaderboard, Match
 from matches.models.match import numbers
-from matches.services import folding, planning, rater, recording, rerating
-from matches.services import rows as rows_of
-from matches.services.counting import Result
-from matches.services.folding import Rest, Rules, State
-from matches.services.tournaments import Plan, pause, resume, schedule
+from matches.ratings import folding, rater, rerating
+from matches.ratings.counting import Result
+from matches.ratings.folding import Rest, Rules, State
+from matches.store import rows as rows_of
 from matches.tests import factories as make
 
 RULES = Rules(Constants(), NO_TEAMS)

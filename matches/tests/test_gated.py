@@ -5,9 +5,9 @@ import json
 import pytest
 from redis import Redis
 
+from matches.campaigns import gating
+from matches.campaigns.gating import Bounds, Standing
 from matches.management import gated
-from matches.services.campaigns import gating
-from matches.services.campaigns.gating import Bounds, Standing
 from matches.tests import boards
 from matches.tests.factories import NOW, later
 from matches.tests.test_campaigns import campaign_of, ended, go_on

@@ -9,15 +9,16 @@ from redis import Redis
 
 from arena.messages import Alive
 from matches import dispatch
-from matches.clock import db_now
+from matches.artifacts.agents import register_spelled
 from matches.errors import BadInputError
+from matches.ledger import generation, planning
+from matches.ledger import liveness as nodes
+from matches.ledger.generation import Generation, Side
+from matches.ledger.tournaments import Plan
 from matches.management import generating
 from matches.management.commands.generate import Command
 from matches.models import Agent, Leaderboard, Match, Rating, Tournament
-from matches.services import generation, nodes, planning
-from matches.services.agents import register_spelled
-from matches.services.generation import Generation, Side
-from matches.services.tournaments import Plan
+from matches.store.clock import db_now
 from matches.tests import factories as make
 from matches.tests import pieces
 from matches.tests.weights import added, verdict

@@ -11,13 +11,15 @@ from django.db import connection
 from redis import Redis
 
 from arena.messages import Mark, MatchOrder, Reason, mark_token, play_queue
+from matches.ledger import liveness as nodes
+from matches.ledger import marks, recording, relay, voiding
+from matches.ledger.sweep import sweep
+from matches.ledger.tournaments import cancel
 from matches.models import Match, Order, Tournament
-from matches.services import marks, nodes, rater, recording, relay, voiding
-from matches.services.auditing import Actor
-from matches.services.sweep import sweep
-from matches.services.tournaments import cancel
+from matches.ratings import rater
+from matches.store.auditing import Actor
+from matches.store.order_tokens import secret
 from matches.tests import factories as make
-from matches.tokens import secret
 
 pytestmark = pytest.mark.django_db
 N_FEW, N_MANY = 500, 5_000

@@ -22,8 +22,8 @@ from arena.messages import (
     to_wire,
 )
 from matches import dispatch
+from matches.ledger import intake, recording
 from matches.models import Match, Order, Outcome, Tournament
-from matches.services import intake, recording
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

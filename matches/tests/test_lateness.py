@@ -11,15 +11,17 @@ from django.test.utils import CaptureQueriesContext
 from redis import Redis
 
 from arena.messages import MatchOrder, MatchOrderRow, ResultRow
+from matches.campaigns import blocks, judging, watching
+from matches.campaigns.starting import known_of
+from matches.campaigns.watching import Watch
+from matches.ledger import planning, quarantine, recording, voiding
+from matches.ledger.tournaments import cancel, conclude
 from matches.models import Agent, Campaign, Leaderboard, Match, PairCount
-from matches.services import explain, planning, quarantine, rater, recording, voiding
-from matches.services.auditing import Actor
-from matches.services.campaigns import blocks, judging, lateness, watching
-from matches.services.campaigns.starting import known_of
-from matches.services.campaigns.watching import Watch
-from matches.services.evidence import evidence
-from matches.services.standing import entrants_of
-from matches.services.tournaments import cancel, conclude
+from matches.operations import explain
+from matches.ratings import lateness, rater
+from matches.ratings.evidence import evidence
+from matches.ratings.standing import entrants_of
+from matches.store.auditing import Actor
 from matches.tests import boards, factories
 from matches.tests.factories import later
 from matches.tests.test_campaigns import campaign_of

@@ -4,7 +4,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from matches import links
+from matches.store import links
 from matches.tests.factories import NOW, later
 
 PATH = "/files/checkpoints/ab"

@@ -13,9 +13,10 @@ from django.db import connection
 from redis import Redis
 
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
+from matches.ledger import liveness as nodes
+from matches.ledger import recording, tournaments, voiding
 from matches.models import Match, Order, Tournament
-from matches.services import nodes, recording, tournaments, voiding
-from matches.services.auditing import Actor
+from matches.store.auditing import Actor
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db(transaction=True)

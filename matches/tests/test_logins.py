@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.test import Client
 from redis import Redis
 
-from matches.services import logins, minutes
+from matches.access import logins, minutes
 from matches.tests import callers
 
 pytestmark = pytest.mark.django_db

@@ -10,15 +10,16 @@ from arena.messages import MatchOrderRow, ResultRow
 from arena.ratings.base import Constants
 from arena.ratings.live import fold_matches
 from arena.verdicts.forecast import forecast, unknown
+from matches.artifacts.agents import register_spelled
+from matches.campaigns import forecasting, judging
+from matches.campaigns.starting import CampaignPlan, start
+from matches.ledger import planning
+from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Campaign, Match, Outcome, PairCount, Rating, Tournament
 from matches.models.match import numbers
-from matches.services import planning, rater, rerating
-from matches.services.agents import register_spelled
-from matches.services.auditing import Actor
-from matches.services.campaigns import forecasting, judging
-from matches.services.campaigns.starting import CampaignPlan, start
-from matches.services.fitting import PAIR_COUNTERS
-from matches.services.tournaments import open_leaderboard
+from matches.ratings import rater, rerating
+from matches.ratings.fitting import PAIR_COUNTERS
+from matches.store.auditing import Actor
 from matches.tests import boards, factories
 from matches.tests.factories import later
 

@@ -9,10 +9,11 @@ from django.db.migrations.executor import MigrationExecutor
 from redis import Redis
 
 from arena.messages import play_queue
+from matches.ledger import holding, relay
+from matches.ledger.sweep import sweep
+from matches.ledger.versions import outdated_agent, outdated_board
 from matches.models import Agent, Leaderboard, Match, NodeKey, Order, RecorderMark, Tournament
-from matches.services import holding, relay, shares
-from matches.services.sweep import sweep
-from matches.services.versions import outdated_agent, outdated_board
+from matches.nodes import shares
 from matches.tests import factories
 from matches.tests.factories import NOW, later
 

@@ -9,10 +9,14 @@ from django.test import Client
 from redis import Redis
 
 from arena import catalogs
+from matches import control
+from matches.board import broadcast
 from matches.errors import BadInputError
+from matches.ledger import recording
+from matches.ledger.tournaments import Plan, open_leaderboard, schedule
 from matches.models import Leaderboard, Match, Tournament
-from matches.services import broadcast, control, explain, rater, recording
-from matches.services.tournaments import Plan, open_leaderboard, schedule
+from matches.operations import explain
+from matches.ratings import rater
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from matches.tests.plugin_folder import PluginFolder, plugin_folder

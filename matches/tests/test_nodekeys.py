@@ -4,8 +4,8 @@ import pytest
 
 from matches.errors import BadInputError, ConflictError
 from matches.models import AuditRow, NodeKey
-from matches.services import nodekeys
-from matches.services.auditing import COMMAND_LINE
+from matches.nodes import nodekeys
+from matches.store.auditing import COMMAND_LINE
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

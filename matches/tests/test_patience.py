@@ -3,7 +3,7 @@
 import pytest
 from django.db import OperationalError
 
-from matches.services.patience import WAITS_S, patiently
+from matches.store.patience import WAITS_S, patiently
 
 
 class _Flaky:

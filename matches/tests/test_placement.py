@@ -7,12 +7,13 @@ from django.db import transaction
 from redis import Redis
 
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
-from matches import links, selectors, standings
+from matches.artifacts.agents import register_spelled
 from matches.errors import BadInputError
+from matches.ledger import planning, recording, relay
 from matches.management import following
 from matches.models import Agent, Attempt, Match, Order, Tournament
-from matches.services import planning, recording, relay
-from matches.services.agents import register_spelled
+from matches.ratings import standings
+from matches.store import links, selectors
 from matches.tests import factories as make
 from matches.tests.weights import added, ready, verdict
 

@@ -5,12 +5,12 @@ import itertools
 import pytest
 from redis import Redis
 
+from matches.artifacts.agents import register, register_spelled
 from matches.errors import BadInputError
+from matches.ledger import planning
+from matches.ledger.tournaments import Plan, cancel, extend, open_leaderboard, schedule
 from matches.models import Match, Seat, Tournament
-from matches.services import planning
-from matches.services.agents import register, register_spelled
-from matches.services.rows import batches
-from matches.services.tournaments import Plan, cancel, extend, open_leaderboard, schedule
+from matches.store.rows import batches
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

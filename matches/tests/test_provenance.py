@@ -9,9 +9,11 @@ from redis import Redis
 
 from arena.credentials import gpu_key, node_secret
 from arena.messages import Alive, MatchOrder, Report
+from matches.ledger import recording
 from matches.models import Match, NodeKey, Order, Worker
-from matches.services import explain, nodekeys, recording
-from matches.services.auditing import Actor
+from matches.nodes import nodekeys
+from matches.operations import explain
+from matches.store.auditing import Actor
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

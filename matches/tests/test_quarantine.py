@@ -4,11 +4,12 @@ import pytest
 from redis import Redis
 
 from matches.errors import BadInputError, ConflictError
+from matches.ledger import quarantine, recording
+from matches.ledger.relay import relay
+from matches.ledger.tournaments import Plan, schedule
 from matches.models import Agent, Attempt, AuditRow, Match, Order, Outcome, Tournament, Worker
-from matches.services import explain, quarantine, recording
-from matches.services.auditing import Actor
-from matches.services.relay import relay
-from matches.services.tournaments import Plan, schedule
+from matches.operations import explain
+from matches.store.auditing import Actor
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

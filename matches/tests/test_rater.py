@@ -11,11 +11,12 @@ from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
 from arena.ratings.base import Constants
 from arena.ratings.live import fold_matches
 from arena.seeding import derive
+from matches.ledger import recording
+from matches.ledger.tournaments import cancel
 from matches.models import Leaderboard, Match, Outcome, PairCount, Rating, Tournament, Uncounted
 from matches.models.match import numbers
-from matches.services import rater, recording, snapshots
-from matches.services.fitting import fit
-from matches.services.tournaments import cancel
+from matches.ratings import rater, snapshots
+from matches.ratings.fitting import fit
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

@@ -7,11 +7,12 @@ import pytest
 from django.db import OperationalError, connection
 from redis import Redis
 
-from matches import dispatch, fast
+from matches import dispatch
 from matches.models import RecorderMark
-from matches.services import readiness
-from matches.services.readiness import Check
-from matches.services.system import pushing
+from matches.operations import readiness
+from matches.operations.readiness import Check
+from matches.operations.system import pushing
+from matches.store import fast
 from matches.tests.factories import NOW, later
 
 pytestmark = pytest.mark.django_db

@@ -11,14 +11,15 @@ from redis import Redis
 
 from arena.messages import Mark, mark_token, reports_aside, reports_queue, shard_of
 from matches import dispatch
+from matches.ledger import intake, marks, recording
 from matches.models import Outcome, RecorderMark, Tournament
-from matches.services import explain, intake, marks, readiness, recording
-from matches.services.system import pushing
-from matches.services.system.reading import look
+from matches.operations import explain, readiness
+from matches.operations.system import pushing
+from matches.operations.system.reading import look
+from matches.store.order_tokens import secret
 from matches.tests import factories as make
 from matches.tests.factories import NOW, later
 from matches.tests.test_intake import item
-from matches.tokens import secret
 
 pytestmark = pytest.mark.django_db
 

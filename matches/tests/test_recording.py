@@ -5,8 +5,8 @@ import pytest
 from redis import Redis
 
 from arena.messages import Alive, Ending, MatchOrder, MatchOrderRow, Reason, ResultRow, to_wire
+from matches.ledger import recording
 from matches.models import Attempt, Match, Order, Outcome, Tournament, Uncounted
-from matches.services import recording
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

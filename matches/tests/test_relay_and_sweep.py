@@ -4,14 +4,14 @@ import pytest
 from redis import Redis
 
 from arena.messages import Mark, Started, mark_token, play_queue
-from matches import dispatch
+from matches import control, dispatch
 from matches.errors import BrokerError
+from matches.ledger import marks, recording, relay
+from matches.ledger.sweep import sweep
 from matches.models import Attempt, Match, Order, Tournament, Worker
-from matches.services import control, marks, recording, relay
-from matches.services.playnodes import ORDERS_PER_NODE
-from matches.services.sweep import sweep
+from matches.nodes.playnodes import ORDERS_PER_NODE
+from matches.store.order_tokens import secret
 from matches.tests import factories as make
-from matches.tokens import secret
 
 pytestmark = pytest.mark.django_db
 

@@ -8,12 +8,13 @@ from redis import Redis
 
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from arena.seeding import derive
-from matches import dispatch
+from matches import control, dispatch
 from matches.errors import BadInputError
+from matches.ledger import planning, recording, voiding
 from matches.models import AuditRow, Leaderboard, Match, PairCount, Rating, Tournament, Uncounted
-from matches.services import control, fitting, planning, rater, recording, rerating, voiding
-from matches.services.auditing import Actor
-from matches.services.rerating import Difference
+from matches.ratings import fitting, rater, rerating
+from matches.ratings.rerating import Difference
+from matches.store.auditing import Actor
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

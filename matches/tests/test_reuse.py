@@ -9,13 +9,14 @@ from django.test import Client
 from redis import Redis
 
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
+from matches.ledger import planning, reuse, voiding
+from matches.ledger.tournaments import Plan, cancel, open_leaderboard, schedule
 from matches.management import report
 from matches.models import Leaderboard, Match, Outcome, PairCount, Rating, Tournament, Uncounted
-from matches.services import planning, rater, rerating, reuse, voiding
-from matches.services.auditing import Actor
-from matches.services.evidence import known
-from matches.services.standing import entrants_of
-from matches.services.tournaments import Plan, cancel, open_leaderboard, schedule
+from matches.ratings import rater, rerating
+from matches.ratings.evidence import known
+from matches.ratings.standing import entrants_of
+from matches.store.auditing import Actor
 from matches.tests import boards, callers, factories
 from matches.tests.factories import later
 

@@ -5,11 +5,13 @@ from datetime import timedelta
 import pytest
 from redis import Redis
 
-from matches.clock import is_within
+from matches import control
+from matches.control import Pace
+from matches.ledger import marks, recording
+from matches.ledger.rewinding import shorten_leases
 from matches.models import Leaderboard, Order, RatingSnapshot, RecorderMark, Worker
-from matches.services import control, marks, rater, recording, snapshots
-from matches.services.control import Pace
-from matches.services.rewinding import shorten_leases
+from matches.ratings import rater, snapshots
+from matches.store.clock import is_within
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,11 @@ from django_celery_beat.models import ClockedSchedule, CrontabSchedule, Periodic
 from redis import Redis
 
 from matches import dispatch, tasks
+from matches.artifacts.agents import register_spelled, retire
+from matches.campaigns import overdue, scheduling
 from matches.errors import BadInputError, ConflictError
+from matches.ledger import planning, quarantine
+from matches.ledger.tournaments import cancel, enter, open_leaderboard
 from matches.models import (
     Agent,
     AuditRow,
@@ -22,10 +26,9 @@ from matches.models import (
     Season,
     Tournament,
 )
-from matches.services import explain, overdue, planning, quarantine, rater, rerating, scheduling
-from matches.services.agents import register_spelled, retire
-from matches.services.auditing import Actor
-from matches.services.tournaments import cancel, enter, open_leaderboard
+from matches.operations import explain
+from matches.ratings import rater, rerating
+from matches.store.auditing import Actor
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

@@ -4,8 +4,12 @@ import pytest
 from redis import Redis
 
 from arena.ratings.base import MU, SIGMA
-from matches import standings
+from matches.artifacts.agents import register_spelled
+from matches.campaigns import blocks, starting
+from matches.campaigns.starting import CampaignPlan
 from matches.errors import BadInputError, ConflictError, LastingRowError
+from matches.ledger import planning, recording, voiding
+from matches.ledger.tournaments import Plan, open_leaderboard, schedule
 from matches.models import (
     AuditRow,
     Leaderboard,
@@ -18,13 +22,9 @@ from matches.models import (
     Uncounted,
 )
 from matches.models.choices import SeasonMode
-from matches.services import planning, rater, recording, rerating, seasons, voiding
-from matches.services.agents import register_spelled
-from matches.services.auditing import Actor
-from matches.services.campaigns import blocks, starting
-from matches.services.campaigns.starting import CampaignPlan
-from matches.services.fitting import PAIR_COUNTERS, fit
-from matches.services.tournaments import Plan, open_leaderboard, schedule
+from matches.ratings import rater, rerating, seasons, standings
+from matches.ratings.fitting import PAIR_COUNTERS, fit
+from matches.store.auditing import Actor
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

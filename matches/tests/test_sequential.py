@@ -5,10 +5,11 @@ from redis import Redis
 
 from arena.verdicts.sprt import Test
 from arena.verdicts.walks import Gap
+from matches.campaigns import forecasting, sequential
+from matches.campaigns.starting import CampaignPlan
 from matches.models import Agent, CampaignPoint, Leaderboard
-from matches.services import explain, rater
-from matches.services.campaigns import forecasting, sequential
-from matches.services.campaigns.starting import CampaignPlan
+from matches.operations import explain
+from matches.ratings import rater
 from matches.tests import boards, factories
 from matches.tests.factories import later
 from matches.tests.test_campaigns import campaign_of, ended, go_on

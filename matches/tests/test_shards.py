@@ -9,11 +9,11 @@ from redis import Redis
 
 from arena import trajectories
 from arena.trajectories import Episode, TrajectoryError
-from matches import vault
+from matches.artifacts import manifests, shards
+from matches.artifacts.manifests import ManifestError
+from matches.artifacts.shards import Exporter, ExportError
 from matches.models import Match, Tournament, TrajectoryPiece
-from matches.services import manifests, shards
-from matches.services.manifests import ManifestError
-from matches.services.shards import Exporter, ExportError
+from matches.store import vault
 from matches.tests import factories as make
 from matches.tests import pieces
 

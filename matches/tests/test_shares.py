@@ -7,9 +7,10 @@ import pytest
 from redis import Redis
 
 from arena.messages import MatchOrder, ResultRow
+from matches.ledger import planning, quarantine, recording
 from matches.models import Match, Order, Tournament
-from matches.services import planning, quarantine, recording, shares
-from matches.services.auditing import Actor
+from matches.nodes import shares
+from matches.store.auditing import Actor
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis
 
-from matches import standings
 from matches.models import Rating
-from matches.standings import Row
+from matches.ratings import standings
+from matches.ratings.standings import Row
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 

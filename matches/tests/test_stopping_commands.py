@@ -13,15 +13,16 @@ from django.core.management import CommandError
 from redis import Redis
 
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
+from matches.campaigns.gating import Bounds
+from matches.ledger import planning
+from matches.ledger.tournaments import Plan, schedule
 from matches.management import following
 from matches.management.commands import evaluate, gate
 from matches.management.options import writable_file
 from matches.management.saving import save_json, save_text
 from matches.management.stopping import stoppable
 from matches.models import Match, Tournament
-from matches.services import planning, rater
-from matches.services.campaigns.gating import Bounds
-from matches.services.tournaments import Plan, schedule
+from matches.ratings import rater
 from matches.tests import boards, factories
 from matches.tests.factories import later
 from matches.tests.test_campaigns import campaign_of, go_on

@@ -12,16 +12,18 @@ from pytest_django import Settings
 from redis import Redis
 
 from arena.messages import Reason, Serving, serving_key
-from matches import dispatch, fast
+from matches import dispatch
+from matches.ledger import liveness as nodes
+from matches.ledger import recording
+from matches.ledger.quarantine import quarantine_worker
 from matches.models import Attempt, Match, Order, RecorderMark, Uncounted, Worker
-from matches.services import nodes, recording, tallies
-from matches.services.auditing import Actor
-from matches.services.quarantine import quarantine_worker
-from matches.services.system import pushing, reading
-from matches.services.system.reading import look
-from matches.services.system.sample import Sample, State
-from matches.services.system.showing import shown
-from matches.services.tallies import Kind, Tally
+from matches.operations.system import pushing, reading
+from matches.operations.system.reading import look
+from matches.operations.system.sample import Sample, State
+from matches.operations.system.showing import shown
+from matches.store import fast, tallies
+from matches.store.auditing import Actor
+from matches.store.tallies import Kind, Tally
 from matches.tests import factories as make
 from matches.tests.factories import NOW, later
 

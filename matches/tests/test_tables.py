@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from matches import tables
+from matches.ledger.tournaments import open_leaderboard
 from matches.models import Leaderboard, RatingSnapshot
-from matches.services.tournaments import open_leaderboard
+from matches.store import tables
 from matches.tests.factories import later
 
 N = 5_000

@@ -8,10 +8,10 @@ from redis import Redis
 from redis.exceptions import ConnectionError as LostError
 
 from arena.messages import Ending, Reason
-from matches import fast
+from matches.ledger import recording
 from matches.models import Tournament
-from matches.services import recording, tallies
-from matches.services.tallies import Kind, Tally
+from matches.store import fast, tallies
+from matches.store.tallies import Kind, Tally
 from matches.tests import factories as make
 from matches.tests.factories import NOW, later
 

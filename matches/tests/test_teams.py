@@ -13,7 +13,12 @@ from arena.ratings.live import fold_matches
 from arena.ratings.settled import settle
 from arena.ratings.tests.simulated import count_teams
 from arena.teams import by_team
+from matches.artifacts.agents import register_spelled
+from matches.campaigns import believing, judging, sideblocks
+from matches.campaigns.starting import CampaignPlan, start
 from matches.errors import BadInputError
+from matches.ledger import planning, voiding
+from matches.ledger.tournaments import open_leaderboard
 from matches.models import (
     Agent,
     Campaign,
@@ -25,23 +30,9 @@ from matches.models import (
     Tournament,
 )
 from matches.models.match import numbers
-from matches.services import (
-    comparisons,
-    evidence,
-    fitting,
-    planning,
-    rater,
-    rerating,
-    standing,
-    transitivity,
-    voiding,
-)
-from matches.services.agents import register_spelled
-from matches.services.auditing import Actor
-from matches.services.campaigns import believing, judging, sideblocks
-from matches.services.campaigns.starting import CampaignPlan, start
-from matches.services.fitting import PAIR_COUNTERS
-from matches.services.tournaments import open_leaderboard
+from matches.ratings import comparisons, evidence, fitting, rater, rerating, standing, transitivity
+from matches.ratings.fitting import PAIR_COUNTERS
+from matches.store.auditing import Actor
 from matches.tests import boards, factories
 from matches.tests.factories import later
 

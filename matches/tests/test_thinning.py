@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from matches import tables, trends
+from matches.ledger.tournaments import open_leaderboard
 from matches.models import Leaderboard, RatingSnapshot
-from matches.services import snapshots
-from matches.services.tournaments import open_leaderboard
+from matches.ratings import snapshots, trends
+from matches.store import tables
 from matches.tests.factories import NOW
 
 pytestmark = pytest.mark.django_db

@@ -6,9 +6,9 @@ from redis import Redis
 from arena.pairing import registry as pairings
 from arena.pairing.base import Field
 from matches.errors import BadInputError, ConflictError
+from matches.ledger import planning, recording
+from matches.ledger.tournaments import cancel, extend, pause, resume
 from matches.models import Match, Tournament
-from matches.services import planning, recording
-from matches.services.tournaments import cancel, extend, pause, resume
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

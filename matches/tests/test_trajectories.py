@@ -12,11 +12,13 @@ from django.test import Client
 from redis import Redis
 
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
-from matches import links, vault
-from matches.clock import db_now
+from matches import control
+from matches.artifacts import trajectories
+from matches.ledger import recording
+from matches.ledger.tournaments import cancel
 from matches.models import Attempt, Match, Order, Outcome, Tournament, TrajectoryPiece, Uncounted
-from matches.services import control, recording, trajectories
-from matches.services.tournaments import cancel
+from matches.store import links, vault
+from matches.store.clock import db_now
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

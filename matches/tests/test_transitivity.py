@@ -7,7 +7,7 @@ from redis import Redis
 
 from arena.messages import MatchOrderRow, ResultRow
 from matches.models import Agent, Leaderboard, Match, Tournament
-from matches.services import rater, transitivity
+from matches.ratings import rater, transitivity
 from matches.tests import boards, factories
 from matches.tests.factories import later
 

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from redis import Redis
 
-from matches import standings, tables, trends
 from matches.models import Leaderboard, Rating, RatingSnapshot
-from matches.services import snapshots
+from matches.ratings import snapshots, standings, trends
+from matches.store import tables
 from matches.tests import factories
 from matches.tests.factories import NOW
 

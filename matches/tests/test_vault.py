@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from django.core.files.storage import FileSystemStorage
 
-from matches import vault
+from matches.store import vault
 
 NAME = "ab/abcd.safetensors"
 

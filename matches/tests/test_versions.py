@@ -10,14 +10,16 @@ from django.test import Client
 from redis import Redis
 
 from arena.policies import registry as policies
+from matches import control
+from matches.artifacts.agents import register, register_spelled
 from matches.errors import BadInputError
+from matches.ledger import holding, planning, reuse
+from matches.ledger.tournaments import Plan, open_leaderboard, schedule
 from matches.models import Agent, Leaderboard, Match, Tournament
 from matches.models.versions import version_of_agent
-from matches.services import control, explain, holding, planning, reuse
-from matches.services.agents import register, register_spelled
-from matches.services.evidence import known
-from matches.services.standing import entrants_of
-from matches.services.tournaments import Plan, open_leaderboard, schedule
+from matches.operations import explain
+from matches.ratings.evidence import known
+from matches.ratings.standing import entrants_of
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from matches.tests.plugin_folder import PluginFolder, plugin_folder

@@ -10,6 +10,8 @@ from redis import Redis
 
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from matches.errors import BadInputError, ConflictError
+from matches.ledger import planning, recording, voiding
+from matches.ledger.tournaments import cancel, extend
 from matches.models import (
     AuditRow,
     Leaderboard,
@@ -20,10 +22,10 @@ from matches.models import (
     Uncounted,
     Voiding,
 )
-from matches.services import explain, planning, rater, recording, rerating, voiding
-from matches.services.auditing import Actor
-from matches.services.patience import patiently
-from matches.services.tournaments import cancel, extend
+from matches.operations import explain
+from matches.ratings import rater, rerating
+from matches.store.auditing import Actor
+from matches.store.patience import patiently
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

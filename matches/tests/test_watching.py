@@ -8,10 +8,11 @@ import pytest
 from redis import Redis
 
 from arena.messages import MatchOrderRow, ResultRow
+from matches.campaigns import judging, watching
+from matches.campaigns.watching import Watch
+from matches.ledger import planning, recording
 from matches.models import Agent, Campaign, Match, Tournament
-from matches.services import planning, rater, recording
-from matches.services.campaigns import judging, watching
-from matches.services.campaigns.watching import Watch
+from matches.ratings import rater
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from matches.tests.weights import GAME, added, verdict, weights

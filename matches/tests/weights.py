@@ -7,11 +7,12 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from arena.messages import Checked, checkpoint_token, to_wire
+from matches.artifacts import checkpoints
+from matches.artifacts.checkpoints import New
+from matches.ledger import recording
 from matches.models import Agent, Checkpoint
-from matches.services import checkpoints, recording
-from matches.services.checkpoints import New
+from matches.store.order_tokens import secret
 from matches.tests.factories import NOW
-from matches.tokens import secret
 
 GAME = "connect_four"
 

@@ -10,12 +10,12 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
 from evalsite.environment import whole
-from evalsite.folders import write_generations
-from evalsite.programs import node_name
-from matches.clock import db_now
+from launcher.folders import write_generations
+from launcher.programs import node_name
 from matches.models import Agent, NodeKey
-from matches.services import nodekeys
-from matches.services.auditing import Actor
+from matches.nodes import nodekeys
+from matches.store.auditing import Actor
+from matches.store.clock import db_now
 
 ADMIN = "admin"
 MAX_NODES = 10_000

@@ -9,9 +9,10 @@ from matches.admin.acts.base import (
     refused,
 )
 from matches.admin.acts.holding import QuarantineAct, ReleaseAct
+from matches.artifacts import agents
+from matches.ledger import quarantine
 from matches.models import Agent, Rating, Tournament
-from matches.services import agents, quarantine
-from matches.services.explanations.form import several
+from matches.store.explanation import several
 
 _STATES = Tournament.State
 UNDER_WAY = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUSED)

@@ -21,9 +21,9 @@ from django.urls import reverse
 
 from matches.admin.acts.base import Act, Chosen, Confirmed, Given, Touch
 from matches.admin.once import DONE_BEFORE, new_once, only_once
-from matches.clock import db_now
 from matches.errors import BadInputError, ConflictError, MatchError
-from matches.services.auditing import Actor
+from matches.store.auditing import Actor
+from matches.store.clock import db_now
 
 MAX_CHOSEN = 200
 MAX_DIGITS = 18

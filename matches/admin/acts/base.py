@@ -12,8 +12,8 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from matches.services import auditing
-from matches.services.auditing import MAX_REASON, Actor
+from matches.store import auditing
+from matches.store.auditing import MAX_REASON, Actor
 
 Row = TypeVar("Row", bound=Model)
 Given = Mapping[str, Any]

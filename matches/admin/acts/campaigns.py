@@ -1,6 +1,5 @@
 """What an operator does with campaigns and alarms."""
 
-from matches import selectors
 from matches.admin.acts.base import (
     Act,
     Changed,
@@ -12,10 +11,11 @@ from matches.admin.acts.base import (
     refused,
 )
 from matches.admin.acts.tournaments import OVER, several_matches
+from matches.campaigns import alarms, judging
 from matches.errors import ConflictError
+from matches.ledger import tournaments
 from matches.models import Alarm, Campaign, Tournament
-from matches.services import tournaments
-from matches.services.campaigns import alarms, judging
+from matches.store import selectors
 
 
 class Stop(NotedAct[Campaign]):

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from matches.admin.acts.base import Act, Chosen, ReasonForm, Touch, refused
 from matches.models import Agent, Worker
-from matches.services.explanations.form import ago
+from matches.store.explanation import ago
 
 Held = TypeVar("Held", Agent, Worker)
 

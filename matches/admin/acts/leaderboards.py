@@ -6,9 +6,9 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from matches.admin.acts.base import Act, Chosen, Confirmed, ReasonForm, Touch, refused
 from matches.models import Leaderboard, Match, Rating, Season
 from matches.models.choices import SeasonMode
-from matches.services import rerating, seasons
-from matches.services.auditing import MAX_REASON
-from matches.services.explanations.form import ago, several
+from matches.ratings import rerating, seasons
+from matches.store.auditing import MAX_REASON
+from matches.store.explanation import ago, several
 
 CHANGE = "matches.change_leaderboard"
 

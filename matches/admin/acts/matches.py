@@ -1,8 +1,8 @@
 """What an operator does with matches."""
 
 from matches.admin.acts.base import Act, Chosen, Confirmed, ReasonForm, Touch, refused
+from matches.ledger import voiding
 from matches.models import Match, Replacement, Tournament
-from matches.services import voiding
 
 CHANGE = "matches.change_match"
 _STATES = Match.State

@@ -2,7 +2,7 @@
 
 from matches.admin.acts.base import Act, Chosen, Confirmed, ReasonForm, Touch, refused
 from matches.models import NodeKey
-from matches.services import nodekeys
+from matches.nodes import nodekeys
 
 CHANGE = "matches.change_worker"
 

@@ -13,8 +13,8 @@ from django.urls import URLPattern, path, reverse
 from matches.admin.acts import asking
 from matches.admin.acts.base import Act, Chosen, Touch
 from matches.admin.base import Admin, ReadOnlyAdmin
-from matches.clock import db_now
-from matches.services.explain import Explanation
+from matches.operations.explain import Explanation
+from matches.store.clock import db_now
 
 
 class Offer(NamedTuple):

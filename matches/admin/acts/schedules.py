@@ -1,8 +1,8 @@
 """What an operator does with schedules."""
 
 from matches.admin.acts.base import Act, Chosen, Confirmed, Touch, refused
+from matches.campaigns import scheduling
 from matches.models import Schedule, Season, Tournament
-from matches.services import scheduling
 
 CHANGE = "matches.change_schedule"
 OVER = (Tournament.State.DONE, Tournament.State.CANCELLED)

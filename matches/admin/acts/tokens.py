@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from matches.access import tokens
 from matches.admin.acts.base import Changed, Chosen, Confirmed, NotedAct, ReasonForm, Touch
 from matches.models import TokenAccess
-from matches.services import tokens
 
 
 class Revoke(NotedAct[TokenAccess]):

@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 from django import forms
 from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
-from matches import selectors
 from matches.admin.acts.base import Changed, Chosen, Confirmed, NotedAct, ReasonForm, Touch, refused
+from matches.ledger import tournaments
 from matches.models import Tournament
 from matches.models.tournament import MAX_MATCHES
-from matches.services import tournaments
+from matches.store import selectors
 
 _STATES = Tournament.State
 OVER = (_STATES.DONE, _STATES.CANCELLED)

@@ -2,9 +2,9 @@
 
 from matches.admin.acts.base import Chosen, Confirmed, Touch
 from matches.admin.acts.holding import QuarantineAct, ReleaseAct
+from matches.ledger import quarantine
 from matches.models import Order, Worker
-from matches.services import quarantine
-from matches.services.explanations.form import ago, several
+from matches.store.explanation import ago, several
 
 CHANGE = "matches.change_worker"
 

@@ -9,16 +9,16 @@ from django.core.management.base import BaseCommand, CommandError
 from arena.policies.spec import split
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Why
-from matches.clock import db_now
+from matches.campaigns import asking, forecasting
+from matches.campaigns.asking import Margin
+from matches.campaigns.starting import IS_SPRT, CampaignPlan, start
 from matches.errors import BadInputError, MatchError
 from matches.management import asked, following
 from matches.management.options import pair, real, whole, writable_file
 from matches.management.saving import save_json
 from matches.management.stopping import INTERRUPTED, stoppable
 from matches.models import Campaign, Leaderboard
-from matches.services.campaigns import asking, forecasting
-from matches.services.campaigns.asking import Margin
-from matches.services.campaigns.starting import IS_SPRT, CampaignPlan, start
+from matches.store.clock import db_now
 
 DECIDED, BAD_INPUT, UNDECIDED = 0, 2, 3
 ANSWERS = (Why.DECIDED.value, Why.WITHIN_MARGIN.value)

@@ -12,15 +12,15 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from arena.games import registry as games
-from matches import selectors
-from matches.clock import db_now
+from matches.artifacts.checkpoints import MAX_STEP, New, add_run, run_of
 from matches.errors import BadInputError
 from matches.management import verdicts
 from matches.management.options import existing, pair, whole
 from matches.management.stopping import INTERRUPTED
 from matches.models import Checkpoint
 from matches.models.choices import Placement
-from matches.services.checkpoints import MAX_STEP, New, add_run, run_of
+from matches.store import selectors
+from matches.store.clock import db_now
 
 CONVERTER = "inference.convert"
 

@@ -12,16 +12,16 @@ from arena.games import registry as games
 from arena.messages import FaultRates, Limits
 from arena.pairing import registry as pairings
 from arena.policies.spec import split
-from matches.clock import db_now
 from matches.errors import MatchError
+from matches.ledger import pairingwarnings
+from matches.ledger.evaluation import Evaluation, check, start
+from matches.ledger.tournaments import Plan, cancel
 from matches.management import following, report
 from matches.management.options import pair, real, whole, writable_file
 from matches.management.saving import save_json
 from matches.management.stopping import INTERRUPTED, stoppable
 from matches.models import Tournament
-from matches.services import pairingwarnings
-from matches.services.evaluation import Evaluation, check, start
-from matches.services.tournaments import Plan, cancel
+from matches.store.clock import db_now
 
 MOST_NAMED = 20
 """Agents that are named in the command to go on."""

@@ -9,10 +9,10 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Model, QuerySet
 
-from matches.clock import db_now
 from matches.models import Agent, Campaign, Match, Schedule, Tournament, Worker
-from matches.services import explain
-from matches.services.explain import Explanation
+from matches.operations import explain
+from matches.operations.explain import Explanation
+from matches.store.clock import db_now
 
 MAX_DIGITS = 18
 

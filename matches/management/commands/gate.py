@@ -8,7 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from arena.verdicts.sprt import Decision, Model
-from matches.clock import db_now
+from matches.campaigns import gating
+from matches.campaigns.gating import Bounds, Standing
 from matches.errors import MatchError
 from matches.management import following, gated
 from matches.management.following import LINE_EVERY_S, POLL_S
@@ -16,8 +17,7 @@ from matches.management.options import real, whole, writable_file
 from matches.management.saving import save_json, save_text
 from matches.management.stopping import INTERRUPTED, stoppable
 from matches.models import Campaign
-from matches.services.campaigns import gating
-from matches.services.campaigns.gating import Bounds, Standing
+from matches.store.clock import db_now
 
 PASS, FAIL, ERROR, UNDECIDED = 0, 1, 2, 3
 EXIT = {

@@ -16,17 +16,18 @@ from arena.games import registry as games
 from arena.messages import Limits
 from arena.trajectories import Form
 from matches import dispatch
+from matches.artifacts import manifests
+from matches.artifacts.shards import Exporter, ExportError
 from matches.errors import BadInputError, MatchError
+from matches.ledger import generation
+from matches.ledger.generation import Generation, Side
+from matches.ledger.tournaments import Plan
 from matches.management import generating
 from matches.management.generating import StoppedError
 from matches.management.options import pair, real, whole
 from matches.management.stopping import INTERRUPTED, stoppable
 from matches.models import Agent, Tournament
 from matches.models.tournament import MAX_DAYS, MAX_MATCHES, new_key
-from matches.services import generation, manifests
-from matches.services.generation import Generation, Side
-from matches.services.shards import Exporter, ExportError
-from matches.services.tournaments import Plan
 
 MATCHES_PER_SHARD = 1_000
 KEEP_DAYS = 30

@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from matches.clock import db_now
 from matches.errors import MatchError
 from matches.models import NodeKey
-from matches.services import nodekeys
-from matches.services.auditing import COMMAND_LINE
+from matches.nodes import nodekeys
+from matches.store.auditing import COMMAND_LINE
+from matches.store.clock import db_now
 
 
 class Command(BaseCommand):

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from matches import selectors
-from matches.clock import db_now
 from matches.management.following import LINE_EVERY_S
 from matches.management.options import real
+from matches.store import selectors
+from matches.store.clock import db_now
 
 
 class Command(BaseCommand):

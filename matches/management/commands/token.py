@@ -6,9 +6,9 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand
 
+from matches.access import tokens
 from matches.management.options import whole
 from matches.models import Scope
-from matches.services import tokens
 
 DAYS = 365
 

@@ -15,15 +15,15 @@ from django.core.management.base import BaseCommand, CommandError
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.policies.spec import parse, split
-from matches.clock import db_now
+from matches.campaigns import watching
+from matches.campaigns.watching import Watch
 from matches.errors import BadInputError, MatchError
 from matches.management import following, verdicts
 from matches.management.options import pair, real, whole
 from matches.management.stopping import INTERRUPTED, stoppable
 from matches.models import Agent, Alarm, Campaign, Checkpoint, Rating
-from matches.services.campaigns import watching
-from matches.services.campaigns.watching import Watch
-from matches.services.standing import entrants_of
+from matches.ratings.standing import entrants_of
+from matches.store.clock import db_now
 
 REGRESSION = 1
 WEBHOOK_S = 10.0

@@ -1,0 +1,1 @@
+"""Starts and watches the processes of evalsite on one machine: `./run`."""

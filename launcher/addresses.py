@@ -1,0 +1,118 @@
+"""Ports and addresses that the processes of the stack share."""
+
+import errno
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from random import SystemRandom
+from urllib.parse import urlsplit
+
+import psutil
+
+from launcher.errors import SetupError
+
+WEB_PORT = 8000
+BROKER_PORT = 7379
+FAST_PORT = 7380
+HIGHEST_PORT = 65535
+SERVED_PORTS = (10_000, 32_000)
+"""Below those that Linux and macOS give to outgoing connections, above the well-known ones."""
+LOOPBACK = "127.0.0.1"
+
+
+def redis_url(port: int) -> str:
+    """Return the address of a Valkey server on this machine."""
+    return f"redis://{LOOPBACK}:{port}/0"
+
+
+def without_password(url: str) -> str:
+    """Return the address fit for a terminal or a log."""
+    parts = urlsplit(url)
+    if not parts.password:
+        return url
+    return url.replace(f":{parts.password}@", ":***@")
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where the processes listen; each can be changed by the variable of the same name."""
+
+    web: int = WEB_PORT
+    flower: int = 5555
+    broker: int = BROKER_PORT
+    fast: int = FAST_PORT
+
+    @staticmethod
+    def variable(name: str) -> str:
+        """Return the environment variable that sets this port."""
+        return "EVALSITE_PORT" if name == "web" else f"EVALSITE_{name.upper()}_PORT"
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> "Ports":
+        """Return the ports of the environment, the defaults for those it does not set."""
+        set_ports = {
+            field.name: _read_port(variable, environment[variable])
+            for field in fields(cls)
+            if (variable := cls.variable(field.name)) in environment
+        }
+        return cls(**set_ports)
+
+    @classmethod
+    def free(cls) -> "Ports":
+        """Return ports that are free now, and that no outgoing connection takes meanwhile."""
+        drawn = (port for port in iter(_drawn_port, None) if not _why_unusable(LOOPBACK, port))
+        found: set[int] = set()
+        while len(found) < len(fields(cls)):
+            found.add(next(drawn))
+        return cls(*found)
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that set these ports."""
+        return {self.variable(field.name): str(getattr(self, field.name)) for field in fields(self)}
+
+    def require_free(self, names: list[str], *, host: str) -> None:
+        """Raise SetupError that names every port that cannot be used, why, and what to change."""
+        problems = []
+        for name in names:
+            port = getattr(self, name)
+            reason = _why_unusable(host if name == "web" else LOOPBACK, port)
+            if reason:
+                problems.append(f"port {port} {reason}: end it, or set {self.variable(name)}")
+        if problems:
+            raise SetupError("\n".join(problems))
+
+
+def _drawn_port() -> int:
+    return SystemRandom().randrange(*SERVED_PORTS)
+
+
+def _read_port(variable: str, text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= HIGHEST_PORT:
+        raise SetupError(f"{variable} is {text!r}; a port from 1 to {HIGHEST_PORT} is needed")
+    return int(text)
+
+
+def _why_unusable(host: str, port: int) -> str:
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except PermissionError:
+        return "needs more rights"
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            return f"is in use{_owner(port)}"
+        raise SetupError(
+            f"EVALSITE_HOST is {host!r}, no address of this machine: {error}"
+        ) from error
+    return ""
+
+
+def _owner(port: int) -> str:
+    """Return " by pid 12 (name)", or nothing where the system does not tell."""
+    try:
+        connections = psutil.net_connections("tcp")
+        pids = [c.pid for c in connections if c.laddr and c.laddr[1] == port and c.pid]
+        return f" by pid {pids[0]} ({psutil.Process(pids[0]).name()})" if pids else ""
+    except psutil.Error:
+        return ""

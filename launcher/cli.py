@@ -1,0 +1,180 @@
+"""The commands of `./run`."""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from arena.messages import MAX_RECORDERS
+from launcher import compose, foreground, toolbox
+from launcher.addresses import Ports
+from launcher.errors import SetupError
+from launcher.folders import ROOT, read_variables, var_folder
+from launcher.foreground import show_addresses
+from launcher.plan import Plan
+from launcher.programs import ONE_THREAD, PYTHON
+from launcher.stack import child_environment, own_settings, stop_stack
+from launcher.supervision import Supervisor, leftovers
+
+BAD_INPUT = 2
+DESCRIPTION = "Without a command: start everything here and follow it; Ctrl-C ends it."
+
+
+def whole_number(lowest: int, highest: int | None = None) -> Callable[[str], int]:
+    """Return a reader of option values that are whole numbers from `lowest` on."""
+    span = f"from {lowest} on" if highest is None else f"from {lowest} to {highest}"
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or not lowest <= int(text) <= (highest or int(text)):
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number {span}")
+        return int(text)
+
+    return read
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(prog="./run", description=DESCRIPTION)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    up = commands.add_parser("up", help="start the stack and follow it (the default)")
+    up.add_argument("--nodes", type=whole_number(0), default=1, metavar="N", help="play nodes (1)")
+    up.add_argument(
+        "--concurrency",
+        type=whole_number(1),
+        default=os.cpu_count() or 1,
+        metavar="T",
+        help="players per node (the number of cores)",
+    )
+    up.add_argument(
+        "--gpus", type=whole_number(0), default=1, metavar="G", help="servers of networks (1)"
+    )
+    up.add_argument(
+        "--recorders",
+        type=whole_number(1, MAX_RECORDERS),
+        default=os.environ.get("EVALSITE_RECORDERS", "1"),
+        metavar="R",
+        help="processes that record results; more than one needs PostgreSQL (1)",
+    )
+    up.add_argument("--detach", action="store_true", help="return when it runs; ./run stop ends it")
+    up.add_argument("--no-example", action="store_true", help="leave an empty database empty")
+    up.set_defaults(run=start)
+    for name, run, text in (
+        ("stop", stop, "end the running stack"),
+        ("status", status, "show the processes and the addresses"),
+        ("check", toolbox.check, "format, lint, types, import contracts, templates, migrations"),
+    ):
+        commands.add_parser(name, help=text).set_defaults(run=run)
+    compose_env = commands.add_parser("compose-env", help="write what docker-compose.yml reads")
+    compose_env.add_argument("--nodes", type=whole_number(1), default=2, metavar="N")
+    compose_env.set_defaults(run=write_compose)
+    for name, text in PASSED_ON_HELP.items():
+        commands.add_parser(name, help=text, add_help=False)
+    return parser
+
+
+PASSED_ON_HELP = {
+    "test": "check, then the tests; arguments go to pytest",
+    "manage": "a management command of Django, as in ./run manage evaluate --help",
+    "bench": "measure: ./run bench matches|ratings|inference|live|pages|verdicts|"
+    "large_fields|comparison",
+    "chaos": "play while processes are killed, and compare",
+}
+
+
+def start(options: argparse.Namespace) -> int:
+    """Start the stack; follow it unless it is detached."""
+    plan = Plan(
+        var=var_folder(os.environ),
+        ports=Ports.from_environment(os.environ),
+        host=os.environ.get("EVALSITE_HOST", "127.0.0.1"),
+        nodes=options.nodes,
+        slots=options.concurrency,
+        gpus=options.gpus,
+        recorders=options.recorders,
+        settings=own_settings(os.environ),
+    )
+    return foreground.run(plan, example=not options.no_example, detach=options.detach)
+
+
+def stop(_: argparse.Namespace) -> int:
+    """End the stack of this data folder."""
+    var = var_folder(os.environ)
+    print("stopped" if stop_stack(var) else f"nothing runs in {var}")
+    return 0
+
+
+def status(_: argparse.Namespace) -> int:
+    """Print the processes and addresses; 1 when nothing runs, or only leftovers do."""
+    var = var_folder(os.environ)
+    supervisor = Supervisor(var)
+    if supervisor.pid() is None:
+        print(_without_supervisor(var))
+        return 1
+    print(f"{'process':<12} {'state':<10} {'pid':>8} {'up':>10}")
+    for state in supervisor.states():
+        print(f"{state.name:<12} {state.state:<10} {state.pid or '':>8} {state.uptime_s:>8} s")
+    shared = read_variables(var / "stack.env")
+    ports = Ports.from_environment(shared)
+    show_addresses(Plan(var=var, ports=ports, host=shared.get("EVALSITE_HOST", "127.0.0.1")))
+    return 0
+
+
+def write_compose(options: argparse.Namespace) -> int:
+    """Write the secrets and users that docker-compose.yml reads."""
+    for path in compose.write_files(ROOT, n_nodes=options.nodes):
+        print(f"written: {path}")
+    return 0
+
+
+def _without_supervisor(var: Path) -> str:
+    left = leftovers(var)
+    if not left:
+        return f"nothing runs in {var}"
+    pids = ", ".join(str(process.pid) for process in left)
+    return (
+        f"the supervisor of {var} is gone. It left processes behind (pids {pids}), which nobody "
+        "starts again: ./run stop ends them"
+    )
+
+
+def pass_on(*command: str) -> Callable[[Sequence[str]], int]:
+    """Return a command that runs another program against the stack of this data folder."""
+
+    def run(arguments: Sequence[str]) -> int:
+        var = var_folder(os.environ)
+        shared = read_variables(var / "stack.env") | own_settings(os.environ)
+        environment = ONE_THREAD | child_environment(var, shared)
+        return subprocess.call([PYTHON, *command, *arguments], cwd=ROOT, env=environment)
+
+    return run
+
+
+PASSED_ON = {
+    "test": toolbox.test,
+    "manage": pass_on("manage.py"),
+    "bench": pass_on("-m", "benchmarks"),
+    "chaos": pass_on("-m", "benchmarks", "chaos"),
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command; return the exit status."""
+    try:
+        if arguments and arguments[0] in PASSED_ON:
+            return PASSED_ON[arguments[0]](arguments[1:])
+        if not arguments or (arguments[0].startswith("--") and arguments[0] != "--help"):
+            arguments = ["up", *arguments]
+        options = build_parser().parse_args(arguments)
+        run: Callable[[argparse.Namespace], int] = options.run
+        return run(options)
+    except SetupError as error:
+        print(error, file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Who read the output has seen enough (| head); the interpreter must not flush it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

@@ -1,0 +1,89 @@
+"""The data folder: where it is, that it can be written, its files that only the owner reads."""
+
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from launcher.errors import SetupError
+
+ROOT = Path(__file__).resolve().parent.parent
+SECRETS = ("EVALSITE_SECRET_KEY", "EVALSITE_FLOWER_PASSWORD")
+NODES = "nodes.env"
+# Marks every process of a stack with its data folder, so that leftovers can be told from strangers.
+MARK = "EVALSITE_STACK"
+# A Unix socket's address holds about 104 characters on the strictest system.
+LONGEST_SOCKET = 100
+
+
+def var_folder(environment: Mapping[str, str]) -> Path:
+    """Return the data folder that the environment names, by default `var` beside the code."""
+    return Path(environment.get("EVALSITE_VAR") or ROOT / "var").expanduser().resolve()
+
+
+def require_writable(var: Path) -> None:
+    """Create the data folder where needed; SetupError when it cannot be used."""
+    try:
+        var.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (var / "log").mkdir(exist_ok=True)
+        probe = var / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise SetupError(
+            f"the data folder {var} cannot be written ({error.strerror}): "
+            "change its rights, or name another with EVALSITE_VAR"
+        ) from error
+    if len(str(socket_path(var))) > LONGEST_SOCKET:
+        raise SetupError(f"the data folder {var} has too long a name for a socket inside it")
+
+
+def socket_path(var: Path) -> Path:
+    """Return where the supervisor of this folder listens."""
+    return var / "supervisor.sock"
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner may read, whole or not at all."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    draft.replace(path)
+
+
+def read_variables(path: Path) -> dict[str, str]:
+    """Return the variables of an env file, none when it is missing."""
+    if not path.is_file():
+        return {}
+    lines = path.read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+
+
+def write_variables(path: Path, variables: Mapping[str, str]) -> None:
+    """Write variables as an env file that only its owner may read."""
+    for name, value in variables.items():
+        if "\n" in value:
+            raise SetupError(f"{name} may not hold a new line")
+    write_private(path, "".join(f"{name}={value}\n" for name, value in sorted(variables.items())))
+
+
+def ensure_secrets(var: Path) -> dict[str, str]:
+    """Return the secrets of this folder; those that are missing are made once."""
+    path = var / "secrets.env"
+    known = read_variables(path)
+    # 64 characters: Django wants 50 for its key.
+    missing = {name: secrets.token_urlsafe(48) for name in SECRETS if name not in known}
+    if missing:
+        write_variables(path, known | missing)
+    return known | missing
+
+
+def write_generations(var: Path, generations: Mapping[str, int]) -> None:
+    """Tell the launcher, which reads no database, the generation of each node's secrets."""
+    write_variables(var / NODES, {name: str(number) for name, number in generations.items()})
+
+
+def read_generations(var: Path) -> dict[str, int]:
+    """Return of which generation each node's secrets are, as the last set-up left it."""
+    return {name: int(number) for name, number in read_variables(var / NODES).items()}

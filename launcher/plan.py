@@ -1,0 +1,248 @@
+"""What a stack consists of: its programs, their addresses and what each may know."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from arena.credentials import gpu_key, node_secret, node_user, with_login, without_login
+from arena.rights import (
+    ADMIN,
+    ROLES,
+    SERVERS,
+    Server,
+    node_rule,
+    role_password,
+    role_rules,
+    role_user,
+)
+from launcher import programs
+from launcher.addresses import Ports, redis_url
+from launcher.brokers import server_command
+from launcher.errors import SetupError
+from launcher.programs import (
+    GPU_VARIABLES,
+    INFERENCE_VARIABLES,
+    NODE_VARIABLES,
+    ONE_THREAD,
+    Program,
+)
+
+URL_VARIABLES: dict[Server, str] = {"broker": "REDIS_URL", "fast": "FAST_REDIS_URL"}
+ADMIN_VARIABLES: dict[Server, str] = {
+    "broker": "EVALSITE_BROKER_ADMIN_URL",
+    "fast": "EVALSITE_FAST_ADMIN_URL",
+}
+FLOWER_USER = "evalsite"
+MAX_SHARDS = 64
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A stack in one data folder; `settings` are the caller's variables for the server programs."""
+
+    var: Path
+    ports: Ports
+    host: str = "127.0.0.1"
+    nodes: int = 1
+    slots: int = 1
+    gpus: int = 0
+    recorders: int = 1
+    web: bool = True
+    flower: bool = True
+    flower_host: str = "127.0.0.1"  # its /metrics and /healthcheck ask for no login
+    settings: Mapping[str, str] = field(default_factory=dict)
+    with_users: frozenset[Server] = frozenset()
+    """Servers that are given and let us make our users."""
+
+    @property
+    def node_names(self) -> list[str]:
+        """Return the names of the nodes that run here."""
+        return [programs.node_name(number) for number in range(1, self.nodes + 1)]
+
+    @property
+    def own_servers(self) -> list[Server]:
+        """Return which of broker and fast run here; the others are given by their address."""
+        return [name for name in SERVERS if not self.settings.get(URL_VARIABLES[name])]
+
+    @property
+    def listening(self) -> list[str]:
+        """Return the names of the ports that this stack opens."""
+        extras = [name for name, wanted in (("web", self.web), ("flower", self.flower)) if wanted]
+        return [*self.own_servers, *extras]
+
+    def has_users(self, server: Server) -> bool:
+        """Return whether each program and node logs in to this server as a user of its own."""
+        return server in self.own_servers or server in self.with_users
+
+    def admin_url(self, server: Server, secrets: Mapping[str, str]) -> str:
+        """Return the address by which users are made and a server is looked at."""
+        if server in self.own_servers:
+            return self.role_url(server, ADMIN, secrets)
+        return self._plain_url(server)
+
+    def role_url(self, server: Server, role: str, secrets: Mapping[str, str]) -> str:
+        """Return the address of the broker or the fast store for one program."""
+        url = self._plain_url(server)
+        if not self.has_users(server):
+            return url
+        if role != ADMIN and ROLES[role].at(server) is None:
+            return without_login(url)
+        return with_login(url, role_user(role), role_password(self._key(secrets), server, role))
+
+    def node_url(
+        self, server: Server, name: str, secrets: Mapping[str, str], *, generation: int
+    ) -> str:
+        """Return the address of a server for a play node, empty where it has none."""
+        if not self.has_users(server):
+            asks = self.settings.get("EVALSITE_INFERENCE_URL", "")
+            return asks if server == "fast" else self._plain_url(server)
+        password = node_secret(self._key(secrets), server, name, generation)
+        return with_login(self._plain_url(server), node_user(name), password)
+
+    def user_rules(
+        self, server: Server, secrets: Mapping[str, str], *, generations: Mapping[str, int]
+    ) -> dict[str, str]:
+        """Return the rules of all users of a server: programs, and the nodes of `generations`."""
+        key, n_shards = self._key(secrets), self._shards
+        nodes = (
+            node_rule(key, server, name, generation=generation, n_shards=n_shards)
+            for name, generation in generations.items()
+        )
+        return role_rules(key, server) | dict(nodes)
+
+    def _key(self, secrets: Mapping[str, str]) -> str:
+        return self.settings.get("EVALSITE_SECRET_KEY") or secrets["EVALSITE_SECRET_KEY"]
+
+    def _plain_url(self, server: Server) -> str:
+        return self.settings.get(URL_VARIABLES[server]) or redis_url(getattr(self.ports, server))
+
+    @property
+    def site_url(self) -> str:
+        """Return where nodes fetch checkpoints and put trajectories, empty without a web server."""
+        return self.settings.get("EVALSITE_SITE_URL") or (self._site if self.web else "")
+
+    @property
+    def _site(self) -> str:
+        host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host
+        return f"http://{host}:{self.ports.web}"
+
+    def addresses(self) -> dict[str, str]:
+        """Return what a browser can open, by name."""
+        site = self._site
+        pages = {"Board": f"{site}/", "Admin": f"{site}/admin/", "API": f"{site}/api/docs/"}
+        monitor = {"Flower": f"http://127.0.0.1:{self.ports.flower}/"}
+        return (pages if self.web else {}) | (monitor if self.flower else {})
+
+    def shared_variables(self, secrets: Mapping[str, str]) -> dict[str, str]:
+        """Return what settings.py and a second terminal must know of this stack."""
+        urls = self._role_urls("commands", secrets)
+        plain = [name for name in SERVERS if not self.has_users(name)]
+        shape = {
+            "EVALSITE_UNENFORCED": ",".join(plain),
+            "EVALSITE_HOST": self.host,
+            "EVALSITE_NODES": str(self.nodes),
+            "EVALSITE_SLOTS": str(self.slots),
+            "EVALSITE_GPUS": str(self.gpus),
+            "EVALSITE_RECORDERS": str(self.recorders),
+        }
+        return {**self.settings, **self.ports.environment(), **urls, **shape}
+
+    def programs(
+        self, secrets: Mapping[str, str], *, generations: Mapping[str, int]
+    ) -> list[Program]:
+        """Return the programs in the order of starting; write the options of the servers.
+
+        generations: those of the nodes' secrets, by their names.
+        """
+        servers = [self._server(name, secrets, generations) for name in self.own_servers]
+        return servers + self.task_programs(secrets, generations=generations)
+
+    def task_programs(
+        self, secrets: Mapping[str, str], *, generations: Mapping[str, int]
+    ) -> list[Program]:
+        """Return the programs that need the servers and the database, in the order of starting."""
+        server = {**ONE_THREAD, "EVALSITE_VAR": str(self.var)}
+        # A Celery process works on one task after the other: it keeps its database connection.
+        task = {**server, "EVALSITE_CONN_MAX_AGE": "600"}
+        chosen = [
+            *(
+                programs.recorder(shard, task | self._role_urls("recorder", secrets))
+                for shard in range(self.recorders)
+            ),
+            programs.control(
+                task | self._role_urls("control", secrets) | self._admin_urls(secrets)
+            ),
+            programs.beat(task | self._role_urls("beat", secrets)),
+        ]
+        if self.web:
+            own = server | self._role_urls("web", secrets)
+            chosen.append(programs.web(self.host, self.ports.web, environment=own))
+        chosen += [self._gpu(number, secrets) for number in range(1, self.gpus + 1)]
+        chosen += [
+            self._node(number, name, secrets, generations.get(name, 1))
+            for number, name in enumerate(self.node_names, 1)
+        ]
+        if self.flower:
+            login = f"{FLOWER_USER}:{secrets['EVALSITE_FLOWER_PASSWORD']}"
+            own = {**server, **self._role_urls("flower", secrets), "FLOWER_BASIC_AUTH": login}
+            chosen.append(
+                programs.flower(self.flower_host, self.ports.flower, var=self.var, environment=own)
+            )
+        return chosen
+
+    def _role_urls(self, role: str, secrets: Mapping[str, str]) -> dict[str, str]:
+        return {URL_VARIABLES[name]: self.role_url(name, role, secrets) for name in SERVERS}
+
+    def _admin_urls(self, secrets: Mapping[str, str]) -> dict[str, str]:
+        return {
+            ADMIN_VARIABLES[name]: self.admin_url(name, secrets) if self.has_users(name) else ""
+            for name in SERVERS
+        }
+
+    def _server(
+        self, name: Server, secrets: Mapping[str, str], generations: Mapping[str, int]
+    ) -> Program:
+        rules = self.user_rules(name, secrets, generations=generations)
+        command = server_command(
+            self.var / name,
+            port=getattr(self.ports, name),
+            kept=name == "broker",
+            rules=rules,
+        )
+        if name == "broker":
+            log = str(self.var / "log" / f"{name}.log")
+            salvage = (programs.PYTHON, "-m", "launcher.salvage", str(self.var / name), log)
+            return Program(name, (*salvage, *command))
+        return Program(name, tuple(command))
+
+    def _node(self, number: int, name: str, secrets: Mapping[str, str], generation: int) -> Program:
+        known = self._known(*NODE_VARIABLES, *INFERENCE_VARIABLES) | self._files
+        known |= ONE_THREAD
+        known["REDIS_URL"] = self.node_url("broker", name, secrets, generation=generation)
+        asks = self.node_url("fast", name, secrets, generation=generation)
+        known |= {"EVALSITE_INFERENCE_URL": asks} if asks else {}
+        known["EVALSITE_NODE_KEY"] = node_secret(self._key(secrets), "reports", name, generation)
+        return programs.play_node(number, slots=self.slots, environment=known)
+
+    def _gpu(self, number: int, secrets: Mapping[str, str]) -> Program:
+        known = self._known(*GPU_VARIABLES) | self._files | ONE_THREAD
+        known |= self._role_urls("gpu", secrets)
+        known["EVALSITE_NODE_KEY"] = gpu_key(self._key(secrets))
+        return programs.gpu_worker(number, shards=self._shards, environment=known)
+
+    @property
+    def _shards(self) -> int:
+        text = self.settings.get("EVALSITE_SHARDS", "1")
+        if not text.isdecimal() or not 1 <= int(text) <= MAX_SHARDS:
+            raise SetupError(f"EVALSITE_SHARDS is {text!r}; a number from 1 to {MAX_SHARDS}")
+        return int(text)
+
+    @property
+    def _files(self) -> dict[str, str]:
+        """Return where a node finds checkpoints: the web server, and what it has fetched before."""
+        cache = self.settings.get("EVALSITE_CACHE") or str(self.var / "cache")
+        site = {"EVALSITE_SITE_URL": self.site_url} if self.site_url else {}
+        return {"EVALSITE_CACHE": cache, **site}
+
+    def _known(self, *names: str) -> dict[str, str]:
+        return {name: self.settings[name] for name in names if name in self.settings}

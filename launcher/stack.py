@@ -1,0 +1,271 @@
+"""Starts and ends the whole on this machine: servers, database, web, workers, monitor.
+
+`./run` uses it for the stack of the clone; tests, chaos and benchmarks start private ones with
+`start_stack`, each in its own data folder and on free ports.
+"""
+
+import os
+import re
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypedDict, Unpack
+
+from arena.messages import MAX_RECORDERS, recorder_name
+from arena.rights import SERVERS, Server
+from launcher.addresses import Ports
+from launcher.awaiting import Patience, wait_while_alive
+from launcher.brokers import inspect, make_users
+from launcher.errors import SetupError
+from launcher.folders import (
+    ROOT,
+    ensure_secrets,
+    read_generations,
+    require_writable,
+    write_variables,
+)
+from launcher.plan import URL_VARIABLES, Plan
+from launcher.programs import PYTHON
+from launcher.salvage import describe_set_aside
+from launcher.supervision import (
+    UP_STATES,
+    ProgramState,
+    Supervisor,
+    kill_leftovers,
+    leftovers,
+)
+
+PROGRAMS_LIMIT_S = 11.0
+UNENFORCED = "rights are not enforced, every node may do everything there"
+OWN_VARIABLES = ("DATABASE_URL", "REDIS_URL", "FAST_REDIS_URL")
+NOT_OURS = ("EVALSITE_VAR", "EVALSITE_URL", "EVALSITE_TOKEN", "EVALSITE_PASSWORD")
+"""Said anew for each stack, and what the client of another server goes by."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A running stack; `env` is the environment for commands that should see it."""
+
+    plan: Plan
+    env: Mapping[str, str]
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """Return the supervisor that keeps the programs alive."""
+        return Supervisor(self.plan.var)
+
+    def states(self) -> list[ProgramState]:
+        """Return the state of every program."""
+        return self.supervisor.states()
+
+    def pids(self) -> dict[str, int]:
+        """Return the pid of every program that runs, by its name."""
+        return {state.name: state.pid for state in self.states() if state.state in UP_STATES}
+
+    def admin_url(self, server: Server) -> str:
+        """Return the address by which tests and benchmarks look into a server."""
+        return self.plan.admin_url(server, ensure_secrets(self.plan.var))
+
+    def stop(self) -> None:
+        """End every process of the stack."""
+        stop_stack(self.plan.var)
+
+    def __enter__(self) -> Self:
+        """Return the running stack; leaving the block ends it."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+class Shape(TypedDict, total=False):
+    """What of a Plan the caller of start_stack may choose."""
+
+    nodes: int
+    slots: int
+    gpus: int
+    recorders: int
+    web: bool
+    flower: bool
+    settings: Mapping[str, str]
+
+
+def start_stack(var: Path, *, example: bool = False, **shape: Unpack[Shape]) -> Stack:
+    """Return a private running stack on free ports; nothing of the caller's environment enters.
+
+    Pages and monitor are off unless they are asked for.
+    """
+    chosen: Shape = {"web": False, "flower": False, **shape}
+    plan = Plan(var=var.resolve(), ports=Ports.free(), **chosen)
+    return launch(plan, example=example, say=lambda _: None)
+
+
+def own_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of an environment that are ours, but for the data folder."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if (name.startswith("EVALSITE_") or name in OWN_VARIABLES) and name not in NOT_OURS
+    }
+
+
+def child_environment(var: Path, shared: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which a command sees this data folder and these settings only."""
+    foreign = {name: value for name, value in os.environ.items() if name != "EVALSITE_VAR"}
+    for name in own_settings(foreign):
+        del foreign[name]
+    return {**foreign, **shared, "EVALSITE_VAR": str(var)}
+
+
+def launch(plan: Plan, *, example: bool, say: Callable[[str], None]) -> Stack:
+    """Return the running stack of a plan; SetupError, and nothing left running, when it fails."""
+    require_writable(plan.var)
+    require_alone(plan.var)
+    secrets = ensure_secrets(plan.var)
+    plan = _look_at_given_servers(plan, secrets, say=say)
+    plan.ports.require_free(plan.listening, host=plan.host)
+    shared = plan.shared_variables(secrets)
+    write_variables(plan.var / "stack.env", shared)
+    stack = Stack(plan, child_environment(plan.var, shared))
+    try:
+        _start(stack, secrets, example=example, say=say)
+    except BaseException:
+        stack.stop()
+        raise
+    return stack
+
+
+def _look_at_given_servers(
+    plan: Plan, secrets: Mapping[str, str], *, say: Callable[[str], None]
+) -> Plan:
+    """Return the plan with the servers that are given and on which our users could be made."""
+    made: set[Server] = set()
+    for name in SERVERS:
+        if name in plan.own_servers:
+            continue
+        url = plan.admin_url(name, secrets)
+        warning = inspect(url, name=URL_VARIABLES[name]).warning
+        say(f"warning: {name}: {warning}" if warning else f"{name}: uses the one given")
+        refusal = make_users(url, plan.user_rules(name, secrets, generations={}))
+        if refusal:
+            say(f"warning: {name}: {UNENFORCED}: {refusal}")
+        else:
+            made.add(name)
+    return replace(plan, with_users=frozenset(made))
+
+
+def require_alone(var: Path) -> None:
+    """Raise SetupError when a stack of this folder runs or has left processes behind."""
+    pid = Supervisor(var).pid()
+    if pid is not None:
+        raise SetupError(f"evalsite already runs here (pid {pid}): ./run stop ends it")
+    pids = [left.pid for left in leftovers(var)]
+    if pids:
+        raise SetupError(
+            f"processes of an earlier run are left over (pids {', '.join(map(str, pids))}): "
+            "./run stop ends them"
+        )
+
+
+def _start(
+    stack: Stack, secrets: Mapping[str, str], *, example: bool, say: Callable[[str], None]
+) -> None:
+    plan = stack.plan
+    say(_prepare(stack, example=example))  # it also says who is admitted as a node
+    generations = read_generations(plan.var)
+    programs = plan.programs(secrets, generations=generations)
+    for name in plan.with_users:
+        rules = plan.user_rules(name, secrets, generations=generations)
+        make_users(plan.admin_url(name, secrets), rules)
+    stack.supervisor.start(programs, at_once=plan.own_servers)
+    patience = Patience(plan.var / "log", say, now_s=time.monotonic())
+    for name in plan.own_servers:
+        url = plan.admin_url(name, secrets)
+        wait_while_alive(partial(_await_server, url), stack.states, patience)
+    for sentence in describe_set_aside(plan.var):
+        say(f"warning: {sentence}")
+    rest = [program.name for program in programs if program.name not in SERVERS]
+    stack.supervisor.start_programs(rest)
+    # Should it have to start again, then with all of them: the database is prepared.
+    stack.supervisor.configure(programs, at_once=[program.name for program in programs])
+    wait_while_alive(partial(_await_ready, stack), stack.states, patience)
+
+
+def _prepare(stack: Stack, *, example: bool) -> str:
+    """Bring the database up to date; return what the command printed."""
+    command = [PYTHON, "manage.py", "prepare", *(["--example"] if example else [])]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=dict(stack.env),
+        umask=0o077,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    log = stack.plan.var / "log" / "prepare.log"
+    log.write_text(done.stderr)
+    if done.returncode != 0:
+        raise SetupError(f"the database could not be prepared: {_cause(done.stderr)} (see {log})")
+    return done.stdout.strip()
+
+
+def _cause(trace: str) -> str:
+    """Return the line of a traceback that says what went wrong; more lines may follow it."""
+    lines = trace.strip().splitlines() or ["no message"]
+    named = [line for line in lines if re.match(r"[A-Za-z_][\w.]*: ", line)]
+    return named[-1] if named else lines[-1]
+
+
+def _await_server(url: str) -> str:
+    """Return why a server of ours is not up yet, such as that it reads its file."""
+    try:
+        inspect(url)
+    except SetupError as error:
+        return str(error)
+    return ""
+
+
+def _await_ready(stack: Stack) -> str:
+    """Return what is not up yet."""
+    late = [f"{s.name} ({s.state.lower()})" for s in stack.states() if s.state not in UP_STATES]
+    if late or not stack.plan.web:
+        return ", ".join(late)
+    try:
+        with urllib.request.urlopen(
+            f"{stack.plan.addresses()['Board']}healthz", timeout=2
+        ) as reply:
+            return "" if reply.status == HTTPStatus.OK else "the web server to be well"
+    except (urllib.error.URLError, OSError):
+        return "the web server to answer"
+
+
+def stop_stack(var: Path) -> bool:
+    """End the stack of a data folder, with what it left behind; return whether there was any.
+
+    Play nodes end first and hand back what they hold, then the recorders, the servers last.
+    """
+    supervisor = Supervisor(var)
+    runs = supervisor.pid() is not None
+    if runs:
+        names = {state.name for state in supervisor.states()}
+        recorders = {recorder_name(shard) for shard in range(MAX_RECORDERS)} & names
+        for group in (names - recorders - {*SERVERS}, recorders, set(SERVERS)):
+            supervisor.stop_programs(group, limit_s=PROGRAMS_LIMIT_S)
+        supervisor.shut_down(limit_s=PROGRAMS_LIMIT_S)
+    killed = kill_leftovers(var)
+    for name in ("supervisord.pid", "supervisor.sock", "stack.env"):
+        (var / name).unlink(missing_ok=True)
+    return runs or killed > 0

@@ -1,0 +1,51 @@
+import socket
+
+import pytest
+
+from launcher.addresses import Ports, redis_url, without_password
+from launcher.errors import SetupError
+
+
+def test_ports_come_from_the_environment_and_else_from_the_defaults() -> None:
+    ports = Ports.from_environment({"EVALSITE_PORT": "9000", "EVALSITE_FAST_PORT": "9001"})
+    assert (ports.web, ports.fast, ports.flower) == (9000, 9001, Ports().flower)
+    assert Ports.from_environment(ports.environment()) == ports
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "0", "65536", "1.5", " 80"])
+def test_it_refuses_what_is_no_port_and_names_the_variable(text: str) -> None:
+    with pytest.raises(SetupError, match="EVALSITE_FLOWER_PORT"):
+        Ports.from_environment({"EVALSITE_FLOWER_PORT": text})
+
+
+def test_a_busy_port_is_named_with_its_owner_and_the_variable_to_change() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        ports = Ports(web=taken.getsockname()[1])
+        with pytest.raises(SetupError, match=rf"port {ports.web} is in use.*EVALSITE_PORT"):
+            ports.require_free(["web"], host="127.0.0.1")
+
+
+def test_all_busy_ports_are_named_at_once() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        number = taken.getsockname()[1]
+        with pytest.raises(SetupError) as caught:
+            Ports(web=number, broker=number).require_free(["web", "broker"], host="127.0.0.1")
+    assert len(str(caught.value).splitlines()) == 2
+
+
+def test_a_host_that_is_not_ours_is_named() -> None:
+    with pytest.raises(SetupError, match=r"EVALSITE_HOST is '192\.0\.2\.1'"):
+        Ports.free().require_free(["web"], host="192.0.2.1")
+
+
+def test_free_ports_can_be_used() -> None:
+    Ports.free().require_free(["web", "flower", "broker", "fast"], host="127.0.0.1")
+
+
+def test_an_address_is_shown_without_its_password() -> None:
+    assert without_password("redis://:s3cret@127.0.0.1:7/0") == "redis://:***@127.0.0.1:7/0"
+    assert without_password(redis_url(7)) == "redis://127.0.0.1:7/0"

@@ -1,0 +1,71 @@
+from pathlib import Path
+
+import pytest
+
+from launcher.cli import main
+
+
+@pytest.fixture(autouse=True)
+def own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("EVALSITE_VAR", str(tmp_path / "var"))
+    return tmp_path / "var"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["up", "--nodes", "-1"], "'-1' is no whole number from 0 on"),
+        (["up", "--recorders", "0"], "'0' is no whole number from 1 to 10"),
+        (["up", "--recorders", "11"], "'11' is no whole number from 1 to 10"),
+        (["up", "--nodes", "many"], "'many' is no whole number from 0 on"),
+        (["--concurrency", "0"], "'0' is no whole number from 1 on"),
+        (["up", "--concurrency", "1.5"], "'1.5' is no whole number from 1 on"),
+        (["fly"], "invalid choice: 'fly' (choose from 'up', 'stop', 'status', 'check'"),
+        (["stop", "now"], "unrecognized arguments: now"),
+    ],
+)
+def test_a_wrong_command_line_is_refused_with_the_value_and_the_choices(
+    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert named in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "named"),
+    [
+        ("EVALSITE_PORT", "http", "EVALSITE_PORT is 'http'"),
+        ("EVALSITE_HOST", "192.0.2.1", "EVALSITE_HOST is '192.0.2.1'"),
+        ("REDIS_URL", "redis://127.0.0.1:1/0", "REDIS_URL at redis://127.0.0.1:1/0 cannot"),
+        ("REDIS_URL", "nonsense", "address of the REDIS_URL at nonsense is wrong"),
+        ("EVALSITE_VAR", "/dev/null/var", "/dev/null/var cannot be written"),
+    ],
+)
+def test_a_wrong_environment_is_refused_before_anything_starts(
+    variable: str,
+    value: str,
+    named: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(variable, value)
+    assert main(["up"]) == 2
+    assert named in capsys.readouterr().err
+
+
+def test_status_and_stop_say_that_nothing_runs(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["status"]) == 1
+    assert main(["stop"]) == 0
+    assert capsys.readouterr().out == f"nothing runs in {own_folder}\n" * 2
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    printed = capsys.readouterr().out
+    for command in ("up", "stop", "status", "check", "test", "manage", "bench", "chaos"):
+        assert f"\n    {command} " in printed

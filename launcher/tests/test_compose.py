@@ -1,0 +1,158 @@
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from redis import Redis
+
+from arena.credentials import is_node_name
+from arena.rights import ADMIN, ROLES, SERVERS
+from launcher.addresses import Ports
+from launcher.brokers import KEPT, NOT_KEPT, find_server, wait_until_up
+from launcher.compose import MADE_ONCE, write_files
+from launcher.folders import ROOT, SECRETS, read_variables
+from launcher.plan import Plan
+
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES: dict[str, Any] = COMPOSE["services"]
+PLAN = Plan(
+    var=Path("/var/lib/evalsite"),
+    ports=Ports(),
+    host="0.0.0.0",
+    flower_host="0.0.0.0",
+    nodes=2,
+    slots=1,
+    gpus=1,
+    settings={"EVALSITE_CAPABILITIES": "cpu,torch"},
+)
+
+
+def words_of(service: str) -> list[str]:
+    return shlex.split(SERVICES[service]["command"])
+
+
+@pytest.mark.parametrize(
+    ("service", "program"),
+    [(name, name) for name in ("recorder", "control", "beat", "web", "flower")]
+    + [("node-1", "node-1"), ("node-2", "node-2"), ("gpu", "gpu-1")],
+)
+def test_a_container_runs_the_command_of_the_supervisor(service: str, program: str) -> None:
+    chosen = [
+        each
+        for each in PLAN.task_programs(dict.fromkeys(SECRETS, "x"), generations={})
+        if each.name == program
+    ]
+    command = [word.replace(f"{program}@", f"{service}@") for word in chosen[0].command]
+    assert words_of(service) == ["python", *command[1:]]
+
+
+@pytest.mark.parametrize(("service", "options"), [("broker", KEPT), ("fast", NOT_KEPT)])
+def test_a_server_runs_with_the_same_options(service: str, options: tuple[str, ...]) -> None:
+    command = SERVICES[service]["command"]
+    for option in (*options, 'save ""', "maxmemory-policy noeviction", "aclfile "):
+        assert f"--{option}" in command
+
+
+NODES = tuple(name for name in SERVICES if name.startswith("node-"))
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_a_play_node_gets_its_own_secrets_and_no_other(node: str) -> None:
+    own = SERVICES[node]["environment"]
+    assert set(own) == {
+        "REDIS_URL",
+        "EVALSITE_CAPABILITIES",
+        "EVALSITE_INFERENCE_URL",
+        "EVALSITE_NODE",
+        "EVALSITE_NODE_KEY",
+        "EVALSITE_SITE_URL",
+        "EVALSITE_SLOTS",
+        "OPENBLAS_NUM_THREADS",
+        "OMP_NUM_THREADS",
+    }
+    prefix = node.upper().replace("-", "_")
+    used = {name for name in asked_of(own) if name != "EVALSITE_SLOTS"}
+    assert used == {f"{prefix}_BROKER_URL", f"{prefix}_FAST_URL", f"{prefix}_KEY"}
+    assert own["EVALSITE_NODE"] == node
+    assert is_node_name(node)
+
+
+def asked_of(part: object) -> set[str]:
+    """Return the variables that a part of the file reads."""
+    return set(re.findall(r"(?<!\$)\$\{(\w+)", json.dumps(part)))
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_program_gets_the_addresses_of_its_own_users(role: str) -> None:
+    if role == "commands":
+        return  # prepare, and what is run in a container of a program
+    logins = {name for name in asked_of(SERVICES[role]["environment"]) if "_URL" in name}
+    own = {f"{server.upper()}_URL_{role.upper()}" for server in SERVERS if ROLES[role].at(server)}
+    admin = {f"{server.upper()}_URL_{ADMIN.upper()}" for server in SERVERS}
+    assert logins == own | (admin if role == "control" else set())
+
+
+def test_one_command_writes_every_variable_that_has_no_default(tmp_path: Path) -> None:
+    written = write_files(tmp_path, n_nodes=len(NODES))
+    made = read_variables(tmp_path / ".env")
+    text = (ROOT / "docker-compose.yml").read_text()
+    asked = set(re.findall(r"(?<!\$)\$\{(\w+)(?::\?[\w-]+)?\}", text))
+    assert asked <= set(made)
+    assert (tmp_path / ".env").stat().st_mode & 0o077 == 0
+    again = write_files(tmp_path, n_nodes=len(NODES))
+    assert again == written
+    assert read_variables(tmp_path / ".env") == made
+
+
+def test_the_files_of_users_are_mounted_and_hold_no_password(tmp_path: Path) -> None:
+    write_files(tmp_path, n_nodes=2)
+    passwords = re.findall(r":([0-9a-f]{64})@", (tmp_path / ".env").read_text())
+    assert len(set(passwords)) == len(passwords) > 15
+    for server in SERVERS:
+        (mount,) = (line for line in SERVICES[server]["volumes"] if "acl" in line)
+        file, target, _ = mount.split(":")
+        assert f"--aclfile {target}" in SERVICES[server]["command"]
+        users = (tmp_path / file).read_text()
+        assert "user default off\n" in users
+        assert "user node-2 on #" in users
+        assert not [password for password in passwords if password in users]
+
+
+def test_the_servers_take_the_files_of_users(tmp_path: Path) -> None:
+    write_files(tmp_path, n_nodes=2)
+    made = read_variables(tmp_path / ".env")
+    port = Ports.free().broker
+    for server in SERVERS:
+        users = tmp_path / "var" / "compose" / f"{server}.acl"
+        command = [str(find_server()), "--port", str(port), "--aclfile", str(users)]
+        with subprocess.Popen([*command, "--save", ""], stdout=subprocess.DEVNULL) as process:
+            try:
+                url = made[f"NODE_2_{server.upper()}_URL"]
+                admin = made[f"{server.upper()}_URL_ADMIN"]
+                wait_until_up(re.sub(r"@\w+:\d+", f"@127.0.0.1:{port}", admin), limit_s=10)
+                with Redis.from_url(re.sub(r"@\w+:\d+", f"@127.0.0.1:{port}", url)) as node:
+                    assert node.ping()
+            finally:
+                process.kill()
+
+
+def test_no_secret_has_a_default() -> None:
+    text = (ROOT / "docker-compose.yml").read_text()
+    for name in MADE_ONCE:
+        assert f"${{{name}:?run-compose-env}}" in text
+        assert f"${{{name}:-" not in text
+
+
+def test_every_published_port_is_on_loopback() -> None:
+    ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
+    assert ports
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+
+
+def test_every_dependency_is_a_service() -> None:
+    for service in SERVICES.values():
+        assert set(service.get("depends_on", {})) <= set(SERVICES)

@@ -1,0 +1,63 @@
+from pathlib import Path
+
+import pytest
+
+from launcher.errors import SetupError
+from launcher.folders import (
+    ROOT,
+    SECRETS,
+    ensure_secrets,
+    read_variables,
+    require_writable,
+    var_folder,
+    write_variables,
+)
+
+
+def test_the_data_folder_is_beside_the_code_unless_named() -> None:
+    assert var_folder({}) == ROOT / "var"
+    assert var_folder({"EVALSITE_VAR": "/tmp/x/../y"}) == Path("/tmp/y").resolve()
+
+
+def test_a_new_data_folder_is_for_its_owner_only(tmp_path: Path) -> None:
+    require_writable(tmp_path / "new")
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["log"]
+
+
+def test_a_data_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    with pytest.raises(SetupError, match=rf"{blocked / 'var'} cannot be written.*EVALSITE_VAR"):
+        require_writable(blocked / "var")
+
+
+def test_a_name_too_long_for_a_socket_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="too long"):
+        require_writable(tmp_path / ("x" * 100))
+
+
+def test_secrets_are_made_once_and_for_the_owner_only(tmp_path: Path) -> None:
+    made = ensure_secrets(tmp_path)
+    assert set(made) == set(SECRETS)
+    assert (tmp_path / "secrets.env").stat().st_mode & 0o777 == 0o600
+    assert ensure_secrets(tmp_path) == made
+
+
+def test_a_secret_that_is_missing_is_added_and_the_others_stay(tmp_path: Path) -> None:
+    write_variables(tmp_path / "secrets.env", {"EVALSITE_SECRET_KEY": "mine"})
+    made = ensure_secrets(tmp_path)
+    assert made["EVALSITE_SECRET_KEY"] == "mine"
+    assert read_variables(tmp_path / "secrets.env") == made
+
+
+def test_a_value_of_two_lines_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="EVALSITE_X"):
+        write_variables(tmp_path / "x.env", {"EVALSITE_X": "a\nREDIS_URL=b"})
+
+
+def test_variables_are_read_as_they_were_written(tmp_path: Path) -> None:
+    variables = {"DATABASE_URL": "postgres://u:p%40x@h/db?options=a=b", "EMPTY": ""}
+    write_variables(tmp_path / "x.env", variables)
+    assert read_variables(tmp_path / "x.env") == variables
+    assert read_variables(tmp_path / "missing.env") == {}

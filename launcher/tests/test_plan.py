@@ -1,0 +1,172 @@
+from pathlib import Path
+
+import pytest
+
+from arena.credentials import node_secret
+from arena.rights import ADMIN, ROLES, SERVERS, role_password
+from launcher import programs
+from launcher.addresses import Ports
+from launcher.errors import SetupError
+from launcher.folders import SECRETS
+from launcher.plan import Plan
+from launcher.programs import Program
+
+SECRET_VALUES = {name: f"value-of-{name}" for name in SECRETS}
+KEY = SECRET_VALUES["EVALSITE_SECRET_KEY"]
+
+
+def planned(plan: Plan) -> dict[str, Program]:
+    return {
+        program.name: program for program in plan.programs(SECRET_VALUES, generations={"node-2": 3})
+    }
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    settings = {"DATABASE_URL": "postgres://secret", "EVALSITE_ALIVE_S": "3"}
+    return Plan(var=tmp_path, ports=Ports(), nodes=2, slots=4, settings=settings)
+
+
+def test_servers_start_first_and_the_monitor_last(plan: Plan) -> None:
+    names = list(planned(plan))
+    assert names[:2] == ["broker", "fast"]
+    assert names[-1] == "flower"
+    assert {"recorder", "control", "beat", "web", "node-1", "node-2"} == set(names[2:-1])
+
+
+def test_a_play_node_knows_addresses_and_nothing_else(plan: Plan) -> None:
+    node = planned(plan)["node-2"]
+    assert dict(node.environment) == {
+        "EVALSITE_CACHE": str(plan.var / "cache"),
+        "EVALSITE_CAPABILITIES": "cpu,torch",
+        "EVALSITE_INFERENCE_URL": (
+            f"redis://node-2:{node_secret(KEY, 'fast', 'node-2', 3)}@127.0.0.1:7380/0"
+        ),
+        "EVALSITE_SITE_URL": "http://127.0.0.1:8000",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "REDIS_URL": (f"redis://node-2:{node_secret(KEY, 'broker', 'node-2', 3)}@127.0.0.1:7379/0"),
+        "EVALSITE_ALIVE_S": "3",
+        "EVALSITE_NODE": "node-2",
+        "EVALSITE_NODE_KEY": node_secret(KEY, "reports", "node-2", 3),
+        "EVALSITE_SLOTS": "4",
+    }
+
+
+def test_a_play_node_takes_its_own_queue_and_no_other(plan: Plan) -> None:
+    for name in ("node-1", "node-2"):
+        command = planned(plan)[name].command
+        assert command[command.index("-Q") + 1] == f"play.{name}"
+
+
+def test_each_recorder_takes_one_queue_as_the_same_user(tmp_path: Path) -> None:
+    plan = Plan(var=tmp_path, ports=Ports(), recorders=3)
+    programs = planned(plan)
+    queues = {
+        name: its.command[its.command.index("-Q") + 1]
+        for name, its in programs.items()
+        if name.startswith("recorder")
+    }
+    assert queues == {"recorder": "reports", "recorder-2": "reports.1", "recorder-3": "reports.2"}
+    assert programs["recorder-3"].environment == programs["recorder"].environment
+    assert plan.shared_variables(SECRET_VALUES)["EVALSITE_RECORDERS"] == "3"
+
+
+def test_a_play_node_without_torch_takes_no_match_that_needs_it(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "find_spec", lambda _: None)
+    node = planned(plan)["node-1"]
+    assert node.environment["EVALSITE_CAPABILITIES"] == "cpu"
+
+
+def test_a_server_of_networks_knows_both_servers_and_takes_every_shard(tmp_path: Path) -> None:
+    settings = {
+        "EVALSITE_SHARDS": "2",
+        "EVALSITE_DEVICE": "cuda",
+        "EVALSITE_METRICS_PORT": "9100",
+    }
+    plan = Plan(var=tmp_path, ports=Ports(), gpus=2, settings=settings)
+    gpu = planned(plan)["gpu-2"]
+    assert gpu.command[gpu.command.index("-Q") + 1] == "gpu,gpu.1"
+    assert gpu.environment["FAST_REDIS_URL"] == plan.role_url("fast", "gpu", SECRET_VALUES)
+    assert gpu.environment["EVALSITE_DEVICE"] == "cuda"
+    assert gpu.environment["EVALSITE_GPU"] == "gpu-2"
+    assert gpu.environment["EVALSITE_METRICS_PORT"] == "9101"
+
+
+def test_a_wrong_number_of_shards_is_named(tmp_path: Path) -> None:
+    plan = Plan(var=tmp_path, ports=Ports(), gpus=1, settings={"EVALSITE_SHARDS": "many"})
+    with pytest.raises(SetupError, match="EVALSITE_SHARDS is 'many'"):
+        planned(plan)
+
+
+def test_players_ask_a_foreign_fast_store_only_by_an_address_given_for_them(tmp_path: Path) -> None:
+    settings = {"FAST_REDIS_URL": "redis://:secret@elsewhere/0"}
+    plan = Plan(var=tmp_path, ports=Ports(), settings=settings)
+    assert "EVALSITE_INFERENCE_URL" not in planned(plan)["node-1"].environment
+
+
+def test_no_command_line_shows_a_secret(plan: Plan) -> None:
+    words = [word for program in planned(plan).values() for word in program.command]
+    assert not [word for word in words for secret in SECRET_VALUES.values() if secret in word]
+
+
+def test_every_process_computes_with_one_thread(plan: Plan) -> None:
+    without = [
+        program.name
+        for program in planned(plan).values()
+        if program.environment.get("OPENBLAS_NUM_THREADS") != "1"
+    ]
+    assert without == ["broker", "fast"]
+
+
+def test_a_server_that_is_given_is_not_started(tmp_path: Path) -> None:
+    settings = {"REDIS_URL": "redis://elsewhere/0"}
+    plan = Plan(var=tmp_path, ports=Ports(), settings=settings)
+    assert plan.own_servers == ["fast"]
+    assert "broker" not in planned(plan)
+    assert plan.admin_url("broker", SECRET_VALUES) == "redis://elsewhere/0"
+
+
+@pytest.mark.parametrize("role", ["web", "control", "recorder", "beat", "flower", "gpu-1"])
+def test_each_program_gets_the_addresses_of_its_own_users_only(tmp_path: Path, role: str) -> None:
+    own = planned(Plan(var=tmp_path, ports=Ports(), gpus=1))[role].environment
+    user = role.removesuffix("-1")
+    passwords = {
+        other: role_password(KEY, server, other)
+        for server in SERVERS
+        for other in (ADMIN, *ROLES)
+        if other != user
+    }
+    held = "\n".join(own.values())
+    assert [other for other, password in passwords.items() if password in held] == (
+        [ADMIN] if user == "control" else []
+    )
+    assert own["REDIS_URL"] == (
+        f"redis://evalsite-{user}:{role_password(KEY, 'broker', user)}@127.0.0.1:7379/0"
+    )
+
+
+def test_on_a_given_server_that_makes_users_each_program_has_its_own(tmp_path: Path) -> None:
+    settings = {"REDIS_URL": "rediss://admin:p@elsewhere:1/2", "FAST_REDIS_URL": "redis://f/0"}
+    plan = Plan(var=tmp_path, ports=Ports(), settings=settings, with_users=frozenset({"broker"}))
+    programs = planned(plan)
+    web, node = programs["web"].environment, programs["node-1"].environment
+    password = role_password(KEY, "broker", "web")
+    assert web["REDIS_URL"] == f"rediss://evalsite-web:{password}@elsewhere:1/2"
+    assert web["FAST_REDIS_URL"] == "redis://f/0"
+    assert node["REDIS_URL"].startswith("rediss://node-1:")
+    assert "EVALSITE_INFERENCE_URL" not in node
+    assert plan.shared_variables(SECRET_VALUES)["EVALSITE_UNENFORCED"] == "fast"
+
+
+def test_a_stack_without_pages_opens_no_port_for_them(tmp_path: Path) -> None:
+    plan = Plan(var=tmp_path, ports=Ports(), web=False, flower=False)
+    assert plan.listening == ["broker", "fast"]
+    assert plan.addresses() == {}
+
+
+def test_a_browser_is_not_sent_to_the_address_of_all_hosts(tmp_path: Path) -> None:
+    plan = Plan(var=tmp_path, ports=Ports(web=81), host="0.0.0.0")
+    assert plan.addresses()["Board"] == "http://127.0.0.1:81/"

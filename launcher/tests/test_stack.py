@@ -1,0 +1,177 @@
+"""The stack with real processes; one is shared by the tests that leave it whole."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from arena.credentials import Purpose, node_secret
+from arena.rights import ADMIN, ROLES, SERVERS, role_password
+from launcher.addresses import Ports
+from launcher.errors import SetupError
+from launcher.folders import ROOT, SECRETS, read_variables
+from launcher.plan import Plan
+from launcher.stack import Stack, child_environment, launch, require_alone, start_stack, stop_stack
+from launcher.supervision import Supervisor, leftovers
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with start_stack(tmp_path_factory.mktemp("stack") / "var", web=True, flower=True) as running:
+        yield running
+
+
+def wait_for(condition: Callable[[], bool], *, limit_s: float) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, "not in time"
+        time.sleep(0.05)
+
+
+def test_every_program_runs_and_the_web_answers(stack: Stack) -> None:
+    assert set(stack.pids()) == {
+        *("broker", "fast", "recorder", "control", "beat", "web", "node-1", "flower")
+    }
+    with urllib.request.urlopen(f"{stack.plan.addresses()['Board']}healthz", timeout=5) as reply:
+        assert reply.read() == b'{"status": "ok"}'
+
+
+def test_a_play_node_holds_no_secret(stack: Stack) -> None:
+    environment = psutil.Process(stack.pids()["node-1"]).environ()
+    secrets = read_variables(stack.plan.var / "secrets.env")
+    assert not {"DATABASE_URL", "EVALSITE_VAR", *SECRETS} & set(environment)
+    of_others = [*secrets.values(), *_passwords_of_others(secrets["EVALSITE_SECRET_KEY"])]
+    held = "\n".join(environment.values())
+    assert not [secret for secret in of_others if secret in held]
+
+
+def _passwords_of_others(key: str) -> list[str]:
+    roles = [role_password(key, server, role) for server in SERVERS for role in (ADMIN, *ROLES)]
+    purposes: tuple[Purpose, ...] = ("broker", "fast", "reports")
+    return [*roles, *(node_secret(key, purpose, "node-2", 1) for purpose in purposes)]
+
+
+def test_what_it_writes_is_for_its_owner_only(stack: Stack) -> None:
+    var = stack.plan.var
+    private = ["secrets.env", "stack.env", "supervisord.conf", "db.sqlite3", "broker/valkey.conf"]
+    assert [name for name in private if (var / name).stat().st_mode & 0o077] == []
+
+
+@pytest.mark.parametrize("name", ["node-1", "recorder", "broker"])
+def test_a_killed_program_is_started_again(stack: Stack, name: str) -> None:
+    killed = stack.pids()[name]
+    os.kill(killed, signal.SIGKILL)
+    wait_for(lambda: stack.pids().get(name, killed) != killed, limit_s=15)
+
+
+def test_a_second_start_is_refused_with_the_pid_and_the_way_out(stack: Stack) -> None:
+    pid = Supervisor(stack.plan.var).pid()
+    with pytest.raises(SetupError, match=rf"already runs here \(pid {pid}\): \./run stop ends it"):
+        launch(stack.plan, example=False, say=print)
+
+
+def test_a_busy_port_is_refused_and_nothing_is_left_behind(stack: Stack, tmp_path: Path) -> None:
+    plan = Plan(var=tmp_path, ports=stack.plan.ports, nodes=0)
+    with pytest.raises(SetupError, match=f"port {stack.plan.ports.broker} is in use by pid"):
+        launch(plan, example=False, say=print)
+    assert leftovers(tmp_path) == []
+
+
+def run_in(var: Path, *arguments: str, ports: Ports | None = None) -> subprocess.Popen[str]:
+    environment = child_environment(var, ports.environment() if ports else {})
+    return subprocess.Popen(
+        [sys.executable, "-m", "launcher", *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def read_until(command: subprocess.Popen[str], line: str) -> str:
+    assert command.stdout is not None
+    read = ""
+    for printed in command.stdout:
+        read += str(printed)
+        if line in printed:
+            return read
+    raise AssertionError(f"it ended without {line!r}:\n{read}")
+
+
+def test_status_shows_the_processes_and_the_addresses(stack: Stack) -> None:
+    command = run_in(stack.plan.var, "status")
+    printed, _ = command.communicate(timeout=20)
+    assert command.returncode == 0
+    assert "node-1       RUNNING" in printed
+    assert stack.plan.addresses()["Board"] in printed
+
+
+def test_a_command_of_a_second_terminal_sees_the_running_stack(stack: Stack) -> None:
+    command = run_in(stack.plan.var, "manage", "diffsettings", "--all")
+    printed, _ = command.communicate(timeout=20)
+    assert f"REDIS_URL = '{stack.env['REDIS_URL']}'" in printed
+
+
+def test_ctrl_c_and_sigterm_end_everything_and_the_next_start_finds_the_old_state(
+    tmp_path: Path,
+) -> None:
+    for number, shows_password in ((signal.SIGINT, True), (signal.SIGTERM, False)):
+        ports = Ports.free()
+        command = run_in(tmp_path, "--concurrency", "1", "--no-example", ports=ports)
+        assert ("Admin user: admin, password: " in read_until(command, "Ctrl-C")) == shows_password
+        started = time.monotonic()
+        command.send_signal(number)
+        printed, _ = command.communicate(timeout=30)
+        assert command.returncode == 0, printed
+        assert time.monotonic() - started < 15
+        assert leftovers(tmp_path) == []
+
+
+def test_stop_from_another_terminal_ends_the_first(tmp_path: Path) -> None:
+    command = run_in(tmp_path, "--nodes", "0", "--no-example", ports=Ports.free())
+    read_until(command, "Ctrl-C")
+    other = run_in(tmp_path, "stop")
+    assert other.communicate(timeout=20)[0] == "stopped\n"
+    printed, _ = command.communicate(timeout=20)
+    assert "stopped from elsewhere" in printed
+    assert command.returncode == 0
+    assert leftovers(tmp_path) == []
+
+
+def test_what_a_killed_supervisor_leaves_is_told_and_ended_by_stop(tmp_path: Path) -> None:
+    stack = start_stack(tmp_path, nodes=0)
+    pids = stack.pids().values()
+    pid = stack.supervisor.pid()
+    assert pid is not None
+    guardian = psutil.Process(pid).parent()
+    assert guardian is not None
+    guardian.kill()  # it would start the supervisor again
+    os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(psutil.NoSuchProcess):
+        psutil.Process(pid).wait(5)
+    with pytest.raises(SetupError, match=r"left over \(pids .*\): \./run stop ends them"):
+        require_alone(tmp_path)
+    printed, _ = run_in(tmp_path, "status").communicate(timeout=20)
+    assert f"the supervisor of {tmp_path} is gone. It left processes behind (pids " in printed
+    assert stop_stack(tmp_path)
+    assert [left for left in pids if psutil.pid_exists(left)] == []
+
+
+def test_a_database_that_cannot_be_reached_is_a_clear_line_and_ends_what_started(
+    tmp_path: Path,
+) -> None:
+    nowhere = {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/none"}
+    with pytest.raises(SetupError, match=r"database could not be prepared: .*refused"):
+        start_stack(tmp_path, nodes=0, settings=nowhere)
+    assert leftovers(tmp_path) == []

@@ -1,0 +1,113 @@
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from launcher import toolbox
+
+PASSES = [sys.executable, "-c", "print('fine')"]
+FAILS = [sys.executable, "-c", "print('line 3 is wrong'); raise SystemExit(1)"]
+
+
+def test_check_passes_when_every_tool_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(toolbox, "CHECKS", {"lint": PASSES, "types": PASSES})
+    assert toolbox.check() == 0
+    assert "fine" not in capsys.readouterr().out
+
+
+def test_check_runs_all_tools_and_shows_what_the_failing_one_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(toolbox, "CHECKS", {"lint": FAILS, "types": PASSES})
+    assert toolbox.check() == 1
+    printed = capsys.readouterr().out
+    assert "line 3 is wrong" in printed
+    assert [line.split()[:2] for line in printed.splitlines()[-2:]] == [
+        ["lint", "FAILED"],
+        ["types", "ok"],
+    ]
+
+
+def test_every_check_names_a_program_that_exists() -> None:
+    assert [
+        name for name, command in toolbox.CHECKS.items() if shutil.which(command[0]) is None
+    ] == []
+
+
+class Commands:
+    """Records the commands instead of running them."""
+
+    def __init__(self, *, status: int = 0) -> None:
+        self.status = status
+        self.seen: list[tuple[Sequence[str], dict[str, str]]] = []
+
+    def __call__(self, command: Sequence[str], **options: Any) -> int:
+        self.seen.append((command, options["env"]))
+        return self.status
+
+    def run(self, command: Sequence[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        self.seen.append((command, {}))
+        return subprocess.CompletedProcess(command, 0)
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> Commands:
+    recorded = Commands()
+    monkeypatch.setattr("launcher.toolbox.subprocess.call", recorded)
+    monkeypatch.setattr("launcher.toolbox.subprocess.run", recorded.run)
+    monkeypatch.setattr(toolbox, "CHECKS", {})
+    return recorded
+
+
+def test_test_runs_the_database_app_on_postgres_too(commands: Commands) -> None:
+    assert toolbox.test([]) == 0
+    postgres = [
+        command for command, env in commands.seen if env.get("EVALSITE_TEST_DATABASE") == "postgres"
+    ]
+    assert len(postgres) == 1
+    assert "matches" in postgres[0]
+
+
+def test_arguments_of_test_go_to_pytest_alone(commands: Commands) -> None:
+    assert toolbox.test(["-k", "relay"]) == 0
+    assert [list(command[1:]) for command, _ in commands.seen] == [["-m", "pytest", "-k", "relay"]]
+
+
+def test_a_failing_test_fails_the_command(commands: Commands) -> None:
+    commands.status = 1
+    assert toolbox.test([]) == 1
+
+
+@pytest.fixture
+def no_browser(commands: Commands, monkeypatch: pytest.MonkeyPatch) -> Commands:
+    def which(name: str) -> str | None:
+        return "/usr/bin/apt-get" if name == "apt-get" else None
+
+    monkeypatch.setattr("launcher.toolbox.shutil.which", which)
+    monkeypatch.setattr("launcher.toolbox.os.geteuid", lambda: 0)
+    return commands
+
+
+def test_ci_installs_a_missing_browser(
+    no_browser: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", "true")
+    toolbox.test(["-k", "x"])
+    assert [command[:2] for command, _ in no_browser.seen[:2]] == [
+        ["apt-get", "update"],
+        ["apt-get", "install"],
+    ]
+
+
+def test_elsewhere_a_missing_browser_is_told_with_the_way_to_get_it(
+    no_browser: Commands, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    toolbox.test(["-k", "x"])
+    assert "apt-get install chromium chromium-driver" in capsys.readouterr().err
+    assert len(no_browser.seen) == 1

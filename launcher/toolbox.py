@@ -1,0 +1,104 @@
+"""`./run check` and `./run test`: what runs here is what CI runs."""
+
+import argparse
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from launcher.folders import ROOT
+from launcher.programs import ONE_THREAD, PYTHON
+
+TOOLS = Path(PYTHON).parent
+CHECKS: dict[str, list[str]] = {
+    "format": [str(TOOLS / "ruff"), "format", "--check", "."],
+    "lint": [str(TOOLS / "ruff"), "check", "."],
+    "types": [str(TOOLS / "mypy"), "--num-workers", "2"],
+    "imports": [str(TOOLS / "lint-imports"), "--no-logo"],
+    "templates": [str(TOOLS / "djlint"), "templates", "--lint", "--profile=django"],
+    "migrations": [PYTHON, "manage.py", "makemigrations", "--check", "--dry-run"],
+    "options": [PYTHON, "manage.py", "write_client_options", "--check"],
+    "settings": [PYTHON, "manage.py", "check", "--fail-level", "WARNING"],
+    "deployment": [
+        *("env", "EVALSITE_HTTPS=1", "EVALSITE_PROXIES=1"),
+        *(PYTHON, "manage.py", "check", "--deploy", "--fail-level", "WARNING"),
+    ],
+}
+BROWSER_PACKAGES = ("chromium", "chromium-driver")
+HOW_TO_GET_A_BROWSER = (
+    "Chromium and its driver are missing: the browser tests are skipped. "
+    "Debian: apt-get install chromium chromium-driver"
+)
+TESTS = [PYTHON, "-m", "pytest"]
+# As many wait for what they started; the tests of a file share what it starts. Slow files first.
+AT_ONCE = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
+# The whole may take a quarter of an hour: what takes longest is a suite of its own.
+QUICK = ["-m", "not long and not compose", *AT_ONCE]
+# The faces ask the same services on either database: once is enough for them.
+ON_POSTGRES = ["matches", *QUICK, "-k", "not test_api and not test_admin"]
+COVERAGE = [PYTHON, "-m", "coverage", "report"]
+# One line of the pure core that no test reaches fails the build; the thin edges may miss some.
+FLOORS = {"arena/*": 100, "*": 90}
+
+
+def check(_: argparse.Namespace | None = None) -> int:
+    """Run every check; return 1 when any fails."""
+    with tempfile.TemporaryDirectory(prefix="evalsite-check-") as var:
+        return _summary(_run_check(name, command, var) for name, command in CHECKS.items())
+
+
+def _run_check(name: str, command: Sequence[str], var: str) -> tuple[str, bool, float]:
+    started = time.monotonic()
+    # Only so that settings load: no check starts anything.
+    needed = {"EVALSITE_VAR": var, "EVALSITE_SECRET_KEY": secrets.token_urlsafe(48)}
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | needed, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        print(f"--- {name}: {' '.join(command)}\n{done.stdout}{done.stderr}", flush=True)
+    return name, done.returncode == 0, time.monotonic() - started
+
+
+def _summary(results: Iterable[tuple[str, bool, float]]) -> int:
+    failed = 0
+    for name, passed, seconds in results:
+        print(f"{name:<12} {'ok' if passed else 'FAILED':<7} {seconds:6.1f} s", flush=True)
+        failed += not passed
+    return int(failed > 0)
+
+
+def test(arguments: Sequence[str]) -> int:
+    """Run the checks and all tests on both databases; with arguments only pytest, with them."""
+    _ensure_browser(os.environ)
+    if arguments:
+        return _tests([*TESTS, *arguments])
+    failed = check(None)
+    failed |= _tests([*TESTS, *QUICK, "--cov", "--cov-report="])
+    second = {"EVALSITE_TEST_DATABASE": "postgres"}
+    failed |= _tests([*TESTS, *ON_POSTGRES], second)
+    for included, floor in FLOORS.items():
+        failed |= _tests([*COVERAGE, f"--include={included}", f"--fail-under={floor}"])
+    print("FAILED" if failed else "All checks and tests passed.")
+    return failed
+
+
+def _tests(command: Sequence[str], extra: Mapping[str, str] | None = None) -> int:
+    environment = {**os.environ, **ONE_THREAD, **(extra or {})}
+    return int(subprocess.call(command, cwd=ROOT, env=environment) != 0)
+
+
+def _ensure_browser(environment: Mapping[str, str]) -> None:
+    if shutil.which("chromedriver"):
+        return
+    debian_ci = environment.get("CI") == "true" and shutil.which("apt-get") and os.geteuid() == 0
+    if not debian_ci:
+        print(HOW_TO_GET_A_BROWSER, file=sys.stderr)
+        return
+    subprocess.run(["apt-get", "update", "-q"], check=True)
+    install = ["apt-get", "install", "-q", "-y", "--no-install-recommends", *BROWSER_PACKAGES]
+    subprocess.run(install, env={**environment, "DEBIAN_FRONTEND": "noninteractive"}, check=True)

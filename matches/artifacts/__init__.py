@@ -1,0 +1,1 @@
+"""What is named by its content: agents, checkpoints and their checks, trajectories."""

@@ -1,0 +1,320 @@
+"""Add checkpoints: seal the file, store it under its hash, register its agent.
+
+Nothing is stored of what is refused: all files of a run are sealed beside the storage before the
+first of them is kept. What a network computes is checked later, on the gpu queue: see checks.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple, cast
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+
+from arena import checkpoints as files
+from arena.checkpoints import Seal
+from arena.errors import ArenaError, CheckpointFileError
+from arena.games import registry as games
+from arena.games.base import GameSpec
+from arena.parameters import Value
+from arena.policies.spec import parse
+from matches.artifacts.agents import bad_input, version_here
+from matches.errors import BadInputError
+from matches.models import Agent, Checkpoint
+from matches.models.choices import Placement
+from matches.store import selectors, vault
+
+POLICY = "network"
+MAX_STEP = 2**63 - 1
+_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class New:
+    """What a file is to be. Empty: as its seal says, as measured, or not known."""
+
+    name: str
+    game: str = ""
+    architecture: str = ""
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    step: int | None = None
+    parent: str = ""
+    """SHA-256 of a checkpoint, or the name of an agent of the same game."""
+    placement: str = ""
+    expected_sha256: str = ""
+    """Of the file as it was sent."""
+    source_name: str = ""
+
+    @property
+    def agent_name(self) -> str:
+        """The name of its agent: NAME, or NAME@STEP."""
+        return self.name if self.step is None else f"{self.name}@{self.step}"
+
+
+class Sealed(NamedTuple):
+    """A file that was sealed and not yet stored; `parent` is a hash."""
+
+    new: New
+    seal: Seal
+    parent: str | None
+    path: Path
+    sha256: str
+    n_bytes: int
+
+
+def add(file: Path, new: New, *, now: datetime) -> Agent:
+    """Return the agent of a new checkpoint, whose check control will order.
+
+    Raises BadInputError naming the field that is refused; then nothing is stored.
+    """
+    return add_run([(file, new)], now=now)[0]
+
+
+def add_run(given: Sequence[tuple[Path, New]], *, now: datetime) -> list[Agent]:
+    """Return the agents of a run's checkpoints, each the child of the one before; all or nothing.
+
+    Raises BadInputError naming the field and the file that are refused.
+    """
+    with _staging() as folder:
+        sealed: list[Sealed] = []
+        for place, (file, new) in enumerate(given):
+            before = sealed[-1].sha256 if sealed else None
+            sealed.append(_sealed(file, new, folder / str(place), before=before))
+        _check_distinct(sealed)
+        return _store(sealed, now=now)
+
+
+def run_of(folder: Path, new: New) -> list[tuple[Path, New]]:
+    """Return the safetensors files of a folder as a run, by the steps that their names tell.
+
+    Raises BadInputError: no file, a name without a step, or two of one step.
+    """
+    found = sorted(folder.glob("*.safetensors"))
+    if not found:
+        wanted = "it holds no *.safetensors; `checkpoints convert` makes them of .pt files"
+        raise BadInputError("file", f"{folder}: {wanted}")
+    by_step: dict[int, Path] = {}
+    for path in found:
+        step = files.step_of(path.name)
+        if step is None:
+            raise BadInputError("step", f"{path}: the name tells no step: name it step_1000 or so")
+        if step in by_step:
+            raise BadInputError("step", f"{by_step[step]} and {path} are both of step {step}")
+        by_step[step] = path
+    return [(path, replace(new, step=step)) for step, path in sorted(by_step.items())]
+
+
+@contextmanager
+def _staging() -> Iterator[Path]:
+    """Give a folder beside the storage of files, so that a file is stored by renaming it."""
+    with TemporaryDirectory(prefix="staging-", dir=settings.VAR) as folder:
+        yield Path(folder)
+
+
+def _sealed(file: Path, new: New, target: Path, *, before: str | None) -> Sealed:
+    """Check and seal one file; `before` is the hash of its parent in the same run."""
+    new = replace(new, source_name=new.source_name or file.name)
+    _check_fields(new)
+    try:
+        found = files.inspect(file)
+        _check_expected(file, new)
+        seal = _seal(new, found.seal)
+        new = replace(new, game=seal.game)
+        _check_name(new)
+        parent = before or _parent(new)
+        sha256 = files.write_sealed(file, target, seal)
+    except CheckpointFileError as error:
+        raise BadInputError("file", f"{new.source_name}: {error}") from error
+    return Sealed(new, seal, parent, target, sha256, target.stat().st_size)
+
+
+def _check_fields(new: New) -> None:
+    if new.placement and new.placement not in Placement.values:
+        choices = ", ".join(Placement.values)
+        raise BadInputError("placement", f"{new.placement!r}: choose {choices}, or leave it empty")
+    if not isinstance(new.parameters, Mapping):
+        wanted = "must be an object of names and values"
+        raise BadInputError("parameters", f"{new.parameters!r:.80}: {wanted}")
+    if not new.name.isprintable():
+        raise BadInputError("name", f"{new.name!r:.150}: must be printable text")
+    if new.step is not None and not 0 <= new.step <= MAX_STEP:
+        raise BadInputError("step", f"{new.step}: must be 0..{MAX_STEP}")
+    if new.game:
+        _spec(new.game)
+
+
+def _check_expected(file: Path, new: New) -> None:
+    """Refuse a file that is not the one that was meant."""
+    wanted = new.expected_sha256.strip().lower()
+    if not wanted:
+        return
+    has = files.sha256_of(file)
+    if has != wanted:
+        raise BadInputError(
+            "sha256", f"{new.source_name} has {has}, not {wanted:.64}: send the file again"
+        )
+
+
+def _seal(new: New, found: Seal | None) -> Seal:
+    """Return the seal that the file gets: as given, else as it has."""
+    game = new.game or (found.game if found else "")
+    if not game:
+        raise BadInputError("game", f"{new.source_name} is not sealed: say which game it plays")
+    spec = _spec(game)
+    architecture = new.architecture or (found.architecture if found else "")
+    if not architecture:
+        wanted = "name its architecture, such as mlp"
+        raise BadInputError("architecture", f"{new.source_name} is not sealed: {wanted}")
+    parameters = dict(new.parameters) or (found.parameters if found else {})
+    typed = cast(dict[str, Value], parameters)
+    seal = Seal(architecture, typed, game, spec.observation_shape, spec.n_actions)
+    try:
+        files.check_seal(seal)
+    except CheckpointFileError as error:
+        field = "parameters" if architecture.isprintable() else "architecture"
+        raise BadInputError(field, str(error)) from error
+    return seal
+
+
+def _spec(game: str) -> GameSpec:
+    try:
+        return games.get(game).spec
+    except ArenaError as error:
+        raise BadInputError("game", str(error)) from error
+
+
+def _check_name(new: New) -> None:
+    """Refuse a name that an agent has, before the file is sealed."""
+    taken = Agent.objects.filter(game=new.game, name=new.agent_name).first()
+    if taken is not None and not _may_change(taken):
+        raise BadInputError(
+            "name", f"{new.agent_name!r} is already an agent of {new.game}: choose another name"
+        )
+    try:
+        Agent(name=new.agent_name, game=new.game, policy=POLICY).clean_fields({"checkpoint"})
+        Checkpoint._meta.get_field("run").clean(new.name, None)
+    except ValidationError as error:
+        raise BadInputError("name", f"{new.name!r:.150}: {'; '.join(error.messages)}") from error
+
+
+def _may_change(agent: Agent) -> bool:
+    """Say whether an agent has never played: its checkpoint was refused."""
+    return agent.checkpoint is not None and agent.checkpoint.state == Checkpoint.State.REFUSED
+
+
+def _parent(new: New) -> str | None:
+    if not new.parent:
+        return None
+    found = selectors.checkpoint(new.parent, game=new.game)
+    if found is None:
+        raise BadInputError(
+            "parent",
+            f"{new.parent!r} is no SHA-256 of a checkpoint and no agent of {new.game} with one",
+        )
+    return found.sha256
+
+
+def _check_distinct(sealed: Sequence[Sealed]) -> None:
+    """Refuse files of one content and what is stored already."""
+    seen: dict[str, Sealed] = {}
+    for one in sealed:
+        same = seen.setdefault(one.sha256, one)
+        if same is not one:
+            both = f"{same.new.source_name} and {one.new.source_name}"
+            raise BadInputError("file", f"{both} hold the same checkpoint {one.sha256}")
+        _check_new(one)
+
+
+def _check_new(one: Sealed) -> None:
+    """Refuse a checkpoint that there is. One that was refused may be given again to its agent."""
+    stored = Checkpoint.objects.filter(sha256=one.sha256).first()
+    if stored is None:
+        return
+    names = list(stored.agents.order_by("pk").values_list("name", flat=True))
+    owner = f"agent {names[0]!r} of {stored.game}" if names else "no agent"
+    about = (
+        f"{one.new.source_name}: its checkpoint {one.sha256[:_SHOWN]} is already that of {owner}"
+    )
+    if stored.state != Checkpoint.State.REFUSED:
+        raise BadInputError("file", f"{about}: use that one")
+    if names and one.new.agent_name not in names:
+        raise BadInputError(
+            "file",
+            f"{about}, refused because of: {stored.reason}. Give it that agent's name to have it "
+            "checked again",
+        )
+
+
+def _store(sealed: Sequence[Sealed], *, now: datetime) -> list[Agent]:
+    """Keep the files, then write the rows: a row never names a file that is not there."""
+    try:
+        for one in sealed:
+            vault.keep(one.path, Checkpoint(sha256=one.sha256).path)
+        return _insert(sealed, now=now)
+    except BaseException:
+        _remove_unknown(sealed)
+        raise
+
+
+def _remove_unknown(sealed: Sequence[Sealed]) -> None:
+    hashes = [one.sha256 for one in sealed]
+    known = Checkpoint.objects.filter(sha256__in=hashes).exclude(state=Checkpoint.State.REFUSED)
+    for sha256 in set(hashes) - set(known.values_list("sha256", flat=True)):
+        vault.remove(Checkpoint(sha256=sha256).path)
+
+
+def _insert(sealed: Sequence[Sealed], *, now: datetime) -> list[Agent]:
+    try:
+        with transaction.atomic():
+            return [_register(one, now=now) for one in sealed]
+    except IntegrityError as error:
+        raise BadInputError(
+            "file", "somebody else added the same checkpoint or name at this moment: try again"
+        ) from error
+
+
+def _register(one: Sealed, *, now: datetime) -> Agent:
+    _check_new(one)
+    row, _ = Checkpoint.objects.update_or_create(
+        sha256=one.sha256,
+        defaults={
+            "game": one.seal.game,
+            "architecture": one.seal.architecture,
+            "parameters": one.seal.parameters,
+            "run": one.new.name,
+            "step": one.new.step,
+            "parent_id": one.parent,
+            "source_name": one.new.source_name[-200:],
+            "n_bytes": one.n_bytes,
+            "forced_placement": one.new.placement,
+            "state": Checkpoint.State.CHECKING,
+            "reason": "",
+            "created_at": now,
+            "checked_at": None,
+            "asked_at": None,
+            "n_asked": 0,
+        },
+    )
+    return _agent(one.new, row)
+
+
+def _agent(new: New, row: Checkpoint) -> Agent:
+    found = Agent.objects.filter(game=row.game, name=new.agent_name).first()
+    agent = found or Agent(name=new.agent_name, game=row.game)
+    if found is not None and not _may_change(found) and found.checkpoint_id != row.sha256:
+        raise BadInputError("name", f"{new.agent_name!r} is already an agent of {row.game}")
+    agent.policy, agent.parameters = parse(POLICY)
+    agent.checkpoint = row
+    agent.placement = row.forced_placement or Placement.LOCAL
+    agent.version = version_here(agent)  # also of one that had another checkpoint before
+    try:
+        agent.full_clean()
+    except ValidationError as error:
+        raise bad_input(error) from error
+    agent.save()
+    return agent

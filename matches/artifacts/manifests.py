@@ -1,0 +1,142 @@
+"""What lies beside the shards: how they were made and what is in them, the same for every run."""
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from arena import trajectories
+from arena.games.base import GameSpec
+from arena.trajectories import Form
+from matches.artifacts.shards import Exporter, Shard, as_json
+from matches.errors import MatchError
+from matches.models import Agent, Tournament
+from matches.models.validation import checked_game
+
+NAME = "manifest.json"
+FORMAT = "evalsite generation/1"
+PACKAGES = ("evalsite", "numpy", "open_spiel", "pyarrow", "torch")
+_RESULTS = ("wins", "draws", "losses")
+
+
+class ManifestError(MatchError):
+    """The manifest of a folder cannot be read."""
+
+
+def form_of(tournament: Tournament) -> Form:
+    """Return the form of a tournament's trajectories."""
+    return Form.of(_spec(tournament))
+
+
+def write(exporter: Exporter, tournament: Tournament, folder: Path) -> None:
+    """Write the manifest of what is exported so far, whole or not at all."""
+    draft = folder / f".{NAME}.part"
+    text = json.dumps(described(exporter, tournament), indent=2)
+    draft.write_text(f"{text}\n", encoding="utf-8")
+    draft.replace(folder / NAME)
+
+
+def described(exporter: Exporter, tournament: Tournament) -> dict[str, Any]:
+    """Return the manifest. Nothing in it tells when, where or how often something was played."""
+    board, tally, spec = tournament.leaderboard, exporter.tally, _spec(tournament)
+    agents = list(tournament.agents.select_related("checkpoint").order_by("entrant__position"))
+    return {
+        "format": FORMAT,
+        "is_complete": exporter.is_complete,
+        "game": board.game,
+        "game_parameters": board.game_parameters,
+        "rules_version": spec.rules_version,
+        "opening_plies": board.plies,
+        "seed": tournament.seed,
+        "is_self_play": len(agents) == 1,
+        "agents": [_agent(agent, tally.seats.get(agent.name, {})) for agent in agents],
+        "matches": tally.n_matches,
+        "matches_without_outcome": tally.n_without_outcome,
+        "forfeits": tally.n_forfeits,
+        "illegal_actions": tally.n_illegal,
+        "steps": sum(shard.rows for shard in exporter.shards),
+        "trajectories": trajectories.FORMAT,
+        **_columns(form_of(tournament)),
+        "versions": versions(),
+        "shards": as_json(exporter.shards),
+    }
+
+
+def of_pieces(tournament: Tournament) -> dict[str, Any]:
+    """Return what the pieces of a tournament hold, for a client that fetches them as they are."""
+    board, spec, form = tournament.leaderboard, _spec(tournament), form_of(tournament)
+    return {
+        "tournament": tournament.pk,
+        "trajectories": trajectories.FORMAT,
+        "game": board.game,
+        "game_parameters": board.game_parameters,
+        "rules_version": spec.rules_version,
+        "opening_plies": board.plies,
+        "seed": tournament.seed,
+        **_columns(form),
+        "is_complete": tournament.state in (Tournament.State.DONE, Tournament.State.CANCELLED),
+    }
+
+
+def _columns(form: Form) -> dict[str, Any]:
+    columns = trajectories.schema(form)
+    return {
+        "observation_shape": list(form.observation_shape),
+        "n_actions": form.n_actions,
+        "schema": [
+            {"name": name, "type": str(kind)}
+            for name, kind in zip(columns.names, columns.types, strict=True)
+        ],
+    }
+
+
+def _spec(tournament: Tournament) -> GameSpec:
+    board = tournament.leaderboard
+    return checked_game(board.game, board.game_parameters).spec
+
+
+def _agent(agent: Agent, seats: Mapping[int, Sequence[int]]) -> dict[str, Any]:
+    weights = agent.checkpoint
+    return {
+        "name": agent.name,
+        "policy": agent.policy,
+        "parameters": agent.parameters,
+        "checkpoint": weights.sha256 if weights else "",
+        "architecture": weights.architecture if weights else "",
+        "run": weights.run if weights else "",
+        "step": weights.step if weights else None,
+        "seats": {
+            str(seat): dict(zip(_RESULTS, counts, strict=True))
+            for seat, counts in sorted(seats.items())
+        },
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what the content depends on, here."""
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def finished_shards(folder: Path) -> list[Shard]:
+    """Return the shards that the manifest of a folder names, none without one.
+
+    Raises ManifestError for a manifest of another form.
+    """
+    path = folder / NAME
+    if not path.exists():
+        return []
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        shards: list[Shard] = msgspec.convert(found["shards"], list[Shard])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ManifestError(f"{path} is no manifest of ours: {error}") from error
+    return shards

@@ -1,0 +1,224 @@
+"""Merge the pieces of a tournament into shards: whole matches in planned order, named by content.
+
+An episode is the place of a match in the tournament, from 0 on; a VOID match leaves its number
+unused. So what a shard holds depends neither on the nodes nor on how often they were lost.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from arena import trajectories
+from arena.checkpoints import sha256_of
+from arena.errors import ArenaError
+from arena.games import registry as games
+from arena.trajectories import Form, TrajectoryError
+from matches.artifacts.trajectories import STORAGE
+from matches.errors import MatchError
+from matches.models import Match, Tournament, TrajectoryPiece
+from matches.models.match import numbers
+from matches.store import vault
+
+MAX_PIECES = 32
+"""Pieces in memory; matches of one order lie in as many as it had players, and some more."""
+
+
+class ExportError(MatchError):
+    """A shard cannot be written: a piece is gone or is not what its outcome says."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A finished file; `matches` counts those with an outcome, also without any row."""
+
+    file: str
+    sha256: str
+    matches: int
+    rows: int
+    first_episode: int
+    last_episode: int
+
+
+class Played(NamedTuple):
+    """A match as the export needs it; the last fields are None without an outcome."""
+
+    pk: int
+    sequence: int
+    state: str
+    game_seed: int
+    lineup: str
+    ranks: str | None
+    is_forfeit: bool | None
+    reason: str | None
+    actions: str | None
+    trajectory: str | None
+
+
+@dataclass
+class Tally:
+    """What the matches came to: per agent and seat wins, draws and losses."""
+
+    team_size: int = 1
+    """Seats that share a rank without a draw."""
+    seats: dict[str, dict[int, list[int]]] = field(default_factory=dict)
+    n_matches: int = 0
+    n_forfeits: int = 0
+    n_illegal: int = 0
+    n_without_outcome: int = 0
+
+    def add(self, match: Played, names: Sequence[str]) -> None:
+        """Count one match."""
+        if match.ranks is None:
+            self.n_without_outcome += 1
+            return
+        self.n_matches += 1
+        self.n_forfeits += bool(match.is_forfeit)
+        self.n_illegal += match.reason == "illegal"
+        ranks = numbers(match.ranks)
+        for seat, rank in enumerate(ranks):
+            counts = self.seats.setdefault(names[seat], {}).setdefault(seat, [0, 0, 0])
+            is_shared = rank == 0 and ranks.count(0) > self.team_size
+            counts[1 if is_shared else 2 * (rank > 0)] += 1
+
+
+class Exporter:
+    """Writes the shards of a tournament into a folder, one after the other."""
+
+    def __init__(
+        self,
+        tournament: Tournament,
+        folder: Path,
+        form: Form,
+        *,
+        matches_per_shard: int,
+        finished: Sequence[Shard] = (),
+    ) -> None:
+        """Begin at the first match; shards of an earlier run that are still whole are kept."""
+        self._tournament, self._folder, self._form = tournament, folder, form
+        self._size = matches_per_shard
+        self._finished = {shard.file: shard for shard in finished}
+        self._names = dict(tournament.agents.values_list("pk", "name"))
+        self._pieces: OrderedDict[str, Mapping[int, pa.Table]] = OrderedDict()
+        self._after = 0
+        self.n_episodes = 0
+        self.tally = Tally(games.get(tournament.leaderboard.game).spec.team_size)
+        self.shards: list[Shard] = []
+
+    @property
+    def is_complete(self) -> bool:
+        """True when every planned match is behind."""
+        return self.n_episodes >= self._tournament.n_matches
+
+    def advance(self) -> bool:
+        """Write the next shard if its matches are closed; say whether there was one.
+
+        Raises ExportError, OSError.
+        """
+        page = self._page()
+        n_wanted = min(self._size, self._tournament.n_matches - self.n_episodes)
+        if not page or len(page) < n_wanted or any(m.state in Match.OPEN for m in page):
+            return False
+        name = f"shard-{len(self.shards):05d}.parquet"
+        self.shards.append(self._kept(name) or self._written(name, page))
+        for match in page:
+            self.tally.add(match, self._seat_names(match))
+        self.n_episodes += len(page)
+        self._after = page[-1].sequence
+        return True
+
+    def _page(self) -> list[Played]:
+        columns = ("pk", "sequence", "state", "game_seed", "lineup")
+        said = ("ranks", "is_forfeit", "reason", "actions", "trajectory")
+        found = Match.objects.filter(tournament=self._tournament, sequence__gt=self._after)
+        rows = found.order_by("sequence").values_list(*columns, *[f"outcome__{s}" for s in said])
+        return [Played(*row) for row in rows[: self._size]]
+
+    def _kept(self, name: str) -> Shard | None:
+        """Return a shard of an earlier run if its file is still what it was."""
+        shard, path = self._finished.get(name), self._folder / name
+        is_whole = shard is not None and path.is_file() and sha256_of(path) == shard.sha256
+        return shard if is_whole else None
+
+    def _written(self, name: str, page: Sequence[Played]) -> Shard:
+        draft = self._folder / f".{name}.part"
+        try:
+            n_rows = trajectories.write(draft, self._episodes(page), self._form)
+            digest = sha256_of(draft)
+            draft.replace(self._folder / name)
+        finally:
+            draft.unlink(missing_ok=True)
+        return Shard(
+            file=name,
+            sha256=digest,
+            matches=sum(match.ranks is not None for match in page),
+            rows=n_rows,
+            first_episode=self.n_episodes,
+            last_episode=self.n_episodes + len(page) - 1,
+        )
+
+    def _episodes(self, page: Sequence[Played]) -> Iterator[pa.Table]:
+        for place, match in enumerate(page):
+            if match.trajectory:
+                rows = self._piece(match.trajectory).get(match.pk)
+                if rows is None:
+                    raise _odd(match, "it has no rows of it")
+                try:
+                    _check(rows, match)
+                    names = dict(enumerate(self._seat_names(match)))
+                    yield trajectories.renumbered(rows, self.n_episodes + place, names)
+                except ArenaError as error:
+                    raise _odd(match, str(error)) from error
+
+    def _seat_names(self, match: Played) -> list[str]:
+        return [self._names[agent] for agent in numbers(match.lineup)]
+
+    def _piece(self, digest: str) -> Mapping[int, pa.Table]:
+        """Return the episodes of a piece by match; the last pieces are kept in memory."""
+        if digest not in self._pieces:
+            self._pieces[digest] = self._read(digest)
+            if len(self._pieces) > MAX_PIECES:
+                self._pieces.popitem(last=False)
+        self._pieces.move_to_end(digest)
+        return self._pieces[digest]
+
+    def _read(self, digest: str) -> Mapping[int, pa.Table]:
+        path = TrajectoryPiece(tournament=self._tournament, sha256=digest).path
+        file = vault.opened(path, storage=STORAGE)
+        if file is None:
+            days = self._tournament.trajectory_days
+            why = f"pieces are deleted after {days} days" if days else "its file was deleted"
+            raise ExportError(f"the trajectories {digest[:12]} are gone: {why}")
+        with file:
+            content = file.read()
+        try:
+            rows = trajectories.read(BytesIO(content))
+            form = trajectories.form_of(rows.schema)
+            if form != self._form:
+                raise TrajectoryError(f"it is of {form}, not of {self._form}")
+            return trajectories.episodes_of(rows)
+        except TrajectoryError as error:
+            raise ExportError(f"the trajectories {digest[:12]} cannot be used: {error}") from error
+
+
+def _check(rows: pa.Table, match: Played) -> None:
+    """Raise TrajectoryError unless the rows are those of this match as it was recorded."""
+    if set(rows.column("game_seed").to_pylist()) != {match.game_seed}:
+        raise TrajectoryError(f"its game seed is not {match.game_seed}")
+    # Too long a match is recorded without its actions.
+    played = " ".join(map(str, rows.column("action").to_pylist()))
+    if match.actions and played != match.actions:
+        raise TrajectoryError("its actions are not those of the outcome")
+
+
+def _odd(match: Played, why: str) -> ExportError:
+    return ExportError(f"the trajectories of match {match.pk} in {match.trajectory:.12}: {why}")
+
+
+def as_json(shards: Sequence[Shard]) -> list[dict[str, object]]:
+    """Return the shards for a manifest."""
+    return [asdict(shard) for shard in shards]

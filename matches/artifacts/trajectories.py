@@ -1,0 +1,128 @@
+"""Pieces of trajectories: stored when a player puts them, deleted when their time is over."""
+
+import logging
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from hashlib import sha256
+from http import HTTPStatus
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Protocol
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError
+from django.db.models import Sum
+
+from matches.errors import MatchError
+from matches.models import Order, Tournament, TrajectoryPiece
+from matches.store import vault
+
+log = logging.getLogger(__name__)
+
+STORAGE = "trajectories"
+MAX_PIECE_BYTES = 1 << 26
+MAX_ORDER_BYTES = 1 << 31
+"""What a node may put for one order: more is no trajectory of some seconds of play."""
+DELETED_AT_ONCE = 200
+"""Expired pieces that one tick deletes."""
+
+_CHUNK = 1 << 20
+_OVER = (Tournament.State.DONE, Tournament.State.CANCELLED)
+
+
+class PieceError(MatchError):
+    """A piece is refused; `status` is what the player is answered."""
+
+    def __init__(self, status: HTTPStatus, message: str) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+class Stream(Protocol):
+    """Where the content comes from."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return at most so many bytes, none at the end."""
+        ...
+
+
+def store(order: UUID, digest: str, content: Stream, *, n_bytes: int, now: datetime) -> bool:
+    """Store a piece of an order under its SHA-256; say whether it was not there yet.
+
+    The file is whole before its row is written. Raises PieceError: nothing is stored then.
+    """
+    tournament = _tournament(order, n_bytes)
+    known = TrajectoryPiece.objects.filter(tournament=tournament, sha256=digest)
+    if known.exists():
+        return False
+    days = tournament.trajectory_days
+    piece = TrajectoryPiece(
+        tournament=tournament,
+        order=order,
+        sha256=digest,
+        n_bytes=n_bytes,
+        created_at=now,
+        expires_at=None if days is None else now + timedelta(days=days),
+    )
+    with _staged(content, digest, n_bytes) as staged:
+        vault.keep(staged, piece.path, storage=STORAGE)
+    try:
+        piece.save()
+    except IntegrityError:  # put twice at the same moment: it is stored
+        return False
+    return True
+
+
+def _tournament(order: UUID, n_bytes: int) -> Tournament:
+    """Return the tournament of an order that may still put so many bytes. Raises PieceError."""
+    found = Order.objects.select_related("tournament").filter(uuid=order).first()
+    if found is None or not found.tournament.keeps_trajectories:
+        wanted = "no order of that number stores trajectories"
+        raise PieceError(HTTPStatus.NOT_FOUND, f"{order.hex}: {wanted}")
+    if found.tournament.state in _OVER:
+        raise PieceError(HTTPStatus.GONE, f"{order.hex}: its tournament is over")
+    put = TrajectoryPiece.objects.filter(order=order).aggregate(n=Sum("n_bytes"))["n"] or 0
+    if n_bytes > MAX_PIECE_BYTES or put + n_bytes > MAX_ORDER_BYTES:
+        limits = f"{MAX_PIECE_BYTES} a piece and {MAX_ORDER_BYTES} an order"
+        raise PieceError(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"{order.hex}: {n_bytes} bytes after {put} are too much: {limits} are taken",
+        )
+    return found.tournament
+
+
+@contextmanager
+def _staged(content: Stream, digest: str, n_bytes: int) -> Iterator[Path]:
+    """Give the content as a file beside the storage. Raises PieceError if it is not as told."""
+    found, n_left = sha256(), n_bytes
+    with TemporaryDirectory(prefix="staging-", dir=settings.VAR) as folder:
+        staged = Path(folder) / digest
+        with staged.open("wb") as file:
+            while n_left and (chunk := content.read(min(_CHUNK, n_left))):
+                found.update(chunk)
+                file.write(chunk)
+                n_left -= len(chunk)
+        if n_left or found.hexdigest() != digest:
+            came = f"{n_bytes - n_left} of {n_bytes} bytes with SHA-256 {found.hexdigest()} came"
+            raise PieceError(HTTPStatus.BAD_REQUEST, f"{came} for {digest}: send it again")
+        yield staged
+
+
+def stored(tournament: Tournament, digests: Collection[str]) -> set[str]:
+    """Return which of the hashes are pieces of the tournament."""
+    pieces = TrajectoryPiece.objects.filter(tournament=tournament, sha256__in=digests)
+    return set(pieces.values_list("sha256", flat=True))
+
+
+def delete_expired(*, now: datetime) -> int:
+    """Delete pieces whose time is over, the first ones first; return how many."""
+    expired = list(
+        TrajectoryPiece.objects.filter(expires_at__lt=now).order_by("expires_at")[:DELETED_AT_ONCE]
+    )
+    # The row goes last: a file without a row would stay for ever.
+    for piece in expired:
+        vault.remove(piece.path, storage=STORAGE)
+    TrajectoryPiece.objects.filter(pk__in=[piece.pk for piece in expired]).delete()
+    return len(expired)

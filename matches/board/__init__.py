@@ -1,0 +1,1 @@
+"""What pages are told when something has changed."""

@@ -1,0 +1,231 @@
+"""Push what changed on a leaderboard to those who look at it.
+
+The fast store holds, per leaderboard, the state that was pushed last: the snapshot that a viewer
+gets. A push compares the database with it, stores the new state under the next sequence number and
+sends the difference. So nothing is computed per viewer, and there is no list of unsent changes that
+could be lost: what one call left out (rate limit, another process, fast store away) the next call
+finds by comparing. `epoch` names a run of sequence numbers; it changes when the fast store was
+emptied, and tells a viewer to ask for a snapshot.
+"""
+
+import json
+import logging
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TypedDict, cast
+
+import msgspec
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.core.cache import cache
+from redis.exceptions import RedisError
+
+from matches.models import Leaderboard, Tournament
+from matches.ratings import standings
+from matches.ratings.standings import Nodes, Row, Status
+from matches.store import selectors
+from matches.store.clock import is_within
+
+log = logging.getLogger(__name__)
+
+MIN_INTERVAL = timedelta(seconds=0.5)
+"""A board is pushed at most this often."""
+
+LEAVES_ALONE = timedelta(seconds=0.75)
+"""A board that was pushed more lately is left alone by push_due: it is being rated, and a push in
+between would hold back the next one, which has the new ratings."""
+
+RECENT = timedelta(seconds=15)
+"""A board that was rated so lately is compared every second: its last push may have been lost."""
+
+HEARTBEAT = timedelta(seconds=10)
+"""A quiet board's sequence number and the nodes are sent again so often: messages may be lost, and
+a viewer that hears nothing for longer knows that control is away."""
+
+NODES_GROUP = "nodes"
+
+_KEPT_S = 3600
+_LOCKED_S = 5
+_CHECKED_S = 1
+
+
+class State(TypedDict):
+    """What was pushed last; it is what a viewer gets as a snapshot."""
+
+    type: str
+    epoch: str
+    sequence: int
+    pushed_at: str
+    status: Status
+    rows: list[Row]
+
+
+class Delta(TypedDict):
+    """What changed: the changed fields of rows, agents to take out, what stands above the table."""
+
+    type: str
+    epoch: str
+    sequence: int
+    status: Status
+    rows: list[dict[str, object]]
+    removed: list[int]
+
+
+def group(board_id: int) -> str:
+    """Return the name of the group of a board's viewers."""
+    return f"leaderboard.{board_id}"
+
+
+def push(board_ids: Sequence[int], *, now: datetime) -> None:
+    """Push these leaderboards, which were rated just now.
+
+    It only logs when the fast store is away: the next call of push_due catches up.
+    """
+    try:
+        for board_id in board_ids:
+            publish(board_id, now=now)
+    except RedisError as error:
+        log.warning("nothing pushed while the fast store is away: %s", error)
+
+
+def push_due(*, now: datetime) -> None:
+    """Push every leaderboard that may have changed without a push; call it once a second.
+
+    It sends what the rate limit kept back, the progress of tournaments and who can play.
+    """
+    watched = {tournament.leaderboard_id for tournament in selectors.watched_tournaments(now=now)}
+    recent = Leaderboard.objects.filter(rated_at__gte=now - RECENT).values_list("pk", flat=True)
+    try:
+        for board_id in sorted({*watched, *recent, *_paused()}):
+            publish(board_id, now=now, at_least=LEAVES_ALONE)
+    except RedisError as error:
+        log.warning("nothing pushed while the fast store is away: %s", error)
+    try:
+        _publish_nodes(now=now)
+    except RedisError as error:
+        log.warning("nodes not pushed while the fast store is away: %s", error)
+
+
+def _paused() -> list[int]:
+    """Return boards with a paused tournament, each once in a while: that it is paused is shown."""
+    paused = Tournament.objects.filter(state=Tournament.State.PAUSED)
+    boards = sorted(set(paused.values_list("leaderboard", flat=True)))
+    seldom = int(HEARTBEAT.total_seconds())
+    return [board for board in boards if cache.add(_key(board, "paused"), 1, timeout=seldom)]
+
+
+def publish(board_id: int, *, now: datetime, at_least: timedelta = MIN_INTERVAL) -> Delta | None:
+    """Push one leaderboard; None when nothing shown changed or it is too early.
+
+    at_least: how long after the last push. Raises RedisError.
+    """
+    lock = _key(board_id, "lock")
+    if not cache.add(lock, 1, timeout=_LOCKED_S):
+        return None
+    try:
+        return _publish_locked(board_id, now=now, at_least=at_least)
+    finally:
+        cache.delete(lock)
+
+
+def snapshot(board_id: int, *, now: datetime) -> str:
+    """Return the state pushed last as JSON, compared with the database at most once a second.
+
+    While another process builds the first one, the database's state with a sequence number that no
+    delta fits: the viewer asks again. Raises RedisError.
+    """
+    if cache.add(_key(board_id, "checked"), 1, timeout=_CHECKED_S):
+        publish(board_id, now=now)
+    stored: str | None = cache.get(_key(board_id, "state"))
+    return stored or json.dumps(_built(board_id, None, now=now))
+
+
+def nodes_message(*, now: datetime) -> str:
+    """Return who can play, as JSON."""
+    return json.dumps({"type": "nodes", **standings.nodes(now=now)})
+
+
+def difference(last: State | None, state: State) -> Delta:
+    """Return what brings a viewer from the last state to this one.
+
+    Without a last state there is nothing to start from: the new epoch makes viewers ask.
+    """
+    before = {row["agent"]: row for row in last["rows"]} if last else {}
+    after = {row["agent"] for row in state["rows"]}
+    changed = (_changed_fields(before.get(row["agent"]), row) for row in state["rows"])
+    return {
+        "type": "delta",
+        "epoch": state["epoch"],
+        "sequence": state["sequence"],
+        "status": state["status"],
+        "rows": [fields for fields in changed if last and len(fields) > 1],
+        "removed": sorted(before.keys() - after),
+    }
+
+
+def _changed_fields(before: Row | None, row: Row) -> dict[str, object]:
+    old = dict(before or {})
+    return {name: value for name, value in row.items() if name == "agent" or old.get(name) != value}
+
+
+def _publish_locked(board_id: int, *, now: datetime, at_least: timedelta) -> Delta | None:
+    last = _state(board_id)
+    pushed_at = datetime.fromisoformat(last["pushed_at"]) if last else None
+    if is_within(pushed_at, at_least, now=now):
+        return None
+    # A new viewer need not compare again: it must not hold the lock when control comes back.
+    cache.set(_key(board_id, "checked"), 1, timeout=_CHECKED_S)
+    state = _built(board_id, last, now=now)
+    if last and (last["rows"], last["status"]) == (state["rows"], state["status"]):
+        if is_within(pushed_at, HEARTBEAT, now=now):
+            return None
+        state["sequence"] = last["sequence"]
+    delta = difference(last, state)
+    cache.set(_key(board_id, "state"), json.dumps(state), timeout=_KEPT_S)
+    _send(group(board_id), json.dumps(delta))
+    return delta
+
+
+def _built(board_id: int, last: State | None, *, now: datetime) -> State:
+    board = Leaderboard.objects.get(pk=board_id)
+    rows = standings.rows(board_id)
+    return {
+        "type": "snapshot",
+        "epoch": last["epoch"] if last else secrets.token_hex(4),
+        "sequence": last["sequence"] + 1 if last else 0,
+        "pushed_at": now.isoformat(),
+        "status": standings.status(board, rows, now=now),
+        "rows": rows,
+    }
+
+
+def _publish_nodes(*, now: datetime) -> None:
+    shown = standings.nodes(now=now)
+    last = _nodes_sent()
+    if last and last[1] == shown and is_within(last[0], HEARTBEAT, now=now):
+        return
+    cache.set("live:nodes", (now, shown), timeout=_KEPT_S)
+    _send(NODES_GROUP, nodes_message(now=now))
+
+
+def _nodes_sent() -> tuple[datetime, Nodes] | None:
+    """Return when the nodes were sent last, and what was said of them."""
+    try:
+        return msgspec.convert(cache.get("live:nodes"), type=tuple[datetime, Nodes] | None)
+    except msgspec.ValidationError:
+        return None  # of another version
+
+
+def _state(board_id: int) -> State | None:
+    stored: str | None = cache.get(_key(board_id, "state"))
+    return cast(State, json.loads(stored)) if stored else None
+
+
+def _key(board_id: int, what: str) -> str:
+    return f"live:board:{board_id}:{what}"
+
+
+def _send(name: str, text: str) -> None:
+    # Sent as text: no viewer's process encodes it again.
+    async_to_sync(get_channel_layer().group_send)(name, {"type": "viewer.text", "text": text})

@@ -1,0 +1,1 @@
+"""Questions and their verdicts: campaigns, gates, watched runs, schedules."""

@@ -1,0 +1,321 @@
+"""Judge campaigns as evidence comes, and end those that have their answer or no budget left.
+
+All look at results in planned order, up to the first match that is open: see lateness for why.
+Judging the same evidence again says the same. The verdict is written once, under the condition that
+there is none; what is still open is cancelled with it.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Max, Q
+
+from arena.ratings.counts import PairCounts
+from arena.verdicts import registry as questions
+from arena.verdicts.base import Terms, Verdict, Why
+from arena.verdicts.beliefs import Belief
+from arena.verdicts.budget import exhausted
+from arena.verdicts.sprt import Decision, State
+from matches import dispatch
+from matches.campaigns import blocks, forecasting
+from matches.campaigns.believing import belief_of
+from matches.campaigns.starting import IS_SPRT, test_of
+from matches.ledger import costs
+from matches.ledger.tournaments import conclude
+from matches.models import Agent, Campaign, CampaignPoint, Leaderboard, Tournament, Uncounted
+from matches.ratings.evidence import boards_of, evidence, known, marks_of
+from matches.ratings.lateness import Late, late_results
+from matches.ratings.standing import entrants_of
+from matches.store.clock import is_within
+from matches.store.failures import Failures
+from matches.store.rows import among
+from matches.store.titles import game_problem
+
+GROWTH = 0.1
+"""Judged anew when what came since the start has grown by so much: between, little changes."""
+FORECAST_EVERY = timedelta(seconds=5)
+FORECAST_LIMIT, N_MORE = forecasting.LIMIT, forecasting.N_MORE
+ENDED = {"cancelled": "cancelled", "no_results": "no match has a result: nothing can be said"}
+"""Why a campaign ended without an answer, and what it says then."""
+_judging = Lock()
+_STATES = Tournament.State
+_OVER = (_STATES.DONE.value, _STATES.CANCELLED.value)
+_SAID = {
+    Decision.ACCEPT: "{} is better than {}: by {elo1:g} Elo rather than by {elo0:g}",
+    Decision.REJECT: "{} is not better than {}: by {elo0:g} Elo rather than by {elo1:g}",
+    Decision.CONTINUE: "{} against {}: undecided",
+}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the evidence says: a verdict or None, the likeliest answer, and how sure that is."""
+
+    n_results: int
+    verdict: Verdict | None
+    likely: Verdict
+    chances: Sequence[float] = ()
+    llr: float | None = None
+    pairs: Sequence[int] | None = None
+    """Of a sequential test: its blocks by points."""
+    belief: Belief | None = None
+    names: Sequence[str] = field(default_factory=list)
+
+
+class Basis(NamedTuple):
+    """What a campaign is judged by: the counts have no late results."""
+
+    agents: Sequence[int]
+    counts: PairCounts
+    late: Late
+    n_results: int
+
+
+def judge_all(*, now: datetime, limit_s: float = 0.5) -> int:
+    """Judge the campaigns without a verdict, unless another thread does; return how many ended.
+
+    After limit_s it leaves the rest to the next call, which begins with another one.
+    """
+    if not _judging.acquire(blocking=False):
+        return 0
+    try:
+        return _judge_in_turn(now=now, limit_s=limit_s)
+    finally:
+        _judging.release()
+
+
+def _judge_in_turn(*, now: datetime, limit_s: float) -> int:
+    waiting = Campaign.objects.filter(decided_at=None).exclude(
+        Q(tournament__state=_STATES.SCHEDULED) & Q(n_known=0)
+    )
+    found = list(waiting.select_related("tournament__leaderboard").order_by("pk"))
+    first = int(now.timestamp()) % len(found) if found else 0
+    begun, n_ended, failures = time.monotonic(), 0, Failures()
+    for campaign in found[first:] + found[:first]:
+        # A forecast takes up to a second: of all campaigns together one in five seconds.
+        if game_problem(campaign.tournament.leaderboard.game):
+            continue  # it waits until its plug-in is here again; its page says so
+        with failures.kept(f"judging campaign {campaign.pk}"):
+            n_ended += judge(campaign, now=now, forecast_every=FORECAST_EVERY * len(found))
+        if time.monotonic() - begun > limit_s:
+            break
+    failures.throw()
+    return n_ended
+
+
+def judge(campaign: Campaign, *, now: datetime, forecast_every: timedelta = FORECAST_EVERY) -> bool:
+    """Judge a campaign if there is reason to; say whether it ended now."""
+    tournament = campaign.tournament
+    if tournament.state == _STATES.CANCELLED:
+        return _close(campaign, None, "cancelled", now=now)
+    limit = exhausted(costs.budget(campaign), costs.spent(campaign))
+    is_over = limit is not None or tournament.state in _OVER
+    if is_over and tournament.state not in _OVER:
+        conclude(tournament, now=now)  # the hard stop; what was played may not be counted yet
+    agents = entrants_of(tournament)
+    boards = _asked(campaign, agents, is_over=is_over)
+    if not boards:
+        return False
+    basis = _basis(campaign, agents, boards, is_over=is_over, now=now)
+    if basis is None:
+        return False
+    if not basis.n_results:
+        return _close(campaign, None, "no_results", now=now)
+    judgement = _judgement(campaign, basis)
+    _note(campaign, judgement, now=now, forecast_every=forecast_every)
+    if judgement.verdict is not None:
+        return _close(campaign, judgement, "", now=now)
+    return is_over and _close(
+        campaign, judgement, limit or _spent_all(campaign, tournament), now=now
+    )
+
+
+def _basis(
+    campaign: Campaign,
+    agents: Sequence[int],
+    boards: Sequence[Leaderboard],
+    *,
+    is_over: bool,
+    now: datetime,
+) -> Basis | None:
+    """Return what to judge a campaign by; None where it is not due, or counts changed meanwhile."""
+    board, marks = campaign.tournament.leaderboard, marks_of(boards)
+    late = late_results(boards, agents, own=campaign.tournament)
+    n_results = known(board, agents, boards=boards, late=late.tallies).n_matches
+    if not (is_over or _is_due(campaign, n_results, now=now)):
+        return None
+    counts = evidence(board, agents, boards=boards, late=late.tallies)
+    # What differs was counted between two reads: the next look has all of one moment.
+    return Basis(agents, counts, late, n_results) if marks_of(boards) == marks else None
+
+
+def _is_due(campaign: Campaign, n_results: int, *, now: datetime) -> bool:
+    """Say whether the evidence has grown enough, or shrunk since some was declared void."""
+    if not n_results:
+        # What was known at the start is void by now; planning waits for the first judgement.
+        Campaign.objects.filter(pk=campaign.pk, judged_at=None).update(judged_at=now)
+        return False
+    return not campaign.n_judged <= n_results < next_at(campaign)
+
+
+def next_at(campaign: Campaign) -> float:
+    """Return how many results of its agents bring the next judgement.
+
+    What was known at the start says little about agents that are new: only what came since counts.
+    """
+    return campaign.n_judged + 1 + GROWTH * max(0, campaign.n_judged - campaign.n_known)
+
+
+def _asked(campaign: Campaign, agents: Sequence[int], *, is_over: bool) -> list[Leaderboard]:
+    """Return the leaderboards that know its agents; none while they may say nothing new."""
+    if not _is_ready(campaign, is_over=is_over):
+        return []
+    boards = boards_of(campaign.tournament.leaderboard, agents)
+    return [] if any(board.is_rerating for board in boards) else boards
+
+
+def _is_ready(campaign: Campaign, *, is_over: bool) -> bool:
+    """Say whether its own results are all counted, and those of some leaderboard are newer."""
+    board = campaign.tournament.leaderboard
+    if is_over:
+        late = Uncounted.objects.filter(leaderboard=board, is_counted=False)
+        return not late.filter(match__tournament=campaign.tournament).exists()
+    newest = Leaderboard.objects.filter(game=board.game).aggregate(at=Max("rated_at"))["at"]
+    judged_at = campaign.judged_at
+    return newest is None or judged_at is None or newest >= judged_at
+
+
+def _spent_all(campaign: Campaign, tournament: Tournament) -> str:
+    """Return why a tournament ended within the limits of its campaign."""
+    return "pairing" if tournament.n_planned < campaign.max_matches else "matches"
+
+
+def _judgement(campaign: Campaign, basis: Basis) -> Judgement:
+    agents, counts, late, n_results = basis
+    if campaign.question == IS_SPRT:
+        return _tested(campaign, agents, n_results)
+    belief = belief_of(campaign.tournament.leaderboard, agents, counts, late=late)
+    question, terms = questions.get(campaign.question), terms_of(campaign)
+    verdict = question.judge(belief, terms)
+    chances = [round(float(chance), 6) for chance in belief.chances_of_best()]
+    likely = verdict or question.guess(belief, terms)
+    return Judgement(n_results, verdict, likely, chances, belief=belief)
+
+
+def terms_of(campaign: Campaign) -> Terms:
+    """Return what the asker wants."""
+    return Terms(campaign.error, campaign.margin, campaign.parameters)
+
+
+def _tested(campaign: Campaign, agents: Sequence[int], n_results: int) -> Judgement:
+    counts = test_counts(campaign, agents)
+    state = test_of(campaign.parameters).state(counts)
+    verdict = _said(campaign, state)
+    is_decided = state.decision is not Decision.CONTINUE
+    decided = verdict if is_decided else None
+    return Judgement(n_results, decided, verdict, llr=state.llr, pairs=counts)
+
+
+def test_counts(campaign: Campaign, agents: Sequence[int]) -> list[int]:
+    """Return the blocks of the pair that a sequential test goes by, counted by points.
+
+    Where it has crossed a bound it stays: blocks after that decide nothing any more.
+    """
+    test = test_of(campaign.parameters)
+    tournament = campaign.tournament
+    found = blocks.between(tournament.leaderboard, *agents, own=tournament)
+    curve = test.curve(found.outcomes) if found.outcomes else np.empty(0)
+    crossed = np.flatnonzero((curve <= test.lower) | (curve >= test.upper))
+    n_blocks = int(crossed[0]) + 1 if crossed.size else len(curve)
+    return found.first(n_blocks).counts
+
+
+def _said(campaign: Campaign, state: State) -> Verdict:
+    test = test_of(campaign.parameters)
+    said = _SAID[state.decision].replace("{elo0:g}", f"{test.elo0:g}")
+    said = said.replace("{elo1:g}", f"{test.elo1:g}")
+    errors = {Decision.ACCEPT: test.alpha, Decision.REJECT: test.beta}
+    is_decided = state.decision is not Decision.CONTINUE
+    why = Why.DECIDED if is_decided else Why.OUT_OF_BUDGET
+    return Verdict(said, (0, 1), 1 - errors.get(state.decision, 1.0), why)
+
+
+def _note(
+    campaign: Campaign, judgement: Judgement, *, now: datetime, forecast_every: timedelta
+) -> None:
+    """Keep what is believed now, and a point of the curve."""
+    is_fresh = is_within(campaign.forecast_at, forecast_every, now=now)
+    foreseen = None if is_fresh else _foreseen(campaign, judgement, now=now)
+    Campaign.objects.filter(pk=campaign.pk, decided_at=None).update(
+        n_judged=judgement.n_results,
+        judged_at=now,
+        chances=judgement.chances,
+        probability=judgement.likely.probability,
+        pairs=judgement.pairs,
+        **({"forecast": foreseen, "forecast_at": now} if foreseen else {}),
+    )
+    CampaignPoint.objects.get_or_create(
+        campaign=campaign,
+        n_results=judgement.n_results,
+        defaults={
+            "at": now,
+            "probability": judgement.likely.probability,
+            "llr": judgement.llr,
+            "matches_left": foreseen["matches"] if foreseen else None,
+        },
+    )
+
+
+def _foreseen(campaign: Campaign, judgement: Judgement, *, now: datetime) -> dict[str, Any] | None:
+    """Return what is left to the verdict; None where that makes no sense."""
+    if judgement.verdict is not None:
+        return None
+    if judgement.pairs is not None:
+        pair = entrants_of(campaign.tournament)
+        return forecasting.foresee_test(campaign, pair, judgement.pairs, now=now)
+    if judgement.belief is None:
+        return None
+    return forecasting.foresee(campaign, judgement.belief, now=now)
+
+
+def _close(campaign: Campaign, found: Judgement | None, stop: str, *, now: datetime) -> bool:
+    """Write how a campaign ended, once; say whether it was this call.
+
+    found: None where nothing can be said, but for why it stops.
+    """
+    if found is None:
+        return _write(campaign, {"why": stop, "statement": ENDED[stop]}, now=now)
+    verdict = found.verdict or found.likely
+    agents = entrants_of(campaign.tournament)
+    names = dict(Agent.objects.filter(pk__in=among(agents)).values_list("pk", "name"))
+    in_hindsight = None
+    if found.belief is not None:
+        in_hindsight = forecasting.round_robin(campaign, found.belief)
+    fields: dict[str, object] = {
+        "statement": verdict.said([names[agent] for agent in agents])[:4_000],
+        "subjects": [agents[position] for position in verdict.subjects],
+        "probability": verdict.probability,
+        "why": f"{verdict.why.value}: {stop}" if stop else verdict.why.value,
+        "n_round_robin": in_hindsight,
+    }
+    return _write(campaign, fields, now=now)
+
+
+@transaction.atomic
+def _write(campaign: Campaign, fields: dict[str, object], *, now: datetime) -> bool:
+    """Write the verdict and end the tournament: both, or nothing when control dies in between."""
+    tournament = Tournament.objects.get(pk=campaign.tournament_id)
+    written = Campaign.objects.filter(pk=campaign.pk, decided_at=None).update(
+        decided_at=now, n_played=tournament.n_done - tournament.n_known, **fields
+    )
+    if not written:
+        return False
+    conclude(tournament, now=now)
+    transaction.on_commit(dispatch.wake_rater)
+    return True

@@ -1,0 +1,87 @@
+"""Campaigns as programs and terminals read them: agents by name, what was spent, what is left."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from arena.verdicts.paired import Paired, paired
+from matches.campaigns.starting import NAMED
+from matches.ledger import costs
+from matches.models import Agent, Campaign
+from matches.ratings.standing import entrants_of
+from matches.store.rows import among
+
+SHOWN = 200
+"""Entrants whose chances are shown: the likeliest ones."""
+
+
+class Chance(NamedTuple):
+    """An entrant and P(it is the best)."""
+
+    agent: Agent
+    p_best: float
+
+
+@dataclass(frozen=True)
+class Pairs(Paired):
+    """What blocks say, and how many brought 0, 1/2, 1, 3/2 and 2 points."""
+
+    blocks: Sequence[int]
+
+
+class Spent(NamedTuple):
+    """What the matches of a campaign have cost so far; core_s: seconds of play, all together."""
+
+    matches: int
+    core_s: float
+    gpu_s: float
+    money: float
+
+
+def chances(campaign: Campaign) -> list[Chance]:
+    """Return the likeliest entrants to be the best, the likeliest first; none before a judgement.
+
+    A sequential test has none.
+    """
+    if not campaign.chances:
+        return []
+    agents = entrants_of(campaign.tournament)
+    likely = sorted(zip(campaign.chances, agents, strict=True), key=lambda one: (-one[0], one[1]))
+    named = _named([agent for _, agent in likely[:SHOWN]])
+    return [Chance(named[agent], chance) for chance, agent in likely[:SHOWN]]
+
+
+def subjects(campaign: Campaign) -> list[Agent]:
+    """Return the agents that the verdict names, in its order; none without a verdict."""
+    named = _named(campaign.subjects)
+    return [named[agent] for agent in campaign.subjects]
+
+
+def spent(campaign: Campaign) -> Spent:
+    """Return what a campaign has cost so far."""
+    tournament = campaign.tournament
+    gpu_s = costs.gpu_s_of(tournament) * (tournament.n_done - tournament.n_known)
+    price = costs.money_of(tournament.played_s, gpu_s)
+    return Spent(tournament.n_done, tournament.played_s, gpu_s, price)
+
+
+def pairs(campaign: Campaign) -> Pairs | None:
+    """Return what the blocks of a sequential test say; None before its first, and of others."""
+    counts = campaign.pairs or ()
+    found = paired(counts) if counts else None
+    return None if found is None else Pairs(blocks=tuple(counts), **vars(found))
+
+
+def parameters(campaign: Campaign) -> dict[str, object]:
+    """Return the parameters of the question, agents by name."""
+    asked: dict[str, object] = dict(campaign.parameters)
+    given = {name: campaign.parameters[name] for name in NAMED if name in asked}
+    if given:
+        agents = entrants_of(campaign.tournament)
+        named = _named([agents[position] for position in given.values()])
+        asked |= {name: named[agents[position]].name for name, position in given.items()}
+    return asked
+
+
+def _named(ids: Sequence[int]) -> dict[int, Agent]:
+    return {agent.pk: agent for agent in Agent.objects.filter(pk__in=among(ids))}

@@ -1,0 +1,236 @@
+"""Campaigns in words: what is asked, what it will take, what it has cost, why it ended."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from django.conf import settings
+
+from arena.verdicts.base import Why
+from arena.verdicts.paired import Paired
+from arena.verdicts.sprt import Strength
+from matches.campaigns.forecasting import LIMIT
+from matches.campaigns.starting import IS_SPRT
+from matches.ledger import costs
+from matches.models import Campaign
+from matches.ratings.lateness import Awaited
+from matches.store.explanation import span
+
+_HOUR_S = 3_600
+_SMALL, _MANY = 10, 1_000
+_SIGNIFICANT = 2
+_SURE = 0.995
+_LEAST = 0.0005
+"""Half of the last place shown."""
+_SPACE = "\N{NO-BREAK SPACE}"
+UNMEASURED = "not measured yet"
+GPU_BASIS = ", by the time of one row alone on a core; batches may take less"
+"""What GPU time is reckoned by: steps of the newest matches, times what their networks take."""
+
+_WHY = {
+    Why.DECIDED.value: "decided: it is as sure as was asked for",
+    Why.WITHIN_MARGIN.value: "within the margin: what could be wrong makes no difference",
+    Why.OUT_OF_BUDGET.value: "out of budget: the likeliest answer so far, not as sure as asked for",
+    "cancelled": "stopped before it was decided",
+    "no_results": "no match has a result",
+}
+_SPENT = {
+    "matches": "all matches are played",
+    "core_seconds": "all core time is spent",
+    "money": "all money is spent",
+    "pairing": "the pairing has nothing more to play",
+}
+
+
+class Line(NamedTuple):
+    """Something and what is said of it."""
+
+    label: str
+    says: str
+
+
+class Share(NamedTuple):
+    """A part of the budget: what is spent of it; percent is 0..100, None without a limit."""
+
+    label: str
+    says: str
+    percent: float | None
+
+
+def asked(campaign: Campaign, names: Sequence[str]) -> str:
+    """Return the question in words. names: of the entrants by position, as many as are needed."""
+    given = campaign.parameters
+    if campaign.question == IS_SPRT:
+        elo0, elo1 = f"{given['elo0']:g}", f"{given['elo1']:g}"
+        return f"Is {names[0]} better than {names[1]} by {elo1} Elo rather than by {elo0}?"
+    if campaign.question == "beats":
+        lead = f" by more than {given['lead']:g}" if given["lead"] else ""
+        return f"Does {names[given['a']]} beat {names[given['b']]}{lead}?"
+    if campaign.question == "top_k":
+        return f"Which agents are the best {given['k']}?"
+    return str(campaign.get_question_display())
+
+
+def terms(campaign: Campaign) -> str:
+    """Return how sure the answer has to be, and what makes no difference."""
+    if campaign.question == IS_SPRT:
+        given = campaign.parameters
+        accepted, rejected = (f"{100 * given[error]:.3g}{_SPACE}%" for error in ("alpha", "beta"))
+        said = f"Wrongly accepted with a probability of at most {accepted}"
+        return f"{said}, wrongly rejected with at most {rejected}; {given['model']} Elo."
+    said = f"Wrong with a probability of at most {100 * campaign.error:.3g}{_SPACE}%"
+    if campaign.margin:
+        said += f"; a gap in rating of {campaign.margin:g} or less makes no difference"
+    return f"{said}."
+
+
+def why(campaign: Campaign) -> str:
+    """Return why it ended, empty while it goes on."""
+    reason, _, limit = campaign.why.partition(": ")
+    said = _WHY.get(reason, reason)
+    return f"{said} ({_SPENT.get(limit, limit)})" if limit else said
+
+
+def expected(forecast: Mapping[str, Any] | None) -> list[Line]:
+    """Return a forecast in words, nothing without one."""
+    if forecast is None:
+        return []
+    if not forecast["matches"]:
+        return [Line("Matches to the verdict", "none: what is known decides it")]
+    lines = [Line("Matches to the verdict", _matches(forecast))]
+    if forecast["round_robin"] is not None:
+        said = f"about {rounded(forecast['round_robin'])} matches"
+        lines.append(Line("A round robin", said))
+    else:
+        lines.append(Line("It ends accepted", f"in {percent(forecast['accepted'])} of cases"))
+    return [*lines, *_costs(forecast["cost"]), *_more(forecast["more"])]
+
+
+def paired(found: Paired) -> list[Line]:
+    """Return what the paired blocks of two agents say."""
+    lines = [
+        Line("Mean score", f"{100 * found.score:.2f}{_SPACE}%"),
+        Line("Elo", _strength(found.elo)),
+    ]
+    if found.normalised is not None:
+        lines.append(Line("Normalised Elo", _strength(found.normalised)))
+    return [
+        *lines,
+        Line("Draw ratio of blocks", f"{100 * found.split:.1f}{_SPACE}%"),
+        Line("Likelihood of superiority", percent(found.los)),
+    ]
+
+
+def budget(campaign: Campaign) -> list[Share]:
+    """Return what is spent of what it may cost."""
+    spent, limit = costs.spent(campaign), costs.budget(campaign)
+    parts = [_share("Matches", spent.matches or 0, limit.matches, lambda n: f"{n:,.0f}")]
+    parts.append(_share("Core time", spent.core_seconds or 0, limit.core_seconds, core_time))
+    if limit.money is not None or any(settings.WORKER_PRICES.values()):
+        parts.append(_share("Money", spent.money or 0, limit.money, lambda n: f"{n:,.2f}"))
+    return parts
+
+
+def known(n_matches: int, n_elsewhere: int) -> str:
+    """Return how many matches were known already: 2 matches, 1 of them from other leaderboards."""
+    said = _several(n_matches)
+    if not n_elsewhere:
+        return said
+    whose = "all" if n_elsewhere == n_matches else f"{n_elsewhere:,}"
+    return f"{said}, {whose} of them from other leaderboards"
+
+
+def saved(campaign: Campaign) -> str:
+    """Return how many matches a campaign did not have to play; empty where that is none."""
+    n_reused = campaign.tournament.n_known
+    parts = []
+    if campaign.n_known:
+        parts.append(f"{known(campaign.n_known, campaign.n_known_elsewhere)}: known at the start")
+    if n_reused:
+        parts.append(f"{_several(n_reused)} of this tournament: known games, not played again")
+    return "; ".join(parts)
+
+
+def planned_earlier(waits: Awaited) -> str:
+    """Return what has to end before the results that came before it count."""
+    blocks = "1 block" if waits.n_blocks == 1 else f"{waits.n_blocks:,} blocks"
+    results = "1 result" if waits.n_results == 1 else f"{waits.n_results:,} results"
+    are, them = ("is", "it") if waits.n_blocks == 1 else ("are", "them")
+    wait = "waits" if waits.n_results == 1 else "wait"
+    return f"{blocks} planned earlier {are} still being played: {results} behind {them} {wait}"
+
+
+def percent(probability: float) -> str:
+    """Return a probability as people read it, never rounded to 0 or 100 %."""
+    if 0 < probability < _LEAST:
+        return f"<0.1{_SPACE}%"
+    if 1 - _LEAST < probability < 1:
+        return f">99.9{_SPACE}%"
+    return f"{round(100 * probability, 1):g}{_SPACE}%"
+
+
+def rounded(n: float) -> str:
+    """Return a number of matches no more exactly than it is known."""
+    if n < _SMALL:
+        return f"{n:.0f}"
+    digits = len(str(int(n))) - _SIGNIFICANT
+    return f"{round(n / 10**digits) * 10**digits:,}"
+
+
+def core_time(seconds: float) -> str:
+    """Return the time of one core: hours, or seconds where it is less."""
+    if seconds < _HOUR_S / _SMALL:
+        return f"{seconds:.3g} s"
+    hours = seconds / _HOUR_S
+    return f"{hours:.3g} h" if hours < _MANY else f"{hours:,.0f} h"
+
+
+def _strength(found: Strength) -> str:
+    return f"{found.elo:+.1f} (95{_SPACE}% interval: {found.low:+.1f} to {found.high:+.1f})"
+
+
+def _several(n_matches: int) -> str:
+    return "1 match" if n_matches == 1 else f"{n_matches:,} matches"
+
+
+def _matches(forecast: Mapping[str, Any]) -> str:
+    if forecast["matches"] >= LIMIT:
+        wider = "bounds further apart" if forecast["round_robin"] is None else "a larger margin"
+        return f"more than {LIMIT:,}: {wider} would end it earlier"
+    low, high = rounded(forecast["low"]), rounded(forecast["high"])
+    most = f"more than {high}" if forecast["high"] >= LIMIT else high
+    said = f"about {rounded(forecast['matches'])} (80 % lie from {low} to {most})"
+    if forecast["decided"] < _SURE:
+        said += f"; never within {LIMIT:,} in {percent(1 - forecast['decided'])}"
+    return said
+
+
+def _costs(cost: Mapping[str, float | None]) -> list[Line]:
+    core_s, gpu_s = cost["core_s"], cost["gpu_s"]
+    wall_s, money = cost["wall_s"], cost["money"]
+    lines = [Line("Core time", UNMEASURED if core_s is None else core_time(core_s))]
+    if gpu_s:
+        lines.append(Line("GPU time", f"about {core_time(gpu_s)}{GPU_BASIS}"))
+    lines.append(
+        Line("On the clock", UNMEASURED if wall_s is None else f"about {span(max(wall_s, 1.0))}")
+    )
+    if money:
+        lines.append(Line("Money", f"{money:,.2f}"))
+    return lines
+
+
+def _more(more: Mapping[str, float]) -> list[Line]:
+    if more["now"] is None:
+        moved = f"{more['llr_then']:+.2f}, now {more['llr_now']:+.2f}"
+        then = f"the log-likelihood ratio would be about {moved}"
+    else:
+        chances = f"{percent(more['then'])}, now {percent(more['now'])}"
+        then = f"the likeliest answer would be true with {chances}"
+    said = f"bring the verdict in {percent(more['verdict'])} of cases; {then}"
+    return [Line(f"{more['n_matches']:.0f} more matches", said)]
+
+
+def _share(label: str, spent: float, limit: float | None, form: Any) -> Share:
+    if limit is None:
+        return Share(label, f"{form(spent)} spent, no limit", None)
+    said = f"{form(spent)} of {form(limit)} spent"
+    return Share(label, said, round(min(100.0, 100 * spent / limit), 1) if limit else 100.0)

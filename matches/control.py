@@ -1,0 +1,171 @@
+"""What the control process does: plan, send, give up, rate. Each duty may be woken or ticked."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from math import inf
+from threading import Lock
+from time import monotonic
+
+from matches import dispatch
+from matches.artifacts import checks, trajectories
+from matches.board import broadcast
+from matches.campaigns import judging, overdue
+from matches.errors import BrokerError
+from matches.ledger import marks, planning, rewinding
+from matches.ledger import relay as relaying
+from matches.ledger.sweep import lost_queues, sweep
+from matches.models import Order, Tournament
+from matches.operations.system import pushing
+from matches.ratings import rater, rerating, snapshots
+from matches.store import disk, tallies
+from matches.store.clock import db_now
+from matches.store.failures import Failures
+
+log = logging.getLogger(__name__)
+TICK_AGAIN_S = 0.5
+_planner = Lock()
+_rerater = Lock()
+
+
+class Pace:
+    """Passes over a tick whose duties another has just done.
+
+    Ticks that waited while control was away come all at once. They may not expire: that goes by two
+    wall clocks, and with control two seconds ahead of beat every tick was dropped without a word.
+    """
+
+    def __init__(self) -> None:
+        self._again_at_s = -inf
+
+    def is_due(self, *, now_s: float) -> bool:
+        """Say whether the duties are due; now_s: of a clock that nobody sets."""
+        return now_s >= self._again_at_s
+
+    def note_done(self, *, now_s: float) -> None:
+        """Note that all duties have been done."""
+        self._again_at_s = now_s + TICK_AGAIN_S
+
+
+_pace = Pace()
+
+
+def tick_if_due(*, pace: Pace = _pace, clock_s: Callable[[], float] = monotonic) -> None:
+    """Do every duty once, unless that has just been done."""
+    if pace.is_due(now_s=clock_s()):
+        tick(now=db_now())
+        pace.note_done(now_s=clock_s())
+
+
+def tick(*, now: datetime) -> None:
+    """Do every duty once; the longest one, planning, last.
+
+    One that fails keeps none of the others from being done: its error is raised at the end.
+    """
+    failures = Failures()
+    for duty in _DUTIES:
+        with failures.kept(duty.__name__):
+            duty(now=now)
+    failures.throw()
+
+
+def plan(*, now: datetime) -> None:
+    """Plan what waits for it."""
+    dispatch.woken(dispatch.PLAN)
+    _plan_once(now=now)
+
+
+def relay(*, now: datetime) -> None:
+    """Send what is pending."""
+    dispatch.woken(dispatch.RELAY)
+    relaying.relay(now=now)
+
+
+def rate(*, now: datetime) -> None:
+    """Rate what is new."""
+    dispatch.woken(dispatch.RATE)
+    failures = Failures()
+    rated = rater.rate_all(now=now, failures=failures)
+    with failures.kept("pushing what was rated"):
+        broadcast.push(rated, now=now)
+    if rated:
+        with failures.kept("judging"):
+            judging.judge_all(now=now)
+        _wake_planner(rated)
+    failures.throw()
+
+
+def rerate(*, now: datetime) -> None:
+    """Rate again from all outcomes, unless another thread does: it would be for nothing."""
+    dispatch.woken(dispatch.RERATE)
+    if _rerater.acquire(blocking=False):
+        try:
+            broadcast.push(rerating.rerate_due(now=now), now=now)
+        finally:
+            _rerater.release()
+
+
+def _wake_rerater(*, now: datetime) -> None:
+    """Let another thread do what may take a minute; a wake-up that was lost is repeated here."""
+    del now
+    if rerating.is_due():
+        dispatch.wake_rerater()
+
+
+def _wake_planner(boards: Sequence[int]) -> None:
+    """Let the pairings that go by results choose more; those of others do not wait for any."""
+    state = Tournament.State.PLANNING
+    if Tournament.objects.filter(state=state, leaderboard__in=boards).exists():
+        dispatch.wake_planner()
+
+
+def _plan_once(*, now: datetime) -> None:
+    """Plan, unless another thread does: a second planner draws all pairings again for nothing."""
+    if not disk.shortage() and _planner.acquire(blocking=False):
+        try:
+            planning.plan_scheduled(now=now)
+        finally:
+            _planner.release()
+
+
+def _sweep(*, now: datetime) -> None:
+    """Give up what is lost; before, delete the queues whose orders are sent to other nodes."""
+    try:
+        lost = lost_queues(now=now)
+        if lost:
+            dispatch.delete_queues(lost)
+        waiting = _waiting()
+    except BrokerError as error:
+        log.warning("nothing is given up while the broker is away: %s", error)
+        return
+    sweep(now=now, waiting=waiting)
+
+
+def _waiting() -> dict[str, set[str]]:
+    """Return what is in the queues that hold fewer orders than wait by the rows."""
+    queued = Order.objects.filter(Order.is_open(), state=Order.State.QUEUED)
+    n_queued = Counter(queued.values_list("queue", flat=True))
+    lengths = dispatch.queue_lengths(n_queued)
+    # Messages are long: only their number is asked first.
+    short = [queue for queue, n in n_queued.items() if lengths[queue] < n]
+    return {queue: dispatch.waiting_orders(queue) for queue in short}
+
+
+_DUTIES: Sequence[Callable[..., object]] = (
+    rewinding.shorten_leases,
+    marks.send,
+    _sweep,
+    checks.order_due,
+    overdue.start_overdue,
+    relaying.relay,
+    rate,
+    judging.judge_all,
+    _wake_rerater,
+    broadcast.push_due,
+    tallies.flush,
+    pushing.push,
+    snapshots.take_due,
+    trajectories.delete_expired,
+    _plan_once,
+)

@@ -1,0 +1,1 @@
+"""The life of a match: planned, sent, played, reported, recorded, given up."""

@@ -1,0 +1,116 @@
+"""Close attempts without an outcome: the match is tried again, or VOID when it was tried enough."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from arena.messages import Reason
+from matches.models import Attempt, Match, Tournament
+from matches.store import tallies
+from matches.store.leases import MAX_FAILURES, MAX_INTERRUPTIONS
+from matches.store.rows import among, insert_rows
+
+Ending = Attempt.Ending
+COLUMNS = (
+    "match_id",
+    "number",
+    "ending",
+    "reason",
+    "seat",
+    "detail",
+    "node",
+    "was_executing",
+    "n_steps",
+    "duration_ms",
+    "ended_at",
+)
+
+
+class Ended(NamedTuple):
+    """How one attempt ended: a row of Attempt but for the time, in the order of its columns."""
+
+    match: int
+    number: int
+    ending: str
+    reason: str = ""
+    seat: int = -1
+    detail: str = ""
+    node: str = ""
+    was_executing: bool = True
+    n_steps: int = 0
+    duration_ms: int = 0
+
+
+def write_attempts(ended: Iterable[Ended], *, now: datetime) -> None:
+    """Write how the attempts ended. One that was given up and reports late has its last word."""
+    stamp = connection.ops.adapt_datetimefield_value(now)
+    rows = list(ended)
+    insert_rows(
+        Attempt,
+        COLUMNS,
+        [(*e, stamp) for e in rows],
+        replaces=("match_id", "number"),
+    )
+    kinds = [tallies.Kind(e.ending, e.reason) for e in rows]
+    transaction.on_commit(lambda: tallies.note(kinds))
+
+
+def give_back(tournament_id: int, ended: Sequence[Ended], *, now: datetime) -> int:
+    """Write attempts that brought no outcome and try their matches again; return how many are VOID.
+
+    The matches must be in flight with these attempts, and locked by the caller's transaction.
+    """
+    if not ended:
+        return 0
+    write_attempts(ended, now=now)
+    spent = _spent([e.match for e in ended])
+    again = [e.match for e in ended if e.match not in spent]
+    _move(again, Match.State.PENDING)
+    for reason, match_ids in _by_reason(ended, spent).items():
+        _move(match_ids, Match.State.VOID, void_reason=reason)
+    Tournament.objects.filter(pk=tournament_id).update(
+        n_retried=F("n_retried") + len(again), n_void=F("n_void") + len(spent)
+    )
+    return len(spent)
+
+
+def _spent(match_ids: Sequence[int]) -> set[int]:
+    """Return the matches that were tried often enough.
+
+    An interruption is not a failure, but losing a node again while the same match was executing is.
+    """
+    failures: Counter[int] = Counter()
+    losses: Counter[int] = Counter()
+    interruptions: Counter[int] = Counter()
+    earlier = Attempt.objects.filter(match__in=among(match_ids))
+    for match, ending, reason, node, was_executing in earlier.values_list(
+        "match_id", "ending", "reason", "node", "was_executing"
+    ):
+        failures[match] += ending == Ending.FAILED.value
+        losses[match] += was_executing and reason == Reason.NODE_LOST.value
+        interruptions[match] += node != "" and ending != Ending.FAILED.value
+    return {
+        match
+        for match in match_ids
+        if failures[match] + max(0, losses[match] - 1) >= MAX_FAILURES
+        or interruptions[match] >= MAX_INTERRUPTIONS
+    }
+
+
+def _by_reason(ended: Sequence[Ended], spent: set[int]) -> dict[str, list[int]]:
+    grouped: dict[str, list[int]] = defaultdict(list)
+    for e in ended:
+        if e.match in spent:
+            grouped[e.reason].append(e.match)
+    return grouped
+
+
+def _move(match_ids: Sequence[int], target: Match.State, **fields: object) -> None:
+    if match_ids:
+        Match.objects.filter(pk__in=among(match_ids), state__in=Match.sources(target)).update(
+            state=target, order=None, **fields
+        )

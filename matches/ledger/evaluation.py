@@ -1,0 +1,89 @@
+"""One evaluation from the command line: agents, a leaderboard of their own, a tournament."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from random import Random
+
+from django.db import transaction
+
+from arena.errors import ArenaError
+from arena.seeding import derive
+from matches.artifacts.agents import register_spelled
+from matches.errors import BadInputError
+from matches.ledger.tournaments import Plan, open_leaderboard, schedule
+from matches.models import Agent, Tournament
+from matches.models.validation import checked_game
+
+SKILL_GAME = "skill_game"
+N_LEVELS = 100
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What to evaluate: the agents as spelled, or how many to draw for the test game."""
+
+    game: str
+    plan: Plan
+    agents: Sequence[str] = ()
+    num_agents: int = 10
+    game_parameters: Mapping[str, object] = field(default_factory=dict)
+
+
+def check(evaluation: Evaluation, *, now: datetime) -> None:
+    """Raise BadInputError if the evaluation could not start; leave nothing behind."""
+    with transaction.atomic():
+        start(evaluation, now=now)
+        transaction.set_rollback(True)
+
+
+@transaction.atomic
+def start(evaluation: Evaluation, *, now: datetime) -> Tournament:
+    """Register the agents and schedule their tournament; all or, with BadInputError, nothing.
+
+    It measures: what is known is played again, and comes out the same.
+    """
+    game = evaluation.game
+    agents = _register(evaluation, game=game)
+    board = open_leaderboard(
+        f"evaluate-{now:%Y%m%d-%H%M%S-%f}",
+        title=f"{game}, {now:%Y-%m-%d %H:%M}",
+        game=game,
+        game_parameters=checked_parameters(game, evaluation.game_parameters),
+    )
+    plan = replace(evaluation.plan, replays=True)
+    return schedule(plan, leaderboard=board, agents=agents)
+
+
+def checked_parameters(game: str, given: Mapping[str, object]) -> dict[str, object]:
+    """Return all parameters of a game, read as their types."""
+    return dict(checked_game(game, given).parameters)
+
+
+def drawn_levels(seed: int, n: int) -> list[int]:
+    """Return the hidden levels of n agents of the test game."""
+    rng = Random(derive("levels", seed))
+    return [rng.randrange(N_LEVELS) for _ in range(n)]
+
+
+def _register(evaluation: Evaluation, *, game: str) -> list[Agent]:
+    try:
+        if evaluation.agents:
+            return [register_spelled(text, game=game) for text in evaluation.agents]
+        return _drawn_agents(evaluation, game=game)
+    except ArenaError as error:
+        raise BadInputError("agents", str(error)) from error
+
+
+def _drawn_agents(evaluation: Evaluation, *, game: str) -> list[Agent]:
+    """Register agents of drawn levels; several of one level are copies with names of their own."""
+    checked_game(game, {})
+    if game != SKILL_GAME:
+        raise BadInputError("agents", f"{game} needs --agents, such as --agents random,greedy")
+    copies: Counter[int] = Counter()
+    agents = []
+    for level in drawn_levels(evaluation.plan.seed, evaluation.num_agents):
+        copies[level] += 1
+        agents.append(register_spelled(f"level:{level}", game=game, copy=copies[level]))
+    return agents

@@ -1,0 +1,209 @@
+"""Trajectories on purpose: one agent against itself or another, unrated, every decision kept."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from difflib import get_close_matches
+from hashlib import sha256
+from json import dumps
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from arena.errors import ArenaError
+from arena.games import registry as games
+from arena.policies.spec import parse
+from matches.artifacts.agents import register_spelled
+from matches.errors import BadInputError
+from matches.ledger.tournaments import Plan, open_leaderboard, schedule
+from matches.models import Agent, Checkpoint, Leaderboard, Match, Tournament
+from matches.models.choices import Placement
+from matches.models.validation import checked_game
+from matches.store import selectors
+
+TWO = 2
+_HASH = re.compile("[0-9a-f]{6,64}")
+_SHOWN_STEPS = 20
+_KNOWN_NAMES = 10_000
+"""So many names are searched for one that is meant."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """An agent as it was asked for: its name or spelling, and of a run the step or a hash."""
+
+    name: str
+    checkpoint: str = ""
+    field: str = "agent-a"
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What is to be generated; `plan` holds matches, seed, limits and the key of the run."""
+
+    sides: Sequence[Side]
+    plan: Plan
+    game: str = ""
+    game_parameters: Mapping[str, object] = field(default_factory=dict)
+    opening_plies: int | None = None
+
+
+@transaction.atomic
+def start(generation: Generation) -> Tournament:
+    """Return the unrated tournament of a run, new or the one that has its key.
+
+    Raises BadInputError: an unknown agent, one of another game, a checkpoint that is not ready.
+    """
+    found = Tournament.objects.filter(key=generation.plan.key)
+    if found.update(order_limit=generation.plan.order_limit):
+        return found.select_related("leaderboard").get()
+    agents = agents_of(generation)
+    board = _board(agents[0].game, generation.game_parameters, generation.opening_plies)
+    _check_opening(board)
+    return schedule(generation.plan, leaderboard=board, agents=agents)
+
+
+def check(generation: Generation) -> tuple[list[Agent], Match.Needs]:
+    """Return the agents and what their matches need; nothing is left behind. Raises as start."""
+    with transaction.atomic():
+        agents = agents_of(generation)
+        start(generation)
+        transaction.set_rollback(True)
+    places = {agent.placement for agent in agents if agent.checkpoint_id}
+    return agents, Match.Needs.of(
+        has_local=Placement.LOCAL in places, has_gpu=Placement.GPU in places
+    )
+
+
+def agents_of(generation: Generation) -> list[Agent]:
+    """Return the agents, those spelled on the command line registered. Raises BadInputError."""
+    game = generation.game or _common_game(generation.sides)
+    n_seats = checked_game(game, generation.game_parameters).spec.n_seats
+    if len({(side.name, side.checkpoint) for side in generation.sides}) == TWO != n_seats:
+        reason = f"{game} has {n_seats} seats: only self-play fills them, leave it out"
+        raise BadInputError("agent-b", reason)
+    agents = [_agent(side, game) for side in generation.sides]
+    if len({agent.pk for agent in agents}) == 1:
+        agents = agents[:1]
+    for agent, side in zip(agents, generation.sides, strict=False):
+        _check_ready(agent, side)
+    return agents
+
+
+def _common_game(sides: Sequence[Side]) -> str:
+    """Return the one game that stored agents of these names play. Raises BadInputError."""
+    found = [set(_stored(side).values_list("game", flat=True)) for side in sides]
+    for side, names in zip(sides, found, strict=True):
+        if not names and not _is_spelled(side.name):
+            raise BadInputError(side.field, _unknown(side, game=""))
+    named = [names for names in found if names]
+    common = set.intersection(*named) if named else set(games.names())
+    if len(common) == 1:
+        return common.pop()
+    both = " and ".join(repr(side.name) for side in sides)
+    if named and not common:
+        raise BadInputError("agent-b", f"{both} play no game in common")
+    raise BadInputError("game", f"say which {both} shall play: {', '.join(sorted(common))}")
+
+
+def _agent(side: Side, game: str) -> Agent:
+    stored = list(_stored(side).filter(game=game).select_related("checkpoint")[:2])
+    if len(stored) == 1:
+        return stored[0]
+    if stored:
+        reason = f"{side.checkpoint!r} fits several checkpoints of {side.name!r}: give more digits"
+        raise BadInputError(side.field.replace("agent", "checkpoint"), reason)
+    if side.checkpoint or not _is_spelled(side.name):
+        raise BadInputError(side.field, _unknown(side, game=game))
+    try:
+        return register_spelled(side.name, game=game)
+    except ArenaError as error:
+        raise BadInputError(side.field, str(error)) from error
+
+
+def _stored(side: Side) -> QuerySet[Agent]:
+    """Return the agents that a side may mean, in any game."""
+    text = side.checkpoint.lower()
+    if not text:
+        return Agent.objects.filter(name=side.name)
+    of_run = Agent.objects.filter(checkpoint__run=side.name)
+    if text.isdecimal() and of_run.filter(checkpoint__step=int(text)).exists():
+        return of_run.filter(checkpoint__step=int(text))
+    if not _HASH.fullmatch(text):
+        return of_run.none()
+    named = Agent.objects.filter(name=side.name)
+    return (of_run | named).filter(checkpoint__sha256__startswith=text)
+
+
+def _is_spelled(text: str) -> bool:
+    try:
+        parse(text)
+    except ArenaError:
+        return False
+    return True
+
+
+def _unknown(side: Side, *, game: str) -> str:
+    """Return what to say of a side that nobody is: the names and steps that are near."""
+    where = f" of {game}" if game else ""
+    agents = Agent.objects.filter(game=game) if game else Agent.objects.all()
+    runs = agents.filter(checkpoint__run=side.name)
+    if side.checkpoint and runs.exists():
+        steps = runs.order_by("checkpoint__step").values_list("checkpoint__step", flat=True)
+        shown = ", ".join(map(str, steps[:_SHOWN_STEPS]))
+        return f"{side.name!r} has no checkpoint {side.checkpoint!r}: there are the steps {shown}"
+    names = list(agents.values_list("name", flat=True)[:_KNOWN_NAMES])
+    near = get_close_matches(side.name, names, n=5, cutoff=0.5)
+    hint = f": did you mean {', '.join(near)}?" if near else ": see ./run manage checkpoints list"
+    return f"there is no agent {side.name!r}{where}{hint}"
+
+
+def _check_ready(agent: Agent, side: Side) -> None:
+    weights = agent.checkpoint
+    if weights is None or weights.state == Checkpoint.State.READY:
+        return
+    if weights.state == Checkpoint.State.REFUSED:
+        why = f"was refused: {weights.reason}"
+    else:
+        why = "is being checked by a gpu worker: wait until it is ready"
+    raise BadInputError(side.field, f"the checkpoint of {agent.name!r} {why}")
+
+
+def _board(game: str, parameters: Mapping[str, object], opening_plies: int | None) -> Leaderboard:
+    """Return the unlisted board of these rules: runs of the same rules share it."""
+    rules = dict(checked_game(game, parameters).parameters)
+    text = dumps([rules, opening_plies], sort_keys=True)
+    name = f"unrated-{game}-{sha256(text.encode()).hexdigest()[:12]}"
+    found = Leaderboard.objects.filter(name=name).first()
+    if found is not None:
+        return found
+    return open_leaderboard(
+        name,
+        title=f"{game}, unrated",
+        game=game,
+        game_parameters=rules,
+        opening_plies=opening_plies,
+        is_listed=False,
+    )
+
+
+def _check_opening(board: Leaderboard) -> None:
+    """Refuse opening plies that the game does not take. Raises BadInputError."""
+    try:
+        checked_game(board.game, board.game_parameters).start(0, opening_plies=board.plies)
+    except ArenaError as error:
+        raise BadInputError("opening-plies", str(error)) from error
+
+
+def missing(needs: Match.Needs, *, now: datetime) -> list[str]:
+    """Return what is not there to play matches of these needs."""
+    able = {name for node in selectors.alive_workers(now=now) for name in node.capabilities}
+    lacking = []
+    if needs.capability not in able:
+        lacking.append(
+            f"a play node with {needs.capability}: start the system with ./run or ./run up"
+        )
+    if needs.wants_gpu and not selectors.alive_gpu_workers(now=now):
+        lacking.append("a gpu worker: start the system with ./run up --gpus 1")
+    return lacking

@@ -1,0 +1,367 @@
+"""Plan the matches of scheduled tournaments: who meets whom, in which seats, on which seed."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import count, islice
+from time import monotonic
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import F
+
+from arena.errors import ArenaError
+from arena.games import registry as games
+from arena.pairing import registry as pairings
+from arena.pairing.base import Field, Lineup, blocks_for, partnered, rotations
+from arena.seeding import derive
+from matches import dispatch
+from matches.errors import BadInputError
+from matches.ledger import adapting, holding, reuse
+from matches.ledger.reuse import Known, Place
+from matches.ledger.tournaments import cancel, finish_if_closed, refuse_unusable
+from matches.models import Agent, Checkpoint, Leaderboard, Match, Seat, Tournament
+from matches.models.choices import Placement
+from matches.models.match import joined
+from matches.ratings.standing import entrants_of
+from matches.store.failures import Failures
+from matches.store.rows import among, batches, insert_rows
+
+log = logging.getLogger(__name__)
+
+# Matches planned in one transaction: some ten milliseconds of the write lock.
+SLICE = 500
+PLAN_S = 5.0
+"""How long one call plans."""
+
+
+class Planned(NamedTuple):
+    """One match that is to be: agent indices by seat, block number, rotation and game seed."""
+
+    seats: tuple[int, ...]
+    block: int
+    rotation: int
+    game_seed: int
+
+
+@dataclass
+class Draft:
+    """A tournament that is being planned; kept between two calls, as drawing takes its time."""
+
+    tournament: Tournament
+    slices: Iterator[int]
+    turn: int = 0
+    """When its last slice was written, counted over all drafts."""
+
+    def is_of(self, row: Tournament) -> bool:
+        """Say whether it goes on where the row stands: nobody has planned or extended it since."""
+        own = self.tournament
+        return (own.key, own.n_planned, own.n_matches) == (row.key, row.n_planned, row.n_matches)
+
+
+_drafts: dict[int, Draft] = {}
+_turns = count(1)
+
+
+def plan_scheduled(*, now: datetime, clock: Callable[[], float] = monotonic) -> int:
+    """Plan the tournaments that wait for it, a slice of each in turn; return how many matches.
+
+    One that has just come is the next, so it waits for one slice of another however large that is.
+    After PLAN_S the rest is left to the next call: other duties of control wait for the thread.
+    """
+    until, n_new, over, failures = clock() + PLAN_S, 0, set[int](), Failures()
+    while waiting := _waiting(over):
+        tournament = min(waiting, key=lambda row: (_turn(row), row.pk))
+        n_written = None
+        with failures.kept(f"planning tournament {tournament.pk}"):
+            n_written = _plan_slice(tournament, now=now)
+        n_new += n_written or 0
+        if n_written is None:
+            over.add(tournament.pk)
+            _drafts.pop(tournament.pk, None)
+        if clock() >= until and len(waiting) > (n_written is None):
+            dispatch.wake_planner()
+            break
+    failures.throw()
+    return n_new
+
+
+def _waiting(over: Container[int]) -> list[Tournament]:
+    """Return the tournaments to plan; drafts of others are dropped."""
+    states = (Tournament.State.SCHEDULED, Tournament.State.PLANNING)
+    found = Tournament.objects.filter(state__in=states).select_related("leaderboard")
+    rows = {row.pk: row for row in found}
+    for pk in [pk for pk, draft in _drafts.items() if pk not in rows or not draft.is_of(rows[pk])]:
+        del _drafts[pk]
+    return [row for pk, row in rows.items() if pk not in over]
+
+
+def _turn(tournament: Tournament) -> int:
+    draft = _drafts.get(tournament.pk)
+    return draft.turn if draft else 0
+
+
+def _plan_slice(tournament: Tournament, *, now: datetime) -> int | None:
+    """Write the next slice; return how many matches, None when it is over for this call.
+
+    What cannot be planned is cancelled with the reason, so that the others go on.
+    """
+    try:
+        draft = _drafts.get(tournament.pk)
+        if draft is None:
+            if not (holding.is_plannable(tournament) and _is_checked(tournament)):
+                return None
+            draft = _drafts[tournament.pk] = Draft(tournament, plan_slices(tournament, now=now))
+        draft.turn = next(_turns)
+        return next(draft.slices, None)
+    except (ArenaError, BadInputError) as error:
+        log.error("tournament %s cannot be planned: %s", tournament.pk, error)
+        Tournament.objects.filter(pk=tournament.pk).update(problem=str(error)[:300])
+        cancel(tournament, now=now)
+        return None
+
+
+def _is_checked(tournament: Tournament) -> bool:
+    """Say whether every checkpoint is ready. Raises BadInputError for one that was refused."""
+    entered = Agent.objects.filter(tournaments=tournament)
+    refuse_unusable(entered)
+    return not entered.filter(checkpoint__state=Checkpoint.State.CHECKING).exists()
+
+
+def plan(tournament: Tournament, *, now: datetime) -> int:
+    """Write all matches that are not planned yet; return how many."""
+    return sum(plan_slices(tournament, now=now))
+
+
+def plan_slices(tournament: Tournament, *, now: datetime) -> Iterator[int]:
+    """Write the matches that are not planned yet, a slice at a time; yield how many in each.
+
+    After a crash the same matches are drawn again and those already written are passed over. Those
+    of a pairing that adapts are only what it chooses now: its tournament stays in planning.
+    """
+    entrants = entrants_of(tournament)
+    if tournament.pairing in pairings.adaptive_names():
+        yield from _plan_more(tournament, entrants, now=now)
+        return
+    rest = islice(planned_matches(tournament, len(entrants)), tournament.n_planned, None)
+    if (yield from _write_all(tournament, entrants, rest, now=now)):
+        _end(tournament, now=now)
+
+
+def _plan_more(
+    tournament: Tournament, entrants: Sequence[int], *, now: datetime
+) -> Generator[int, None, None]:
+    n_left = tournament.n_matches - tournament.n_planned
+    choice = adapting.choose(tournament, entrants, n_left=n_left, now=now)
+    chosen = islice(_fresh_blocks(tournament, choice.lineups), n_left)
+    is_written = yield from _write_all(tournament, entrants, chosen, now=now)
+    if is_written and choice.is_over and tournament.n_planned:
+        adapting.shorten(tournament)
+    if is_written and tournament.n_planned >= tournament.n_matches:
+        _end(tournament, now=now)
+
+
+def _write_all(
+    tournament: Tournament, entrants: Sequence[int], planned: Iterator[Planned], *, now: datetime
+) -> Generator[int, None, bool]:
+    """Yield how many each slice wrote; return whether all: False when somebody else was there."""
+    n_seats = games.get(tournament.leaderboard.game).spec.n_seats
+    twins: list[int] | None = None
+    for batch in batches(planned, max(n_seats, SLICE - SLICE % n_seats)):
+        twins = _twins(tournament, entrants) if twins is None else twins
+        lineups = [[entrants[index] for index in planned.seats] for planned in batch]
+        known = _known(tournament, twins, batch, lineups)
+        n_written = _write(tournament, batch, lineups, known, now=now)
+        if n_written == 0:
+            return False
+        yield n_written
+    return True
+
+
+def _end(tournament: Tournament, *, now: datetime) -> None:
+    """Note that all is planned."""
+    # One that was extended meanwhile stays as it is: its rest is planned at the next tick.
+    Tournament.objects.filter(
+        pk=tournament.pk, state=Tournament.State.PLANNING, n_matches=tournament.n_matches
+    ).update(state=Tournament.State.RUNNING)
+    # Its matches may be closed before the state says that all are planned.
+    finish_if_closed([tournament.pk], now=now)
+    dispatch.wake_rater()
+
+
+def planned_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
+    """Yield the matches of a tournament in planned order; the same every time."""
+    board = tournament.leaderboard
+    spec = games.get(board.game).spec
+    scope = (board.game, spec.rules_version, tournament.seed)
+    if n_agents == 1:
+        return _self_play(tournament.n_matches, spec.n_seats, scope)
+    field = Field(n_agents=n_agents, n_seats=spec.n_seats)
+    n_blocks = blocks_for(tournament.n_matches, spec.n_seats)
+    seed = derive("pairing", tournament.seed)
+    lineups = pairings.get(tournament.pairing).pair(field, n_blocks, seed=seed)
+    if spec.teams:
+        lineups = [
+            partnered(lineup, derive("partners", *scope, block))
+            for block, lineup in enumerate(lineups)
+        ]
+    return islice(_blocks(lineups, scope), tournament.n_matches)
+
+
+def _fresh_blocks(tournament: Tournament, lineups: Sequence[Lineup]) -> Iterator[Planned]:
+    """Yield the blocks of lineups that were just chosen: no two of a tournament share a seed."""
+    spec = games.get(tournament.leaderboard.game).spec
+    scope = (tournament.leaderboard.game, spec.rules_version, tournament.seed)
+    for block, lineup in enumerate(lineups, start=tournament.n_planned // spec.n_seats):
+        game_seed = derive("game", *scope, block)
+        if spec.teams:
+            lineup = partnered(lineup, derive("partners", *scope, block))
+        for rotation, seats in enumerate(rotations(lineup)):
+            yield Planned(seats, block, rotation, game_seed)
+
+
+def _self_play(n_matches: int, n_seats: int, scope: tuple[str | int, ...]) -> Iterator[Planned]:
+    """Yield one match per block: with itself in the other seats it would only be repeated."""
+    for block in range(n_matches):
+        yield Planned((0,) * n_seats, block, 0, derive("game", *scope, block))
+
+
+def _blocks(lineups: Sequence[tuple[int, ...]], scope: tuple[str | int, ...]) -> Iterator[Planned]:
+    # Blocks are numbered per set of agents, so that two agents meet again on new seeds, and the
+    # n-th meeting of any two agents in any tournament of a seed set is on the same one.
+    met: Counter[tuple[int, ...]] = Counter()
+    seeds: list[int] = []
+    for lineup in lineups:
+        key = tuple(sorted(lineup))
+        block = met[key]
+        met[key] += 1
+        if block == len(seeds):
+            seeds.append(derive("game", *scope, block))
+        for rotation, seats in enumerate(rotations(lineup)):
+            yield Planned(seats, block, rotation, seeds[block])
+
+
+def _twins(tournament: Tournament, entrants: Sequence[int]) -> list[int]:
+    """Return the tournaments that may have played some of its matches already."""
+    twins = reuse.twins_of(tournament, entrants)
+    reuse.note_twins(tournament, twins)
+    return twins
+
+
+def _known(
+    tournament: Tournament,
+    twins: Sequence[int],
+    batch: Sequence[Planned],
+    lineups: Sequence[list[int]],
+) -> list[Known | None]:
+    """Return of each match the one that was the same; none where all are to be played."""
+    if tournament.replays or tournament.keeps_trajectories:
+        twins = ()
+    places = [
+        Place(planned.block, planned.game_seed, joined(lineup))
+        for planned, lineup in zip(batch, lineups, strict=True)
+    ]
+    found = reuse.find(tournament.leaderboard, twins, places)
+    return [found.get(place.key) for place in places]
+
+
+@transaction.atomic
+def _write(
+    tournament: Tournament,
+    batch: Sequence[Planned],
+    lineups: Sequence[list[int]],
+    known: Sequence[Known | None],
+    *,
+    now: datetime,
+) -> int:
+    """Write one slice, unless the tournament was planned further or cancelled meanwhile."""
+    taken = Tournament.objects.filter(
+        pk=tournament.pk,
+        n_planned=tournament.n_planned,
+        state__in=(Tournament.State.SCHEDULED, Tournament.State.PLANNING),
+    ).update(
+        n_planned=F("n_planned") + len(batch),
+        state=Tournament.State.PLANNING,
+        started_at=tournament.started_at or now,
+        rules_version=games.get(tournament.leaderboard.game).spec.rules_version,
+    )
+    if not taken:
+        return 0
+    ids = write_matches(tournament, batch, lineups, known)
+    over = {pk: first for pk, first in zip(ids, known, strict=True) if first is not None}
+    reuse.take_over(tournament, over, now=now)
+    tournament.n_planned += len(batch)
+    transaction.on_commit(dispatch.wake_relay)
+    return len(batch)
+
+
+def write_matches(
+    tournament: Tournament,
+    batch: Sequence[Planned],
+    lineups: Sequence[list[int]],
+    known: Sequence[Known | None] | None = None,
+) -> list[int]:
+    """Write matches under new numbers with their agents by seat; return their ids.
+
+    They are pending, but for those that are known, which the caller takes over.
+    """
+    firsts = [None] * len(batch) if known is None else known
+    match_ids = _insert_matches(tournament, batch, lineups, firsts)
+    insert_rows(
+        Seat,
+        ("match_id", "seat", "agent_id"),
+        [
+            (match_id, seat, agent)
+            for match_id, lineup in zip(match_ids, lineups, strict=True)
+            for seat, agent in enumerate(lineup)
+        ],
+    )
+    return match_ids
+
+
+def _insert_matches(
+    tournament: Tournament,
+    batch: Sequence[Planned],
+    lineups: Sequence[list[int]],
+    known: Sequence[Known | None],
+) -> list[int]:
+    board_id = tournament.leaderboard_id
+    first = _take_sequence(board_id, len(batch))
+    placements = _placements(lineups)
+    rows = [
+        (
+            *(board_id, tournament.pk, first + i, p.block, p.rotation, p.game_seed),
+            *(joined(lineup), _needs(lineup, placements).value),
+            *((Match.State.DONE.value, old.match) if old else (Match.State.PENDING.value, None)),
+            *(0, ""),
+        )
+        for i, (p, lineup, old) in enumerate(zip(batch, lineups, known, strict=True))
+    ]
+    columns = ("leaderboard_id", "tournament_id", "sequence", "block", "rotation", "game_seed")
+    written = ("lineup", "needs", "state", "same_as_id", "attempt", "void_reason")
+    insert_rows(Match, (*columns, *written), rows)
+    numbered = Match.objects.filter(
+        leaderboard_id=board_id, sequence__gte=first, sequence__lt=first + len(batch)
+    )
+    return list(numbered.order_by("sequence").values_list("pk", flat=True))
+
+
+def _placements(lineups: Sequence[list[int]]) -> dict[int, str]:
+    """Return where the networks of these agents run, by agent id; the others have none."""
+    ids = sorted({agent for lineup in lineups for agent in lineup})
+    networked = Agent.objects.filter(pk__in=among(ids), checkpoint__isnull=False)
+    return dict(networked.values_list("pk", "placement"))
+
+
+def _needs(lineup: Sequence[int], placements: Mapping[int, str]) -> Match.Needs:
+    places = {placements[agent] for agent in lineup if agent in placements}
+    return Match.Needs.of(has_local=Placement.LOCAL in places, has_gpu=Placement.GPU in places)
+
+
+def _take_sequence(board_id: int, n: int) -> int:
+    """Return the first of n new sequence numbers; the row stays locked until the commit."""
+    Leaderboard.objects.filter(pk=board_id).update(next_sequence=F("next_sequence") + n)
+    after = Leaderboard.objects.values_list("next_sequence", flat=True).get(pk=board_id)
+    return after - n

@@ -1,0 +1,81 @@
+"""Take an agent or a play node out of play for a while, and let it back in."""
+
+from datetime import datetime
+from typing import TypeVar
+
+from django.db import transaction
+from django.db.models import Q
+
+from arena.messages import Reason, play_queue
+from matches import dispatch
+from matches.errors import ConflictError
+from matches.ledger.liveness import lose_orders
+from matches.models import Agent, Order, Worker
+from matches.models.choices import PLAYS
+from matches.store import auditing
+from matches.store.auditing import Actor
+
+Row = TypeVar("Row", Agent, Worker)
+
+
+@transaction.atomic
+def quarantine_agent(agent: Agent, *, actor: Actor, reason: str, now: datetime) -> bool:
+    """Send no more of its matches; those with nodes are played to their end and count.
+
+    Returns False when it is in quarantine already. Raises BadInputError without a reason.
+    """
+    return _quarantine(agent, "agent.quarantine", actor=actor, reason=reason, now=now)
+
+
+@transaction.atomic
+def release_agent(agent: Agent, *, actor: Actor, reason: str, now: datetime) -> bool:
+    """Let its pending matches be sent again; False when it is not in quarantine."""
+    return _release(agent, "agent.release", actor=actor, reason=reason, now=now)
+
+
+@transaction.atomic
+def quarantine_worker(worker: Worker, *, actor: Actor, reason: str, now: datetime) -> bool:
+    """Take back the orders that it has in hand; from now on its reports are refused.
+
+    Returns False when it is in quarantine already. Raises BadInputError without a reason,
+    ConflictError for a gpu worker.
+    """
+    if not set(PLAYS).intersection(worker.capabilities):
+        raise ConflictError(f"{worker.node} plays nothing: to be rid of it, end its process")
+    if not _quarantine(worker, "worker.quarantine", actor=actor, reason=reason, now=now):
+        return False
+    lose_orders(_orders_of(worker), reason=Reason.RETURNED, now=now)
+    return True
+
+
+def _orders_of(worker: Worker) -> list[Order]:
+    """Return the orders that it plays or that wait for it; control deletes its queue."""
+    in_hand = Q(node=worker.node) | Q(queue=play_queue(worker.node))
+    return list(Order.objects.filter(Order.is_open()).filter(in_hand).order_by("pk"))
+
+
+@transaction.atomic
+def release_worker(worker: Worker, *, actor: Actor, reason: str, now: datetime) -> bool:
+    """Let it play again; False when it is not in quarantine."""
+    return _release(worker, "worker.release", actor=actor, reason=reason, now=now)
+
+
+def _quarantine(row: Row, action: str, *, actor: Actor, reason: str, now: datetime) -> bool:
+    why = auditing.given(reason)
+    playing = type(row).objects.filter(pk=row.pk, quarantined_at=None)
+    is_new = bool(playing.update(quarantined_at=now, quarantine_reason=why))
+    row.refresh_from_db(fields=("quarantined_at", "quarantine_reason"))
+    if is_new:
+        auditing.note(action, actor=actor, targets=[row], reason=why, touched={}, now=now)
+    return is_new
+
+
+def _release(row: Row, action: str, *, actor: Actor, reason: str, now: datetime) -> bool:
+    held = type(row).objects.filter(pk=row.pk, quarantined_at__isnull=False)
+    is_new = bool(held.update(quarantined_at=None, quarantine_reason=""))
+    row.refresh_from_db(fields=("quarantined_at", "quarantine_reason"))
+    if is_new:
+        why = reason.strip()[: auditing.MAX_REASON]
+        auditing.note(action, actor=actor, targets=[row], reason=why, touched={}, now=now)
+        transaction.on_commit(dispatch.wake_relay)
+    return is_new

@@ -1,0 +1,394 @@
+"""Record what nodes report. Every byte of a report is hostile until its tokens are checked."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+from django.db import connection, transaction
+from django.db.models import F
+
+from arena.errors import MessageError
+from arena.messages import (
+    Alive,
+    Checked,
+    Ending,
+    Mark,
+    Reason,
+    Report,
+    ResultRow,
+    Results,
+    Started,
+    match_token,
+    play_queue,
+    read_report,
+)
+from matches import dispatch
+from matches.artifacts import checks, trajectories
+from matches.ledger import liveness as nodes
+from matches.ledger import marks, reuse
+from matches.ledger.attempts import Ended, give_back, write_attempts
+from matches.ledger.sorting import OpenMatch, SortedRows, sort_rows
+from matches.ledger.tournaments import finish_if_closed
+from matches.models import Match, Order, Outcome, Tournament, Uncounted
+from matches.models.match import joined
+from matches.nodes import provenance
+from matches.store import tallies
+from matches.store.leases import PLAYING_LEASE
+from matches.store.locks import lock_matches_in_flight, lock_orders
+from matches.store.order_tokens import is_same, tournament_secret
+from matches.store.rows import among, insert_rows
+from matches.store.titles import game_problem
+
+log = logging.getLogger(__name__)
+
+_MS = 1_000
+# How much of the measured length of a match comes from the newest report.
+NEWEST_WEIGHT = 0.3
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a report changed: matches closed, tried again, and rows that changed nothing."""
+
+    n_closed: int = 0
+    n_given_back: int = 0
+    n_refused: int = 0
+
+    def __add__(self, other: "Recorded") -> "Recorded":
+        """Return the sum of two."""
+        return Recorded(
+            self.n_closed + other.n_closed,
+            self.n_given_back + other.n_given_back,
+            self.n_refused + other.n_refused,
+        )
+
+
+class Prepared(NamedTuple):
+    """A report of results whose tokens are checked: what costs time comes before the locks."""
+
+    report: Results
+    order: Order
+    genuine: dict[int, ResultRow]
+
+
+def receive(wires: Sequence[object], *, now: datetime) -> Recorded:
+    """Record reports as they came off the queue, the oldest first; refuse those without form."""
+    reports, n_broken = list[Report](), 0
+    for wire in wires:
+        try:
+            reports.append(read_report(wire))
+        except MessageError as error:
+            log.warning("refused: %s", error)
+            n_broken += 1
+    recorded = record_all(reports, now=now) + Recorded(n_refused=n_broken)
+    tallies.flush(now=now)
+    return recorded
+
+
+def record(report: Report, *, now: datetime) -> Recorded:
+    """Store one report; safe to deliver twice, late or in any order. `now`: database clock."""
+    return record_all([report], now=now)
+
+
+def record_all(reports: Sequence[Report], *, now: datetime) -> Recorded:
+    """Store reports, the oldest first; all results of them in one transaction.
+
+    Signs of life and marks come last: what they say is then true of all that came before them.
+    """
+    recorded = Recorded()
+    for part in _parts(reports):
+        recorded += _record_part(part, now=now)
+    return recorded
+
+
+def _parts(reports: Sequence[Report]) -> Iterator[list[Report]]:
+    """Yield the reports, parted where a node was restarted in between.
+
+    A sign of its life before, stored last, would take away what its new life has begun.
+    """
+    part, lives = list[Report](), dict[str, set[str]]()
+    for report in reports:
+        if isinstance(report, Started) and lives.get(report.node, set()) - {report.incarnation}:
+            yield part
+            part, lives = [], {}
+        elif isinstance(report, Alive):
+            lives.setdefault(report.node, set()).add(report.incarnation)
+        part.append(report)
+    yield part
+
+
+def _record_part(reports: Sequence[Report], *, now: datetime) -> Recorded:
+    signed = [report for report in reports if isinstance(report, Alive | Started | Results)]
+    keys = provenance.read_keys(signed) if signed else {}
+    recorded, results = Recorded(), list[Results]()
+    later = list[Report]()
+    for report in reports:
+        if isinstance(report, Alive | Started | Results) and not provenance.is_genuine(
+            report, keys
+        ):
+            provenance.note_forged(report, now=now)
+            recorded += Recorded(n_refused=max(1, len(getattr(report, "results", ()))))
+        elif isinstance(report, Started):
+            nodes.note_started(report, now=now)
+        elif isinstance(report, Results):
+            results.append(report)
+        else:
+            later.append(report)
+    recorded += _record_results(results, now=now)
+    for report in later:
+        _note(report, now=now)
+    return recorded
+
+
+def _note(report: Report, *, now: datetime) -> None:
+    match report:
+        case Alive():
+            nodes.note_alive(report, now=now)
+        case Mark():
+            marks.note(report)
+        case Checked():
+            checks.note(report, now=now)
+
+
+def _record_results(reports: Sequence[Results], *, now: datetime) -> Recorded:
+    """Check the tokens, then store all in one transaction."""
+    if not reports:
+        return Recorded()
+    rows = Order.objects.select_related("tournament__leaderboard")
+    orders = {row.uuid.hex: row for row in rows.filter(uuid__in={r.order for r in reports})}
+    recorded, prepared = Recorded(), list[Prepared]()
+    for report in reports:
+        order = orders.get(report.order)
+        refused = _refused(report, order, now=now)
+        if order is None or refused is not None:
+            recorded += refused or Recorded()
+            continue
+        genuine = _genuine(report.results, order.tournament)
+        complete = _with_trajectories(list(genuine), order.tournament)
+        prepared.append(Prepared(report, order, {row.match: row for row in complete}))
+    return recorded + _store_all(prepared, now=now) if prepared else recorded
+
+
+def _refused(report: Results, order: Order | None, *, now: datetime) -> Recorded | None:
+    """Return how a report is refused as a whole, None when its rows may count."""
+    if order is None:
+        log.warning("results of an unknown order %s from %s refused", report.order, report.node)
+        return Recorded(n_refused=len(report.results))
+    if problem := game_problem(order.tournament.leaderboard.game):
+        # Without the game nobody can say who shares a rank; the order is played again later.
+        log.warning("results of order %s refused: %s", report.order, problem)
+        return Recorded(n_refused=len(report.results))
+    if nodes.is_quarantined(report.node, order.node):
+        log.warning("results of %s refused: it is in quarantine", report.node)
+        return _refuse_all(report, order, now=now)
+    return None
+
+
+@transaction.atomic
+def _store_all(prepared: Sequence[Prepared], *, now: datetime) -> Recorded:
+    """Take all locks of a batch first, in the order of matches.store.locks, then store it."""
+    fresh = {order.pk: order for order in lock_orders([p.order.pk for p in prepared])}
+    lock_matches_in_flight(
+        [p.order.pk for p in prepared if p.report.is_last],
+        more=[match for p in prepared for match in p.genuine],
+    )
+    tournaments = {p.order.tournament_id: p.order.tournament for p in prepared}
+    recorded = Recorded()
+    # Stable: the reports of an order stay in their order. Tournaments are locked as they come.
+    for report, order, genuine in sorted(prepared, key=lambda p: p.order.tournament_id):
+        locked = fresh[order.pk]
+        locked.tournament = tournaments[order.tournament_id]
+        recorded += _store(report, locked, genuine, now=now)
+    finish_if_closed(sorted(tournaments), now=now)
+    transaction.on_commit(dispatch.wake_relay)
+    return recorded
+
+
+@transaction.atomic
+def _refuse_all(report: Results, order: Order, *, now: datetime) -> Recorded:
+    """Count the results of a node in quarantine as refused; its order is played elsewhere."""
+    Tournament.objects.filter(pk=order.tournament_id).update(
+        n_refused=F("n_refused") + len(report.results)
+    )
+    nodes.take_back(order, now=now)
+    return Recorded(n_refused=len(report.results))
+
+
+def _store(
+    report: Results, order: Order, genuine: dict[int, ResultRow], *, now: datetime
+) -> Recorded:
+    tournament = order.tournament
+    by_kind = sort_rows(genuine, tournament)
+    by_kind.n_refused += len(report.results) - len(genuine)
+    _close(by_kind.closing, tournament, node=report.node, now=now)
+    ended = [_ended(row, report.node) for row in by_kind.given_back]
+    n_void = give_back(tournament.pk, ended, now=now)
+    n_returned = _update_order(order, report, now=now)
+    _update_tournament(tournament, by_kind)
+    if by_kind.closing or n_void:
+        transaction.on_commit(dispatch.wake_rater)
+    return Recorded(len(by_kind.closing), len(ended) + n_returned, by_kind.n_refused)
+
+
+def _genuine(results: Sequence[ResultRow], tournament: Tournament) -> Iterator[ResultRow]:
+    """Yield the first row of each match that comes with its token."""
+    secret = tournament_secret(tournament)
+    seen = set[int]()
+    for row in results:
+        if row.match in seen:
+            continue
+        if is_same(match_token(secret, row.match, row.attempt), row.token):
+            seen.add(row.match)
+            yield row
+        else:
+            log.warning("result of match %s without its token refused", row.match)
+
+
+def _with_trajectories(rows: Sequence[ResultRow], tournament: Tournament) -> list[ResultRow]:
+    """Return the rows with trajectories that are stored; an outcome without its own is none.
+
+    Only a seat that forfeits may leave nothing: it may have taken its player with it.
+    """
+    named = {row.trajectory for row in rows if row.trajectory}
+    keeps = tournament.keeps_trajectories
+    stored = trajectories.stored(tournament, named) if keeps else set[str]()
+    return [
+        row if row.trajectory in stored else _without_trajectory(row, is_wanted=keeps)
+        for row in rows
+    ]
+
+
+def _without_trajectory(row: ResultRow, *, is_wanted: bool) -> ResultRow:
+    if not (is_wanted and row.ending is Ending.DONE):
+        return msgspec.structs.replace(row, trajectory="") if row.trajectory else row
+    return msgspec.structs.replace(
+        row,
+        ending=Ending.FAILED,
+        reason=Reason.ERROR,
+        ranks=[],
+        trajectory="",
+        detail=f"its trajectory is not stored: {row.trajectory or 'none was put'}",
+    )
+
+
+def _close(
+    closing: Sequence[tuple[OpenMatch, ResultRow]],
+    tournament: Tournament,
+    *,
+    node: str,
+    now: datetime,
+) -> None:
+    if not closing:
+        return
+    stamp = connection.ops.adapt_datetimefield_value(now)
+    Match.objects.filter(
+        pk__in=among([match.pk for match, _ in closing]),
+        state__in=Match.sources(Match.State.DONE),
+    ).update(state=Match.State.DONE)
+    write_attempts((_ended(row, node) for _, row in closing), now=now)
+    columns = ("match_id", "ranks", "is_forfeit", "guilty_seat", "reason", "attempt", "actions")
+    insert_rows(
+        Outcome,
+        (*columns, "trajectory", "recorded_at"),
+        [
+            (
+                *(match.pk, joined(row.ranks), row.ending is Ending.FORFEIT, _guilty(row)),
+                *(row.reason.value, row.attempt, _storable(row.actions), row.trajectory, stamp),
+            )
+            for match, row in closing
+        ],
+    )
+    if tournament.is_rated:
+        repeated = reuse.link_repeated(tournament, dict(_repeatable(closing)))
+        new = [match for match, _ in closing if match.pk not in repeated]
+        insert_rows(
+            Uncounted,
+            ("match_id", "leaderboard_id", "sequence", "is_counted"),
+            [(match.pk, match.leaderboard, match.sequence, False) for match in new],
+        )
+
+
+def _repeatable(closing: Sequence[tuple[OpenMatch, ResultRow]]) -> Iterator[tuple[int, str]]:
+    """Yield the matches, with their ranks, that would come out so on every machine."""
+    for match, row in closing:
+        if not (row.ending is Ending.FORFEIT and row.reason.value in reuse.UNREPEATABLE):
+            yield match.pk, joined(row.ranks)
+
+
+def _guilty(row: ResultRow) -> int:
+    return row.seat if row.ending is Ending.FORFEIT else -1
+
+
+def _ended(row: ResultRow, node: str) -> Ended:
+    return Ended(
+        match=row.match,
+        number=row.attempt,
+        ending=row.ending.value,
+        reason=row.reason.value,
+        seat=max(-1, min(row.seat, 32_767)),
+        detail=_storable(row.detail),
+        node=node,
+        n_steps=row.n_steps,
+        duration_ms=round(row.duration_ms),
+    )
+
+
+def _storable(text: str) -> str:
+    """Return a text that PostgreSQL takes: one NUL would have it refuse all rows of a report.
+
+    An agent chooses what its player says: other agents' matches are in the same report.
+    """
+    return text.replace("\0", " ")
+
+
+def _update_order(order: Order, report: Results, *, now: datetime) -> int:
+    """Note what the node has in hand; with its last report, give back what it did not play."""
+    if order.state not in Order.OPEN or not _has_in_hand(order, report.node):
+        return 0
+    n_returned = nodes.end_order(order, report, now=now) if report.is_last else 0
+    if not report.is_last:
+        Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(
+            executing=report.executing[: order.n_matches],
+            deadline_at=_deadline(order, now + PLAYING_LEASE),
+        )
+    return n_returned
+
+
+def _has_in_hand(order: Order, node: str) -> bool:
+    """Say whether an order is with a node: nobody else closes it or keeps it open."""
+    return order.node == node if order.node else order.queue == play_queue(node)
+
+
+def _deadline(order: Order, wanted: datetime) -> datetime:
+    return min(wanted, order.hard_deadline_at) if order.hard_deadline_at else wanted
+
+
+def _update_tournament(tournament: Tournament, by_kind: SortedRows) -> None:
+    n_forfeits = sum(row.ending is Ending.FORFEIT for _, row in by_kind.closing)
+    mean_match_s = _mean_match_s(tournament, by_kind.closing)
+    Tournament.objects.filter(pk=tournament.pk).update(
+        n_done=F("n_done") + len(by_kind.closing),
+        n_forfeits=F("n_forfeits") + n_forfeits,
+        n_refused=F("n_refused") + by_kind.n_refused,
+        played_s=F("played_s") + _length_s(by_kind.closing),
+        mean_match_s=mean_match_s,
+    )
+    tournament.mean_match_s = mean_match_s  # for the next report of the batch
+
+
+def _length_s(closing: Sequence[tuple[OpenMatch, ResultRow]]) -> float:
+    return sum(row.duration_ms for _, row in closing) / _MS
+
+
+def _mean_match_s(
+    tournament: Tournament, closing: Sequence[tuple[OpenMatch, ResultRow]]
+) -> float | None:
+    if not closing:
+        return tournament.mean_match_s
+    newest = _length_s(closing) / len(closing)
+    if tournament.mean_match_s is None:
+        return newest
+    return NEWEST_WEIGHT * newest + (1 - NEWEST_WEIGHT) * tournament.mean_match_s

@@ -1,0 +1,265 @@
+"""Send pending matches to the play nodes: commit first, publish after.
+
+Each node has a queue of its own and every order is addressed to one node, so one that is slow,
+lost or in quarantine holds up only what was addressed to it.
+"""
+
+import heapq
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from math import ceil
+from threading import Lock
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from matches import dispatch
+from matches.errors import BrokerError
+from matches.ledger import holding, moving
+from matches.ledger.orders import OrderedMatch, order_message
+from matches.models import Match, Order, Tournament
+from matches.nodes import shares
+from matches.nodes.playnodes import ORDER_AIM_S, ORDERS_PER_NODE, PlayNode, read_nodes
+from matches.store import disk, selectors
+from matches.store.leases import QUEUED_LEASE
+from matches.store.rows import among
+
+log = logging.getLogger(__name__)
+
+NETWORKED_AIM_S = 10.0
+"""Work that an order aims at where networks decide: all its matches share their forwards."""
+FIRST_PER_SLOT = 1
+"""Matches a slot in an order while the length of a match is not known: it may be an hour."""
+FIRST_NETWORKED_PER_SLOT = 64
+"""The same of networks, whose matches advance together: many take little longer than one."""
+MAX_ORDER = 1_000
+
+# Control has two threads: both would see the same room on a node and fill it twice.
+_relayer = Lock()
+# By queue: the order that has waited longest and that a new tournament was let before.
+_overtaken: dict[str, tuple[int, UUID] | None] = {}
+
+
+@dataclass
+class Line:
+    """What one pass of the relay goes by."""
+
+    nodes: Sequence[PlayNode]
+    held: Sequence[int]
+    """Agents whose matches wait."""
+    has_gpu: bool
+    without: set[tuple[int, Match.Needs]] = field(default_factory=set)
+    """Tournaments that have nothing pending with these needs."""
+    n_sent: int = 0
+
+    def playable(self, node: PlayNode, tournament: Tournament) -> list[Match.Needs]:
+        """Return what needs of a tournament's matches a node can meet now."""
+        able = [n for n in Match.Needs if node.can_play(n) and (self.has_gpu or not n.wants_gpu)]
+        return [needs for needs in able if (tournament.pk, needs) not in self.without]
+
+    def n_slots(self, needs: Match.Needs) -> int:
+        """Return the slots of all nodes that could play matches with these needs."""
+        return sum(node.slots for node in self.nodes if node.can_play(needs))
+
+
+def relay(*, now: datetime) -> int:
+    """Send orders until every node has enough to do; return how many were sent.
+
+    With no node alive that could play a match, it waits: what waits in a queue helps nobody and
+    would expire there. So do matches that ask the gpu queue while no gpu worker is alive. Nothing
+    is sent on a disk that is nearly full either: what is with nodes shall still find room.
+    """
+    if shortage := disk.shortage():
+        log.warning("nothing is sent: %s", shortage)
+        return 0
+    with _relayer:
+        has_gpu = bool(selectors.alive_gpu_workers(now=now))
+        line = Line(read_nodes(now=now), selectors.quarantined_agents(), has_gpu)
+        try:
+            _send_all(line, now=now)
+            _begin_new(line, now=now)
+            moving.feed_idle(line.nodes)
+        except BrokerError as error:
+            log.warning("nothing more is sent until the next tick: %s", error)
+        return line.n_sent
+
+
+def _send_all(line: Line, *, now: datetime) -> None:
+    """Give the node with the least work the next order, until none has room or nothing is left."""
+    waiting = [(node.load, node) for node in line.nodes if node.has_room]
+    heapq.heapify(waiting)  # names differ, so two nodes are never compared themselves
+    while waiting:
+        _, node = heapq.heappop(waiting)
+        if _send_one(node, line, now=now):
+            line.n_sent += 1
+            if node.has_room:
+                heapq.heappush(waiting, (node.load, node))
+
+
+def order_size(
+    tournament: Tournament, *, slots: int, all_slots: int, is_networked: bool = False
+) -> int:
+    """Return how many matches the next order holds for a node with so many of all slots."""
+    left = tournament.n_planned - tournament.n_closed
+    share = ceil(left * slots / (all_slots if is_networked else 2 * all_slots))
+    if tournament.mean_match_s is None:
+        per_slot: float = FIRST_NETWORKED_PER_SLOT if is_networked else FIRST_PER_SLOT
+    else:
+        aim_s = NETWORKED_AIM_S if is_networked else ORDER_AIM_S
+        # One per slot at least: a node plays one order after the other.
+        per_slot = max(1.0, aim_s / max(tournament.mean_match_s, 1e-6))
+    aim = int(per_slot * slots)
+    return max(1, min(aim, share, tournament.order_limit or MAX_ORDER, MAX_ORDER))
+
+
+def _send_one(node: PlayNode, line: Line, *, now: datetime) -> bool:
+    """Send a node one order of the tournament whose turn it is; False when none has any for it."""
+    active = _active_tournaments()
+    at = shares.clock(active)
+    due = sorted(active, key=lambda row: shares.begins(row, at))
+    return any(_send(row, node, line, at, now=now) for row in due)
+
+
+def _send(tournament: Tournament, node: PlayNode, line: Line, at: float, *, now: datetime) -> bool:
+    """Send a node an order of this tournament, if something is pending that it can play.
+
+    While the length of a match is not known it gets one at a time: others are not to wait for it.
+    """
+    if tournament.pk in node.untimed:
+        return False
+    taken = _take_next(tournament, node, line, now=now)
+    if taken is None:
+        return False
+    order, matches = taken
+    _publish(order, matches, tournament, now=now)
+    shares.charge(tournament, at, order.n_matches)
+    node.add(tournament.pk, order.n_matches, tournament.mean_match_s)
+    node.note_waiting((order.pk, order.uuid))
+    return True
+
+
+def _begin_new(line: Line, *, now: datetime) -> None:
+    """Let every tournament begin that has not: its first order goes before those that wait.
+
+    So its first match starts as soon as a node has played what it plays, however full the queues,
+    and the length of its matches is known early.
+    """
+    begun = {pk for node in line.nodes for pk in node.untimed}
+    active = _active_tournaments()
+    at = shares.clock(active)
+    for tournament in active:
+        if tournament.mean_match_s is None and tournament.pk not in begun:
+            full = [node for node in line.nodes if node.n_orders <= ORDERS_PER_NODE]
+            for node in sorted(full, key=lambda node: (node.free_at or now, node.load)):
+                waiting = node.next_order
+                if _send(tournament, node, line, at, now=now):
+                    line.n_sent += 1
+                    # Once before each that waits: or new ones, while they come, would let no other
+                    # be played.
+                    if _overtaken.get(node.queue) != waiting:
+                        dispatch.put_first(node.queue)
+                        _overtaken[node.queue] = waiting
+                    break
+
+
+def _take_next(
+    tournament: Tournament, node: PlayNode, line: Line, *, now: datetime
+) -> tuple[Order, Sequence[OrderedMatch]] | None:
+    """Return a new order of a tournament for this node; None when nothing is pending for it."""
+    needs = _next_needs(tournament, node, line)
+    if needs is None:
+        return None
+    size = order_size(
+        tournament,
+        slots=node.slots,
+        all_slots=line.n_slots(needs),
+        is_networked=needs is not Match.Needs.CPU,
+    )
+    return take(tournament, needs, size, queue=node.queue, now=now, held=line.held)
+
+
+def _next_needs(tournament: Tournament, node: PlayNode, line: Line) -> Match.Needs | None:
+    """Return the needs of the next pending match that a node can play, by a look-up per need."""
+    playable = line.playable(node, tournament)
+    if not playable:
+        return None
+    pending = selectors.to_send(tournament.pk, held=line.held)
+    in_order = pending.order_by("sequence").values_list("sequence", flat=True)
+    firsts = {needs: in_order.filter(needs=needs.value).first() for needs in playable}
+    line.without.update((tournament.pk, needs) for needs, n in firsts.items() if n is None)
+    waiting = [(first, needs) for needs, first in firsts.items() if first is not None]
+    return min(waiting)[1] if waiting else None
+
+
+def _active_tournaments() -> Sequence[Tournament]:
+    """Return the tournaments that may have pending matches, the oldest first.
+
+    Not those whose game cannot be used here: an order of them could not even be written.
+    """
+    active = Tournament.objects.filter(
+        state__in=(Tournament.State.PLANNING, Tournament.State.RUNNING)
+    )
+    return holding.runnable(active.select_related("leaderboard").order_by("pk"))
+
+
+@transaction.atomic
+def take(
+    tournament: Tournament,
+    needs: Match.Needs,
+    n: int,
+    *,
+    queue: str,
+    now: datetime,
+    held: Sequence[int] = (),
+) -> tuple[Order, Sequence[OrderedMatch]] | None:
+    """Put the next pending matches of these needs into a new order; None when none is pending.
+
+    Those of the held agents wait.
+    """
+    pending = selectors.to_send(tournament.pk, held=held).filter(needs=needs.value)
+    if connection.features.has_select_for_update_skip_locked:
+        pending = pending.select_for_update(skip_locked=True)
+    columns = ("pk", "attempt", "game_seed", "lineup")
+    rows = pending.order_by("sequence").values_list(*columns)[:n]
+    matches = [OrderedMatch(pk, attempt + 1, *rest) for pk, attempt, *rest in rows]
+    if not matches:
+        return None
+    order = Order.objects.create(
+        tournament=tournament,
+        queue=queue,
+        n_matches=len(matches),
+        created_at=now,
+        deadline_at=now + QUEUED_LEASE,
+    )
+    # The rows are locked (SQLite: the whole database), so they are the ones read above.
+    Match.objects.filter(pk__in=among([match.pk for match in matches])).update(
+        state=Match.State.QUEUED, attempt=F("attempt") + 1, order=order
+    )
+    return order, matches
+
+
+def _publish(
+    order: Order, matches: Sequence[OrderedMatch], tournament: Tournament, *, now: datetime
+) -> None:
+    """Send an order, or take it back and raise BrokerError."""
+    try:
+        dispatch.publish_order(order_message(order, tournament, matches), order.queue)
+    except BrokerError:
+        withdraw(order, now=now)
+        log.warning("order %s is taken back", order.pk)
+        raise
+
+
+@transaction.atomic
+def withdraw(order: Order, *, now: datetime) -> None:
+    """Put the matches of an order that was not published back; nobody has played them.
+
+    Nor was that an attempt: its number would be missing from the list of attempts.
+    """
+    Order.objects.filter(pk=order.pk).update(state=Order.State.CLOSED, closed_at=now)
+    Match.objects.filter(Match.is_in_flight(), order=order).update(
+        state=Match.State.PENDING, attempt=F("attempt") - 1, order=None
+    )

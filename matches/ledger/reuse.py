@@ -1,0 +1,229 @@
+"""Matches that are known: the same agents in the same seats in the same game, which is not new.
+
+Agents decide by what they see and the seed of the game (tests/policy_checks.py), so a game that was
+played says all that playing it again would. Known is a match of a rated tournament without emulated
+faults, of the same seed set and limits, on this or a comparable leaderboard, whose season is not
+over, unless a forfeit ended it that another machine may not repeat (a time-out, a crash).
+
+A known match is not played again: it is over when it is planned, with the outcome of the one that
+`same_as` names. Those that were under way at the same time, or are played again on purpose, get the
+same link when they are recorded. On its own leaderboard a repetition counts nothing. On another one
+it counts, and only there: evidence for campaigns is the first (matches.ratings.evidence).
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db import connection, transaction
+from django.db.models import Count, F, Q
+
+from arena.games import registry as games
+from arena.messages import Reason
+from arena.policies import registry as policies
+from matches import dispatch
+from matches.models import Agent, Entrant, Leaderboard, Match, Outcome, Tournament, Uncounted
+from matches.models.match import numbers
+from matches.ratings.evidence import are_alike, listed
+from matches.store.rows import among, batches, insert_rows, update_rows
+
+log = logging.getLogger(__name__)
+
+MOST_TWINS = 100
+"""Tournaments that are looked at: the oldest, whose matches the later ones name."""
+MOST_LOOKED_UP = 40
+"""Blocks of one query: each is looked up with each lineup of them."""
+UNREPEATABLE = (Reason.TIMEOUT.value, Reason.CRASH.value)
+
+
+class Place(NamedTuple):
+    """A match that is planned or played, as it is looked up; lineup as Match has it."""
+
+    block: int
+    game_seed: int
+    lineup: str
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """What makes it the same game."""
+        return self.game_seed, self.lineup
+
+
+class Known(NamedTuple):
+    """The match that was over before, and whether it counts on the same leaderboard."""
+
+    match: int
+    is_here: bool
+
+
+def twins_of(tournament: Tournament, agents: Sequence[int]) -> list[int]:
+    """Return the tournaments that may play the same matches, the oldest first; most have none."""
+    if not tournament.is_rated or tournament.faults is not None:
+        return []
+    board = tournament.leaderboard
+    alike = Tournament.objects.filter(
+        Q(leaderboard=board) | Q(leaderboard__in=listed(board)),
+        seed=tournament.seed,
+        is_rated=True,
+        faults__isnull=True,
+        move_s=tournament.move_s,
+        match_s=tournament.match_s,
+    ).exclude(pk=tournament.pk)
+    if not alike.exists():
+        return []
+    twins = alike.select_related("leaderboard").order_by("pk")
+    near = [twin.pk for twin in twins if are_alike(board, twin.leaderboard)]
+    met = Entrant.objects.filter(tournament__in=near, agent__in=among(agents))
+    n_needed = games.get(board.game).spec.n_seats
+    shared = met.values("tournament").annotate(n=Count("pk")).filter(n__gte=n_needed)
+    return list(shared.order_by("tournament").values_list("tournament", flat=True)[:MOST_TWINS])
+
+
+def note_twins(tournament: Tournament, twins: Sequence[int]) -> None:
+    """Have the results of tournaments that play the same matches looked up as they come."""
+    if twins and not tournament.shares_seed:
+        Tournament.objects.filter(pk__in=[tournament.pk, *twins]).update(shares_seed=True)
+        tournament.shares_seed = True
+
+
+def find(
+    board: Leaderboard, twins: Sequence[int], places: Sequence[Place]
+) -> dict[tuple[int, str], Known]:
+    """Return the known ones of these matches by game seed and lineup: those of this board first."""
+    if not twins:
+        return {}
+    wanted = _repeatable(places)
+    found: dict[tuple[int, str], Known] = {}
+    for blocks in batches(sorted({place.block for place in wanted}), MOST_LOOKED_UP):
+        among_them = set(blocks)
+        lineups = sorted({place.lineup for place in wanted if place.block in among_them})
+        for key, known in _over(board, twins, blocks, lineups):
+            if key not in found or (known.is_here and not found[key].is_here):
+                found[key] = known
+    return found
+
+
+def _over(
+    board: Leaderboard, twins: Sequence[int], blocks: Sequence[int], lineups: Sequence[str]
+) -> Iterable[tuple[tuple[int, str], Known]]:
+    """Yield the matches of these blocks and lineups that are over and count."""
+    over = Match.objects.filter(
+        Q(leaderboard=board) | Q(same_as=None),
+        tournament__in=list(twins),
+        block__in=list(blocks),
+        lineup__in=list(lineups),
+        state=Match.State.DONE,
+        outcome__isnull=False,
+        sequence__gte=F("leaderboard__season_first_sequence"),
+    ).exclude(outcome__is_forfeit=True, outcome__reason__in=UNREPEATABLE)
+    columns = ("pk", "leaderboard_id", "game_seed", "lineup", "same_as", "same_as__leaderboard")
+    for pk, of, seed, lineup, same_as, same_board in over.order_by("pk").values_list(*columns):
+        first = same_as if same_board == board.pk else pk
+        yield (seed, lineup), Known(first, of == board.pk)
+
+
+def _repeatable(places: Sequence[Place]) -> list[Place]:
+    """Return the matches all of whose agents decide the same again."""
+    agents = sorted({agent for place in places for agent in numbers(place.lineup)})
+    kinds = dict(Agent.objects.filter(pk__in=among(agents)).values_list("pk", "policy"))
+    odd = {agent for agent, kind in kinds.items() if not is_repeatable(kind)}
+    return [place for place in places if odd.isdisjoint(numbers(place.lineup))]
+
+
+def is_repeatable(kind: str) -> bool:
+    """Say whether a kind decides by observation and seed alone; one that does not says so."""
+    return bool(getattr(policies.get(kind), "is_repeatable", True))
+
+
+@transaction.atomic
+def take_over(tournament: Tournament, known: Mapping[int, Known], *, now: datetime) -> None:
+    """Give matches, written as over, the outcomes of those that are known; by their ids."""
+    if not known:
+        return
+    n_forfeits = _copy_outcomes(known, now=now)
+    _let_count(tournament, [pk for pk, first in known.items() if not first.is_here])
+    Tournament.objects.filter(pk=tournament.pk).update(
+        n_done=F("n_done") + len(known),
+        n_known=F("n_known") + len(known),
+        n_forfeits=F("n_forfeits") + n_forfeits,
+    )
+    transaction.on_commit(dispatch.wake_rater)
+
+
+def _copy_outcomes(known: Mapping[int, Known], *, now: datetime) -> int:
+    """Give matches the outcomes of those that are known; return how many are forfeits."""
+    columns = ("ranks", "is_forfeit", "guilty_seat", "reason", "attempt", "actions")
+    firsts = Outcome.objects.filter(pk__in=among([first.match for first in known.values()]))
+    outcomes = {pk: values for pk, *values in firsts.values_list("pk", *columns)}
+    stamp = connection.ops.adapt_datetimefield_value(now)
+    copied = [(pk, *outcomes[first.match], stamp) for pk, first in known.items()]
+    insert_rows(Outcome, ("match_id", *columns, "recorded_at"), copied)
+    return sum(bool(is_forfeit) for _, _, is_forfeit, *_ in copied)
+
+
+def _let_count(tournament: Tournament, ids: Sequence[int]) -> None:
+    """Have the rater count these matches on their leaderboard."""
+    numbered = Match.objects.filter(pk__in=among(ids)).values_list("pk", "sequence")
+    insert_rows(
+        Uncounted,
+        ("match_id", "leaderboard_id", "sequence", "is_counted"),
+        [(pk, tournament.leaderboard_id, sequence, False) for pk, sequence in numbered],
+    )
+
+
+def link_repeated(tournament: Tournament, ranks: Mapping[int, str]) -> set[int]:
+    """Link the matches just recorded to those that were over before; return which count nothing.
+
+    ranks: by match, as recorded now; not of forfeits that another machine may not repeat. The first
+    recorded result stands: of those that come out otherwise the tournament keeps count. The caller
+    has the matches locked.
+    """
+    if not (ranks and tournament.shares_seed and tournament.is_rated):
+        return set()
+    twins = twins_of(tournament, list(tournament.entrant_set.values_list("agent", flat=True)))
+    _lock([tournament.pk, *twins])
+    recorded = Match.objects.filter(pk__in=among(list(ranks)))
+    places = {pk: Place(*rest) for pk, *rest in recorded.values_list("pk", *Place._fields)}
+    known = find(tournament.leaderboard, twins, list(places.values()))
+    linked = {pk: known[at.key] for pk, at in places.items() if at.key in known}
+    update_rows(Match, ("same_as_id",), [(first.match, pk) for pk, first in linked.items()])
+    n_differing = _note_differing(linked, ranks)
+    if n_differing:
+        Tournament.objects.filter(pk=tournament.pk).update(
+            n_differing=F("n_differing") + n_differing
+        )
+    return {pk for pk, first in linked.items() if first.is_here}
+
+
+def _lock(tournaments: Sequence[int]) -> None:
+    """Let nobody record the same matches at the same time: of two, one is the first."""
+    if connection.features.has_select_for_update:
+        rows = Tournament.objects.filter(pk__in=tournaments).order_by("pk")
+        list(rows.select_for_update().values_list("pk", flat=True))
+
+
+def differing(tournament: Tournament, limit: int) -> list[tuple[int, int]]:
+    """Return the matches that came out otherwise than the same game before, each with that one.
+
+    They are looked for only where there are some: the linked ones may be all of a tournament.
+    """
+    if not tournament.n_differing:
+        return []
+    linked = Match.objects.filter(tournament=tournament, same_as__isnull=False)
+    otherwise = linked.exclude(outcome__ranks=F("same_as__outcome__ranks"))
+    found = otherwise.filter(outcome__isnull=False).order_by("sequence")
+    return [(pk, first) for pk, first in found.values_list("pk", "same_as")[:limit] if first]
+
+
+def _note_differing(linked: Mapping[int, Known], ranks: Mapping[int, str]) -> int:
+    """Return how many came out otherwise; the log names each."""
+    n_differing = 0
+    firsts = Outcome.objects.filter(pk__in=among([first.match for first in linked.values()]))
+    before = dict(firsts.values_list("pk", "ranks"))
+    for pk, first in linked.items():
+        if before[first.match] != ranks[pk]:
+            n_differing += 1
+            said = "match %s came out otherwise (%s) than match %s (%s), the same game"
+            log.warning(said, pk, ranks[pk], first.match, before[first.match])
+    return n_differing

@@ -1,0 +1,94 @@
+"""Give up orders that nobody plays any more, so that their matches are tried again."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from django.db.models import Q
+
+from arena.messages import Reason, play_queue
+from matches.ledger import marks
+from matches.ledger.liveness import lose_order
+from matches.models import Order, Worker
+from matches.store.leases import ALIVE_WITHIN, POPPED_GRACE, POPPED_LIMIT
+
+
+def sweep(*, now: datetime, waiting: Mapping[str, Collection[str]]) -> int:
+    """Give up what is past its deadline, waits for a lost node or has vanished; return how many.
+
+    `waiting`: the orders (uuids in hex) that are in each queue at this moment, of the queues that
+    hold fewer than they should. Only reports older than the mark are known to be recorded, so only
+    times before the mark are judged, and nothing while it lags.
+    """
+    mark = marks.recorded_until(now=now)
+    if mark is None:
+        return 0
+    expired = Order.objects.filter(Order.is_open(), deadline_at__lt=mark)
+    n_lost = _lose(expired, Reason.EXPIRED, now=now)
+    n_lost += _lose(_waiting_for_the_lost(mark), Reason.NODE_LOST, now=now)
+    return n_lost + _lose_vanished(mark, waiting, now=now)
+
+
+def lost_queues(*, now: datetime) -> list[str]:
+    """Return the queues that nobody may play from: of nodes in quarantine, and lost with orders.
+
+    Judged by the mark: while the recorder lags every node seems to be silent.
+    """
+    held = Worker.objects.filter(quarantined_at__isnull=False).values_list("node", flat=True)
+    queues = {play_queue(node) for node in held}
+    mark = marks.recorded_until(now=now)
+    if mark is not None:
+        queues.update(order.queue for order in _waiting_for_the_lost(mark))
+    return sorted(queues)
+
+
+def _lose(orders: Collection[Order], reason: Reason, *, now: datetime) -> int:
+    return sum(lose_order(order, reason=reason, now=now) > 0 for order in orders)
+
+
+def _waiting_for_the_lost(mark: datetime) -> list[Order]:
+    """Return the orders that wait for a node that was silent too long: it may never come back."""
+    heard = _heard_at(mark)
+    return [order for order in _queued_orders() if order.queue not in heard]
+
+
+def _heard_at(mark: datetime) -> dict[str, datetime]:
+    """Return when the nodes that may play were heard of last, by queue."""
+    alive = Worker.objects.filter(last_seen_at__gte=mark - ALIVE_WITHIN, quarantined_at=None)
+    return {play_queue(node): at for node, at in alive.values_list("node", "last_seen_at")}
+
+
+def _lose_vanished(mark: datetime, waiting: Mapping[str, Collection[str]], *, now: datetime) -> int:
+    """Give up orders that left their queue and were never started: their node died with them."""
+    missing = [
+        order
+        for order in _queued_orders()
+        if order.queue in waiting and order.uuid.hex not in waiting[order.queue]
+    ]
+    _note_missed(missing, now=now)
+    heard = _heard_at(mark)
+    vanished = [
+        order
+        for order in missing
+        if order.missed_at and order.missed_at < _silent_since(heard.get(order.queue, mark), mark)
+    ]
+    return _lose(vanished, Reason.EXPIRED, now=now)
+
+
+def _note_missed(missing: Collection[Order], *, now: datetime) -> None:
+    """Note when an order was missed first; one that is there again was on its way to its queue."""
+    queued = Order.objects.filter(Order.is_open(), state=Order.State.QUEUED)
+    ids = [order.pk for order in missing]
+    queued.filter(~Q(pk__in=ids), missed_at__isnull=False).update(missed_at=None)
+    queued.filter(pk__in=ids, missed_at=None).update(missed_at=now)
+
+
+def _silent_since(heard_at: datetime, mark: datetime) -> datetime:
+    """Return the time before which an order must have been taken to be lost by now.
+
+    Its node must have been heard of since: a loaded machine is slow to say that it has begun.
+    """
+    return max(min(mark, heard_at) - POPPED_GRACE, mark - POPPED_LIMIT)
+
+
+def _queued_orders() -> list[Order]:
+    return list(Order.objects.filter(Order.is_open(), state=Order.State.QUEUED))

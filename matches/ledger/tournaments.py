@@ -1,0 +1,335 @@
+"""Schedule, pause, resume, extend and cancel tournaments."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Case, F, Q, QuerySet, Value, When
+
+from arena.errors import ArenaError, ParameterError
+from arena.games import registry as games
+from arena.messages import Limits
+from arena.pairing import registry as pairings
+from arena.pairing.base import MIN_AGENTS, Field, PairingError
+from matches import dispatch
+from matches.errors import BadInputError, ConflictError
+from matches.ledger.versions import adopt_rules, outdated_agent, outdated_board
+from matches.models import (
+    Agent,
+    Campaign,
+    Checkpoint,
+    Entrant,
+    Leaderboard,
+    Match,
+    Order,
+    Rating,
+    Tournament,
+)
+from matches.models.tournament import MAX_MATCHES, new_key
+from matches.models.validation import first_refusal
+from matches.store import selectors
+from matches.store.locks import lock_matches_in_flight, lock_orders
+from matches.store.rows import among
+from matches.store.titles import game_problem
+
+_STATES = Tournament.State
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a tournament is to be; see the fields of Tournament."""
+
+    name: str
+    n_matches: int
+    pairing: str = "double_round_robin"
+    pairing_parameters: Mapping[str, object] = field(default_factory=dict)
+    seed: int = 0
+    weight: int = 1
+    move_s: float = field(default_factory=lambda: Limits().move_s)
+    match_s: float = field(default_factory=lambda: Limits().match_s)
+    faults: Mapping[str, object] | None = None
+    is_rated: bool = True
+    replays: bool = False
+    """True: what is known is played again, to see that it comes out the same."""
+    keeps_trajectories: bool = False
+    trajectory_days: int | None = None
+    order_limit: int | None = None
+    key: str = field(default_factory=new_key)
+    is_paused: bool = False
+    """True: it waits to be started."""
+
+
+def open_leaderboard(
+    name: str,
+    *,
+    game: str,
+    game_parameters: Mapping[str, object] | None = None,
+    title: str = "",
+    opening_plies: int | None = None,
+    is_listed: bool = True,
+) -> Leaderboard:
+    """Return a new leaderboard. Raises BadInputError naming the field that is refused."""
+    board = Leaderboard(
+        name=name,
+        title=title,
+        game=game,
+        game_parameters=dict(game_parameters or {}),
+        opening_plies=opening_plies,
+        is_listed=is_listed,
+    )
+    _clean(board)
+    board.save()
+    return board
+
+
+@transaction.atomic
+def schedule(plan: Plan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -> Tournament:
+    """Return a new tournament that control will plan and play.
+
+    Raises BadInputError: fewer than two agents, one twice, or one of another game. Unrated, one
+    agent alone plays itself in every seat.
+    """
+    check_agents(leaderboard, agents, is_rated=plan.is_rated)
+    check_field(plan, leaderboard, len(agents))
+    wanted = asdict(plan)
+    state = _STATES.PAUSED if wanted.pop("is_paused") else _STATES.SCHEDULED
+    adopt_rules(leaderboard)
+    tournament = Tournament(leaderboard=leaderboard, state=state, **wanted)
+    _clean(tournament)
+    tournament.save()
+    Entrant.objects.bulk_create(
+        Entrant(tournament=tournament, agent=agent, position=position)
+        for position, agent in enumerate(agents)
+    )
+    if plan.is_rated:
+        enter(leaderboard, agents)
+    transaction.on_commit(dispatch.wake_planner)
+    return tournament
+
+
+def check_plan(plan: Plan, *, leaderboard: Leaderboard) -> None:
+    """Refuse a plan that cannot be one of this leaderboard. Raises BadInputError."""
+    wanted = asdict(plan)
+    del wanted["is_paused"]
+    _clean(Tournament(leaderboard=leaderboard, **wanted))
+
+
+def check_agents(
+    leaderboard: Leaderboard, agents: Sequence[Agent], *, is_rated: bool = True
+) -> None:
+    """Refuse agents that cannot meet on this leaderboard. Raises BadInputError."""
+    _refuse_unplayable(leaderboard)
+    n_needed = max(MIN_AGENTS, games.get(leaderboard.game).spec.n_seats)
+    is_self_play = len(agents) == 1 and not is_rated
+    if len(agents) < n_needed and not is_self_play:
+        wanted = f"{leaderboard.game} needs {n_needed} agents or more"
+        raise BadInputError("agents", f"a tournament of {wanted}, got {len(agents)}")
+    names = [agent.name for agent in agents]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise BadInputError("agents", f"self-play is not rated: {', '.join(twice)} entered twice")
+    for agent in agents:
+        if agent.game != leaderboard.game:
+            raise BadInputError(
+                "agents",
+                f"{agent.name!r} plays {agent.game}, the leaderboard is of {leaderboard.game}",
+            )
+        if agent.is_retired:
+            raise BadInputError("agents", f"{agent.name!r} is retired")
+        if agent.quarantined_at is not None:
+            raise BadInputError("agents", f"{agent.name!r} is in quarantine: release it first")
+    entered = Agent.objects.filter(pk__in=among([agent.pk for agent in agents]))
+    refuse_unusable(entered)
+    refuse_outdated(entered)
+
+
+def check_field(plan: Plan, leaderboard: Leaderboard, n_agents: int) -> None:
+    """Refuse a pairing that cannot pair so many agents. Raises BadInputError."""
+    if plan.pairing not in pairings.adaptive_names():
+        return
+    n_seats = games.get(leaderboard.game).spec.n_seats
+    try:
+        pairing = pairings.get_adaptive(plan.pairing).configured(plan.pairing_parameters)
+        refusal = pairing.refusal(Field(n_agents=n_agents, n_seats=n_seats))
+    except ParameterError as error:
+        raise BadInputError("pairing_parameters", str(error)) from error
+    except PairingError as error:
+        raise BadInputError("agents", str(error)) from error
+    if refusal is not None:
+        raise BadInputError("pairing", f"{plan.pairing} cannot pair {leaderboard.game}: {refusal}")
+
+
+def refuse_unusable(agents: QuerySet[Agent]) -> None:
+    """Raise BadInputError when the checkpoint of one of the agents was refused."""
+    refused = agents.filter(checkpoint__state=Checkpoint.State.REFUSED)
+    for agent in refused.select_related("checkpoint")[:1]:
+        reason = agent.checkpoint.reason if agent.checkpoint else ""
+        raise BadInputError("agents", f"the checkpoint of {agent.name!r} was refused: {reason}")
+
+
+def _refuse_unplayable(leaderboard: Leaderboard) -> None:
+    """Raise BadInputError when the rules of a leaderboard are not here, or not any more."""
+    if problem := game_problem(leaderboard.game):
+        raise BadInputError("leaderboard", f"{leaderboard.name!r} cannot be played: {problem}")
+    if problem := outdated_board(leaderboard, is_new=True):
+        raise BadInputError("leaderboard", problem)
+
+
+def refuse_outdated(agents: QuerySet[Agent]) -> None:
+    """Raise BadInputError when the code of one of the agents is not here, or not any more."""
+    try:
+        problem = outdated_agent(agents, is_new=True)
+    except ArenaError as error:
+        raise BadInputError("agents", str(error)) from error
+    if problem:
+        raise BadInputError("agents", problem)
+
+
+def enter(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
+    """Put the agents on the leaderboard with the prior as their rating."""
+    Rating.objects.bulk_create(
+        (Rating(leaderboard=leaderboard, agent=agent) for agent in agents), ignore_conflicts=True
+    )
+
+
+@transaction.atomic
+def cancel(tournament: Tournament, *, now: datetime) -> int:
+    """Cancel every match that is still open; return how many. Later results are refused."""
+    return _stop(tournament, _STATES.CANCELLED, now=now)
+
+
+@transaction.atomic
+def conclude(tournament: Tournament, *, now: datetime) -> int:
+    """End a tournament that has answered its question; return how many matches it cancels."""
+    n_cancelled = _stop(tournament, _STATES.DONE, now=now)
+    Tournament.objects.filter(pk=tournament.pk).update(n_matches=F("n_planned"))
+    return n_cancelled
+
+
+def _stop(tournament: Tournament, state: Tournament.State, *, now: datetime) -> int:
+    going_on = Tournament.objects.filter(pk=tournament.pk).exclude(
+        state__in=(Tournament.State.DONE, Tournament.State.CANCELLED)
+    )
+    if not going_on.exists():
+        return 0
+    # In the order of matches.store.locks; what is planned meanwhile is found after the state.
+    orders = lock_orders(selectors.open_orders(tournament.pk))
+    lock_matches_in_flight([order.pk for order in orders])
+    n_cancelled = _cancel_open(tournament)
+    if not going_on.update(state=state, finished_at=now):
+        return 0
+    n_cancelled += _cancel_open(tournament)
+    open_orders = Order.objects.filter(pk__in=among([order.pk for order in orders]))
+    open_orders.update(state=Order.State.CLOSED, closed_at=now)
+    Tournament.objects.filter(pk=tournament.pk).update(n_cancelled=F("n_cancelled") + n_cancelled)
+    transaction.on_commit(dispatch.wake_rater)
+    return n_cancelled
+
+
+def _cancel_open(tournament: Tournament) -> int:
+    return Match.objects.filter(
+        Match.is_open(),
+        leaderboard=tournament.leaderboard_id,
+        tournament=tournament,
+        state__in=Match.sources(Match.State.CANCELLED),
+    ).update(state=Match.State.CANCELLED, order=None)
+
+
+@transaction.atomic
+def pause(tournament: Tournament) -> None:
+    """Send no more of its matches; those sent already are played to their end.
+
+    Pausing a paused one changes nothing. Raises ConflictError for one that is over.
+    """
+    states = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUSED)
+    _move(tournament, "paused", Value(_STATES.PAUSED.value), states)
+
+
+@transaction.atomic
+def resume(tournament: Tournament, *, now: datetime) -> None:
+    """Go on with a paused tournament, or start one that was scheduled so.
+
+    Resuming one that is under way changes nothing. Raises ConflictError for one that is over.
+    """
+    next_state = Case(
+        When(~Q(state=_STATES.PAUSED), then=F("state")),
+        When(n_planned=0, then=Value(_STATES.SCHEDULED.value)),
+        When(n_planned__lt=F("n_matches"), then=Value(_STATES.PLANNING.value)),
+        default=Value(_STATES.RUNNING.value),
+    )
+    states = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUSED)
+    _move(tournament, "resumed", next_state, states)
+    finish_if_closed([tournament.pk], now=now)
+    transaction.on_commit(dispatch.wake_planner)
+    transaction.on_commit(dispatch.wake_relay)
+
+
+@transaction.atomic
+def extend(tournament: Tournament, n_matches: int) -> None:
+    """Let a tournament have so many matches in all; one that was done goes on.
+
+    As many as it has changes nothing. Raises BadInputError for fewer or too many, ConflictError
+    when it is cancelled.
+    """
+    if n_matches > MAX_MATCHES:
+        raise BadInputError("n_matches", f"at most {MAX_MATCHES} can be played, got {n_matches}")
+    going_on = Case(
+        When(state__in=(_STATES.RUNNING, _STATES.DONE), then=Value(_STATES.PLANNING.value)),
+        default=F("state"),
+    )
+    _extend_campaign(tournament, n_matches)
+    found = Tournament.objects.filter(pk=tournament.pk, n_matches__lt=n_matches)
+    found = found.exclude(state=_STATES.CANCELLED)
+    if not found.update(n_matches=n_matches, state=going_on, finished_at=None):
+        _refuse_to_extend(tournament, n_matches)
+    transaction.on_commit(dispatch.wake_planner)
+
+
+def _extend_campaign(tournament: Tournament, n_matches: int) -> None:
+    """Let the campaign of a tournament, if it has one, spend as much; a verdict stays as it is."""
+    asked = Campaign.objects.filter(tournament=tournament)
+    if asked.filter(decided_at__isnull=False).exists():
+        wanted = "start a new one, which begins from all that is known"
+        raise ConflictError(f"the campaign of tournament {tournament.pk} has ended: {wanted}")
+    asked.filter(max_matches__lt=n_matches).update(max_matches=n_matches)
+
+
+def _refuse_to_extend(tournament: Tournament, n_matches: int) -> None:
+    tournament.refresh_from_db()
+    if tournament.state == _STATES.CANCELLED:
+        raise ConflictError(f"tournament {tournament.pk} is cancelled: schedule a new one")
+    if n_matches < tournament.n_matches:
+        wanted = f"it has {tournament.n_matches} matches: say how many it shall have in all"
+        raise BadInputError("n_matches", f"{wanted}, got {n_matches}")
+
+
+def _move(
+    tournament: Tournament,
+    verb: str,
+    state: Case | Value,
+    states: Sequence[Tournament.State],
+) -> None:
+    """Give a tournament that is in one of the states its next one. Raises ConflictError."""
+    if not Tournament.objects.filter(pk=tournament.pk, state__in=states).update(state=state):
+        tournament.refresh_from_db()
+        over = f"tournament {tournament.pk} is {tournament.state}"
+        raise ConflictError(f"{over}: it cannot be {verb} any more")
+
+
+def finish_if_closed(tournament_ids: Sequence[int], *, now: datetime) -> None:
+    """Mark tournaments as done whose matches are all planned and closed."""
+    Tournament.objects.filter(
+        pk__in=tournament_ids,
+        state__in=(_STATES.RUNNING, _STATES.PAUSED),
+        n_planned=F("n_done") + F("n_void") + F("n_cancelled"),
+        n_matches=F("n_planned"),
+    ).update(state=_STATES.DONE, finished_at=now)
+
+
+def _clean(row: Leaderboard | Tournament) -> None:
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        raise BadInputError(*first_refusal(error)) from error

@@ -1,0 +1,259 @@
+"""Declare matches void for a reason, and have void ones played again.
+
+Locks are taken in the order matches, tournaments, leaderboards: as the recorder and the planner do.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db import connection, transaction
+from django.db.models import Case, F, Value, When
+
+from matches import dispatch
+from matches.errors import BadInputError, ConflictError
+from matches.ledger import planning
+from matches.ledger.planning import Planned
+from matches.ledger.tournaments import finish_if_closed
+from matches.models import (
+    Leaderboard,
+    Match,
+    Outcome,
+    Replacement,
+    Tournament,
+    Uncounted,
+    Voiding,
+)
+from matches.models.match import numbers
+from matches.store import auditing
+from matches.store.auditing import Actor, Target
+from matches.store.rows import among
+
+MAX_AT_ONCE = 10_000
+BY_PEOPLE = "operator"
+"""The reason code of a match that people declared void; theirs stands in Voiding."""
+
+_OPEN = frozenset(state.value for state in Match.OPEN)
+_STATES = Tournament.State
+
+
+@dataclass(frozen=True)
+class Voided:
+    """What a call changed, or would change."""
+
+    n_open: int
+    """Matches that were not over: later reports of them are refused."""
+    n_struck: int
+    """Matches that had an outcome, which is kept and counts no more."""
+    n_unchanged: int
+    """Matches that were void or cancelled before."""
+    leaderboards: tuple[str, ...]
+    """Those that are rated again."""
+
+
+@dataclass(frozen=True)
+class Requeued:
+    """What a call changed: the new match of each void one, also where there was one before."""
+
+    replacements: dict[int, int]
+    n_new: int
+
+
+class Row(NamedTuple):
+    """What must be known of a match."""
+
+    pk: int
+    state: str
+    leaderboard: int
+    tournament: int
+    block: int
+    rotation: int
+    game_seed: int
+    lineup: str
+
+
+@transaction.atomic
+def void(match_ids: Sequence[int], *, actor: Actor, reason: str, now: datetime) -> Voided:
+    """Declare matches void, and with them those that were the same game again.
+
+    Doing it again changes nothing; an outcome stays as it is. Raises BadInputError without a
+    reason, for too many matches or one that is not there.
+    """
+    why = auditing.given(reason)
+    rows = _found(_with_copies(match_ids), is_locked=True)
+    opened = [row for row in rows if row.state in _OPEN]
+    done = [row for row in rows if row.state == Match.State.DONE]
+    _mark(opened, actor=actor, reason=why, now=now, was_done=False)
+    _mark(done, actor=actor, reason=why, now=now, was_done=True)
+    _count(opened, done, now=now)
+    boards = _strike(done)
+    voided = Voided(len(opened), len(done), len(rows) - len(opened) - len(done), boards)
+    touched = [(_target(row), {"was": row.state}) for row in (*opened, *done)]
+    auditing.note_each("match.void", touched, actor=actor, reason=why, now=now)
+    transaction.on_commit(dispatch.wake_rater)
+    transaction.on_commit(dispatch.wake_relay)
+    return voided
+
+
+def preview(match_ids: Sequence[int]) -> Voided:
+    """Return what `void` would change now. Raises BadInputError as it does."""
+    rows = _found(_with_copies(match_ids))
+    done = [row for row in rows if row.state == Match.State.DONE]
+    n_open = sum(row.state in _OPEN for row in rows)
+    rated = Leaderboard.objects.filter(pk__in={row.leaderboard for row in _rated(done)})
+    names = tuple(rated.order_by("pk").values_list("name", flat=True))
+    return Voided(n_open, len(done), len(rows) - n_open - len(done), names)
+
+
+@transaction.atomic
+def requeue(match_ids: Sequence[int], *, actor: Actor, reason: str, now: datetime) -> Requeued:
+    """Have void matches played again: same agents, seats, block and game seed, a new number.
+
+    One that has a replacement keeps it. Raises BadInputError as `void` does, ConflictError for a
+    match that is not void and for one of a cancelled tournament.
+    """
+    why = auditing.given(reason)
+    rows = _found(match_ids, is_locked=True)
+    _refuse_unless_void(rows)
+    before = _replacements(rows)
+    fresh = [row for row in rows if row.pk not in before]
+    made = {
+        old: new
+        for tournament in _reopened(fresh)
+        for old, new in _replace(tournament, fresh, now=now).items()
+    }
+    touched = [(_target(row), {"replacement": made[row.pk]}) for row in fresh]
+    auditing.note_each("match.requeue", touched, actor=actor, reason=why, now=now)
+    transaction.on_commit(dispatch.wake_relay)
+    return Requeued({**before, **made}, len(made))
+
+
+def _with_copies(match_ids: Sequence[int]) -> list[int]:
+    """Return the matches and those linked to them, whose outcome is theirs."""
+    found = newest = set(match_ids)
+    while newest:
+        copies = Match.objects.filter(same_as__in=among(sorted(newest)))
+        newest = set(copies.values_list("pk", flat=True)) - found
+        found = found | newest
+    return sorted(found)
+
+
+def _found(match_ids: Sequence[int], *, is_locked: bool = False) -> list[Row]:
+    """Return the matches in the order of their keys, locked until the commit if that is wanted."""
+    if not 1 <= len(match_ids) <= MAX_AT_ONCE:
+        raise BadInputError("matches", f"give 1 to {MAX_AT_ONCE} matches, got {len(match_ids)}")
+    found = Match.objects.filter(pk__in=among(sorted(set(match_ids)))).order_by("pk")
+    if is_locked and connection.features.has_select_for_update:
+        found = found.select_for_update()
+    columns = ("pk", "state", "leaderboard_id", "tournament_id", "block", "rotation", "game_seed")
+    rows = [Row(*row) for row in found.values_list(*columns, "lineup")]
+    missing = sorted(set(match_ids) - {row.pk for row in rows})
+    if missing:
+        shown = ", ".join(map(str, missing[:5]))
+        raise BadInputError("matches", f"there is no match {shown}")
+    return rows
+
+
+def _mark(rows: Sequence[Row], *, actor: Actor, reason: str, now: datetime, was_done: bool) -> None:
+    fields: dict[str, object] = {} if was_done else {"order": None}
+    Match.objects.filter(
+        pk__in=among([row.pk for row in rows]), state__in=Match.sources(Match.State.VOID)
+    ).update(state=Match.State.VOID, void_reason=BY_PEOPLE, **fields)
+    Voiding.objects.bulk_create(
+        (
+            Voiding(match_id=row.pk, at=now, actor=actor.name, reason=reason, was_done=was_done)
+            for row in rows
+        ),
+        batch_size=500,
+    )
+
+
+def _count(opened: Sequence[Row], done: Sequence[Row], *, now: datetime) -> None:
+    """Move the matches within the counters of their tournaments, in the order of the keys."""
+    n_open, n_done = (Counter(row.tournament for row in rows) for rows in (opened, done))
+    forfeited = Outcome.objects.filter(pk__in=among([row.pk for row in done]), is_forfeit=True)
+    forfeits = set(forfeited.values_list("pk", flat=True))
+    n_forfeits = Counter(row.tournament for row in done if row.pk in forfeits)
+    tournaments = sorted({*n_open, *n_done})
+    for pk in tournaments:
+        Tournament.objects.filter(pk=pk).update(
+            n_void=F("n_void") + n_open[pk] + n_done[pk],
+            n_done=F("n_done") - n_done[pk],
+            n_forfeits=F("n_forfeits") - n_forfeits[pk],
+        )
+    finish_if_closed(tournaments, now=now)
+
+
+def _rated(done: Sequence[Row]) -> list[Row]:
+    tournaments = {row.tournament for row in done}
+    rated = Tournament.objects.filter(pk__in=among(sorted(tournaments)), is_rated=True)
+    ids = set(rated.values_list("pk", flat=True))
+    return [row for row in done if row.tournament in ids]
+
+
+def _strike(done: Sequence[Row]) -> tuple[str, ...]:
+    """Take the outcomes out of what is counted; return the boards that had counted some."""
+    rated = _rated(done)
+    names = []
+    for pk in sorted({row.leaderboard for row in rated}):
+        board = Leaderboard.objects.select_for_update().get(pk=pk)
+        ids = [row.pk for row in rated if row.leaderboard == pk]
+        waiting = Uncounted.objects.filter(match__in=among(ids))
+        n_uncounted = waiting.filter(is_counted=False).count()
+        waiting.delete()
+        if n_uncounted < len(ids):
+            Leaderboard.objects.filter(pk=pk).update(n_rerates_asked=F("n_rerates_asked") + 1)
+            names.append(board.name)
+    if names:
+        transaction.on_commit(dispatch.wake_rerater)
+    return tuple(names)
+
+
+def _refuse_unless_void(rows: Sequence[Row]) -> None:
+    wrong = [row for row in rows if row.state != Match.State.VOID]
+    for row in wrong[:1]:
+        raise ConflictError(f"match {row.pk} is {row.state}: declare it void first")
+    cancelled = Tournament.objects.filter(
+        pk__in=among(sorted({row.tournament for row in rows})), state=_STATES.CANCELLED
+    )
+    for tournament in cancelled[:1]:
+        raise ConflictError(f"tournament {tournament.pk} is cancelled: schedule a new one")
+
+
+def _replacements(rows: Sequence[Row]) -> dict[int, int]:
+    found = Replacement.objects.filter(pk__in=among([row.pk for row in rows]))
+    return dict(found.values_list("replaced_id", "match_id"))
+
+
+def _reopened(rows: Sequence[Row]) -> Iterable[Tournament]:
+    """Yield the tournaments, each counted and running again when its turn comes."""
+    n_again = Counter(row.tournament for row in rows)
+    for pk in sorted(n_again):
+        was_done = When(state=_STATES.DONE, then=Value(_STATES.RUNNING.value))
+        open_ones = Tournament.objects.filter(pk=pk).exclude(state=_STATES.CANCELLED)
+        if not open_ones.update(
+            n_void=F("n_void") - n_again[pk],
+            n_replaced=F("n_replaced") + n_again[pk],
+            state=Case(was_done, default=F("state")),
+            finished_at=None,
+        ):
+            raise ConflictError(f"tournament {pk} is cancelled: schedule a new one")
+        yield Tournament.objects.get(pk=pk)
+
+
+def _replace(tournament: Tournament, rows: Sequence[Row], *, now: datetime) -> dict[int, int]:
+    ours = [row for row in rows if row.tournament == tournament.pk]
+    again = [Planned((), row.block, row.rotation, row.game_seed) for row in ours]
+    made = planning.write_matches(tournament, again, [numbers(row.lineup) for row in ours])
+    pairs = {row.pk: new for row, new in zip(ours, made, strict=True)}
+    Replacement.objects.bulk_create(
+        (Replacement(replaced_id=old, match_id=new, at=now) for old, new in pairs.items()),
+        batch_size=500,
+    )
+    return pairs
+
+
+def _target(row: Row) -> Target:
+    return Target("match", row.pk, f"match {row.pk} ({row.state})")

@@ -1,0 +1,1 @@
+"""Who may play: keys, admission and capacity of play nodes."""

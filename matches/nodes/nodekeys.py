@@ -1,0 +1,136 @@
+"""Who is admitted as a play node: rows that say so, and the secrets derived from them."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+
+from arena.credentials import (
+    NAME_RULE,
+    Purpose,
+    gpu_key,
+    is_node_name,
+    node_secret,
+    node_user,
+    with_login,
+)
+from arena.rights import Server, role_password, role_user
+from matches.errors import BadInputError, ConflictError
+from matches.models import NodeKey, Worker
+from matches.store import auditing
+from matches.store.auditing import Actor
+
+
+@transaction.atomic
+def add_node(name: str, *, actor: Actor, now: datetime) -> NodeKey:
+    """Admit a node; one that was revoked comes back with new secrets, one that is in stays.
+
+    Raises BadInputError for a name that no node may have.
+    """
+    _check_name(name)
+    key, is_new = NodeKey.objects.get_or_create(name=name, defaults={"created_at": now})
+    if key.revoked_at is not None:
+        key.revoked_at, is_new = None, True
+        key.generation += 1
+        key.save(update_fields=("generation", "revoked_at"))
+    if is_new:
+        _note("nodekey.admit", key, actor=actor, now=now)
+    return key
+
+
+@transaction.atomic
+def replace_secrets(name: str, *, actor: Actor, now: datetime) -> NodeKey:
+    """Give a node new secrets; the old ones are refused from now on. Raises ConflictError."""
+    key = _get_admitted(name)
+    key.generation += 1
+    key.save(update_fields=("generation",))
+    _note("nodekey.replace", key, actor=actor, now=now)
+    return key
+
+
+@transaction.atomic
+def revoke(name: str, *, actor: Actor, now: datetime, reason: str = "") -> NodeKey:
+    """Let a node in no more. Raises ConflictError for one that is not admitted."""
+    key = _get_admitted(name)
+    key.revoked_at = now
+    key.save(update_fields=("revoked_at",))
+    _note("nodekey.revoke", key, actor=actor, now=now, reason=reason)
+    return key
+
+
+def add_missing(names: Iterable[str], *, actor: Actor, now: datetime) -> None:
+    """Admit the nodes that nobody has decided about; one that was revoked stays out."""
+    decided = set(NodeKey.objects.values_list("name", flat=True))
+    for name in names:
+        if name not in decided:
+            add_node(name, actor=actor, now=now)
+
+
+def find_key(name: str) -> NodeKey | None:
+    """Return the row of a node that is admitted, or None."""
+    return NodeKey.objects.filter(name=name, revoked_at=None).first()
+
+
+def list_admitted() -> list[NodeKey]:
+    """Return the nodes that the servers let in: none in quarantine."""
+    held = Worker.objects.filter(quarantined_at__isnull=False).values("node")
+    return list(NodeKey.objects.filter(revoked_at=None).exclude(name__in=held))
+
+
+def secret_of(key: NodeKey, purpose: Purpose) -> str:
+    """Return what a node proves itself with: at a server, or in its reports."""
+    return node_secret(settings.SECRET_KEY, purpose, key.name, key.generation)
+
+
+def environment_of(key: NodeKey) -> dict[str, str]:
+    """Return the variables of a node's environment that nobody else may have."""
+    user = node_user(key.name)
+    variables = {"REDIS_URL": settings.REDIS_URL}
+    if _is_enforced("broker"):
+        variables["REDIS_URL"] = with_login(settings.REDIS_URL, user, secret_of(key, "broker"))
+    if _is_enforced("fast"):
+        asks = with_login(settings.FAST_REDIS_URL, user, secret_of(key, "fast"))
+        variables["EVALSITE_INFERENCE_URL"] = asks
+    identity = {"EVALSITE_NODE": key.name, "EVALSITE_NODE_KEY": secret_of(key, "reports")}
+    return {**variables, "EVALSITE_SITE_URL": settings.EVALSITE_SITE_URL, **identity}
+
+
+def environment_of_gpus() -> dict[str, str]:
+    """Return the variables of a gpu worker's environment; all of them share a user."""
+    urls: dict[Server, str] = {"broker": settings.REDIS_URL, "fast": settings.FAST_REDIS_URL}
+    for server, url in urls.items():
+        if _is_enforced(server):
+            password = role_password(settings.SECRET_KEY, server, "gpu")
+            urls[server] = with_login(url, role_user("gpu"), password)
+    return {
+        "REDIS_URL": urls["broker"],
+        "FAST_REDIS_URL": urls["fast"],
+        "EVALSITE_SITE_URL": settings.EVALSITE_SITE_URL,
+        "EVALSITE_NODE_KEY": gpu_key(settings.SECRET_KEY),
+    }
+
+
+def _is_enforced(server: Server) -> bool:
+    return server not in settings.EVALSITE_UNENFORCED
+
+
+def _get_admitted(name: str) -> NodeKey:
+    key = find_key(name)
+    if key is None:
+        raise ConflictError(f"no node {name!r} is admitted: `node list` shows those that are")
+    return key
+
+
+def _check_name(name: str) -> None:
+    if not is_node_name(name):
+        raise BadInputError("name", f"{name!r:.80} is no name of a node: {NAME_RULE}")
+    # "a" and "node-a" would share one user at the servers, and with it their rights.
+    user = node_user(name)
+    for other in NodeKey.objects.filter(name__in={user, user.removeprefix("node-")} - {name}):
+        raise BadInputError("name", f"{name!r} is too like the node {other.name!r}: choose another")
+
+
+def _note(action: str, key: NodeKey, *, actor: Actor, now: datetime, reason: str = "") -> None:
+    touched = {"generation": key.generation}
+    auditing.note(action, actor=actor, targets=[key], reason=reason, touched=touched, now=now)

@@ -1,0 +1,1 @@
+"""What the operator asks: why nothing happens, is the system ready, how is it."""

@@ -1,0 +1,75 @@
+"""What a campaign waits for: when it is judged, how much is missing, how it ends."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil
+
+from matches.campaigns import wording
+from matches.campaigns.forecasting import LIMIT
+from matches.campaigns.judging import next_at
+from matches.campaigns.starting import IS_SPRT
+from matches.models import Campaign
+from matches.store.explanation import several
+
+
+@dataclass(frozen=True)
+class Awaited:
+    """What happens next with a campaign, when at about, and what is known of it."""
+
+    next: str
+    next_at: datetime | None
+    notes: tuple[str, ...]
+
+
+def awaited(campaign: Campaign) -> Awaited:
+    """Return what is to come of a campaign without a verdict."""
+    limits = [f"at {campaign.max_matches:,} matches"]
+    if campaign.max_core_s is not None:
+        limits.append(f"{wording.core_time(campaign.max_core_s)} of cores")
+    if campaign.max_money is not None:
+        limits.append(f"{campaign.max_money:,.2f} of money")
+    ends = f"without an answer it ends {' or '.join(limits)}"
+    parts = [_judged(campaign), _missing(campaign), ends]
+    return Awaited("; ".join(part for part in parts if part), _at(campaign), _notes(campaign))
+
+
+def _judged(campaign: Campaign) -> str:
+    due = ceil(next_at(campaign))
+    return f"control judges it after {several(due, 'result')} of its agents"
+
+
+def _missing(campaign: Campaign) -> str:
+    foreseen = campaign.forecast
+    if foreseen is None or not foreseen["matches"]:
+        return ""
+    is_test = campaign.question == IS_SPRT
+    wanted = "a bound" if is_test else wording.percent(1 - campaign.error)
+    if foreseen["matches"] >= LIMIT:
+        wider = "bounds further apart" if is_test else "a larger margin"
+        return f"{wanted} would need more than {LIMIT:,} matches: ask again with {wider}"
+    about, low, high = (wording.rounded(foreseen[name]) for name in ("matches", "low", "high"))
+    return f"{wanted} needs about {about} more matches ({low} to {high})"
+
+
+def _at(campaign: Campaign) -> datetime | None:
+    foreseen = campaign.forecast
+    if foreseen is None or campaign.forecast_at is None or foreseen["matches"] >= LIMIT:
+        return None
+    wall_s = foreseen["cost"]["wall_s"]
+    return None if wall_s is None else campaign.forecast_at + timedelta(seconds=wall_s)
+
+
+def _notes(campaign: Campaign) -> tuple[str, ...]:
+    found = [f"saved: {saved}"] if (saved := wording.saved(campaign)) else []
+    if campaign.n_judged:
+        found.append(f"judged last after {several(campaign.n_judged, 'result')}{_sure(campaign)}")
+    return tuple(found)
+
+
+def _sure(campaign: Campaign) -> str:
+    newest = campaign.points.order_by("-n_results").first()
+    if newest is None:
+        return ""
+    if campaign.question == IS_SPRT:
+        return "" if newest.llr is None else f": log-likelihood ratio {newest.llr:+.2f}"
+    return f": the likeliest answer is true with {wording.percent(newest.probability)}"

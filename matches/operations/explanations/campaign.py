@@ -1,0 +1,65 @@
+"""Why a campaign stands where it stands."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from matches.campaigns import wording
+from matches.models import Agent, Campaign
+from matches.operations.explanations.tournament import of_tournament
+from matches.ratings.lateness import awaited
+from matches.store.explanation import Explanation, age_s, ago
+
+
+def of_campaign(campaign: Campaign, *, now: datetime) -> Explanation:
+    """Return what a campaign waits for and what happens next; what it found once it has ended.
+
+    Its state is that of its tournament, or decided.
+    """
+    found = of_tournament(campaign.tournament, now=now)
+    found = replace(found, subject="campaign", id=campaign.pk)
+    if campaign.decided_at is None:
+        waits_for = (*_rated_again(campaign), *_planned_earlier(campaign), *found.waits_for)
+        return replace(found, waits_for=waits_for)
+    since = campaign.decided_at
+    return replace(
+        found,
+        state="decided",
+        since=since,
+        age_s=age_s(since, now=now),
+        summary=f"ended{ago(since, now=now)} after {campaign.n_played or 0:,} matches: "
+        f"{campaign.statement[:1_000]}{_sure(campaign)}",
+        waits_for=(),
+        next="",
+        next_at=None,
+        notes=tuple(_notes(campaign)),
+    )
+
+
+def _rated_again(campaign: Campaign) -> list[str]:
+    is_rerating = campaign.tournament.leaderboard.is_rerating
+    return ["control to rate the leaderboard again: results were declared void"] * is_rerating
+
+
+def _planned_earlier(campaign: Campaign) -> list[str]:
+    """Return what is still to end before the results behind it count, and why it has not."""
+    waits = awaited(campaign.tournament)
+    if waits is None:
+        return []
+    held = Agent.objects.filter(pk__in=waits.match.agent_ids, quarantined_at__isnull=False)
+    named = ", ".join(held.order_by("pk").values_list("name", flat=True))
+    why = f"; the first of them is of {named}, which is in quarantine" if named else ""
+    return [f"{wording.planned_earlier(waits)}{why}"]
+
+
+def _sure(campaign: Campaign) -> str:
+    if campaign.probability is None or campaign.statement == campaign.why:
+        return ""
+    return f" (with {wording.percent(campaign.probability)}; {campaign.why})"
+
+
+def _notes(campaign: Campaign) -> list[str]:
+    known = [f"saved: {saved}"] if (saved := wording.saved(campaign)) else []
+    if campaign.n_round_robin is None:
+        return known
+    needed = wording.rounded(campaign.n_round_robin)
+    return [*known, f"a round robin from nothing would have needed about {needed} matches"]

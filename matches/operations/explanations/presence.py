@@ -1,0 +1,76 @@
+"""Who is there to go on with anything: play nodes, gpu workers, control and recorder."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from matches.ledger import marks
+from matches.models import Match, Worker
+from matches.models.choices import PLAYS, Capability
+from matches.store import disk
+from matches.store.explanation import span
+from matches.store.leases import ALIVE_WITHIN
+
+SILENT_AFTER = timedelta(seconds=10)
+"""Control sends a mark every second; one that is older than this did not come through."""
+
+TORCH_HINT = "start one where torch is installed"
+PLAY_HINT = "start one with ./run up --nodes 1"
+GPU_HINT = "start one with ./run up --gpus 1"
+
+
+@dataclass(frozen=True)
+class Presence:
+    """What reported lately, read once for an explanation."""
+
+    workers: tuple[Worker, ...]
+    mark: marks.Marked
+    """Of the recorder that is the furthest behind."""
+    now: datetime
+
+    def able(self, capability: str) -> list[Worker]:
+        """Return the workers that are alive, can do this and are not in quarantine."""
+        free = [worker for worker in self.workers if worker.quarantined_at is None]
+        return [worker for worker in free if capability in worker.capabilities]
+
+    def missing(self, needs: Match.Needs) -> list[str]:
+        """Return what must be started before matches with these needs can be played."""
+        found = []
+        if not self.able(needs.capability):
+            hint = TORCH_HINT if needs.capability == Capability.TORCH else PLAY_HINT
+            held = [w.node for w in self.workers if needs.capability in w.capabilities]
+            only = f" but {', '.join(held)}, in quarantine" if held else ""
+            found.append(f"a play node with {needs.capability}: none is alive{only} ({hint})")
+        if needs.wants_gpu:
+            found += self.missing_gpu()
+        return found
+
+    def missing_gpu(self) -> list[str]:
+        """Return what must be started before a gpu worker answers."""
+        if self.able(Capability.GPU.value):
+            return []
+        return [f"a gpu worker: none is alive ({GPU_HINT})"]
+
+    def missing_control(self) -> list[str]:
+        """Return what must come back before anything is planned, sent or given up."""
+        full = [f"room: {shortage}"] if (shortage := disk.shortage()) else []
+        both = f"control and {self.mark.recorder}"
+        if self.mark.at is None:
+            return [*full, f"{both}: neither has given a sign of life"]
+        silent = self.now - self.mark.at
+        if silent <= SILENT_AFTER:
+            return full
+        return [
+            *full,
+            f"{both}: the last sign of life was {span(silent.total_seconds())} ago",
+        ]
+
+
+def presence(*, now: datetime) -> Presence:
+    """Return who is there; two queries."""
+    recent = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN)
+    return Presence(tuple(recent), marks.slowest(marks.read()), now)
+
+
+def plays(worker: Worker) -> bool:
+    """Say whether a worker plays matches; the others answer for networks."""
+    return bool({capability.value for capability in PLAYS}.intersection(worker.capabilities))

@@ -1,0 +1,163 @@
+"""Why a tournament stands where it stands."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from matches.ledger import pairingwarnings
+from matches.ledger.holding import is_held
+from matches.models import Agent, Campaign, Checkpoint, Order, Tournament
+from matches.operations.explanations.awaiting import awaited
+from matches.operations.explanations.behind import busy_with_others
+from matches.operations.explanations.checkpoints import waiting_check
+from matches.operations.explanations.held import held_by
+from matches.operations.explanations.presence import Presence, presence
+from matches.store import selectors
+from matches.store.explanation import Explanation, Finding, age_s, ago, for_long
+
+_OVER = (Tournament.State.DONE, Tournament.State.CANCELLED)
+MAX_NAMED = 3
+"""Checkpoints that are named; the others are counted."""
+
+
+def of_tournament(tournament: Tournament, *, now: datetime) -> Explanation:
+    """Return what a tournament waits for and what happens next."""
+    found = _READERS[Tournament.State(tournament.state)](tournament, now)
+    notes = _notes(tournament)
+    campaign = Campaign.objects.filter(tournament=tournament, decided_at=None).first()
+    if campaign is not None and tournament.state not in _OVER:
+        campaign.tournament = tournament
+        to_come = awaited(campaign)
+        found.next, found.next_at = to_come.next, to_come.next_at
+        notes += to_come.notes
+    return Explanation(
+        subject="tournament",
+        id=tournament.pk,
+        name=tournament.name,
+        state=tournament.state,
+        since=found.since,
+        age_s=age_s(found.since, now=now),
+        summary=found.summary,
+        waits_for=(*_code(tournament), *found.waits_for),
+        next=found.next,
+        next_at=found.next_at,
+        notes=tuple(notes),
+    )
+
+
+def _code(tournament: Tournament) -> list[str]:
+    """Return the code that is not here, without which nothing of it is planned or sent."""
+    if tournament.state in _OVER or not is_held(tournament):
+        return []
+    return [f"code that is not here ({tournament.problem})"]
+
+
+def _scheduled(tournament: Tournament, now: datetime) -> Finding:
+    there = presence(now=now)
+    checking = Checkpoint.objects.filter(
+        agents__tournaments=tournament, state=Checkpoint.State.CHECKING
+    ).distinct()
+    named = [waiting_check(c, there) for c in checking.order_by("pk")[:MAX_NAMED]]
+    n_more = checking.count() - len(named) if len(named) == MAX_NAMED else 0
+    more = [f"the checks of {n_more} more checkpoints"] if n_more else []
+    return Finding(
+        since=tournament.created_at,
+        summary=f"scheduled{for_long(tournament.created_at, now=now)}: no match is planned yet",
+        waits_for=[*named, *more] or there.missing_control(),
+        next="control plans its matches",
+    )
+
+
+def _planning(tournament: Tournament, now: datetime) -> Finding:
+    found = _running(tournament, now)
+    share = f"{tournament.n_planned:,} of {tournament.n_matches:,} matches are planned"
+    found.summary = f"{found.summary}; {share}"
+    return found
+
+
+def _running(tournament: Tournament, now: datetime) -> Finding:
+    there = presence(now=now)
+    n_in_flight = _n_in_flight(tournament)
+    end = _expected_end(tournament, now)
+    return Finding(
+        since=tournament.started_at,
+        summary=f"{tournament.shown_state}{for_long(tournament.started_at, now=now)}: "
+        f"{_share(tournament)} have ended, {n_in_flight:,} are with nodes",
+        waits_for=[
+            *there.missing_control(),
+            *held_by(Agent.objects.filter(tournaments=tournament)),
+            *_missing(tournament, there),
+        ],
+        next="it is done when every match has ended" + ("" if end is None else " at this pace"),
+        next_at=end,
+    )
+
+
+def _paused(tournament: Tournament, _: datetime) -> Finding:
+    n_in_flight = _n_in_flight(tournament)
+    still = f"; {n_in_flight:,} are with nodes and are played to their end" if n_in_flight else ""
+    return Finding(
+        summary=f"paused: {_share(tournament)} have ended{still}",
+        waits_for=["somebody to resume it"],
+        next="once resumed, control plans and sends the rest",
+    )
+
+
+def _done(tournament: Tournament, now: datetime) -> Finding:
+    since = tournament.finished_at
+    return Finding(f"done{ago(since, now=now)}: {_share(tournament)}", since=since)
+
+
+def _cancelled(tournament: Tournament, now: datetime) -> Finding:
+    since = tournament.finished_at
+    why = f": {tournament.problem}" if tournament.problem else ""
+    return Finding(f"cancelled{ago(since, now=now)}{why}", since=since)
+
+
+def _missing(tournament: Tournament, there: Presence) -> list[str]:
+    """Return what pending matches lack: nodes and gpu workers, or room on them."""
+    waiting = selectors.pending_needs(tournament.pk)
+    missing = list(dict.fromkeys(text for needs in waiting for text in there.missing(needs)))
+    return missing or busy_with_others(tournament, there)
+
+
+def _n_in_flight(tournament: Tournament) -> int:
+    """Return about how many matches are with nodes: orders in play may have ended some."""
+    # Chosen here: by tournament SQLite would read the closed ones, too. Open orders are few.
+    open_orders = Order.objects.filter(Order.is_open()).values_list("tournament", "n_matches")
+    n_sent = sum(n_matches for of, n_matches in open_orders if of == tournament.pk)
+    return min(n_sent, tournament.n_planned - tournament.n_closed)
+
+
+def _expected_end(tournament: Tournament, now: datetime) -> datetime | None:
+    elapsed_s = selectors.elapsed_s(tournament, now=now)
+    n_closed = tournament.n_closed
+    if not n_closed or elapsed_s <= 0:
+        return None
+    return now + timedelta(seconds=elapsed_s / n_closed * (tournament.n_matches - n_closed))
+
+
+def _share(tournament: Tournament) -> str:
+    return f"{tournament.n_closed:,} of {tournament.n_matches:,} matches"
+
+
+def _notes(tournament: Tournament) -> list[str]:
+    counts = (
+        (tournament.n_forfeits, "ended by forfeit"),
+        (tournament.n_retried, "attempts were tried again"),
+        (tournament.n_void, "matches are void"),
+        (tournament.n_replaced, "void matches are played again"),
+        (tournament.n_refused, "reports were refused"),
+        (tournament.n_differing, "matches came out otherwise than the same games before"),
+    )
+    budget = pairingwarnings.of_budget(tournament)
+    return [f"{n:,} {words}" for n, words in counts if n] + ([budget] if budget else [])
+
+
+_READERS: dict[Tournament.State, Callable[[Tournament, datetime], Finding]] = {
+    Tournament.State.SCHEDULED: _scheduled,
+    Tournament.State.PLANNING: _planning,
+    Tournament.State.RUNNING: _running,
+    Tournament.State.PAUSED: _paused,
+    Tournament.State.DONE: _done,
+    Tournament.State.CANCELLED: _cancelled,
+}

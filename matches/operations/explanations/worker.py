@@ -1,0 +1,118 @@
+"""Why a worker stands where it stands."""
+
+from datetime import datetime
+
+from arena.messages import play_queue
+from matches.models import Match, Order, Tournament, Worker
+from matches.nodes.playnodes import ORDERS_PER_NODE
+from matches.nodes.provenance import warnings_of
+from matches.operations.explanations.presence import Presence, plays, presence
+from matches.store import selectors
+from matches.store.explanation import RELEASE, Explanation, age_s, ago
+from matches.store.leases import ALIVE_WITHIN
+
+_STATES = Tournament.State
+MAX_TOURNAMENTS = 20
+"""Tournaments whose pending matches are looked for."""
+
+
+def of_worker(worker: Worker, *, now: datetime) -> Explanation:
+    """Return what a worker waits for and what happens next.
+
+    Its state is lost, quarantined, playing, idle or, for a gpu worker, serving.
+    """
+    # Sorted here: to have them in order SQLite would read through the closed ones.
+    in_hand = Order.objects.filter(Order.is_open(), node=worker.node)
+    orders = sorted(in_hand, key=lambda order: order.pk)
+    state = _state(worker, orders, now=now)
+    since = _since(worker, state, orders)
+    summary, after = _said(worker, state, orders, now=now)
+    return Explanation(
+        subject="worker",
+        id=worker.pk,
+        name=worker.node,
+        state=state,
+        since=since,
+        age_s=age_s(since, now=now),
+        summary=summary,
+        waits_for=tuple(_waits_for(worker, state, now=now)),
+        next=after,
+        next_at=max((order.deadline_at for order in orders), default=None)
+        if state == "lost"
+        else None,
+        notes=(
+            *warnings_of(worker, now=now),
+            f"{worker.slots} slots, {', '.join(worker.capabilities)}",
+        ),
+    )
+
+
+def _since(worker: Worker, state: str, orders: list[Order]) -> datetime | None:
+    if state == "quarantined":
+        return worker.quarantined_at
+    return orders[0].started_at if state == "playing" else worker.last_seen_at
+
+
+def _state(worker: Worker, orders: list[Order], *, now: datetime) -> str:
+    if now - worker.last_seen_at > ALIVE_WITHIN:
+        return "lost"
+    if worker.quarantined_at is not None:
+        return "quarantined"
+    if not plays(worker):
+        return "serving"
+    return "playing" if orders else "idle"
+
+
+def _said(worker: Worker, state: str, orders: list[Order], *, now: datetime) -> tuple[str, str]:
+    """Return what is and what happens next."""
+    seen = f"last seen{ago(worker.last_seen_at, now=now)}"
+    numbers = ", ".join(str(order.pk) for order in orders)
+    n_matches = sum(order.n_matches for order in orders)
+    given_back = "its orders are given up and sent again" if orders else ""
+    return {
+        "lost": (f"lost: {seen}, and it reports every 10 s", given_back),
+        "quarantined": (
+            f"in quarantine, {seen}: {worker.quarantine_reason}",
+            "it is sent nothing, what it had is played elsewhere and what it reports is refused",
+        ),
+        "serving": (f"alive, {seen}: it answers for networks and plays nothing", ""),
+        "playing": (
+            f"plays order {numbers} of {n_matches:,} matches, {seen}",
+            "it reports outcomes about every second and takes the next order",
+        ),
+        "idle": (f"alive and idle, {seen}", "it takes the next order of its queue"),
+    }[state]
+
+
+def _waits_for(worker: Worker, state: str, *, now: datetime) -> list[str]:
+    if state == "lost":
+        return ["its next sign of life: look whether the machine and its process run"]
+    if state == "quarantined":
+        return [RELEASE]
+    if state != "idle":
+        return []
+    there = presence(now=now)
+    return there.missing_control() or [_missing_work(worker, there)]
+
+
+def _missing_work(worker: Worker, there: Presence) -> str:
+    """Return why no order comes: nothing pending that it could play, or something is missing."""
+    waiting = _waiting_needs()
+    able = [needs for needs in waiting if needs.capability in worker.capabilities]
+    if not waiting:
+        return "matches: none is pending in a tournament that runs"
+    if not able:
+        needed = ", ".join(sorted({needs.capability for needs in waiting}))
+        return f"matches that it can play: those pending need {needed}"
+    missing = [text for needs in able for text in there.missing(needs)]
+    if len({needs for needs in able if there.missing(needs)}) == len(able):
+        return ", ".join(dict.fromkeys(missing))
+    return f"the next order on {play_queue(worker.node)}: at most {ORDERS_PER_NODE} at a time"
+
+
+def _waiting_needs() -> list[Match.Needs]:
+    """Return what pending matches of the tournaments under way need."""
+    active = Tournament.objects.filter(state__in=(_STATES.PLANNING, _STATES.RUNNING))
+    ids = list(active.order_by("pk").values_list("pk", flat=True)[:MAX_TOURNAMENTS])
+    waiting = {needs for pk in ids for needs in selectors.pending_needs(pk)}
+    return [needs for needs in Match.Needs if needs in waiting]

@@ -1,0 +1,157 @@
+"""Is this system ready? One check per part, each quick, with what to do when it is not."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import Lock
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from redis.exceptions import RedisError
+
+from arena import plugins
+from matches import dispatch
+from matches.errors import BrokerError
+from matches.ledger import marks
+from matches.operations.system import pushing
+from matches.store import disk, fast
+from matches.store.explanation import span
+
+CONTROL_WITHIN = timedelta(seconds=10)
+RECORDER_WITHIN_S = 10.0
+"""Nothing expires from 5 s on; twice that is no passing delay."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What one check found; hint says what to do when it is not ok."""
+
+    name: str
+    is_ok: bool
+    detail: str
+    hint: str = ""
+    is_needed: bool = True
+    """False for what only part of the work needs: the system is ready without it."""
+
+
+class NotReadyError(Exception):
+    """A part is not ready; the message says what was found."""
+
+
+def checks(*, now: Callable[[], datetime]) -> list[Check]:
+    """Return every check; without a database the rest cannot be told."""
+    found = [_checked("database", _database)]
+    if not found[0].is_ok:
+        return found
+    moment = now()
+    duties: Mapping[str, Callable[[], str]] = {
+        "migrations": _migrations,
+        "disk": _disk,
+        "broker": _broker,
+        "fast store": _fast,
+        "control": lambda: _control(moment),
+        "recorder": lambda: _recorder(moment),
+    }
+    found += [_checked(name, check) for name, check in duties.items()]
+    return [*found, _plugins()]
+
+
+def _checked(name: str, check: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, check())
+    except NotReadyError as error:
+        return Check(name, False, str(error), _HINTS[name])
+    except (DatabaseError, BrokerError, RedisError) as error:
+        # Its message may hold addresses; everybody may read this.
+        return Check(name, False, f"does not answer ({type(error).__name__})", _HINTS[name])
+
+
+_HINTS = {
+    "database": "look at DATABASE_URL and the database's own log",
+    "migrations": "run ./run manage migrate, or start with ./run",
+    "disk": "free some room, or set EVALSITE_DISK_FLOOR_MB lower; it goes on by itself",
+    "broker": "start it with ./run, or look at REDIS_URL",
+    "fast store": "start it with ./run, or look at FAST_REDIS_URL",
+    "control": "look at ./run status, var/log/control.log and var/log/beat.log",
+    "recorder": "look at ./run status and var/log/recorder.log (or of its name); more than one "
+    "second of lag under load means that reports come faster than they are recorded: on PostgreSQL "
+    "./run up --recorders 2 shares the tournaments",
+}
+
+
+def _database() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return f"{connection.vendor} answers"
+
+
+class _Applied:
+    """Whether all migrations were applied: once that is so it stays so for this code."""
+
+    def __init__(self) -> None:
+        self._is_known = False
+        self._lock = Lock()
+
+    def __call__(self) -> str:
+        with self._lock:
+            if not self._is_known:
+                executor = MigrationExecutor(connection)
+                missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+                if missing:
+                    raise NotReadyError(f"{len(missing)} are not applied")
+                self._is_known = True
+        return "all are applied"
+
+
+_migrations = _Applied()
+
+
+def _disk() -> str:
+    if shortage := disk.shortage():
+        raise NotReadyError(f"is nearly full, so nothing is sent: {shortage}")
+    return "has room"
+
+
+def _broker() -> str:
+    return f"version {dispatch.ping()} answers{_rights('broker')}"
+
+
+def _fast() -> str:
+    fast.store().ping()
+    return f"answers{_rights('fast')}"
+
+
+def _rights(server: str) -> str:
+    is_enforced = server not in settings.EVALSITE_UNENFORCED
+    return "" if is_enforced else "; rights are not enforced: every node may do everything there"
+
+
+def _control(now: datetime) -> str:
+    state = pushing.latest()
+    if state is None or state.control_at is None:
+        raise NotReadyError("has not ticked yet")
+    silent = now - state.control_at
+    if silent > CONTROL_WITHIN:
+        raise NotReadyError(f"has not ticked for {span(silent.total_seconds())}")
+    return f"ticked {span(max(0.0, silent.total_seconds()))} ago"
+
+
+def _plugins() -> Check:
+    """Say which plug-ins this process cannot use; it works without them."""
+    broken = plugins.problems()
+    if broken:
+        hint = "mend or move the file, then start evalsite again; everything else goes on"
+        return Check("plug-ins", False, "; ".join(map(str, broken)), hint, is_needed=False)
+    return Check("plug-ins", True, "each can be used", is_needed=False)
+
+
+def _recorder(now: datetime) -> str:
+    mark = marks.slowest(marks.read())
+    name = f"{mark.recorder} " if settings.EVALSITE_RECORDERS > 1 else ""
+    lag_s = mark.lag_s(now=now)
+    if lag_s is None:
+        raise NotReadyError(f"{name}has recorded nothing yet")
+    if lag_s > RECORDER_WITHIN_S:
+        raise NotReadyError(f"{name}is {span(lag_s)} behind")
+    return f"{name}{lag_s:.1f} s behind"

@@ -1,0 +1,95 @@
+"""Control looks at the system once a second; the fast store keeps what was seen for everybody.
+
+Every message is the whole picture, so that one that was missed costs nothing.
+"""
+
+import json
+import logging
+from datetime import datetime, timedelta
+
+import msgspec
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.core.cache import cache
+from redis.exceptions import RedisError
+
+from matches.operations.system.reading import look
+from matches.operations.system.sample import State
+from matches.operations.system.showing import SILENT_AFTER, shown
+from matches.store import fast
+from matches.store.clock import is_within
+
+log = logging.getLogger(__name__)
+
+GROUP = "system"
+MIN_INTERVAL = timedelta(seconds=0.9)
+"""Control ticks once a second, and may tick twice in a row."""
+HISTORY = timedelta(minutes=5)
+KEY = "live:system"
+_LOCK = "live:system:lock"
+_KEPT_S = 3600
+_LOCKED_S = 5
+
+
+def push(*, now: datetime) -> None:
+    """Look as control, keep what was seen and send it; it only logs without the fast store."""
+    try:
+        _push_once(now=now, control_at=now)
+    except RedisError as error:
+        log.warning("the system's state is not pushed while the fast store is away: %s", error)
+
+
+def newest(*, now: datetime) -> State:
+    """Return what was seen last; while control is away, whoever asks looks, once a second.
+
+    Raises RedisError.
+    """
+    state = latest()
+    if state is not None and is_within(state.sample.at, SILENT_AFTER, now=now):
+        return state
+    _push_once(now=now, control_at=state.control_at if state else None)
+    return latest() or looked(now=now)
+
+
+def text(*, now: datetime) -> str:
+    """Return the message that a new viewer gets. Raises RedisError."""
+    return json.dumps(shown(newest(now=now)))
+
+
+def latest() -> State | None:
+    """Return what was seen last, however long ago. Raises RedisError."""
+    raw = fast.store().get(KEY)
+    try:
+        return None if raw is None else msgspec.json.decode(raw, type=State)
+    except msgspec.DecodeError:
+        return None  # of another version: control writes a new one within a second
+
+
+def looked(*, now: datetime) -> State:
+    """Return the state of now without the minutes before, whatever answers."""
+    sample = look(now=now, last=None)
+    return State(sample=sample, history=[sample.point], control_at=None)
+
+
+def _push_once(*, now: datetime, control_at: datetime | None) -> None:
+    if not cache.add(_LOCK, 1, timeout=_LOCKED_S):
+        return
+    try:
+        last = latest()
+        if last is not None and is_within(last.sample.at, MIN_INTERVAL, now=now):
+            return
+        state = _next(last, now=now, control_at=control_at)
+        fast.store().set(KEY, msgspec.json.encode(state), ex=_KEPT_S)
+    finally:
+        cache.delete(_LOCK)
+    layer = get_channel_layer()
+    async_to_sync(layer.group_send)(
+        GROUP, {"type": "viewer.text", "text": json.dumps(shown(state))}
+    )
+
+
+def _next(last: State | None, *, now: datetime, control_at: datetime | None) -> State:
+    history = last.history if last else []
+    before = [point for point in history if timedelta(0) < now - point.at <= HISTORY]
+    sample = look(now=now, last=last.sample if last else None, history=before)
+    return State(sample=sample, history=[*before, sample.point], control_at=control_at)

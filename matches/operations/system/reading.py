@@ -1,0 +1,276 @@
+"""Look at the whole system: a handful of queries by index and three round trips."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+import msgspec
+from redis.exceptions import RedisError
+
+from arena.messages import Serving, gpu_queue, play_queue, reports_queue, serving_key
+from matches import dispatch
+from matches.errors import BrokerError
+from matches.ledger import marks
+from matches.models import Attempt, Order, Outcome, Uncounted, Worker
+from matches.models.choices import Capability
+from matches.nodes.provenance import warnings_of
+from matches.operations.system.sample import (
+    Counts,
+    Delays,
+    Failure,
+    Failures,
+    Node,
+    Point,
+    Queue,
+    Sample,
+    Tallied,
+)
+from matches.store import disk, fast, tallies
+from matches.store.clock import is_within
+from matches.store.leases import ALIVE_WITHIN
+
+SPOT = "spot"
+"""A node whose machine may be taken away says so among its capabilities."""
+LOST_SHOWN = timedelta(hours=1)
+MAX_NODES = 200
+FAILURES_EVERY = timedelta(seconds=10)
+FAILURES_WITHIN = timedelta(hours=1)
+MAX_FAILURES = 2_000
+"""Read per ending: a storm of failures must not make the look itself a load."""
+MAX_UNCOUNTED = 10_000
+NEWEST_ORDERS = 200
+STARTED_WITHIN = timedelta(minutes=10)
+RATE_OVER = timedelta(seconds=5)
+
+_RECORDED = (Attempt.Ending.DONE.value, Attempt.Ending.FORFEIT.value)
+Found = TypeVar("Found")
+Hand = dict[str, tuple[int, int, int]]
+
+
+def look(*, now: datetime, last: Sample | None, history: Sequence[Point] = ()) -> Sample:
+    """Return what is now. last and history: of the looks before, for rates and what is kept."""
+    trouble: list[str] = []
+    orders = list(
+        Order.objects.filter(Order.is_open()).values_list(
+            "queue", "state", "n_matches", "created_at"
+        )
+    )
+    workers = list(Worker.objects.filter(last_seen_at__gte=now - LOST_SHOWN))
+    nodes = [_node(worker, _in_hand(orders), now=now) for worker in workers]
+    serving: list[Serving] = _or(trouble, "fast store", lambda: _serving(nodes), [])
+    tallied: list[Tallied] = _or(trouble, "fast store", _tallied, [])
+    queues = _queues(orders, nodes, serving, trouble, now=now)
+    return Sample(
+        at=now,
+        point=_point(queues, serving, tallied, history, now=now),
+        counts=_counts(nodes),
+        nodes=_listed(nodes),
+        queues=queues,
+        serving=serving,
+        failures=_failures(last, now=now),
+        delays=_delays(now=now),
+        tallies=tallied,
+        n_uncounted=Uncounted.objects.filter(is_counted=False)[:MAX_UNCOUNTED].count(),
+        trouble=list(dict.fromkeys(trouble)),
+        set_aside=disk.files_set_aside(now=now),
+    )
+
+
+def _or(trouble: list[str], what: str, read: Callable[[], Found], instead: Found) -> Found:
+    """Return what is read, or the other with a note of what did not answer."""
+    try:
+        return read()
+    except (RedisError, BrokerError):
+        trouble.append(what)
+        return instead
+
+
+def _in_hand(orders: Iterable[tuple[Any, ...]]) -> Hand:
+    """Return (orders in play, their matches, orders that wait) by the queue of a node."""
+    found: Hand = defaultdict(lambda: (0, 0, 0))
+    for queue, state, n_matches, _ in orders:
+        n_orders, n_before, n_queued = found[queue]
+        if state == Order.State.PLAYING.value:
+            found[queue] = (n_orders + 1, n_before + n_matches, n_queued)
+        else:
+            found[queue] = (n_orders, n_before, n_queued + 1)
+    return found
+
+
+def _node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
+    n_orders, n_matches, n_queued = in_hand.get(play_queue(worker.node), (0, 0, 0))
+    is_gpu = Capability.GPU.value in worker.capabilities
+    return Node(
+        pk=worker.pk,
+        name=worker.node,
+        kind="gpu" if is_gpu else "play",
+        is_spot=SPOT in worker.capabilities,
+        is_alive=now - worker.last_seen_at <= ALIVE_WITHIN,
+        slots=worker.slots,
+        capabilities=[str(name) for name in worker.capabilities],
+        n_orders=n_orders,
+        n_matches=n_matches,
+        n_queued=n_queued,
+        seen_at=worker.last_seen_at,
+        versions={str(name): str(version) for name, version in worker.versions.items()},
+        quarantine=worker.quarantine_reason,
+        warnings=warnings_of(worker, now=now),
+    )
+
+
+def _counts(nodes: Sequence[Node]) -> Counts:
+    alive = [node for node in nodes if node.is_alive]
+    play = [node for node in alive if node.kind == "play" and node.is_free]
+    return Counts(
+        n_play=len(play),
+        n_gpu=sum(node.kind == "gpu" for node in alive),
+        n_slots=sum(node.slots for node in play),
+        n_lost=len(nodes) - len(alive),
+    )
+
+
+def _listed(nodes: Sequence[Node]) -> list[Node]:
+    """Return those that are shown: alive before lost, gpu workers first, then by name."""
+    order = sorted(nodes, key=lambda node: (not node.is_alive, node.kind != "gpu", node.name))
+    return order[:MAX_NODES]
+
+
+def _serving(nodes: Iterable[Node]) -> list[Serving]:
+    """Return what the gpu workers said within the last seconds. Raises RedisError."""
+    keys = [serving_key(node.name) for node in nodes if node.kind == "gpu" and node.is_alive]
+    raws = fast.store().mget(keys) if keys else []
+    return [read for read in map(_read_serving, raws) if read is not None]
+
+
+def _read_serving(raw: bytes | str | None) -> Serving | None:
+    try:
+        return None if raw is None else msgspec.json.decode(raw, type=Serving)
+    except (msgspec.DecodeError, RecursionError):
+        return None  # of another version: its figures are missing, as on the page
+
+
+def _tallied() -> list[Tallied]:
+    return [Tallied(*kind, n) for kind, n in sorted(tallies.read().items())]
+
+
+def _queues(
+    orders: Sequence[tuple[Any, ...]],
+    nodes: Sequence[Node],
+    serving: Sequence[Serving],
+    trouble: list[str],
+    *,
+    now: datetime,
+) -> list[Queue]:
+    n_gpu = sum(node.kind == "gpu" and node.is_free for node in nodes)
+    shards = sorted({0, *(shard for one in serving for shard in one.shards)})
+    first = [Queue(dispatch.CONTROL_QUEUE, None, None, None), *_reports(now=now)]
+    last = [Queue(gpu_queue(shard), None, None, n_gpu) for shard in shards]
+    measured = [_measured(queue, trouble) for queue in (*first, *last)]
+    play = _play(orders, nodes, now=now)
+    return [*measured[: len(first)], play, *measured[len(first) :]]
+
+
+def _play(orders: Sequence[tuple[Any, ...]], nodes: Sequence[Node], *, now: datetime) -> Queue:
+    """Return the queues of all play nodes as one: they are as many as there are nodes.
+
+    By the rows: asking the broker for each would take longer than all the rest.
+    """
+    ages = [
+        (now - created_at).total_seconds()
+        for _, state, *_, created_at in orders
+        if state == Order.State.QUEUED.value
+    ]
+    n_play = sum(node.kind == "play" and node.is_free for node in nodes)
+    return Queue(play_queue("*"), len(ages), max(0.0, *ages) if ages else None, n_play)
+
+
+def _reports(*, now: datetime) -> list[Queue]:
+    return [
+        Queue(reports_queue(mark.shard), None, mark.lag_s(now=now), None) for mark in marks.read()
+    ]
+
+
+def _measured(queue: Queue, trouble: list[str]) -> Queue:
+    if "broker" in trouble:
+        return queue  # it did not answer a moment ago: each call would wait for it
+    length = _or(trouble, "broker", lambda: dispatch.queue_length(queue.name), None)
+    return msgspec.structs.replace(queue, length=length)
+
+
+def _point(
+    queues: Sequence[Queue],
+    serving: Sequence[Serving],
+    tallied: Sequence[Tallied],
+    history: Sequence[Point],
+    *,
+    now: datetime,
+) -> Point:
+    n_recorded = sum(one.n for one in tallied if one.ending in _RECORDED)
+    n_forwards = sum(one.forwards_per_s for one in serving)
+    return Point(
+        at=now,
+        n_recorded=n_recorded,
+        matches_per_s=_rate(n_recorded, history, now=now),
+        n_waiting=sum(queue.length or 0 for queue in queues),
+        rows_per_forward=sum(one.rows_per_s for one in serving) / n_forwards if n_forwards else 0.0,
+    )
+
+
+def _rate(n_recorded: int, history: Sequence[Point], *, now: datetime) -> float:
+    """Return outcomes a second over the last seconds; 0 when the fast store began anew."""
+    recent = [point for point in history if now - point.at <= RATE_OVER]
+    if not recent or now <= recent[0].at:
+        return 0.0
+    n_new = n_recorded - (recent[0].n_recorded or 0)
+    return max(0.0, n_new / (now - recent[0].at).total_seconds())
+
+
+def _failures(last: Sample | None, *, now: datetime) -> Failures:
+    if last is not None and is_within(last.failures.read_at, FAILURES_EVERY, now=now):
+        return last.failures
+    found: Counter[tuple[str, str]] = Counter()
+    is_cut = False
+    for ending in Attempt.NOT_DONE:
+        ended = Attempt.objects.filter(Attempt.is_not_done(), ending=ending.value).order_by("-id")
+        # Judged here: a condition on the time would read on through all older ones.
+        newest = list(ended.values_list("reason", "ended_at")[:MAX_FAILURES])
+        reasons = [reason for reason, ended_at in newest if now - ended_at <= FAILURES_WITHIN]
+        is_cut = is_cut or len(reasons) == MAX_FAILURES
+        found.update((ending.value, reason) for reason in reasons)
+    rows = [Failure(ending, reason, n) for (ending, reason), n in found.most_common()]
+    return Failures(read_at=now, rows=rows, is_cut=is_cut)
+
+
+def _delays(*, now: datetime) -> Delays:
+    waits = _start_waits(now=now)
+    mark = marks.slowest(marks.read())
+    return Delays(
+        recorder_s=mark.lag_s(now=now),
+        recorder=mark.recorder,
+        rating_s=_rating_lag_s(now=now),
+        start_p50_s=_quantile(waits, 0.5),
+        start_p99_s=_quantile(waits, 0.99),
+    )
+
+
+def _start_waits(*, now: datetime) -> list[float]:
+    newest = Order.objects.order_by("-pk").values_list("created_at", "started_at")[:NEWEST_ORDERS]
+    return sorted(
+        (started_at - created_at).total_seconds()
+        for created_at, started_at in newest
+        if started_at is not None and now - created_at <= STARTED_WITHIN
+    )
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float | None:
+    return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else None
+
+
+def _rating_lag_s(*, now: datetime) -> float | None:
+    """Return how long the first of the outcomes that are not counted has waited."""
+    first = Uncounted.objects.filter(is_counted=False).order_by("pk").first()
+    if first is None:
+        return None
+    recorded_at = Outcome.objects.values_list("recorded_at", flat=True).get(pk=first.pk)
+    return max(0.0, (now - recorded_at).total_seconds())

@@ -1,0 +1,301 @@
+"""The state of the system as it is shown: every number rounded here, once, for page and socket."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import NotRequired, TypedDict
+
+from arena import plugins
+from arena.messages import Serving
+from matches.operations.system.sample import Delays, Failure, Node, Point, Queue, Sample, State
+from matches.store.explanation import several, span
+
+SILENT_AFTER = timedelta(seconds=5)
+"""Control looks every second; what is older than this says that it does not any more."""
+
+
+NONE = "-"
+EXACT_S, ROUND = 10, 100
+"""Below so many seconds tenths are said; from so much on no fraction is."""
+MAX_DRAWN = 150
+"""Points of a line: more than these are drawn as the highest of two, and so on."""
+
+
+HIGHEST = 90
+"""Where the highest point of a line is drawn, in percent from below."""
+
+
+class Fact(TypedDict):
+    """A number of the page's head, by the name of its place."""
+
+    name: str
+    label: str
+    value: str
+
+
+class Chart(TypedDict):
+    """A line of the last minutes: points across 0..100 and down 0..100, and what is highest."""
+
+    name: str
+    label: str
+    now: str
+    most: str
+    points: str
+
+
+class TableRow(TypedDict):
+    """Texts of a row; the first names it. tone: good, bad or nothing; node: whose page it has."""
+
+    tone: str
+    cells: list[str]
+    node: NotRequired[int]
+
+
+class Table(TypedDict):
+    """A table of texts."""
+
+    name: str
+    caption: str
+    columns: list[str]
+    rows: list[TableRow]
+    empty: str
+
+
+class Shown(TypedDict):
+    """The whole page."""
+
+    type: str
+    at: str
+    trouble: str
+    facts: list[Fact]
+    charts: list[Chart]
+    tables: list[Table]
+
+
+def shown(state: State) -> Shown:
+    """Return what page and socket show of a state."""
+    sample = state.sample
+    return {
+        "type": "system",
+        "at": sample.at.isoformat(),
+        "trouble": _trouble(state),
+        "facts": _facts(sample),
+        "charts": _charts(state.history),
+        "tables": [
+            _nodes(sample),
+            _queues(sample.queues),
+            _serving(sample.serving),
+            _failures(sample),
+            *_plugins(),
+        ],
+    }
+
+
+def _trouble(state: State) -> str:
+    found = [f"the {part} does not answer" for part in state.sample.trouble]
+    found += [
+        f"the broker's file was damaged and is kept as broker/{name} in the data folder: what "
+        "waited in it is sent again"
+        for name in state.sample.set_aside
+    ]
+    if state.control_at is None:
+        found.append("control has not looked yet: is it running?")
+    elif (silent := state.sample.at - state.control_at) > SILENT_AFTER:
+        found.append(f"control has not looked for {span(silent.total_seconds())}")
+    return "; ".join(found)
+
+
+def _facts(sample: Sample) -> list[Fact]:
+    counts, delays = sample.counts, sample.delays
+    return [
+        _fact("nodes", "play nodes", f"{counts.n_play:,}"),
+        _fact("slots", "matches at once", f"{counts.n_slots:,}"),
+        _fact("gpus", "gpu workers", f"{counts.n_gpu:,}"),
+        _fact("lost", "lost within the hour", f"{counts.n_lost:,}"),
+        _fact("start", "publish to start", _start(delays)),
+        _fact("recorder", f"{delays.recorder} behind", _seconds(delays.recorder_s)),
+        _fact("rating", "rater behind", _rating(sample)),
+    ]
+
+
+def _fact(name: str, label: str, value: str) -> Fact:
+    return {"name": name, "label": label, "value": value}
+
+
+def _start(delays: Delays) -> str:
+    if delays.start_p50_s is None:
+        return NONE
+    return f"{_seconds(delays.start_p50_s)} (p99 {_seconds(delays.start_p99_s)})"
+
+
+def _rating(sample: Sample) -> str:
+    if not sample.n_uncounted:
+        return "not at all"
+    return f"{sample.n_uncounted:,} outcomes, {_seconds(sample.delays.rating_s)}"
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return NONE
+    return f"{value:.1f} s" if value < EXACT_S else span(value)
+
+
+def _charts(history: Sequence[Point]) -> list[Chart]:
+    return [
+        _chart("pace", "matches a second", [point.matches_per_s for point in history]),
+        _chart("waiting", "messages waiting", [float(point.n_waiting) for point in history]),
+        _chart("rows", "rows per forward", [point.rows_per_forward for point in history]),
+    ]
+
+
+def _chart(name: str, label: str, values: Sequence[float]) -> Chart:
+    width = -(-len(values) // MAX_DRAWN) or 1
+    drawn = [max(values[n : n + width]) for n in range(0, len(values), width)]
+    most = max(drawn, default=0.0)
+    across = 100 / max(1, len(drawn) - 1)
+    points = [f"{n * across:.1f},{_down(value, most)}" for n, value in enumerate(drawn)]
+    return {
+        "name": name,
+        "label": label,
+        "now": _short(values[-1]) if values else NONE,
+        "most": _short(most),
+        "points": " ".join(points),
+    }
+
+
+def _down(value: float, most: float) -> str:
+    return f"{100 - HIGHEST * value / most:.1f}" if most else "100.0"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= ROUND or value == int(value) else f"{value:.1f}"
+
+
+def _nodes(sample: Sample) -> Table:
+    n_held = sum(bool(node.quarantine) and node.is_alive for node in sample.nodes)
+    n_all = sample.counts.n_play + sample.counts.n_gpu + sample.counts.n_lost + n_held
+    n_hidden = n_all - len(sample.nodes)
+    more = f", {n_hidden:,} more are not listed" if n_hidden else ""
+    return {
+        "name": "nodes",
+        "caption": f"Nodes: alive, or lost within the last hour{more}",
+        "columns": ["Node", "Kind", "Slots", "In hand", "Last seen", "Versions"],
+        "rows": [_node(node, sample) for node in sample.nodes],
+        "empty": "No node has reported within the last hour: start one with ./run up --nodes 1.",
+    }
+
+
+def _node(node: Node, sample: Sample) -> TableRow:
+    seen = f"{span(max(0.0, (sample.at - node.seen_at).total_seconds()))} ago"
+    in_hand = (
+        f"{node.n_matches:,} in {several(node.n_orders, 'order')}" if node.n_orders else "nothing"
+    )
+    waits = f", {node.n_queued:,} more wait" if node.n_queued else ""
+    versions = [node.versions.get("evalsite"), node.versions.get("python")]
+    return {
+        "tone": "good" if node.is_free and not node.warnings else "bad",
+        "node": node.pk,
+        "cells": [
+            node.name,
+            ", ".join(dict.fromkeys([node.kind, *node.capabilities])),
+            f"{node.slots:,}",
+            f"{in_hand}{waits}" if node.kind == "play" else NONE,
+            _presence(node, seen),
+            " / ".join(version for version in versions if version) or NONE,
+        ],
+    }
+
+
+def _presence(node: Node, seen: str) -> str:
+    held = f"in quarantine ({node.quarantine}), " if node.quarantine else ""
+    seen = "; ".join([seen, *node.warnings])
+    return f"{held}{seen}" if node.is_alive else f"lost, {held}{seen}"
+
+
+def _queues(queues: Sequence[Queue]) -> Table:
+    return {
+        "name": "queues",
+        "caption": "Queues of the broker",
+        "columns": ["Queue", "Messages", "Oldest waits", "Takers alive"],
+        "rows": [_queue(queue) for queue in queues],
+        "empty": "",
+    }
+
+
+def _queue(queue: Queue) -> TableRow:
+    is_stuck = bool(queue.length) and queue.n_takers == 0
+    return {
+        "tone": "bad" if is_stuck or queue.length is None else "good",
+        "cells": [
+            queue.name,
+            "?" if queue.length is None else f"{queue.length:,}",
+            _seconds(queue.oldest_s),
+            NONE if queue.n_takers is None else f"{queue.n_takers:,}",
+        ],
+    }
+
+
+def _serving(serving: Sequence[Serving]) -> Table:
+    return {
+        "name": "serving",
+        "caption": "Inference: what the gpu workers did within the last seconds",
+        "columns": [
+            "Worker",
+            "Rows per forward",
+            "Rows/s",
+            "Answer p50 / p99",
+            "Models",
+            "Waiting",
+        ],
+        "rows": [_server(one) for one in serving],
+        "empty": "No gpu worker is alive, or none has said anything for ten seconds.",
+    }
+
+
+def _server(one: Serving) -> TableRow:
+    per_forward = one.rows_per_s / one.forwards_per_s if one.forwards_per_s else None
+    return {
+        "tone": "good",
+        "cells": [
+            one.gpu,
+            NONE if per_forward is None else _short(per_forward),
+            _short(one.rows_per_s),
+            NONE if one.p50_ms is None else f"{one.p50_ms:.1f} / {one.p99_ms or 0:.1f} ms",
+            f"{one.n_models:,}",
+            f"{one.n_waiting:,}",
+        ],
+    }
+
+
+def _plugins() -> list[Table]:
+    """Return the plug-ins that cannot be used here, where there are some."""
+    rows: list[TableRow] = [
+        {"tone": "bad", "cells": [problem.file, problem.reason]} for problem in plugins.problems()
+    ]
+    if not rows:
+        return []
+    caption = "Plug-ins that cannot be used: mend or move the file, then start evalsite again"
+    return [
+        {
+            "name": "plugins",
+            "caption": caption,
+            "columns": ["File", "Reason"],
+            "rows": rows,
+            "empty": "",
+        }
+    ]
+
+
+def _failures(sample: Sample) -> Table:
+    failures = sample.failures
+    cut = ", the newest only: there are more" if failures.is_cut else ""
+    return {
+        "name": "failures",
+        "caption": f"Attempts of the last hour that were not simply done{cut}",
+        "columns": ["Ending", "Reason", "Attempts"],
+        "rows": [_failure(row) for row in failures.rows],
+        "empty": "None within the last hour.",
+    }
+
+
+def _failure(row: Failure) -> TableRow:
+    return {"tone": "", "cells": [row.ending, row.reason or NONE, f"{row.n:,}"]}

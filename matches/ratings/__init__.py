@@ -1,0 +1,1 @@
+"""From outcomes to ratings: evidence, settled and live ratings, standings, seasons."""

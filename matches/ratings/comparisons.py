@@ -1,0 +1,156 @@
+"""Which of two agents is better, and how their matches ended."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import NormalDist
+
+import numpy as np
+from django.db.models import Q
+
+from arena.games import registry as games
+from arena.ratings.base import BETA, SIGMA, unit_draw_margin
+from arena.ratings.counts import PairCounts
+from arena.ratings.near import gap_variance
+from matches.models import Leaderboard, PairCount, Rating
+from matches.ratings.fitting import PAIR_COUNTERS, evidence, fit
+from matches.store.rows import among
+
+MOST_FITTED = 100
+"""Of so many agents all results are fitted: 0.1 s. Of more, those of the two are looked at."""
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class HeadToHead:
+    """How the matches of two agents ended, for the first of them."""
+
+    n_wins: int
+    n_draws: int
+    n_losses: int
+
+
+@dataclass(frozen=True)
+class Expected:
+    """How the next match of two opponents probably ends, by their settled mu."""
+
+    win: float
+    draw: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The first against the second, by their settled ratings.
+
+    p_above: P(the skill of the first is above that of the second), by the joint posterior of the
+    two: what they have in common, such as opponents, makes no doubt about their gap.
+    """
+
+    first: Rating
+    second: Rating
+    p_above: float
+    expected: Expected
+    head_to_head: HeadToHead
+
+
+def compare(first: Rating, second: Rating) -> Comparison:
+    """Return how two agents of one leaderboard stand to each other."""
+    return Comparison(
+        first=first,
+        second=second,
+        p_above=p_above(first, second),
+        expected=_expected(first, second),
+        head_to_head=head_to_head(first, second),
+    )
+
+
+def p_above(first: Rating, second: Rating) -> float:
+    """Return P(the first is better); one half for an agent and itself."""
+    if first.pk == second.pk:
+        return 0.5
+    doubt = sqrt(_gap_variance(first, second))
+    gap = first.mu - second.mu
+    return _NORMAL.cdf(gap / doubt) if doubt else 0.5
+
+
+def _gap_variance(first: Rating, second: Rating) -> float:
+    """Return V11 + V22 - 2 V12 of the settled fit; of a large board nearly (arena.ratings.near)."""
+    board, pair = _board(first), (first.agent_id, second.agent_id)
+    rated = Rating.objects.filter(leaderboard=board).order_by("agent_id")
+    agents = list(rated.values_list("agent_id", flat=True)[: MOST_FITTED + 1])
+    if len(agents) <= MOST_FITTED:
+        return _fitted_variance(board, agents, pair)
+    if games.get(board.game).spec.teams:
+        # The results of pairs are not what is fitted there: they count as independent.
+        return first.sd**2 + second.sd**2
+    return _near_variance(board, pair)
+
+
+def _fitted_variance(board: Leaderboard, agents: Sequence[int], pair: tuple[int, int]) -> float:
+    joint = fit(board, agents, evidence(board, agents)).covariance
+    if joint is None:
+        raise ValueError(f"{len(agents)} agents are fitted without a covariance")
+    i, j = map(agents.index, pair)
+    return float(joint[i, i] + joint[j, j] - 2 * joint[i, j])
+
+
+def _near_variance(board: Leaderboard, pair: tuple[int, int]) -> float:
+    """Return it by the results of the two and the ratings of those they met: a few rows each."""
+    rows = list(results_of(pair, [board.pk]))
+    others = sorted({agent for row in rows for agent in row[:2]} - set(pair))
+    index = {agent: position for position, agent in enumerate((*pair, *others))}
+    counts = PairCounts.from_rows((index[row[0]], index[row[1]], *row[2:]) for row in rows)
+    rated = Rating.objects.filter(leaderboard=board, agent__in=among(list(index)))
+    ratings = np.empty((len(index), 2))
+    for agent, mu, sd in rated.values_list("agent_id", "mu", "sd"):
+        ratings[index[agent]] = mu, sd
+    n_sides = games.get(board.game).spec.n_sides
+    return gap_variance(
+        counts,
+        ratings[:, 0],
+        ratings[:, 1],
+        spread=board.spread or SIGMA,
+        draw_probability=board.draw_probability,
+        weight=1 / max(1, n_sides - 1),
+    )
+
+
+Row = tuple[int, int, int, int, int]
+
+
+def results_of(pair: Sequence[int], boards: Sequence[int]) -> Iterator[Row]:
+    """Yield (first, second, wins, draws, losses) of all that one of two agents played there."""
+    columns = ("leaderboard_id", "first_id", "second_id", *PAIR_COUNTERS)
+    # The leaderboard is chosen here: by it SQLite would read all pairs to find those of a second.
+    for of in (Q(first__in=pair), Q(second__in=pair) & ~Q(first__in=pair)):
+        rows = PairCount.objects.filter(of).values_list(*columns)
+        for board, first, second, wins, draws, losses in rows:
+            if board in boards:
+                yield first, second, wins, draws, losses
+
+
+def _expected(first: Rating, second: Rating) -> Expected:
+    board = _board(first)
+    # In a game of teams the others of both sides count as equally strong, and add their chance.
+    n_performances = 2 * games.get(board.game).spec.team_size
+    gap = (first.mu - second.mu) / (sqrt(n_performances) * BETA)
+    margin = unit_draw_margin(board.draw_probability)
+    win, loss = _NORMAL.cdf(gap - margin), _NORMAL.cdf(-gap - margin)
+    return Expected(win=win, draw=max(0.0, 1 - win - loss), loss=loss)
+
+
+def head_to_head(first: Rating, second: Rating) -> HeadToHead:
+    """Return how their matches ended, whoever sat first."""
+    counts = PairCount.objects.filter(leaderboard=first.leaderboard_id)
+    there = counts.filter(first=first.agent_id, second=second.agent_id).first() or PairCount()
+    back = counts.filter(first=second.agent_id, second=first.agent_id).first() or PairCount()
+    return HeadToHead(
+        n_wins=there.n_first_wins + back.n_second_wins,
+        n_draws=there.n_draws + back.n_draws,
+        n_losses=there.n_second_wins + back.n_first_wins,
+    )
+
+
+def _board(rating: Rating) -> Leaderboard:
+    return rating.leaderboard

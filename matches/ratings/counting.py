@@ -1,0 +1,152 @@
+"""What is counted of results, and how it is stored: pairs of opponents, and sides of team mates.
+
+A game of teams has both: its settled rating reads the sides, all else reads who met as opponents.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from arena.games import registry as games
+from arena.messages import Reason
+from arena.ratings.teamcounts import Side, sides_of
+from arena.teams import NO_TEAMS, Teams, are_mates
+from matches.models import Leaderboard, PairCount, TeamCount
+from matches.models.match import joined, numbers
+from matches.ratings.fitting import PAIR_COUNTERS
+from matches.store.rows import add_to_rows
+
+LOCAL_COUNTERS = tuple(f"{name}_{kind}" for kind in ("copied", "limited") for name in PAIR_COUNTERS)
+"""Of those: what counts on its own leaderboard only, see matches.ratings.evidence."""
+_N = len(PAIR_COUNTERS)
+
+Counts = dict[Any, list[int]]
+"""Won, drawn and lost by the first of two, by both."""
+
+
+class Result(NamedTuple):
+    """One outcome as the rater reads it."""
+
+    match: int
+    sequence: int
+    is_counted: bool
+    lineup: str
+    ranks: str
+    guilty_seat: int
+    is_copied: bool = False
+    """It was played on another leaderboard before."""
+    reason: str = ""
+
+
+@dataclass
+class Tally:
+    """What new outcomes add: per agent (matches, wins, draws, losses, forfeits), pair and sides."""
+
+    agents: dict[int, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0] * 5))
+    pairs: dict[tuple[int, int], list[int]] = field(
+        default_factory=lambda: defaultdict(lambda: [0] * 3 * _N)
+    )
+    sides: dict[tuple[Side, Side], list[int]] = field(
+        default_factory=lambda: defaultdict(lambda: [0] * 3)
+    )
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One kind of counts and its table; `lead` is the column of an agent that it is read by."""
+
+    model: type[PairCount] | type[TeamCount]
+    lead: str
+    keys: tuple[str, ...]
+    of: Callable[[Tally], Counts]
+    columns: Callable[[Any], tuple[Any, ...]]
+    """The columns of a key of the counts, and back."""
+    key: Callable[..., Any]
+    counters: tuple[str, ...] = PAIR_COUNTERS
+
+    def add(self, board_id: int, total: Tally) -> None:
+        """Add to what is stored."""
+        rows = [(board_id, *self.columns(key), *counts) for key, counts in self.of(total).items()]
+        if rows:
+            add_to_rows(self.model, ("leaderboard_id", *self.keys), self.counters, rows)
+
+
+PAIRS = Stored(
+    PairCount,
+    "first",
+    ("first_id", "second_id"),
+    of=lambda tally: tally.pairs,
+    columns=tuple,
+    key=lambda first, second: (first, second),
+    counters=(*PAIR_COUNTERS, *LOCAL_COUNTERS),
+)
+SIDES = Stored(
+    TeamCount,
+    "lead",
+    ("lead_id", "first_side", "second_side"),
+    of=lambda tally: tally.sides,
+    columns=lambda sides: (sides[0][0], joined(sides[0]), joined(sides[1])),
+    key=lambda _, first, second: (tuple(numbers(first)), tuple(numbers(second))),
+)
+KINDS = (PAIRS, SIDES)
+
+
+def teams_of(board: Leaderboard) -> Teams:
+    """Return the team of each seat of the game of a leaderboard."""
+    return games.get(board.game).spec.teams
+
+
+def tally(
+    results: Iterable[Result], total: Tally | None = None, *, teams: Teams = NO_TEAMS
+) -> Tally:
+    """Return what the outcomes add to the counts, added to a total if given.
+
+    Team mates are no pair: they neither drew nor met. What they did together counts by sides.
+    """
+    total = Tally() if total is None else total
+    for result in results:
+        lineup, ranks = numbers(result.lineup), numbers(result.ranks)
+        n_best = ranks.count(0)
+        is_shared = n_best > max(1, teams.count(0))
+        local = _local(result)
+        for seat, agent in enumerate(lineup):
+            added = total.agents[agent]
+            _tally_agent(added, ranks[seat], is_shared, result.guilty_seat == seat)
+            for other in range(seat + 1, len(lineup)):
+                if not are_mates(teams, seat, other):
+                    pair = total.pairs[agent, lineup[other]]
+                    won = 1 + (ranks[seat] > ranks[other]) - (ranks[seat] < ranks[other])
+                    pair[won] += 1
+                    if local:
+                        pair[local + won] += 1
+        if teams:
+            for first, second, kind in sides_of(lineup, ranks, teams):
+                total.sides[first, second][kind] += 1
+    return total
+
+
+def _local(result: Result) -> int:
+    """Return where the counters begin of what is no evidence elsewhere; 0 where it is."""
+    if result.is_copied:
+        return _N
+    is_limited = result.guilty_seat >= 0 and result.reason == Reason.TIMEOUT.value
+    return 2 * _N if is_limited else 0
+
+
+def _tally_agent(counts: list[int], rank: int, is_shared: bool, is_guilty: bool) -> None:
+    """Count a match of an agent; is_shared: several sides had the first place."""
+    counts[0] += 1
+    counts[1] += rank == 0 and not is_shared
+    counts[2] += rank == 0 and is_shared
+    counts[3] += rank > 0
+    counts[4] += is_guilty
+
+
+def totalled(kind: Stored, tallies: Sequence[Tally], key: object) -> list[int]:
+    """Return the counts of one key in several tallies together."""
+    none = [0] * len(kind.counters)
+    parts: list[Mapping[Any, list[int]]] = [kind.of(one) for one in tallies]
+    return [
+        sum(map(int, counts)) for counts in zip(*(p.get(key, none) for p in parts), strict=True)
+    ]

@@ -1,0 +1,122 @@
+"""The settled rating of agents by what a leaderboard knows of them: one fit for all who ask.
+
+Children start from their parents: an agent whose checkpoint was trained from that of another one of
+the field has its prior there. In games of two seats the advantage of the first seat is a term. In
+games of teams it is the results of the sides that are fitted, those of the leaderboard itself.
+"""
+
+from collections.abc import Mapping, Sequence
+from operator import sub
+
+from django.db.models import QuerySet
+
+from arena.games import registry as games
+from arena.ratings.settled import PairCounts, Settled, TeamCounts, settle
+from arena.ratings.teamcounts import Side
+from matches.models import Agent, Leaderboard, PairCount, TeamCount
+from matches.models.match import numbers
+from matches.store.rows import among
+
+PAIR_COUNTERS = ("n_first_wins", "n_draws", "n_second_wins")
+COUPLE = 2
+
+SideCounts = Mapping[tuple[Side, Side], Sequence[int]]
+"""Won, drawn and lost by the first of two sides."""
+
+
+def evidence(board: Leaderboard, agents: Sequence[int]) -> PairCounts:
+    """Return all results of these agents among each other, by position."""
+    met = PairCount.objects.filter(
+        leaderboard=board, first__in=among(agents), second__in=among(agents)
+    )
+    return _counts(met, agents)
+
+
+def fit(
+    board: Leaderboard,
+    agents: Sequence[int],
+    counts: PairCounts | None = None,
+    *,
+    dispersion: float = 1.0,
+    late_sides: SideCounts | None = None,
+) -> Settled:
+    """Return the settled ratings by position: cold, so bit-identical.
+
+    counts: of these agents; None: all results of the leaderboard, whose agents they are. Those of
+    pairs say nothing in a game of teams, whose sides are read here. dispersion: how much more the
+    blocks vary than the model expects (arena.verdicts.blocks). late_sides: of those sides what is
+    left out.
+    """
+    spec = games.get(board.game).spec
+    if spec.teams:
+        known: PairCounts | TeamCounts = sides(board, agents, late=late_sides)
+    elif counts is None:
+        known = _counts(PairCount.objects.filter(leaderboard=board), agents)
+    else:
+        known = counts
+    return settle(
+        known,
+        len(agents),
+        draw_probability=board.draw_probability,
+        weight=1 / (max(1, spec.n_sides - 1) * dispersion),
+        parents=parents_of(agents),
+        has_seat_term=spec.n_seats == COUPLE,
+    )
+
+
+def sides(
+    board: Leaderboard, agents: Sequence[int], *, late: SideCounts | None = None
+) -> TeamCounts:
+    """Return the results of sides that are all of these agents, by position; of a game of teams.
+
+    late: what is left out.
+    """
+    less = late or {}
+    index = {agent: position for position, agent in enumerate(agents)}
+    met = TeamCount.objects.filter(leaderboard=board, lead__in=among(agents))
+    rows = met.values_list("first_side", "second_side", *PAIR_COUNTERS)
+    found = (
+        (tuple(numbers(first)), tuple(numbers(second)), times) for first, second, *times in rows
+    )
+    return TeamCounts.from_rows(
+        (
+            (
+                tuple(index[agent] for agent in first),
+                tuple(index[agent] for agent in second),
+                list(map(sub, times, less.get((first, second), (0, 0, 0)))),
+            )
+            for first, second, times in found
+            if all(agent in index for agent in first + second)
+        ),
+        games.get(board.game).spec.team_size,
+    )
+
+
+def parents_of(agents: Sequence[int]) -> list[int] | None:
+    """Return of each agent the position of the one it goes on from, or -1; None: all stand alone.
+
+    Several agents may play one checkpoint: the one registered first is the parent.
+    """
+    trained = Agent.objects.filter(pk__in=among(agents), checkpoint__parent__isnull=False)
+    parent_of = dict(trained.values_list("pk", "checkpoint__parent_id"))
+    if not parent_of:
+        return None
+    playing = Agent.objects.filter(pk__in=among(agents), checkpoint__in=set(parent_of.values()))
+    first: dict[str, int] = {}
+    for pk, checkpoint in playing.order_by("pk").values_list("pk", "checkpoint_id"):
+        first.setdefault(str(checkpoint), pk)
+    index = {agent: position for position, agent in enumerate(agents)}
+    return [
+        index[first[parent]] if (parent := parent_of.get(agent)) in first else -1
+        for agent in agents
+    ]
+
+
+def _counts(met: QuerySet[PairCount], agents: Sequence[int]) -> PairCounts:
+    index = {agent: position for position, agent in enumerate(agents)}
+    return PairCounts.from_rows(
+        (index[first], index[second], wins, draws, losses)
+        for first, second, wins, draws, losses in met.values_list(
+            "first_id", "second_id", *PAIR_COUNTERS
+        )
+    )

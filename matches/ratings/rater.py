@@ -1,0 +1,272 @@
+"""The only writer of ratings: counts new outcomes, folds the live rating, settles the ratings.
+
+Two layers over one set of results (see arena.ratings): the settled rating reads counts only, so the
+order of arrival cannot matter; the live rating is folded in planned order, its state kept at the
+contiguous prefix of closed matches and the few outcomes beyond it folded on top each time.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from operator import add
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from arena.ratings.base import MU, SIGMA, Constants
+from arena.ratings.settled import Settled
+from matches.models import Leaderboard, Match, PairCount, Rating, TeamCount, Uncounted
+from matches.ratings import folding
+from matches.ratings.counting import KINDS, Result, Tally, tally, teams_of
+from matches.ratings.fitting import fit
+from matches.ratings.folding import Rules, State
+from matches.store.clock import is_within
+from matches.store.failures import Failures
+from matches.store.rows import among, update_rows
+from matches.store.titles import game_problem
+
+LIVE = ("prefix_mu", "prefix_sigma", "live_mu", "live_sigma")
+COUNTERS = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
+MIN_INTERVAL = timedelta(seconds=0.5)
+"""A board with matches in flight is rated at most this often: nobody sees more."""
+INTERVAL_PER_WAITING = timedelta(microseconds=50)
+"""The same by the outcomes beyond the prefix, each of which is read and folded again: some 5 us of
+a core. They are many where another tournament's matches were planned before and are not over."""
+FIT_INTERVAL_PER_AGENT = timedelta(milliseconds=10)
+"""The settled ratings of a board with matches in flight are fitted at most this often: a tenth of a
+core for 200 agents, and for 10,000."""
+
+
+def rate_all(*, now: datetime, failures: Failures | None = None) -> list[int]:
+    """Rate every leaderboard with new outcomes; return those whose ratings changed.
+
+    One whose game cannot be used here waits. What another one raises is kept in failures, or
+    without them raised once the rest is rated.
+    """
+    errors = failures or Failures()
+    boards = Uncounted.objects.values_list("leaderboard_id", flat=True).distinct()
+    rated: list[int] = []
+    for board in _ratable(boards):
+        with errors.kept(f"rating leaderboard {board}"):
+            rated += [board] if rate(board, now=now) else []
+    for board in _ratable(_unsettled()):
+        with errors.kept(f"settling leaderboard {board}"):
+            rated += [board] if _settle_if_due(board, now=now) else []
+    if failures is None:
+        errors.throw()
+    return rated
+
+
+def _ratable(boards: Iterable[int]) -> list[int]:
+    """Return the leaderboards whose game can be used here; pages say what the others wait for."""
+    known = Leaderboard.objects.filter(pk__in=among(list(boards))).order_by("pk")
+    return [pk for pk, game in known.values_list("pk", "game") if not game_problem(game)]
+
+
+def _unsettled() -> list[int]:
+    """Return the boards whose settled ratings lag, those that a process left so included."""
+    lagging = Q(n_settled__lt=F("n_counted")) | Q(results_hash="")
+    has_any = Q(n_counted__gt=0) | Q(season_began_at__isnull=False)
+    left = Leaderboard.objects.filter(lagging, has_any)
+    return list(left.order_by("pk").values_list("pk", flat=True))
+
+
+def rate(board_id: int, *, now: datetime) -> bool:
+    """Count, fold and, when that is due, settle one leaderboard; say whether ratings changed.
+
+    Once nothing is in flight any more, all are settled at once.
+    """
+    if not count(board_id, now=now):
+        return False
+    _settle_if_due(board_id, now=now, is_new=True)
+    return True
+
+
+@transaction.atomic
+def count(board_id: int, *, now: datetime) -> int:
+    """Count new outcomes and fold the live rating; return how many outcomes were new.
+
+    The leaderboard's row lock makes it single-flight: counting twice is impossible.
+    """
+    board = Leaderboard.objects.select_for_update().get(pk=board_id)
+    if not _is_idle(board) and not _is_count_due(board, now=now):
+        return 0
+    return count_locked(board, now=now)
+
+
+def _is_idle(board: Leaderboard) -> bool:
+    """Say whether no match of the season is open."""
+    return _closed_prefix(board) == board.next_sequence - 1
+
+
+def _is_count_due(board: Leaderboard, *, now: datetime) -> bool:
+    if is_within(board.rated_at, MIN_INTERVAL, now=now):
+        return False
+    n_waiting = Uncounted.objects.filter(leaderboard=board).count()
+    return not is_within(board.rated_at, n_waiting * INTERVAL_PER_WAITING, now=now)
+
+
+def count_locked(board: Leaderboard, *, now: datetime) -> int:
+    """Count as `count` does, however long ago that was; the caller's transaction has the lock."""
+    prefix = _closed_prefix(board)
+    _drop_earlier(board)
+    known = folding.remembered(board)
+    new = uncounted(board.pk, is_new=True)
+    if not new and prefix == board.prefix_sequence:
+        return 0
+    _add(board.pk, tally(new, teams=teams_of(board)))
+    rest = folding.Rest(uncounted(board.pk)) if known is None else known
+    if known is not None:
+        rest.add(new)
+    _fold(board, rest, prefix)
+    waiting = Uncounted.objects.filter(leaderboard=board)
+    waiting.filter(sequence__lte=prefix).delete()
+    waiting.filter(is_counted=False).update(is_counted=True)
+    Leaderboard.objects.filter(pk=board.pk).update(
+        n_counted=board.n_counted + len(new), prefix_sequence=prefix, rated_at=now
+    )
+    transaction.on_commit(lambda: folding.remember(board, rest, prefix, n_new=len(new)))
+    return len(new)
+
+
+def start_over(board: Leaderboard) -> None:
+    """Count nothing that is planned by now, and give everybody the prior again.
+
+    The caller's transaction has the lock of the leaderboard. A fit that is under way is not stored.
+    """
+    for counted in (Uncounted, PairCount, TeamCount):
+        counted.objects.filter(leaderboard=board).delete()
+    Rating.objects.filter(leaderboard=board).update(
+        **dict.fromkeys(("mu", "live_mu", "prefix_mu"), MU),
+        **dict.fromkeys(("sd", "live_sigma", "prefix_sigma"), SIGMA),
+        **dict.fromkeys(COUNTERS, 0),
+    )
+    Leaderboard.objects.filter(pk=board.pk).update(
+        season_first_sequence=board.next_sequence,
+        prefix_sequence=board.next_sequence - 1,
+        **dict.fromkeys(("n_counted", "n_settled"), 0),
+        **dict.fromkeys(("spread", "seat_mu", "seat_sd", "rated_at", "fitted_at"), None),
+        results_hash="",
+        n_rerates_asked=F("n_rerates_asked") + 1,
+        n_rerates_done=F("n_rerates_done") + 1,
+    )
+
+
+def _settle_if_due(board_id: int, *, now: datetime, is_new: bool = False) -> bool:
+    """Settle a board, unless that was begun a moment ago; say whether new ratings were stored.
+
+    is_new: outcomes were counted just now. Of several that come at once, one does it, and it began
+    after the others had counted.
+    """
+    board = Leaderboard.objects.get(pk=board_id)
+    if board.fitted_at is not None and not (is_new and _is_idle(board)):
+        n_agents = Rating.objects.filter(leaderboard=board).count()
+        interval = max(MIN_INTERVAL, n_agents * FIT_INTERVAL_PER_AGENT)
+        if is_within(board.fitted_at, interval, now=now):
+            return False
+    ours = Leaderboard.objects.filter(pk=board_id, fitted_at=board.fitted_at)
+    return bool(ours.update(fitted_at=now)) and settle_board(board_id, now=now)
+
+
+def settle_board(board_id: int, *, now: datetime) -> bool:
+    """Fit the settled ratings to all counted outcomes; say whether they were stored.
+
+    The fit runs outside of any transaction; an older fit never overwrites a newer one.
+    """
+    board = Leaderboard.objects.get(pk=board_id)
+    ratings = list(
+        Rating.objects.filter(leaderboard_id=board_id)
+        .order_by("agent_id")
+        .values_list("pk", "agent_id")
+    )
+    settled = fit(board, [agent for _, agent in ratings])
+    return _store(board, [pk for pk, _ in ratings], settled, now=now)
+
+
+def _closed_prefix(board: Leaderboard) -> int:
+    """Return the last sequence number before the first open match; void matches are passed.
+
+    So are those of earlier seasons, which count no more.
+    """
+    opened = Match.objects.filter(
+        Match.is_open(), leaderboard=board, sequence__gte=board.season_first_sequence
+    )
+    first = opened.order_by("sequence").values_list("sequence", flat=True).first()
+    return (board.next_sequence if first is None else first) - 1
+
+
+def uncounted(board_id: int, *, is_new: bool = False) -> list[Result]:
+    """Return the outcomes that are not counted or lie beyond the prefix, in planned order.
+
+    is_new: those that are not counted only.
+    """
+    waiting = Uncounted.objects.filter(leaderboard_id=board_id)
+    rows = (waiting.filter(is_counted=False) if is_new else waiting).order_by("sequence")
+    return [
+        Result(match, sequence, is_counted, lineup, ranks, guilty, first is not None, reason)
+        for match, sequence, is_counted, lineup, ranks, guilty, first, reason in rows.values_list(
+            *("match_id", "sequence", "is_counted", "match__lineup"),
+            *("match__outcome__ranks", "match__outcome__guilty_seat"),
+            *("match__same_as", "match__outcome__reason"),
+        )
+    ]
+
+
+def _drop_earlier(board: Leaderboard) -> None:
+    """Forget the outcomes of matches that were planned before the season and ended in it."""
+    if board.season_first_sequence > 1:
+        late = Uncounted.objects.filter(leaderboard=board)
+        late.filter(sequence__lt=board.season_first_sequence).delete()
+
+
+def _add(board_id: int, total: Tally) -> None:
+    met = Rating.objects.filter(leaderboard_id=board_id, agent__in=among(list(total.agents)))
+    rows = [
+        (*map(add, sums, total.agents[agent]), pk)
+        for pk, agent, *sums in met.values_list("pk", "agent_id", *COUNTERS)
+    ]
+    update_rows(Rating, COUNTERS, rows)
+    for kind in KINDS:
+        kind.add(board_id, total)
+
+
+def _fold(board: Leaderboard, rest: folding.Rest, prefix: int) -> None:
+    """Move the stored state to the prefix and show it with the outcomes beyond folded on top.
+
+    Only agents of these outcomes change, and only their rows are read and written: all of 30,000
+    took a second under the lock for which the recorder waits.
+    """
+    theirs = Rating.objects.filter(leaderboard=board, agent__in=among(sorted(rest.agents())))
+    stored = {agent: row for agent, *row in theirs.values_list("agent_id", "pk", *LIVE)}
+    at_prefix = {agent: State(*row[1:3]) for agent, row in stored.items()}
+    rules = Rules(Constants(draw_probability=board.draw_probability), teams_of(board))
+    rest.pass_to(prefix, at_prefix, rules)
+    shown = rest.shown(at_prefix, rules)
+    computed = {agent: [*at_prefix[agent], *shown[agent]] for agent in stored}
+    changed = [
+        (*computed[agent], pk) for agent, (pk, *row) in stored.items() if computed[agent] != row
+    ]
+    update_rows(Rating, LIVE, changed)
+
+
+@transaction.atomic
+def _store(board: Leaderboard, pks: Sequence[int], settled: Settled, *, now: datetime) -> bool:
+    # Without a hash it was rated again, maybe from fewer outcomes than before.
+    older = Q(n_settled__lt=board.n_counted) | Q(results_hash="")
+    stored = Leaderboard.objects.filter(
+        older, pk=board.pk, n_rerates_done=board.n_rerates_done
+    ).update(
+        n_settled=board.n_counted,
+        results_hash=settled.results_hash,
+        spread=settled.spread,
+        seat_mu=settled.seat.mu if settled.seat else None,
+        seat_sd=settled.seat.sd if settled.seat else None,
+        rated_at=now,
+    )
+    if not stored:
+        return False
+    shown = Rating.objects.filter(leaderboard=board).values_list("pk", "mu", "sd")
+    before = {pk: (mu, sd) for pk, mu, sd in shown}
+    values = zip(settled.mu.tolist(), settled.sd.tolist(), pks, strict=True)
+    changed = [(mu, sd, pk) for mu, sd, pk in values if before.get(pk) != (mu, sd)]
+    update_rows(Rating, ("mu", "sd"), changed)
+    return True

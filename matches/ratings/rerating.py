@@ -1,0 +1,323 @@
+"""Compute the ratings of a leaderboard again, from all outcomes that count.
+
+The long part, reading every outcome up to the prefix, needs no lock: nothing there changes unless a
+match is struck, and that asks for another time. What came meanwhile is added under the lock of the
+leaderboard, which is taken often and never for long. Memory holds agents and pairs, no outcomes.
+"""
+
+import logging
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from arena.ratings.base import MU, SIGMA, Constants
+from arena.ratings.live import fold_matches
+from arena.teams import NO_TEAMS, Teams
+from matches import dispatch
+from matches.models import Leaderboard, Match, Rating, Tournament
+from matches.models.match import numbers
+from matches.ratings import rater
+from matches.ratings.counting import KINDS, Result, Stored, Tally, tally, teams_of, totalled
+from matches.ratings.rater import COUNTERS
+from matches.store import auditing
+from matches.store.auditing import Actor
+from matches.store.failures import Failures
+from matches.store.rows import among, batches, insert_rows, update_rows
+from matches.store.titles import game_problem
+
+log = logging.getLogger(__name__)
+
+CHUNK = 5_000
+"""Matches that are read at once."""
+N_ROUNDS = 4
+"""How often it catches up with what was recorded meanwhile before it takes the lock."""
+AGENTS_AT_ONCE = 20
+"""Agents whose pairs are compared under one lock."""
+
+
+@dataclass
+class Fold:
+    """All that follows from the outcomes up to a place in the planned order."""
+
+    constants: Constants
+    teams: Teams = NO_TEAMS
+    sequence: int = 0
+    n_outcomes: int = 0
+    total: Tally = field(default_factory=Tally)
+    index: dict[int, int] = field(default_factory=dict)
+    mus: list[float] = field(default_factory=list)
+    sigmas: list[float] = field(default_factory=list)
+
+    def add(self, results: Sequence[Result]) -> None:
+        """Take in outcomes in planned order."""
+        tally(results, self.total, teams=self.teams)
+        fold_matches(self.mus, self.sigmas, self._played(results), self.constants, self.teams)
+        self.n_outcomes += len(results)
+
+    def state_of(self, agent: int) -> tuple[float, float]:
+        """Return live mu and sigma of an agent."""
+        at = self.index.get(agent)
+        return (MU, SIGMA) if at is None else (self.mus[at], self.sigmas[at])
+
+    def _played(self, results: Sequence[Result]) -> Iterator[tuple[list[int], list[int]]]:
+        for result in results:
+            yield [self._at(agent) for agent in numbers(result.lineup)], numbers(result.ranks)
+
+    def _at(self, agent: int) -> int:
+        at = self.index.setdefault(agent, len(self.mus))
+        if at == len(self.mus):
+            self.mus.append(MU)
+            self.sigmas.append(SIGMA)
+        return at
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What was stored otherwise than computed: nothing, unless matches were struck."""
+
+    n_outcomes: int
+    n_outcomes_before: int
+    n_agents: int
+    """Agents whose counts or live rating differed."""
+    n_pairs: int
+    """Pairs of opponents and pairs of sides whose counts differed."""
+
+    @property
+    def is_none(self) -> bool:
+        """True when every stored number was right to the last bit."""
+        return not (self.n_agents or self.n_pairs or self.n_outcomes != self.n_outcomes_before)
+
+
+@transaction.atomic
+def request(board: Leaderboard, *, actor: Actor, reason: str, now: datetime) -> None:
+    """Have control compute the ratings of a leaderboard again. Raises BadInputError."""
+    why = auditing.given(reason)
+    Leaderboard.objects.filter(pk=board.pk).update(n_rerates_asked=F("n_rerates_asked") + 1)
+    board.refresh_from_db(fields=("n_rerates_asked", "n_rerates_done", "n_counted"))
+    touched = {"n_counted": board.n_counted}
+    auditing.note(
+        "leaderboard.rerate", actor=actor, targets=[board], reason=why, touched=touched, now=now
+    )
+    transaction.on_commit(dispatch.wake_rerater)
+
+
+def is_due() -> bool:
+    """Say whether the ratings of some leaderboard are to be computed again."""
+    return _due().exists()
+
+
+def rerate_due(*, now: datetime) -> list[int]:
+    """Rate again the leaderboards of which that was asked; return those that were."""
+    failures, rated = Failures(), list[int]()
+    for board in _due().order_by("pk"):
+        if game_problem(board.game):
+            continue  # it waits until its plug-in is here again; its page says so
+        with failures.kept(f"rating leaderboard {board.pk} again"):
+            rated += [board.pk] if rerate(board, now=now) is not None else []
+    failures.throw()
+    return rated
+
+
+def rerate(board: Leaderboard, *, now: datetime) -> Difference | None:
+    """Compute and store all ratings of a leaderboard; return what differed.
+
+    None when a match was struck meanwhile: it is still asked for then.
+    """
+    board.refresh_from_db()
+    fold = Fold(
+        Constants(draw_probability=board.draw_probability),
+        teams_of(board),
+        sequence=board.season_first_sequence - 1,
+    )
+    for _ in range(N_ROUNDS):
+        prefix = Leaderboard.objects.values_list("prefix_sequence", flat=True).get(pk=board.pk)
+        if prefix == fold.sequence:
+            break
+        _read_up_to(prefix, fold, board)
+    n_pairs = _mend_counts(board, fold)
+    found = None if n_pairs is None else _finish(board, fold, n_pairs, now=now)
+    if found is not None:
+        _settle(board, now=now)
+    return found
+
+
+def _due() -> QuerySet[Leaderboard]:
+    return Leaderboard.objects.filter(n_rerates_asked__gt=F("n_rerates_done"))
+
+
+def _read_up_to(sequence: int, fold: Fold, board: Leaderboard) -> None:
+    """Take in the outcomes after those of the fold up to this place, a chunk at a time."""
+    unrated = set(
+        Tournament.objects.filter(leaderboard=board, is_rated=False).values_list("pk", flat=True)
+    )
+    while fold.sequence < sequence:
+        end = min(sequence, fold.sequence + CHUNK)
+        fold.add(list(_outcomes(board, fold.sequence, end, unrated)))
+        fold.sequence = end
+
+
+def _outcomes(board: Leaderboard, after: int, end: int, unrated: set[int]) -> Iterator[Result]:
+    done = Match.objects.filter(
+        leaderboard=board, sequence__gt=after, sequence__lte=end, state=Match.State.DONE
+    )
+    columns = ("pk", "sequence", "lineup", "outcome__ranks", "outcome__guilty_seat")
+    more = ("outcome__reason", "tournament_id", "same_as__leaderboard_id")
+    for pk, sequence, lineup, ranks, guilty, reason, of, first in done.order_by(
+        "sequence"
+    ).values_list(*columns, *more):
+        # The same game again on the same leaderboard counts nothing.
+        if of not in unrated and first != board.pk:
+            yield Result(pk, sequence, True, lineup, ranks, guilty, first is not None, reason)
+
+
+def _mend_counts(board: Leaderboard, fold: Fold) -> int | None:
+    """Store the counts that differ; return how many, None when a match was struck since.
+
+    Those of a few agents at a time, so that nobody waits for the lock of a million pairs.
+    """
+    wanted = [sorted(kind.of(fold.total)) for kind in KINDS]
+    n_mended = 0
+    for leads in batches(sorted(_agents(board)), AGENTS_AT_ONCE):
+        some = [
+            _led_by(kind, keys, leads[0], leads[-1])
+            for kind, keys in zip(KINDS, wanted, strict=True)
+        ]
+        mended = _mend_some(board, fold, leads, some)
+        if mended is None:
+            return None
+        n_mended += mended
+    return n_mended
+
+
+def _led_by(kind: Stored, keys: Sequence[Any], first: int, last: int) -> Sequence[Any]:
+    """Return the keys whose lead is one of these agents; keys are sorted by it."""
+
+    def lead(key: object) -> int:
+        return int(kind.columns(key)[0])
+
+    begin, end = (bisect_left(keys, agent, key=lead) for agent in (first, last + 1))
+    return keys[begin:end]
+
+
+@transaction.atomic
+def _mend_some(
+    board: Leaderboard, fold: Fold, leads: Sequence[int], wanted: Sequence[Sequence[Any]]
+) -> int | None:
+    """Compare the counts of these agents with what is counted by now, store what differs."""
+    locked = _locked(board)
+    if locked is None:
+        return None
+    _read_up_to(locked.prefix_sequence, fold, locked)
+    counted = [result for result in rater.uncounted(board.pk) if result.is_counted]
+    tallies = fold.total, tally(counted, teams=fold.teams)
+    return sum(
+        _mend_kind(board, kind, tallies, leads, set(keys))
+        for kind, keys in zip(KINDS, wanted, strict=True)
+    )
+
+
+def _mend_kind(
+    board: Leaderboard,
+    kind: Stored,
+    tallies: Sequence[Tally],
+    leads: Sequence[int],
+    missing: set[Any],
+) -> int:
+    """Store one kind of counts where they differ; missing: the keys to be there."""
+    changed, gone = [], []
+    led = {f"{kind.lead}__gte": leads[0], f"{kind.lead}__lte": leads[-1]}
+    stored = kind.model.objects.filter(leaderboard=board, **led)
+    for pk, *row in stored.values_list("pk", *kind.keys, *kind.counters).iterator(CHUNK):
+        key, counts = kind.key(*row[: len(kind.keys)]), row[len(kind.keys) :]
+        missing.discard(key)
+        computed = totalled(kind, tallies, key)
+        if not any(computed):
+            gone.append(pk)
+        elif computed != counts:
+            changed.append((*computed, pk))
+    update_rows(kind.model, kind.counters, changed)
+    kind.model.objects.filter(pk__in=among(gone)).delete()
+    added = [
+        (board.pk, *kind.columns(key), *totalled(kind, tallies, key)) for key in sorted(missing)
+    ]
+    insert_rows(kind.model, ("leaderboard_id", *kind.keys, *kind.counters), added)
+    return len(changed) + len(gone) + len(added)
+
+
+def _locked(board: Leaderboard) -> Leaderboard | None:
+    """Return the leaderboard, locked until the commit; None when a match was struck since."""
+    locked = Leaderboard.objects.select_for_update().get(pk=board.pk)
+    return locked if locked.n_rerates_asked == board.n_rerates_asked else None
+
+
+@transaction.atomic
+def _finish(board: Leaderboard, fold: Fold, n_pairs: int, *, now: datetime) -> Difference | None:
+    """Add what came meanwhile and store what differs; None when a match was struck since."""
+    locked = _locked(board)
+    if locked is None:
+        return None
+    rater.count_locked(locked, now=now)
+    locked.refresh_from_db()
+    _read_up_to(locked.prefix_sequence, fold, locked)
+    prefix = {agent: fold.state_of(agent) for agent in _agents(locked)}
+    fold.add(rater.uncounted(locked.pk))
+    found = Difference(
+        n_outcomes=fold.n_outcomes,
+        n_outcomes_before=locked.n_counted,
+        n_agents=_store_agents(locked, fold, prefix),
+        n_pairs=n_pairs,
+    )
+    Leaderboard.objects.filter(pk=locked.pk).update(
+        n_counted=fold.n_outcomes,
+        n_rerates_done=locked.n_rerates_asked,
+        results_hash="",
+        rated_at=now,
+        fitted_at=now,
+    )
+    _tell("leaderboard.rerated", locked, asdict(found), is_same=found.is_none, now=now)
+    return found
+
+
+def _agents(board: Leaderboard) -> list[int]:
+    return list(Rating.objects.filter(leaderboard=board).values_list("agent_id", flat=True))
+
+
+def _store_agents(board: Leaderboard, fold: Fold, prefix: dict[int, tuple[float, float]]) -> int:
+    """Store the counts and live ratings that differ; return how many."""
+    columns = (*COUNTERS, "prefix_mu", "prefix_sigma", "live_mu", "live_sigma")
+    stored = Rating.objects.filter(leaderboard=board).values_list("pk", "agent_id", *columns)
+    changed = []
+    for pk, agent, *values in stored:
+        counts = fold.total.agents.get(agent, [0] * len(COUNTERS))
+        computed = [*map(int, counts), *prefix[agent], *fold.state_of(agent)]
+        if computed != values:
+            changed.append((*computed, pk))
+    update_rows(Rating, columns, changed)
+    return len(changed)
+
+
+def _settle(board: Leaderboard, *, now: datetime) -> None:
+    """Fit the settled ratings again, and say so if they come out otherwise."""
+    columns = ("agent_id", "mu", "sd")
+    before = set(Rating.objects.filter(leaderboard=board).values_list(*columns))
+    rater.settle_board(board.pk, now=now)
+    after = set(Rating.objects.filter(leaderboard=board).values_list(*columns))
+    n_changed = len(after - before)
+    with transaction.atomic():
+        touched = {"n_agents": n_changed}
+        _tell("leaderboard.settled", board, touched, is_same=not n_changed, now=now)
+
+
+def _tell(
+    action: str, board: Leaderboard, touched: dict[str, int], *, is_same: bool, now: datetime
+) -> None:
+    level = logging.INFO if is_same else logging.WARNING
+    log.log(level, "%s of %s, what differed: %s", action, board.name, touched)
+    auditing.note(
+        action, actor=auditing.CONTROL, targets=[board], reason="", touched=touched, now=now
+    )

@@ -1,0 +1,111 @@
+"""What is known of the entrants of a tournament, as pairings and questions read it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from arena.games import registry as games
+from arena.pairing.base import Field, Meeting, Standing
+from arena.teams import NO_TEAMS, Teams, are_mates, team_size
+from matches.models import Campaign, Leaderboard, Match, Tournament
+from matches.models.match import numbers
+from matches.ratings.evidence import evidence
+from matches.ratings.fitting import fit, sides
+
+_OPEN = frozenset(state.value for state in Match.OPEN)
+
+
+class _Played(NamedTuple):
+    """A match of a block."""
+
+    lineup: str
+    state: str
+    ranks: str
+
+
+def entrants_of(tournament: Tournament) -> list[int]:
+    """Return the ids of the agents of a tournament in the order of their positions."""
+    return list(tournament.entrant_set.values_list("agent_id", flat=True))
+
+
+def standing(
+    tournament: Tournament, agents: Sequence[int], *, needs_meetings: bool = False
+) -> Standing:
+    """Return what is known when more of this tournament is to be paired.
+
+    A campaign goes by what all comparable leaderboards know; else the ratings of the own one are to
+    become sure, which are made of its own results.
+    """
+    board = tournament.leaderboard
+    spec = games.get(board.game).spec
+    is_asked = Campaign.objects.filter(tournament=tournament).exists()
+    counts = evidence(board, agents, boards=None if is_asked else [board])
+    known = fit(board, agents, counts)
+    return Standing(
+        field=Field(len(agents), spec.n_seats, spec.team_size),
+        mu=known.mu,
+        covariance=known.covariance,
+        sd=known.sd,
+        spread=known.spread,
+        counts=counts,
+        n_in_flight=_in_flight(board, agents),
+        meetings=meetings_of(tournament, agents) if needs_meetings else (),
+        draw_probability=board.draw_probability,
+        seeding=tuple(tournament.seeding),
+        sides=sides(board, agents) if spec.teams else None,
+    )
+
+
+def _in_flight(board: Leaderboard, agents: Sequence[int]) -> Mapping[tuple[int, int], int]:
+    """Return how many matches of each two agents are planned and not closed, whatever for."""
+    index = {agent: position for position, agent in enumerate(agents)}
+    opened = Match.objects.filter(Match.is_open(), leaderboard=board).order_by("sequence")
+    n_open: Counter[tuple[int, int]] = Counter()
+    for lineup in opened.values_list("lineup", flat=True).iterator(chunk_size=2_000):
+        met = sorted(index[agent] for agent in numbers(lineup) if agent in index)
+        n_open.update(combinations(met, 2))
+    return n_open
+
+
+def meetings_of(tournament: Tournament, agents: Sequence[int]) -> list[Meeting]:
+    """Return the blocks of a tournament in planned order, with the points of those that are over.
+
+    A match that is void or cancelled gives nobody points, unless it was played again.
+    """
+    index = {agent: position for position, agent in enumerate(agents)}
+    teams = games.get(tournament.leaderboard.game).spec.teams
+    rows = Match.objects.filter(tournament=tournament).order_by("sequence")
+    blocks: dict[int, dict[int, _Played]] = {}
+    for block, rotation, *played in rows.values_list(
+        "block", "rotation", "lineup", "state", "outcome__ranks"
+    ):
+        blocks.setdefault(block, {})[rotation] = _Played(*played)
+    return [_meeting(list(matches.values()), index, teams) for matches in blocks.values()]
+
+
+def _meeting(matches: Sequence[_Played], index: Mapping[int, int], teams: Teams) -> Meeting:
+    lineup = [index[agent] for agent in numbers(matches[0].lineup)]
+    total = dict.fromkeys(lineup, 0.0)
+    for match in matches:
+        if match.state in _OPEN:
+            return Meeting(tuple(lineup), 0, None)
+        if match.state == Match.State.DONE:
+            for agent, won in zip(numbers(match.lineup), points(match.ranks, teams), strict=True):
+                total[index[agent]] += won
+    return Meeting(tuple(lineup), 0, tuple(total.values()))
+
+
+def points(ranks: str, teams: Teams = NO_TEAMS) -> list[float]:
+    """Return the points of each seat: the share of its opponents that it beat, a draw one half."""
+    placed = numbers(ranks)
+    n_opponents = max(1, len(placed) - team_size(teams))
+    return [
+        sum(
+            (mine < other) + (mine == other) / 2
+            for place, other in enumerate(placed)
+            if place != seat and not are_mates(teams, seat, place)
+        )
+        / n_opponents
+        for seat, mine in enumerate(placed)
+    ]

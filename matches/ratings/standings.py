@@ -1,0 +1,317 @@
+"""What a leaderboard shows: one serializer for the page, the snapshot and the deltas.
+
+Every number is rounded here, once, so that a page, a push and a reload can never disagree, and a
+change too small to be seen is no change.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from math import ceil, floor, log10
+from typing import NamedTuple, TypedDict
+
+from django.db.models import QuerySet
+
+from arena.ratings.base import MU
+from matches.models import Leaderboard, Rating, Tournament
+from matches.ratings import chances, trends
+from matches.store import selectors
+from matches.store.titles import policy_title
+
+TOP = 200
+"""Rows that are live; a longer board has plain pages for the rest."""
+
+Z95 = 1.959964
+N_TOURNAMENTS = 4
+_N_TICKS = 6
+_N_PARTS = 5  # of a step: how finely the ends of the axis are rounded
+_ROUNDING = 1e-9
+_SMALL = 0.001
+_N_KEPT = 16
+_STATES = Tournament.State
+_ACTIVE = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUSED)
+
+
+class Row(TypedDict):
+    """One agent as it is shown; low and high end the 95 % interval of mu.
+
+    lineage: training run, step and parent; best: P(it is the best of the first TOP ranks), empty
+    below them; trend: change of mu in about an hour, empty for an agent that is newer.
+    """
+
+    agent: int
+    rank: int
+    name: str
+    kind: str
+    lineage: str
+    mu: str
+    half: str
+    low: str
+    high: str
+    live: str
+    best: str
+    trend: str
+    matches: str
+    wins: str
+    draws: str
+    losses: str
+    forfeits: str
+
+
+class Tick(TypedDict):
+    """A mark of the axis."""
+
+    at: float
+    label: str
+
+
+class Axis(TypedDict):
+    """The one scale on which all intervals of a board are drawn."""
+
+    low: float
+    high: float
+    step: float
+    ticks: list[Tick]
+
+
+class ShownTournament(TypedDict):
+    """How far a tournament is, as text, and its parts as percent of all matches for the bar."""
+
+    id: int
+    name: str
+    state: str
+    closed: str
+    n_matches: str
+    pending: str
+    completed: str
+    forfeits: str
+    error: str
+    cancelled: str
+    retried: str
+    percent_completed: float
+    percent_error: float
+    percent_cancelled: float
+    pace: str
+
+
+class Status(TypedDict):
+    """What stands above the table."""
+
+    n_outcomes: str
+    n_agents: str
+    axis: Axis
+    tournaments: list[ShownTournament]
+
+
+class Nodes(TypedDict):
+    """Who can play."""
+
+    nodes: str
+    slots: str
+
+
+class Field(NamedTuple):
+    """What rows are compared with, by agent id."""
+
+    p_best: Mapping[int, float]
+    mu_before: Mapping[int, float]
+
+
+class Rated(NamedTuple):
+    """A rating with what a row shows of its agent; run and step: None without weights or parent."""
+
+    agent: int
+    mu: float
+    sd: float
+    live_mu: float
+    n_matches: int
+    n_wins: int
+    n_draws: int
+    n_losses: int
+    n_forfeits: int
+    name: str
+    policy: str
+    run: str | None
+    step: int | None
+    parent_run: str | None
+    parent_step: int | None
+
+
+ALONE = Field({}, {})
+_WEIGHTS = "agent__checkpoint"
+_COLUMNS = (
+    *("agent_id", "mu", "sd", "live_mu"),
+    *("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits"),
+    *("agent__name", "agent__policy", f"{_WEIGHTS}__run", f"{_WEIGHTS}__step"),
+    *(f"{_WEIGHTS}__parent__run", f"{_WEIGHTS}__parent__step"),
+)
+
+
+def ranked(board_id: int) -> QuerySet[Rating]:
+    """Return the ratings of a board in the order of rank: settled mu, ties by agent id."""
+    ratings = Rating.objects.filter(leaderboard_id=board_id).select_related("agent")
+    return ratings.order_by("-mu", "agent_id")
+
+
+def rank_of(rating: Rating) -> int:
+    """Return the rank of an agent, 1 the best: how many are above it, and one."""
+    others = Rating.objects.filter(leaderboard_id=rating.leaderboard_id)
+    ties = others.filter(mu=rating.mu, agent_id__lt=rating.agent_id)
+    return others.filter(mu__gt=rating.mu).count() + ties.count() + 1
+
+
+def field(board_id: int) -> Field:
+    """Return what the rows of a board are compared with; bounded, whatever was played."""
+    top = list(ranked(board_id).values_list("agent_id", "mu", "sd")[:TOP])
+    agents, mu, sd = zip(*top, strict=True) if top else ((), (), ())
+    board = Leaderboard.objects.only("rated_at").get(pk=board_id)
+    return Field(dict(zip(agents, _p_best(mu, sd), strict=True)), trends.before(board))
+
+
+@lru_cache(maxsize=_N_KEPT)
+def _p_best(mu: tuple[float, ...], sd: tuple[float, ...]) -> tuple[float, ...]:
+    """Return P(best) of each; kept by the ratings themselves, so it is never out of date."""
+    return tuple(chances.best(mu, sd).tolist())
+
+
+def rows(board_id: int, *, start: int = 0) -> list[Row]:
+    """Return the rows of ranks start + 1 to start + TOP."""
+    page = rated(ranked(board_id)[start : start + TOP])
+    among = field(board_id)
+    return [row(rating, rank, among) for rank, rating in enumerate(page, start + 1)]
+
+
+def rated(ratings: QuerySet[Rating]) -> list[Rated]:
+    """Return what rows show of ratings: one query, and no object for each of a row's agents."""
+    columns = ratings.select_related(None).values_list(*_COLUMNS)
+    return [Rated(*found) for found in columns]
+
+
+def row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
+    """Return one rating as it is shown."""
+    half = Z95 * rating.sd
+    return {
+        "agent": rating.agent,
+        "rank": rank,
+        "name": rating.name,
+        "kind": policy_title(rating.policy),
+        "lineage": lineage(rating),
+        "mu": f"{rating.mu:.2f}",
+        "half": f"{half:.2f}",
+        "low": f"{rating.mu - half:.2f}",
+        "high": f"{rating.mu + half:.2f}",
+        "live": f"{rating.live_mu:.2f}",
+        "best": percent(among.p_best.get(rating.agent)),
+        "trend": change(rating.mu, among.mu_before.get(rating.agent)),
+        "matches": f"{rating.n_matches:,}",
+        "wins": f"{rating.n_wins:,}",
+        "draws": f"{rating.n_draws:,}",
+        "losses": f"{rating.n_losses:,}",
+        "forfeits": f"{rating.n_forfeits:,}",
+    }
+
+
+def lineage(rating: Rated) -> str:
+    """Return where the weights of an agent come from; empty without any."""
+    if rating.run is None:
+        return ""
+    itself = _at_step(rating.run, rating.step)
+    if rating.parent_run is None:
+        return itself
+    return f"{itself}, from {_at_step(rating.parent_run, rating.parent_step)}"
+
+
+def percent(p: float | None) -> str:
+    """Return a probability as it is shown; empty where it is not known."""
+    if p is None:
+        return ""
+    return "<0.1 %" if p < _SMALL else ">99.9 %" if p > 1 - _SMALL else f"{100 * p:.1f} %"
+
+
+def change(now: float, before: float | None) -> str:
+    """Return a difference with its sign; empty without something to compare with."""
+    if before is None:
+        return ""
+    rounded = round(now, 2) - round(before, 2)
+    return f"{rounded:+.2f}" if abs(rounded) > _ROUNDING else "0.00"
+
+
+def status(board: Leaderboard, shown: Iterable[Row], *, now: datetime) -> Status:
+    """Return what stands above these rows. The pace is over the time until the last rating."""
+    return {
+        "n_outcomes": f"{board.n_counted:,}",
+        "n_agents": f"{Rating.objects.filter(leaderboard=board).count():,}",
+        "axis": axis(shown),
+        "tournaments": [tournament(t, now=board.rated_at or now) for t in _newest(board)],
+    }
+
+
+def axis(shown: Iterable[Row]) -> Axis:
+    """Return limits close around all intervals, rounded so that the scale seldom moves."""
+    return axis_of([float(end) for r in shown for end in (r["low"], r["high"])])
+
+
+def axis_of(ratings: Sequence[float]) -> Axis:
+    """Return limits close around these ratings."""
+    limits = ratings or [0.0, 2 * MU]
+    step = _round_up((max(limits) - min(limits)) / (_N_TICKS - 1) or 1.0)
+    part = step / _N_PARTS
+    low, high = floor(min(limits) / part) * part, ceil(max(limits) / part) * part
+    high = max(high, low + step)
+    marks = range(ceil(low / step - _ROUNDING), floor(high / step + _ROUNDING) + 1)
+    ticks: list[Tick] = [{"at": n * step, "label": f"{n * step:g}"} for n in marks]
+    return {"low": low, "high": high, "step": step, "ticks": ticks}
+
+
+def tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
+    """Return the progress of one tournament."""
+    so_far = selectors.progress(shown)
+    closed = so_far.n_matches - so_far.pending
+    whole = max(so_far.n_matches, 1)
+    return {
+        "id": shown.pk,
+        "name": shown.name,
+        "state": shown.shown_state,
+        "closed": f"{closed:,}",
+        "n_matches": f"{so_far.n_matches:,}",
+        "pending": f"{so_far.pending:,}",
+        "completed": f"{so_far.completed:,}",
+        "forfeits": f"{so_far.forfeits:,}",
+        "error": f"{so_far.error:,}",
+        "cancelled": f"{so_far.cancelled:,}",
+        "retried": f"{so_far.retried:,}",
+        "percent_completed": round(100 * so_far.completed / whole, 2),
+        "percent_error": round(100 * so_far.error / whole, 2),
+        "percent_cancelled": round(100 * so_far.cancelled / whole, 2),
+        "pace": _pace(so_far.completed, selectors.elapsed_s(shown, now=now)),
+    }
+
+
+def nodes(*, now: datetime) -> Nodes:
+    """Return how many play nodes are alive and how many matches they play at once."""
+    alive = selectors.alive_workers(now=now)
+    return {"nodes": f"{len(alive):,}", "slots": f"{sum(w.slots for w in alive):,}"}
+
+
+def _at_step(run: str, step: int | None) -> str:
+    return run if step is None else f"{run} @ {step:,}"
+
+
+def _newest(board: Leaderboard) -> Sequence[Tournament]:
+    """Return those under way, then the newest that have ended."""
+    newest = board.tournaments.order_by("-pk")
+    active = list(newest.filter(state__in=_ACTIVE)[:N_TOURNAMENTS])
+    return active + list(newest.exclude(state__in=_ACTIVE)[: N_TOURNAMENTS - len(active)])
+
+
+def _pace(n: int, elapsed_s: float) -> str:
+    if elapsed_s <= 0 or not n:
+        return ""
+    per_s = n / elapsed_s
+    return f"{per_s:,.1f} matches/s" if per_s >= 1 else f"{60 * per_s:.2g} matches/min"
+
+
+def _round_up(value: float) -> float:
+    """Return the next of 1, 2, 5, 10, ... in its power of ten."""
+    power = float(10 ** floor(log10(value)))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= value * 0.999)

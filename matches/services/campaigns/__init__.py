@@ -1,1 +1,0 @@
-"""Campaigns: a question, a budget, evidence that grows, and a verdict that ends it."""

@@ -1,0 +1,1 @@
+"""What all rooms use of the database: bulk rows, auditing, the clock, caches, files, leases."""

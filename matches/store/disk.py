@@ -1,0 +1,29 @@
+"""The data folder: whether its disk has room, and what of the broker's was damaged there.
+
+Orders are held before the disk is full, so that reports fit.
+"""
+
+import shutil
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from django.conf import settings
+
+MB = 10**6
+SET_ASIDE_SHOWN = timedelta(days=1)
+
+
+def shortage() -> str:
+    """Return why nothing may be sent now, or an empty string while there is room."""
+    floor: int = settings.EVALSITE_DISK_FLOOR_MB * MB
+    free = shutil.disk_usage(settings.VAR).free
+    if free >= floor:
+        return ""
+    return f"the disk of the data folder has {free // MB:,} MB left, less than {floor // MB:,} MB"
+
+
+def files_set_aside(*, now: datetime) -> list[str]:
+    """Return the names of the broker's damaged files of the last day (launcher.salvage)."""
+    since = (now - SET_ASIDE_SHOWN).strftime("set-aside-%Y%m%d-%H%M%S")
+    kept = (Path(settings.VAR) / "broker").glob("set-aside-*")
+    return sorted(path.name for path in kept if path.name >= since)

@@ -1,0 +1,226 @@
+"""Reads: what pages, API and commands show."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+
+from matches.models import (
+    Agent,
+    Attempt,
+    Checkpoint,
+    Leaderboard,
+    Match,
+    Order,
+    Rating,
+    Seat,
+    Tournament,
+    Worker,
+)
+from matches.models.choices import PLAYS, Capability
+from matches.store import disk
+from matches.store.leases import ALIVE_WITHIN
+
+SHORTEST_HASH = 6
+"""A hash may be given by its beginning, of so many digits at least."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a tournament is; `completed` includes forfeits, `error` is VOID."""
+
+    n_matches: int
+    completed: int
+    forfeits: int
+    error: int
+    cancelled: int
+    retried: int
+
+    @property
+    def pending(self) -> int:
+        """Matches that have not ended."""
+        return self.n_matches - self.completed - self.error - self.cancelled
+
+    def line(self, elapsed_s: float) -> str:
+        """Return the progress line that users of the seed's script know."""
+        closed = self.completed + self.error
+        return (
+            f"{closed}/{self.n_matches} - Pending: {self.pending}, Error: {self.error}, "
+            f"Completed: {self.completed}, Elapsed time: {elapsed_s:.2f}"
+        )
+
+
+def progress(tournament: Tournament) -> Progress:
+    """Return how far a tournament is, by its counters as they were read."""
+    return Progress(
+        n_matches=tournament.n_matches,
+        completed=tournament.n_done,
+        forfeits=tournament.n_forfeits,
+        error=tournament.n_void,
+        cancelled=tournament.n_cancelled,
+        retried=tournament.n_retried,
+    )
+
+
+def void_reasons(tournament: Tournament) -> dict[str, int]:
+    """Return how many matches are VOID, by reason; those that are played again are not."""
+    void = Match.objects.filter(
+        tournament=tournament, state=Match.State.VOID, replacement__isnull=True
+    )
+    return dict(void.values_list("void_reason").annotate(n=Count("pk")).order_by("void_reason"))
+
+
+def attempt_reasons(tournament: Tournament, ending: Attempt.Ending) -> dict[str, int]:
+    """Return how many attempts ended so, by reason."""
+    ended = Attempt.objects.filter(match__tournament=tournament, ending=ending.value)
+    return dict(ended.values_list("reason").annotate(n=Count("pk")).order_by("reason"))
+
+
+def failure_details(tournament: Tournament, limit: int) -> dict[str, int]:
+    """Return what the attempts that failed said, and how many did, the most frequent first."""
+    failed = Attempt.objects.filter(match__tournament=tournament, ending=Attempt.Ending.FAILED)
+    counted = failed.exclude(detail="").values_list("detail").annotate(n=Count("pk"))
+    return dict(counted.order_by("-n", "detail")[:limit])
+
+
+def watched_tournaments(*, now: datetime) -> Sequence[Tournament]:
+    """Return the tournaments under way and those that ended within the last minute."""
+    states = Tournament.State
+    active = Q(state__in=(states.SCHEDULED, states.PLANNING, states.RUNNING))
+    ended = Q(finished_at__gte=now - timedelta(minutes=1))
+    return list(Tournament.objects.filter(active | ended).order_by("pk"))
+
+
+def elapsed_s(tournament: Tournament, *, now: datetime) -> float:
+    """Return how long a tournament has been or was under way, in seconds."""
+    if tournament.started_at is None:
+        return 0.0
+    return ((tournament.finished_at or now) - tournament.started_at).total_seconds()
+
+
+def quarantined_agents() -> list[int]:
+    """Return the agents of which no match is sent."""
+    return list(Agent.objects.filter(quarantined_at__isnull=False).values_list("pk", flat=True))
+
+
+def to_send(tournament_id: int, *, held: Sequence[int] = ()) -> QuerySet[Match]:
+    """Return the pending matches of a tournament in which none of the held agents plays."""
+    pending = Match.objects.filter(tournament=tournament_id, state=Match.State.PENDING)
+    if not held:
+        return pending
+    return pending.exclude(Exists(Seat.objects.filter(match=OuterRef("pk"), agent__in=held)))
+
+
+def alive_workers(*, now: datetime) -> Sequence[Worker]:
+    """Return the play nodes that reported lately and are not in quarantine."""
+    return _able(PLAYS, now=now)
+
+
+def alive_gpu_workers(*, now: datetime) -> Sequence[Worker]:
+    """Return the gpu workers that reported lately."""
+    return _able([Capability.GPU], now=now)
+
+
+def _able(capabilities: Iterable[str], *, now: datetime) -> Sequence[Worker]:
+    # Chosen here and not by the database: SQLite cannot look into a JSON list with an index.
+    recent = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN, quarantined_at=None)
+    wanted = set(capabilities)
+    return [worker for worker in recent if wanted.intersection(worker.capabilities)]
+
+
+def checkpoint(text: str, *, game: str = "") -> Checkpoint | None:
+    """Return the checkpoint of an agent of the game, else that of a hash or its beginning."""
+    of_agent = Checkpoint.objects.filter(agents__name=text, agents__game=game).first()
+    if of_agent is not None or len(text) < SHORTEST_HASH:
+        return of_agent
+    found = Checkpoint.objects.filter(sha256__startswith=text.lower())[:2]
+    return found[0] if len(found) == 1 else None
+
+
+def waits_for(tournament: Tournament, *, now: datetime) -> str:
+    """Return what is missing to go on with a tournament, or nothing."""
+    unchecked = Checkpoint.objects.filter(
+        agents__tournaments=tournament, state=Checkpoint.State.CHECKING
+    )
+    if tournament.state == Tournament.State.SCHEDULED and (n := unchecked.count()):
+        return f"the check of {n} checkpoint(s): {check_waits_for(now=now) or 'under way'}"
+    waiting = pending_needs(tournament.pk)
+    able = {name for node in alive_workers(now=now) for name in node.capabilities}
+    missing = [f"a play node with {n.capability}" for n in waiting if n.capability not in able]
+    if any(n.wants_gpu for n in waiting):
+        missing += filter(None, [check_waits_for(now=now)])
+    if waiting and (shortage := disk.shortage()):
+        missing.append(f"room: {shortage}")
+    return ", ".join(dict.fromkeys(missing))
+
+
+def pending_needs(tournament_id: int) -> list[Match.Needs]:
+    """Return what the pending matches of a tournament need; one look-up per kind of needs."""
+    pending = Match.objects.filter(tournament=tournament_id, state=Match.State.PENDING)
+    # In the order of the index match_to_send: without it SQLite reads through the finished ones.
+    in_order = pending.order_by("sequence").values_list("sequence", flat=True)
+    return [n for n in Match.Needs if in_order.filter(needs=n.value).first() is not None]
+
+
+def check_waits_for(*, now: datetime) -> str:
+    """Return what is missing to check a checkpoint, or nothing."""
+    return "" if alive_gpu_workers(now=now) else "a gpu worker: none is alive"
+
+
+def ratings(board: Leaderboard) -> Sequence[Rating]:
+    """Return the ratings of a leaderboard, the best first."""
+    return list(
+        Rating.objects.filter(leaderboard=board).select_related("agent").order_by("-mu", "agent_id")
+    )
+
+
+def newest_board() -> Leaderboard | None:
+    """Return the leaderboard that was opened last."""
+    return Leaderboard.objects.filter(is_listed=True).order_by("-pk").first()
+
+
+def matches_of(tournament: Tournament, *, after: int, limit: int) -> Sequence[Match]:
+    """Return matches of a tournament with their seats and outcomes, in planned order by key."""
+    planned = Match.objects.filter(tournament=tournament, sequence__gt=after)
+    whole = planned.select_related("outcome").prefetch_related("seat_rows__agent")
+    return list(whole.order_by("sequence")[:limit])
+
+
+def planned_in(tournament: int, *, state: str = "") -> QuerySet[Match]:
+    """Return the matches of a tournament, those in a state by an index that holds no others."""
+    found = Match.objects.filter(tournament=tournament)
+    if not state:
+        return found
+    if state in Match.CLOSED:
+        return found.filter(Match.is_closed(), state=state)
+    if state in Match.IN_FLIGHT:
+        # By their orders alone, which are few: with the tournament named, its index would be read.
+        ids = open_orders(tournament)
+        return Match.objects.filter(Match.is_in_flight(), order__in=ids, state=state)
+    # Pending ones by their leaderboard, among the open ones in planned order.
+    board = Tournament.objects.filter(pk=tournament).values("leaderboard")
+    return found.filter(Match.is_open(), leaderboard=Subquery(board), state=state)
+
+
+def open_orders(tournament: int) -> list[int]:
+    """Return the open orders of a tournament."""
+    # Chosen here: by tournament SQLite would read the closed ones, too. Open orders are few.
+    found = Order.objects.filter(Order.is_open()).values_list("pk", "tournament_id")
+    return [pk for pk, of in found if of == tournament]
+
+
+def seats_of(agent: int, *, tournament: int | None = None) -> QuerySet[Seat, Any]:
+    """Return the ids of the matches of an agent, each once, also those of one tournament only."""
+    found = Seat.objects.filter(agent=agent)
+    if tournament is not None:
+        ids = Match.objects.filter(tournament=tournament).values("pk")
+        first, last = ids.order_by("sequence")[:1], ids.order_by("-sequence")[:1]
+        # The matches of a tournament lie close together: few others have ids in between.
+        found = found.filter(
+            match_id__gte=Subquery(first),
+            match_id__lte=Subquery(last),
+            match__tournament=tournament,
+        )
+    return found.values("match_id").distinct()

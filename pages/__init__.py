@@ -1,0 +1,1 @@
+"""What a browser reads: views, charts, wording."""

@@ -1,0 +1,9 @@
+"""Registration of the app with Django."""
+
+from django.apps import AppConfig
+
+
+class PagesConfig(AppConfig):
+    """The pages app."""
+
+    name = "pages"

@@ -1,0 +1,117 @@
+"""What a campaign said as evidence came, to be drawn: a probability, or a likelihood ratio.
+
+Across is percent and down is pixels, as in pages.plots. A campaign is judged when its evidence has
+grown by a tenth, so its points are few however much it plays.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from matches.campaigns.starting import IS_SPRT, test_of
+from matches.campaigns.wording import percent
+from matches.models import Campaign, CampaignPoint
+from pages.plots import LEFT, RIGHT, Tick
+
+HEIGHT, TOP, BOTTOM = 220, 16, 30
+N_POINTS = 400
+N_TICKS = 4
+_BEYOND = 1.15
+"""The scale of a ratio goes a little beyond its bounds."""
+
+
+class Level(NamedTuple):
+    """A line across: pixels down, and what it means; is_bound: the campaign ends there."""
+
+    at: float
+    label: str
+    is_bound: bool
+
+
+class Point(NamedTuple):
+    """What was said after so many results: percent across, pixels down, and in words."""
+
+    x: float
+    y: float
+    n_results: str
+    said: str
+
+
+class Curve(NamedTuple):
+    """The points in the order of the evidence, and what they are read against."""
+
+    caption: str
+    points: list[Point]
+    line: str
+    levels: list[Level]
+    ticks: list[Tick]
+    height: int = HEIGHT
+
+
+class Scale:
+    """Where values stand from top to bottom; those beyond the ends stand at the ends."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self._low, self._high = low, high
+
+    def down(self, value: float) -> float:
+        """Return pixels."""
+        within = min(max(value, self._low), self._high)
+        share = (self._high - within) / (self._high - self._low)
+        return round(TOP + (HEIGHT - TOP - BOTTOM) * share, 1)
+
+
+def of_campaign(campaign: Campaign) -> Curve | None:
+    """Return the curve of a campaign, None before it was judged: one query of bounded size."""
+    newest = CampaignPoint.objects.filter(campaign=campaign).order_by("-n_results")[:N_POINTS]
+    found = list(newest)[::-1]
+    if not found:
+        return None
+    return (
+        _of_test(campaign, found) if campaign.question == IS_SPRT else _of_chance(campaign, found)
+    )
+
+
+def _of_chance(campaign: Campaign, found: Sequence[CampaignPoint]) -> Curve:
+    scale = Scale(0.0, 1.0)
+    wanted = 1 - campaign.error
+    levels = [Level(scale.down(share), f"{100 * share:.0f} %", False) for share in (0.0, 0.5, 1.0)]
+    levels.append(Level(scale.down(wanted), f"asked for: {percent(wanted)}", True))
+    said = [(point.probability, percent(point.probability)) for point in found]
+    caption = "Probability of the likeliest answer by the results known"
+    return _drawn(caption, found, said, scale, levels)
+
+
+def _of_test(campaign: Campaign, found: Sequence[CampaignPoint]) -> Curve:
+    test = test_of(campaign.parameters)
+    values = [point.llr or 0.0 for point in found]
+    scale = Scale(_BEYOND * min(test.lower, *values), _BEYOND * max(test.upper, *values))
+    levels = [
+        Level(scale.down(0.0), "0", False),
+        Level(scale.down(test.upper), f"accepted at {test.upper:.2f}", True),
+        Level(scale.down(test.lower), f"rejected at {test.lower:.2f}", True),
+    ]
+    said = [(value, f"{value:+.2f}") for value in values]
+    caption = "Log-likelihood ratio of the test by the results known"
+    return _drawn(caption, found, said, scale, levels)
+
+
+def _drawn(
+    caption: str,
+    found: Sequence[CampaignPoint],
+    said: Sequence[tuple[float, str]],
+    scale: Scale,
+    levels: list[Level],
+) -> Curve:
+    most = max(found[-1].n_results, 1)
+    points = [
+        Point(_across(point.n_results, most), scale.down(value), f"{point.n_results:,}", words)
+        for point, (value, words) in zip(found, said, strict=True)
+    ]
+    ticks = [round(most * place / (N_TICKS - 1)) for place in range(N_TICKS)]
+    line = " ".join(f"{point.x},{point.y}" for point in points)
+    marks = [Tick(_across(tick, most), f"{tick:,}") for tick in sorted(set(ticks))]
+    return Curve(caption, points, line, levels, marks)
+
+
+def _across(n_results: int, most: int) -> float:
+    return round(LEFT + (RIGHT - LEFT) * n_results / most, 2)

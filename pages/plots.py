@@ -1,0 +1,202 @@
+"""Strength against training step: where a run's checkpoints stand on a leaderboard, to be drawn.
+
+Heights are pixels and everything across is percent, so that one drawing fits every width while its
+text keeps its size. The numbers are the board's own, rounded where the board rounds them, and so is
+the scale of ratings: board.js moves what is drawn here from the rows that are pushed anyway.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import floor, log2, log10
+from typing import NamedTuple
+
+from matches.models import Rating
+from matches.ratings import standings
+from matches.ratings.standings import Axis, Rated, Row
+
+HEIGHT = 300
+"""Of the drawing, in pixels; TOP and BOTTOM of them are above and below all intervals."""
+TOP, BOTTOM = 16, 30
+LEFT, RIGHT = 9.0, 96.0
+"""Where the first and the last step stand, in percent."""
+
+MAX_POINTS = 400
+MAX_RUNS = 3
+MIN_POINTS = 2
+N_STEP_TICKS = 6
+UNEVEN = 4
+"""Steps are spaced by their logarithm where the mean gap is so many times the smallest one."""
+LINE_GAP = 16
+MAX_LINES = 12
+
+
+class Tick(NamedTuple):
+    """A mark of an axis: percent across or pixels down, and its label."""
+
+    at: float
+    label: str
+
+
+class Point(NamedTuple):
+    """One checkpoint: its row of the board, percent across and pixels down."""
+
+    step: int
+    row: Row
+    x: float
+    y: float
+    y_low: float
+    y_high: float
+
+    @property
+    def title(self) -> str:
+        """Return what is said of it."""
+        row = self.row
+        return f"{row['name']}, step {self.step:,}: {row['mu']}, {row['low']} to {row['high']}"
+
+
+class Segment(NamedTuple):
+    """The line between neighbours."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+
+class Line(NamedTuple):
+    """An agent without a step, to compare with; hidden where its label would cover another."""
+
+    row: Row
+    at: float
+    is_hidden: bool
+
+
+class Plot(NamedTuple):
+    """One run, ready to be drawn."""
+
+    run: str
+    points: list[Point]
+    segments: list[Segment]
+    steps: list[Tick]
+    ratings: list[Tick]
+    lines: list[Line]
+    height: int = HEIGHT
+    top: int = TOP
+    bottom: int = BOTTOM
+
+
+class Steps:
+    """Where steps stand across: by their logarithm where they grow by factors, else evenly."""
+
+    def __init__(self, steps: Sequence[int]) -> None:
+        distinct = sorted(set(steps))
+        self._lowest, self._highest = distinct[0], max(distinct[-1], 1)
+        self._unit = next((step for step in distinct if step), 1)
+        gaps = [after - before for before, after in pairwise(distinct)]
+        self.is_geometric = bool(gaps) and sum(gaps) > UNEVEN * len(gaps) * min(gaps)
+
+    def at(self, step: float) -> float:
+        """Return percent across."""
+        low, high = self._spread(self._lowest), self._spread(self._highest)
+        share = (self._spread(step) - low) / (high - low) if high > low else 1 / 2
+        return round(LEFT + (RIGHT - LEFT) * share, 2)
+
+    def ticks(self) -> list[Tick]:
+        """Return marks at round steps that do not crowd each other."""
+        ticks: list[Tick] = []
+        for step in self._round_steps():
+            at = self.at(step)
+            if not ticks or at - ticks[-1].at >= (RIGHT - LEFT) / (2 * N_STEP_TICKS):
+                ticks.append(Tick(at, short(step)))
+        return ticks
+
+    def _round_steps(self) -> list[int]:
+        """Return the candidates for marks, ascending, within the steps that are shown."""
+        if self.is_geometric:
+            powers = range(floor(log10(self._unit)), floor(log10(self._highest)) + 1)
+            found = [factor * 10**power for power in powers for factor in (1, 2, 5)]
+            found = [step for step in found if self._unit <= step]
+        else:
+            width = (self._highest - self._lowest) / (N_STEP_TICKS - 1)
+            part = max(round(width, -floor(log10(width))) if width >= 1 else 1, 1)
+            first = -(-self._lowest // part) * part
+            found = [int(first + n * part) for n in range(2 * N_STEP_TICKS)]
+        zero = [0] if self._lowest == 0 else []
+        return zero + [step for step in found if 0 < step <= self._highest]
+
+    def _spread(self, step: float) -> float:
+        if not self.is_geometric:
+            return step
+        # As far from step 0 to the first one as for a doubling: the untrained network has a place.
+        return 1 + log2(step / self._unit) if step else 0.0
+
+
+def of_board(board_id: int, shown: Iterable[Row] = ()) -> list[Plot]:
+    """Return a plot per training run that has two checkpoints or more on the board.
+
+    One query, whatever was played. shown: the rows on the page, whose scale is taken; those without
+    a step become lines to compare with.
+    """
+    runs: dict[str, list[tuple[int, Row]]] = defaultdict(list)
+    for rating in _trained(board_id):
+        assert rating.run is not None
+        assert rating.step is not None
+        runs[rating.run].append((rating.step, standings.row(rating, 0)))
+    drawn = {row["agent"]: row for steps in runs.values() for _, row in steps}
+    others = [row for row in shown if row["agent"] not in drawn]
+    scale = standings.axis([*drawn.values(), *others])
+    largest = sorted(runs, key=lambda run: (-len(runs[run]), run))[:MAX_RUNS]
+    return [_plot(run, runs[run], others, scale) for run in largest if len(runs[run]) >= MIN_POINTS]
+
+
+def short(step: int) -> str:
+    """Return a step as a short label: 0, 500, 1.5k, 20k, 3M."""
+    for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if step >= size:
+            return f"{step / size:g}{letter}"
+    return str(step)
+
+
+def _trained(board_id: int) -> list[Rated]:
+    order = ("agent__checkpoint__step", "agent_id")
+    trained = Rating.objects.filter(
+        leaderboard_id=board_id, agent__checkpoint__step__isnull=False
+    ).order_by(*order)
+    # Chosen by key first: thousands of whole rows would be slow to sort.
+    chosen = trained.values("pk")[:MAX_POINTS]
+    return standings.rated(Rating.objects.filter(pk__in=chosen).order_by(*order))
+
+
+def _plot(run: str, trained: Sequence[tuple[int, Row]], others: Sequence[Row], scale: Axis) -> Plot:
+    steps = Steps([step for step, _ in trained])
+    points = [_point(step, row, steps, scale) for step, row in trained]
+    return Plot(
+        run=run,
+        points=points,
+        segments=[Segment(a.x, a.y, b.x, b.y) for a, b in pairwise(points)],
+        steps=steps.ticks(),
+        ratings=[Tick(_down(tick["at"], scale), tick["label"]) for tick in scale["ticks"]],
+        lines=_lines(others, scale),
+    )
+
+
+def _point(step: int, row: Row, steps: Steps, scale: Axis) -> Point:
+    y, y_low, y_high = (_down(float(row[end]), scale) for end in ("mu", "low", "high"))
+    return Point(step, row, steps.at(step), y, y_low, y_high)
+
+
+def _lines(others: Sequence[Row], scale: Axis) -> list[Line]:
+    """Return the agents to compare with, the strongest first; labels stand clear of each other."""
+    lines: list[Line] = []
+    free_from = 0.0
+    for row in others[:MAX_LINES]:
+        at = _down(float(row["mu"]), scale)
+        lines.append(Line(row, at, is_hidden=at < free_from))
+        free_from = max(free_from, 0 if lines[-1].is_hidden else at + LINE_GAP)
+    return lines
+
+
+def _down(rating: float, scale: Axis) -> float:
+    share = (scale["high"] - rating) / (scale["high"] - scale["low"])
+    return round(TOP + (HEIGHT - TOP - BOTTOM) * share, 1)

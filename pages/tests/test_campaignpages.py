@@ -1,0 +1,259 @@
+"""Campaigns on the pages: of tournaments, boards and agents."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from redis import Redis
+from redis.exceptions import ConnectionError as AwayError
+
+from matches.campaigns.starting import CampaignPlan, start
+from matches.ledger.tournaments import cancel, open_leaderboard
+from matches.models import Agent, Alarm, Campaign, CampaignPoint, Tournament
+from matches.ratings import standings
+from matches.tests import boards, factories
+from matches.tests.factories import NOW, later
+from matches.tests.test_campaigns import campaign_of, ended, go_on
+from pages import campaigncurves, campaignpages
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _stores(broker: Redis) -> None:
+    """Have a broker, and a fast store that knows nothing."""
+    cache.clear()
+
+
+def _text(client: Client, address: str) -> str:
+    """Return the words of a page."""
+    response = client.get(address)
+    assert response.status_code == 200, address
+    html = response.content.decode()
+    plain = re.sub(r"<(style|script|title).*?</\1>|<[^>]+>", " ", html, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", plain)
+
+
+def _page(client: Client, campaign: Campaign) -> str:
+    return _text(client, f"/tournaments/{campaign.tournament_id}/")
+
+
+def _running(**plan: object) -> Campaign:
+    campaign = campaign_of(**{"error": 0.001, **plan})  # type: ignore[arg-type]
+    go_on(campaign, 0, boards.by_strength(forfeits=0))
+    return campaign
+
+
+def test_a_verdict_stands_on_the_page_of_its_tournament(client: Client) -> None:
+    campaign = ended(campaign_of())
+    page = _page(client, campaign)
+    assert "Which agent is the best?" in page
+    assert "level:95 is the best" in page
+    assert "Decided: it is as sure as was asked for." in page
+    assert f"matches played {campaign.n_played}" in page
+    assert "a round robin would have needed about" in page
+    assert "Stop this campaign" not in page
+
+
+def test_one_that_runs_shows_its_forecast_and_budget(client: Client) -> None:
+    page = _page(client, _running())
+    assert re.search(r"Most likely so far: level:\d+", page)
+    assert "asked for is 99.9 %" in page
+    assert "Matches to the verdict about" in page
+    assert "100 more matches bring the verdict in" in page
+    assert "16 of 400 spent" in page
+    assert "Stop this campaign" in page
+
+
+def test_before_the_first_result_it_says_what_is_missing(client: Client) -> None:
+    page = _page(client, campaign_of(margin=0.5, max_money=2.0))
+    assert "Not decided yet" in page
+    assert "a gap in rating of 0.5 or less makes no difference" in page
+    assert "No result was judged yet." in page
+    assert "0.00 of 2.00 spent" in page
+
+
+def test_a_second_campaign_says_what_was_saved(client: Client) -> None:
+    first = ended(campaign_of())
+    agents = list(first.tournament.agents.order_by("entrant__position"))
+    plan = CampaignPlan("again", "best", 400)
+    second = start(plan, leaderboard=first.tournament.leaderboard, agents=agents)
+    assert f"Saved: {first.n_played} matches: known at the start." in _page(client, second)
+    elsewhere = start(plan, leaderboard=open_leaderboard("new", game="skill_game"), agents=agents)
+    said = f"{first.n_played} matches, all of them from other leaderboards: known at the start"
+    assert said in _page(client, elsewhere)
+
+
+def test_matches_that_are_known_games_are_said_to_be_saved(client: Client) -> None:
+    campaign = campaign_of()
+    Tournament.objects.filter(pk=campaign.tournament_id).update(n_known=1)
+    said = "Saved: 1 match of this tournament: known games, not played again."
+    assert said in _page(client, campaign)
+
+
+def test_one_that_was_stopped_says_so_at_once(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaignpages, "EVERY_S", 60)
+    campaign = _running()
+    assert "Stop this campaign" in _page(client, campaign)
+    cancel(campaign.tournament, now=later(2))
+    go_on(campaign, 3, boards.by_strength())
+    page = _page(client, campaign)
+    assert re.search(r"Most likely: level:\d+", page)
+    assert "Stopped before it was decided." in page
+
+
+def test_out_of_budget_is_said_with_what_was_spent(client: Client) -> None:
+    campaign = ended(campaign_of(error=1e-9, max_matches=32))
+    assert "Out of budget: the likeliest answer so far" in _page(client, campaign)
+    assert "(all matches are played)" in _page(client, campaign)
+
+
+def test_a_sequential_test_shows_its_ratio_between_the_bounds(client: Client) -> None:
+    campaign = campaign_of("sprt", agents=("level:5", "level:95"), parameters={"elo1": 100})
+    open_page = _page(client, campaign)
+    assert "Is level:5 better than level:95 by 100 Elo rather than by 0?" in open_page
+    assert "No block of two games is over yet." in open_page
+    go_on(campaign, 0, boards.by_strength(forfeits=0))
+    cache.clear()
+    page = _page(client, campaign)
+    assert "Points of level:5 in the two games of a seed" in page
+    assert "Likelihood of superiority" in page
+    ended(campaign)
+    cache.clear()
+    page = _page(client, campaign)
+    assert "accepted at 2.94" in page
+    assert "rejected at -2.94" in page
+    assert "Which may be the best" not in page
+    curve = campaigncurves.of_campaign(campaign)
+    assert curve is not None
+    assert curve.points[-1].said == f"{CampaignPoint.objects.latest('n_results').llr:+.2f}"
+
+
+@pytest.mark.parametrize(
+    ("question", "parameters", "asked"),
+    [
+        ("beats", {"a": "level:95", "b": "level:5", "lead": 1.0}, "beat level:5 by more than 1?"),
+        ("beats", {"a": "level:95", "b": "level:5"}, "Does level:95 beat level:5?"),
+        ("top_k", {"k": 2}, "Which agents are the best 2?"),
+    ],
+)
+def test_questions_are_asked_in_words(
+    client: Client, question: str, parameters: dict[str, object], asked: str
+) -> None:
+    assert asked in _page(client, campaign_of(question, parameters=parameters))
+
+
+def test_the_curve_rises_to_what_is_asked_for() -> None:
+    campaign = ended(campaign_of())
+    curve = campaigncurves.of_campaign(campaign)
+    assert curve is not None
+    bound = next(level for level in curve.levels if level.is_bound)
+    assert curve.points[-1].y <= bound.at
+    assert [point.x for point in curve.points] == sorted(point.x for point in curve.points)
+
+
+def test_the_part_that_moves_is_made_once_for_all_who_look(
+    client: Client, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+) -> None:
+    monkeypatch.setattr(campaignpages, "EVERY_S", 60)
+    campaign = _running()
+    address = f"/tournaments/{campaign.tournament_id}/campaign/"
+    first = client.get(address)
+    with django_assert_num_queries(1):  # the campaign
+        second = client.get(address)
+    assert second.content == first.content
+    same = client.get(address, headers={"if-none-match": first.headers["ETag"]})
+    assert same.status_code == 304
+
+
+def test_the_page_shows_the_same_part(client: Client) -> None:
+    campaign = _running()
+    part = client.get(f"/tournaments/{campaign.tournament_id}/campaign/").content.decode()
+    assert part in client.get(f"/tournaments/{campaign.tournament_id}/").content.decode()
+
+
+def test_a_tournament_without_a_campaign_has_no_such_part(client: Client) -> None:
+    tournament = factories.planned()
+    assert client.get(f"/tournaments/{tournament.pk}/campaign/").status_code == 404
+
+
+def test_without_the_fast_store_the_page_is_complete(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise AwayError
+
+    campaign = _running()
+    monkeypatch.setattr(cache, "get", away)
+    assert "Most likely so far" in _page(client, campaign)
+
+
+def test_lists_show_what_runs_before_what_has_ended(client: Client) -> None:
+    decided = ended(campaign_of(name="first"))
+    others = tuple(f"level:{level}" for level in (6, 41, 61, 96))
+    running = campaign_of(name="second", agents=others)
+    test = campaign_of("sprt", agents=("level:6", "level:96"), name="third")
+    page = _text(client, "/leaderboards/")
+    assert page.index("third") < page.index("second") < page.index("level:95 is the best")
+    assert "0 of at most 400 matches played" in page
+    board = _text(client, f"/leaderboards/{decided.tournament.leaderboard.name}/")
+    assert "level:95 is the best" in board
+    assert "Is level:6 better" not in board
+    go_on(running, 0, boards.by_strength())
+    go_on(test, 10, boards.by_strength())
+    page = _text(client, "/leaderboards/")
+    assert "the likeliest answer is true with" in page
+    assert "results judged" in page
+
+
+def test_open_alarms_stand_on_the_board_and_on_the_page_of_the_agent(client: Client) -> None:
+    campaign = ended(campaign_of())
+    worse, better = campaign.tournament.agents.order_by("pk")[:2]
+    alarm = Alarm.objects.create(
+        **{"agent": worse, "ancestor": better, "campaign": campaign, "probability": 0.987},
+        **{"margin": 1.0, "level": 0.95, "at": NOW},
+    )
+    pages = [f"/leaderboards/{campaign.tournament.leaderboard.name}/", f"/agents/{worse.pk}/"]
+    for page in pages:
+        said = _text(client, page)
+        assert f"{worse} is worse than {better} by more than 1 with a probability" in said
+        assert "98.7 %" in said
+    assert "Regression" not in _text(client, f"/agents/{better.pk}/")
+    Alarm.objects.filter(pk=alarm.pk).update(acknowledged_at=NOW + timedelta(seconds=1))
+    assert all("Regression" not in _text(client, page) for page in pages)
+
+
+def test_the_likeliest_stand_first_and_the_rest_is_cut(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaignpages, "N_CHANCES", 2)
+    campaign = ended(campaign_of())
+    found = campaignpages.context(campaign, now=later(500))["chances"]
+    assert found[0].agent == Agent.objects.get(name="level:95")
+    assert len(found) == 2
+    assert found[0].percent > found[1].percent
+
+
+def test_a_pairing_that_suits_the_field_badly_is_said_where_the_campaign_is(client: Client) -> None:
+    campaign = campaign_of(agents=("level:49", "level:50", "level:51"), pairing="quality")
+    go_on(campaign, 0, factories.first_wins)
+    cache.clear()
+    assert _page(client, campaign).count("This field is close") == 1
+    part = client.get(f"/tournaments/{campaign.tournament_id}/campaign/")
+    assert "This field is close" in part.content.decode()
+
+
+def test_one_that_plays_is_running_in_the_words_of_people(client: Client) -> None:
+    campaign = _running()
+    tournament = campaign.tournament
+    assert tournament.state == "planning"
+    assert standings.tournament(tournament, now=later(2))["state"] == "running"
+    page = _page(client, campaign)
+    assert 'data-state="running"' in client.get(f"/tournaments/{tournament.pk}/").content.decode()
+    assert re.search(r"Running for .* matches are planned", page, flags=re.IGNORECASE)
+    assert "planning" not in _text(client, "/leaderboards/")

@@ -1,0 +1,126 @@
+"""Ratings over time, matches per second, who beats whom: what is drawn, and what it costs."""
+
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from redis import Redis
+
+from matches.models import Leaderboard, PairCount, Rating, RatingSnapshot
+from matches.ratings import snapshots, standings
+from matches.tests import boards
+from matches.tests.factories import NOW
+from pages import curves, winrates
+from pages.plots import LEFT, RIGHT
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def board(broker: Redis) -> Leaderboard:
+    """Return a board that was played on an hour ago and since then."""
+    found = boards.played_board().leaderboard
+    keep(found, 60)
+    return Leaderboard.objects.get(pk=found.pk)
+
+
+def keep(board: Leaderboard, n: int) -> None:
+    """Take a snapshot a minute; every minute counts 120 outcomes more."""
+    for minute in range(n):
+        at = NOW - timedelta(minutes=n - 1 - minute)
+        counts = {"n_settled": 120 * minute, "results_hash": f"{board.pk} {n} {minute}"}
+        Leaderboard.objects.filter(pk=board.pk).update(rated_at=at, **counts)
+        assert snapshots.take_due(now=at) == 1
+
+
+def test_curves_go_from_the_first_to_the_last_snapshot(board: Leaderboard) -> None:
+    rows = standings.rows(board.pk)
+    found = curves.history(board, rows)
+    assert found is not None
+    assert [curve.row for curve in found.curves] == rows[: curves.N_AGENTS]
+    first, *_, last = found.curves[0].line.split()
+    assert first.startswith(f"{LEFT},")
+    assert last.startswith(f"{RIGHT},")
+    assert found.table[-1][1][0] == f"{rows[0]['mu']} ± {rows[0]['half']}"
+    assert found.times[-1].label == "12:00"
+
+
+@pytest.mark.parametrize("n", [2, 3, 60, 200])
+def test_moments_are_few_however_long_the_history(board: Leaderboard, n: int) -> None:
+    moments = curves._spread(NOW - timedelta(minutes=n), NOW)
+    assert moments == sorted(moments)
+    assert len(moments) <= curves.N_MOMENTS + 1
+    assert moments[0] == NOW - timedelta(minutes=n)
+    assert moments[-1] == NOW
+
+
+def test_labels_stand_clear_of_each_other_within_the_drawing() -> None:
+    placed = curves._apart([100.0, 101.0, 265.0, 268.0, 269.0])
+    assert all(b - a >= curves.LABEL_GAP for a, b in pairwise(placed))
+    assert placed[-1] <= curves.HEIGHT - curves.BOTTOM
+
+
+def test_rates_come_from_what_snapshots_count(board: Leaderboard) -> None:
+    found = curves.rates(board)
+    assert found is not None
+    assert found.highest == "2.0"
+    assert len(found.bars) == curves.N_RATES - 1
+    assert found.bars[-1].title == "11:59 to 12:00: 2.0 matches/s"
+
+
+def test_a_board_without_history_draws_none(broker: Redis) -> None:
+    young = boards.planned_board().leaderboard
+    assert curves.history(young, standings.rows(young.pk)) is None
+    assert curves.rates(young) is None
+
+
+def test_the_first_rank_has_the_highest_label(board: Leaderboard) -> None:
+    Rating.objects.filter(agent__name="random").update(mu=90)
+    rows = standings.rows(board.pk)
+    assert rows[0]["name"] == "random"
+    found = curves.history(board, rows)
+    assert found is not None
+    assert found.curves[0].label_at < found.curves[1].label_at
+
+
+def test_scores_mirror_each_other_and_add_up(board: Leaderboard) -> None:
+    rows = standings.rows(board.pk)
+    lines = winrates.matrix(board.pk, rows)
+    for i, line in enumerate(lines):
+        assert line.cells[i] is None
+        for j, cell in enumerate(line.cells):
+            back = lines[j].cells[i]
+            if cell and back and cell.n:
+                assert cell.n == back.n
+                assert cell.score + back.score == pytest.approx(100, abs=1)
+    counted = sum(cell.n for line in lines for cell in line.cells if cell)
+    assert counted == 2 * 420
+
+
+def test_agents_that_did_not_meet_say_so(board: Leaderboard) -> None:
+    PairCount.objects.all().delete()
+    lines = winrates.matrix(board.pk, standings.rows(board.pk))
+    assert all(cell.title.endswith("not met") for line in lines for cell in line.cells if cell)
+
+
+def test_the_page_costs_as_many_queries_for_more_history(
+    board: Leaderboard, client: Client
+) -> None:
+    address = f"/leaderboards/{board.name}/"
+    page = client.get(address).content.decode()  # reads the snapshots
+    for section in ("history", "matrix", "rates"):
+        assert f'id="{section}"' in page
+    n_before = _queries(client, address)
+    RatingSnapshot.objects.all().delete()
+    keep(board, 90)
+    client.get(address)
+    assert _queries(client, address) <= n_before <= 24
+
+
+def _queries(client: Client, address: str) -> int:
+    with CaptureQueriesContext(connection) as seen:
+        assert client.get(address).status_code == 200
+    return len(seen)

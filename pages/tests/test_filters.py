@@ -1,0 +1,119 @@
+"""The rows that an address asks for, and their order."""
+
+import pytest
+from django.test import Client
+from redis import Redis
+
+from matches.ledger.tournaments import Plan, schedule
+from matches.models import Agent, Leaderboard, Rating, RatingSnapshot
+from matches.ratings import snapshots, standings
+from matches.tests import boards
+from matches.tests.factories import NOW, scheduled
+from pages import filters
+from pages.filters import View
+from pages.tests.test_plots import trained
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "/leaderboards/connect-four/"
+
+
+@pytest.fixture
+def board(broker: Redis) -> Leaderboard:
+    """Return a board that was played on."""
+    return boards.played_board().leaderboard
+
+
+def _names(board: Leaderboard, view: View) -> list[str]:
+    return [row["name"] for row in filters.find(board, view, start=0).rows]
+
+
+def test_a_row_found_is_the_row_of_the_whole_board(board: Leaderboard) -> None:
+    whole = {row["name"]: row for row in standings.rows(board.pk)}
+    found, n = filters.find(board, View(q="MCTS"), start=0)
+    assert n == 2
+    assert found == [whole[row["name"]] for row in found]
+    assert {row["name"] for row in found} == {"mcts:20", "mcts:100"}
+
+
+def test_agents_are_found_by_kind_run_and_tournament(board: Leaderboard) -> None:
+    trained(board, (0, 64), run="selfplay")
+    few = Agent.objects.filter(name__in=("random", "greedy"))
+    other = schedule(Plan(name="few", n_matches=2), leaderboard=board, agents=list(few))
+    assert _names(board, View(kind="mcts", sort="name")) == ["mcts:100", "mcts:20"]
+    assert _names(board, View(run="selfplay", sort="name")) == ["selfplay@0", "selfplay@64"]
+    assert set(_names(board, View(tournament=str(other.pk)))) == {"random", "greedy"}
+    assert _names(board, View(tournament=str(other.pk), kind="mcts")) == []
+
+
+def test_a_tournament_of_another_board_has_no_agents_here(board: Leaderboard) -> None:
+    elsewhere = scheduled(agents=("random", "greedy"), game="connect_four", board="other")
+    assert _names(board, View(tournament=str(elsewhere.pk))) == []
+
+
+@pytest.mark.parametrize("sort", filters.SORTS)
+def test_every_order_and_its_reverse_hold_all_agents(board: Leaderboard, sort: str) -> None:
+    there, back = _names(board, View(sort=sort)), _names(board, View(sort=f"-{sort}"))
+    assert set(there) == set(back) == set(boards.SEARCHERS)
+    assert there != back or sort in ("trend", "matches")  # equal for all
+
+
+def test_equal_values_stand_by_rank(board: Leaderboard) -> None:
+    Rating.objects.update(n_forfeits=0)
+    by_rank = [row["name"] for row in standings.rows(board.pk)]
+    assert _names(board, View(sort="forfeits")) == by_rank
+
+
+def test_who_has_no_trend_comes_last(board: Leaderboard) -> None:
+    snapshots.take_due(now=NOW)
+    trained(board, (0,))
+    Rating.objects.filter(agent__name="greedy").update(mu=60)
+    assert RatingSnapshot.objects.exists()
+    names = _names(board, View(sort="trend"))
+    assert (names[0], names[-1]) == ("greedy", "selfplay@0")
+
+
+def test_a_view_is_its_address(board: Leaderboard, client: Client) -> None:
+    view = View(q="a b", kind="mcts", sort="-name")
+    assert view.query() == "?q=a+b&kind=mcts&sort=-name"
+    assert view.query(3, sort="rating") == "?q=a+b&kind=mcts&page=3"
+    page = client.get(ADDRESS + view.query()).content.decode()
+    assert 'value="a b"' in page
+    assert '<option value="mcts" selected>' in page
+    assert "No agent of this board is like that" in page
+
+
+def test_headings_lead_to_their_order_and_say_which_is_in_force(
+    board: Leaderboard, client: Client
+) -> None:
+    page = client.get(f"{ADDRESS}?sort=matches").content.decode()
+    assert 'aria-sort="descending"' in page
+    assert f'href="{ADDRESS}?sort=-matches"' in page
+    assert f'href="{ADDRESS}?sort=name"' in page
+
+
+def test_a_longer_result_has_pages(
+    board: Leaderboard, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filters, "TOP", 3)
+    monkeypatch.setattr("pages.pages.TOP", 3)
+    first = client.get(f"{ADDRESS}?sort=name").content.decode()
+    assert f'href="{ADDRESS}?sort=name&amp;page=2"' in first
+    last = client.get(f"{ADDRESS}?sort=name&page=3").content.decode()
+    assert last.count("<tr ") - first.count("<tr ") == 1 - 3
+    assert client.get(f"{ADDRESS}?sort=name&page=4").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "query", ["sort=speed", "sort=--name", "tournament=x", "tournament=1e3", "tournament=-1"]
+)
+def test_what_cannot_be_asked_is_not_found(board: Leaderboard, client: Client, query: str) -> None:
+    assert client.get(f"{ADDRESS}?{query}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "query", ["q=%00", "q=%25_'\"<", "kind=none", "run=%F0%9F%98%80", "tournament=999999999999"]
+)
+def test_strange_words_find_nothing(board: Leaderboard, client: Client, query: str) -> None:
+    page = client.get(f"{ADDRESS}?{query}")
+    assert page.status_code == 200
+    assert "No agent of this board is like that" in page.content.decode()

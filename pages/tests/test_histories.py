@@ -1,0 +1,77 @@
+"""The history of a rating: from a bounded number of snapshots, spread over the whole time."""
+
+import json
+import zlib
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from matches.models import Leaderboard, Rating, RatingSnapshot
+from matches.tests import boards
+from matches.tests.factories import later
+from pages import histories
+
+pytestmark = pytest.mark.django_db
+
+
+def _remembered(n: int) -> Rating:
+    """Return a rating with so many snapshots, one a minute; mu counts the minutes."""
+    boards.planned_board(n_matches=42)
+    rating = Rating.objects.earliest("pk")
+    RatingSnapshot.objects.bulk_create(
+        RatingSnapshot(
+            leaderboard=rating.leaderboard,
+            taken_at=later(60 * minute),
+            n_outcomes=minute,
+            table=zlib.compress(json.dumps([[rating.agent_id, minute, 1.0, 0, 0]]).encode()),
+        )
+        for minute in range(n)
+    )
+    return rating
+
+
+def _history(rating: Rating) -> histories.History | None:
+    return histories.of_agent(Leaderboard.objects.get(), rating.agent_id)
+
+
+def test_a_long_time_is_covered_by_few_points(
+    broker: Redis, django_assert_num_queries: Any
+) -> None:
+    rating = _remembered(500)
+    board = Leaderboard.objects.get()
+    with django_assert_num_queries(4):
+        history = histories.of_agent(board, rating.agent_id)
+    assert history is not None
+    minutes = [point.mu for point in history.points]
+    assert (minutes[0], minutes[-1], len(minutes)) == (0, 499, histories.MAX_POINTS)
+    gaps = [after - before for before, after in pairwise(minutes)]
+    assert max(gaps) - min(gaps) <= 1
+
+
+def test_of_large_snapshots_fewer_are_read(broker: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    rating = _remembered(100)
+    monkeypatch.setattr(histories, "BUDGET_BYTES", 1)
+    history = _history(rating)
+    assert history is not None
+    assert len(history.points) == histories.FEWEST
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_one_point_is_no_history(broker: Redis, n: int) -> None:
+    assert _history(_remembered(n)) is None
+
+
+def test_two_points_span_the_drawing(broker: Redis) -> None:
+    history = _history(_remembered(2))
+    assert history is not None
+    assert history.line.startswith("M0.0,")
+    assert f"L{histories.WIDTH}.0," in history.line
+    ends = [tick.at for tick in history.ticks]
+    assert (max(ends), min(ends)) == (histories.HEIGHT - histories.BOTTOM, histories.TOP)
+
+
+def test_snapshots_before_the_agent_entered_are_left_out(broker: Redis) -> None:
+    rating = _remembered(10)
+    assert histories.of_agent(Leaderboard.objects.get(), rating.agent_id + 1) is None

@@ -1,0 +1,120 @@
+"""The page of a match."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from redis import Redis
+
+from matches.artifacts.agents import register_spelled
+from matches.models import Match, Outcome
+from matches.tests import boards, factories
+from pages.seating import seats
+from pages.tests.test_replays import _played
+
+pytestmark = pytest.mark.django_db
+
+
+def _get(client: Client, address: str, *, status: int = 200) -> str:
+    response = client.get(address)
+    assert response.status_code == status, address
+    return response.content.decode()
+
+
+@pytest.fixture
+def played(broker: Redis) -> Match:
+    """Return a match whose moves fit its game."""
+    tournament = boards.planned_board(n_matches=42)
+    boards.play_some(tournament, 42, boards.by_strength(forfeits=0))
+    recorded = _played("connect_four")
+    Match.objects.update(game_seed=recorded.game_seed)
+    Outcome.objects.update(actions=recorded.actions)
+    return Match.objects.earliest("pk")
+
+
+def _n_steps(match: Match) -> int:
+    return len(match.outcome.actions.split())
+
+
+def test_it_opens_on_the_last_position(client: Client, played: Match) -> None:
+    page, last = _get(client, f"/matches/{played.pk}/"), _n_steps(played)
+    assert f"Step {last} of {last}" in page
+    assert "The game is over" in page
+    assert page.count("<rect") == 42
+
+
+def test_every_step_has_an_address_with_its_neighbours(client: Client, played: Match) -> None:
+    page, last = _get(client, f"/matches/{played.pk}/?step=3"), _n_steps(played)
+    for step in (0, 2, 4, last):
+        assert f'href="?step={step}#replay"' in page
+    assert 'href="?step=3#replay" aria-current="step"' in page
+    first = _get(client, f"/matches/{played.pk}/?step=0")
+    assert 'rel="prev"' not in first
+    assert 'rel="next"' in first
+    assert "After the opening" in first
+
+
+@pytest.mark.parametrize("step", ["-1", "x", "", "1000"])
+def test_a_bad_step_is_a_404_that_names_it(client: Client, played: Match, step: str) -> None:
+    page = _get(client, f"/matches/{played.pk}/?step={step}", status=404)
+    assert "step" in page
+    assert step in page
+
+
+def test_moves_that_do_not_fit_are_no_error_of_the_page(client: Client, played: Match) -> None:
+    Outcome.objects.update(actions="0 77")
+    page = _get(client, f"/matches/{played.pk}/")
+    assert "move 2 does not fit the rules" in page
+    assert "Step 1 of 1" in page
+
+
+def test_what_cannot_be_replayed_still_has_a_page(client: Client, played: Match) -> None:
+    board = played.tournament.leaderboard
+    type(board).objects.update(opening_plies=500)
+    assert "is too large" in _get(client, f"/matches/{played.pk}/")
+    assert "no steps to show" in _get(client, f"/matches/{played.pk}/?step=0", status=404)
+
+
+def test_a_match_that_has_not_ended_shows_no_move_and_says_why(
+    client: Client, broker: Redis
+) -> None:
+    factories.planned()
+    match = Match.objects.earliest("pk")
+    page = _get(client, f"/matches/{match.pk}/")
+    assert 'id="replay"' not in page
+    assert "not sent to a node yet" in page
+    _get(client, f"/matches/{match.pk}/?step=0", status=404)
+
+
+def test_it_links_to_its_agents(client: Client, played: Match) -> None:
+    page = _get(client, f"/matches/{played.pk}/")
+    for agent in played.agent_ids:
+        assert f'href="/agents/{agent}/"' in page
+
+
+def test_queries_do_not_grow_with_moves_or_matches(
+    client: Client, played: Match, django_assert_num_queries: Any
+) -> None:
+    for step in ("", "?step=0", "?step=5"):
+        with django_assert_num_queries(4):
+            _get(client, f"/matches/{played.pk}/{step}")
+
+
+def test_team_mates_stand_together(client: Client, broker: Redis) -> None:
+    agents = [register_spelled("random", game="tiny_bridge", copy=copy) for copy in (1, 2, 3, 4)]
+    tournament = factories.planned(4, agents=agents, game="tiny_bridge", board="bridge")
+    boards.play_some(tournament, 1, lambda row: factories.result(row, ranks=[2, 0, 2, 0]))
+    match = Match.objects.select_related("outcome").get(state=Match.State.DONE)
+    shown = seats(match, game="tiny_bridge")
+    assert [seat["seat"] for seat in shown] == [0, 2, 1, 3]
+    assert [seat["team"] for seat in shown] == [1, 1, 2, 2]
+    assert [seat["result"] for seat in shown] == ["lost", "lost", "won", "won"]
+    page = " ".join(_get(client, f"/matches/{match.pk}/").split())
+    words = re.findall(r'<span class="quiet">(and|against)</span>', page)
+    assert words == ["and", "against", "and"]
+    assert '<th scope="col">Team</th>' in page
+
+
+def test_seats_of_a_game_whose_file_is_gone_are_still_shown(client: Client, played: Match) -> None:
+    assert [seat["team"] for seat in seats(played, game="gone")] == [None, None]

@@ -1,0 +1,137 @@
+"""Pages: complete without JavaScript, the same numbers as the sockets, clear about what is not."""
+
+import json
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+from redis import Redis
+
+from matches.board import broadcast
+from matches.ledger import tournaments
+from matches.models import Match, Tournament
+from matches.store.clock import db_now
+from matches.tests import boards, factories
+
+pytestmark = pytest.mark.django_db
+
+FIELD = re.compile(r'data-field="(\w+)"[^>]*>([^<]*)<')
+
+
+def _get(client: Client, address: str, *, status: int = 200) -> str:
+    response = client.get(address)
+    assert response.status_code == status, address
+    return response.content.decode()
+
+
+def _shown_rows(page: str) -> list[dict[str, str]]:
+    body = page[page.index("<tbody") : page.index("</tbody")]
+    return [
+        {name: unescape(text) for name, text in FIELD.findall(row)}
+        for row in body.split("<tr ")[1:]
+    ]
+
+
+def test_an_empty_database_says_what_to_type(client: Client) -> None:
+    page = _get(client, "/")
+    assert "./run manage evaluate" in page
+    assert "No play node is alive" in page
+    assert "There is none yet" in _get(client, "/leaderboards/")
+
+
+def test_the_first_page_shows_the_newest_leaderboard_and_lists_all(
+    client: Client, broker: Redis
+) -> None:
+    for name in ("older", "newer"):
+        factories.planned(board=name)
+    page = _get(client, "/")
+    assert "<h1>newer</h1>" in page
+    assert 'href="/leaderboards/older/"' in page
+    assert 'rel="canonical" href="/leaderboards/newer/"' in page
+
+
+def test_page_and_snapshot_show_the_same_numbers(client: Client, broker: Redis) -> None:
+    tournament = boards.played_board()
+    shown = _shown_rows(_get(client, "/leaderboards/connect-four/"))
+    snapshot = json.loads(broadcast.snapshot(tournament.leaderboard_id, now=db_now()))
+    wanted = [{name: str(value) for name, value in row.items()} for row in snapshot["rows"]]
+    assert [row | {"agent": one["agent"]} for row, one in zip(shown, wanted, strict=True)] == wanted
+
+
+def test_a_board_without_agents_says_so(client: Client) -> None:
+    tournaments.open_leaderboard("bare", game="chess")
+    assert "No agent has entered" in _get(client, "/leaderboards/bare/")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/leaderboards/nowhere/",
+        "/leaderboards/board/?page=2",
+        "/leaderboards/board/?page=0",
+        "/leaderboards/board/?page=x",
+        "/leaderboards/board/?page=9999999999999",
+        "/leaderboards/?before=-1",
+        "/tournaments/0/",
+        "/tournaments/99999999999999999999999/",
+        "/matches/99999999999999999999999/",
+    ],
+)
+def test_what_does_not_exist_is_a_page_of_its_own(
+    client: Client, broker: Redis, address: str
+) -> None:
+    factories.planned()
+    assert "There is nothing at this address" in _get(client, address, status=404)
+
+
+def test_a_tournament_lists_its_matches_in_pages_by_key(client: Client, broker: Redis) -> None:
+    tournament = factories.planned(60)
+    first = _get(client, f"/tournaments/{tournament.pk}/")
+    assert first.count('<a href="/matches/') == 50
+    rest = _get(client, f"/tournaments/{tournament.pk}/?after=50")
+    assert rest.count('<a href="/matches/') == 10
+    assert "?after=50" in first
+    assert "?after" not in rest
+
+
+def test_a_match_shows_seats_attempts_and_outcome(client: Client, broker: Redis) -> None:
+    boards.played_board(n_matches=84)
+    forfeited = Match.objects.filter(outcome__is_forfeit=True).first()
+    assert forfeited is not None
+    page = _get(client, f"/matches/{forfeited.pk}/")
+    for words in ("by forfeit: illegal", "node-1", "won", "forfeit", str(forfeited.game_seed)):
+        assert words in page
+
+
+def test_a_match_that_waits_has_no_result(client: Client, broker: Redis) -> None:
+    factories.planned()
+    match = Match.objects.earliest("pk")
+    page = _get(client, f"/matches/{match.pk}/")
+    assert "not played" in page
+    assert "None has ended yet" in page
+
+
+def test_names_are_shown_as_text(client: Client, broker: Redis) -> None:
+    factories.planned()
+    Tournament.objects.update(name="<script>alert(1)</script>")
+    assert "<script>alert" not in _get(client, "/")
+
+
+def test_no_page_asks_more_of_the_database_for_more_rows(
+    client: Client, broker: Redis, django_assert_max_num_queries: Any
+) -> None:
+    boards.planned_board(n_matches=84)
+    for address, most in (
+        ("/", 20),
+        ("/leaderboards/connect-four/?q=mcts&sort=trend", 15),
+        ("/leaderboards/", 3),
+    ):
+        with django_assert_max_num_queries(most):
+            _get(client, address)
+
+
+@pytest.mark.parametrize("method", ["post", "put", "delete", "patch"])
+def test_pages_only_read(client: Client, method: str) -> None:
+    assert getattr(client, method)("/leaderboards/").status_code == 405

@@ -1,0 +1,177 @@
+"""Strength against training step: what is drawn, where, and what it costs to read."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from itertools import pairwise
+from typing import Literal
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from redis import Redis
+
+from matches.artifacts.agents import register_spelled
+from matches.ledger.tournaments import enter, open_leaderboard
+from matches.models import Agent, Checkpoint, Leaderboard, Rating
+from matches.ratings import standings
+from matches.tests.factories import NOW
+from pages import plots
+
+pytestmark = pytest.mark.django_db
+
+ENDS: tuple[Literal["mu", "low", "high"], ...] = ("mu", "low", "high")
+GEOMETRIC = (0, 64, 128, 256, 512, 1024, 2048, 4096)
+
+
+def trained(
+    board: Leaderboard, steps: Sequence[int | None], *, run: str = "selfplay"
+) -> list[Agent]:
+    """Enter the checkpoints of a run, each a point of rating better than the one before."""
+    agents = []
+    for place, step in enumerate(steps):
+        checkpoint = Checkpoint.objects.create(
+            sha256=sha256(f"{run} {place}".encode()).hexdigest(),
+            game=board.game,
+            architecture="rescnn",
+            run=run,
+            step=step,
+            n_bytes=1,
+            created_at=NOW,
+        )
+        agent = Agent.objects.create(
+            name=f"{run}@{place if step is None else step}",
+            game=board.game,
+            policy="network",
+            checkpoint=checkpoint,
+        )
+        agents.append(agent)
+    enter(board, agents)
+    for place, agent in enumerate(agents):
+        Rating.objects.filter(agent=agent).update(mu=20 + place, sd=0.5)
+    return agents
+
+
+@pytest.fixture
+def board() -> Leaderboard:
+    """Give a leaderboard with two agents that were not trained."""
+    opened = open_leaderboard("board", game="connect_four")
+    enter(opened, [register_spelled(text, game="connect_four") for text in ("random", "greedy")])
+    Rating.objects.update(n_matches=10, sd=0.5)
+    Rating.objects.filter(agent__name="random").update(mu=15)
+    return opened
+
+
+def test_points_go_right_with_the_step_and_up_with_the_rating(board: Leaderboard) -> None:
+    trained(board, GEOMETRIC)
+    (plot,) = plots.of_board(board.pk)
+    assert [point.step for point in plot.points] == list(GEOMETRIC)
+    across = [point.x for point in plot.points]
+    down = [point.y for point in plot.points]
+    assert across == sorted(set(across))
+    assert (across[0], across[-1]) == (plots.LEFT, plots.RIGHT)
+    assert down == sorted(set(down), reverse=True)
+    assert all(p.y_high < p.y < p.y_low for p in plot.points)
+    assert all(
+        p.y_high >= plots.TOP and p.y_low <= plots.HEIGHT - plots.BOTTOM for p in plot.points
+    )
+    assert len(plot.segments) == len(plot.points) - 1
+
+
+def test_steps_that_double_are_spaced_evenly(board: Leaderboard) -> None:
+    trained(board, GEOMETRIC)
+    (plot,) = plots.of_board(board.pk)
+    gaps = [b.x - a.x for a, b in zip(plot.points[2:], plot.points[3:], strict=False)]
+    assert max(gaps) - min(gaps) < 0.1
+
+
+def test_a_step_that_is_missing_changes_no_scale(board: Leaderboard) -> None:
+    trained(board, (0, 1_000, 2_000, 4_000, 5_000))
+    (plot,) = plots.of_board(board.pk)
+    across = [point.x for point in plot.points]
+    assert across[3] - across[2] == pytest.approx(2 * (across[1] - across[0]), abs=0.1)
+
+
+def test_steps_that_grow_evenly_are_spaced_evenly(board: Leaderboard) -> None:
+    trained(board, range(1_000, 9_000, 1_000))
+    (plot,) = plots.of_board(board.pk)
+    gaps = {round(b.x - a.x, 1) for a, b in zip(plot.points, plot.points[1:], strict=False)}
+    assert len(gaps) == 1
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [GEOMETRIC, range(1_000, 9_000, 1_000), (0, 1), (7, 8), (0, 10**15), (1, 2, 10**15), (0, 19)],
+)
+def test_marks_are_round_few_and_apart(board: Leaderboard, steps: Sequence[int]) -> None:
+    trained(board, steps)
+    (plot,) = plots.of_board(board.pk)
+    across = [tick.at for tick in plot.steps]
+    assert across == sorted(across)
+    assert len(across) <= 2 * plots.N_STEP_TICKS + 1
+    assert all(plots.LEFT <= at <= plots.RIGHT for at in across)
+    assert all(b - a > 5 for a, b in pairwise(across))
+    assert len({tick.label for tick in plot.steps}) == len(across)
+
+
+def test_numbers_are_those_of_the_board(board: Leaderboard) -> None:
+    trained(board, GEOMETRIC)
+    (plot,) = plots.of_board(board.pk)
+    rows = {row["agent"]: row for row in standings.rows(board.pk)}
+    assert all(
+        point.row[end] == rows[point.row["agent"]][end] for point in plot.points for end in ENDS
+    )
+
+
+def test_agents_without_a_step_are_lines_to_compare_with(board: Leaderboard) -> None:
+    trained(board, GEOMETRIC)
+    (plot,) = plots.of_board(board.pk, standings.rows(board.pk))
+    assert [line.row["name"] for line in plot.lines] == ["greedy", "random"]
+    assert plots.TOP <= plot.lines[0].at < plot.lines[1].at <= plots.HEIGHT - plots.BOTTOM
+
+
+def test_names_of_close_lines_do_not_overlap(board: Leaderboard) -> None:
+    trained(board, GEOMETRIC)
+    Rating.objects.filter(agent__name="random").update(mu=24.99)
+    (plot,) = plots.of_board(board.pk, standings.rows(board.pk))
+    assert [line.is_hidden for line in plot.lines] == [False, True]
+
+
+def test_every_run_has_a_plot_of_its_own_the_longest_first(board: Leaderboard) -> None:
+    trained(board, (1, 2), run="short")
+    trained(board, GEOMETRIC, run="long")
+    assert [plot.run for plot in plots.of_board(board.pk)] == ["long", "short"]
+
+
+def test_there_is_no_plot_of_one_point_or_without_steps(board: Leaderboard) -> None:
+    trained(board, (5,), run="one")
+    trained(board, (None, None), run="unknown")
+    assert plots.of_board(board.pk) == []
+
+
+def test_it_takes_one_query_however_many_points(board: Leaderboard) -> None:
+    trained(board, range(100))
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        plots.of_board(board.pk)
+    assert len(queries) == 1
+
+
+def test_the_page_draws_it_and_tells_it_as_a_table(
+    client: Client, broker: Redis, board: Leaderboard
+) -> None:
+    agents = trained(board, GEOMETRIC)
+    page = client.get("/leaderboards/board/").content.decode()
+    assert page.count("<circle") == len(GEOMETRIC)
+    for agent in agents:
+        assert f'href="#agent-{agent.pk}"' in page
+        assert f'id="agent-{agent.pk}"' in page
+    assert "<title>selfplay@512, step 512: 24.00, 23.02 to 24.98</title>" in page
+    assert '<span data-field="low">23.02</span>' in page
+
+
+def test_a_board_without_checkpoints_has_no_plot(
+    client: Client, broker: Redis, board: Leaderboard
+) -> None:
+    assert "strength" not in client.get("/leaderboards/board/").content.decode()

@@ -1,0 +1,73 @@
+"""The page of a season: ranks that do not change, and what it costs to read."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from redis import Redis
+
+from matches.models import Leaderboard, Rating, Season
+from matches.models.choices import SeasonMode
+from matches.ratings import seasons
+from matches.store.auditing import Actor
+from matches.tests import boards
+from matches.tests.factories import NOW
+from pages import seasonpages
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def season(broker: Redis) -> Season:
+    """Return a season of a board with seven agents."""
+    boards.played_board(n_matches=42)
+    board = Leaderboard.objects.get()
+    return seasons.freeze(board, "autumn", actor=Actor("ada"), reason="New rules.", now=NOW)
+
+
+def _get(client: Client, season: Season, query: str = "", *, status: int = 200) -> str:
+    address = f"/leaderboards/{season.leaderboard.name}/seasons/{season.pk}/{query}"
+    response = client.get(address)
+    assert response.status_code == status
+    return response.content.decode()
+
+
+def test_it_shows_the_ratings_of_then(client: Client, season: Season) -> None:
+    first = season.rows.get(rank=1)
+    Rating.objects.update(mu=1)
+    page = _get(client, season)
+    assert f"<b>{first.mu:.2f}</b>" in page
+    assert page.count('data-label="rank"') == 7
+    assert "New rules." in page
+
+
+def test_its_board_leads_to_it(client: Client, season: Season) -> None:
+    page = client.get(f"/leaderboards/{season.leaderboard.name}/").content.decode()
+    assert f'href="/leaderboards/{season.leaderboard.name}/seasons/{season.pk}/"' in page
+
+
+def test_a_board_names_its_season_once_one_has_begun(client: Client, season: Season) -> None:
+    board, address = season.leaderboard, f"/leaderboards/{season.leaderboard.name}/"
+    assert "<dt>season</dt>" not in client.get(address).content.decode()
+    seasons.begin(board, "winter", mode=SeasonMode.CARRY, actor=Actor("ada"), now=NOW)
+    page = client.get(address).content.decode()
+    assert "<dd>winter, since 1 Jan 2026</dd>" in page
+
+
+def test_pages_follow_by_rank_at_the_same_cost(
+    client: Client,
+    season: Season,
+    monkeypatch: pytest.MonkeyPatch,
+    django_assert_num_queries: Any,
+) -> None:
+    for size in (2, 5):
+        monkeypatch.setattr(seasonpages, "ROWS_A_PAGE", size)
+        with django_assert_num_queries(2):
+            page = _get(client, season, "?after=1")
+        assert page.count('data-label="rank"') == size
+        assert f'href="?after={1 + size}"' in page
+
+
+def test_a_season_of_another_board_is_not_found(client: Client, season: Season) -> None:
+    assert client.get(f"/leaderboards/other/seasons/{season.pk}/").status_code == 404
+    _get(client, season, "?after=x", status=404)

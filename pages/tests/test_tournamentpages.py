@@ -1,0 +1,135 @@
+"""The page of a tournament."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from redis import Redis
+
+from matches.ledger import planning
+from matches.ledger.tournaments import Plan, schedule
+from matches.models import Attempt, Rating, Tournament
+from matches.store.clock import db_now
+from matches.tests import boards, factories
+from matches.tests.factories import NOW, later
+from pages import crosstables, paces
+
+pytestmark = pytest.mark.django_db
+
+
+def _get(client: Client, address: str, *, status: int = 200) -> str:
+    response = client.get(address)
+    assert response.status_code == status, address
+    return response.content.decode()
+
+
+def _running(n_ended: int = 60) -> Tournament:
+    """Return a tournament of 120 matches of which so many ended at NOW."""
+    tournament = boards.planned_board(n_matches=126)
+    boards.play_some(tournament, n_ended, boards.by_strength(forfeits=0))
+    tournament.refresh_from_db()
+    return tournament
+
+
+def test_the_rest_takes_as_long_as_the_last_minute_says(broker: Redis) -> None:
+    pace = paces.of_tournament(_running(), now=later(30))
+    assert pace == ("1.0 matches/s", "about 66 s")
+
+
+def test_an_old_pace_says_nothing(broker: Redis) -> None:
+    pace = paces.of_tournament(_running(), now=later(61))
+    assert pace.remaining == "unknown: no match of it ended within the last minute"
+
+
+def test_a_high_pace_is_measured_over_less_than_a_minute(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paces, "N_SEEN", 20)
+    assert paces.of_tournament(_running(), now=later(2)).rate == "10.0 matches/s"
+
+
+def test_the_pace_of_another_tournament_is_not_its_own(broker: Redis) -> None:
+    _running()
+    other = factories.planned(12, board="other")
+    other.refresh_from_db()
+    assert paces.of_tournament(other, now=later(1)).remaining.startswith("unknown")
+
+
+@pytest.mark.parametrize(
+    ("state", "words"), [("done", ""), ("cancelled", ""), ("paused", "unknown: it is paused")]
+)
+def test_what_does_not_run_has_no_time_left(broker: Redis, state: str, words: str) -> None:
+    tournament = _running()
+    tournament.state = state
+    assert paces.of_tournament(tournament, now=later(1)).remaining == words
+
+
+def test_the_page_says_how_long_it_still_takes(client: Client, broker: Redis) -> None:
+    tournament = _running()
+    Attempt.objects.update(ended_at=db_now() - timedelta(seconds=1))
+    assert re.search(r"about \d+ s<", _get(client, f"/tournaments/{tournament.pk}/"))
+
+
+def test_both_sides_of_the_crosstable_add_up(broker: Redis) -> None:
+    tournament = boards.played_board()
+    table = crosstables.of_tournament(tournament, n_entrants=7)
+    assert table is not None
+    assert (len(table.rows), table.is_cut, table.has_others) == (7, False, False)
+    for row in table.rows:
+        rating = Rating.objects.get(agent=row.agent)
+        met = [cell.record for cell in row.cells if cell.record]
+        assert sum(record.wins for record in met) == rating.n_wins
+        assert sum(record.n for record in met) == rating.n_matches
+        assert [cell.is_self for cell in row.cells].count(True) == 1
+
+
+def test_the_strongest_stand_first_and_the_rest_is_cut(
+    client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crosstables, "MAX_ENTRANTS", 3)
+    tournament = boards.played_board()
+    page = _get(client, f"/tournaments/{tournament.pk}/")
+    assert "The 3 strongest of 7 entrants" in page
+    table = crosstables.of_tournament(tournament, n_entrants=7)
+    assert table is not None
+    best = Rating.objects.order_by("-mu").values_list("agent_id", flat=True)[:3]
+    assert [row.agent.pk for row in table.rows] == list(best)
+
+
+def test_it_says_where_counts_hold_other_tournaments_too(client: Client, broker: Redis) -> None:
+    tournament = boards.played_board()
+    address = f"/tournaments/{tournament.pk}/"
+    words = "other tournaments played on it too"
+    assert words not in _get(client, address)
+    more = schedule(
+        Plan(name="more", n_matches=42),
+        leaderboard=tournament.leaderboard,
+        agents=list(tournament.agents.all()),
+    )
+    planning.plan(more, now=NOW)
+    assert words in _get(client, address)
+
+
+def test_there_is_no_crosstable_before_a_match_is_counted(client: Client, broker: Redis) -> None:
+    tournament = factories.planned()
+    assert "Who beat whom" not in _get(client, f"/tournaments/{tournament.pk}/")
+
+
+def test_it_links_to_trajectories_where_they_are_kept(client: Client, broker: Redis) -> None:
+    tournament = factories.planned()
+    address = f"/tournaments/{tournament.pk}/"
+    assert "not kept" in _get(client, address)
+    Tournament.objects.update(keeps_trajectories=True, trajectory_days=30)
+    assert "kept for 30 days" in _get(client, address)
+
+
+def test_queries_do_not_grow_with_rows(
+    client: Client, broker: Redis, django_assert_num_queries: Any
+) -> None:
+    few = boards.played_board("few", n_matches=84)
+    many = boards.played_board("many", n_matches=840)
+    for tournament in (few, many):
+        with django_assert_num_queries(9):
+            _get(client, f"/tournaments/{tournament.pk}/")

@@ -1,0 +1,43 @@
+"""Whether one number misleads on a board, ready for its template."""
+
+from typing import NamedTuple
+
+from matches.models import Leaderboard
+from matches.ratings import transitivity
+from matches.ratings.standings import Z95
+from matches.ratings.transitivity import Finding, Round
+
+
+class Cycle(NamedTuple):
+    """A cycle and what is said of it."""
+
+    round: Round
+    text: str
+
+
+class Shown(NamedTuple):
+    """A finding with its cycles in words."""
+
+    finding: Finding
+    cycles: list[Cycle]
+
+
+def of_board(board: Leaderboard) -> Shown | None:
+    """Return what is shown of a board, None where there is nothing to say."""
+    found = transitivity.of_board(board)
+    if found is None:
+        return None
+    return Shown(found, [Cycle(cycle, _text(cycle)) for cycle in found.cycles])
+
+
+def seat_advantage(board: Leaderboard) -> str:
+    """Return what sitting first is worth as a rating, with its 95 % interval; empty if unknown."""
+    if board.seat_mu is None or board.seat_sd is None:
+        return ""
+    return f"{board.seat_mu:+.2f} ± {Z95 * board.seat_sd:.2f}"
+
+
+def _text(cycle: Round) -> str:
+    names = [agent.name for agent in cycle.agents]
+    beats = zip(names, [*names[1:], names[0]], cycle.shares, strict=True)
+    return ", ".join(f"{winner} beats {loser} ({share:.0%})" for winner, loser, share in beats)
