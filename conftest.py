@@ -90,6 +90,12 @@ def pytest_unconfigure() -> None:
     shutil.rmtree(_VAR, ignore_errors=True)
 
 
+@pytest.fixture(autouse=True)
+def unchecked_health(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no test see the checks of /health/ that another one made within the same second."""
+    monkeypatch.setattr("evalsite.health._kept._until", 0.0)
+
+
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """Run a real PostgreSQL for the session; for tests that need it whatever the settings say."""
