@@ -9,25 +9,22 @@ from urllib.parse import urlsplit
 
 import requests
 
-from evalsite_client.agents import Agents
-from evalsite_client.alarms import Alarms
-from evalsite_client.asking import Campaigns
-from evalsite_client.attempts import Attempts
-from evalsite_client.audit import Audits
-from evalsite_client.checkpoints import Checkpoints
+from evalsite_client.api.alarms import Alarms
+from evalsite_client.api.attempts import Attempts
+from evalsite_client.api.audit import Audits
+from evalsite_client.api.leaderboards import Leaderboards
+from evalsite_client.api.matches import Matches
+from evalsite_client.api.outcomes import Outcomes
+from evalsite_client.api.schedules import Schedules
+from evalsite_client.api.seasons import Seasons
+from evalsite_client.api.tokens import Tokens
+from evalsite_client.api.workers import Workers
 from evalsite_client.clock import Clock
 from evalsite_client.errors import InputError
-from evalsite_client.leaderboards import Leaderboards
-from evalsite_client.matches import Matches
-from evalsite_client.outcomes import Outcomes
+from evalsite_client.nouns import Agents, Campaigns, Checkpoints, Trajectories
 from evalsite_client.retries import Retries
-from evalsite_client.schedules import Schedules
-from evalsite_client.seasons import Seasons
-from evalsite_client.tokens import Tokens
-from evalsite_client.trajectories import Trajectories
 from evalsite_client.transport import Login, Transport
 from evalsite_client.waiting import Tournaments
-from evalsite_client.workers import Workers
 
 URL_VARIABLE: Final = "EVALSITE_URL"
 TOKEN_VARIABLE: Final = "EVALSITE_TOKEN"

@@ -30,7 +30,12 @@ def _read(kind: Any, value: Any, where: str) -> Any:
         return _read_object(kind, value, where)
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
-        return None if value is None else _read(_without_none(kind), value, where)
+        options = get_args(kind)
+        if value is None and types.NoneType in options:
+            return None
+        # Several that remain are choices of texts, so the first reads as well as any.
+        inner = next(option for option in options if option is not types.NoneType)
+        return _read(inner, value, where)
     reader = _READERS.get(origin or kind)
     if reader is None:
         raise TypeError(f"{where}: no reader for {kind}")
@@ -50,11 +55,6 @@ def _read_object(kind: Any, value: Any, where: str) -> Any:
 def members(kind: Any) -> Mapping[str, Any]:
     """Return the types of the members of a dataclass by name."""
     return get_type_hints(kind)
-
-
-def _without_none(kind: Any) -> Any:
-    (inner,) = (option for option in get_args(kind) if option is not types.NoneType)
-    return inner
 
 
 def _read_text(_: Any, value: Any, where: str) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TextIO
 
-from evalsite_client.explanations import Explanation
-from evalsite_client.tournaments import TournamentDetail
+from evalsite_client.api.shared import Explanation
+from evalsite_client.api.tournaments import TournamentDetail
 
 WINDOW_S: Final = 30.0
 """The pace is measured over so long."""

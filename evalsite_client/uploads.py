@@ -4,9 +4,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import file_digest
+from io import BufferedReader
+from os import fstat
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
+
+from urllib3 import encode_multipart_formdata
 
 from evalsite_client.errors import InputError
 
@@ -49,46 +53,29 @@ class Form:
 
 def form(path: Path, fields: Mapping[str, Any], *, progress: Sent | None = None) -> Form:
     """Return the form of a file with further fields; None is left out. Raises InputError."""
-    n_bytes = length(path)
-    boundary = uuid4().hex
+    with open_file(path) as file:
+        n_bytes = fstat(file.fileno()).st_size
     texts = {name: _text(value) for name, value in fields.items() if value is not None}
-    parts = [
-        f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n'
-        for name, text in texts.items()
-    ]
-    parts.append(
-        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; '
-        f'filename="{_quoted(path.name)}"\r\nContent-Type: application/octet-stream\r\n\r\n'
-    )
-    return Form(
-        path=path,
-        n_bytes=n_bytes,
-        head="".join(parts).encode(errors="surrogateescape"),
-        tail=f"\r\n--{boundary}--\r\n".encode(),
-        content_type=f"multipart/form-data; boundary={boundary}",
-        progress=progress,
-    )
+    mark = uuid4().bytes
+    # urllib3 writes the form around a mark; its own streaming needs the whole file in memory.
+    body, content_type = encode_multipart_formdata({**texts, "file": (path.name, mark)})
+    head, tail = body.split(mark)
+    return Form(path, n_bytes, head, tail, content_type, progress)
 
 
-def length(path: Path) -> int:
-    """Return the bytes of a file. Raises InputError when there is none to read."""
+def open_file(path: Path) -> BufferedReader:
+    """Return a file, open for reading. Raises InputError when there is none to read."""
     try:
-        with path.open("rb"):
-            return path.stat().st_size
+        return path.open("rb")
     except OSError as error:
         raise InputError("file", f"{path} cannot be read: {error.strerror}") from error
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal."""
-    with path.open("rb") as file:
+    """Return the SHA-256 of a file in hexadecimal. Raises InputError."""
+    with open_file(path) as file:
         return file_digest(file, "sha256").hexdigest()
 
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _quoted(name: str) -> str:
-    """Return a file name as browsers write it in a form."""
-    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")

@@ -8,9 +8,10 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 
+from evalsite_client.api import tournaments
+from evalsite_client.api.tournaments import TournamentDetail
 from evalsite_client.errors import ProblemError, UnreachableError, WaitTimeoutError
 from evalsite_client.progress import Pace, Progress, ProgressLine
-from evalsite_client.tournaments import TournamentCalls, TournamentDetail
 
 AWAY_S: Final = 120.0
 """A server that is restarted meanwhile is waited for so long."""
@@ -26,7 +27,7 @@ def progress_line() -> ProgressLine:
     return ProgressLine(sys.stderr, width=_columns)
 
 
-class Tournaments(TournamentCalls):
+class Tournaments(tournaments.Tournaments):
     """Tournaments with their calls, and the wait for one."""
 
     def wait(

@@ -23,6 +23,7 @@ CHECKS: dict[str, list[str]] = {
     "templates": [str(TOOLS / "djlint"), "templates", "--lint", "--profile=django"],
     "migrations": [PYTHON, "manage.py", "makemigrations", "--check", "--dry-run"],
     "options": [PYTHON, "manage.py", "write_client_options", "--check"],
+    "client": [PYTHON, "manage.py", "write_client_api", "--check"],
     "settings": [PYTHON, "manage.py", "check", "--fail-level", "WARNING"],
     "deployment": [
         *("env", "EVALSITE_HTTPS=1", "EVALSITE_PROXIES=1"),

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 
-from evalsite_client.agents import Agent, AgentFilter, NewAgent
+from evalsite_client.api.agents import Agent
 from evalsite_client.cli.options import add_limit, command, first, page_size, pair, whole
 from evalsite_client.cli.show import Answer, pairs, table
 from evalsite_client.client import Client
@@ -41,26 +41,22 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
 
 def register(client: Client, options: Namespace) -> Answer:
     """Register an agent; the same one again changes nothing."""
-    wanted = NewAgent(
+    agent = client.agents.register(
         name=options.name,
         game=options.game,
         policy=options.policy,
         parameters=dict(options.parameter),
         checkpoint=options.checkpoint,
     )
-    return _one(client.agents.register(**wanted))
+    return _one(agent)
 
 
 def show_agents(client: Client, options: Namespace) -> Answer:
     """List agents, the newest first."""
-    wanted = AgentFilter()
-    if options.game:
-        wanted["game"] = options.game
-    if options.policy:
-        wanted["policy"] = options.policy
-    if options.name:
-        wanted["name"] = options.name
-    found = first(client.agents.list(page_size=page_size(options), **wanted), options)
+    agents = client.agents.list(
+        game=options.game, policy=options.policy, name=options.name, page_size=page_size(options)
+    )
+    found = first(agents, options)
     return Answer(found, table(HEAD, [_row(agent) for agent in found]))
 
 

@@ -2,7 +2,6 @@
 
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 
-from evalsite_client.alarms import AlarmFilter
 from evalsite_client.cli.options import add_limit, add_reason, command, first, page_size, whole
 from evalsite_client.cli.show import Answer, table
 from evalsite_client.client import Client
@@ -23,12 +22,10 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
 
 def show_alarms(client: Client, options: Namespace) -> Answer:
     """List alarms of regressions, the newest first."""
-    wanted = AlarmFilter()
-    if options.leaderboard:
-        wanted["leaderboard"] = options.leaderboard
-    if options.open:
-        wanted["open"] = True
-    found = first(client.alarms.list(page_size=page_size(options), **wanted), options)
+    alarms = client.alarms.list(
+        leaderboard=options.leaderboard, open=options.open or None, page_size=page_size(options)
+    )
+    found = first(alarms, options)
     rows = [
         (
             *(a.id, a.agent.name, a.ancestor.name, a.leaderboard),

@@ -3,17 +3,14 @@
 import sys
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import Any
 
-from evalsite_client.campaigns import (
+from evalsite_client.api.campaigns import (
     Ahead,
     Campaign,
     CampaignDetail,
-    CampaignFilter,
-    CampaignQuestion,
     Forecast,
     ForecastMore,
-    NewCampaign,
     Pairs,
 )
 from evalsite_client.cli.options import add_limit, amount, command, first, page_size, pair, whole
@@ -26,7 +23,6 @@ HOUR_S = 3_600
 BUDGET = 100_000
 HEAD = ("id", "tournament", "leaderboard", "question", "state", "played", "of", "P", "statement")
 N_CHANCES = 5
-_ASKED = ("error", "margin", "margin_elo", "margin_points")
 
 
 def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
@@ -58,7 +54,7 @@ def _add_campaign(commands: "_SubParsersAction[ArgumentParser]") -> None:
     )
     new.add_argument("-l", "--leaderboard", required=True)
     new.add_argument("-q", "--question", default="best", help="best, top_k, beats, rank_all, ...")
-    new.add_argument("--error", type=amount, help="P(wrong verdict): 0.05")
+    new.add_argument("--error", type=amount, default=0.05, help="P(wrong verdict): 0.05")
     new.add_argument("--margin", type=amount, help="a gap that makes no difference, in rating")
     new.add_argument("--margin-elo", type=amount, help="the same in Elo")
     new.add_argument("--margin-points", type=amount, help="the same in points of win rate")
@@ -78,29 +74,29 @@ def _add_campaign(commands: "_SubParsersAction[ArgumentParser]") -> None:
 
 def campaign(client: Client, options: Namespace) -> Answer:
     """Ask a question, say what its answer takes, and wait for the verdict."""
-    asked = CampaignQuestion(
-        leaderboard=options.leaderboard,
-        agents=options.agents,
-        question=options.question,
-        parameters=dict(options.parameter),
-    )
-    for name in _ASKED:
-        if (value := getattr(options, name)) is not None:
-            asked[name] = value  # type: ignore[literal-required]  # one of four numbers
+    asked: dict[str, Any] = {
+        "leaderboard": options.leaderboard,
+        "agents": options.agents,
+        "question": options.question,
+        "parameters": dict(options.parameter),
+        "error": options.error,
+        "margin": options.margin,
+        "margin_elo": options.margin_elo,
+        "margin_points": options.margin_points,
+    }
     if options.forecast:
         ahead = client.campaigns.forecast(**asked)
         return Answer(ahead, _ahead(ahead))
     hours = options.max_core_hours
-    wanted = {
+    made = client.campaigns.start(
         **asked,
-        "max_matches": options.max_matches,
-        "max_core_s": None if hours is None else hours * HOUR_S,
-        "max_money": options.max_money,
-        "name": options.name,
-        "pairing": options.pairing,
-        "weight": options.weight,
-    }
-    made = client.campaigns.start(**cast(NewCampaign, wanted))
+        max_matches=options.max_matches,
+        max_core_s=None if hours is None else hours * HOUR_S,
+        max_money=options.max_money,
+        name=options.name,
+        pairing=options.pairing,
+        weight=options.weight,
+    )
     if options.no_wait:
         return Answer(made, f"campaign {made.id}: `evalsite verdict {made.id}` shows it")
     return _answer(_followed(client, made, is_shown=not options.json))
@@ -108,14 +104,13 @@ def campaign(client: Client, options: Namespace) -> Answer:
 
 def show_campaigns(client: Client, options: Namespace) -> Answer:
     """List campaigns, the newest first."""
-    wanted = CampaignFilter()
-    if options.leaderboard:
-        wanted["leaderboard"] = options.leaderboard
-    if options.question:
-        wanted["question"] = options.question
-    if options.open:
-        wanted["decided"] = False
-    found = first(client.campaigns.list(page_size=page_size(options), **wanted), options)
+    campaigns = client.campaigns.list(
+        leaderboard=options.leaderboard,
+        question=options.question,
+        decided=False if options.open else None,
+        page_size=page_size(options),
+    )
+    found = first(campaigns, options)
     return Answer(found, table(HEAD, [_row(one) for one in found]))
 
 

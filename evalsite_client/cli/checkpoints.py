@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 
-from evalsite_client.checkpoints import Checkpoint, CheckpointFilter, NewCheckpoint
+from evalsite_client.api.checkpoints import Checkpoint
 from evalsite_client.cli.options import (
     add_limit,
     command,
@@ -58,17 +58,17 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
 
 def upload(client: Client, options: Namespace) -> Answer:
     """Send a safetensors file, which registers its agent."""
-    wanted = NewCheckpoint(
+    found = client.checkpoints.upload(
+        options.file,
+        progress=_shown(),
         name=options.name,
         game=options.game,
         architecture=options.architecture,
         parameters=dict(options.parameter),
         parent=options.parent,
         placement=options.placement,
+        step=options.step,
     )
-    if options.step is not None:
-        wanted["step"] = options.step
-    found = client.checkpoints.upload(options.file, progress=_shown(), **wanted)
     if options.wait:
         found = client.checkpoints.wait(found.sha256, timeout_s=options.timeout)
     return Answer(found, _text(found), REFUSED if found.state == "refused" else 0)
@@ -76,14 +76,13 @@ def upload(client: Client, options: Namespace) -> Answer:
 
 def show_checkpoints(client: Client, options: Namespace) -> Answer:
     """List checkpoints, the newest first."""
-    wanted = CheckpointFilter()
-    if options.game:
-        wanted["game"] = options.game
-    if options.training_run:
-        wanted["run"] = options.training_run
-    if options.state:
-        wanted["state"] = options.state
-    found = first(client.checkpoints.list(page_size=page_size(options), **wanted), options)
+    checkpoints = client.checkpoints.list(
+        game=options.game,
+        run=options.training_run,
+        state=options.state,
+        page_size=page_size(options),
+    )
+    found = first(checkpoints, options)
     return Answer(found, table(HEAD, [_row(checkpoint) for checkpoint in found]))
 
 

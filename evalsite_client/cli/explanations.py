@@ -3,10 +3,10 @@
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Callable
 
+from evalsite_client.api.shared import Explanation
 from evalsite_client.cli.options import command, whole
 from evalsite_client.cli.show import Answer, pairs
 from evalsite_client.client import Client
-from evalsite_client.explanations import Explanation
 
 _EXPLAINING: dict[str, Callable[[Client, int], Explanation]] = {
     "agent": lambda client, number: client.agents.explain(number),

@@ -2,12 +2,11 @@
 
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 
+from evalsite_client.api.leaderboards import Comparison, Rating
 from evalsite_client.cli.options import add_limit, agent, command, first, page_size, pair, whole
 from evalsite_client.cli.show import Answer, pairs, signed, table
 from evalsite_client.client import Client
 from evalsite_client.errors import InputError
-from evalsite_client.leaderboards import LeaderboardFilter, NewLeaderboard
-from evalsite_client.ratings import Comparison, Rating
 
 RATING_HEAD = (
     *("rank", "id", "agent", "mu", "low", "high", "live", "matches"),
@@ -63,22 +62,20 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
 
 def open_board(client: Client, options: Namespace) -> Answer:
     """Open a leaderboard."""
-    wanted = NewLeaderboard(
+    board = client.leaderboards.open(
         name=options.name,
         game=options.game,
         title=options.title,
         game_parameters=dict(options.parameter),
+        opening_plies=options.opening_plies,
     )
-    if options.opening_plies is not None:
-        wanted["opening_plies"] = options.opening_plies
-    board = client.leaderboards.open(**wanted)
     return Answer(board, f"{board.name} is open for {board.game}")
 
 
 def show_boards(client: Client, options: Namespace) -> Answer:
     """List leaderboards, the newest first."""
-    wanted = LeaderboardFilter(game=options.game) if options.game else LeaderboardFilter()
-    found = first(client.leaderboards.list(page_size=page_size(options), **wanted), options)
+    boards = client.leaderboards.list(game=options.game, page_size=page_size(options))
+    found = first(boards, options)
     rows = [(b.name, b.game, b.title, b.n_counted, b.rated_at) for b in found]
     return Answer(found, table(BOARD_HEAD, rows))
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any, TypeVar
 
-from evalsite_client.agents import Agent
+from evalsite_client.api.agents import Agent
 from evalsite_client.cli.show import Answer
 from evalsite_client.client import Client
 from evalsite_client.errors import InputError

@@ -4,6 +4,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAc
 from collections.abc import Callable
 from datetime import datetime
 
+from evalsite_client.api.schedules import Schedule
 from evalsite_client.cli.options import (
     add_limit,
     add_reason,
@@ -17,7 +18,6 @@ from evalsite_client.cli.options import (
 )
 from evalsite_client.cli.show import Answer, pairs, table
 from evalsite_client.client import Client
-from evalsite_client.schedules import NewSchedule, Schedule, ScheduleFilter
 
 HEAD = ("id", "name", "leaderboard", "starts", "when", "next", "enabled", "started", "passed over")
 MODES = ("reset", "carry")
@@ -61,8 +61,8 @@ def _add_new(commands: "_SubParsersAction[ArgumentParser]") -> None:
     what = new.add_mutually_exclusive_group()
     what.add_argument("-q", "--question", default="", help="start campaigns: best, top_k, ...")
     what.add_argument("--season", choices=MODES, default="", help="begin seasons")
-    new.add_argument("--margin", type=amount, help="of a campaign, in rating")
-    new.add_argument("--error", type=amount, help="of a campaign: 0.05")
+    new.add_argument("--margin", type=amount, default=0.0, help="of a campaign, in rating")
+    new.add_argument("--error", type=amount, default=0.05, help="of a campaign: 0.05")
     new.add_argument(
         *("-p", "--parameter"), type=pair, action="append", default=[], metavar="NAME=VALUE"
     )
@@ -72,12 +72,12 @@ def _add_new(commands: "_SubParsersAction[ArgumentParser]") -> None:
 
 def show_schedules(client: Client, options: Namespace) -> Answer:
     """List schedules, the newest first."""
-    wanted = ScheduleFilter()
-    if options.leaderboard:
-        wanted["leaderboard"] = options.leaderboard
-    if options.enabled:
-        wanted["is_enabled"] = True
-    found = first(client.schedules.list(page_size=page_size(options), **wanted), options)
+    schedules = client.schedules.list(
+        leaderboard=options.leaderboard,
+        is_enabled=options.enabled or None,
+        page_size=page_size(options),
+    )
+    found = first(schedules, options)
     return Answer(found, table(HEAD, [_row(one) for one in found]))
 
 
@@ -85,7 +85,7 @@ def schedule_at(client: Client, options: Namespace) -> Answer:
     """Start tournaments, campaigns or seasons by crontab, or one at a time."""
     game = client.leaderboards.get(options.leaderboard).game
     entered = [agent(client, text, game=game, field="AGENT") for text in options.agents]
-    wanted = NewSchedule(
+    added = client.schedules.add(
         name=options.name,
         leaderboard=options.leaderboard,
         agents=[one.id for one in entered],
@@ -97,13 +97,11 @@ def schedule_at(client: Client, options: Namespace) -> Answer:
         parameters=dict(options.parameter),
         pairing=options.pairing,
         n_matches=options.matches,
+        margin=options.margin,
+        error=options.error,
         reason=options.reason,
     )
-    if options.margin is not None:
-        wanted["margin"] = options.margin
-    if options.error is not None:
-        wanted["error"] = options.error
-    return _one(client.schedules.add(**wanted))
+    return _one(added)
 
 
 def enable(client: Client, options: Namespace) -> Answer:

@@ -7,7 +7,6 @@ from getpass import getpass
 from evalsite_client.cli.options import add_limit, command, first, page_size, whole
 from evalsite_client.cli.show import Answer, table
 from evalsite_client.client import Client
-from evalsite_client.tokens import NewToken
 
 SCOPES = ("read", "submit", "operate", "worker")
 HEAD = ("id", "user", "name", "scopes", "begins with", "created", "ends", "made with")
@@ -35,6 +34,7 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     made.add_argument(
         "--days",
         type=whole(1),
+        default=90,
         help="until it ends (90); made with a token, with that one at the latest",
     )
     add_limit(command(commands, "tokens", show_tokens))
@@ -48,10 +48,7 @@ def password(user: str) -> tuple[str, str]:
 
 def create(client: Client, options: Namespace) -> Answer:
     """Make a token of the API for oneself and print its secret, which is shown this once."""
-    wanted = NewToken(name=options.name, scopes=options.scope or ["read"])
-    if options.days is not None:
-        wanted["days"] = options.days
-    made = client.tokens.create(**wanted)
+    made = client.tokens.create(name=options.name, scopes=options.scope, days=options.days)
     return Answer(made, made.token or "")
 
 

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Callable
 
+from evalsite_client.api.tournaments import Tournament, TournamentDetail
 from evalsite_client.cli.options import (
     add_limit,
     agent,
@@ -15,12 +16,6 @@ from evalsite_client.cli.options import (
 from evalsite_client.cli.show import Answer, pairs, table
 from evalsite_client.cli.watch import follow
 from evalsite_client.client import Client
-from evalsite_client.tournaments import (
-    NewTournament,
-    Tournament,
-    TournamentDetail,
-    TournamentFilter,
-)
 
 STATES = ("scheduled", "planning", "running", "paused", "done", "cancelled")
 HEAD = ("id", "name", "leaderboard", "state", "ended", "of", "forfeits", "void", "created")
@@ -70,7 +65,7 @@ def schedule(client: Client, options: Namespace) -> Answer:
     """Schedule a tournament between agents, which starts at once."""
     game = client.leaderboards.get(options.leaderboard).game
     entered = [agent(client, text, game=game, field="AGENT") for text in options.agents]
-    wanted = NewTournament(
+    made = client.tournaments.schedule(
         leaderboard=options.leaderboard,
         agents=[one.id for one in entered],
         name=options.name or ", ".join(one.name for one in entered)[:120],
@@ -81,12 +76,9 @@ def schedule(client: Client, options: Namespace) -> Answer:
         replays=options.replay,
         keeps_trajectories=options.keep_trajectories,
         is_paused=options.paused,
+        move_s=options.move_s,
+        match_s=options.match_s,
     )
-    if options.move_s is not None:
-        wanted["move_s"] = options.move_s
-    if options.match_s is not None:
-        wanted["match_s"] = options.match_s
-    made = client.tournaments.schedule(**wanted)
     if options.watch:
         return follow(client, made.id, is_json=options.json, timeout_s=None)
     return Answer(made, f"{_text(made)}\n`evalsite watch {made.id}` follows it")
@@ -94,12 +86,10 @@ def schedule(client: Client, options: Namespace) -> Answer:
 
 def show_tournaments(client: Client, options: Namespace) -> Answer:
     """List tournaments, the newest first."""
-    wanted = TournamentFilter()
-    if options.leaderboard:
-        wanted["leaderboard"] = options.leaderboard
-    if options.state:
-        wanted["state"] = options.state
-    found = first(client.tournaments.list(page_size=page_size(options), **wanted), options)
+    tournaments = client.tournaments.list(
+        leaderboard=options.leaderboard, state=options.state, page_size=page_size(options)
+    )
+    found = first(tournaments, options)
     return Answer(found, table(HEAD, [_row(one) for one in found]))
 
 

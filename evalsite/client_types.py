@@ -1,0 +1,124 @@
+"""The types of the Python client as code, written from the schema of the API."""
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+Node = Mapping[str, Any]
+WIDTH: Final = 96
+# Plug-ins add to these, so the client takes any text: an enumeration would refuse their answers.
+OPEN_CHOICES: Final = {"GameEnum", "PolicyEnum", "PairingEnum"}
+PLAIN: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
+ANSWERED: Final = "tuple[{}, ...]"
+SENT: Final = "Sequence[{}]"
+
+
+class Types:
+    """What the components of a schema are called in Python, and their classes."""
+
+    def __init__(self, components: Mapping[str, Any], figures: Sequence[str]) -> None:
+        """figures: components to which people have added properties, in a base class."""
+        self.components = components
+        self.figures = figures
+
+    def annotate(self, node: Node, *, array: str = ANSWERED) -> str:
+        """Return the annotation of a value; array: the form of a list."""
+        text = self._annotate_given(node, array)
+        return f"{text} | None" if node.get("nullable") and text != "Any" else text
+
+    def _annotate_given(self, node: Node, array: str) -> str:
+        if options := node.get("allOf") or node.get("oneOf"):
+            texts = dict.fromkeys(self._annotate_given(option, array) for option in options)
+            return "str" if "str" in texts else " | ".join(texts)
+        if "$ref" in node:
+            return self._name_choices(find_name(node))
+        if "enum" in node:
+            return self._name_choices(self._find_choices(node["enum"]))
+        if node.get("type") == "array":
+            return array.format(self.annotate(node["items"], array=array))
+        if node.get("format") == "date-time":
+            return "datetime"
+        is_object = node.get("type") == "object"
+        return "Mapping[str, Any]" if is_object else PLAIN.get(node.get("type", ""), "Any")
+
+    def _find_choices(self, choices: Sequence[str]) -> str:
+        """Return the component with these choices: those of a query come without its name."""
+        return next(
+            name
+            for name, node in self.components.items()
+            if set(node.get("enum", ())) == set(choices)
+        )
+
+    def _name_choices(self, name: str) -> str:
+        if name == "BlankEnum":
+            return 'Literal[""]'
+        return "str" if name in OPEN_CHOICES else name.removesuffix("Enum")
+
+    def find_parts(self, node: Any) -> Iterator[str]:
+        """Yield the components that a piece of schema names, each after those that it needs."""
+        if isinstance(node, dict):
+            if "$ref" in node:
+                name = find_name(node)
+                yield from self.find_parts(self.components[name])
+                yield from [base] if (base := self.find_base(name)) else []
+                yield name
+            node = list(node.values())
+        for part in node if isinstance(node, list) else ():
+            yield from self.find_parts(part)
+
+    def find_base(self, name: str) -> str | None:
+        """Return the component that this one only adds to: a Tournament of a TournamentDetail."""
+        members = self.components[name].get("properties", {})
+        for other, node in self.components.items():
+            known = node.get("properties")
+            if known and other != name and other in name and known.items() <= members.items():
+                return other
+        return None
+
+    def write(self, name: str) -> str:
+        """Return the definition of a component."""
+        node = self.components[name]
+        if "enum" in node:
+            choices = ", ".join(f'"{choice}"' for choice in node["enum"])
+            return f"{self._name_choices(name)} = Literal[{choices}]"
+        base = self.find_base(name)
+        inherited = self.components[base]["properties"] if base else {}
+        bases = [base] if base else [f"{name}Figures"] if name in self.figures else []
+        own = {key: of for key, of in node["properties"].items() if key not in inherited}
+        return "\n".join(
+            [
+                "@dataclass(frozen=True)",
+                f"class {name}({', '.join(bases)}):" if bases else f"class {name}:",
+                write_doc(node["description"], {key: describe(of) for key, of in own.items()}),
+                *(f"    {key}: {self.annotate(of)}" for key, of in own.items()),
+            ]
+        )
+
+
+def find_name(node: Node) -> str:
+    """Return the name of the component that a reference is to."""
+    return str(node["$ref"]).rpartition("/")[2]
+
+
+def describe(node: Node) -> str:
+    """Return the help text of a value, without the list of its choices: the type has those."""
+    return re.sub(r"(^|\n)\* `.*", "", node.get("description", ""), flags=re.DOTALL).strip()
+
+
+def write_doc(text: str, members: Mapping[str, str], *, indent: str = "    ") -> str:
+    """Return a docstring: a text, and a line for every member that has something to say."""
+    first, _, further = text.strip().partition("\n\n")
+    known = [f"{name}: {said}" for name, said in members.items() if said]
+    blocks = ["\n".join(_wrap(first, indent)), "\n".join(_wrap(further, indent))]
+    blocks.append("\n".join(line for one in known for line in _wrap(one, indent, hang="    ")))
+    written = f"\n{indent}".join(block for block in "\n\n".join(filter(None, blocks)).split("\n"))
+    written = re.sub(r"[ ]+\n", "\n", written)
+    end = f"\n{indent}" if "\n" in written else ""
+    return f'{indent}"""{written}{end}"""'
+
+
+def _wrap(text: str, indent: str, *, hang: str = "") -> list[str]:
+    return textwrap.wrap(
+        " ".join(text.split()), WIDTH - len(indent), subsequent_indent=hang, break_on_hyphens=False
+    )

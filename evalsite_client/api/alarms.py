@@ -1,0 +1,55 @@
+"""Alarms of the API."""
+
+# Written by `./run manage write_client_api` from the schema of the API: change that, not this.
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from evalsite_client.api.shared import AgentName
+from evalsite_client.calls import Calls
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """An agent that is probably worse than its best ancestor by more than the margin.
+
+    margin: In units of rating.
+    level: The probability from which it is an alarm.
+    """
+
+    id: int
+    agent: AgentName
+    ancestor: AgentName
+    campaign: int
+    leaderboard: str
+    probability: float
+    margin: float
+    level: float
+    at: datetime
+    acknowledged_at: datetime | None
+    acknowledged_by: str
+
+
+class Alarms(Calls):
+    """Alarms, the newest first."""
+
+    def list(
+        self,
+        *,
+        leaderboard: str | None = None,
+        open: bool | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Alarm]:
+        """Yield those that fit; a page is fetched when its rows are asked for."""
+        return self._rows(
+            Alarm, "alarms", {"leaderboard": leaderboard, "open": open, "page_size": page_size}
+        )
+
+    def get(self, alarm: int) -> Alarm:
+        """Return one."""
+        return self._get(Alarm, f"alarms/{alarm}")
+
+    def acknowledge(self, alarm: int, *, reason: str = "", key: str | None = None) -> Alarm:
+        """Note that somebody has seen it; the first one is kept."""
+        return self._post(Alarm, f"alarms/{alarm}/acknowledge", {"reason": reason}, key=key)

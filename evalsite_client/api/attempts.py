@@ -1,0 +1,36 @@
+"""Attempts of the API."""
+
+# Written by `./run manage write_client_api` from the schema of the API: change that, not this.
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from evalsite_client.api.shared import Attempt, Ending
+from evalsite_client.calls import Calls
+
+
+@dataclass(frozen=True)
+class ListedAttempt(Attempt):
+    """An attempt with its match."""
+
+    match: int
+    tournament: int
+
+
+class Attempts(Calls):
+    """Attempts that have ended, the newest first."""
+
+    def list(
+        self,
+        *,
+        ending: Ending | None = None,
+        match: int | None = None,
+        tournament: int | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[ListedAttempt]:
+        """Yield those that fit; a page is fetched when its rows are asked for."""
+        return self._rows(
+            ListedAttempt,
+            "attempts",
+            {"ending": ending, "match": match, "tournament": tournament, "page_size": page_size},
+        )

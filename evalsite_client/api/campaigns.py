@@ -1,0 +1,358 @@
+"""Campaigns of the API."""
+
+# Written by `./run manage write_client_api` from the schema of the API: change that, not this.
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from evalsite_client.api.shared import AgentName, Explanation
+from evalsite_client.calls import Calls
+from evalsite_client.figures import CampaignFigures
+
+
+@dataclass(frozen=True)
+class Campaign(CampaignFigures):
+    """A tournament with a question, and its verdict once there is one.
+
+    state: Of its tournament; planning: it chooses matches, and those chosen are played.
+    error: The probability that the verdict may be wrong.
+    margin: A gap in rating that makes no difference; 1 is some 45 points of Elo.
+    max_matches: The budget in matches.
+    n_known: Results of the entrants known at the start.
+    n_known_elsewhere: Of those: results of other leaderboards of the game.
+    n_reused: Of those done: known games, not played again.
+    n_judged: Results behind the latest judgement.
+    n_played: Matches of its own until the verdict.
+    n_round_robin: What a round robin would have needed, simulated.
+    """
+
+    id: int
+    tournament: int
+    name: str
+    leaderboard: str
+    state: str
+    question: str
+    error: float
+    margin: float
+    pairing: str
+    weight: int
+    max_matches: int
+    max_core_s: float | None
+    max_money: float | None
+    n_known: int
+    n_known_elsewhere: int
+    n_planned: int
+    n_done: int
+    n_reused: int
+    n_judged: int
+    judged_at: datetime | None
+    created_at: datetime
+    started_at: datetime | None
+    statement: str
+    probability: float | None
+    why: str
+    decided_at: datetime | None
+    n_played: int | None
+    n_round_robin: float | None
+
+
+@dataclass(frozen=True)
+class Chance:
+    """How likely an entrant is the best."""
+
+    agent: AgentName
+    p_best: float
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What the matches of a campaign have cost so far."""
+
+    matches: int
+    core_s: float
+    gpu_s: float
+    money: float
+
+
+@dataclass(frozen=True)
+class Strength:
+    """A difference in points of Elo, with its interval of 95 %."""
+
+    elo: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What the paired blocks of a sequential test say, for the first of the two agents.
+
+    blocks: With 0, 1/2, 1, 3/2 and 2 points of two games.
+    score: The mean, 0 to 1.
+    split: Draw ratio: the share of blocks of 1 point each.
+    elo: Logistic.
+    normalised: Normalised Elo; null while all blocks are alike.
+    los: Likelihood of superiority: P(the first is better).
+    """
+
+    blocks: tuple[int, ...]
+    n_blocks: int
+    score: float
+    split: float
+    elo: Strength
+    normalised: Strength | None
+    los: float
+
+
+@dataclass(frozen=True)
+class ForecastCost:
+    """What the matches to the verdict cost; null while nothing was measured.
+
+    core_s: Seconds of cores of play nodes.
+    gpu_s: Seconds of gpu workers, reckoned by the steps of the newest matches and the time of
+        one row of their networks alone on a core; batches on a GPU may take less.
+    wall_s: Seconds on the clock.
+    money: By the prices of the settings.
+    """
+
+    core_s: float | None
+    gpu_s: float
+    wall_s: float | None
+    money: float | None
+
+
+@dataclass(frozen=True)
+class ForecastMore:
+    """What some more matches would change: a probability or, of a sequential test, its ratio.
+
+    now: Probability of the likeliest answer now; null for a test.
+    then: And after these matches, as is to be expected.
+    verdict: The chance that they bring the verdict.
+    llr_now: Log-likelihood ratio of a sequential test now.
+    llr_then: And after these matches, as is to be expected.
+    """
+
+    n_matches: int
+    now: float | None
+    then: float | None
+    verdict: float
+    llr_now: float | None
+    llr_then: float | None
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How many more matches the verdict takes, played forward in thought; at most 10^6.
+
+    matches: The median.
+    low: 10 % of the cases take fewer.
+    high: 10 % of the cases take more.
+    decided: The share of the cases that end before 10^6.
+    accepted: The share of the cases in which a sequential test ends accepted; else null.
+    round_robin: The median if every pair played as often; null for a sequential test.
+    """
+
+    matches: float
+    low: float
+    high: float
+    decided: float
+    accepted: float | None
+    round_robin: float | None
+    cost: ForecastCost
+    more: ForecastMore
+
+
+@dataclass(frozen=True)
+class CampaignDetail(Campaign):
+    """A campaign with what is believed now, what it has cost and what it will take.
+
+    parameters: Of the question; agents by name.
+    subjects: The agents that the verdict names.
+    chances: The likeliest first; at most 200.
+    warning: What is said of a pairing that suits the field badly, while it runs; else null.
+    pairs: Of a sequential test, as it was judged last; else null.
+    """
+
+    parameters: Mapping[str, Any]
+    subjects: tuple[AgentName, ...]
+    chances: tuple[Chance, ...]
+    spent: Spent
+    warning: str | None
+    pairs: Pairs | None
+    forecast: Forecast | None
+    forecast_at: datetime | None
+
+
+@dataclass(frozen=True)
+class CampaignPoint:
+    """What a campaign said after so many results.
+
+    probability: Of the likeliest answer then.
+    llr: Log-likelihood ratio of a sequential test.
+    matches_left: Forecast then.
+    """
+
+    n_results: int
+    at: datetime
+    probability: float
+    llr: float | None
+    matches_left: float | None
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What a campaign would start from and take.
+
+    margin: In units of rating.
+    n_known: Matches that are known, so not played again.
+    n_known_elsewhere: Of those: on other leaderboards.
+    """
+
+    n_agents: int
+    margin: float
+    n_known: int
+    n_known_elsewhere: int
+    forecast: Forecast
+
+
+class Campaigns(Calls):
+    """Campaigns: creating one starts it; cancelling its tournament stops it."""
+
+    def list(
+        self,
+        *,
+        decided: bool | None = None,
+        leaderboard: str | None = None,
+        question: str | None = None,
+        tournament: int | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Campaign]:
+        """Yield those that fit; a page is fetched when its rows are asked for."""
+        return self._rows(
+            Campaign,
+            "campaigns",
+            {
+                "decided": decided,
+                "leaderboard": leaderboard,
+                "question": question,
+                "tournament": tournament,
+                "page_size": page_size,
+            },
+        )
+
+    def start(
+        self,
+        *,
+        leaderboard: str,
+        max_matches: int,
+        agents: Sequence[str] | None = None,
+        question: str = "best",
+        error: float = 0.05,
+        margin: float | None = None,
+        margin_elo: float | None = None,
+        margin_points: float | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        name: str = "",
+        max_core_s: float | None = None,
+        max_money: float | None = None,
+        pairing: str = "",
+        pairing_parameters: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        weight: int = 1,
+        move_s: float | None = None,
+        match_s: float | None = None,
+        is_paused: bool = False,
+        key: str | None = None,
+    ) -> CampaignDetail:
+        """Start a campaign.
+
+        agents: None: all of the leaderboard, less those retired or in quarantine.
+        error: P(the verdict may be wrong).
+        margin: A gap that makes no difference, in rating.
+        margin_elo: The same in points of Elo, instead.
+        margin_points: The same in points of win rate, instead.
+        parameters: Of the question; agents by name.
+        pairing: Empty: as suits the question.
+        pairing_parameters: Of the pairing, by their names.
+        seed: Null: one that replays no game that is known.
+        weight: Its share of the nodes.
+        is_paused: True: it waits to be started.
+        """
+        return self._post(
+            CampaignDetail,
+            "campaigns",
+            {
+                "leaderboard": leaderboard,
+                "agents": agents,
+                "question": question,
+                "error": error,
+                "margin": margin,
+                "margin_elo": margin_elo,
+                "margin_points": margin_points,
+                "parameters": parameters,
+                "name": name,
+                "max_matches": max_matches,
+                "max_core_s": max_core_s,
+                "max_money": max_money,
+                "pairing": pairing,
+                "pairing_parameters": pairing_parameters,
+                "seed": seed,
+                "weight": weight,
+                "move_s": move_s,
+                "match_s": match_s,
+                "is_paused": is_paused,
+            },
+            key=key,
+        )
+
+    def get(self, campaign: int) -> CampaignDetail:
+        """Return one."""
+        return self._get(CampaignDetail, f"campaigns/{campaign}")
+
+    def curve(self, campaign: int, *, page_size: int | None = None) -> Iterator[CampaignPoint]:
+        """List what it said as the evidence grew."""
+        return self._rows(CampaignPoint, f"campaigns/{campaign}/curve", {"page_size": page_size})
+
+    def explain(self, campaign: int) -> Explanation:
+        """Say in which state it is, since when, what it waits for and what happens next."""
+        return self._get(Explanation, f"campaigns/{campaign}/explanation")
+
+    def forecast(
+        self,
+        *,
+        leaderboard: str,
+        agents: Sequence[str] | None = None,
+        question: str = "best",
+        error: float = 0.05,
+        margin: float | None = None,
+        margin_elo: float | None = None,
+        margin_points: float | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        key: str | None = None,
+    ) -> Ahead:
+        """Say what a campaign would take, by what is known; none is started.
+
+        agents: None: all of the leaderboard, less those retired or in quarantine.
+        error: P(the verdict may be wrong).
+        margin: A gap that makes no difference, in rating.
+        margin_elo: The same in points of Elo, instead.
+        margin_points: The same in points of win rate, instead.
+        parameters: Of the question; agents by name.
+        """
+        return self._post(
+            Ahead,
+            "campaigns/forecast",
+            {
+                "leaderboard": leaderboard,
+                "agents": agents,
+                "question": question,
+                "error": error,
+                "margin": margin,
+                "margin_elo": margin_elo,
+                "margin_points": margin_points,
+                "parameters": parameters,
+            },
+            key=key,
+        )

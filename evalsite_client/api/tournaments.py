@@ -1,0 +1,197 @@
+"""Tournaments of the API."""
+
+# Written by `./run manage write_client_api` from the schema of the API: change that, not this.
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from evalsite_client.api.shared import AgentName, Explanation
+from evalsite_client.calls import Calls
+from evalsite_client.figures import TournamentFigures
+
+TournamentState = Literal["scheduled", "planning", "running", "paused", "done", "cancelled"]
+
+
+@dataclass(frozen=True)
+class Tournament(TournamentFigures):
+    """A tournament and how far it is; n_done includes forfeits.
+
+    n_matches: At most; one whose pairing is over before has as many as were planned.
+    seed: The seed set: the same number replays the same pairings and games.
+    weight: Its share of the nodes against that of others that run at the same time.
+    is_rated: Unrated outcomes change no rating; only then may an agent play itself.
+    replays: Play again what is known, to see that it comes out the same.
+    keeps_trajectories: Store observation, action, reward ... of every decision.
+    trajectory_days: Delete them after so many days; empty: never.
+    order_limit: Matches that one order holds at most; empty: by their length.
+    faults: Faults to emulate, to try the platform; usually empty.
+    state: planning: matches are chosen or written; those that are, are played.
+    n_known: Of those done: known from an earlier tournament, so not played again.
+    n_differing: Of those done: played again, and came out otherwise than before.
+    n_void: Without those that are played again.
+    n_replaced: Void ones that are played again.
+    n_refused: Reports that came late, doubled or without a token.
+    mean_match_s: Measured length of a match; sizes the orders.
+    problem: Why it could not be planned.
+    """
+
+    id: int
+    leaderboard: str
+    name: str
+    pairing: str
+    pairing_parameters: Mapping[str, Any]
+    n_matches: int
+    seed: int
+    weight: int
+    move_s: float
+    match_s: float
+    is_rated: bool
+    replays: bool
+    keeps_trajectories: bool
+    trajectory_days: int | None
+    order_limit: int | None
+    faults: Any
+    state: TournamentState
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    n_planned: int
+    n_done: int
+    n_known: int
+    n_differing: int
+    n_forfeits: int
+    n_void: int
+    n_cancelled: int
+    n_replaced: int
+    n_retried: int
+    n_refused: int
+    mean_match_s: float | None
+    problem: str
+
+
+@dataclass(frozen=True)
+class TournamentDetail(Tournament):
+    """A tournament with the first of those who take part."""
+
+    agents: tuple[AgentName, ...]
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """An agent's place in a tournament."""
+
+    position: int
+    agent: AgentName
+
+
+class Tournaments(Calls):
+    """Tournaments: creating one schedules it, and starts it unless it is to wait."""
+
+    def list(
+        self,
+        *,
+        leaderboard: str | None = None,
+        state: TournamentState | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Tournament]:
+        """Yield those that fit; a page is fetched when its rows are asked for."""
+        return self._rows(
+            Tournament,
+            "tournaments",
+            {"leaderboard__name": leaderboard, "state": state, "page_size": page_size},
+        )
+
+    def schedule(
+        self,
+        *,
+        leaderboard: str,
+        agents: Sequence[int],
+        name: str,
+        n_matches: int,
+        pairing: str = "double_round_robin",
+        pairing_parameters: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        weight: int = 1,
+        move_s: float | None = None,
+        match_s: float | None = None,
+        faults: Any | None = None,
+        is_rated: bool = True,
+        replays: bool = False,
+        keeps_trajectories: bool = False,
+        trajectory_days: int | None = None,
+        order_limit: int | None = None,
+        is_paused: bool = False,
+        key: str | None = None,
+    ) -> TournamentDetail:
+        """Schedule a tournament.
+
+        pairing_parameters: Such as {"best_of": 5}.
+        weight: Its share of the nodes.
+        replays: True: known games are played again; they count once.
+        is_paused: True: it waits to be started.
+        """
+        return self._post(
+            TournamentDetail,
+            "tournaments",
+            {
+                "leaderboard": leaderboard,
+                "agents": agents,
+                "name": name,
+                "n_matches": n_matches,
+                "pairing": pairing,
+                "pairing_parameters": pairing_parameters,
+                "seed": seed,
+                "weight": weight,
+                "move_s": move_s,
+                "match_s": match_s,
+                "faults": faults,
+                "is_rated": is_rated,
+                "replays": replays,
+                "keeps_trajectories": keeps_trajectories,
+                "trajectory_days": trajectory_days,
+                "order_limit": order_limit,
+                "is_paused": is_paused,
+            },
+            key=key,
+        )
+
+    def get(self, tournament: int) -> TournamentDetail:
+        """Return one."""
+        return self._get(TournamentDetail, f"tournaments/{tournament}")
+
+    def agents(self, tournament: int, *, page_size: int | None = None) -> Iterator[Entrant]:
+        """List who takes part, by position."""
+        return self._rows(Entrant, f"tournaments/{tournament}/agents", {"page_size": page_size})
+
+    def cancel(self, tournament: int, *, key: str | None = None) -> TournamentDetail:
+        """Cancel every match that is still open; cancelling again changes nothing."""
+        return self._post(TournamentDetail, f"tournaments/{tournament}/cancel", key=key)
+
+    def explain(self, tournament: int) -> Explanation:
+        """Say in which state it is, since when, what it waits for and what happens next."""
+        return self._get(Explanation, f"tournaments/{tournament}/explanation")
+
+    def extend(
+        self, tournament: int, *, n_matches: int, key: str | None = None
+    ) -> TournamentDetail:
+        """Let it have so many matches in all; one that was done goes on.
+
+        n_matches: In all, those it has had included.
+        """
+        return self._post(
+            TournamentDetail, f"tournaments/{tournament}/extend", {"n_matches": n_matches}, key=key
+        )
+
+    def pause(self, tournament: int, *, key: str | None = None) -> TournamentDetail:
+        """Send no more of its matches; those sent already are played to their end."""
+        return self._post(TournamentDetail, f"tournaments/{tournament}/pause", key=key)
+
+    def resume(self, tournament: int, *, key: str | None = None) -> TournamentDetail:
+        """Go on with a paused tournament."""
+        return self._post(TournamentDetail, f"tournaments/{tournament}/resume", key=key)
+
+    def start(self, tournament: int, *, key: str | None = None) -> TournamentDetail:
+        """Begin with a tournament that was scheduled as paused; the same as resume."""
+        return self._post(TournamentDetail, f"tournaments/{tournament}/start", key=key)

@@ -1,0 +1,55 @@
+"""Workers of the API."""
+
+# Written by `./run manage write_client_api` from the schema of the API: change that, not this.
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from evalsite_client.api.shared import Explanation
+from evalsite_client.calls import Calls
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A node as it describes itself.
+
+    is_alive: Return whether it has reported lately.
+    quarantined_at: Since then it gets no order and nothing of it counts.
+    """
+
+    id: int
+    node: str
+    slots: int
+    capabilities: tuple[str, ...]
+    versions: Mapping[str, Any]
+    is_alive: bool
+    first_seen_at: datetime
+    last_seen_at: datetime
+    quarantined_at: datetime | None
+    quarantine_reason: str
+
+
+class Workers(Calls):
+    """Nodes, the newest first."""
+
+    def list(self, *, node: str | None = None, page_size: int | None = None) -> Iterator[Worker]:
+        """Yield those that fit; a page is fetched when its rows are asked for."""
+        return self._rows(Worker, "workers", {"node": node, "page_size": page_size})
+
+    def get(self, worker: int) -> Worker:
+        """Return one."""
+        return self._get(Worker, f"workers/{worker}")
+
+    def explain(self, worker: int) -> Explanation:
+        """Say in which state it is, since when, what it waits for and what happens next."""
+        return self._get(Explanation, f"workers/{worker}/explanation")
+
+    def quarantine(self, worker: int, *, reason: str, key: str | None = None) -> Worker:
+        """Take back what a play node has in hand, and refuse what it reports from now on."""
+        return self._post(Worker, f"workers/{worker}/quarantine", {"reason": reason}, key=key)
+
+    def release(self, worker: int, *, reason: str = "", key: str | None = None) -> Worker:
+        """End the quarantine of a play node: it gets orders again."""
+        return self._post(Worker, f"workers/{worker}/release", {"reason": reason}, key=key)
