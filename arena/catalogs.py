@@ -44,7 +44,7 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Problem:
+class PluginProblem:
     """A plug-in file or folder that cannot be used."""
 
     file: str
@@ -66,44 +66,44 @@ class _Plugin:
 
 
 @dataclass(frozen=True)
-class _Catalog:
+class _Loaded:
     shipped: tuple[str, ...]
     plugins: dict[str, _Plugin]
-    problems: dict[str, Problem]
+    problems: dict[str, PluginProblem]
     """By id, or by folder."""
 
 
-def names(family: Family) -> tuple[str, ...]:
+def list_ids(family: Family) -> tuple[str, ...]:
     """Return the ids of all entries that can be used, in order."""
-    catalog = _catalog(family)
+    catalog = _load_family(family)
     return tuple(sorted((*catalog.shipped, *catalog.plugins)))
 
 
-def problems(family: Family) -> tuple[Problem, ...]:
+def list_problems(family: Family) -> tuple[PluginProblem, ...]:
     """Return the plug-ins of a family that cannot be used, and the folders that are not there."""
-    return tuple(_catalog(family).problems.values())
+    return tuple(_load_family(family).problems.values())
 
 
 @cache
-def entry(family: Family, name: str) -> object:
+def get_entry(family: Family, name: str) -> object:
     """Return the entry of that id: its file's attribute FAMILY.
 
     Raises UnknownNameError, or CatalogError when its file cannot be used.
     """
-    catalog = _catalog(family)
+    catalog = _load_family(family)
     if name in catalog.plugins:
         return catalog.plugins[name].entry
     if name in catalog.shipped:
         module = import_module(f"{family.package}.{name}")
-        return _member(module, family)
+        return _get_member(module, family)
     if name in catalog.problems:
         raise CatalogError(f"{family.name} {name!r} cannot be used: {catalog.problems[name]}")
-    raise UnknownNameError(family.name, name, names(family), hint=_hint(catalog))
+    raise UnknownNameError(family.name, name, list_ids(family), hint=_explain_absence(catalog))
 
 
 def plugin_hash(family: Family, name: str) -> str:
     """Return the SHA-256 of the code that an entry was loaded from; empty for a shipped one."""
-    plugin = _catalog(family).plugins.get(name)
+    plugin = _load_family(family).plugins.get(name)
     return plugin.sha256 if plugin else ""
 
 
@@ -112,63 +112,63 @@ def file_hash(folder: str, name: str) -> str:
 
     For what this process must not import, such as architectures where there is no torch.
     """
-    for root in _roots():
-        path = _file_of(root / folder, name)
+    for root in _plugin_roots():
+        path = _find_file(root / folder, name)
         if path is not None:
-            return _hashed(path)
+            return _hash_code(path)
     return ""
 
 
-def generation() -> int:
+def count_reloads() -> int:
     """Return how often what was loaded was forgotten: what follows from it can be kept so long."""
     return _generation[0]
 
 
-def clear() -> None:
+def clear_loaded() -> None:
     """Forget what was loaded: the next call reads the folders again."""
     _generation[0] += 1
-    _catalog.cache_clear()
-    entry.cache_clear()
+    _load_family.cache_clear()
+    get_entry.cache_clear()
 
 
 @cache
-def _catalog(family: Family) -> _Catalog:
+def _load_family(family: Family) -> _Loaded:
     """Return what there is of a family; plug-ins are loaded, shipped files are not."""
     with _loading:
         package = import_module(family.package)
-        folders = [root / family.folder for root in _roots()]
+        folders = [root / family.folder for root in _plugin_roots()]
         ours = str(Path(str(package.__file__)).parent)
         shipped = tuple(module.name for module in iter_modules([ours]))
-        catalog = _Catalog(shipped, {}, {})
-        for root in _roots():
+        catalog = _Loaded(shipped, {}, {})
+        for root in _plugin_roots():
             if not root.is_dir():
                 reason = f"{PLUGINS} names this folder, which is not there"
-                catalog.problems[str(root)] = Problem(str(root), reason)
+                catalog.problems[str(root)] = PluginProblem(str(root), reason)
         # Plug-ins of a family may import each other.
         package.__path__ = [ours, *map(str, folders)]
         for folder in folders:
             for module in iter_modules([str(folder)]):
-                _add(catalog, family, folder, module.name)
+                _add_plugin(catalog, family, folder, module.name)
         return catalog
 
 
-def _add(catalog: _Catalog, family: Family, folder: Path, name: str) -> None:
+def _add_plugin(catalog: _Loaded, family: Family, folder: Path, name: str) -> None:
     """Load a plug-in into its catalog; what is wrong with it is a problem of this id alone."""
-    path = _file_of(folder, name) or folder / name
+    path = _find_file(folder, name) or folder / name
     if name in catalog.shipped or name in catalog.plugins:
         # Not under its id, whose entry stays.
         reason = f"there is another {family.name} {name!r} already: rename the file"
-        catalog.problems[str(path)] = Problem(str(path), reason, name)
+        catalog.problems[str(path)] = PluginProblem(str(path), reason, name)
         return
     try:
-        catalog.plugins[name] = _load(family, name, path)
+        catalog.plugins[name] = _load_plugin(family, name, path)
     # Whatever the code of a plug-in raises, also sys.exit(), must not stop the other entries.
     except (Exception, SystemExit) as error:
         text = str(error) if isinstance(error, CatalogError) else f"{type(error).__name__}: {error}"
-        catalog.problems[name] = Problem(str(path), " ".join(text.split()), name)
+        catalog.problems[name] = PluginProblem(str(path), " ".join(text.split()), name)
 
 
-def _load(family: Family, name: str, path: Path) -> _Plugin:
+def _load_plugin(family: Family, name: str, path: Path) -> _Plugin:
     """Return a plug-in, run from the bytes that are hashed.
 
     Python's own cache goes by second and size, so that an edit may run the code before it.
@@ -180,17 +180,17 @@ def _load(family: Family, name: str, path: Path) -> _Plugin:
         raise CatalogError("is no Python file")
     module = module_from_spec(spec)
     source = path.read_bytes()
-    code_hash = sha256(source).hexdigest() if path.name != _MAIN else _hashed(path)
+    code_hash = sha256(source).hexdigest() if path.name != _MAIN else _hash_code(path)
     sys.modules[full_name] = module
     try:
         exec(loader.source_to_code(source, str(path)), module.__dict__)
-        return _Plugin(_member(module, family), code_hash)
+        return _Plugin(_get_member(module, family), code_hash)
     except BaseException:
         del sys.modules[full_name]
         raise
 
 
-def _member(module: object, family: Family) -> object:
+def _get_member(module: object, family: Family) -> object:
     """Return the entry of a module. Raises CatalogError when it is none of this family."""
     attribute = family.name.upper()
     if not hasattr(module, attribute):
@@ -204,13 +204,13 @@ def _member(module: object, family: Family) -> object:
     return member
 
 
-def _file_of(folder: Path, name: str) -> Path | None:
+def _find_file(folder: Path, name: str) -> Path | None:
     """Return the file of a plug-in: <id>.py, or the first file of a package."""
     candidates = (folder / f"{name}.py", folder / name / _MAIN)
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _hashed(path: Path) -> str:
+def _hash_code(path: Path) -> str:
     """Return the SHA-256 of a file; of a package, of all its files with their names."""
     if path.name != _MAIN:
         return sha256(path.read_bytes()).hexdigest()
@@ -221,13 +221,13 @@ def _hashed(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _roots() -> list[Path]:
+def _plugin_roots() -> list[Path]:
     return [Path(root) for root in os.environ.get(PLUGINS, "").split(os.pathsep) if root]
 
 
-def _hint(catalog: _Catalog) -> str:
+def _explain_absence(catalog: _Loaded) -> str:
     """Return why a plug-in may be unknown here."""
-    if not _roots():
+    if not _plugin_roots():
         return f"if it is a plug-in, {PLUGINS} must name its folder, for this process as for ./run"
     absent = [str(problem) for problem in catalog.problems.values() if not problem.name]
     return "; ".join(absent) or f"{PLUGINS} names {os.environ[PLUGINS]}, which has no such file"

@@ -21,7 +21,14 @@ from safetensors import SafetensorError, safe_open
 
 from arena.errors import CheckpointFileError
 from arena.parameters import Value
-from arena.tensorfiles import Layout, TensorForm, read_layout, short, strict_json, write_header
+from arena.safetensors_format import (
+    Layout,
+    TensorSpec,
+    read_layout,
+    shorten,
+    strict_json,
+    write_header,
+)
 
 MAX_BYTES = 256 * 2**20
 FORMAT = "evalsite/1"
@@ -55,24 +62,24 @@ class Seal:
 
 
 @dataclass(frozen=True)
-class Contents:
+class CheckpointContents:
     """What a file holds; `seal` is None for safetensors that were never sealed."""
 
     seal: Seal | None
-    tensors: Mapping[str, TensorForm]
+    tensors: Mapping[str, TensorSpec]
     n_bytes: int
 
 
-def inspect(path: Path, *, max_bytes: int = MAX_BYTES) -> Contents:
+def inspect_file(path: Path, *, max_bytes: int = MAX_BYTES) -> CheckpointContents:
     """Return what the file holds, from its header alone; its tensors are not read.
 
     Raises CheckpointFileError with the reason for everything that is not exactly safetensors, is
     larger than max_bytes, or is sealed wrongly.
     """
-    with _opened(path, max_bytes) as (_, layout):
+    with _open_checked(path, max_bytes) as (_, layout):
         seal = _read_seal(layout.metadata)
-        _ask_library(path, layout)
-        return Contents(seal, layout.forms(), layout.data_start + layout.data_bytes)
+        _check_with_library(path, layout)
+        return CheckpointContents(seal, layout.forms(), layout.data_start + layout.data_bytes)
 
 
 def write_sealed(source: Path, target: Path, seal: Seal, *, max_bytes: int = MAX_BYTES) -> str:
@@ -83,28 +90,30 @@ def write_sealed(source: Path, target: Path, seal: Seal, *, max_bytes: int = MAX
     replaced at once when all is written. Raises CheckpointFileError, leaving no target.
     """
     check_seal(seal)
-    found = inspect(source, max_bytes=max_bytes).seal
-    if found is not None and _metadata_of(found) != _metadata_of(seal):
-        raise CheckpointFileError(_other_seal(_metadata_of(found), _metadata_of(seal)))
-    with _opened(source, max_bytes) as (file, layout), _replacing(target) as sealed:
+    found = inspect_file(source, max_bytes=max_bytes).seal
+    if found is not None and _seal_to_metadata(found) != _seal_to_metadata(seal):
+        raise CheckpointFileError(
+            _say_other_seal(_seal_to_metadata(found), _seal_to_metadata(seal))
+        )
+    with _open_checked(source, max_bytes) as (file, layout), _replace_when_whole(target) as sealed:
         if found is None:
-            write_header(sealed, _metadata_of(seal), layout.entries)
+            write_header(sealed, _seal_to_metadata(seal), layout.entries)
             file.seek(layout.data_start)
         else:
             file.seek(0)
         _copy(file, sealed)
         if sealed.tell() > max_bytes:
-            raise CheckpointFileError(_oversized(sealed.tell(), max_bytes))
-    return sha256_of(target)
+            raise CheckpointFileError(_say_oversized(sealed.tell(), max_bytes))
+    return hash_file(target)
 
 
-def sha256_of(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal, 64 digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def step_of(name: str) -> int | None:
+def read_step(name: str) -> int | None:
     """Return the training step that a file name tells, or None.
 
     A number next to "step" wins, else the last number: model_step_48.pt, ckpt-000123.safetensors.
@@ -123,12 +132,12 @@ def check_seal(seal: Seal) -> None:
         _check_text(name, getattr(seal, name))
     _check_parameters(seal.parameters)
     if type(seal.n_actions) is not int or not 1 <= seal.n_actions <= _MAX_ACTIONS:
-        raise CheckpointFileError(f"n_actions is {short(seal.n_actions)}: 1..{_MAX_ACTIONS}")
+        raise CheckpointFileError(f"n_actions is {shorten(seal.n_actions)}: 1..{_MAX_ACTIONS}")
     _check_shape(seal.observation_shape)
 
 
 @contextmanager
-def _opened(path: Path, max_bytes: int) -> Iterator[tuple[BinaryIO, Layout]]:
+def _open_checked(path: Path, max_bytes: int) -> Iterator[tuple[BinaryIO, Layout]]:
     try:
         status = path.stat()
         _check_kind_and_size(status, max_bytes)
@@ -147,14 +156,14 @@ def _check_kind_and_size(status: os.stat_result, max_bytes: int) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise CheckpointFileError("this is no regular file")
     if status.st_size > max_bytes:
-        raise CheckpointFileError(_oversized(status.st_size, max_bytes))
+        raise CheckpointFileError(_say_oversized(status.st_size, max_bytes))
 
 
-def _oversized(n_bytes: int, max_bytes: int) -> str:
+def _say_oversized(n_bytes: int, max_bytes: int) -> str:
     return f"too large: {n_bytes} bytes, at most {max_bytes} are taken"
 
 
-def _ask_library(path: Path, layout: Layout) -> None:
+def _check_with_library(path: Path, layout: Layout) -> None:
     """Let the reference reader, which loads the tensors later, agree with ours."""
     try:
         with safe_open(path, framework="numpy") as opened:
@@ -166,7 +175,7 @@ def _ask_library(path: Path, layout: Layout) -> None:
 
 
 @contextmanager
-def _replacing(target: Path) -> Iterator[BinaryIO]:
+def _replace_when_whole(target: Path) -> Iterator[BinaryIO]:
     """Write a file beside the target; only a whole one takes its name."""
     with NamedTemporaryFile(dir=target.parent, prefix=".sealing-", delete=False) as file:
         try:
@@ -184,13 +193,13 @@ def _copy(source: BinaryIO, target: BinaryIO) -> None:
         target.write(piece)
 
 
-def _other_seal(found: Mapping[str, str], wanted: Mapping[str, str]) -> str:
+def _say_other_seal(found: Mapping[str, str], wanted: Mapping[str, str]) -> str:
     names = [key for key in _KEYS if found[key] != wanted[key]]
-    shown = "; ".join(f"{key} {short(found[key])}, not {short(wanted[key])}" for key in names)
+    shown = "; ".join(f"{key} {shorten(found[key])}, not {shorten(wanted[key])}" for key in names)
     return f"the file is already sealed with {shown}"
 
 
-def _metadata_of(seal: Seal) -> dict[str, str]:
+def _seal_to_metadata(seal: Seal) -> dict[str, str]:
     return {
         "format": FORMAT,
         "architecture": seal.architecture,
@@ -206,10 +215,10 @@ def _read_seal(metadata: Mapping[str, str]) -> Seal | None:
     if not form.startswith(_FAMILY):
         return None
     if form != FORMAT:
-        raise CheckpointFileError(f"sealed as {short(form)}: this version reads {FORMAT}")
+        raise CheckpointFileError(f"sealed as {shorten(form)}: this version reads {FORMAT}")
     wrong = sorted({"format", *_KEYS} ^ set(metadata))
     if wrong:
-        shown = ", ".join(map(short, wrong[:5]))
+        shown = ", ".join(map(shorten, wrong[:5]))
         raise CheckpointFileError(
             f"the seal must have {', '.join(_KEYS)}; missing or extra: {shown}"
         )
@@ -218,7 +227,7 @@ def _read_seal(metadata: Mapping[str, str]) -> Seal | None:
         for key in ("parameters", "observation_shape", "n_actions")
     )
     if not isinstance(shape, list):
-        raise CheckpointFileError(f"observation_shape is {short(shape)}: must be a list")
+        raise CheckpointFileError(f"observation_shape is {shorten(shape)}: must be a list")
     seal = Seal(metadata["architecture"], parameters, metadata["game"], tuple(shape), n_actions)
     check_seal(seal)
     return seal
@@ -227,18 +236,18 @@ def _read_seal(metadata: Mapping[str, str]) -> Seal | None:
 def _check_text(name: str, text: object) -> None:
     if not isinstance(text, str) or not text.isprintable() or not 0 < len(text) <= _MAX_TEXT:
         wanted = f"must be a printable text of 1..{_MAX_TEXT} characters"
-        raise CheckpointFileError(f"{name} of the seal is {short(text)}: {wanted}")
+        raise CheckpointFileError(f"{name} of the seal is {shorten(text)}: {wanted}")
 
 
 def _check_parameters(parameters: object) -> None:
     if not isinstance(parameters, dict) or len(parameters) > _MAX_PARAMETERS:
         wanted = f"must be an object of at most {_MAX_PARAMETERS}"
-        raise CheckpointFileError(f"parameters of the seal are {short(parameters)}: {wanted}")
+        raise CheckpointFileError(f"parameters of the seal are {shorten(parameters)}: {wanted}")
     for name, value in parameters.items():
         _check_text("a parameter's name", name)
         if not _is_value(value):
             wanted = "must be a number, true, false or a short text"
-            raise CheckpointFileError(f"parameter {short(name)} is {short(value)}: {wanted}")
+            raise CheckpointFileError(f"parameter {shorten(name)} is {shorten(value)}: {wanted}")
 
 
 def _is_value(value: object) -> bool:
@@ -255,4 +264,4 @@ def _check_shape(shape: tuple[int, ...]) -> None:
         size *= length if type(length) is int and 0 < length <= _MAX_OBSERVATION else 0
     if not 1 <= size <= _MAX_OBSERVATION:
         wanted = f"must be 1..{_MAX_DIMENSIONS} lengths of at most {_MAX_OBSERVATION} floats in all"
-        raise CheckpointFileError(f"observation_shape is {short(list(shape))}: {wanted}")
+        raise CheckpointFileError(f"observation_shape is {shorten(list(shape))}: {wanted}")

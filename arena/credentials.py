@@ -27,7 +27,7 @@ def node_user(name: str) -> str:
 
 def node_secret(secret_key: str, purpose: Purpose, name: str, generation: int) -> str:
     """Return a node's password of the broker or the fast store, or the key of its reports."""
-    return _derive(secret_key, f"node:{purpose}:{generation}:{name}")
+    return _derive_secret(secret_key, f"node:{purpose}:{generation}:{name}")
 
 
 def gpu_key(secret_key: str) -> str:
@@ -37,7 +37,7 @@ def gpu_key(secret_key: str) -> str:
 
 def role_secret(secret_key: str, server: str, role: str) -> str:
     """Return the password of a role, such as "web", at one of the servers."""
-    return _derive(secret_key, f"role:{server}:{role}")
+    return _derive_secret(secret_key, f"role:{server}:{role}")
 
 
 def with_login(url: str, user: str, password: str) -> str:
@@ -52,6 +52,6 @@ def without_login(url: str) -> str:
     return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}"
 
 
-def _derive(secret_key: str, text: str) -> str:
+def _derive_secret(secret_key: str, text: str) -> str:
     """Return 64 hexadecimal digits, which need no quoting in an address or a file of options."""
     return hmac.digest(secret_key.encode(), f"evalsite:{text}".encode(), "sha256").hex()

@@ -44,7 +44,7 @@ class InvalidReturnsError(ArenaError):
 
 
 class EmulatedFaultError(ArenaError):
-    """The exception that arena.faults raises on purpose."""
+    """The exception that arena.fault_injection raises on purpose."""
 
 
 class MessageError(ArenaError):

@@ -138,7 +138,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FaultRates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Faults to emulate; see arena.faults."""
+    """Faults to emulate; see arena.fault_injection."""
 
     error_rate: Annotated[Rate, msgspec.Meta(description="Emulated exceptions.")] = 0.0
     invalid_rate: Annotated[Rate, msgspec.Meta(description="Emulated invalid values.")] = 0.0
@@ -312,7 +312,7 @@ def to_wire(message: Report | MatchOrder | CheckOrder) -> dict[str, Any]:
     return wire
 
 
-def described(message: Report | MatchOrder | CheckOrder) -> str:
+def describe_message(message: Report | MatchOrder | CheckOrder) -> str:
     """Return what monitors may show of a message: everybody reads them, so never a token."""
     match message:
         case MatchOrder():
@@ -336,23 +336,23 @@ def described(message: Report | MatchOrder | CheckOrder) -> str:
 
 def read_order(wire: object) -> MatchOrder:
     """Return the order. Raises MessageError naming the field that does not fit."""
-    order: MatchOrder = _read(wire, MatchOrder, "match order")
+    order: MatchOrder = _read_message(wire, MatchOrder, "match order")
     return order
 
 
 def read_check(wire: object) -> CheckOrder:
     """Return the order of a check. Raises MessageError naming the field that does not fit."""
-    order: CheckOrder = _read(wire, CheckOrder, "check order")
+    order: CheckOrder = _read_message(wire, CheckOrder, "check order")
     return order
 
 
 def read_report(wire: object) -> Report:
     """Return the report. Raises MessageError naming the field that does not fit."""
-    report: Report = _read(wire, Report, "report")
+    report: Report = _read_message(wire, Report, "report")
     return report
 
 
-def _read(wire: object, form: Any, what: str) -> Any:
+def _read_message(wire: object, form: Any, what: str) -> Any:
     try:
         return msgspec.convert(wire, type=form, strict=True)
     except (msgspec.ValidationError, OverflowError, RecursionError) as error:
@@ -361,24 +361,24 @@ def _read(wire: object, form: Any, what: str) -> Any:
 
 def match_token(secret: bytes, match: int, attempt: int) -> str:
     """Return the capability to report this attempt of this match (HMAC-SHA256, 128 bits)."""
-    return _token(secret, f"match:{match}:{attempt}")
+    return _sign_token(secret, f"match:{match}:{attempt}")
 
 
 def order_token(secret: bytes, order: str) -> str:
     """Return the capability to report that an order has been started."""
-    return _token(secret, f"order:{order}")
+    return _sign_token(secret, f"order:{order}")
 
 
 def mark_token(secret: bytes, at: str, shard: int = 0) -> str:
     """Return the proof that a mark comes from control."""
-    return _token(secret, f"mark:{shard}:{at}")
+    return _sign_token(secret, f"mark:{shard}:{at}")
 
 
 def checkpoint_token(secret: bytes, checkpoint: str) -> str:
     """Return the capability to report what a check of this checkpoint found."""
-    return _token(secret, f"checkpoint:{checkpoint}")
+    return _sign_token(secret, f"checkpoint:{checkpoint}")
 
 
-def _token(secret: bytes, text: str) -> str:
+def _sign_token(secret: bytes, text: str) -> str:
     digest = hmac.digest(secret, text.encode(), "sha256")
     return digest[:16].hex()

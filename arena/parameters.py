@@ -38,7 +38,7 @@ class Parameter:
                 return _WORDS[raw.lower()] if wanted is bool else wanted(raw)
         except (ValueError, KeyError, OverflowError):
             pass
-        shown = _short(raw)
+        shown = _shorten(raw)
         raise ParameterError(owner, self.name, f"must be {wanted.__name__}, got {shown}") from None
 
     def _check_range(self, owner: str, value: Value) -> None:
@@ -48,10 +48,10 @@ class Parameter:
         high = self.maximum if self.maximum is not None else float("inf")
         if not low <= value <= high or value in (float("inf"), float("-inf")):
             wanted = f"must be {low:.15g}..{high:.15g}"
-            raise ParameterError(owner, self.name, f"{wanted}, got {_short(value)}")
+            raise ParameterError(owner, self.name, f"{wanted}, got {_shorten(value)}")
 
 
-def _short(raw: object) -> str:
+def _shorten(raw: object) -> str:
     """Return raw for a message; an int of thousands of digits has no text in Python."""
     if isinstance(raw, int) and raw.bit_length() > _SHOWN_BITS:
         return f"an int of {raw.bit_length()} bits"

@@ -17,7 +17,7 @@ _FEWEST = 2
 """One team plays against nobody, and a team of one seat is no team."""
 
 
-def check(game: str, teams: Sequence[int], n_seats: int) -> None:
+def check_teams(game: str, teams: Sequence[int], n_seats: int) -> None:
     """Raise UnsupportedGameError unless two or more teams share the seats alike, or none do."""
     if not teams:
         return
@@ -57,7 +57,7 @@ def are_mates(teams: Sequence[int], seat: int, other: int) -> bool:
     return bool(teams) and teams[seat] == teams[other]
 
 
-def by_team(teams: Sequence[int], of_seats: Sequence[Item]) -> list[tuple[Item, ...]]:
+def group_by_team(teams: Sequence[int], of_seats: Sequence[Item]) -> list[tuple[Item, ...]]:
     """Return what belongs to the seats of each team, in the order of the seats."""
     return [
         tuple(item for item, its in zip(of_seats, teams, strict=True) if its == team)

@@ -42,7 +42,7 @@ class TrajectoryError(ArenaError):
 
 
 @dataclass(frozen=True)
-class Form:
+class TrajectorySpec:
     """What fixes the columns of a game's trajectories."""
 
     game: str
@@ -50,7 +50,7 @@ class Form:
     n_actions: int
 
     @classmethod
-    def of(cls, spec: GameSpec) -> "Form":
+    def of(cls, spec: GameSpec) -> "TrajectorySpec":
         """Return the form of a game."""
         return cls(spec.id, spec.observation_shape, spec.n_actions)
 
@@ -101,7 +101,7 @@ class Episode(NamedTuple):
     agents: Sequence[str] = ()
 
 
-def schema(form: Form) -> pa.Schema:
+def arrow_schema(form: TrajectorySpec) -> pa.Schema:
     """Return the columns, with the form as their metadata."""
     floats = pa.field("element", pa.float32(), nullable=False)
     flags = pa.field("element", pa.bool_(), nullable=False)
@@ -131,15 +131,15 @@ def schema(form: Form) -> pa.Schema:
     return pa.schema(columns, {_METADATA: json.dumps(described, sort_keys=True)})
 
 
-def form_of(found: pa.Schema) -> Form:
+def read_spec(found: pa.Schema) -> TrajectorySpec:
     """Return the form that a file declares. Raises TrajectoryError when it has other columns."""
     try:
         described = json.loads((found.metadata or {})[_METADATA])
         if described["format"] != FORMAT:
             raise ValueError(f"format {described['format']!r} is not {FORMAT!r}")
         shape = tuple(int(length) for length in described["observation_shape"])
-        form = Form(str(described["game"]), shape, int(described["n_actions"]))
-        wanted = schema(form)
+        form = TrajectorySpec(str(described["game"]), shape, int(described["n_actions"]))
+        wanted = arrow_schema(form)
     except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
         raise TrajectoryError(f"no trajectories of {FORMAT!r}: {error}") from error
     if not found.equals(wanted):
@@ -148,7 +148,7 @@ def form_of(found: pa.Schema) -> Form:
     return form
 
 
-def table(episodes: Iterable[Episode], form: Form) -> pa.Table:
+def build_table(episodes: Iterable[Episode], form: TrajectorySpec) -> pa.Table:
     """Return the rows of the episodes, in their order.
 
     Raises TrajectoryError when a step does not fit the form.
@@ -156,25 +156,29 @@ def table(episodes: Iterable[Episode], form: Form) -> pa.Table:
     whole = list(episodes)
     steps = [step for episode in whole for step in episode.steps]
     lengths = [len(episode.steps) for episode in whole]
-    rewards, terminated, truncated = _ends(whole)
+    rewards, terminated, truncated = _last_step_columns(whole)
     columns: dict[str, Any] = {
         "episode": np.repeat([episode.number for episode in whole], lengths),
         "step": [index for length in lengths for index in range(length)],
         "seat": [step.seat for step in steps],
-        "agent": [_name(episode, step) for episode in whole for step in episode.steps],
+        "agent": [_agent_name(episode, step) for episode in whole for step in episode.steps],
         "checkpoint": [step.checkpoint for step in steps],
         "game_seed": np.repeat([episode.game_seed for episode in whole], lengths),
-        "observation": _vectors([step.observation for step in steps], form.observation_shape),
-        "legal_mask": _vectors([step.legal_mask for step in steps], (form.n_actions,), np.bool_),
+        "observation": _fixed_size_lists(
+            [step.observation for step in steps], form.observation_shape
+        ),
+        "legal_mask": _fixed_size_lists(
+            [step.legal_mask for step in steps], (form.n_actions,), np.bool_
+        ),
         "action": [step.action for step in steps],
-        "logits": _vectors([step.logits for step in steps], (form.n_actions,)),
+        "logits": _fixed_size_lists([step.logits for step in steps], (form.n_actions,)),
         "log_prob": [step.log_prob for step in steps],
         "value": [step.value for step in steps],
         "reward": rewards,
         "terminated": terminated,
         "truncated": truncated,
     }
-    declared = schema(form)
+    declared = arrow_schema(form)
     arrays = [
         column if isinstance(column, pa.Array) else pa.array(column, declared.field(name).type)
         for name, column in columns.items()
@@ -182,11 +186,11 @@ def table(episodes: Iterable[Episode], form: Form) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=declared)
 
 
-def _name(episode: Episode, step: Step) -> str:
+def _agent_name(episode: Episode, step: Step) -> str:
     return episode.agents[step.seat] if episode.agents else ""
 
 
-def _ends(episodes: Iterable[Episode]) -> tuple[list[float], list[bool], list[bool]]:
+def _last_step_columns(episodes: Iterable[Episode]) -> tuple[list[float], list[bool], list[bool]]:
     """Return reward, terminated and truncated by row: all at the last decision of each seat."""
     rewards, terminated, truncated = list[float](), list[bool](), list[bool]()
     for episode in episodes:
@@ -200,7 +204,7 @@ def _ends(episodes: Iterable[Episode]) -> tuple[list[float], list[bool], list[bo
     return rewards, terminated, truncated
 
 
-def _vectors(
+def _fixed_size_lists(
     rows: Sequence[NDArray[Any] | None], shape: tuple[int, ...], kind: type[Any] = np.float32
 ) -> Any:
     """Return the rows as lists of fixed length, null where there is None."""
@@ -217,21 +221,21 @@ def _vectors(
     return pa.FixedSizeListArray.from_arrays(flat, type=form, mask=missing)
 
 
-def write(target: Path | BinaryIO, tables: Iterable[pa.Table], form: Form) -> int:
+def write_parquet(target: Path | BinaryIO, tables: Iterable[pa.Table], form: TrajectorySpec) -> int:
     """Write the rows of the tables as one file; return how many rows there are.
 
     The bytes depend on the rows only, not on how they are cut into tables. Holds about one row
     group in memory. Raises OSError.
     """
     n_rows = 0
-    with pq.ParquetWriter(target, schema(form), **_OPTIONS) as writer:
-        for group in _groups(tables, form.group_rows):
+    with pq.ParquetWriter(target, arrow_schema(form), **_OPTIONS) as writer:
+        for group in _cut_row_groups(tables, form.group_rows):
             writer.write_table(group, row_group_size=form.group_rows)
             n_rows += group.num_rows
     return n_rows
 
 
-def _groups(tables: Iterable[pa.Table], n_rows: int) -> Iterator[pa.Table]:
+def _cut_row_groups(tables: Iterable[pa.Table], n_rows: int) -> Iterator[pa.Table]:
     waiting: list[pa.Table] = []
     n_waiting = 0
     for rows in tables:
@@ -246,24 +250,24 @@ def _groups(tables: Iterable[pa.Table], n_rows: int) -> Iterator[pa.Table]:
         yield pa.concat_tables(waiting).combine_chunks()
 
 
-def encoded(episodes: Iterable[Episode], form: Form) -> bytes:
+def encode_episodes(episodes: Iterable[Episode], form: TrajectorySpec) -> bytes:
     """Return the episodes as one file."""
     sink = BytesIO()
-    write(sink, [table(episodes, form)], form)
+    write_parquet(sink, [build_table(episodes, form)], form)
     return sink.getvalue()
 
 
-def read(source: Path | BinaryIO) -> pa.Table:
+def read_parquet(source: Path | BinaryIO) -> pa.Table:
     """Return the rows of a piece or a shard. Raises TrajectoryError for any other file, OSError."""
     try:
         with pq.ParquetFile(source) as file:
-            form_of(file.schema_arrow)
+            read_spec(file.schema_arrow)
             return file.read()
     except pa.ArrowException as error:
         raise TrajectoryError(f"no file of trajectories: {error}") from error
 
 
-def episodes_of(rows: pa.Table) -> dict[int, pa.Table]:
+def split_episodes(rows: pa.Table) -> dict[int, pa.Table]:
     """Return the rows of each episode by its number, without copying them.
 
     Raises TrajectoryError unless the rows of an episode stand together, from step 0 on.
@@ -283,7 +287,7 @@ def episodes_of(rows: pa.Table) -> dict[int, pa.Table]:
     return found
 
 
-def renumbered(episode: pa.Table, number: int, agents: Mapping[int, str]) -> pa.Table:
+def renumber_episode(episode: pa.Table, number: int, agents: Mapping[int, str]) -> pa.Table:
     """Return the rows of one episode under another number, with the names of its agents by seat.
 
     Raises TrajectoryError for a seat without a name.

@@ -17,7 +17,7 @@ from arena.games import registry as games
 from arena.games.base import OVER, Game
 from arena.policies import registry as policies
 from arena.policies.base import Policy, Row
-from arena.policies.networked import Block, Evaluation, NetworkPolicy
+from arena.policies.network_policy import FloatBatch, NetworkOutput, NetworkPolicy
 from arena.policies.sampling import log_prob
 from arena.trajectories import Episode, Step
 from inference.model import load
@@ -40,16 +40,16 @@ class Copy:
         self._model = load(path)
         self.state_size = self._model.state_size
 
-    def submit(self, observations: Block, states: Block) -> Evaluation:
+    def submit(self, observations: FloatBatch, states: FloatBatch) -> NetworkOutput:
         """Return the answer at once."""
         rows = [self._row(o[None], s[None]) for o, s in zip(observations, states, strict=True)]
-        return Evaluation(*(np.concatenate(parts) for parts in zip(*rows, strict=True)))
+        return NetworkOutput(*(np.concatenate(parts) for parts in zip(*rows, strict=True)))
 
-    def result(self, ticket: Evaluation) -> Evaluation:
+    def result(self, ticket: NetworkOutput) -> NetworkOutput:
         """Return it again."""
         return ticket
 
-    def _row(self, observation: Block, state: Block) -> tuple[Block, ...]:
+    def _row(self, observation: FloatBatch, state: FloatBatch) -> tuple[FloatBatch, ...]:
         with torch.inference_mode():
             said = self._model.module(torch.from_numpy(observation), torch.from_numpy(state))
         return tuple(part.numpy() for part in said)

@@ -23,7 +23,7 @@ import pyarrow as pa
 from scipy.stats import beta
 
 from arena import trajectories
-from arena.trajectories import Form
+from arena.trajectories import TrajectorySpec
 from benchmarks.baseline import Loop, Plan, play, safetensors_in
 from benchmarks.options import parser, whole, writable, write_json
 from benchmarks.table import Cell, table
@@ -48,7 +48,7 @@ class Way:
     @cached_property
     def episodes(self) -> dict[int, pa.Table]:
         """Rows by episode."""
-        return trajectories.episodes_of(self.rows)
+        return trajectories.split_episodes(self.rows)
 
     @cached_property
     def results(self) -> dict[tuple[str, int], Counter[str]]:
@@ -234,13 +234,13 @@ def read_run(folder: Path) -> tuple[dict[str, Any], pa.Table]:
     """Return manifest and rows of a generated run."""
     manifest = loads((folder / "manifest.json").read_text(encoding="utf-8"))
     files = [folder / shard["file"] for shard in manifest["shards"]]
-    return manifest, pa.concat_tables([trajectories.read(path) for path in files])
+    return manifest, pa.concat_tables([trajectories.read_parquet(path) for path in files])
 
 
 def plans_of(rows: pa.Table, n_seats: int) -> list[Plan]:
     """Return the matches of a run as they were planned, but for those that were forfeited."""
     plans = []
-    for number, episode in trajectories.episodes_of(rows).items():
+    for number, episode in trajectories.split_episodes(rows).items():
         if any(episode.column("truncated").to_pylist()):
             continue
         seats, agents, seeds = (
@@ -277,12 +277,12 @@ def _manage(environment: Mapping[str, str], *arguments: str) -> None:
 def compare(folder: Path, seconds: float, checkpoints: Sequence[Path]) -> dict[str, Any]:
     """Play a run again in a loop at batch 1 and compare."""
     manifest, rows = read_run(folder)
-    form: Form = trajectories.form_of(rows.schema)
+    form: TrajectorySpec = trajectories.read_spec(rows.schema)
     plans = plans_of(rows, len(manifest["agents"][0]["seats"]))
     played = play(Loop(manifest, checkpoints), plans)
     again = Path(folder) / "baseline.parquet"
-    trajectories.write(again, [trajectories.table(played.episodes, form)], form)
-    theirs = Way(trajectories.read(again), played.seconds)
+    trajectories.write_parquet(again, [trajectories.build_table(played.episodes, form)], form)
+    theirs = Way(trajectories.read_parquet(again), played.seconds)
     again.unlink()
     return compared(Way(rows, seconds), theirs, manifest)
 

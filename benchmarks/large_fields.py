@@ -11,10 +11,10 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from arena.pairing import registry
-from arena.pairing.base import Field, Standing, blocks_for
+from arena.pairing.base import Field, Standing, count_blocks
 from arena.ratings.base import DRAW_PROBABILITY
 from arena.ratings.samples import Sampler, best_shares, superiority_shares
-from arena.ratings.settled import PairCounts, Settled, count, settle
+from arena.ratings.settled import PairCounts, SettledRatings, count_results, settle_ratings
 from benchmarks.options import parser, write_json
 from benchmarks.ratings import simulated
 from benchmarks.table import Cell, table
@@ -49,9 +49,9 @@ def timed(work: Callable[[], Result]) -> Timed[Result]:
 def measure() -> dict[str, float]:
     """Return all figures in seconds, on the wall and on the processor (_cpu)."""
     n, results = SIZES.agents, simulated(SIZES.agents, SIZES.results)
-    counts, *counted = timed(lambda: count(results))
-    settled, *cold = timed(lambda: settle(counts, n))
-    _, *warm = timed(lambda: settle(counts, n, start=settled.mu))
+    counts, *counted = timed(lambda: count_results(results))
+    settled, *cold = timed(lambda: settle_ratings(counts, n))
+    _, *warm = timed(lambda: settle_ratings(counts, n, start=settled.mu))
     _, *chosen = timed(lambda: choose(settled, counts))
     _, *chosen_top = timed(lambda: choose(settled, counts, top=2))
     _, *top = timed(lambda: of_the_top(settled, counts))
@@ -67,7 +67,7 @@ def measure() -> dict[str, float]:
     return wall | {f"{name}_cpu_s": cpu for name, (_, cpu) in steps.items()}
 
 
-def choose(settled: Settled, counts: PairCounts, *, top: int = 0) -> list[tuple[int, ...]]:
+def choose(settled: SettledRatings, counts: PairCounts, *, top: int = 0) -> list[tuple[int, ...]]:
     """Return the lineups of the next matches, with a quarter as many in flight.
 
     top: as of the pairing: 2 for the question which agent is the best.
@@ -85,10 +85,12 @@ def choose(settled: Settled, counts: PairCounts, *, top: int = 0) -> list[tuple[
         draw_probability=DRAW_PROBABILITY,
     )
     pairing = registry.get_adaptive("posterior_sample").configured({"top": top})
-    return pairing.choose(standing, blocks_for(SIZES.matches, 2), seed=1)
+    return pairing.choose(standing, count_blocks(SIZES.matches, 2), seed=1)
 
 
-def of_the_top(settled: Settled, counts: PairCounts) -> tuple[list[float], list[list[float]]]:
+def of_the_top(
+    settled: SettledRatings, counts: PairCounts
+) -> tuple[list[float], list[list[float]]]:
     """Return P(best) of the highest agents and P(row above column) among them."""
     sampler = Sampler.of(
         counts,

@@ -16,10 +16,10 @@ from typing import Any
 
 from arena.games import registry as games
 from arena.games.base import ranks
-from arena.pairing.base import Field, blocks_for, rotations
+from arena.pairing.base import Field, count_blocks, rotate_seats
 from arena.pairing.registry import get as pairing
 from arena.ratings.base import MU, SIGMA
-from arena.ratings.trueskill import fold
+from arena.ratings.trueskill import fold_results
 from arena.seeding import derive
 from benchmarks.dask_peer import Peer
 from benchmarks.options import parser, whole, write_json
@@ -79,16 +79,16 @@ def run_loop(n_matches: int, *, seed: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         began = perf_counter()
         field_ = Field(n_agents=N_AGENTS, n_seats=2)
-        lineups = pairing("random").pair(field_, blocks_for(n_matches, 2), seed=seed)
+        lineups = pairing("random").pair(field_, count_blocks(n_matches, 2), seed=seed)
         results = []
-        for number, lineup in enumerate(seats for pair in lineups for seats in rotations(pair)):
+        for number, lineup in enumerate(seats for pair in lineups for seats in rotate_seats(pair)):
             state = game.start(derive("game", seed, number), opening_plies=0)
             for agent in lineup:
                 state.apply(levels[agent])
             results.append((number, *lineup, *ranks(state.returns(), 2)))
         _insert(Path(folder) / "loop.sqlite3", results)
         pairs = ((a, b, (x < y) - (x > y)) for _, a, b, x, y in results)
-        fold([MU] * N_AGENTS, [SIGMA] * N_AGENTS, pairs)
+        fold_results([MU] * N_AGENTS, [SIGMA] * N_AGENTS, pairs)
         return perf_counter() - began
 
 

@@ -14,8 +14,8 @@ import trueskill
 
 from arena.ratings.base import BETA, DEFAULT, MU, SIGMA
 from arena.ratings.counts import Ints
-from arena.ratings.settled import count, settle
-from arena.ratings.trueskill import fold
+from arena.ratings.settled import count_results, settle_ratings
+from arena.ratings.trueskill import fold_results
 from benchmarks.options import parser, write_json
 from benchmarks.table import Cell, table
 
@@ -64,7 +64,7 @@ def seconds(work: Callable[[], object]) -> float:
 def fold_ours(n_agents: int, results: Sequence[Triple]) -> list[float]:
     """Return all mu by the closed form."""
     mus = [MU] * n_agents
-    fold(mus, [SIGMA] * n_agents, results)
+    fold_results(mus, [SIGMA] * n_agents, results)
     return mus
 
 
@@ -87,15 +87,15 @@ def measure() -> dict[str, float]:
     updates_per_s = len(updates) / seconds(lambda: fold_ours(100, updates))
     package_updates_per_s = len(few) / seconds(lambda: fold_package(100, few))
     small, large = simulated(200, SIZES.small), simulated(200, SIZES.large)
-    counts = count(large)
-    start = settle(counts, 200).mu
+    counts = count_results(large)
+    start = settle_ratings(counts, 200).mu
     return {
         "updates_per_s": updates_per_s,
         "package_updates_per_s": package_updates_per_s,
         "ratio_package": updates_per_s / package_updates_per_s,
-        "settle_1e5_s": seconds(lambda: settle(count(small), 200)),
-        "settle_1e6_s": seconds(lambda: settle(count(large), 200)),
-        "refit_s": seconds(lambda: settle(counts, 200, start=start)),
+        "settle_1e5_s": seconds(lambda: settle_ratings(count_results(small), 200)),
+        "settle_1e6_s": seconds(lambda: settle_ratings(count_results(large), 200)),
+        "refit_s": seconds(lambda: settle_ratings(counts, 200, start=start)),
     }
 
 

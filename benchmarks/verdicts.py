@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from arena.ratings.counts import Floats
-from arena.verdicts.sprt import Model, Test
+from arena.verdicts.sprt import EloModel, SequentialTest
 from benchmarks import large_fields
 from benchmarks.campaigns import accuracy, durations, reliability, sequential, stopping
 from benchmarks.campaigns import real as real_fields
@@ -64,7 +64,7 @@ class Tested(NamedTuple):
     elo1: float
     bias: float
     share: float
-    model: Model = Model.LOGISTIC
+    model: EloModel = EloModel.LOGISTIC
 
 
 FOLLOWED = (
@@ -94,8 +94,8 @@ TESTED = (
     Tested(20, 20, 0.0, 1.0),
     Tested(0, 20, 2.0, 1.0),
     Tested(20, 20, 2.0, 1.0),
-    Tested(0, 20, 0.0, 0.1, Model.NORMALISED),
-    Tested(0, 20, 2.0, 0.1, Model.NORMALISED),
+    Tested(0, 20, 0.0, 0.1, EloModel.NORMALISED),
+    Tested(0, 20, 2.0, 0.1, EloModel.NORMALISED),
 )
 
 
@@ -174,7 +174,7 @@ def sprt(workers: Pool, options: Namespace, figures: Figures) -> None:
     n = min(options.n, N_TESTS)
     tasks = [
         sequential.Task(
-            Test(0, one.elo1, model=one.model),
+            SequentialTest(0, one.elo1, model=one.model),
             sequential.Openings(one.elo, one.bias),
             max(2, round(n * one.share)),
             place,

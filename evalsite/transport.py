@@ -9,16 +9,16 @@ import msgspec
 import redis
 from kombu.transport import redis as kombu_redis
 
-from arena.bindings import OwnBindings
-from arena.envelopes import MAX_ITEM, Call, calls_of, open_item, timed
 from arena.errors import MessageError
+from arena.kombu_bindings import InProcessBindings
 from arena.messages import RECORD_TASK
+from arena.task_messages import MAX_ITEM, TaskForm, read_item, tasks_of_queue, timed_task
 from matches import dispatch
 
 log = logging.getLogger(__name__)
 
-CONTROL_CALLS: Mapping[str, Call] = {
-    task: timed() for task in dispatch.NAMES if task != RECORD_TASK
+CONTROL_CALLS: Mapping[str, TaskForm] = {
+    task: timed_task() for task in dispatch.NAMES if task != RECORD_TASK
 }
 _any_json = msgspec.json.Decoder(dict[str, object])
 
@@ -44,7 +44,7 @@ class Client(redis.Redis):
         return None
 
 
-class Channel(OwnBindings, kombu_redis.Channel):
+class Channel(InProcessBindings, kombu_redis.Channel):
     """A channel over that client."""
 
     def _get_client(self) -> type[Client]:
@@ -71,10 +71,10 @@ def fault_of(item: bytes, queue: str) -> str | None:
 
     Queues that are none of ours carry the replies to Celery's own commands.
     """
-    calls = CONTROL_CALLS if queue == dispatch.CONTROL_QUEUE else calls_of(queue)
+    calls = CONTROL_CALLS if queue == dispatch.CONTROL_QUEUE else tasks_of_queue(queue)
     try:
         if calls:
-            open_item(item, calls)
+            read_item(item, calls)
         elif len(item) > MAX_ITEM:
             return f"{len(item)} bytes"
         else:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from arena.policies.networked import Block, Evaluation
+from arena.policies.network_policy import FloatBatch, NetworkOutput
 from inference.batch_invariance import Outputs
 from inference.model_cache import Form, Resident
 from inference.protocol import BlockRequest
@@ -67,7 +67,7 @@ def misfit(request: Request, resident: Resident) -> str:
     )
 
 
-def _difference(what: str, block: Block, wanted: tuple[int, ...]) -> str:
+def _difference(what: str, block: FloatBatch, wanted: tuple[int, ...]) -> str:
     if block.dtype == np.float32 and block.shape == wanted:
         return ""
     found = f"{block.dtype} {list(block.shape)}"
@@ -101,7 +101,7 @@ def merged(
     return rows, states
 
 
-def _fill(rows: Block, states: Block, batch: Batch) -> None:
+def _fill(rows: FloatBatch, states: FloatBatch, batch: Batch) -> None:
     at = 0
     for request in batch.requests:
         rows[at : at + request.n_rows] = request.block.observations
@@ -119,7 +119,7 @@ def is_finite(*tensors: Tensor) -> bool:
     )
 
 
-def in_numpy(found: Outputs) -> Evaluation:
+def in_numpy(found: Outputs) -> NetworkOutput:
     """Return the answer as arrays over the same memory."""
     logits, values, states = found
-    return Evaluation(logits.numpy(), values.numpy(), states.numpy())
+    return NetworkOutput(logits.numpy(), values.numpy(), states.numpy())

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 from urllib.error import HTTPError, URLError
 
-from arena.checkpoints import MAX_BYTES, sha256_of
+from arena.checkpoints import MAX_BYTES, hash_file
 from inference.errors import RequestError, UnavailableError
 from inference.protocol import CheckpointRef, no_op
 
@@ -82,7 +82,7 @@ class CheckpointStore:
         if checkpoint in self._verified:
             return True
         try:
-            digest = sha256_of(path)
+            digest = hash_file(path)
         except FileNotFoundError:
             return False  # another process made room
         if digest != checkpoint:

@@ -19,7 +19,7 @@ import numpy as np
 import redis
 
 from arena.faststore import reply_key
-from arena.policies.networked import Block, Evaluation
+from arena.policies.network_policy import FloatBatch, NetworkOutput
 from inference import shards, wire
 from inference.connection import MAX_BLOCK_S, Command, Link, LinkLostError, Reply
 from inference.errors import (
@@ -64,14 +64,16 @@ Ring = Callable[[int, str], None]
 class Inference(Protocol):
     """Answers blocks of observations for any checkpoint; used by one thread."""
 
-    def submit(self, ref: CheckpointRef, observations: Block, states: Block | None = None) -> Any:
+    def submit(
+        self, ref: CheckpointRef, observations: FloatBatch, states: FloatBatch | None = None
+    ) -> Any:
         """Ask; return a ticket at once. Raises QueueFullError and RequestError.
 
         observations: float32 [B, *shape]; states: float32 [B, S], None when feed-forward.
         """
         ...
 
-    def result(self, ticket: Any) -> Evaluation:
+    def result(self, ticket: Any) -> NetworkOutput:
         """Return the answer when it is there; to be called once per ticket.
 
         Raises RequestError, ModelError and UnavailableError.
@@ -79,12 +81,14 @@ class Inference(Protocol):
         ...
 
     def infer(
-        self, ref: CheckpointRef, observations: Block, states: Block | None = None
-    ) -> Evaluation:
+        self, ref: CheckpointRef, observations: FloatBatch, states: FloatBatch | None = None
+    ) -> NetworkOutput:
         """Ask and wait. Raises what submit and result raise."""
         ...
 
-    def infer_many(self, blocks: Mapping[CheckpointRef, Block]) -> dict[CheckpointRef, Evaluation]:
+    def infer_many(
+        self, blocks: Mapping[CheckpointRef, FloatBatch]
+    ) -> dict[CheckpointRef, NetworkOutput]:
         """Ask several feed-forward checkpoints at once and wait for all of them."""
         ...
 
@@ -156,14 +160,14 @@ class InferenceClient:
         self.n_sent_again = 0
 
     def submit(
-        self, ref: CheckpointRef, observations: Block, states: Block | None = None
+        self, ref: CheckpointRef, observations: FloatBatch, states: FloatBatch | None = None
     ) -> Ticket:
         """Ask; return a ticket at once. Raises QueueFullError, RequestError, UnavailableError."""
         ticket = self._ticket(ref, observations, states)
         self._push(ticket)
         return ticket
 
-    def result(self, ticket: Ticket) -> Evaluation:
+    def result(self, ticket: Ticket) -> NetworkOutput:
         """Return the answer when it is there; ask again, and give up at the deadline."""
         while ticket.answer is None:
             now = self._clock()
@@ -179,14 +183,16 @@ class InferenceClient:
         return ticket.answer
 
     def infer(
-        self, ref: CheckpointRef, observations: Block, states: Block | None = None
-    ) -> Evaluation:
+        self, ref: CheckpointRef, observations: FloatBatch, states: FloatBatch | None = None
+    ) -> NetworkOutput:
         """Ask and wait; sent in one go with the wait, which costs less than submit and result."""
         ticket = self._ticket(ref, observations, states)
         self._push(ticket, wait_s=ticket.look_at - self._clock())
         return self.result(ticket)
 
-    def infer_many(self, blocks: Mapping[CheckpointRef, Block]) -> dict[CheckpointRef, Evaluation]:
+    def infer_many(
+        self, blocks: Mapping[CheckpointRef, FloatBatch]
+    ) -> dict[CheckpointRef, NetworkOutput]:
         """Ask several feed-forward checkpoints at once and wait for all of them."""
         tickets = {ref: self.submit(ref, block) for ref, block in blocks.items()}
         return {ref: self.result(ticket) for ref, ticket in tickets.items()}
@@ -195,7 +201,9 @@ class InferenceClient:
         """Close the connection."""
         self._link.close()
 
-    def _ticket(self, ref: CheckpointRef, observations: Block, states: Block | None) -> Ticket:
+    def _ticket(
+        self, ref: CheckpointRef, observations: FloatBatch, states: FloatBatch | None
+    ) -> Ticket:
         if ref not in self._checked:
             self._check(ref)
         if states is None:
@@ -378,7 +386,7 @@ class InferenceClient:
 
 
 class RemoteNetwork:
-    """One checkpoint as the network of a policy; see arena.policies.networked.Network."""
+    """One checkpoint as the network of a policy; see arena.policies.network_policy.Network."""
 
     def __init__(self, inference: Inference, ref: CheckpointRef, state_size: int) -> None:
         """state_size: floats of recurrent state per row; 0 when feed-forward."""
@@ -389,10 +397,10 @@ class RemoteNetwork:
         """Floats of recurrent state per row; 0 when feed-forward."""
         return self._state_size
 
-    def submit(self, observations: Block, states: Block) -> Any:
+    def submit(self, observations: FloatBatch, states: FloatBatch) -> Any:
         """Ask; return a ticket at once. observations: [B, *shape], states: [B, S]."""
         return self._inference.submit(self._ref, observations, states)
 
-    def result(self, ticket: Any) -> Evaluation:
+    def result(self, ticket: Any) -> NetworkOutput:
         """Return the answer when it is there. Raises what the network or the platform did wrong."""
         return self._inference.result(ticket)

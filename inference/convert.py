@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import torch
 from safetensors.torch import save_file
 
-from arena.checkpoints import Seal, step_of, write_sealed
+from arena.checkpoints import Seal, read_step, write_sealed
 from arena.errors import ArenaError, CheckpointFileError
 from arena.games import registry as games
 from arena.parameters import Value
@@ -76,7 +76,7 @@ def convert(source: Path, out: Path, wish: Wish) -> list[str]:
         checkpoint = write_sealed(plain, sealed, seal)
         parity = _parity(sealed, converted.original)
         sealed.rename(target)
-    step = step_of(source.name)
+    step = read_step(source.name)
     told = f"{target}  {checkpoint[:12]}" + ("" if step is None else f"  step {step}")
     return [told, *converted.notes, parity]
 
@@ -125,7 +125,7 @@ def _sources(path: Path, program: str) -> list[Path]:
     sources = [p for p in sorted(path.iterdir()) if p.suffix in SUFFIXES[program] and p.is_file()]
     if not sources:
         raise CheckpointFileError(f"{path}: no file ends in {', '.join(SUFFIXES[program])}")
-    return sorted(sources, key=lambda source: (step_of(source.name) or 0, source.name))
+    return sorted(sources, key=lambda source: (read_step(source.name) or 0, source.name))
 
 
 def _tried(source: Path, out: Path, wish: Wish) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from arena.policies.networked import Evaluation
+from arena.policies.network_policy import NetworkOutput
 from inference.batch_invariance import FREE, RowRule
 from inference.batches import (
     Batch,
@@ -202,7 +202,7 @@ class Engine:
         is_good, (logits, values, after) = is_finite(*found), in_numpy(found)
         for batch in batches:
             place = stack.places[batch.resident.checkpoint]
-            own = Evaluation(logits[place], values[place], after[place])
+            own = NetworkOutput(logits[place], values[place], after[place])
             _deliver(batch, own, answers, is_good=is_good)
         self._counts["forwards"] += 1
         self._counts["stacked"] += 1
@@ -250,13 +250,13 @@ def _without_nan(batch: Batch, answers: Answers) -> Batch:
     return batch_of(batch.resident, [r for r in batch.requests if r.place not in gone])
 
 
-def _deliver(batch: Batch, found: Evaluation, answers: Answers, *, is_good: bool) -> None:
+def _deliver(batch: Batch, found: NetworkOutput, answers: Answers, *, is_good: bool) -> None:
     """Cut the answer into those of the requests; unless is_good, some may hold NaN."""
     logits, values, states = found
     begin = 0
     for request in batch.requests:
         end = begin + request.n_rows
-        own = Evaluation(logits[begin:end], values[begin:end], states[begin:end])
+        own = NetworkOutput(logits[begin:end], values[begin:end], states[begin:end])
         if is_good or all(np.isfinite(part).all() for part in own):
             answers[request.place] = own
         else:

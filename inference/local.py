@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arena.policies.networked import Block, Evaluation
+from arena.policies.network_policy import FloatBatch, NetworkOutput
 from inference.engine import Engine
 from inference.engine_factory import engine_of
 from inference.errors import UnavailableError
@@ -34,7 +34,7 @@ class LocalInference:
         self._waiting: list[LocalTicket] = []
 
     def submit(
-        self, ref: CheckpointRef, observations: Block, states: Block | None = None
+        self, ref: CheckpointRef, observations: FloatBatch, states: FloatBatch | None = None
     ) -> LocalTicket:
         """Ask; return a ticket at once. The arrays must not change until the answer is there."""
         if states is None:
@@ -43,26 +43,28 @@ class LocalInference:
         self._waiting.append(ticket)
         return ticket
 
-    def result(self, ticket: LocalTicket) -> Evaluation:
+    def result(self, ticket: LocalTicket) -> NetworkOutput:
         """Return the answer. Raises RequestError, ModelError, UnavailableError."""
         if ticket.answer is None:
             waiting, self._waiting = self._waiting, []
             answers = self.engine.answer([other.block for other in waiting])
             for other, answer in zip(waiting, answers, strict=True):
                 other.answer = answer
-        if isinstance(ticket.answer, Evaluation):
+        if isinstance(ticket.answer, NetworkOutput):
             return ticket.answer
         if ticket.answer is None:
             raise UnavailableError("the question was let go, or the forward it was to share failed")
         raise error_of(ticket.answer)
 
     def infer(
-        self, ref: CheckpointRef, observations: Block, states: Block | None = None
-    ) -> Evaluation:
+        self, ref: CheckpointRef, observations: FloatBatch, states: FloatBatch | None = None
+    ) -> NetworkOutput:
         """Ask and wait."""
         return self.result(self.submit(ref, observations, states))
 
-    def infer_many(self, blocks: Mapping[CheckpointRef, Block]) -> dict[CheckpointRef, Evaluation]:
+    def infer_many(
+        self, blocks: Mapping[CheckpointRef, FloatBatch]
+    ) -> dict[CheckpointRef, NetworkOutput]:
         """Ask several feed-forward checkpoints at once and wait for all of them."""
         tickets = {ref: self.submit(ref, block) for ref, block in blocks.items()}
         return {ref: self.result(ticket) for ref, ticket in tickets.items()}

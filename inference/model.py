@@ -10,10 +10,10 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from arena.checkpoints import Contents, Seal, check_seal, inspect, write_sealed
+from arena.checkpoints import CheckpointContents, Seal, check_seal, inspect_file, write_sealed
 from arena.errors import ArenaError, CatalogError, CheckpointFileError, UnknownNameError
 from arena.parameters import Value
-from arena.tensorfiles import TensorForm
+from arena.safetensors_format import TensorSpec
 from inference.architectures import registry
 from inference.architectures.base import Architecture, values
 
@@ -49,7 +49,7 @@ def load(
     Names and shapes are compared with the architecture before a weight is read. Raises
     CheckpointFileError for a file that is not sealed or does not fit, and for weights not finite.
     """
-    contents = inspect(path)
+    contents = inspect_file(path)
     if contents.seal is None:
         raise CheckpointFileError("the file is not sealed: it does not name its architecture")
     module = skeleton(contents.seal)
@@ -149,13 +149,13 @@ def _listed(what: str, names: list[str]) -> str:
     return f"{what}: {', '.join(names[:_SHOWN])}{more}" if names else ""
 
 
-def _check_forms(module: nn.Module, contents: Contents) -> None:
+def _check_forms(module: nn.Module, contents: CheckpointContents) -> None:
     compare({name: form.shape for name, form in contents.tensors.items()}, module)
     for name, form in contents.tensors.items():
         _check_dtype(name, form)
 
 
-def _check_dtype(name: str, form: TensorForm) -> None:
+def _check_dtype(name: str, form: TensorSpec) -> None:
     if form.dtype not in _WEIGHTS:
         raise CheckpointFileError(f"{name} is {form.dtype}: weights must be {', '.join(_WEIGHTS)}")
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from arena.policies.networked import Block, Evaluation
+from arena.policies.network_policy import FloatBatch, NetworkOutput
 from inference.errors import (
     InferenceError,
     InvalidAnswerError,
@@ -34,8 +34,8 @@ class BlockRequest(NamedTuple):
     """
 
     ref: CheckpointRef
-    observations: Block
-    states: Block
+    observations: FloatBatch
+    states: FloatBatch
 
 
 class FaultKind(StrEnum):
@@ -59,7 +59,7 @@ class Fault(NamedTuple):
     detail: str
 
 
-Answer = Evaluation | Fault
+Answer = NetworkOutput | Fault
 
 _ERRORS: Mapping[FaultKind, type[InferenceError]] = {
     FaultKind.BAD_REQUEST: RequestError,

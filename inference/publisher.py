@@ -11,7 +11,7 @@ from arena.messages import (
     RECORD_TASK,
     REPORTS_QUEUE,
     Report,
-    described,
+    describe_message,
     gpu_queue,
     to_wire,
 )
@@ -39,7 +39,9 @@ class Publisher:
 
     def report(self, report: Report) -> None:
         """Send a report to the recorder. Raises PublishError."""
-        self._send(RECORD_TASK, [to_wire(report)], queue=REPORTS_QUEUE, shown=described(report))
+        self._send(
+            RECORD_TASK, [to_wire(report)], queue=REPORTS_QUEUE, shown=describe_message(report)
+        )
 
     def _send(self, task: str, arguments: list[Any], *, queue: str, shown: str) -> None:
         try:

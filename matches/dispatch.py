@@ -21,7 +21,7 @@ from arena.messages import (
     CheckOrder,
     Mark,
     MatchOrder,
-    described,
+    describe_message,
     gpu_queue,
     mark_token,
     reports_aside,
@@ -61,18 +61,18 @@ _MAX_WAITING = 20
 
 def publish_order(order: MatchOrder, queue: str) -> None:
     """Send an order to a play node's queue. Raises BrokerError when it was not accepted."""
-    _send(PLAY_TASK, [to_wire(order)], queue, task_id=order.order, shown=described(order))
+    _send(PLAY_TASK, [to_wire(order)], queue, task_id=order.order, shown=describe_message(order))
 
 
 def publish_check(order: CheckOrder) -> None:
     """Send a checkpoint to be checked to the gpu workers. Raises BrokerError."""
-    _send(CHECK_TASK, [to_wire(order)], gpu_queue(0), shown=described(order))
+    _send(CHECK_TASK, [to_wire(order)], gpu_queue(0), shown=describe_message(order))
 
 
 def publish_mark(at: str, shard: int = 0) -> None:
     """Send a mark through a queue of reports, to learn how far its recorder has come."""
     mark = Mark(at=at, token=mark_token(secret(), at, shard), shard=shard)
-    _send(RECORD_TASK, [to_wire(mark)], reports_queue(shard), shown=described(mark))
+    _send(RECORD_TASK, [to_wire(mark)], reports_queue(shard), shown=describe_message(mark))
 
 
 def own_reports_queue() -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from arena.pairing import registry as pairings
 from arena.pairing.base import Meeting
-from arena.pairing.bracket import Bracket, Rules, Slot, bracket
+from arena.pairing.bracket import Bracket, BracketSlot, KnockoutRules, build_bracket
 from arena.parameters import read_parameters
 from matches.models import Agent, Tournament
 from matches.ratings import standing
@@ -95,20 +95,20 @@ def _found(tournament: Tournament) -> InRounds:
 
 def _drawn(tournament: Tournament, agents: Sequence[int], meetings: Sequence[Meeting]) -> InRounds:
     seeding = tournament.seeding or range(len(agents))
-    made = bracket(seeding, meetings, _rules(tournament))
+    made = build_bracket(seeding, meetings, _rules(tournament))
     shown = [slots for slots in made.rounds if len(slots) <= MOST_DRAWN // 2]
     named = _named(agents, shown)
     rounds = [Round(_title(len(slots)), [_place(slot, named) for slot in slots]) for slots in shown]
     return InRounds(rounds, [], _winner(made, named), len(agents))
 
 
-def _rules(tournament: Tournament) -> Rules:
+def _rules(tournament: Tournament) -> KnockoutRules:
     pairing = pairings.get_adaptive(KNOCKOUT)
     given = read_parameters(KNOCKOUT, pairing.parameters, tournament.pairing_parameters)
-    return Rules(int(given["best_of"]), int(given["tie_breaks"]))
+    return KnockoutRules(int(given["best_of"]), int(given["tie_breaks"]))
 
 
-def _named(agents: Sequence[int], shown: Sequence[Sequence[Slot]]) -> dict[int, Contender]:
+def _named(agents: Sequence[int], shown: Sequence[Sequence[BracketSlot]]) -> dict[int, Contender]:
     """Return the agents of the slots by position."""
     wanted = {side for slots in shown for slot in slots for side in (slot.first, slot.second)}
     shown_agents = _contenders([agents[position] for position in wanted if position is not None])
@@ -129,7 +129,7 @@ def _title(n_slots: int) -> str:
     return _FINALS[place] if place < len(_FINALS) else f"Round of {2 * n_slots}"
 
 
-def _place(slot: Slot, named: Mapping[int, Contender]) -> Place:
+def _place(slot: BracketSlot, named: Mapping[int, Contender]) -> Place:
     sides = (
         _side(slot, slot.first, slot.points[0], named),
         _side(slot, slot.second, slot.points[1], named),
@@ -137,14 +137,16 @@ def _place(slot: Slot, named: Mapping[int, Contender]) -> Place:
     return Place(sides, _says(slot), slot.is_bye)
 
 
-def _side(slot: Slot, position: int | None, points: float, named: Mapping[int, Contender]) -> Side:
+def _side(
+    slot: BracketSlot, position: int | None, points: float, named: Mapping[int, Contender]
+) -> Side:
     agent = None if position is None else named[position]
     is_played = bool(slot.n_closed) and agent is not None
     is_winner = position is not None and slot.winner == position
     return Side(agent, f"{points:g}" if is_played else "", is_winner)
 
 
-def _says(slot: Slot) -> str:
+def _says(slot: BracketSlot) -> str:
     if slot.is_bye:
         return "bye"
     if slot.first is None or slot.second is None:

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import conditional_page, require_safe
 
-from arena.verdicts.paired import POINTS
+from arena.verdicts.paired_blocks import POINTS
 from matches.campaigns import showing, wording
 from matches.campaigns.starting import IS_SPRT
 from matches.ledger import pairingwarnings

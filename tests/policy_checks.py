@@ -6,10 +6,10 @@ from random import Random
 import pytest
 
 from arena.errors import ParameterError, UnsupportedGameError
-from arena.faults import Fault, FaultKind, struck_state
+from arena.fault_injection import Fault, FaultKind, inject_into_state
 from arena.games.base import OVER, Game
 from arena.policies.base import Policy, PolicyKind, Row
-from arena.policies.networked import NetworkPolicy
+from arena.policies.network_policy import NetworkPolicy
 from arena.policies.tests.networks import Linear
 from tests.game_checks import assert_same, choose, seen
 
@@ -99,7 +99,7 @@ def cannot_tell_a_struck_state(kind: PolicyKind, game: Game) -> None:
     if policy := supported(kind, game):
         for row in rows_of(game)[:1]:
             fault = Fault(FaultKind.ERROR, 0)
-            state = struck_state(row.state, fault, hang_s=0, sleep=lambda _: None)
+            state = inject_into_state(row.state, fault, hang_s=0, sleep=lambda _: None)
             struck = Row(state, row.seat, row.game_seed)
             assert list(policy.act([struck])) == list(policy.act([row]))
 

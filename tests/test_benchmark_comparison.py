@@ -13,16 +13,16 @@ import pytest
 
 from arena import trajectories
 from arena.checkpoints import Seal
-from arena.policies.networked import Evaluation
+from arena.policies.network_policy import NetworkOutput
 from arena.seeding import derive
-from arena.trajectories import Episode, Form, Step
+from arena.trajectories import Episode, Step, TrajectorySpec
 from benchmarks import baseline, comparison
 from benchmarks.baseline import Copy, Loop, Plan, Played
 from benchmarks.comparison import Way, interval
 from inference.model import fresh, save_sealed
 from launcher.folders import ROOT
 
-FORM = Form("tic_tac_toe", (3, 3, 3), 9)
+FORM = TrajectorySpec("tic_tac_toe", (3, 3, 3), 9)
 
 
 def _seal(architecture: str) -> Seal:
@@ -50,14 +50,14 @@ def _plans(n: int, names: tuple[str, str] = ("luck", "greed")) -> list[Plan]:
 
 def _run(folder: Path, manifest: dict[str, Any], episodes: list[Episode]) -> Path:
     shard = folder / "shard-00000.parquet"
-    trajectories.write(shard, [trajectories.table(episodes, FORM)], FORM)
+    trajectories.write_parquet(shard, [trajectories.build_table(episodes, FORM)], FORM)
     found = {**manifest, "shards": [{"file": shard.name}]}
     (folder / "manifest.json").write_text(json.dumps(found))
     return folder
 
 
 def _way(episodes: list[Episode]) -> Way:
-    return Way(trajectories.table(episodes, FORM), 1.0)
+    return Way(trajectories.build_table(episodes, FORM), 1.0)
 
 
 def test_the_same_seeds_give_the_same_games(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_copy_answers_row_by_row(tmp_path: Path) -> None:
     alone = copy.submit(rows[1:2], states[1:2])
     assert [part.shape for part in block] == [(3, 9), (3,), (3, copy.state_size)]
     assert all(np.array_equal(a[1:2], b) for a, b in zip(block, alone, strict=True))
-    assert isinstance(block, Evaluation)
+    assert isinstance(block, NetworkOutput)
 
 
 def test_a_checkpoint_that_is_missing_is_named() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.ratings.settled import count, settle
+from arena.ratings.settled import count_results, settle_ratings
 from benchmarks import large_fields
 from benchmarks.ratings import simulated
 
@@ -24,7 +24,7 @@ def test_it_writes_its_figures(
 
 def test_it_chooses_as_many_matches_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_fields, "SIZES", SMALL)
-    counts = count(simulated(SMALL.agents, SMALL.results))
-    settled = settle(counts, SMALL.agents)
+    counts = count_results(simulated(SMALL.agents, SMALL.results))
+    settled = settle_ratings(counts, SMALL.agents)
     assert settled.covariance is None
     assert len(large_fields.choose(settled, counts)) == 50

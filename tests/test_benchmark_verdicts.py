@@ -11,11 +11,11 @@ import pytest
 
 from arena.games.catalog.skill_game import GAME
 from arena.pairing import registry as pairings
-from arena.ratings.counts import count
-from arena.ratings.settled import settle
-from arena.verdicts.base import Verdict, Why
-from arena.verdicts.beliefs import matches_of
-from arena.verdicts.sprt import BLOCKS, SINGLES, Decision, Test
+from arena.ratings.counts import count_results
+from arena.ratings.settled import settle_ratings
+from arena.verdicts.base import StopReason, Verdict
+from arena.verdicts.beliefs import count_matches
+from arena.verdicts.sprt import BLOCKS, SINGLES, Decision, SequentialTest
 from benchmarks import large_fields, verdicts
 from benchmarks.campaigns import accuracy, durations, real, reliability, sequential, stopping
 from benchmarks.campaigns.play import IN_FLIGHT, Adaptive, Fixed, Ledger, watch
@@ -79,7 +79,7 @@ def test_a_round_robin_plays_everybody_equally_often() -> None:
     planner = Fixed(pairings.get("double_round_robin"), 4, 240, 1)
     *_, last = watch(world, planner, budget=240, seed=1)
     assert last.counts.n_results == 240
-    assert matches_of(last.counts, 4) == pytest.approx(120, abs=12)  # some pairs are in flight
+    assert count_matches(last.counts, 4) == pytest.approx(120, abs=12)  # some pairs are in flight
 
 
 def test_a_campaign_ends_for_each_error_the_strict_one_later() -> None:
@@ -91,7 +91,7 @@ def test_a_campaign_ends_for_each_error_the_strict_one_later() -> None:
 
 def test_a_campaign_without_a_verdict_is_out_of_budget() -> None:
     held = stopping.hold(stopping.Task("rank_all", "close", 6, 0.0, 20, True, 1))
-    assert {one.why for one in held.ended.values()} == {Why.OUT_OF_BUDGET}
+    assert {one.why for one in held.ended.values()} == {StopReason.OUT_OF_BUDGET}
 
 
 WORLD = Normal(np.array([30.0, 29.5, 20.0]))
@@ -115,13 +115,13 @@ WORLD = Normal(np.array([30.0, 29.5, 20.0]))
 def test_wrong_verdicts_are_told_by_the_truth(
     question: str, subjects: tuple[int, ...], allowed: float, is_wrong: bool
 ) -> None:
-    verdict = Verdict("{} beats {}", subjects, 0.96, Why.DECIDED)
+    verdict = Verdict("{} beats {}", subjects, 0.96, StopReason.DECIDED)
     assert stopping.WRONG[question](WORLD, verdict, allowed) is is_wrong
 
 
 def test_a_denial_and_a_near_draw_are_told_by_the_truth_too() -> None:
-    denied = Verdict("{} does not beat {}", (0, 1), 0.96, Why.DECIDED)
-    near = Verdict("{} beats {} by 0", (0, 1), 0.96, Why.WITHIN_MARGIN)
+    denied = Verdict("{} does not beat {}", (0, 1), 0.96, StopReason.DECIDED)
+    near = Verdict("{} beats {} by 0", (0, 1), 0.96, StopReason.WITHIN_MARGIN)
     assert stopping.WRONG["beats"](WORLD, denied, 0.0)
     assert not stopping.WRONG["beats"](WORLD, near, 1.0)
     assert stopping.WRONG["beats"](WORLD, near, 0.4)
@@ -152,7 +152,7 @@ def test_a_field_is_followed_in_three_ways() -> None:
 
 
 def test_claims_are_counted_by_how_sure_they_are() -> None:
-    settled = settle(count([(0, 1, 1)] * 20 + [(1, 2, 1)] * 20), 3)
+    settled = settle_ratings(count_results([(0, 1, 1)] * 20 + [(1, 2, 1)] * 20), 3)
     n, claimed, true = reliability.claims(settled, np.array([2.0, 1.0, 1.0]))
     assert n.sum() == true.sum() == 2  # the equal pair claims nothing
     assert claimed[-1] / n[-1] > 0.95
@@ -173,7 +173,8 @@ def test_a_bias_of_openings_leaves_the_expected_score() -> None:
 def test_a_large_difference_is_accepted_soon_and_blocks_save_games() -> None:
     openings = sequential.Openings(200.0, 2.0)
     blocks, singles = (
-        sequential.tested(Test(0, 100), openings, cells, 40, seed=1) for cells in (BLOCKS, SINGLES)
+        sequential.tested(SequentialTest(0, 100), openings, cells, 40, seed=1)
+        for cells in (BLOCKS, SINGLES)
     )
     assert sum(one.decision is Decision.ACCEPT for one in blocks) >= 36
     assert sum(one.n_games for one in blocks) < sum(one.n_games for one in singles)
@@ -181,7 +182,9 @@ def test_a_large_difference_is_accepted_soon_and_blocks_save_games() -> None:
 
 def test_a_test_without_an_end_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sequential, "MAX_GAMES", 8)
-    found = sequential.tested(Test(0, 5), sequential.Openings(0.0, 0.0), BLOCKS, 3, seed=1)
+    found = sequential.tested(
+        SequentialTest(0, 5), sequential.Openings(0.0, 0.0), BLOCKS, 3, seed=1
+    )
     assert found == [(Decision.CONTINUE, 8)] * 3
 
 

@@ -13,8 +13,8 @@ import pytest
 from redis import Redis
 from redis.exceptions import NoPermissionError
 
+from arena.acl import SERVERS, Server
 from arena.credentials import node_secret, node_user, with_login
-from arena.rights import SERVERS, Server
 from launcher.folders import read_variables
 from launcher.stack import Stack
 from tests.test_end_to_end import _evaluate

@@ -8,7 +8,7 @@ import pytest
 
 from arena.parameters import Parameter
 from arena.verdicts import registry
-from arena.verdicts.base import Question, Terms, Verdict, VerdictError, Why
+from arena.verdicts.base import Question, StopReason, Terms, Verdict, VerdictError
 from arena.verdicts.beliefs import Belief
 from tests import verdict_checks as checks
 from tests.catalogs import assert_named, each, each_check
@@ -59,7 +59,7 @@ class NeverEnds(Broken):
 
 class EndsAtOnce(Broken):
     def judge(self, belief: Belief, terms: Terms) -> Verdict | None:
-        return replace(self.guess(belief, terms), why=Why.DECIDED)
+        return replace(self.guess(belief, terms), why=StopReason.DECIDED)
 
 
 class NeverWaits(Broken):

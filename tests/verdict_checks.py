@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from arena.parameters import read_parameters
-from arena.verdicts.base import Question, Terms, VerdictError, Why
+from arena.verdicts.base import Question, StopReason, Terms, VerdictError
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.claims import MIN_MATCHES
 
@@ -46,7 +46,7 @@ def it_refuses_a_field_without_a_choice(question: Question) -> None:
 def it_decides_what_is_clear(question: Question) -> None:
     verdict = question.judge(belief(5.0, 0.5), terms(question))
     assert verdict is not None
-    assert verdict.why is Why.DECIDED
+    assert verdict.why is StopReason.DECIDED
     assert verdict.probability >= 0.95
     assert verdict.subjects[0] == 0
 
@@ -73,7 +73,7 @@ def equal_agents_end_by_the_margin(question: Question) -> None:
     assert question.judge(equal, terms(question)) is None
     verdict = question.judge(equal, terms(question, margin=MARGIN))
     assert verdict is not None
-    assert verdict.why is Why.WITHIN_MARGIN
+    assert verdict.why is StopReason.WITHIN_MARGIN
     assert verdict.probability >= 0.95
 
 
@@ -85,7 +85,7 @@ def a_margin_never_lasts_longer(question: Question) -> None:
 
 def its_guess_is_said_with_names(question: Question) -> None:
     guess = question.guess(belief(0.5, 2.0), terms(question))
-    assert guess.why is Why.OUT_OF_BUDGET
+    assert guess.why is StopReason.OUT_OF_BUDGET
     assert 0 <= guess.probability <= 1
     said = guess.said(NAMES)
     assert all(NAMES[subject] in said for subject in guess.subjects)

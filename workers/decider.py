@@ -7,8 +7,8 @@ the game is called there, the agent's where it decides.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from arena.faults import struck_action
-from arena.policies.networked import Decisions, NetworkPolicy, Question
+from arena.fault_injection import inject_into_action
+from arena.policies.network_policy import Decisions, InferenceRequest, NetworkPolicy
 from workers.current_call import Beacon, Phase
 from workers.failures import Verdict, network_verdict, question_verdict, verdict
 from workers.match_in_play import Live
@@ -96,11 +96,11 @@ class Deciding:
             decided.append(self._decide(match))
             return decided[0][0]
 
-        answer = struck_action(fault, hang_s=plan.hang_s, sleep=self._sleep, act=act)
+        answer = inject_into_action(fault, hang_s=plan.hang_s, sleep=self._sleep, act=act)
         return answer, decided[0][1] if decided else None
 
 
-def insight_of(question: Question, decisions: Decisions, place: int) -> Insight:
+def insight_of(question: InferenceRequest, decisions: Decisions, place: int) -> Insight:
     """Return what was seen and said in one row of a block."""
     said = decisions.evaluation
     return Insight(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
 
-from arena.policies.networked import Decisions, NetworkPolicy, Question
+from arena.policies.network_policy import Decisions, InferenceRequest, NetworkPolicy
 from workers.current_call import Beacon, Phase
 from workers.decider import AskingError, Deciding, insight_of
 from workers.match_in_play import Live
@@ -29,7 +29,7 @@ class Asked(NamedTuple):
     agent: int
     policy: NetworkPolicy
     matches: list[Live]
-    question: Question
+    question: InferenceRequest
 
 
 class Lockstep:

@@ -1,6 +1,6 @@
 """A match in a player's hand that has begun."""
 
-from arena.faults import Fault
+from arena.fault_injection import Fault
 from arena.games.base import OVER, State
 from arena.policies.base import Row
 from workers.wire import Item

@@ -11,7 +11,7 @@ import numpy as np
 
 from arena.games.base import GameSpec
 from arena.messages import AgentOrder
-from arena.policies.networked import Block, Evaluation, Network
+from arena.policies.network_policy import FloatBatch, Network, NetworkOutput
 from inference import settings
 from inference.client import (
     CheckpointRef,
@@ -56,7 +56,7 @@ class PatientNetwork:
         """Floats of recurrent state per row."""
         return self._network.state_size
 
-    def submit(self, observations: Block, states: Block) -> Any:
+    def submit(self, observations: FloatBatch, states: FloatBatch) -> Any:
         """Ask, later where the queue is full. Raises UnavailableError where it stays full."""
         until, pause_s = self._clock() + self._patience_s, FIRST_PAUSE_S
         while True:
@@ -69,7 +69,7 @@ class PatientNetwork:
                     self._sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
-    def result(self, ticket: Any) -> Evaluation:
+    def result(self, ticket: Any) -> NetworkOutput:
         """Return the answer when it is there."""
         with self._beacon.waiting():
             return self._network.result(ticket)

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 
-from arena.faults import Charge, FaultPlan
+from arena.fault_injection import Charge, FaultPlan
 from arena.games import registry as games
 from arena.games.base import Game, GameSpec
 from arena.messages import AgentOrder, FaultRates
 from arena.policies import registry as policies
 from arena.policies.base import Policy, PolicyKind
-from arena.policies.networked import Network, NetworkPolicy
+from arena.policies.network_policy import Network, NetworkPolicy
 from workers.current_call import MAX_SEATS
 from workers.errors import WorkerError
 from workers.recorder import Recorder

@@ -21,7 +21,7 @@ from typing import Any
 from arena.errors import ArenaError
 from arena.games.base import GameSpec
 from arena.messages import AgentOrder
-from arena.policies.networked import Network
+from arena.policies.network_policy import Network
 from workers.current_call import Beacon, Phase
 from workers.errors import ChannelError
 from workers.failures import one_line, reason_of

@@ -10,7 +10,7 @@ from arena.messages import (
     DRAIN_TASK,
     RECORD_TASK,
     Report,
-    described,
+    describe_message,
     gpu_queue,
     to_wire,
 )
@@ -28,7 +28,7 @@ class Publisher:
     def publish(self, report: Report, queue: str) -> None:
         """Send one report to a queue. Raises PublishError when the broker did not take it."""
         # Celery would print the whole report, tokens and all, and cut it.
-        wire, shown = to_wire(report), described(report)
+        wire, shown = to_wire(report), describe_message(report)
         self._publish(RECORD_TASK, [wire], queue=queue, argsrepr=shown)
 
     def ring(self, shard: int, lease: str) -> None:

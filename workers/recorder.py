@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from arena.policies.networked import Block, Masks
+from arena.policies.network_policy import FloatBatch, MaskBatch
 from workers.match_in_play import Live
 from workers.wire import EndedRow
 
@@ -24,8 +24,8 @@ class Recorder(Protocol):
         action: int,
         *,
         observation: NDArray[np.generic],
-        mask: Masks,
-        logits: Block | None,
+        mask: MaskBatch,
+        logits: FloatBatch | None,
         value: float | None,
     ) -> None:
         """Keep one decision that the game has taken; `match.n_steps` counts those before it.

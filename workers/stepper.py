@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.errors import IllegalActionError, InvalidReturnsError
-from arena.faults import Charge, Fault, draw, struck_state
+from arena.fault_injection import Charge, Fault, draw_fault, inject_into_state
 from arena.games.base import OVER, State, forfeit_ranks, ranks
 from arena.messages import Ending, Reason
-from arena.policies.networked import Block, Masks
+from arena.policies.network_policy import FloatBatch, MaskBatch
 from arena.seeding import derive
 from workers.current_call import Beacon, Phase
 from workers.failures import Verdict, read_action, reason_of, shown
@@ -30,8 +30,8 @@ class Insight(NamedTuple):
     """What the deciding seat saw, and what its network said of it; for the recorder."""
 
     observation: NDArray[np.generic]
-    mask: Masks
-    logits: Block | None = None
+    mask: MaskBatch
+    logits: FloatBatch | None = None
     value: float | None = None
 
 
@@ -109,9 +109,11 @@ class Playing:
         state = setup.game.start(item.game_seed, opening_plies=setup.opening_plies)
         fault = None
         if setup.faults is not None:
-            fault = draw(setup.faults, self._fault_seed(item), item.attempt, self._n_seats)
+            fault = draw_fault(setup.faults, self._fault_seed(item), item.attempt, self._n_seats)
             if fault is not None and setup.faults.charge is Charge.PLATFORM:
-                state = struck_state(state, fault, hang_s=setup.faults.hang_s, sleep=self._sleep)
+                state = inject_into_state(
+                    state, fault, hang_s=setup.faults.hang_s, sleep=self._sleep
+                )
                 fault = None
         return self._replayed(item, state, fault)
 

@@ -15,9 +15,9 @@ from arena.games.base import Game
 from arena.messages import AgentOrder, Ending
 from arena.parameters import read_parameters
 from arena.policies import registry as policies
-from arena.policies.networked import Block, Masks
+from arena.policies.network_policy import FloatBatch, MaskBatch
 from arena.policies.sampling import log_prob
-from arena.trajectories import Episode, Form, Step, encoded
+from arena.trajectories import Episode, Step, TrajectorySpec, encode_episodes
 from workers.match_in_play import Live
 from workers.order_setup import OrderError
 from workers.trajectory_upload import PutError, Site
@@ -38,7 +38,7 @@ class PieceRecorder:
 
     def __init__(
         self,
-        form: Form,
+        form: TrajectorySpec,
         agents: Sequence[AgentOrder],
         put: Callable[[bytes], str],
         *,
@@ -59,8 +59,8 @@ class PieceRecorder:
         action: int,
         *,
         observation: NDArray[np.generic],
-        mask: Masks,
-        logits: Block | None,
+        mask: MaskBatch,
+        logits: FloatBatch | None,
         value: float | None,
     ) -> None:
         """Keep one decision; the first one of a match starts it afresh."""
@@ -99,7 +99,7 @@ class PieceRecorder:
         whole, self._whole, self._n_bytes = self._whole, [], 0
         episodes = sorted((episode for _, episode in whole), key=lambda episode: episode.number)
         try:
-            digest = self._put(encoded(episodes, self._form))
+            digest = self._put(encode_episodes(episodes, self._form))
         except PutError as error:
             return [_lost(row, error) for row, _ in whole]
         return [msgspec.structs.replace(row, trajectory=digest) for row, _ in whole]
@@ -108,7 +108,9 @@ class PieceRecorder:
         is_full = len(self._whole) >= PIECE_MATCHES or self._n_bytes >= PIECE_BYTES
         return is_full or self._clock() >= self._put_at
 
-    def _log_prob(self, agent: int, logits: Block, mask: Masks, action: int) -> float | None:
+    def _log_prob(
+        self, agent: int, logits: FloatBatch, mask: MaskBatch, action: int
+    ) -> float | None:
         temperature = self._temperatures[agent]
         if temperature is None:
             return None
@@ -136,4 +138,6 @@ def open_recorder(
     url = environ.get(SITE, "").rstrip("/")
     if not url.startswith(("http://", "https://")):
         raise OrderError(f"{SITE} is {url!r}: trajectories need the address of the web server")
-    return PieceRecorder(Form.of(game.spec), prepare.agents, Site(url, prepare.trajectories).put)
+    return PieceRecorder(
+        TrajectorySpec.of(game.spec), prepare.agents, Site(url, prepare.trajectories).put
+    )

@@ -44,7 +44,7 @@ class GameSpec:
 
     def __post_init__(self) -> None:
         """Refuse teams that are not alike. Raises UnsupportedGameError."""
-        sides.check(self.id, self.teams, self.n_seats)
+        sides.check_teams(self.id, self.teams, self.n_seats)
 
     @property
     def team_size(self) -> int:
@@ -134,13 +134,13 @@ def ranks(returns: object, n_seats: int, teams: Teams = NO_TEAMS) -> list[int]:
     if len(returns) != n_seats or not all(map(_is_finite_float, returns)):
         raise InvalidReturnsError(f"returns must be {n_seats} finite floats, got {returns!r}")
     if teams:
-        _check_shared(returns, teams)
+        _check_team_returns(returns, teams)
     ordered = sorted(returns, reverse=True)
     return [ordered.index(value) for value in returns]
 
 
-def _check_shared(returns: Sequence[float], teams: Teams) -> None:
-    for team, shared in enumerate(sides.by_team(teams, returns)):
+def _check_team_returns(returns: Sequence[float], teams: Teams) -> None:
+    for team, shared in enumerate(sides.group_by_team(teams, returns)):
         if len(set(shared)) > 1:
             raise InvalidReturnsError(
                 f"team mates must have equal returns, those of team {team} have {shared}"

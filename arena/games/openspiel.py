@@ -150,7 +150,7 @@ class OpenSpielState:
     def _settle(self) -> None:
         """Let chance move until a seat decides or the episode is over."""
         while self.native.is_chance_node():
-            self.native.apply_action(_drawn(self.native.chance_outcomes(), self._chance))
+            self.native.apply_action(_draw_outcome(self.native.chance_outcomes(), self._chance))
         self._seat = OVER if self.native.is_terminal() else self.native.current_player()
         self._legal = None
 
@@ -285,7 +285,7 @@ def _check_supported(name: str, kind: Any) -> None:
         raise UnsupportedGameError(f"{name}: its engine offers no observation tensor")
 
 
-def _drawn(outcomes: Sequence[tuple[int, float]], rng: Random) -> int:
+def _draw_outcome(outcomes: Sequence[tuple[int, float]], rng: Random) -> int:
     """Return an outcome drawn by its probability; spelled out, so that it never changes."""
     left = rng.random()
     for outcome, probability in outcomes:

@@ -7,7 +7,7 @@ from arena.games.base import Game, GameSpec
 from arena.ratings.base import MIN_SEATS
 
 
-def _refusal(game: Game) -> str:
+def _say_refusal(game: Game) -> str:
     """Return why a game cannot be offered; empty when it can."""
     if not isinstance(game.spec, GameSpec):
         return f"has a spec that is no GameSpec, got {game.spec!r:.80}"
@@ -20,13 +20,13 @@ def _refusal(game: Game) -> str:
 
 
 FAMILY = catalogs.Family(
-    "arena.games.catalog", "game", ("spec", "configured", "parameters", "start"), _refusal
+    "arena.games.catalog", "game", ("spec", "configured", "parameters", "start"), _say_refusal
 )
 
 
 def names() -> tuple[str, ...]:
     """Return the ids of all games, in order."""
-    return catalogs.names(FAMILY)
+    return catalogs.list_ids(FAMILY)
 
 
 def version(name: str) -> str:
@@ -39,4 +39,4 @@ def version(name: str) -> str:
 
 def get(name: str) -> Game:
     """Return the game of that id under its default parameters. Raises UnknownNameError."""
-    return cast(Game, catalogs.entry(FAMILY, name))
+    return cast(Game, catalogs.get_entry(FAMILY, name))

@@ -193,7 +193,7 @@ class AdaptivePairing(Protocol):
         ...
 
 
-def rotations(lineup: tuple[int, ...]) -> list[tuple[int, ...]]:
+def rotate_seats(lineup: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Return the matches of a block: every agent once in every seat (two seats: both orders).
 
     With teams of every second seat (0, 1, 0, 1) the sides of a block are the same in all of its
@@ -202,12 +202,12 @@ def rotations(lineup: tuple[int, ...]) -> list[tuple[int, ...]]:
     return [lineup[seat:] + lineup[:seat] for seat in range(len(lineup))]
 
 
-def partnered(lineup: Lineup, seed: int) -> Lineup:
+def draw_partners(lineup: Lineup, seed: int) -> Lineup:
     """Return the lineup in an order drawn by the seed: who partners whom is equally likely."""
     return tuple(Random(seed).sample(lineup, len(lineup)))
 
 
-def blocks_for(n_matches: int, n_seats: int) -> int:
+def count_blocks(n_matches: int, n_seats: int) -> int:
     """Return the fewest blocks that hold n_matches; each holds n_seats. Raises PairingError."""
     if n_matches < 0:
         raise PairingError(f"n_matches must be 0 or more, got {n_matches}")

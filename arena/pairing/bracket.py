@@ -14,7 +14,7 @@ _PER_BLOCK = 2.0
 
 
 @dataclass(frozen=True)
-class Slot:
+class BracketSlot:
     """One place of the bracket; first and second are None until they are known.
 
     points: of first and second over the closed blocks. winner: None until it is decided.
@@ -33,7 +33,7 @@ class Slot:
 class Bracket:
     """Rounds of slots; the last round is the final. The winners of 2k, 2k + 1 meet in k next."""
 
-    rounds: tuple[tuple[Slot, ...], ...]
+    rounds: tuple[tuple[BracketSlot, ...], ...]
 
     @property
     def winner(self) -> int | None:
@@ -42,7 +42,7 @@ class Bracket:
 
 
 @dataclass(frozen=True)
-class Rules:
+class KnockoutRules:
     """Best of so many blocks, and as many more blocks while nobody is ahead.
 
     After those the better seed goes on.
@@ -51,14 +51,14 @@ class Rules:
     best_of: int
     n_tie_breaks: int
 
-    def is_decided(self, slot: Slot) -> bool:
+    def is_decided(self, slot: BracketSlot) -> bool:
         """Return whether the blocks left cannot turn it; tie-breaks end with the first lead."""
         lead = abs(slot.points[0] - slot.points[1])
         if slot.n_closed < self.best_of:
             return lead > _PER_BLOCK * (self.best_of - slot.n_closed)
         return slot.n_open == 0 and (lead > 0 or slot.n_closed >= self.best_of + self.n_tie_breaks)
 
-    def n_needed(self, slot: Slot) -> int:
+    def n_needed(self, slot: BracketSlot) -> int:
         """Return the fewest blocks that could decide it; 0 while some are open."""
         if slot.n_open or slot.winner is not None:
             return 0
@@ -69,23 +69,25 @@ class Rules:
         return n
 
 
-def bracket(seeding: Sequence[int], meetings: Sequence[Meeting], rules: Rules) -> Bracket:
+def build_bracket(
+    seeding: Sequence[int], meetings: Sequence[Meeting], rules: KnockoutRules
+) -> Bracket:
     """Return the bracket of the agents, best first, after these blocks. Raises PairingError."""
     if len(seeding) < 2:  # noqa: PLR2004
         raise PairingError(f"a bracket needs 2 or more agents, got {len(seeding)}")
-    played = _by_pair(meetings)
+    played = _group_by_pair(meetings)
     rank = {agent: place for place, agent in enumerate(seeding)}
-    order = [seeding[seed] if seed < len(seeding) else None for seed in _seed_order(len(seeding))]
-    slots = [_first_slot(*pair, played, rank, rules) for pair in _twos(order)]
+    order = [seeding[seed] if seed < len(seeding) else None for seed in _order_seeds(len(seeding))]
+    slots = [_make_first_slot(*pair, played, rank, rules) for pair in _pair_up(order)]
     rounds = [tuple(slots)]
     while len(slots) > 1:
-        pairs = _twos([slot.winner for slot in slots])
-        slots = [_played(Slot(*pair), played, rank, rules) for pair in pairs]
+        pairs = _pair_up([slot.winner for slot in slots])
+        slots = [_fill_slot(BracketSlot(*pair), played, rank, rules) for pair in pairs]
         rounds.append(tuple(slots))
     return Bracket(tuple(rounds))
 
 
-def open_slots(made: Bracket) -> list[Slot]:
+def open_slots(made: Bracket) -> list[BracketSlot]:
     """Return the slots whose agents are known and whose winner is not, round by round."""
     return [
         slot
@@ -95,25 +97,25 @@ def open_slots(made: Bracket) -> list[Slot]:
     ]
 
 
-def _first_slot(
+def _make_first_slot(
     first: int | None,
     second: int | None,
     played: Mapping[Lineup, Sequence[Meeting]],
     rank: Mapping[int, int],
-    rules: Rules,
-) -> Slot:
+    rules: KnockoutRules,
+) -> BracketSlot:
     if first is None or second is None:
         alone = second if first is None else first
-        return Slot(alone, None, is_bye=True, winner=alone)
-    return _played(Slot(first, second), played, rank, rules)
+        return BracketSlot(alone, None, is_bye=True, winner=alone)
+    return _fill_slot(BracketSlot(first, second), played, rank, rules)
 
 
-def _played(
-    slot: Slot,
+def _fill_slot(
+    slot: BracketSlot,
     played: Mapping[Lineup, Sequence[Meeting]],
     rank: Mapping[int, int],
-    rules: Rules,
-) -> Slot:
+    rules: KnockoutRules,
+) -> BracketSlot:
     """Return the slot with what its two agents played; they meet in no other slot."""
     first, second = slot.first, slot.second
     if first is None or second is None:
@@ -126,26 +128,26 @@ def _played(
     ]
     points = (sum(score[first] for score in scores), sum(score[second] for score in scores))
     n_open = len(meetings) - len(scores)
-    found = Slot(first, second, points=points, n_closed=len(scores), n_open=n_open)
+    found = BracketSlot(first, second, points=points, n_closed=len(scores), n_open=n_open)
     if not rules.is_decided(found):
         return found
     winner = min((first, second), key=lambda agent: (-points_of(found, agent), rank[agent]))
-    return Slot(first, second, False, points, len(scores), n_open, winner)
+    return BracketSlot(first, second, False, points, len(scores), n_open, winner)
 
 
-def points_of(slot: Slot, agent: int) -> float:
+def points_of(slot: BracketSlot, agent: int) -> float:
     """Return the points of one of the two agents."""
     return slot.points[0] if agent == slot.first else slot.points[1]
 
 
-def _by_pair(meetings: Sequence[Meeting]) -> dict[Lineup, list[Meeting]]:
+def _group_by_pair(meetings: Sequence[Meeting]) -> dict[Lineup, list[Meeting]]:
     played: dict[Lineup, list[Meeting]] = {}
     for meeting in meetings:
         played.setdefault(tuple(sorted(meeting.lineup)), []).append(meeting)
     return played
 
 
-def _seed_order(n: int) -> list[int]:
+def _order_seeds(n: int) -> list[int]:
     """Return seeds 0..size-1 in the order of the bracket, size the next power of two."""
     order = [0]
     while len(order) < n:
@@ -154,5 +156,5 @@ def _seed_order(n: int) -> list[int]:
     return order
 
 
-def _twos(row: Sequence[int | None]) -> list[tuple[int | None, int | None]]:
+def _pair_up(row: Sequence[int | None]) -> list[tuple[int | None, int | None]]:
     return list(zip(row[::2], row[1::2], strict=True))

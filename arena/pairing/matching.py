@@ -21,7 +21,7 @@ def expected_information(gap: Floats) -> Floats:
     return information
 
 
-def in_flight(standing: Standing) -> Floats:
+def count_in_flight(standing: Standing) -> Floats:
     """Return the number of matches in flight of every two agents: [n, n], symmetric."""
     n = standing.field.n_agents
     table = np.zeros((n, n))
@@ -31,7 +31,7 @@ def in_flight(standing: Standing) -> Floats:
     return table
 
 
-def met(standing: Standing) -> Floats:
+def count_met(standing: Standing) -> Floats:
     """Return the number of results known of every two agents: [n, n], symmetric."""
     n, counts = standing.field.n_agents, standing.counts
     times = counts.n_first_wins + counts.n_draws + counts.n_second_wins
@@ -40,17 +40,17 @@ def met(standing: Standing) -> Floats:
     return table + table.T
 
 
-def matching(value: Floats, n_seats: int) -> list[Lineup]:
+def match_greedily(value: Floats, n_seats: int) -> list[Lineup]:
     """Return disjoint lineups of n_seats agents, greedily the most valuable next.
 
     value: [n, n], symmetric, 0 or more, n >= n_seats.
     """
     value = value.copy()
     np.fill_diagonal(value, _NEVER)
-    return _couples(value) if n_seats == COUPLE else _groups(value, n_seats)
+    return _match_couples(value) if n_seats == COUPLE else _match_groups(value, n_seats)
 
 
-def _couples(value: Floats) -> list[Lineup]:
+def _match_couples(value: Floats) -> list[Lineup]:
     """Match those that are each other's best, over and over: the greedy matching, all at once."""
     agents, found = np.arange(len(value)), list[tuple[float, int, int]]()
     while len(agents) > 1:
@@ -66,7 +66,7 @@ def _couples(value: Floats) -> list[Lineup]:
     return [(i, j) for _, i, j in found]
 
 
-def _groups(value: Floats, n_seats: int) -> list[Lineup]:
+def _match_groups(value: Floats, n_seats: int) -> list[Lineup]:
     """Take the best pair that is free and add who is worth most with all of them."""
     found: list[Lineup] = []
     for _ in range(len(value) // n_seats):
@@ -79,7 +79,7 @@ def _groups(value: Floats, n_seats: int) -> list[Lineup]:
     return found
 
 
-def n_results(standing: Standing) -> NDArray[np.float64]:
+def count_agent_results(standing: Standing) -> NDArray[np.float64]:
     """Return how many results each agent has or will have of the matches in flight: [n]."""
     counts = standing.counts
     times = counts.n_first_wins + counts.n_draws + counts.n_second_wins

@@ -11,34 +11,34 @@ FAMILY = catalogs.Family("arena.pairing.catalog", "pairing", ("title",))
 
 def names() -> tuple[str, ...]:
     """Return the ids of the pairings that know all lineups beforehand, in order."""
-    return _split()[0]
+    return _split_kinds()[0]
 
 
 def adaptive_names() -> tuple[str, ...]:
     """Return the ids of the pairings that choose as results come, in order."""
-    return _split()[1]
+    return _split_kinds()[1]
 
 
 def get(name: str) -> Pairing:
     """Return the pairing of that id that knows all lineups. Raises UnknownNameError."""
-    return cast(Pairing, _entry(name, names()))
+    return cast(Pairing, _get_entry(name, names()))
 
 
 def get_adaptive(name: str) -> AdaptivePairing:
     """Return the adaptive pairing of that id, with its defaults. Raises UnknownNameError."""
-    return cast(AdaptivePairing, _entry(name, adaptive_names()))
+    return cast(AdaptivePairing, _get_entry(name, adaptive_names()))
 
 
-def _entry(name: str, choices: tuple[str, ...]) -> object:
-    entry = catalogs.entry(FAMILY, name)
+def _get_entry(name: str, choices: tuple[str, ...]) -> object:
+    entry = catalogs.get_entry(FAMILY, name)
     if name not in choices:
         raise UnknownNameError(FAMILY.name, name, choices)
     return entry
 
 
-def _split() -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _split_kinds() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the ids of those with pair and of those with choose."""
-    known = catalogs.names(FAMILY)
-    is_static = {name: hasattr(catalogs.entry(FAMILY, name), "pair") for name in known}
+    known = catalogs.list_ids(FAMILY)
+    is_static = {name: hasattr(catalogs.get_entry(FAMILY, name), "pair") for name in known}
     static = tuple(name for name in known if is_static[name])
     return static, tuple(name for name in known if not is_static[name])

@@ -10,7 +10,7 @@ _MAX_TURNS = 20_000
 """How many ways are tried before rematches are allowed: more than any field of 100 agents needs."""
 
 
-def without_rematches(
+def pair_without_rematches(
     ranked: Sequence[int], met: Mapping[Lineup, int], byes: Sequence[int]
 ) -> list[Lineup]:
     """Return the pairs of all agents, best first, each with who stands nearest.
@@ -20,14 +20,14 @@ def without_rematches(
     once may meet again, and so on.
     """
     tried = (
-        _paired([agent for agent in ranked if agent != bye], met, n_allowed)
+        _search_pairs([agent for agent in ranked if agent != bye], met, n_allowed)
         for n_allowed in count()
         for bye in byes or (NOBODY,)
     )
     return next(found for found in tried if found is not None)
 
 
-def _paired(
+def _search_pairs(
     ranked: Sequence[int], met: Mapping[Lineup, int], n_allowed: int
 ) -> list[Lineup] | None:
     """Return pairs that met n_allowed times at most, by depth-first search, or None."""
@@ -40,7 +40,7 @@ def _paired(
         if first is None:
             return pairs
         start = max(tried[-1], ranked.index(first) + 1)
-        place = _next_partner(ranked, first, start, taken, met, n_allowed)
+        place = _find_partner(ranked, first, start, taken, met, n_allowed)
         if place is not None:
             tried[-1] = place + 1
             tried.append(0)
@@ -54,7 +54,7 @@ def _paired(
     return None
 
 
-def _next_partner(
+def _find_partner(
     ranked: Sequence[int],
     first: int,
     start: int,

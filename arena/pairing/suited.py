@@ -8,7 +8,9 @@ ORDER = "order_information"
 SAMPLE = "posterior_sample"
 
 
-def suited(question: str, parameters: Mapping[str, Value]) -> tuple[str, Mapping[str, Value]]:
+def choose_pairing(
+    question: str, parameters: Mapping[str, Value]
+) -> tuple[str, Mapping[str, Value]]:
     """Return the pairing of a question with these parameters, and the parameters of the pairing.
 
     The best turns on the first two ranks, a top k on the ranks k and k + 1; all other questions are

@@ -12,7 +12,7 @@ FAMILY = catalogs.Family(
 
 def names() -> tuple[str, ...]:
     """Return the ids of all policy kinds, in order."""
-    return catalogs.names(FAMILY)
+    return catalogs.list_ids(FAMILY)
 
 
 def version(name: str) -> str:
@@ -25,4 +25,4 @@ def version(name: str) -> str:
 
 def get(name: str) -> PolicyKind:
     """Return the policy kind of that id. Raises UnknownNameError."""
-    return cast(PolicyKind, catalogs.entry(FAMILY, name))
+    return cast(PolicyKind, catalogs.get_entry(FAMILY, name))

@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from arena.errors import InvalidOutputError
 from arena.policies.base import Row
-from arena.policies.networked import Block, Masks
+from arena.policies.network_policy import FloatBatch, MaskBatch
 from arena.seeding import SEED_BITS
 
 _FLOAT_BITS = 53
 
 
-def check_logits(logits: Block, masks: Masks) -> None:
+def check_logits(logits: FloatBatch, masks: MaskBatch) -> None:
     """Raise InvalidOutputError unless the logits are finite and one per action."""
     if logits.shape != masks.shape:
         raise InvalidOutputError(f"logits must be {masks.shape}, got {logits.shape}")
@@ -22,7 +22,7 @@ def check_logits(logits: Block, masks: Masks) -> None:
         raise InvalidOutputError(f"logits are NaN or infinite in {n_rows} of {len(logits)} rows")
 
 
-def greedy(logits: Block, masks: Masks) -> NDArray[np.int64]:
+def choose_greedy(logits: FloatBatch, masks: MaskBatch) -> NDArray[np.int64]:
     """Return the legal action of the largest logit per row, the lowest of equal ones: int64 [B].
 
     logits: finite float [B, A]; masks: bool [B, A], at least one True per row.
@@ -31,8 +31,8 @@ def greedy(logits: Block, masks: Masks) -> NDArray[np.int64]:
     return best
 
 
-def sampled(
-    logits: Block, masks: Masks, uniforms: NDArray[np.float64], *, temperature: float
+def sample_actions(
+    logits: FloatBatch, masks: MaskBatch, uniforms: NDArray[np.float64], *, temperature: float
 ) -> NDArray[np.int64]:
     """Return per row the action at `uniforms` of the cumulated softmax of logits / temperature.
 
@@ -58,13 +58,13 @@ def log_prob(
     logits: finite float [A]; mask: bool [A]. 0.0 or minus infinity at temperature 0.
     """
     if not temperature:
-        return 0.0 if greedy(logits[None], mask[None])[0] == action else -np.inf
+        return 0.0 if choose_greedy(logits[None], mask[None])[0] == action else -np.inf
     masked = np.where(mask, logits.astype(np.float64), -np.inf) / temperature
     masked -= masked.max()
     return float(masked[action] - np.log(np.exp(masked).sum()))
 
 
-def uniforms_of(rows: Sequence[Row]) -> NDArray[np.float64]:
+def row_uniforms(rows: Sequence[Row]) -> NDArray[np.float64]:
     """Return a float64 in [0, 1) per row, by the row's own seed."""
     seeds = np.array([row.seed() for row in rows], np.uint64)
     return (seeds >> np.uint64(SEED_BITS - _FLOAT_BITS)) / 2.0**_FLOAT_BITS

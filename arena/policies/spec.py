@@ -11,18 +11,18 @@ from arena.parameters import Parameter, Value, read_parameters
 from arena.policies import registry
 
 
-def parse(text: str) -> tuple[str, dict[str, Value]]:
+def parse_policy(text: str) -> tuple[str, dict[str, Value]]:
     """Return the policy kind and all its parameters, defaults included.
 
     Raises UnknownNameError for the kind and ParameterError for a parameter, each with the choices.
     """
     kind, colon, arguments = text.strip().partition(":")
     declared = registry.get(kind).parameters
-    given = _given(kind, declared, arguments.split(",")) if colon else {}
+    given = _read_arguments(kind, declared, arguments.split(",")) if colon else {}
     return kind, read_parameters(kind, declared, given)
 
 
-def spell(kind: str, parameters: Mapping[str, object]) -> str:
+def format_policy(kind: str, parameters: Mapping[str, object]) -> str:
     """Return the shortest text that parse reads back; the first parameter is always shown.
 
     Raises UnknownNameError and ParameterError as parse does.
@@ -37,7 +37,7 @@ def spell(kind: str, parameters: Mapping[str, object]) -> str:
     return f"{kind}:{','.join(shown)}" if shown else kind
 
 
-def split(text: str) -> list[str]:
+def split_policies(text: str) -> list[str]:
     """Return the policies of a list: `greedy,mcts:50,exploration=1.4,random` has three.
 
     A comma before `name=value` goes on with the parameters of the policy before it.
@@ -51,7 +51,9 @@ def split(text: str) -> list[str]:
     return found
 
 
-def _given(kind: str, declared: Sequence[Parameter], arguments: Sequence[str]) -> dict[str, object]:
+def _read_arguments(
+    kind: str, declared: Sequence[Parameter], arguments: Sequence[str]
+) -> dict[str, object]:
     """Return the texts of the named arguments, the first one's name filled in if it has none."""
     given: dict[str, object] = {}
     for place, argument in enumerate(arguments):

@@ -14,7 +14,7 @@ def seed_accuracy(levels: Sequence[float], mus: Sequence[float]) -> float | None
     The figure that the first sketch of this system printed. A tie agrees with everything, so it
     reads 1.0 before the first match: judge by strict_accuracy. None without agents.
     """
-    by_level, by_rating = _orders(levels, mus)
+    by_level, by_rating = _compare_all(levels, mus)
     if by_level.size == 0:
         return None
     return float(np.mean(by_level * by_rating >= 0))
@@ -25,7 +25,7 @@ def strict_accuracy(levels: Sequence[float], mus: Sequence[float]) -> float | No
 
     A tie in rating counts one half. None when no two levels differ.
     """
-    by_level, by_rating = _orders(levels, mus)
+    by_level, by_rating = _compare_all(levels, mus)
     n_pairs = np.count_nonzero(by_level)
     if n_pairs == 0:
         return None
@@ -33,7 +33,7 @@ def strict_accuracy(levels: Sequence[float], mus: Sequence[float]) -> float | No
     return float(np.sum(1 + by_level * by_rating, where=by_level != 0) / (2 * n_pairs))
 
 
-def _orders(
+def _compare_all(
     levels: Sequence[float], mus: Sequence[float]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the sign of every difference of levels and of ratings: [n, n] each."""

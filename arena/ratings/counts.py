@@ -31,11 +31,11 @@ class PairCounts:
     def __post_init__(self) -> None:
         """Check and sort. Raises RatingError and SelfPlayError."""
         names = [column.name for column in fields(self)]
-        table = _table([_ints(name, getattr(self, name)) for name in names])
+        table = _stack_columns([_read_column(name, getattr(self, name)) for name in names])
         for name, column in zip(names, table, strict=True):
             _check_range(name, column)
         _check_distinct(table[0], table[1])
-        table = _merged(table[:, table[2:].any(axis=0)])
+        table = _merge_rows(table[:, table[2:].any(axis=0)])
         table.setflags(write=False)
         for name, column in zip(names, table, strict=True):
             object.__setattr__(self, name, column)
@@ -43,7 +43,7 @@ class PairCounts:
     @classmethod
     def from_rows(cls, rows: Iterable[tuple[int, int, int, int, int]]) -> "PairCounts":
         """Return the counts of rows (first, second, n_first_wins, n_draws, n_second_wins)."""
-        return cls(*_rows(rows, 5).T)
+        return cls(*_read_rows(rows, 5).T)
 
     def within(self, agents: Ints) -> "PairCounts":
         """Return the same counts by the agents' places in this sorted list, which has them all."""
@@ -74,12 +74,12 @@ class PairCounts:
         return sha256(b"".join(column.astype("<i8").tobytes() for column in columns)).hexdigest()
 
 
-def count(results: Iterable[tuple[int, int, int]] | Ints) -> PairCounts:
+def count_results(results: Iterable[tuple[int, int, int]] | Ints) -> PairCounts:
     """Return the counts of results (first, second, score); score 1 first wins, 0 draw, -1.
 
     results: an iterable of triples or int [m, 3]. Raises RatingError, ScoreError, SelfPlayError.
     """
-    first, second, score = _rows(results, 3).T
+    first, second, score = _read_rows(results, 3).T
     for name, agents in (("first", first), ("second", second)):
         _check_range(name, agents)
     _check_distinct(first, second)
@@ -92,7 +92,7 @@ def count(results: Iterable[tuple[int, int, int]] | Ints) -> PairCounts:
     return PairCounts(*np.divmod(pairs, span), *(totals * (kinds == kind) for kind in range(3)))
 
 
-def summed_by(keys: Ints, values: Floats, n_keys: int) -> Floats:
+def sum_by_key(keys: Ints, values: Floats, n_keys: int) -> Floats:
     """Return the sum of the values of each key; in their order, so that it is the same again."""
     return np.bincount(keys, weights=values, minlength=n_keys).astype(np.float64, copy=False)
 
@@ -101,7 +101,7 @@ LIMIT = 2**30
 """Indices and counts stay below this, so that the key of a pair and every sum fit into int64."""
 
 
-def _rows(rows: Iterable[tuple[int, ...]] | Ints, width: int) -> Ints:
+def _read_rows(rows: Iterable[tuple[int, ...]] | Ints, width: int) -> Ints:
     """Return int64 [m, width]. Raises RatingError."""
     listed = rows if isinstance(rows, np.ndarray) else list(rows)
     if len(listed) == 0:
@@ -115,7 +115,7 @@ def _rows(rows: Iterable[tuple[int, ...]] | Ints, width: int) -> Ints:
     return table.astype(np.int64, copy=False)
 
 
-def _ints(name: str, values: Ints) -> Ints:
+def _read_column(name: str, values: Ints) -> Ints:
     column = np.asarray(values)
     if column.size == 0:
         return np.empty(0, np.int64)
@@ -124,7 +124,7 @@ def _ints(name: str, values: Ints) -> Ints:
     return column.astype(np.int64)
 
 
-def _table(columns: list[Ints]) -> Ints:
+def _stack_columns(columns: list[Ints]) -> Ints:
     lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1:
         raise RatingError(f"the columns of pair counts must be of one length, got {lengths}")
@@ -143,7 +143,7 @@ def _check_distinct(first: Ints, second: Ints) -> None:
         raise SelfPlayError(int(first[met_itself.argmax()]))
 
 
-def _merged(table: Ints) -> Ints:
+def _merge_rows(table: Ints) -> Ints:
     """Sort the columns by (first, second) and add up those of one pair."""
     if table.shape[1] == 0:
         return table

@@ -21,9 +21,9 @@ from arena.ratings.base import (
     RatingError,
     check_lineup,
 )
-from arena.ratings.teamcounts import check_shared
-from arena.ratings.truncated import draw, win
-from arena.teams import NO_TEAMS, Teams, by_team
+from arena.ratings.teamcounts import check_team_ranks
+from arena.ratings.truncated_normal import draw_moments, win_moments
+from arena.teams import NO_TEAMS, Teams, group_by_team
 
 
 def update_ranked(
@@ -42,46 +42,46 @@ def update_ranked(
     if len(ratings) != len(ranks) or len(ratings) < MIN_SEATS:
         raise RatingError(f"two or more seats need a rank each, got {len(ratings)} and {ranks}")
     if teams:
-        check_shared(ranks, teams)
-    sides = _sides(ratings, ranks, teams or tuple(range(len(ratings))))
+        check_team_ranks(ranks, teams)
+    sides = _make_sides(ratings, ranks, teams or tuple(range(len(ratings))))
     if constants.draw_margin == 0 and len({rank for rank, _ in sides}) < len(sides):
         raise DrawWithoutDrawProbabilityError
-    after = _rated(sides, constants)
+    after = _rate_sides(sides, constants)
     by_seat = zip(ratings, ranks, teams or range(len(ratings)), strict=True)
     return [after[sides[team]][rating] for rating, _, team in by_seat]
 
 
-Side = tuple[int, tuple[tuple[float, float], ...]]
+RankedSide = tuple[int, tuple[tuple[float, float], ...]]
 """Rank, and (-mu, sigma) of each mate, sorted: the better stand first."""
 
 
-def _sides(
+def _make_sides(
     ratings: Sequence[tuple[float, float]], ranks: Sequence[int], teams: Teams
-) -> list[Side]:
+) -> list[RankedSide]:
     """Return the side of each team."""
-    turned = by_team(teams, [(-mu, sigma) for mu, sigma in ratings])
+    turned = group_by_team(teams, [(-mu, sigma) for mu, sigma in ratings])
     return [
         (shared[0], tuple(sorted(mates)))
-        for shared, mates in zip(by_team(teams, ranks), turned, strict=True)
+        for shared, mates in zip(group_by_team(teams, ranks), turned, strict=True)
     ]
 
 
-def _rated(
-    sides: Sequence[Side], constants: Constants
-) -> dict[Side, dict[tuple[float, float], tuple[float, float]]]:
+def _rate_sides(
+    sides: Sequence[RankedSide], constants: Constants
+) -> dict[RankedSide, dict[tuple[float, float], tuple[float, float]]]:
     """Return what becomes of each rating of each side; of what is equal, the same."""
     standing = sorted(sides)
-    model = _model(constants)
+    model = _make_model(constants)
     groups = [tuple(model.create_rating(-m, sigma) for m, sigma in mates) for _, mates in standing]
     rated = model.rate(groups, [rank for rank, _ in standing])
-    after: dict[Side, dict[tuple[float, float], list[tuple[float, float]]]] = {}
+    after: dict[RankedSide, dict[tuple[float, float], list[tuple[float, float]]]] = {}
     for side, group in zip(standing, rated, strict=True):
         found = after.setdefault(side, {})
         for (minus_mu, sigma), rating in zip(side[1], group, strict=True):
             shares = found.setdefault((-minus_mu, sigma), [])
             shares.append((float(rating.mu), float(rating.sigma)))
     return {
-        side: {before: _shared(shares) for before, shares in found.items()}
+        side: {before: _share_rating(shares) for before, shares in found.items()}
         for side, found in after.items()
     }
 
@@ -105,7 +105,7 @@ def fold_ranked(
         mus[agent], sigmas[agent] = mu, sigma
 
 
-def _shared(ratings: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def _share_rating(ratings: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return the rating of each of several seats that were equal before and drew."""
     if len(ratings) == 1:
         return ratings[0]
@@ -113,7 +113,7 @@ def _shared(ratings: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 @cache
-def _model(constants: Constants) -> Any:
+def _make_model(constants: Constants) -> Any:
     normal = NormalDist()
     model = trueskill.TrueSkill(
         beta=constants.beta,
@@ -121,8 +121,8 @@ def _model(constants: Constants) -> Any:
         draw_probability=constants.draw_probability,
         backend=(normal.cdf, normal.pdf, normal.inv_cdf),
     )
-    model.v_win = lambda t, e: win(t - e)[0]
-    model.w_win = lambda t, e: win(t - e)[1]
-    model.v_draw = lambda t, e: draw(t, e)[0]
-    model.w_draw = lambda t, e: draw(t, e)[1]
+    model.v_win = lambda t, e: win_moments(t - e)[0]
+    model.w_win = lambda t, e: win_moments(t - e)[1]
+    model.v_draw = lambda t, e: draw_moments(t, e)[0]
+    model.w_draw = lambda t, e: draw_moments(t, e)[1]
     return model

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr
 
 from arena.ratings.base import RatingError
-from arena.ratings.counts import Floats, Ints, PairCounts, summed_by
+from arena.ratings.counts import Floats, Ints, PairCounts, sum_by_key
 
 _SQRT_HALF = sqrt(0.5)
 _SQRT_2_OVER_PI = sqrt(2 / pi)
@@ -21,7 +21,7 @@ _CERTAIN = 30.0
 
 
 @dataclass(frozen=True)
-class Terms:
+class OutcomeTerms:
     """What each pair adds: log probability, its slope and minus its curvature by z_i - z_j."""
 
     value: Floats
@@ -29,14 +29,14 @@ class Terms:
     curvature: Floats
 
 
-def win_terms(lead: Floats, margin: float) -> Terms:
+def win_terms(lead: Floats, margin: float) -> OutcomeTerms:
     """Return the terms of one win each, by the winner's lead z_winner - z_loser."""
     x = np.minimum(lead - margin, _CERTAIN)
     v = _SQRT_2_OVER_PI / erfcx(-_SQRT_HALF * x)
-    return Terms(log_ndtr(x), v, np.clip(v * (v + x), 0, 1))
+    return OutcomeTerms(log_ndtr(x), v, np.clip(v * (v + x), 0, 1))
 
 
-def draw_terms(lead: Floats, margin: float) -> Terms:
+def draw_terms(lead: Floats, margin: float) -> OutcomeTerms:
     """Return the terms of one draw each; margin > 0."""
     gap = np.abs(lead)
     low, high = gap - margin, gap + margin
@@ -44,11 +44,11 @@ def draw_terms(lead: Floats, margin: float) -> Terms:
     mass = erfcx(_SQRT_HALF * low) - fall * erfcx(_SQRT_HALF * high)
     v = -_SQRT_2_OVER_PI * np.expm1(-2 * margin * gap) / mass
     w = v * v + _SQRT_2_OVER_PI * (high * fall - low) / mass
-    return Terms(np.log(mass / 2) - low * low / 2, -np.sign(lead) * v, np.clip(w, 0, 1))
+    return OutcomeTerms(np.log(mass / 2) - low * low / 2, -np.sign(lead) * v, np.clip(w, 0, 1))
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class LikelihoodPoint:
     """The log-likelihood at one point: its value, gradient [n] and curvature [m] of each pair.
 
     With a term for the seat, gradient is [n + 1].
@@ -78,7 +78,7 @@ class PairLikelihood:
     ) -> None:
         """Keep wins as (winner, loser, how often) and draws as (first, second, how often)."""
         self.n_agents, self._margin = n_agents, margin
-        parts = _by_seat(counts) if is_seated else _whatever_seat(counts)
+        parts = _split_seats(counts) if is_seated else _merge_seats(counts)
         (self.i, self.j, times), self.seat = np.concatenate([p[:3] for p in parts], axis=1), None
         self._n_decided = sum(part.shape[1] for part in parts[:-1])
         self._times = weight * times.astype(np.float64)
@@ -91,42 +91,42 @@ class PairLikelihood:
         """Whether the advantage of the first seat is a term."""
         return self.seat is not None
 
-    def at(self, z: Floats) -> Evaluation:
+    def at(self, z: Floats) -> LikelihoodPoint:
         """Return value, gradient and curvature at z: float64 [n], [n + 1] with a seat term."""
         terms, n = self._terms(z), self.n_agents
         slope, curvature = self._times * terms.slope, self._times * terms.curvature
-        gradient = summed_by(self.i, slope, n) - summed_by(self.j, slope, n)
+        gradient = sum_by_key(self.i, slope, n) - sum_by_key(self.j, slope, n)
         if self.seat is not None:
             gradient = np.append(gradient, self.seat @ slope)
-        return Evaluation(float(self._times @ terms.value), gradient, curvature)
+        return LikelihoodPoint(float(self._times @ terms.value), gradient, curvature)
 
     def cross(self, curvature: Floats) -> Floats:
         """Return minus the second derivatives by each agent and the seat: [n]."""
         if self.seat is None:
             raise RatingError("this likelihood has no term for the seat")
         pull, n = self.seat * curvature, self.n_agents
-        return summed_by(self.i, pull, n) - summed_by(self.j, pull, n)
+        return sum_by_key(self.i, pull, n) - sum_by_key(self.j, pull, n)
 
-    def _terms(self, z: Floats) -> Terms:
+    def _terms(self, z: Floats) -> OutcomeTerms:
         lead, n = z[self.i] - z[self.j], self._n_decided
         if self.seat is not None:
             lead = lead + self.seat * z[-1]
         parts = win_terms(lead[:n], self._margin), draw_terms(lead[n:], self._margin)
-        return Terms(
+        return OutcomeTerms(
             np.concatenate([part.value for part in parts]),
             np.concatenate([part.slope for part in parts]),
             np.concatenate([part.curvature for part in parts]),
         )
 
 
-def _whatever_seat(counts: PairCounts) -> list[Ints]:
+def _merge_seats(counts: PairCounts) -> list[Ints]:
     """Return the wins and the draws, [3, m] each."""
-    decided = _summed(
+    decided = _sum_columns(
         np.concatenate([counts.first, counts.second]),
         np.concatenate([counts.second, counts.first]),
         np.concatenate([counts.n_first_wins, counts.n_second_wins]),
     )
-    drawn = _summed(
+    drawn = _sum_columns(
         np.minimum(counts.first, counts.second),
         np.maximum(counts.first, counts.second),
         counts.n_draws,
@@ -134,16 +134,16 @@ def _whatever_seat(counts: PairCounts) -> list[Ints]:
     return [decided, drawn]
 
 
-def _by_seat(counts: PairCounts) -> list[Ints]:
+def _split_seats(counts: PairCounts) -> list[Ints]:
     """Return the wins of the first seat, those of the second, and the draws, [3, m] each."""
     return [
-        _summed(counts.first, counts.second, counts.n_first_wins),
-        _summed(counts.second, counts.first, counts.n_second_wins),
-        _summed(counts.first, counts.second, counts.n_draws),
+        _sum_columns(counts.first, counts.second, counts.n_first_wins),
+        _sum_columns(counts.second, counts.first, counts.n_second_wins),
+        _sum_columns(counts.first, counts.second, counts.n_draws),
     ]
 
 
-def _summed(first: Ints, second: Ints, times: Ints) -> Ints:
+def _sum_columns(first: Ints, second: Ints, times: Ints) -> Ints:
     """Return [3, m]: a column a pair with its total, without the pairs that never occur."""
     n_agents = int(max(first.max(initial=0), second.max(initial=0))) + 1
     keys, which = np.unique(first * n_agents + second, return_inverse=True)

@@ -6,14 +6,14 @@ import numpy as np
 
 from arena.ratings.base import BETA, RatingError
 from arena.ratings.counts import Ints
-from arena.ratings.mode import NO_LINKS, Prior
+from arena.ratings.posterior import NO_LINKS, Prior
 
 LINK_SPREAD = 2.0
 """How far an agent is from its parent, as a standard deviation, on the scale of the ratings."""
 _UNIT = 2**0.5 * BETA
 
 
-def checked_parents(parents: Sequence[int] | Ints | None, n_agents: int) -> Ints:
+def check_parents(parents: Sequence[int] | Ints | None, n_agents: int) -> Ints:
     """Return the parent of each agent, -1 for none: int64 [n]. Raises RatingError for a circle."""
     if parents is None:
         return np.full(n_agents, -1)
@@ -27,13 +27,13 @@ def checked_parents(parents: Sequence[int] | Ints | None, n_agents: int) -> Ints
     return found.astype(np.int64)
 
 
-def linked(parents: Ints) -> Ints:
+def linked_agents(parents: Ints) -> Ints:
     """Return the agents that have a parent or are one, in order."""
     children = np.flatnonzero(parents >= 0)
     return np.union1d(children, parents[children])
 
 
-def prior(parents: Ints, fitted: Ints) -> Prior:
+def parent_prior(parents: Ints, fitted: Ints) -> Prior:
     """Return the prior of the fitted agents, which have all that are linked, by their places."""
     children = np.flatnonzero(parents >= 0)
     if children.size == 0:

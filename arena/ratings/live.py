@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from arena.ratings.base import DEFAULT, MIN_SEATS, Constants
 from arena.ratings.freeforall import fold_ranked
-from arena.ratings.trueskill import fold
+from arena.ratings.trueskill import fold_results
 from arena.teams import NO_TEAMS, Teams
 
 Played = tuple[Sequence[int], Sequence[int]]
@@ -28,6 +28,6 @@ def fold_matches(
         if len(lineup) == len(ranks) == MIN_SEATS:
             rank, other = ranks
             score = (rank < other) - (rank > other)
-            fold(mus, sigmas, ((lineup[0], lineup[1], score),), constants)
+            fold_results(mus, sigmas, ((lineup[0], lineup[1], score),), constants)
         else:
             fold_ranked(mus, sigmas, (lineup, ranks), constants, teams)

@@ -10,7 +10,12 @@ from scipy.linalg import lapack
 
 from arena.ratings.base import BETA, MU, RatingError, unit_draw_margin
 from arena.ratings.counts import Floats, PairCounts
-from arena.ratings.information import Pattern, Rows, SparseInformation, SparseRows
+from arena.ratings.information_matrix import (
+    DesignRows,
+    SparseInformation,
+    SparseRows,
+    SparsityPattern,
+)
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.teamcounts import TeamCounts
 from arena.ratings.teamlikelihood import TeamLikelihood
@@ -46,8 +51,10 @@ class Sampler:
         weight: as in settle. Raises RatingError.
         """
         if covariance is not None:
-            return cls(mu, _dense(covariance))
-        return cls(mu, _sparse(counts, mu, spread, unit_draw_margin(draw_probability), weight))
+            return cls(mu, _dense_noise(covariance))
+        return cls(
+            mu, _sparse_noise(counts, mu, spread, unit_draw_margin(draw_probability), weight)
+        )
 
     def draw(self, rng: np.random.Generator, n_samples: int) -> Floats:
         """Return samples: float64 [n_samples, n]."""
@@ -75,7 +82,7 @@ def superiority_shares(samples: Floats) -> Floats:
     return above
 
 
-def _dense(covariance: Floats) -> _Noise:
+def _dense_noise(covariance: Floats) -> _Noise:
     jitter = _JITTER * float(np.diag(covariance).max(initial=0))
     factor, status = lapack.dpotrf(covariance + jitter * np.eye(len(covariance)), lower=1)
     if status:
@@ -84,7 +91,7 @@ def _dense(covariance: Floats) -> _Noise:
     return lambda rng, n_samples: rng.standard_normal((n_samples, len(lower))) @ lower.T
 
 
-def _sparse(
+def _sparse_noise(
     counts: PairCounts | TeamCounts, mu: Floats, spread: float, margin: float, weight: float
 ) -> _Noise:
     played, n = counts.agents, len(mu)
@@ -94,10 +101,10 @@ def _sparse(
     precision = (_UNIT / spread) ** 2
     if isinstance(within, TeamCounts):
         sides = TeamLikelihood(within, len(z), margin=margin, weight=weight)
-        information = _of_sides(sides, z, precision)
+        information = _side_information(sides, z, precision)
     else:
         pairs = PairLikelihood(within, len(z), margin=margin, weight=weight)
-        information = _of_pairs(pairs, z, precision)
+        information = _pair_information(pairs, z, precision)
 
     def noise(rng: np.random.Generator, n_samples: int) -> Floats:
         drawn: Floats = spread * rng.standard_normal((n_samples, n))
@@ -107,10 +114,12 @@ def _sparse(
     return noise
 
 
-def _of_pairs(likelihood: PairLikelihood, z: Floats, precision: float) -> SparseInformation:
-    pattern = Pattern(likelihood.i, likelihood.j, len(z))
+def _pair_information(likelihood: PairLikelihood, z: Floats, precision: float) -> SparseInformation:
+    pattern = SparsityPattern(likelihood.i, likelihood.j, len(z))
     return SparseInformation(pattern, likelihood.at(z).curvature, precision, is_rough=True)
 
 
-def _of_sides(likelihood: TeamLikelihood, z: Floats, precision: float) -> SparseInformation:
-    return SparseRows(Rows(likelihood.design), likelihood.at(z).curvature, precision, is_rough=True)
+def _side_information(likelihood: TeamLikelihood, z: Floats, precision: float) -> SparseInformation:
+    return SparseRows(
+        DesignRows(likelihood.design), likelihood.at(z).curvature, precision, is_rough=True
+    )

@@ -25,14 +25,21 @@ from arena.ratings.base import (
     UnknownAgentError,
     unit_draw_margin,
 )
-from arena.ratings.counts import Floats, Ints, PairCounts, count
+from arena.ratings.counts import Floats, Ints, PairCounts, count_results
 from arena.ratings.likelihood import PairLikelihood
-from arena.ratings.lineage import checked_parents, linked, prior
-from arena.ratings.mode import Likelihood, Objective, Posterior, objective, posterior_mode
+from arena.ratings.lineage import check_parents, linked_agents, parent_prior
+from arena.ratings.posterior import Likelihood, Objective, Posterior, find_mode, make_objective
 from arena.ratings.teamcounts import TeamCounts
 from arena.ratings.teamlikelihood import TeamLikelihood
 
-__all__ = ["PairCounts", "SeatAdvantage", "Settled", "TeamCounts", "count", "settle"]
+__all__ = [
+    "PairCounts",
+    "SeatAdvantage",
+    "SettledRatings",
+    "TeamCounts",
+    "count_results",
+    "settle_ratings",
+]
 
 _UNIT = sqrt(2) * BETA
 _MIN_SPREAD, _MAX_SPREAD = 0.5, 40.0
@@ -50,7 +57,7 @@ class SeatAdvantage:
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class SettledRatings:
     """The ratings of a field, and how sure they are together.
 
     mu: float64 [n]. sd: float64 [n], about the mean of the agents with results (an agent without
@@ -96,7 +103,7 @@ class Settled:
         return alone[:, None] + alone - 2 * joint
 
 
-def settle(
+def settle_ratings(
     counts: PairCounts | TeamCounts,
     n_agents: int,
     *,
@@ -105,7 +112,7 @@ def settle(
     start: Sequence[float] | Floats | None = None,
     parents: Sequence[int] | Ints | None = None,
     has_seat_term: bool = False,
-) -> Settled:
+) -> SettledRatings:
     """Return the settled ratings of agents 0..n_agents-1.
 
     counts: of pairs, or of teams in a game of teams. weight: what one pair of a match counts,
@@ -115,17 +122,17 @@ def settle(
     is N(parent, 2^2). has_seat_term: fit how much sitting first (before the other) is worth, too;
     the seats of the results matter then. Raises RatingError.
     """
-    margin = _checked_margin(counts, draw_probability)
+    margin = _check_margin(counts, draw_probability)
     _check_field(counts, n_agents, weight)
-    parent_of = checked_parents(parents, n_agents)
-    fitted = np.union1d(counts.agents, linked(parent_of))
+    parent_of = check_parents(parents, n_agents)
+    fitted = np.union1d(counts.agents, linked_agents(parent_of))
     if fitted.size == 0:
-        return _assembled(counts, n_agents, fitted, None)
+        return _assemble_field(counts, n_agents, fitted, None)
     terms = _Terms(len(fitted), margin, weight, has_seat_term)
-    likelihood = _likelihood(counts.within(fitted), terms)
-    z = (_start(start, n_agents)[fitted] - MU) / _UNIT
-    found = _fitted(objective(likelihood, prior(parent_of, fitted)), z)
-    return _assembled(counts, n_agents, fitted, found)
+    likelihood = _make_likelihood(counts.within(fitted), terms)
+    z = (_starting_point(start, n_agents)[fitted] - MU) / _UNIT
+    found = _fit_skills(make_objective(likelihood, parent_prior(parent_of, fitted)), z)
+    return _assemble_field(counts, n_agents, fitted, found)
 
 
 class _Terms(NamedTuple):
@@ -137,7 +144,7 @@ class _Terms(NamedTuple):
     has_seat_term: bool
 
 
-def _likelihood(counts: PairCounts | TeamCounts, terms: _Terms) -> Likelihood:
+def _make_likelihood(counts: PairCounts | TeamCounts, terms: _Terms) -> Likelihood:
     n_agents, margin, weight, has_seat_term = terms
     if isinstance(counts, PairCounts):
         return PairLikelihood(
@@ -148,14 +155,14 @@ def _likelihood(counts: PairCounts | TeamCounts, terms: _Terms) -> Likelihood:
     return TeamLikelihood(counts, n_agents, margin=margin, weight=weight)
 
 
-def _fitted(objective: Objective, z: Floats) -> Posterior:
+def _fit_skills(objective: Objective, z: Floats) -> Posterior:
     """Fit skills and spread in turn: the spread is the one that explains the field (EM)."""
     spread, seat = SIGMA / _UNIT, [0.0] * objective.likelihood.is_seated
     for _ in range(_N_SPREAD_ROUNDS):
-        found = posterior_mode(objective, spread, np.append(z, seat), is_rough=True)
+        found = find_mode(objective, spread, np.append(z, seat), is_rough=True)
         z, spread = found.z, _next_spread(found, objective.prior.children)
         seat = [] if found.seat is None else [found.seat]
-    return posterior_mode(objective, spread, np.append(z, seat))
+    return find_mode(objective, spread, np.append(z, seat))
 
 
 def _next_spread(posterior: Posterior, children: Ints) -> float:
@@ -170,29 +177,29 @@ def _next_spread(posterior: Posterior, children: Ints) -> float:
     return float(np.clip(sqrt(about_mean / (len(z) - 1)), _MIN_SPREAD / _UNIT, _MAX_SPREAD / _UNIT))
 
 
-def _assembled(
+def _assemble_field(
     counts: PairCounts | TeamCounts, n_agents: int, fitted: Ints, posterior: Posterior | None
-) -> Settled:
+) -> SettledRatings:
     """Put the fit of those that played among the others, back on the scale of the ratings."""
     if posterior is None:
         mu, sd = np.full(n_agents, MU), np.full(n_agents, SIGMA)
-        return Settled(mu, sd, np.diag(sd**2), SIGMA, 0, counts.digest)
+        return SettledRatings(mu, sd, np.diag(sd**2), SIGMA, 0, counts.digest)
     spread = posterior.spread * _UNIT
     mu, sd = np.full(n_agents, MU), np.full(n_agents, spread)
     mu[fitted] = MU + posterior.z * _UNIT
     sd[fitted] = np.sqrt(posterior.doubt.variances) * _UNIT
-    covariance = _spread_out(posterior.doubt.covariance, fitted, sd)
-    seat = _seat(posterior)
-    return Settled(mu, sd, covariance, spread, counts.n_results, counts.digest, seat)
+    covariance = _embed_covariance(posterior.doubt.covariance, fitted, sd)
+    seat = _scale_seat(posterior)
+    return SettledRatings(mu, sd, covariance, spread, counts.n_results, counts.digest, seat)
 
 
-def _seat(posterior: Posterior) -> SeatAdvantage | None:
+def _scale_seat(posterior: Posterior) -> SeatAdvantage | None:
     if posterior.seat is None or posterior.doubt.seat is None:
         return None
     return SeatAdvantage(posterior.seat * _UNIT, sqrt(posterior.doubt.seat) * _UNIT)
 
 
-def _spread_out(joint: Floats | None, played: Ints, sd: Floats) -> Floats | None:
+def _embed_covariance(joint: Floats | None, played: Ints, sd: Floats) -> Floats | None:
     """Return the covariance of all agents from that of those that played; the others are alone."""
     if joint is None:
         return None
@@ -201,7 +208,7 @@ def _spread_out(joint: Floats | None, played: Ints, sd: Floats) -> Floats | None
     return covariance
 
 
-def _start(start: Sequence[float] | Floats | None, n_agents: int) -> Floats:
+def _starting_point(start: Sequence[float] | Floats | None, n_agents: int) -> Floats:
     full = np.full(n_agents, MU)
     if start is not None:
         known = np.asarray(start, np.float64)
@@ -211,7 +218,7 @@ def _start(start: Sequence[float] | Floats | None, n_agents: int) -> Floats:
     return full
 
 
-def _checked_margin(counts: PairCounts | TeamCounts, draw_probability: float) -> float:
+def _check_margin(counts: PairCounts | TeamCounts, draw_probability: float) -> float:
     margin = unit_draw_margin(draw_probability)
     if margin == 0 and counts.has_draws:
         raise DrawWithoutDrawProbabilityError

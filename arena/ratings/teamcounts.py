@@ -9,9 +9,9 @@ import numpy as np
 
 from arena.ratings.base import RatingError, SelfPlayError
 from arena.ratings.counts import LIMIT, Ints
-from arena.teams import by_team
+from arena.teams import group_by_team
 
-Side = tuple[int, ...]
+TeamSide = tuple[int, ...]
 """Team mates, sorted: their seats play no part."""
 N_KINDS = 3
 """Won, drawn and lost by the first side."""
@@ -37,13 +37,15 @@ class TeamCounts:
         _check_columns(first, second, times)
         for name, column in (("agents", first), ("agents", second), ("times", times)):
             _check_range(name, column)
-        columns = _canonical(np.sort(first, axis=1), np.sort(second, axis=1), times)
+        columns = _merge_sides(np.sort(first, axis=1), np.sort(second, axis=1), times)
         for name, column in zip(("first", "second", "times"), columns, strict=True):
             column.setflags(write=False)
             object.__setattr__(self, name, column)
 
     @classmethod
-    def from_rows(cls, rows: Iterable[tuple[Side, Side, Sequence[int]]], size: int) -> "TeamCounts":
+    def from_rows(
+        cls, rows: Iterable[tuple[TeamSide, TeamSide, Sequence[int]]], size: int
+    ) -> "TeamCounts":
         """Return the counts of rows (first, second, times) of sides of so many agents."""
         listed = list(rows)
         if any(len(side) != size for row in listed for side in row[:2]):
@@ -89,17 +91,19 @@ class TeamCounts:
         return TeamCounts(first, second, self.times)
 
 
-def sides_of(
+def split_sides(
     lineup: Sequence[int], ranks: Sequence[int], teams: Sequence[int]
-) -> list[tuple[Side, Side, int]]:
+) -> list[tuple[TeamSide, TeamSide, int]]:
     """Return (first, second, kind) of every two teams of a match; kind 0 first won, 1 drew, 2 lost.
 
     Canonical as TeamCounts are. Raises RatingError where team mates have not one rank.
     """
-    check_shared(ranks, teams)
+    check_team_ranks(ranks, teams)
     ranked = sorted(
         (tuple(sorted(side)), shared[0])
-        for side, shared in zip(by_team(teams, lineup), by_team(teams, ranks), strict=True)
+        for side, shared in zip(
+            group_by_team(teams, lineup), group_by_team(teams, ranks), strict=True
+        )
     )
     return [
         (first, second, 1 + (rank > other) - (rank < other))
@@ -108,11 +112,11 @@ def sides_of(
     ]
 
 
-def check_shared(ranks: Sequence[int], teams: Sequence[int]) -> None:
+def check_team_ranks(ranks: Sequence[int], teams: Sequence[int]) -> None:
     """Raise RatingError unless there is a rank for each seat, one for all seats of a team."""
     if len(ranks) != len(teams):
         raise RatingError(f"teams of {len(teams)} seats need a rank each, got {tuple(ranks)}")
-    if any(len(set(shared)) > 1 for shared in by_team(teams, ranks)):
+    if any(len(set(shared)) > 1 for shared in group_by_team(teams, ranks)):
         raise RatingError(f"team mates must share a rank, got {tuple(ranks)} of {tuple(teams)}")
 
 
@@ -138,7 +142,7 @@ def _check_range(name: str, column: Ints) -> None:
         raise RatingError(f"{name} must be 0..{LIMIT - 1}, got {column[wrong][0]}")
 
 
-def _canonical(first: Ints, second: Ints, times: Ints) -> tuple[Ints, Ints, Ints]:
+def _merge_sides(first: Ints, second: Ints, times: Ints) -> tuple[Ints, Ints, Ints]:
     """Turn the lower side to the front, sort the rows and add up those of the same sides."""
     # Sides share no agent, so their first members say which is lower.
     is_turned = (first[:, :1] > second[:, :1]) if first.size else np.zeros((len(first), 1), bool)

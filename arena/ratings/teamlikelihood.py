@@ -12,8 +12,8 @@ from math import sqrt
 import numpy as np
 from scipy.sparse import csr_array
 
-from arena.ratings.counts import Floats, Ints, summed_by
-from arena.ratings.likelihood import Evaluation, Terms, draw_terms, win_terms
+from arena.ratings.counts import Floats, Ints, sum_by_key
+from arena.ratings.likelihood import LikelihoodPoint, OutcomeTerms, draw_terms, win_terms
 from arena.ratings.teamcounts import TeamCounts
 
 _WON, _DREW, _LOST = range(3)
@@ -43,12 +43,14 @@ class TeamLikelihood:
         self._times = weight * n_times.astype(np.float64)
         self._pull: Floats = np.repeat([1.0, -1.0], counts.size) / sqrt(counts.size)
 
-    def at(self, z: Floats) -> Evaluation:
+    def at(self, z: Floats) -> LikelihoodPoint:
         """Return value, gradient [n] and curvature by the lead of each row [m] at z [n]."""
         terms = self._terms(z[self.members] @ self._pull)
         slope = (self._times * terms.slope)[:, None] * self._pull
-        gradient = summed_by(self.members.ravel(), slope.ravel(), self.n_agents)
-        return Evaluation(float(self._times @ terms.value), gradient, self._times * terms.curvature)
+        gradient = sum_by_key(self.members.ravel(), slope.ravel(), self.n_agents)
+        return LikelihoodPoint(
+            float(self._times @ terms.value), gradient, self._times * terms.curvature
+        )
 
     @cached_property
     def design(self) -> csr_array[np.float64]:
@@ -58,10 +60,10 @@ class TeamLikelihood:
         pulls = np.tile(self._pull, m)
         return csr_array((pulls, self.members.ravel(), starts), shape=(m, self.n_agents))
 
-    def _terms(self, lead: Floats) -> Terms:
+    def _terms(self, lead: Floats) -> OutcomeTerms:
         n = self._n_decided
         parts = win_terms(lead[:n], self._margin), draw_terms(lead[n:], self._margin)
-        return Terms(
+        return OutcomeTerms(
             np.concatenate([part.value for part in parts]),
             np.concatenate([part.slope for part in parts]),
             np.concatenate([part.curvature for part in parts]),

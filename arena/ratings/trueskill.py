@@ -15,10 +15,10 @@ from arena.ratings.base import (
     SelfPlayError,
     UnknownAgentError,
 )
-from arena.ratings.truncated import draw, win
+from arena.ratings.truncated_normal import draw_moments, win_moments
 
 
-def update(
+def update_pair(
     mu_1: float,
     sigma_1: float,
     mu_2: float,
@@ -34,12 +34,12 @@ def update(
     total = variance_1 + variance_2 + constants.performance_variance
     c = sqrt(total)
     if score == 1:
-        v, w = win((mu_1 - mu_2 - constants.draw_margin) / c)
+        v, w = win_moments((mu_1 - mu_2 - constants.draw_margin) / c)
     elif score == -1:
-        v, w = win((mu_2 - mu_1 - constants.draw_margin) / c)
+        v, w = win_moments((mu_2 - mu_1 - constants.draw_margin) / c)
         v = -v
     elif score == 0:
-        v, w = draw((mu_1 - mu_2) / c, _margin(constants) / c)
+        v, w = draw_moments((mu_1 - mu_2) / c, _require_margin(constants) / c)
     else:
         raise ScoreError(score)
     v /= c
@@ -52,7 +52,7 @@ def update(
     )
 
 
-def fold(
+def fold_results(
     mus: list[float],
     sigmas: list[float],
     results: Iterable[tuple[int, int, int]],
@@ -69,12 +69,12 @@ def fold(
             raise SelfPlayError(first)
         if not (0 <= first < n_agents and 0 <= second < n_agents):
             raise UnknownAgentError(second if 0 <= first < n_agents else first, n_agents)
-        mus[first], sigmas[first], mus[second], sigmas[second] = update(
+        mus[first], sigmas[first], mus[second], sigmas[second] = update_pair(
             mus[first], sigmas[first], mus[second], sigmas[second], score, constants
         )
 
 
-def _margin(constants: Constants) -> float:
+def _require_margin(constants: Constants) -> float:
     if constants.draw_margin == 0:
         raise DrawWithoutDrawProbabilityError
     return constants.draw_margin

@@ -33,5 +33,5 @@ def entry(*offsets: Any, dtype: Any = "F32", shape: Any = (1,)) -> dict[str, Any
 
 def sealed_as(**changes: str | None) -> bytes:
     """Return a file whose seal has those metadata instead; None leaves one out."""
-    metadata = {**checkpoints._metadata_of(SEAL), **changes}
+    metadata = {**checkpoints._seal_to_metadata(SEAL), **changes}
     return save(TENSORS, {key: text for key, text in metadata.items() if text is not None})

@@ -38,9 +38,9 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(package, "__path__", list(package.__path__))
     monkeypatch.delenv(catalogs.PLUGINS, raising=False)
     before = set(sys.modules)
-    catalogs.clear()
+    catalogs.clear_loaded()
     yield
-    catalogs.clear()
+    catalogs.clear_loaded()
     for name in set(sys.modules) - before:
         if name.startswith(f"{GAMES.package}.my_"):
             del sys.modules[name]
@@ -55,7 +55,7 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_ids_are_the_names_of_the_files() -> None:
-    names = catalogs.names(GAMES)
+    names = catalogs.list_ids(GAMES)
     assert {"connect_four", "skill_game", "kuhn_poker_3"} <= set(names)
     assert list(names) == sorted(names)
 
@@ -80,7 +80,7 @@ def test_a_file_outside_the_clone_is_an_entry(plugins: Path) -> None:
     assert "my_ludo" in games.names()
     assert "connect_four" in games.names()
     assert games.get("my_ludo").spec.title == "Ludo"
-    assert not all_plugins.problems()
+    assert not all_plugins.list_problems()
 
 
 def test_a_package_is_an_entry_whose_hash_covers_all_its_files(plugins: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_package_is_an_entry_whose_hash_covers_all_its_files(plugins: Path) ->
     rules = plugins / "my_ludo" / "rules.py"
     rules.write_text("DICE = 1\n")
     one = catalogs.plugin_hash(GAMES, "my_ludo")
-    catalogs.clear()
+    catalogs.clear_loaded()
     rules.write_text("DICE = 2\n")
     assert games.get("my_ludo").spec.title == "Ludo"
     assert catalogs.plugin_hash(GAMES, "my_ludo") not in ("", one)
@@ -99,7 +99,7 @@ def test_a_plugin_folder_may_lack_a_family(plugins: Path) -> None:
     plugins.rmdir()
     assert policies.names()
     assert games.names()
-    assert not all_plugins.problems()
+    assert not all_plugins.list_problems()
 
 
 def test_a_plugin_folder_that_is_not_there_is_a_problem_and_the_rest_stays(
@@ -107,7 +107,7 @@ def test_a_plugin_folder_that_is_not_there_is_a_problem_and_the_rest_stays(
 ) -> None:
     monkeypatch.setenv(catalogs.PLUGINS, "/no/such/folder")
     assert games.get("connect_four")
-    (problem,) = all_plugins.problems()
+    (problem,) = all_plugins.list_problems()
     assert str(problem) == "/no/such/folder: EVALSITE_PLUGINS names this folder, which is not there"
     with pytest.raises(UnknownNameError, match="/no/such/folder"):
         games.get("ludo")
@@ -116,7 +116,7 @@ def test_a_plugin_folder_that_is_not_there_is_a_problem_and_the_rest_stays(
 def test_of_two_files_of_one_id_the_first_stays_and_the_other_is_a_problem(plugins: Path) -> None:
     (plugins / "connect_four.py").write_text(LUDO)
     assert games.get("connect_four").spec.title != "Ludo"
-    (problem,) = all_plugins.problems()
+    (problem,) = all_plugins.list_problems()
     assert problem.file == str(plugins / "connect_four.py")
     assert "another game 'connect_four'" in problem.reason
 
@@ -140,7 +140,7 @@ def test_a_broken_file_is_a_problem_of_its_id_alone(plugins: Path, text: str, re
     assert games.get("connect_four")
     assert games.get("my_ludo")
     assert "my_broken" not in games.names()
-    (problem,) = all_plugins.problems()
+    (problem,) = all_plugins.list_problems()
     assert (problem.name, problem.file) == ("my_broken", str(plugins / "my_broken.py"))
     assert reason in problem.reason
     with pytest.raises(CatalogError, match=r"game 'my_broken' cannot be used: .*my_broken\.py"):
@@ -153,7 +153,7 @@ def test_a_file_that_python_cannot_load_is_a_problem(
     (plugins / "my_ludo.py").write_text(LUDO)
     monkeypatch.setattr(catalogs, "spec_from_file_location", lambda *_, **__: None)
     assert "my_ludo" not in games.names()
-    (problem,) = all_plugins.problems()
+    (problem,) = all_plugins.list_problems()
     assert "is no Python file" in problem.reason
 
 
@@ -166,7 +166,7 @@ def test_what_runs_is_what_is_hashed_however_quick_the_edit(plugins: Path) -> No
     stat = path.stat()
     path.write_text(LUDO.replace("Ludo", "Dice"))
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    catalogs.clear()
+    catalogs.clear_loaded()
     assert games.get("my_ludo").spec.title == "Dice"
     assert catalogs.plugin_hash(GAMES, "my_ludo") not in ("", one)
     assert catalogs.plugin_hash(GAMES, "connect_four") == ""

@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save, save_file
 
-from arena import tensorfiles
-from arena.checkpoints import Seal, inspect, sha256_of, step_of, write_sealed
+from arena import safetensors_format
+from arena.checkpoints import Seal, hash_file, inspect_file, read_step, write_sealed
 from arena.errors import CheckpointFileError
 from arena.tests.checkpoint_files import PLAIN, SEAL, TENSORS, Write, entry, framed
 
 
 def test_a_sealed_file_says_all_that_is_needed(tmp_path: Path, written: Write) -> None:
     write_sealed(written(PLAIN), tmp_path / "sealed", SEAL)
-    found = inspect(tmp_path / "sealed")
+    found = inspect_file(tmp_path / "sealed")
     assert found.seal == SEAL
     assert found.n_bytes == (tmp_path / "sealed").stat().st_size
 
 
 def test_the_name_is_the_hash_of_the_file(tmp_path: Path, written: Write) -> None:
     name = write_sealed(written(PLAIN), tmp_path / "sealed", SEAL)
-    assert name == sha256_of(tmp_path / "sealed")
+    assert name == hash_file(tmp_path / "sealed")
     assert len(name) == 64
 
 
@@ -99,7 +99,7 @@ def test_a_seal_makes_no_header_longer_than_can_be_read(
 ) -> None:
     path = written(PLAIN)
     n_header = int.from_bytes(PLAIN[:8], "little")
-    monkeypatch.setattr(tensorfiles, "MAX_HEADER_BYTES", n_header)
+    monkeypatch.setattr(safetensors_format, "MAX_HEADER_BYTES", n_header)
     with pytest.raises(CheckpointFileError, match=f"at most {n_header} are read"):
         write_sealed(path, tmp_path / "b", SEAL)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
@@ -148,4 +148,4 @@ def test_a_large_file_is_sealed_in_little_memory(tmp_path: Path) -> None:
     ],
 )
 def test_the_step_is_read_from_the_name(name: str, step: int | None) -> None:
-    assert step_of(name) == step
+    assert read_step(name) == step

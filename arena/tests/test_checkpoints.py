@@ -18,24 +18,24 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.numpy import save
 
-from arena import tensorfiles
-from arena.checkpoints import MAX_BYTES, Contents, inspect
+from arena import safetensors_format
+from arena.checkpoints import MAX_BYTES, CheckpointContents, inspect_file
 from arena.errors import CheckpointFileError
-from arena.tensorfiles import MAX_HEADER_BYTES, MAX_TENSORS, TensorForm
+from arena.safetensors_format import MAX_HEADER_BYTES, MAX_TENSORS, TensorSpec
 from arena.tests.checkpoint_files import PLAIN, TENSORS, Write, entry, framed, sealed_as
 
 
 def test_a_plain_file_is_told_by_its_header(written: Write) -> None:
-    assert inspect(written(PLAIN)) == Contents(
+    assert inspect_file(written(PLAIN)) == CheckpointContents(
         None,
-        {"body.weight": TensorForm("F32", (3, 4)), "body.bias": TensorForm("F16", (3,))},
+        {"body.weight": TensorSpec("F32", (3, 4)), "body.bias": TensorSpec("F16", (3,))},
         len(PLAIN),
     )
 
 
 def test_a_tensor_without_elements_is_taken(written: Write) -> None:
-    found = inspect(written(save({"none": np.zeros((0, 3), np.float32), **TENSORS})))
-    assert found.tensors["none"] == TensorForm("F32", (0, 3))
+    found = inspect_file(written(save({"none": np.zeros((0, 3), np.float32), **TENSORS})))
+    assert found.tensors["none"] == TensorSpec("F32", (0, 3))
 
 
 def old_pickle() -> bytes:
@@ -137,21 +137,21 @@ def test_anything_else_is_refused_with_its_reason(
     written: Write, content: bytes, reason: str
 ) -> None:
     with pytest.raises(CheckpointFileError) as refused:
-        inspect(written(content))
+        inspect_file(written(content))
     assert reason in str(refused.value)
     assert len(str(refused.value)) < 500
 
 
 def test_a_file_of_another_format_is_told_what_to_do(written: Write) -> None:
     with pytest.raises(CheckpointFileError, match=r"upload a safetensors file .*convert"):
-        inspect(written(old_pickle()))
+        inspect_file(written(old_pickle()))
 
 
 def test_a_header_of_640_bytes_is_no_pickle_though_it_begins_like_one(written: Write) -> None:
     text = json.dumps({"a": ONE}).encode().ljust(640)
     content = framed(text, b"0000")
     assert content.startswith(b"\x80\x02")
-    assert inspect(written(content)).tensors == {"a": TensorForm("F32", (1,))}
+    assert inspect_file(written(content)).tensors == {"a": TensorSpec("F32", (1,))}
 
 
 def test_an_oversized_file_is_refused_unread(tmp_path: Path) -> None:
@@ -159,12 +159,12 @@ def test_an_oversized_file_is_refused_unread(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(MAX_BYTES + 1)
     with pytest.raises(CheckpointFileError, match=f"{MAX_BYTES + 1} bytes, at most {MAX_BYTES}"):
-        inspect(path)
+        inspect_file(path)
 
 
 def test_the_limit_may_be_lower(written: Write) -> None:
     with pytest.raises(CheckpointFileError, match="at most 99 are taken"):
-        inspect(written(PLAIN), max_bytes=99)
+        inspect_file(written(PLAIN), max_bytes=99)
 
 
 def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path) -> None:
@@ -176,13 +176,13 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path) -> None:
         (tmp_path / "a\0b", "cannot be read"),
     ]:
         with pytest.raises(CheckpointFileError, match=reason):
-            inspect(path)
+            inspect_file(path)
 
 
 def test_the_reference_reader_has_its_say(written: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(tensorfiles.BYTES_OF, "F128", 4)  # as if we took what it does not
+    monkeypatch.setitem(safetensors_format.BYTES_OF, "F128", 4)  # as if we took what it does not
     with pytest.raises(CheckpointFileError, match="safetensors cannot read it"):
-        inspect(written(framed({"a": entry(0, 4, dtype="F128")}, b"0000")))
+        inspect_file(written(framed({"a": entry(0, 4, dtype="F128")}, b"0000")))
 
 
 def test_the_reference_reader_must_find_the_same_tensors(
@@ -194,7 +194,7 @@ def test_the_reference_reader_must_find_the_same_tensors(
         "arena.checkpoints.safe_open", lambda _, framework: safe_open(other, framework)
     )
     with pytest.raises(CheckpointFileError, match="other tensors than the header names"):
-        inspect(written(PLAIN))
+        inspect_file(written(PLAIN))
 
 
 @settings(max_examples=300, deadline=2_000)
@@ -213,7 +213,7 @@ def test_corruption_is_refused_or_harmless(
         path = Path(folder) / "file"
         path.write_bytes(bytes(content[: cut or None]))
         try:
-            found = inspect(path)
+            found = inspect_file(path)
         except CheckpointFileError as refused:
             assert len(str(refused)) < 1_000  # noqa: PT017 - the other outcome is as good
         else:
@@ -234,7 +234,7 @@ def test_any_header_is_refused_or_harmless(header: dict[str, Any], data: bytes) 
         path = Path(folder) / "file"
         path.write_bytes(framed(header, data))
         with pytest.raises(CheckpointFileError):
-            inspect(path)
+            inspect_file(path)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_the_worst_header_is_refused_at_once_in_little_memory(
     tracemalloc.start()
     began = process_time()
     with pytest.raises(CheckpointFileError):
-        inspect(path)
+        inspect_file(path)
     took, (_, peak) = process_time() - began, tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert took < 2

@@ -18,7 +18,7 @@ from arena.messages import (
     ResultRow,
     Results,
     Started,
-    described,
+    describe_message,
     read_order,
     serving_key,
     to_wire,
@@ -67,7 +67,7 @@ def _checked(refusal: str) -> Checked:
 def test_a_message_is_shown_without_its_tokens(
     message: Report | MatchOrder | CheckOrder, shown: str
 ) -> None:
-    assert described(message) == shown
+    assert describe_message(message) == shown
     assert TOKEN not in shown
     assert KEY not in shown
 

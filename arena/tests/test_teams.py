@@ -24,13 +24,13 @@ THREE = (0, 1, 2, 2, 1, 0)
 )
 def test_teams_that_are_not_alike_are_refused(wrong: tuple[int, ...], n_seats: int) -> None:
     with pytest.raises(UnsupportedGameError, match=r"bridge: teams must be .* got \("):
-        teams.check("bridge", wrong, n_seats)
+        teams.check_teams("bridge", wrong, n_seats)
 
 
 def test_no_teams_and_teams_alike_are_sound() -> None:
-    teams.check("chess", (), 2)
-    teams.check("bridge", BRIDGE, 4)
-    teams.check("six", THREE, 6)
+    teams.check_teams("chess", (), 2)
+    teams.check_teams("bridge", BRIDGE, 4)
+    teams.check_teams("six", THREE, 6)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_only_mates_are_mates() -> None:
 
 
 def test_what_belongs_to_the_seats_is_grouped_by_team() -> None:
-    assert teams.by_team(THREE, "abcdef") == [("a", "f"), ("b", "e"), ("c", "d")]
+    assert teams.group_by_team(THREE, "abcdef") == [("a", "f"), ("b", "e"), ("c", "d")]
 
 
 def test_a_spec_knows_its_sides() -> None:

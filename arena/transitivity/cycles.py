@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 
 from arena.ratings.counts import Floats
-from arena.transitivity.table import Table
+from arena.transitivity.pair_table import PairTable
 
 LEVEL = 0.05
 MAX_CYCLES = 20
@@ -26,13 +26,13 @@ class Cycle:
     p_value: float
 
 
-def cycles(met: Table, *, level: float = LEVEL, limit: int = MAX_CYCLES) -> list[Cycle]:
+def find_cycles(met: PairTable, *, level: float = LEVEL, limit: int = MAX_CYCLES) -> list[Cycle]:
     """Return the cycles that are significant at this level, the surest first, at most limit."""
-    doubts = _doubts(met)
-    n_possible = _n_possible(doubts)
+    doubts = _binomial_doubts(met)
+    n_possible = _count_possible(doubts)
     if n_possible == 0:
         return []
-    found = sorted(_candidates(doubts, level / n_possible))
+    found = sorted(_find_candidates(doubts, level / n_possible))
     shares = np.full((met.n_agents, met.n_agents), 0.5)
     shares[met.low, met.high], shares[met.high, met.low] = met.share, 1 - met.share
     kept: list[Cycle] = []
@@ -45,7 +45,7 @@ def cycles(met: Table, *, level: float = LEVEL, limit: int = MAX_CYCLES) -> list
     return kept
 
 
-def _doubts(met: Table) -> Floats:
+def _binomial_doubts(met: PairTable) -> Floats:
     """Return for each two agents the p-value of "the first is no better": [n, n].
 
     The exact binomial test of the decided matches; 2 where they never met.
@@ -60,13 +60,13 @@ def _doubts(met: Table) -> Floats:
     return doubts
 
 
-def _n_possible(doubts: Floats) -> int:
+def _count_possible(doubts: Floats) -> int:
     """Return twice the number of triples of which all three pairs met."""
     met = (doubts <= 1).astype(np.float64)
     return round(float(np.trace(met @ met @ met)) / 3)
 
 
-def _candidates(doubts: Floats, threshold: float) -> list[tuple[float, tuple[int, int, int]]]:
+def _find_candidates(doubts: Floats, threshold: float) -> list[tuple[float, tuple[int, int, int]]]:
     """Return (doubt, agents) of cycles whose three doubts are at most so much, lowest index first.
 
     A cycle stands only where all three hold, so its doubt is the largest of the three.

@@ -16,11 +16,11 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr, xlogy
 
 from arena.ratings.base import BETA, DRAW_PROBABILITY, RatingError, unit_draw_margin
-from arena.ratings.counts import Floats, Ints, PairCounts, summed_by
-from arena.ratings.information import DENSE_LIMIT
+from arena.ratings.counts import Floats, Ints, PairCounts, sum_by_key
+from arena.ratings.information_matrix import DENSE_LIMIT
 from arena.ratings.likelihood import draw_terms, win_terms
-from arena.ratings.settled import Settled, settle
-from arena.transitivity.table import Table, table
+from arena.ratings.settled import SettledRatings, settle_ratings
+from arena.transitivity.pair_table import PairTable, tabulate_pairs
 
 N_REPLICATES = 500
 _UNIT = sqrt(2) * BETA
@@ -57,9 +57,9 @@ def deviance_test(
     """
     if n_agents > DENSE_LIMIT:
         raise RatingError(f"the test is for {DENSE_LIMIT} agents at most, got {n_agents}")
-    met = table(counts, n_agents)
-    df = _degrees(met)
-    settled, draw_probability = fitted(counts, met)
+    met = tabulate_pairs(counts, n_agents)
+    df = _degrees_of_freedom(met)
+    settled, draw_probability = fit_field(counts, met)
     if df == 0:
         return Deviance(0.0, 0, 1.0, draw_probability, 0.0)
     replicates = _Replicates(met, settled, unit_draw_margin(draw_probability))
@@ -70,21 +70,23 @@ def deviance_test(
     return Deviance(found, df, p_value, draw_probability, float(drawn.mean()))
 
 
-def fitted(counts: PairCounts, met: Table) -> tuple[Settled, float]:
+def fit_field(counts: PairCounts, met: PairTable) -> tuple[SettledRatings, float]:
     """Return the ratings under the draw probability that explains the number of draws, and it."""
     probability = DRAW_PROBABILITY if met.draws.any() else 0.0
-    settled = settle(counts, met.n_agents, draw_probability=probability)
+    settled = settle_ratings(counts, met.n_agents, draw_probability=probability)
     for _ in range(_N_FITS if met.draws.any() else 0):
-        probability = _draw_probability(met, settled)
-        settled = settle(counts, met.n_agents, draw_probability=probability, start=settled.mu)
+        probability = _fit_draws(met, settled)
+        settled = settle_ratings(
+            counts, met.n_agents, draw_probability=probability, start=settled.mu
+        )
     return settled, probability
 
 
-def _draw_probability(met: Table, settled: Settled) -> float:
+def _fit_draws(met: PairTable, settled: SettledRatings) -> float:
     gap = (settled.mu[met.low] - settled.mu[met.high]) / _UNIT
 
     def excess(probability: float) -> float:
-        win, loss = _chances(gap, unit_draw_margin(probability))
+        win, loss = _win_chances(gap, unit_draw_margin(probability))
         return float(met.n_results @ (1 - win - loss) - met.draws.sum())
 
     if excess(_MOST) <= 0:
@@ -92,12 +94,12 @@ def _draw_probability(met: Table, settled: Settled) -> float:
     return _FEWEST if excess(_FEWEST) >= 0 else float(brentq(excess, _FEWEST, _MOST))
 
 
-def _chances(gap: Floats, margin: float) -> tuple[Floats, Floats]:
+def _win_chances(gap: Floats, margin: float) -> tuple[Floats, Floats]:
     """Return the chances that the lower and that the higher index wins."""
     return ndtr(gap - margin), ndtr(-gap - margin)
 
 
-def _degrees(met: Table) -> int:
+def _degrees_of_freedom(met: PairTable) -> int:
     """Return the pairs that the ratings do not fit by themselves."""
     n, ones = met.n_agents, np.ones(len(met.low))
     n_parts = connected_components(coo_array((ones, (met.low, met.high)), shape=(n, n)))[0]
@@ -107,7 +109,7 @@ def _degrees(met: Table) -> int:
 class _Replicates:
     """Tables drawn from the fitted model, and how far they are from a ranking."""
 
-    def __init__(self, met: Table, settled: Settled, margin: float) -> None:
+    def __init__(self, met: PairTable, settled: SettledRatings, margin: float) -> None:
         self._met, self._margin = met, margin
         self._gap = (settled.mu[met.low] - settled.mu[met.high]) / _UNIT
         self._covariance = np.asarray(settled.covariance) / _UNIT**2
@@ -124,7 +126,7 @@ class _Replicates:
         return np.concatenate([self._some(n, rng) for n in sizes])
 
     def _some(self, n_replicates: int, rng: np.random.Generator) -> Floats:
-        win, loss = _chances(self._gap, self._margin)
+        win, loss = _win_chances(self._gap, self._margin)
         chances = np.stack([win, np.maximum(1 - win - loss, 0), loss], axis=1)
         chances /= chances.sum(axis=1, keepdims=True)
         times = rng.multinomial(self._n.astype(np.int64), chances, (n_replicates, len(self._gap)))
@@ -141,7 +143,7 @@ class _Replicates:
         # At the mode the slope of the prior is minus that of what was seen.
         slope = ((times - seen) * slopes).sum(axis=2)
         gradient = np.stack(
-            [summed_by(met.low, row, n) - summed_by(met.high, row, n) for row in slope]
+            [sum_by_key(met.low, row, n) - sum_by_key(met.high, row, n) for row in slope]
         )
         step = gradient @ self._covariance
         moved: Floats = step[:, met.low] - step[:, met.high]
@@ -156,7 +158,7 @@ class _Replicates:
 
     def _deviance(self, share: Floats, gap: Floats) -> Floats:
         """Return twice the loss of likelihood by the ratings: [replicates]."""
-        win, loss = _chances(gap, self._margin)
+        win, loss = _win_chances(gap, self._margin)
         wanted = np.clip((1 + win - loss) / 2, _LEAST_SHARE, 1 - _LEAST_SHARE)
         apart = xlogy(share, share / wanted) + xlogy(1 - share, (1 - share) / (1 - wanted))
         return 2 * apart @ self._n

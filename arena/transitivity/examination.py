@@ -8,10 +8,10 @@ from scipy.special import ndtr
 
 from arena.ratings.base import BETA, RatingError
 from arena.ratings.counts import Floats, PairCounts
-from arena.transitivity.cycles import Cycle, cycles
+from arena.transitivity.cycles import Cycle, find_cycles
 from arena.transitivity.deviance import N_REPLICATES, Deviance, deviance_test
 from arena.transitivity.nash import NashAverage, nash_average
-from arena.transitivity.table import Table, table
+from arena.transitivity.pair_table import PairTable, tabulate_pairs
 
 LEVEL = 0.01
 MAX_AGENTS = 500
@@ -44,7 +44,7 @@ class Examination:
         return f"{said} {first} beats {second}, {second} beats {third}, {third} beats {first}."
 
 
-def examine(
+def examine_results(
     counts: PairCounts, mu: Floats, *, seed: int, n_replicates: int = N_REPLICATES
 ) -> Examination:
     """Return what the results of these settled agents say. Raises RatingError.
@@ -55,13 +55,13 @@ def examine(
         raise RatingError(
             f"the order of {MAX_AGENTS} agents at most is examined, got {len(mu)}: pass the highest"
         )
-    met = table(counts, len(mu))
-    shares = smoothed_shares(met, mu)
+    met = tabulate_pairs(counts, len(mu))
+    shares = smooth_shares(met, mu)
     found = deviance_test(counts, len(mu), seed=seed, n_replicates=n_replicates)
-    return Examination(found, cycles(met), shares, nash_average(shares))
+    return Examination(found, find_cycles(met), shares, nash_average(shares))
 
 
-def smoothed_shares(met: Table, mu: Floats) -> Floats:
+def smooth_shares(met: PairTable, mu: Floats) -> Floats:
     """Return the share of points of row against column, [n, n], one half on the diagonal."""
     shares: Floats = ndtr((mu[:, None] - mu) / (np.sqrt(2) * BETA))
     n = met.n_results

@@ -38,13 +38,13 @@ def nash_average(shares: Floats) -> NashAverage:
     payoff = 2 * np.asarray(shares, np.float64) - 1
     if not np.allclose(payoff, -payoff.T, atol=1e-9):
         raise RatingError("shares of a pair must add up to 1: shares[i, j] + shares[j, i]")
-    support = _support(payoff)
+    support = _find_support(payoff)
     weights = np.zeros(n)
-    weights[support] = _most_even(payoff[:, support], support)
+    weights[support] = _maximise_entropy(payoff[:, support], support)
     return NashAverage(weights, payoff @ weights)
 
 
-def _support(payoff: Floats) -> Ints:
+def _find_support(payoff: Floats) -> Ints:
     """Return the agents with weight in some mixture that nobody beats.
 
     Such mixtures, at any scale, are a cone: payoff @ q <= 0, q >= 0. One linear program finds a q
@@ -65,7 +65,7 @@ def _support(payoff: Floats) -> Ints:
     return np.flatnonzero(found.x[n:] > _IN_SUPPORT)
 
 
-def _most_even(payoff: Floats, support: Ints) -> Floats:
+def _maximise_entropy(payoff: Floats, support: Ints) -> Floats:
     """Return the weights of the support with the most entropy that nobody beats.
 
     payoff: [n, k], of all against the support. By the dual: weights proportional to

@@ -24,7 +24,7 @@ def check_field(n_agents: int) -> None:
         raise VerdictError(f"a question needs {MIN_AGENTS} agents or more, got {n_agents}")
 
 
-class Why(StrEnum):
+class StopReason(StrEnum):
     """Why a campaign ended."""
 
     DECIDED = "decided"
@@ -75,7 +75,7 @@ class Verdict:
     statement: str
     subjects: tuple[int, ...]
     probability: float
-    why: Why
+    why: StopReason
 
     def said(self, names: Sequence[str]) -> str:
         """Return the statement with the names of the agents."""

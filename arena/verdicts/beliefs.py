@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
 from arena.ratings.counts import Floats, Ints, PairCounts
-from arena.ratings.settled import Settled
+from arena.ratings.settled import SettledRatings
 
 N_SAMPLES = 8_192
 N_TOP = 200
@@ -107,7 +107,7 @@ class Belief:
     @cached_property
     def samples(self) -> Floats:
         """Skills drawn from the belief: float64 [n_samples, n]. The same belief, the same draws."""
-        normal = _normal(self.n_samples, self.n_agents)
+        normal = _normal_numbers(self.n_samples, self.n_agents)
         if self.covariance is None:
             return self.mu + normal * self.sd
         joint = self.covariance + _JITTER * np.eye(self.n_agents)
@@ -122,17 +122,17 @@ class Belief:
         return chances
 
 
-def believed(settled: Settled, counts: PairCounts, *, n_opponents: int = 1) -> Belief:
+def form_belief(settled: SettledRatings, counts: PairCounts, *, n_opponents: int = 1) -> Belief:
     """Return what the settled rating of these counts says.
 
     n_opponents: of each agent in a match, each of whom is one result of it.
     """
-    n_matches = matches_of(counts, len(settled.mu)) // n_opponents
+    n_matches = count_matches(counts, len(settled.mu)) // n_opponents
     mu, joint, sd = settled.mu, settled.covariance, settled.sd
     return Belief(mu, joint, sd, n_matches, spread=settled.spread)
 
 
-def matches_of(counts: PairCounts, n_agents: int) -> Ints:
+def count_matches(counts: PairCounts, n_agents: int) -> Ints:
     """Return how many results each agent has: int64 [n]."""
     times = counts.n_first_wins + counts.n_draws + counts.n_second_wins
     both = np.concatenate([counts.first, counts.second])
@@ -140,7 +140,7 @@ def matches_of(counts: PairCounts, n_agents: int) -> Ints:
 
 
 @lru_cache(maxsize=8)
-def _normal(n_samples: int, n_agents: int) -> Floats:
+def _normal_numbers(n_samples: int, n_agents: int) -> Floats:
     half = np.random.default_rng(n_agents).standard_normal((n_samples // 2, n_agents))
     normal = np.concatenate([half, -half])
     normal.setflags(write=False)

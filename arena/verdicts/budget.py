@@ -9,7 +9,7 @@ from arena.verdicts.base import VerdictError
 _HOUR_S = 3_600.0
 
 
-def money(seconds: Mapping[str, float], prices: Mapping[str, float]) -> float:
+def price_seconds(seconds: Mapping[str, float], prices: Mapping[str, float]) -> float:
     """Return what it costs to use each class of worker for so many seconds.
 
     prices: of an hour, by class. Raises VerdictError for a class without a price.
@@ -41,13 +41,13 @@ class Amounts:
         return [(name, amount) for name, amount in every.items() if amount is not None]
 
 
-def exhausted(budget: Amounts, spent: Amounts) -> str | None:
+def find_exhausted(budget: Amounts, spent: Amounts) -> str | None:
     """Return the name of a limit that is reached, or None: the hard stop."""
     used = dict(spent.named)
     return next((name for name, limit in budget.named if used.get(name, 0.0) >= limit), None)
 
 
-def matches_left(budget: Amounts, spent: Amounts, per_match: Amounts) -> int | None:
+def count_matches_left(budget: Amounts, spent: Amounts, per_match: Amounts) -> int | None:
     """Return how many more matches the budget pays for; None without a limit.
 
     per_match: what one costs, as measured or guessed; of `matches` always 1.

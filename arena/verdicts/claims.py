@@ -45,7 +45,7 @@ class Claim:
         return are_right
 
 
-def sureness(belief: Belief, claim: Claim) -> float:
+def claim_probability(belief: Belief, claim: Claim) -> float:
     """Return the probability of the claim."""
     return float(np.mean(claim.holds(belief.samples)))
 
@@ -55,7 +55,7 @@ def is_sure(belief: Belief, claim: Claim, error: float) -> bool:
     doubts = 1 - belief.superiority(*claim.pairs, -claim.margin)
     if doubts.max(initial=0.0) > error:
         return False
-    return bool(doubts.sum() <= error) or 1 - sureness(belief, claim) <= error
+    return bool(doubts.sum() <= error) or 1 - claim_probability(belief, claim) <= error
 
 
 def is_ready(belief: Belief, agents: Ints) -> bool:

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from sys import maxsize
 
 from arena.parameters import Parameter
-from arena.verdicts.base import Terms, Verdict, VerdictError, Why, check_field
+from arena.verdicts.base import StopReason, Terms, Verdict, VerdictError, check_field
 from arena.verdicts.beliefs import Belief
-from arena.verdicts.claims import Claim, is_ready, is_sure, sureness
+from arena.verdicts.claims import Claim, claim_probability, is_ready, is_sure
 
 
 @dataclass(frozen=True)
-class Comparison:
+class OrderQuestion:
     """Ends once the order that the ratings suggest is sure enough, allowing for the margin.
 
     n_named: how many agents are named, those above the rest; the parameter k overrides it.
@@ -50,14 +50,14 @@ class Comparison:
             return None
         exact = self._claim(considered, terms, 0.0)
         is_exact = is_sure(considered, exact, error)
-        why, claim = (Why.DECIDED, exact) if is_exact else (Why.WITHIN_MARGIN, near)
-        return self._verdict(belief, terms, sureness(considered, claim), why)
+        why, claim = (StopReason.DECIDED, exact) if is_exact else (StopReason.WITHIN_MARGIN, near)
+        return self._verdict(belief, terms, claim_probability(considered, claim), why)
 
     def guess(self, belief: Belief, terms: Terms) -> Verdict:
         """Return the likeliest answer so far."""
         considered = belief.among(belief.top)
-        likely = sureness(considered, self._claim(considered, terms, 0.0))
-        return self._verdict(belief, terms, likely, Why.OUT_OF_BUDGET)
+        likely = claim_probability(considered, self._claim(considered, terms, 0.0))
+        return self._verdict(belief, terms, likely, StopReason.OUT_OF_BUDGET)
 
     def _n_named(self, terms: Terms, n_agents: int) -> int:
         return min(int(terms.parameters.get("k", self.n_named)), n_agents)
@@ -68,15 +68,19 @@ class Comparison:
         sizes = [1] * n if self.is_ranking else [n_named, n - n_named]
         return Claim(belief.order, sizes, margin)
 
-    def _verdict(self, belief: Belief, terms: Terms, probability: float, why: Why) -> Verdict:
+    def _verdict(
+        self, belief: Belief, terms: Terms, probability: float, why: StopReason
+    ) -> Verdict:
         named = belief.top[belief.among(belief.top).order].tolist()
         subjects = tuple(named[: self._n_named(terms, len(named))])
-        said = self.near if why is Why.WITHIN_MARGIN else self.exact
-        names = " > ".join(["{}"] * len(subjects)) if self.is_ranking else listed(len(subjects))
+        said = self.near if why is StopReason.WITHIN_MARGIN else self.exact
+        names = (
+            " > ".join(["{}"] * len(subjects)) if self.is_ranking else list_places(len(subjects))
+        )
         return Verdict(said.format(named=names, n=len(subjects)), subjects, probability, why)
 
 
-def listed(n: int) -> str:
+def list_places(n: int) -> str:
     """Return places for n names: "{}, {} and {}"."""
     places = ["{}"] * n
     return " and ".join([", ".join(places[:-1]), places[-1]] if n > 1 else places)

@@ -28,21 +28,21 @@ _LEAST = 1e-12
 _LOW, _HIGH = 0.1, 0.9
 
 
-class State(NamedTuple):
+class BeliefState(NamedTuple):
     """What is believed in each of t cases: mu float64 [t, n], covariance float64 [t, n, n]."""
 
     mu: Floats
     covariance: Floats
 
 
-Allocation = Callable[[State], Floats]
+Allocation = Callable[[BeliefState], Floats]
 """From what is believed to the weight of each pair: float64 [t, n, n], symmetric."""
 
 
-def contest(state: State) -> Floats:
+def weigh_best(state: BeliefState) -> Floats:
     """Return the weights of a pairing for the best: pairs by how likely both are to lead."""
     best = state.mu.argmax(axis=1)
-    gap, variance = _gaps(state)
+    gap, variance = _pair_gaps(state)
     which = np.arange(len(best))
     may_lead: Floats = ndtr(-gap[which, best] / np.sqrt(variance[which, best]))
     may_lead[which, best] = 1.0
@@ -50,23 +50,23 @@ def contest(state: State) -> Floats:
     return both
 
 
-def order(state: State) -> Floats:
+def weigh_order(state: BeliefState) -> Floats:
     """Return the weights of the order information."""
-    gap, variance = _gaps(state)
-    weights: Floats = information(gap) * variance * np.exp(-(gap**2) / (2 * variance))
+    gap, variance = _pair_gaps(state)
+    weights: Floats = match_information(gap) * variance * np.exp(-(gap**2) / (2 * variance))
     return weights
 
 
-def everyone(state: State) -> Floats:
+def weigh_evenly(state: BeliefState) -> Floats:
     """Return the weights of a round robin."""
     return np.ones_like(state.covariance)
 
 
-_ALLOCATIONS: dict[str, Allocation] = {"best": contest}
+_ALLOCATIONS: dict[str, Allocation] = {"best": weigh_best}
 """What the pairing of a question attends to; that of any other to the order."""
 
 
-def information(gap: Floats) -> Floats:
+def match_information(gap: Floats) -> Floats:
     """Return what one match says about a gap: the inverse of the variance, nearly."""
     z = np.clip(gap / _UNIT, -8, 8)
     win = ndtr(z)
@@ -102,22 +102,22 @@ class Outlook:
     verdict: float
 
 
-def unknown(n_agents: int) -> Belief:
+def prior_belief(n_agents: int) -> Belief:
     """Return the belief about a field without any result, to forecast from before the start."""
     sd = np.full(n_agents, SIGMA)
     return Belief(np.full(n_agents, MU), np.diag(sd**2), sd, np.zeros(n_agents, np.int64))
 
 
-def forecast(
+def forecast_matches(
     belief: Belief, question: Question, terms: Terms, *, limit: int, seed: int
 ) -> Forecast:
     """Return the matches to the verdict, at most `limit`. Raises VerdictError."""
     if limit < 1:
         raise VerdictError(f"limit must be 1 or more, got {limit}")
-    looked_at = _looked_at(belief)
-    adaptive = _ALLOCATIONS.get(question.id, order)
+    looked_at = _restrict_to_top(belief)
+    adaptive = _ALLOCATIONS.get(question.id, weigh_order)
     matches = _Futures(looked_at, seed).until(question, terms, adaptive, limit)
-    even = _Futures(looked_at, seed).until(question, terms, everyone, limit)
+    even = _Futures(looked_at, seed).until(question, terms, weigh_evenly, limit)
     low, high = np.quantile(matches, [_LOW, _HIGH])
     return Forecast(
         float(np.median(matches)),
@@ -128,16 +128,16 @@ def forecast(
     )
 
 
-def outlook(
+def forecast_change(
     belief: Belief, question: Question, terms: Terms, *, seed: int, n_matches: int = 100
 ) -> Outlook:
     """Return what n_matches more would change. Raises VerdictError."""
     if n_matches < 1:
         raise VerdictError(f"n_matches must be 1 or more, got {n_matches}")
-    looked_at = _looked_at(belief)
+    looked_at = _restrict_to_top(belief)
     futures = _Futures(looked_at, seed)
     for _ in range(4):
-        futures.play(n_matches / 4, _ALLOCATIONS.get(question.id, order))
+        futures.play(n_matches / 4, _ALLOCATIONS.get(question.id, weigh_order))
     then = futures.beliefs()
     return Outlook(
         question.guess(looked_at, terms).probability,
@@ -146,16 +146,18 @@ def outlook(
     )
 
 
-def hindsight(belief: Belief, question: Question, terms: Terms, *, limit: int, seed: int) -> float:
+def round_robin_matches(
+    belief: Belief, question: Question, terms: Terms, *, limit: int, seed: int
+) -> float:
     """Return how many matches a round robin would have needed to a verdict, from nothing.
 
     The median over truths drawn from the belief. Raises VerdictError.
     """
     if limit < 1:
         raise VerdictError(f"limit must be 1 or more, got {limit}")
-    looked_at = _looked_at(belief)
-    futures = _Futures(looked_at, seed, known=unknown(looked_at.n_agents))
-    return float(np.median(futures.until(question, terms, everyone, limit)))
+    looked_at = _restrict_to_top(belief)
+    futures = _Futures(looked_at, seed, known=prior_belief(looked_at.n_agents))
+    return float(np.median(futures.until(question, terms, weigh_evenly, limit)))
 
 
 class _Futures:
@@ -169,7 +171,7 @@ class _Futures:
         factor = np.linalg.cholesky(joint + _LEAST * np.eye(n))
         truth = belief.mu + self._rng.standard_normal((_N_TRUTHS, n)) @ factor.T
         self._gap = truth[:, :, None] - truth[:, None, :]
-        self._information = information(self._gap)
+        self._information = match_information(self._gap)
         known = known or belief
         joint = np.diag(known.sd**2) if known.covariance is None else known.covariance
         self._precision = np.repeat(np.linalg.inv(joint)[None], _N_TRUTHS, axis=0)
@@ -195,7 +197,7 @@ class _Futures:
 
     def play(self, n_matches: float, allocation: Allocation) -> None:
         """Spend so many matches in each, and learn."""
-        weights = np.triu(allocation(State(self._mu, self._covariance)), 1)
+        weights = np.triu(allocation(BeliefState(self._mu, self._covariance)), 1)
         share = weights / weights.sum(axis=(1, 2), keepdims=True)
         said = n_matches * share * self._information
         noise = np.sqrt(said) * self._rng.standard_normal(said.shape)
@@ -229,12 +231,12 @@ class _Futures:
                 setattr(self, name, value[which])
 
 
-def _looked_at(belief: Belief) -> Belief:
+def _restrict_to_top(belief: Belief) -> Belief:
     agents: Ints = np.sort(np.argsort(-(belief.mu + 3 * belief.sd), kind="stable")[:MAX_AGENTS])
     return belief if belief.n_agents <= MAX_AGENTS else belief.among(agents)
 
 
-def _gaps(state: State) -> tuple[Floats, Floats]:
+def _pair_gaps(state: BeliefState) -> tuple[Floats, Floats]:
     """Return the differences [t, n, n] and their variances."""
     mu, covariance = state
     alone = np.diagonal(covariance, axis1=1, axis2=2)

@@ -12,9 +12,9 @@ FAMILY = catalogs.Family(
 
 def names() -> tuple[str, ...]:
     """Return the ids of all questions, in order."""
-    return catalogs.names(FAMILY)
+    return catalogs.list_ids(FAMILY)
 
 
 def get(name: str) -> Question:
     """Return the question of that id. Raises UnknownNameError."""
-    return cast(Question, catalogs.entry(FAMILY, name))
+    return cast(Question, catalogs.get_entry(FAMILY, name))

@@ -35,7 +35,7 @@ _N_TURNS = 12
 _TINY = 1e-9
 
 
-class Model(StrEnum):
+class EloModel(StrEnum):
     """What the bounds are measured in."""
 
     LOGISTIC = "logistic"
@@ -44,7 +44,7 @@ class Model(StrEnum):
     """Expected score above one half in standard deviations of a game: independent of draws."""
 
 
-MOST_ELO = {Model.LOGISTIC: 1_000.0, Model.NORMALISED: 200.0}
+MOST_ELO = {EloModel.LOGISTIC: 1_000.0, EloModel.NORMALISED: 200.0}
 """Bounds lie within; a score so far from one half in standard deviations may not exist."""
 
 
@@ -59,7 +59,7 @@ class Decision(StrEnum):
 
 
 @dataclass(frozen=True)
-class State:
+class SprtState:
     """Where a test stands between its bounds."""
 
     llr: float
@@ -76,14 +76,14 @@ class State:
 
 
 @dataclass(frozen=True)
-class Test:
+class SequentialTest:
     """alpha: of accepting a difference of elo0. beta: of rejecting a difference of elo1."""
 
     elo0: float
     elo1: float
     alpha: float = 0.05
     beta: float = 0.05
-    model: Model = Model.LOGISTIC
+    model: EloModel = EloModel.LOGISTIC
 
     __test__ = False  # it is none of pytest's
 
@@ -113,37 +113,37 @@ class Test:
 
         counts: how often each outcome was seen, the worst for A first. Raises VerdictError.
         """
-        table = _checked(counts)
+        table = _check_counts(counts)
         seen = np.where(table == 0, _UNSEEN, table)
         found = seen / seen.sum(axis=-1, keepdims=True)
         at_1, at_0 = (self._fitted(found, elo) for elo in (self.elo1, self.elo0))
         ratio: Floats = (seen * np.log(at_1 / at_0)).sum(axis=-1)
         return np.where(table.any(axis=-1), ratio, 0.0)
 
-    def state(self, counts: Sequence[int] | Ints) -> State:
+    def state(self, counts: Sequence[int] | Ints) -> SprtState:
         """Return where the test stands after counts [3] or [5]. Raises VerdictError."""
         games = 2 if len(counts) == BLOCKS else 1
         n_games = games * int(np.sum(counts))
-        return State(float(self.llr(counts)), self.lower, self.upper, n_games)
+        return SprtState(float(self.llr(counts)), self.lower, self.upper, n_games)
 
     def curve(self, outcomes: Sequence[int] | Ints, n_cells: int = BLOCKS) -> Floats:
         """Return the log-likelihood ratio after each outcome, [m], for outcomes 0..n_cells-1."""
         return self.llr(np.cumsum(np.eye(n_cells, dtype=np.int64)[np.asarray(outcomes)], axis=0))
 
     def _fitted(self, found: Floats, elo: float) -> Floats:
-        if self.model is Model.LOGISTIC:
-            return expecting(found, score_of_elo(elo))
+        if self.model is EloModel.LOGISTIC:
+            return fit_to_score(found, score_of_elo(elo))
         per_outcome = sqrt(2) if found.shape[-1] == BLOCKS else 1.0
-        return standing_out(found, elo / ELO_PER_T * per_outcome)
+        return fit_to_effect(found, elo / ELO_PER_T * per_outcome)
 
 
-def expecting(found: Floats, score: float) -> Floats:
+def fit_to_score(found: Floats, score: float) -> Floats:
     """Return the likeliest distribution of this expected score: [..., k] for frequencies found."""
     values = np.linspace(0, 1, found.shape[-1]) - score
-    return found / (1 + _root(found, np.broadcast_to(values, found.shape)) * values)
+    return found / (1 + _find_root(found, np.broadcast_to(values, found.shape)) * values)
 
 
-def standing_out(found: Floats, t: float) -> Floats:
+def fit_to_effect(found: Floats, t: float) -> Floats:
     """Return the likeliest distribution with (mean - 1/2) / sd = t: [..., k], by iteration."""
     values = np.linspace(0, 1, found.shape[-1])
     fitted = np.full(found.shape, 1 / found.shape[-1])
@@ -151,13 +151,13 @@ def standing_out(found: Floats, t: float) -> Floats:
         mean = (fitted * values).sum(axis=-1, keepdims=True)
         sd = np.sqrt((fitted * (values - mean) ** 2).sum(axis=-1, keepdims=True))
         moved = values - 0.5 - t * sd * (1 + ((mean - values) / sd) ** 2) / 2
-        before, fitted = fitted, found / (1 + _root(found, moved) * moved)
+        before, fitted = fitted, found / (1 + _find_root(found, moved) * moved)
         if np.abs(fitted - before).max() < _TINY:
             break
     return fitted
 
 
-def _root(found: Floats, values: Floats) -> Floats:
+def _find_root(found: Floats, values: Floats) -> Floats:
     """Return x [..., 1] where sum found * values / (1 + x * values) = 0; the sum falls with x."""
     low = -1 / values.max(axis=-1, keepdims=True) + _TINY
     high = -1 / values.min(axis=-1, keepdims=True) - _TINY
@@ -169,7 +169,7 @@ def _root(found: Floats, values: Floats) -> Floats:
     return middle
 
 
-def _checked(counts: ArrayLike) -> NDArray[np.int64]:
+def _check_counts(counts: ArrayLike) -> NDArray[np.int64]:
     table = np.asarray(counts)
     if table.dtype.kind not in "iu" or table.shape[-1:] not in ((SINGLES,), (BLOCKS,)):
         raise VerdictError(
@@ -181,7 +181,7 @@ def _checked(counts: ArrayLike) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Strength:
+class EloEstimate:
     """How much better A is, in points of Elo, with an interval of 95 %."""
 
     elo: float
@@ -189,15 +189,15 @@ class Strength:
     high: float
 
 
-def strength(counts: Sequence[int] | Ints) -> Strength:
+def estimate_elo(counts: Sequence[int] | Ints) -> EloEstimate:
     """Return the difference that counts [3] or [5] show, its variance taken per outcome.
 
     After a sequential test it leans to the side of its verdict. Raises VerdictError.
     """
-    table = _checked(counts)
+    table = _check_counts(counts)
     seen = table + _UNSEEN
     values, shares = np.linspace(0, 1, len(seen)), seen / seen.sum()
     mean = float(shares @ values)
     half = 1.96 * sqrt(float(shares @ (values - mean) ** 2) / max(int(table.sum()), 1))
     low, high = (min(max(score, _TINY), 1 - _TINY) for score in (mean - half, mean + half))
-    return Strength(elo_of_score(mean), elo_of_score(low), elo_of_score(high))
+    return EloEstimate(elo_of_score(mean), elo_of_score(low), elo_of_score(high))

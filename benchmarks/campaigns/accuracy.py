@@ -12,7 +12,7 @@ from arena.pairing import registry as pairings
 from arena.ratings.accuracy import strict_accuracy
 from arena.ratings.base import MU, SIGMA
 from arena.ratings.counts import Floats
-from arena.ratings.trueskill import fold
+from arena.ratings.trueskill import fold_results
 from benchmarks.campaigns import reliability
 from benchmarks.campaigns.play import Adaptive, Fixed, Planner, watch
 from benchmarks.campaigns.worlds import WORLDS, World
@@ -79,7 +79,7 @@ def _online(world: World, task: Task) -> Curve:
     results = list(zip(first.tolist(), second.tolist(), scores.tolist(), strict=True))
     mus, sigmas, curve = [MU] * n, [SIGMA] * n, Curve()
     for start, stop in pairwise([0, *_looks(task.random_budget)]):
-        fold(mus, sigmas, results[start:stop])
+        fold_results(mus, sigmas, results[start:stop])
         curve.append((stop, strict_accuracy(world.truth.tolist(), mus) or 0.0))
     return curve
 

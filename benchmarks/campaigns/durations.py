@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.counts import Floats, Ints, PairCounts
-from arena.ratings.settled import settle
+from arena.ratings.settled import settle_ratings
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms
-from arena.verdicts.beliefs import believed
-from arena.verdicts.sprt import BLOCKS, Test
+from arena.verdicts.beliefs import form_belief
+from arena.verdicts.sprt import BLOCKS, SequentialTest
 from benchmarks.campaigns.play import COUPLE
 from benchmarks.campaigns.stopping import WRONG, lower_bound
 from benchmarks.campaigns.worlds import Normal
@@ -104,7 +104,7 @@ def hold(task: Task) -> tuple[int, int]:
 
 def _test(_: Task, played: Played, *, by_prefix: bool) -> bool:
     """Say whether the test of 0 against 20 Elo accepts, of equal agents."""
-    test = Test(0, 20, alpha=ERROR, beta=ERROR)
+    test = SequentialTest(0, 20, alpha=ERROR, beta=ERROR)
     points = (played.score + 1).reshape(-1, COUPLE).sum(axis=1)
     ends = played.ends.reshape(-1, COUPLE).max(axis=1)
     # By what is over a campaign looked at blocks as they ended; by prefix the time plays no part.
@@ -119,7 +119,7 @@ def _judge(task: Task, played: Played, *, by_prefix: bool) -> bool:
     world = Normal(np.array([25.0 - GAPS[task.question], 25.0]))
     for seen in looks(played, by_prefix=by_prefix):
         counts = _counts(played, seen)
-        belief = believed(settle(counts, COUPLE), counts)
+        belief = form_belief(settle_ratings(counts, COUPLE), counts)
         verdict = question.judge(belief, Terms(ERROR))
         if verdict is not None:
             # That one of two equal agents does not beat the other is true.

@@ -9,7 +9,7 @@ import numpy as np
 from arena.pairing.base import AdaptivePairing, Field, Lineup, Pairing, Standing
 from arena.ratings.base import DRAW_PROBABILITY
 from arena.ratings.counts import Ints, PairCounts
-from arena.ratings.settled import Settled, settle
+from arena.ratings.settled import SettledRatings, settle_ratings
 from benchmarks.campaigns.worlds import World
 
 COUPLE = 2
@@ -32,7 +32,7 @@ class Ledger:
         self.table = np.zeros((3, n, n), np.int64)  # by 1 - score, first, second
         self.in_flight: list[Lineup] = []
         self.n_known = 0
-        self.settled = settle(self.counts(), n)
+        self.settled = settle_ratings(self.counts(), n)
 
     @property
     def n_planned(self) -> int:
@@ -68,7 +68,7 @@ class Ledger:
 class Moment(NamedTuple):
     """What is known after a refit."""
 
-    settled: Settled
+    settled: SettledRatings
     counts: PairCounts
 
 
@@ -81,7 +81,7 @@ def watch(world: World, planner: Planner, *, budget: int, seed: int) -> Iterator
         ledger.in_flight += planner(ledger, _n_new(ledger, n_blocks))
         ledger.finish(n_blocks)
         counts = ledger.counts()
-        ledger.settled = settle(counts, ledger.n_agents, start=ledger.settled.mu)
+        ledger.settled = settle_ratings(counts, ledger.n_agents, start=ledger.settled.mu)
         yield Moment(ledger.settled, counts)
 
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arena.ratings.accuracy import strict_accuracy
-from arena.ratings.counts import count
-from arena.ratings.settled import settle
+from arena.ratings.counts import count_results
+from arena.ratings.settled import settle_ratings
 from benchmarks.stacks import private_stack
 
 GAME = "connect_four"
@@ -109,7 +109,7 @@ def _curve(field: RealField, pairing: str, seed: int) -> Curve:
     known = float(n)
     while known < len(results) * GROWTH:
         first = results[: min(int(known), len(results))]
-        mu = settle(count(first), n, has_seat_term=True).mu
+        mu = settle_ratings(count_results(first), n, has_seat_term=True).mu
         curve.append((len(first), strict_accuracy(levels, mu.tolist()) or 0.0))
         known *= GROWTH
     return curve

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from arena.ratings.counts import Floats, Ints
-from arena.ratings.settled import Settled
+from arena.ratings.settled import SettledRatings
 
 N_BINS = 10
 """Of claims from 1/2 to 1."""
@@ -13,7 +13,7 @@ FEWEST = 2_000
 """Claims that a bin needs, to be judged."""
 
 
-def claims(settled: Settled, truth: Floats) -> Floats:
+def claims(settled: SettledRatings, truth: Floats) -> Floats:
     """Return float64 [3, N_BINS]: how many claims, the sum of their probabilities, how many true.
 
     One claim a pair of agents that differ: the one with the higher rating is the better one.

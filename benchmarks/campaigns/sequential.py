@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from arena.ratings.base import DRAW_PROBABILITY, unit_draw_margin
 from arena.ratings.counts import Floats, Ints
 from arena.verdicts.scale import score_of_elo
-from arena.verdicts.sprt import BLOCKS, SINGLES, Decision, Test
+from arena.verdicts.sprt import BLOCKS, SINGLES, Decision, SequentialTest
 
 _MARGIN = unit_draw_margin(DRAW_PROBABILITY)
 _GAMES_A_LOOK = 8
@@ -63,7 +63,9 @@ class Ended(NamedTuple):
     n_games: int
 
 
-def tested(test: Test, openings: Openings, n_cells: int, n: int, *, seed: int) -> list[Ended]:
+def tested(
+    test: SequentialTest, openings: Openings, n_cells: int, n: int, *, seed: int
+) -> list[Ended]:
     """Return how n tests end, on blocks (5 cells) or single games (3)."""
     rng, games = np.random.default_rng([seed, n_cells]), 2 if n_cells == BLOCKS else 1
     draw = openings.blocks if n_cells == BLOCKS else openings.singles
@@ -84,7 +86,7 @@ def tested(test: Test, openings: Openings, n_cells: int, n: int, *, seed: int) -
 class Task:
     """n tests of two agents."""
 
-    test: Test
+    test: SequentialTest
     openings: Openings
     n: int
     seed: int

@@ -9,12 +9,12 @@ import numpy as np
 from scipy.stats import beta
 
 from arena.pairing import registry as pairings
-from arena.pairing.suited import suited
+from arena.pairing.suited import choose_pairing
 from arena.parameters import read_parameters
 from arena.ratings.counts import Floats
 from arena.verdicts import registry as questions
-from arena.verdicts.base import Terms, Verdict, Why
-from arena.verdicts.beliefs import believed
+from arena.verdicts.base import StopReason, Terms, Verdict
+from arena.verdicts.beliefs import form_belief
 from benchmarks.campaigns import reliability
 from benchmarks.campaigns.play import Adaptive, Fixed, Moment, Planner, watch
 from benchmarks.campaigns.worlds import WORLDS, World
@@ -43,7 +43,7 @@ class Ended(NamedTuple):
     """The end of a campaign for one error."""
 
     n_matches: int
-    why: Why
+    why: StopReason
     is_wrong: bool
 
 
@@ -64,19 +64,19 @@ def hold(task: Task) -> Held:
         if len(ended) == len(ERRORS):
             break
     for error in ERRORS:
-        ended.setdefault(error, Ended(last.counts.n_results, Why.OUT_OF_BUDGET, False))
+        ended.setdefault(error, Ended(last.counts.n_results, StopReason.OUT_OF_BUDGET, False))
     return Held(ended, reliability.claims(last.settled, world.truth))
 
 
 def _look(task: Task, world: World, moment: Moment, ended: dict[float, Ended]) -> None:
-    belief = believed(moment.settled, moment.counts)
+    belief = form_belief(moment.settled, moment.counts)
     question = questions.get(task.question)
     for error in ERRORS:
         if error in ended:
             continue
         verdict = question.judge(belief, Terms(error, task.margin))
         if verdict is not None:
-            allowed = 0.0 if verdict.why is Why.DECIDED else task.margin
+            allowed = 0.0 if verdict.why is StopReason.DECIDED else task.margin
             is_wrong = WRONG[task.question](world, verdict, allowed)
             ended[error] = Ended(moment.counts.n_results, verdict.why, is_wrong)
 
@@ -87,7 +87,7 @@ def _planner(task: Task) -> Planner:
         return Fixed(pairing, task.n_agents, task.budget, task.seed)
     question = questions.get(task.question)
     asked = read_parameters(task.question, question.parameters, {})
-    name, parameters = suited(task.question, asked)
+    name, parameters = choose_pairing(task.question, asked)
     return Adaptive(pairings.get_adaptive(name).configured(parameters), task.seed * 1_000_003)
 
 
@@ -111,7 +111,7 @@ def _order_is_wrong(world: World, verdict: Verdict, allowed: float) -> bool:
 def _beats_is_wrong(world: World, verdict: Verdict, allowed: float) -> bool:
     a, b = verdict.subjects
     gap = world.ahead(a, b) - world.ahead(b, a)
-    if verdict.why is Why.WITHIN_MARGIN:
+    if verdict.why is StopReason.WITHIN_MARGIN:
         return abs(gap) > allowed
     return gap >= 0 if "not" in verdict.statement else gap <= 0
 
@@ -135,7 +135,7 @@ def _row(ours: Sequence[tuple[Task, Held]], even: Sequence[tuple[Task, Held]], e
     others = [held.ended[error] for _, held in even]
     fields = sorted({task.field for task, _ in ours})
     n_wrong = sum(one.is_wrong for one in mine)
-    decided = sum(one.why is not Why.OUT_OF_BUDGET for one in mine)
+    decided = sum(one.why is not StopReason.OUT_OF_BUDGET for one in mine)
     return {
         "question": ours[0][0].question,
         "field": "+".join(fields),
@@ -149,7 +149,7 @@ def _row(ours: Sequence[tuple[Task, Held]], even: Sequence[tuple[Task, Held]], e
         "wrong_share": n_wrong / max(1, decided),
         "decided": decided,
         "decided_share": decided / len(mine),
-        "by_margin": sum(one.why is Why.WITHIN_MARGIN for one in mine),
+        "by_margin": sum(one.why is StopReason.WITHIN_MARGIN for one in mine),
         "median_matches": median(one.n_matches for one in mine),
         "round_robin_matches": median(one.n_matches for one in others) if others else None,
         "round_robin_n": len(others),

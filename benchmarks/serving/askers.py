@@ -7,7 +7,7 @@ import numpy as np
 import zmq
 from celery import Celery
 
-from arena.policies.networked import Block
+from arena.policies.network_policy import FloatBatch
 from benchmarks.serving.load import Asker
 
 FORWARD_TASK = "bench.forward"
@@ -32,7 +32,7 @@ class _ZmqAsker:
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
         self._socket.connect(maker.address)
 
-    def ask(self, observations: Block) -> Block:
+    def ask(self, observations: FloatBatch) -> FloatBatch:
         self._socket.send_multipart((self._network, observations.tobytes()))
         answer = np.frombuffer(self._socket.recv(), dtype=np.float32)
         return answer.reshape(-1, self._width)[:, :-1]
@@ -63,7 +63,7 @@ class _CeleryAsker:
         self._network, self._n_actions = maker.network, maker.n_actions
         self._app = celery_app(maker.url)
 
-    def ask(self, observations: Block) -> Block:
+    def ask(self, observations: FloatBatch) -> FloatBatch:
         packed = base64.b64encode(observations.tobytes()).decode()
         waiting = self._app.send_task(FORWARD_TASK, (self._network, packed))
         answer = np.frombuffer(base64.b64decode(waiting.get()), dtype=np.float32)

@@ -10,7 +10,7 @@ from arena.games import registry as games
 from arena.games.base import OVER, Game, ranks
 from arena.policies import registry as policies
 from arena.policies.base import Row
-from arena.policies.networked import Network, NetworkPolicy
+from arena.policies.network_policy import Network, NetworkPolicy
 from arena.seeding import derive
 from benchmarks.serving.processes import context
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arena.policies.networked import Block
+from arena.policies.network_policy import FloatBatch
 from benchmarks.serving.load import Maker, Pool, Served, Window
 
 TOLERANCE = 1e-3
@@ -31,7 +31,7 @@ class Cell:
     block: int
     make: Maker
     served: Served
-    answer: Callable[[Block], Block]
+    answer: Callable[[FloatBatch], FloatBatch]
     """The logits that must come, computed in this process."""
     fixed_rows: int = 0
     """Rows of every forward where nothing is merged; 0: the server counts them."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arena.policies.networked import Block, Evaluation, Network
+from arena.policies.network_policy import FloatBatch, Network, NetworkOutput
 from benchmarks.serving.battles import Side, Spell
 from benchmarks.serving.forward import Forward
 from benchmarks.serving.load import Asker
@@ -32,13 +32,13 @@ class _Rows:
     def __init__(self, forward: Forward) -> None:
         self._forward = forward
 
-    def ask(self, observations: Block) -> Block:
+    def ask(self, observations: FloatBatch) -> FloatBatch:
         answers = [self._forward(row[None]) for row in observations]
         return np.concatenate(answers)[:, :-1]
 
 
 class _Blocks(_Rows):
-    def ask(self, observations: Block) -> Block:
+    def ask(self, observations: FloatBatch) -> FloatBatch:
         return self._forward(observations)[:, :-1]
 
 
@@ -69,14 +69,14 @@ class _CopyNetwork:
     def __init__(self, forward: Forward, spells: list[Spell]) -> None:
         self._forward, self._spells = forward, spells
 
-    def submit(self, observations: Block, states: Block) -> Evaluation:
+    def submit(self, observations: FloatBatch, states: FloatBatch) -> NetworkOutput:
         answers = np.concatenate([self._row(row[None]) for row in observations])
-        return Evaluation(answers[:, :-1], answers[:, -1], states)
+        return NetworkOutput(answers[:, :-1], answers[:, -1], states)
 
-    def result(self, ticket: Evaluation) -> Evaluation:
+    def result(self, ticket: NetworkOutput) -> NetworkOutput:
         return ticket
 
-    def _row(self, row: Block) -> Block:
+    def _row(self, row: FloatBatch) -> FloatBatch:
         began = time.monotonic()
         answer = self._forward(row)
         self._spells.append(Spell(began, time.monotonic()))

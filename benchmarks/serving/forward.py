@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from arena.policies.networked import Block
+from arena.policies.network_policy import FloatBatch
 from inference.model import load
 
 Bytes = bytes | bytearray
@@ -21,16 +21,16 @@ class Forward:
         self._module, self._shape = model.module, model.seal.observation_shape
         self._state_size = model.state_size
 
-    def __call__(self, observations: Block) -> Block:
+    def __call__(self, observations: FloatBatch) -> FloatBatch:
         """Return float32 [B, A + 1]: logits and the value of each row."""
         with torch.inference_mode():
             rows = torch.from_numpy(observations)
             states = torch.zeros((len(observations), self._state_size))
             logits, values, _ = self._module(rows, states)
-            answers: Block = torch.cat((logits, values[:, None]), 1).numpy()
+            answers: FloatBatch = torch.cat((logits, values[:, None]), 1).numpy()
         return answers
 
-    def of_bytes(self, packed: bytearray) -> Block:
+    def of_bytes(self, packed: bytearray) -> FloatBatch:
         """Return the same for rows that stand one after the other in writable memory."""
         return self(np.frombuffer(packed, np.float32).reshape(-1, *self._shape))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from arena.policies.networked import Block
+from arena.policies.network_policy import FloatBatch
 from benchmarks.serving.askers import CeleryMaker, ZmqMaker
 from benchmarks.serving.celery_server import celery_server
 from benchmarks.serving.cells import Cell, Length
@@ -85,7 +85,7 @@ class Way(NamedTuple):
     make: Callable[[Network], Maker]
     served: Served = Served()
     fixed_rows: Callable[[Load], int] = lambda _: 0
-    answer: Callable[[Network], Callable[[Block], Block]] = Network.answer
+    answer: Callable[[Network], Callable[[FloatBatch], FloatBatch]] = Network.answer
     settle_s: float = 0.0
 
     def cells(self, network: Network) -> list[Cell]:

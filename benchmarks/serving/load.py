@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import psutil
 
-from arena.policies.networked import Block
+from arena.policies.network_policy import FloatBatch
 from benchmarks.serving.processes import context
 
 LEAD_S = 0.05
@@ -20,7 +20,7 @@ LEAD_S = 0.05
 class Asker(Protocol):
     """One client's connection to a server."""
 
-    def ask(self, observations: Block) -> Block:
+    def ask(self, observations: FloatBatch) -> FloatBatch:
         """Return the logits [B, A] of a block."""
         ...
 
@@ -44,8 +44,8 @@ class Tally(NamedTuple):
     latencies: list[float]
     elapsed_s: float
     cpu_s: float
-    observations: Block
-    answer: Block
+    observations: FloatBatch
+    answer: FloatBatch
 
 
 class Window(NamedTuple):
@@ -79,12 +79,12 @@ class Window(NamedTuple):
         return 1e6 * (self.served_cpus + clients) / self.observations_per_s
 
 
-def observations_of(client: int, shape: Sequence[int]) -> Block:
+def observations_of(client: int, shape: Sequence[int]) -> FloatBatch:
     """Return the block that a client asks, the same in every run."""
     return np.random.default_rng(client).standard_normal(shape, dtype=np.float32)
 
 
-def ask_in_a_loop(asker: Asker, load: Load, observations: Block) -> Tally:
+def ask_in_a_loop(asker: Asker, load: Load, observations: FloatBatch) -> Tally:
     """Ask until the window ends; what is asked before it begins warms up and is not counted."""
     clock = time.monotonic
     answer = asker.ask(observations)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from arena.checkpoints import Seal
-from arena.policies.networked import Block
+from arena.policies.network_policy import FloatBatch
 from benchmarks.serving.forward import Forward
 from inference.model import fresh, save_sealed
 from inference.protocol import CheckpointRef
@@ -58,16 +58,16 @@ class Network:
         """Return the file of the one that is asked."""
         return self.siblings[0].path
 
-    def answer(self) -> Callable[[Block], Block]:
+    def answer(self) -> Callable[[FloatBatch], FloatBatch]:
         """Return what computes the logits that must come."""
         forward = Forward(self.path)
         return lambda observations: forward(observations)[:, :-1]
 
-    def siblings_answer(self) -> Callable[[Block], Block]:
+    def siblings_answer(self) -> Callable[[FloatBatch], FloatBatch]:
         """Return the same for a block of which every sibling is asked an equal part."""
         forwards = [Forward(one.path) for one in self.siblings]
 
-        def answer(observations: Block) -> Block:
+        def answer(observations: FloatBatch) -> FloatBatch:
             parts = np.split(observations, len(forwards))
             asked = [forward(part) for forward, part in zip(forwards, parts, strict=True)]
             return np.concatenate(asked)[:, :-1]

@@ -17,7 +17,7 @@ from celery import Celery
 from prometheus_client.parser import text_string_to_metric_families
 
 from arena.messages import DRAIN_TASK, gpu_queue
-from arena.policies.networked import Block, Network
+from arena.policies.network_policy import FloatBatch, Network
 from benchmarks.serving.battles import Side, Spell
 from benchmarks.serving.load import Asker, Served
 from benchmarks.serving.networks import ref_of
@@ -58,7 +58,7 @@ class _OurAsker:
         self._client = client_of(maker.environment)
         self._refs = [ref_of(checkpoint) for checkpoint in maker.checkpoints]
 
-    def ask(self, observations: Block) -> Block:
+    def ask(self, observations: FloatBatch) -> FloatBatch:
         if len(self._refs) == 1:
             return self._client.infer(self._refs[0], observations).logits
         parts = np.split(observations, len(self._refs))

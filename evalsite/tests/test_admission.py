@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 from redis.exceptions import AuthenticationError, RedisError
 
-from arena.rights import ADMIN, SERVERS
+from arena.acl import ADMIN, SERVERS
 from launcher.tests.guarded import KEY, Guarded, guarded_server
 from matches.ledger import quarantine
 from matches.models import Worker

@@ -8,8 +8,8 @@ import pytest
 from redis import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError
 
+from arena.acl import ROLES, SERVERS, Server, format_table, node_rights, role_user
 from arena.grants import Rights
-from arena.rights import ROLES, SERVERS, Server, as_table, node_rights, role_user
 from launcher.folders import ROOT
 from launcher.tests.guarded import Guarded, guarded_server
 
@@ -166,5 +166,5 @@ def test_a_node_cannot_write_where_messages_go(guarded: Guarded) -> None:
 
 
 def test_the_table_in_the_docs_is_that_of_the_code() -> None:
-    """On a difference put `python -c "from arena.rights import *; print(as_table())"` there."""
-    assert as_table() in (ROOT / "docs" / "operating.md").read_text()
+    """On a difference put `python -c "from arena.acl import *; print(as_table())"` there."""
+    assert format_table() in (ROOT / "docs" / "operating.md").read_text()

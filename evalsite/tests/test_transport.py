@@ -1,4 +1,4 @@
-"""What the workers of this app read of their queues; arena/tests/test_envelopes.py has the rest."""
+"""What the workers of this app read of their queues; see also arena.task_messages and its tests."""
 
 import base64
 import json

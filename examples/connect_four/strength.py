@@ -16,8 +16,8 @@ from arena.games import registry as games
 from arena.games.base import OVER, State
 from arena.policies import registry as policies
 from arena.policies.base import Policy, Row
-from arena.policies.networked import Block, Evaluation, NetworkPolicy
-from arena.policies.spec import parse, split
+from arena.policies.network_policy import FloatBatch, NetworkOutput, NetworkPolicy
+from arena.policies.spec import parse_policy, split_policies
 from arena.seeding import derive
 from inference.model import load
 
@@ -33,13 +33,13 @@ class InProcess:
     def __init__(self, path: Path) -> None:
         self._module = load(path).module
 
-    def submit(self, observations: Block, states: Block) -> Evaluation:
+    def submit(self, observations: FloatBatch, states: FloatBatch) -> NetworkOutput:
         """Answer at once."""
         blocks = torch.from_numpy(observations), torch.from_numpy(states)
         logits, values, after = self._module(*blocks)
-        return Evaluation(logits.numpy(), values.numpy(), after.numpy())
+        return NetworkOutput(logits.numpy(), values.numpy(), after.numpy())
 
-    def result(self, ticket: Evaluation) -> Evaluation:
+    def result(self, ticket: NetworkOutput) -> NetworkOutput:
         """Return the answer."""
         return ticket
 
@@ -54,7 +54,7 @@ def network(path: Path, *, temperature: float) -> NetworkPolicy:
 
 def spelled(text: str) -> Policy:
     """Return a policy as spelled on the command line, such as `alphabeta:2`."""
-    kind, parameters = parse(text)
+    kind, parameters = parse_policy(text)
     return policies.get(kind).build(GAME, parameters)
 
 
@@ -89,7 +89,7 @@ def main() -> None:
     """Print the table of a folder, in the order of the files' names."""
     options = _options()
     torch.set_num_threads(1)
-    opponents = split(options.against)
+    opponents = split_policies(options.against)
     print(f"| checkpoint | {' | '.join(opponents)} | the one before |")
     print(f"|---{'|--:' * (len(opponents) + 1)}|")
     before: NetworkPolicy | None = None

@@ -3,7 +3,7 @@
 from itertools import pairwise
 from pathlib import Path
 
-from arena.checkpoints import inspect, step_of
+from arena.checkpoints import inspect_file, read_step
 from examples import connect_four
 from examples.connect_four.learner import SEAL
 from examples.connect_four.strength import meet, network, spelled
@@ -13,7 +13,7 @@ SHIPPED = sorted(FOLDER.iterdir())
 
 
 def test_there_are_eight_or_more_from_the_untrained_on_each_about_twice_the_step_before() -> None:
-    steps = [step_of(path.name) for path in SHIPPED]
+    steps = [read_step(path.name) for path in SHIPPED]
     known = [step for step in steps if step is not None]
     assert len(known) == len(SHIPPED) >= 8
     assert known[0] == 0
@@ -22,7 +22,7 @@ def test_there_are_eight_or_more_from_the_untrained_on_each_about_twice_the_step
 
 def test_they_are_sealed_and_a_few_hundred_kilobytes() -> None:
     for path in SHIPPED:
-        assert inspect(path).seal == SEAL
+        assert inspect_file(path).seal == SEAL
         assert path.stat().st_size < 400_000
 
 

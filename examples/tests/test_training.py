@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arena.checkpoints import inspect
+from arena.checkpoints import inspect_file
 from examples.connect_four import environment as rules
 from examples.connect_four.learner import SEAL
 from examples.connect_four.self_play import Decided, Floats, SelfPlay, Settings, lookahead, returns
@@ -61,7 +61,7 @@ def test_checkpoints_are_sealed_and_named_by_their_updates(tmp_path: Path) -> No
     saved = train(3, tmp_path, is_last=lambda i: i == 3, settings=Settings(n_games=64, n_plies=8))
     assert [path.stem for path in saved] == [f"connect_four_step_{n:06d}" for n in (0, 4, 8, 12)]
     for path in saved:
-        assert inspect(path).seal == SEAL
+        assert inspect_file(path).seal == SEAL
         assert load(path).n_bytes < 500_000
 
 

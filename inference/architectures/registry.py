@@ -14,9 +14,9 @@ FAMILY = catalogs.Family(
 
 def names() -> tuple[str, ...]:
     """Return the ids of all architectures, in order."""
-    return catalogs.names(FAMILY)
+    return catalogs.list_ids(FAMILY)
 
 
 def get(name: str) -> Architecture:
     """Return the architecture of that id. Raises UnknownNameError."""
-    return cast(Architecture, catalogs.entry(FAMILY, name))
+    return cast(Architecture, catalogs.get_entry(FAMILY, name))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from arena.policies.networked import Block, Evaluation
+from arena.policies.network_policy import FloatBatch, NetworkOutput
 from inference.protocol import Answer, BlockRequest, CheckpointRef, Fault, FaultKind, no_op
 
 N_ACTIONS = 3
@@ -19,7 +19,7 @@ def ref_of(name: str) -> CheckpointRef:
 GOOD, MISSING, BREAKS_ENGINE = ref_of("a"), ref_of("b"), ref_of("c")
 
 
-def block_of(n_rows: int, value: float = 1.0) -> Block:
+def block_of(n_rows: int, value: float = 1.0) -> FloatBatch:
     return np.full((n_rows, 2, 2), value, np.float32)
 
 
@@ -51,4 +51,4 @@ def _answer(block: BlockRequest) -> Answer:
         return Fault(FaultKind.BAD_REQUEST, "NaN")
     sums = block.observations.reshape(len(block.observations), -1).sum(axis=1)
     logits = np.repeat(sums[:, None], N_ACTIONS, axis=1)
-    return Evaluation(logits, sums, block.states + 1)
+    return NetworkOutput(logits, sums, block.states + 1)

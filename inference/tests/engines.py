@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from arena.policies.networked import Evaluation
+from arena.policies.network_policy import NetworkOutput
 from inference.batch_invariance import Forward, Outputs, settle
 from inference.engine import Engine
 from inference.model import Model
@@ -84,7 +84,7 @@ def block_of(
     return BlockRequest(ref, rows, rng.standard_normal((n_rows, state_size), dtype=np.float32))
 
 
-def evaluated(answer: Answer) -> Evaluation:
+def evaluated(answer: Answer) -> NetworkOutput:
     """Return the answer of a request that must have one."""
-    assert isinstance(answer, Evaluation), answer
+    assert isinstance(answer, NetworkOutput), answer
     return answer

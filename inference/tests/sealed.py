@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from arena.checkpoints import Seal, sha256_of, write_sealed
+from arena.checkpoints import Seal, hash_file, write_sealed
 from arena.parameters import Value
 from inference.checkpoint_store import CheckpointStore
 from inference.model import fresh, save_sealed
@@ -53,7 +53,7 @@ class Folder:
 
     def adopt(self, path: Path) -> CheckpointRef:
         """Give a file the name of its hash."""
-        digest = sha256_of(path)
+        digest = hash_file(path)
         path.rename(path.with_name(f"{digest}.safetensors"))
         return ref_of(digest)
 

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from arena.checkpoints import Seal, inspect, sha256_of
+from arena.checkpoints import Seal, hash_file, inspect_file
 from arena.parameters import Value
 from inference.model import fresh, load
 from inference.tests.converting import (
@@ -75,9 +75,9 @@ def test_the_checkpoint_says_what_it_was_converted_with(
     convert(saved(tmp_path / "model_step_48.pt", trained.state_dict()), "state_dict", *OURS)
     path = tmp_path / "out" / "model_step_48.safetensors"
     parameters: dict[str, Value] = {"hidden": "16,16,16,12", "bounded_value": False}
-    assert inspect(path).seal == Seal("mlp", parameters, "tic_tac_toe", SHAPE, N_ACTIONS)
+    assert inspect_file(path).seal == Seal("mlp", parameters, "tic_tac_toe", SHAPE, N_ACTIONS)
     told = capsys.readouterr().out
-    assert f"-> {path}  {sha256_of(path)[:12]}  step 48\n" in told
+    assert f"-> {path}  {hash_file(path)[:12]}  step 48\n" in told
     assert "fc4 is body.6, by its shape" in told
     assert "no parity check possible: the original's code is not known" in told
 

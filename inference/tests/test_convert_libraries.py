@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from arena.checkpoints import inspect
+from arena.checkpoints import inspect_file
 from inference.conversion import actorcritic
 from inference.tests.converting import (
     N_ACTIONS,
@@ -66,7 +66,7 @@ def test_an_agent_of_cleanrl_answers_the_same(
     assert "answers as the original: differs by at most" in told
     target = tmp_path / "out" / "ppo_200.safetensors"
     assert_answers_as(target, *agent(ROWS.flatten(1)))
-    seal = inspect(target).seal
+    seal = inspect_file(target).seal
     assert seal is not None
     assert seal.parameters == {
         "hidden": "64,64",
@@ -212,7 +212,7 @@ def test_a_policy_of_stable_baselines_answers_the_same(
     assert convert(path, "sb3") == 0
     target = tmp_path / "out" / "rl_model_10000_steps.safetensors"
     assert_answers_as(target, *policy(ROWS.flatten(1)))
-    seal = inspect(target).seal
+    seal = inspect_file(target).seal
     assert seal is not None
     assert (seal.parameters["hidden"], seal.parameters["value_hidden"]) == (hidden, value_hidden)
     told = capsys.readouterr().out

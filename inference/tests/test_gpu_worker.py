@@ -27,7 +27,7 @@ from arena.messages import (
     gpu_queue,
     to_wire,
 )
-from arena.policies.networked import Block
+from arena.policies.network_policy import FloatBatch
 from arena.tests.deadly import DEADLY
 from inference.client import InferenceClient, shard_of
 from inference.errors import RequestError, UnavailableError
@@ -143,7 +143,7 @@ def empty(stack: Stack) -> Stack:
     return stack
 
 
-def rows(n: int, seed: int = 0) -> Block:
+def rows(n: int, seed: int = 0) -> FloatBatch:
     return np.random.default_rng(seed).random((n, *BOARD), np.float32)
 
 

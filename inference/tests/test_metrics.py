@@ -9,7 +9,7 @@ from prometheus_client import generate_latest
 
 from arena.faststore import queue_key
 from arena.messages import Serving, serving_key
-from arena.policies.networked import Evaluation
+from arena.policies.network_policy import NetworkOutput
 from inference.connection import Link
 from inference.drain_loop import Popped
 from inference.metrics import SHOWN_MS, Metrics, gpu_metrics
@@ -31,9 +31,9 @@ def popped(n_rows: int, asked_ms: float) -> Popped:
     return Popped(b"", 0, "client", 1, asked_ms, 1e9, block, n_rows)
 
 
-def answer() -> Evaluation:
+def answer() -> NetworkOutput:
     empty = np.zeros((1, 0), np.float32)
-    return Evaluation(empty, np.zeros(1, np.float32), empty)
+    return NetworkOutput(empty, np.zeros(1, np.float32), empty)
 
 
 def test_what_happened_is_shown(server: Server) -> None:

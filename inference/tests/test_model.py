@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from arena.checkpoints import Seal, inspect, write_sealed
+from arena.checkpoints import Seal, inspect_file, write_sealed
 from arena.errors import CheckpointFileError
 from arena.parameters import Parameter, Value
 from inference.model import fresh, load, save_sealed, skeleton
@@ -219,4 +219,4 @@ def test_what_is_saved_needs_no_contiguous_weights(tmp_path: Path) -> None:
     weight.data = weight.data.t().contiguous().t()
     save_sealed(module, tmp_path / "a", SEAL)
     assert torch.equal(load_file(tmp_path / "a")["body.0.weight"], weight)
-    assert inspect(tmp_path / "a").seal == SEAL
+    assert inspect_file(tmp_path / "a").seal == SEAL

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.policies.networked import Block, Evaluation
+from arena.policies.network_policy import FloatBatch, NetworkOutput
 from inference import wire
 from inference.errors import RequestError
 from inference.protocol import BlockRequest, CheckpointRef, Fault, FaultKind
@@ -15,7 +15,7 @@ CLIENT = "node-1:" + "0123456789abcdef" * 2
 REF = CheckpointRef("ab" * 32, "/files/checkpoints/x?until=1&signature=2")
 
 
-def floats(*shape: int) -> Block:
+def floats(*shape: int) -> FloatBatch:
     return np.arange(np.prod(shape), dtype=np.float32).reshape(shape) - 3.5
 
 
@@ -60,7 +60,7 @@ def test_arrays_of_another_layout_are_sent_as_float32() -> None:
 
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 3))
 def test_an_answer_arrives_as_it_was_sent(n_rows: int, n_actions: int, state_size: int) -> None:
-    answer = Evaluation(floats(n_rows, n_actions), floats(n_rows), floats(n_rows, state_size))
+    answer = NetworkOutput(floats(n_rows, n_actions), floats(n_rows), floats(n_rows, state_size))
     request, read = wire.decode_answer(wire.encode_answer(5, answer))
     assert request == 5
     for mine, theirs in zip(answer, read, strict=True):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from redis import Redis
 
+from arena.acl import ADMIN, Server, node_rule, role_password, role_rules, role_user
 from arena.credentials import node_secret, node_user, with_login
-from arena.rights import ADMIN, Server, node_rule, role_password, role_rules, role_user
 from launcher.addresses import Ports, redis_url
 from launcher.brokers import server_command, wait_until_up
 

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from redis import Redis
 
+from arena.acl import ADMIN, ROLES, SERVERS
 from arena.credentials import is_node_name
-from arena.rights import ADMIN, ROLES, SERVERS
 from launcher.addresses import Ports
 from launcher.brokers import KEPT, NOT_KEPT, find_server, wait_until_up
 from launcher.compose import MADE_ONCE, write_files

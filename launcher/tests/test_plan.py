@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from arena.acl import ADMIN, ROLES, SERVERS, role_password
 from arena.credentials import node_secret
-from arena.rights import ADMIN, ROLES, SERVERS, role_password
 from launcher import programs
 from launcher.addresses import Ports
 from launcher.errors import SetupError

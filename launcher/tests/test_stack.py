@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from arena.acl import ADMIN, ROLES, SERVERS, role_password
 from arena.credentials import Purpose, node_secret
-from arena.rights import ADMIN, ROLES, SERVERS, role_password
 from launcher.addresses import Ports
 from launcher.errors import SetupError
 from launcher.folders import ROOT, SECRETS, read_variables

@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from arena.errors import ArenaError
-from arena.policies.spec import parse
+from arena.policies.spec import parse_policy
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
 from matches.models.choices import Placement
@@ -126,7 +126,7 @@ def register_spelled(text: str, *, game: str, copy: int = 1) -> Agent:
     networked = Agent.objects.filter(game=game, name=text, checkpoint__isnull=False).first()
     if networked is not None:
         return renewed(networked)
-    policy, parameters = parse(text)
+    policy, parameters = parse_policy(text)
     name = text if copy == 1 else f"{text}#{copy}"
     return register(name, game=game, policy=policy, parameters=parameters)
 

@@ -22,7 +22,7 @@ from arena.errors import ArenaError, CheckpointFileError
 from arena.games import registry as games
 from arena.games.base import GameSpec
 from arena.parameters import Value
-from arena.policies.spec import parse
+from arena.policies.spec import parse_policy
 from matches.artifacts.agents import bad_input, version_here
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
@@ -100,7 +100,7 @@ def run_of(folder: Path, new: New) -> list[tuple[Path, New]]:
         raise BadInputError("file", f"{folder}: {wanted}")
     by_step: dict[int, Path] = {}
     for path in found:
-        step = files.step_of(path.name)
+        step = files.read_step(path.name)
         if step is None:
             raise BadInputError("step", f"{path}: the name tells no step: name it step_1000 or so")
         if step in by_step:
@@ -121,7 +121,7 @@ def _sealed(file: Path, new: New, target: Path, *, before: str | None) -> Sealed
     new = replace(new, source_name=new.source_name or file.name)
     _check_fields(new)
     try:
-        found = files.inspect(file)
+        found = files.inspect_file(file)
         _check_expected(file, new)
         seal = _seal(new, found.seal)
         new = replace(new, game=seal.game)
@@ -153,7 +153,7 @@ def _check_expected(file: Path, new: New) -> None:
     wanted = new.expected_sha256.strip().lower()
     if not wanted:
         return
-    has = files.sha256_of(file)
+    has = files.hash_file(file)
     if has != wanted:
         raise BadInputError(
             "sha256", f"{new.source_name} has {has}, not {wanted:.64}: send the file again"
@@ -308,7 +308,7 @@ def _agent(new: New, row: Checkpoint) -> Agent:
     agent = found or Agent(name=new.agent_name, game=row.game)
     if found is not None and not _may_change(found) and found.checkpoint_id != row.sha256:
         raise BadInputError("name", f"{new.agent_name!r} is already an agent of {row.game}")
-    agent.policy, agent.parameters = parse(POLICY)
+    agent.policy, agent.parameters = parse_policy(POLICY)
     agent.checkpoint = row
     agent.placement = row.forced_placement or Placement.LOCAL
     agent.version = version_here(agent)  # also of one that had another checkpoint before

@@ -10,7 +10,7 @@ import msgspec
 
 from arena import trajectories
 from arena.games.base import GameSpec
-from arena.trajectories import Form
+from arena.trajectories import TrajectorySpec
 from matches.artifacts.shards import Exporter, Shard, as_json
 from matches.errors import MatchError
 from matches.models import Agent, Tournament
@@ -26,9 +26,9 @@ class ManifestError(MatchError):
     """The manifest of a folder cannot be read."""
 
 
-def form_of(tournament: Tournament) -> Form:
+def form_of(tournament: Tournament) -> TrajectorySpec:
     """Return the form of a tournament's trajectories."""
-    return Form.of(_spec(tournament))
+    return TrajectorySpec.of(_spec(tournament))
 
 
 def write(exporter: Exporter, tournament: Tournament, folder: Path) -> None:
@@ -81,8 +81,8 @@ def of_pieces(tournament: Tournament) -> dict[str, Any]:
     }
 
 
-def _columns(form: Form) -> dict[str, Any]:
-    columns = trajectories.schema(form)
+def _columns(form: TrajectorySpec) -> dict[str, Any]:
+    columns = trajectories.arrow_schema(form)
     return {
         "observation_shape": list(form.observation_shape),
         "n_actions": form.n_actions,

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from arena import trajectories
-from arena.checkpoints import sha256_of
+from arena.checkpoints import hash_file
 from arena.errors import ArenaError
 from arena.games import registry as games
-from arena.trajectories import Form, TrajectoryError
+from arena.trajectories import TrajectoryError, TrajectorySpec
 from matches.artifacts.trajectories import STORAGE
 from matches.errors import MatchError
 from matches.models import Match, Tournament, TrajectoryPiece
@@ -93,7 +93,7 @@ class Exporter:
         self,
         tournament: Tournament,
         folder: Path,
-        form: Form,
+        form: TrajectorySpec,
         *,
         matches_per_shard: int,
         finished: Sequence[Shard] = (),
@@ -141,14 +141,14 @@ class Exporter:
     def _kept(self, name: str) -> Shard | None:
         """Return a shard of an earlier run if its file is still what it was."""
         shard, path = self._finished.get(name), self._folder / name
-        is_whole = shard is not None and path.is_file() and sha256_of(path) == shard.sha256
+        is_whole = shard is not None and path.is_file() and hash_file(path) == shard.sha256
         return shard if is_whole else None
 
     def _written(self, name: str, page: Sequence[Played]) -> Shard:
         draft = self._folder / f".{name}.part"
         try:
-            n_rows = trajectories.write(draft, self._episodes(page), self._form)
-            digest = sha256_of(draft)
+            n_rows = trajectories.write_parquet(draft, self._episodes(page), self._form)
+            digest = hash_file(draft)
             draft.replace(self._folder / name)
         finally:
             draft.unlink(missing_ok=True)
@@ -170,7 +170,7 @@ class Exporter:
                 try:
                     _check(rows, match)
                     names = dict(enumerate(self._seat_names(match)))
-                    yield trajectories.renumbered(rows, self.n_episodes + place, names)
+                    yield trajectories.renumber_episode(rows, self.n_episodes + place, names)
                 except ArenaError as error:
                     raise _odd(match, str(error)) from error
 
@@ -196,11 +196,11 @@ class Exporter:
         with file:
             content = file.read()
         try:
-            rows = trajectories.read(BytesIO(content))
-            form = trajectories.form_of(rows.schema)
+            rows = trajectories.read_parquet(BytesIO(content))
+            form = trajectories.read_spec(rows.schema)
             if form != self._form:
                 raise TrajectoryError(f"it is of {form}, not of {self._form}")
-            return trajectories.episodes_of(rows)
+            return trajectories.split_episodes(rows)
         except TrajectoryError as error:
             raise ExportError(f"the trajectories {digest[:12]} cannot be used: {error}") from error
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from arena.games import registry as games
 from arena.ratings.counts import PairCounts
-from arena.verdicts.beliefs import Belief, believed
+from arena.verdicts.beliefs import Belief, form_belief
 from matches.campaigns import blocks, sideblocks
 from matches.models import Campaign, Leaderboard
 from matches.ratings.evidence import boards_of, evidence
@@ -34,7 +34,7 @@ def belief_of(
         factor = sideblocks.dispersion_among(leaderboard, agents, known.mu, late=late.matches)
     if factor > 1:
         known = fit(leaderboard, agents, counts, dispersion=factor, late_sides=late_sides)
-    return believed(known, counts, n_opponents=max(1, spec.n_seats - spec.team_size))
+    return form_belief(known, counts, n_opponents=max(1, spec.n_seats - spec.team_size))
 
 
 def belief_about(campaign: Campaign) -> Belief:

@@ -11,7 +11,7 @@ from django.db.models import Q
 
 from arena.messages import Reason
 from arena.ratings.counts import Floats
-from arena.verdicts.blocks import dispersion
+from arena.verdicts.dispersion import measure_dispersion
 from matches.models import Leaderboard, Match, Seat, Tournament
 from matches.models.match import joined, numbers
 from matches.ratings.evidence import boards_of
@@ -125,7 +125,9 @@ def dispersion_among(
     outcomes = [[cells[(*pair, cell)] for cell in range(N_CELLS)] for pair in pairs]
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, _TWO).T
     table = np.array(outcomes, dtype=np.int64).reshape(-1, N_CELLS)
-    return dispersion(mu, first, second, table, draw_probability=leaderboard.draw_probability)
+    return measure_dispersion(
+        mu, first, second, table, draw_probability=leaderboard.draw_probability
+    )
 
 
 def _cells(

@@ -9,8 +9,8 @@ from arena.games import registry as games
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Question, Terms
 from arena.verdicts.beliefs import Belief
-from arena.verdicts.forecast import forecast, hindsight, outlook
-from arena.verdicts.sprt import Test
+from arena.verdicts.forecast import forecast_change, forecast_matches, round_robin_matches
+from arena.verdicts.sprt import SequentialTest
 from matches.campaigns import blocks, sequential
 from matches.campaigns.believing import belief_of
 from matches.campaigns.starting import IS_SPRT, CampaignPlan, checked, test_of
@@ -98,7 +98,7 @@ def foresee_test(
 def round_robin(campaign: Campaign, belief: Belief) -> float:
     """Return how many matches a round robin would have needed from nothing, by what is believed."""
     asked = Asked.by(campaign)
-    found = hindsight(belief, asked.question, asked.terms, limit=LIMIT, seed=asked.seed)
+    found = round_robin_matches(belief, asked.question, asked.terms, limit=LIMIT, seed=asked.seed)
     return found / asked.worth
 
 
@@ -108,7 +108,7 @@ def _worth(leaderboard: Leaderboard) -> float:
 
 
 def _of_test(
-    test: Test,
+    test: SequentialTest,
     leaderboard: Leaderboard,
     pair: Sequence[int],
     counts: Sequence[int],
@@ -122,8 +122,8 @@ def _of_test(
 def _foreseen(asked: Asked, belief: Belief, cost: Cost) -> dict[str, Any]:
     question, terms, seed, worth = asked.question, asked.terms, asked.seed, asked.worth
     is_over = question.judge(belief, terms) is not None
-    ahead = None if is_over else forecast(belief, question, terms, limit=LIMIT, seed=seed)
-    more = outlook(belief, question, terms, seed=seed, n_matches=round(N_MORE * worth))
+    ahead = None if is_over else forecast_matches(belief, question, terms, limit=LIMIT, seed=seed)
+    more = forecast_change(belief, question, terms, seed=seed, n_matches=round(N_MORE * worth))
     matches = ahead.matches / worth if ahead else 0.0
     return {
         "matches": matches,

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from arena.games import registry as games
-from arena.verdicts.sprt import Decision, Model, State
+from arena.verdicts.sprt import Decision, EloModel, SprtState
 from matches.campaigns import forecasting, judging
 from matches.campaigns.starting import IS_SPRT, SPRT_DEFAULTS, CampaignPlan, start, test_of
 from matches.errors import BadInputError
@@ -24,7 +24,7 @@ class Bounds:
     elo1: float
     alpha: float = 0.05
     beta: float = 0.05
-    model: str = Model.LOGISTIC.value
+    model: str = EloModel.LOGISTIC.value
 
     @property
     def parameters(self) -> dict[str, object]:
@@ -37,7 +37,7 @@ class Standing:
     """Where the test of a gate stands, and on what."""
 
     campaign: Campaign
-    state: State
+    state: SprtState
     counts: list[int]
     """Blocks in which the candidate got 0, 1/2, 1, 3/2 and 2 points."""
     n_reused: int

@@ -18,10 +18,10 @@ from django.db.models import Max, Q
 
 from arena.ratings.counts import PairCounts
 from arena.verdicts import registry as questions
-from arena.verdicts.base import Terms, Verdict, Why
+from arena.verdicts.base import StopReason, Terms, Verdict
 from arena.verdicts.beliefs import Belief
-from arena.verdicts.budget import exhausted
-from arena.verdicts.sprt import Decision, State
+from arena.verdicts.budget import find_exhausted
+from arena.verdicts.sprt import Decision, SprtState
 from matches import dispatch
 from matches.campaigns import blocks, forecasting
 from matches.campaigns.believing import belief_of
@@ -114,7 +114,7 @@ def judge(campaign: Campaign, *, now: datetime, forecast_every: timedelta = FORE
     tournament = campaign.tournament
     if tournament.state == _STATES.CANCELLED:
         return _close(campaign, None, "cancelled", now=now)
-    limit = exhausted(costs.budget(campaign), costs.spent(campaign))
+    limit = find_exhausted(costs.budget(campaign), costs.spent(campaign))
     is_over = limit is not None or tournament.state in _OVER
     if is_over and tournament.state not in _OVER:
         conclude(tournament, now=now)  # the hard stop; what was played may not be counted yet
@@ -236,13 +236,13 @@ def test_counts(campaign: Campaign, agents: Sequence[int]) -> list[int]:
     return found.first(n_blocks).counts
 
 
-def _said(campaign: Campaign, state: State) -> Verdict:
+def _said(campaign: Campaign, state: SprtState) -> Verdict:
     test = test_of(campaign.parameters)
     said = _SAID[state.decision].replace("{elo0:g}", f"{test.elo0:g}")
     said = said.replace("{elo1:g}", f"{test.elo1:g}")
     errors = {Decision.ACCEPT: test.alpha, Decision.REJECT: test.beta}
     is_decided = state.decision is not Decision.CONTINUE
-    why = Why.DECIDED if is_decided else Why.OUT_OF_BUDGET
+    why = StopReason.DECIDED if is_decided else StopReason.OUT_OF_BUDGET
     return Verdict(said, (0, 1), 1 - errors.get(state.decision, 1.0), why)
 
 

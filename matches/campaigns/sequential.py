@@ -10,8 +10,8 @@ from math import sqrt
 from typing import Any
 
 from arena.ratings.counts import PairCounts
-from arena.verdicts.sprt import Test
-from arena.verdicts.walks import Gap, foreseen
+from arena.verdicts.sprt import SequentialTest
+from arena.verdicts.sprt_forecast import Gap, forecast_test
 from matches.ledger.costs import Cost
 from matches.models import Leaderboard
 from matches.ratings.comparisons import results_of
@@ -23,7 +23,7 @@ MOST_OPPONENTS = 60
 
 
 def ahead(
-    test: Test,
+    test: SequentialTest,
     counts: Sequence[int],
     gap: Gap,
     cost: Cost,
@@ -33,7 +33,7 @@ def ahead(
     seed: int,
 ) -> dict[str, Any]:
     """Return the matches until a test ends with what they cost, and what n_more would change."""
-    found, more = foreseen(test, counts, gap, limit=limit, seed=seed, n_more=n_more)
+    found, more = forecast_test(test, counts, gap, limit=limit, seed=seed, n_more=n_more)
     return {
         "matches": found.matches,
         "low": found.low,

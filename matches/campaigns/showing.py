@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from arena.verdicts.paired import Paired, paired
+from arena.verdicts.paired_blocks import PairedResult, compare_blocks
 from matches.campaigns.starting import NAMED
 from matches.ledger import costs
 from matches.models import Agent, Campaign
@@ -23,7 +23,7 @@ class Chance(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pairs(Paired):
+class Pairs(PairedResult):
     """What blocks say, and how many brought 0, 1/2, 1, 3/2 and 2 points."""
 
     blocks: Sequence[int]
@@ -68,7 +68,7 @@ def spent(campaign: Campaign) -> Spent:
 def pairs(campaign: Campaign) -> Pairs | None:
     """Return what the blocks of a sequential test say; None before its first, and of others."""
     counts = campaign.pairs or ()
-    found = paired(counts) if counts else None
+    found = compare_blocks(counts) if counts else None
     return None if found is None else Pairs(blocks=tuple(counts), **vars(found))
 
 

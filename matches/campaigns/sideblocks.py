@@ -8,8 +8,8 @@ import numpy as np
 from arena.games import registry as games
 from arena.ratings.base import BETA
 from arena.ratings.counts import Floats
-from arena.ratings.teamcounts import Side, sides_of
-from arena.verdicts.blocks import dispersion_of_sums
+from arena.ratings.teamcounts import TeamSide, split_sides
+from arena.verdicts.dispersion import measure_sum_dispersion
 from matches.campaigns.blocks import N_LOOKED_AT
 from matches.models import Leaderboard, Match
 from matches.models.match import numbers
@@ -32,11 +32,11 @@ def dispersion_among(
     """
     rating = dict(zip(agents, mu.tolist(), strict=True))
     spec = games.get(leaderboard.game).spec
-    blocks: dict[tuple[int, Side, Side], dict[str, float]] = {}
+    blocks: dict[tuple[int, TeamSide, TeamSide], dict[str, float]] = {}
     for seed, lineup, ranks in _newest(leaderboard, late):
         seats = numbers(lineup)
         if all(agent in rating for agent in seats):
-            for first, second, kind in sides_of(seats, numbers(ranks), spec.teams):
+            for first, second, kind in split_sides(seats, numbers(ranks), spec.teams):
                 # The same game again, in another tournament of the same seed set, says nothing new.
                 blocks.setdefault((seed, first, second), {})[lineup] = _POINTS[kind]
     unit = sqrt(2 * spec.team_size) * BETA
@@ -44,7 +44,7 @@ def dispersion_among(
         (sum(rating[one] for one in first) - sum(rating[one] for one in second)) / unit
         for _, first, second in blocks
     ]
-    return dispersion_of_sums(
+    return measure_sum_dispersion(
         np.array(ahead),
         np.array([len(points) for points in blocks.values()], dtype=np.int64),
         np.array([sum(points.values()) for points in blocks.values()]),

@@ -10,11 +10,11 @@ from django.db.models import Max
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.messages import Limits
-from arena.pairing.suited import suited
+from arena.pairing.suited import choose_pairing
 from arena.parameters import Value, read_parameters
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms
-from arena.verdicts.sprt import Model, Test
+from arena.verdicts.sprt import EloModel, SequentialTest
 from matches.artifacts.agents import bad_input
 from matches.errors import BadInputError
 from matches.ledger.tournaments import Plan, schedule
@@ -28,7 +28,7 @@ IS_SPRT = SPRT[0]
 TWO = 2
 SPRT_DEFAULTS: Mapping[str, Value] = {
     **{"elo0": 0.0, "elo1": 20.0, "alpha": 0.05, "beta": 0.05},
-    "model": Model.LOGISTIC.value,
+    "model": EloModel.LOGISTIC.value,
 }
 NAMED = ("a", "b")
 """Parameters of a question that name agents; stored as positions."""
@@ -136,10 +136,10 @@ def known_of(leaderboard: Leaderboard, agents: Sequence[Agent]) -> Known:
     return known(leaderboard, entered, boards=boards, late=late.tallies)
 
 
-def test_of(parameters: Mapping[str, Value]) -> Test:
+def test_of(parameters: Mapping[str, Value]) -> SequentialTest:
     """Return the sequential test of these parameters. Raises VerdictError."""
     numbers = {name: float(parameters[name]) for name in ("elo0", "elo1", "alpha", "beta")}
-    return Test(**numbers, model=Model(str(parameters["model"])))
+    return SequentialTest(**numbers, model=EloModel(str(parameters["model"])))
 
 
 def fresh_seed(leaderboard: Leaderboard) -> int:
@@ -152,7 +152,7 @@ def fresh_seed(leaderboard: Leaderboard) -> int:
 def _tournament(plan: CampaignPlan, asked: Mapping[str, Value], leaderboard: Leaderboard) -> Plan:
     pairing, parameters = plan.pairing, plan.pairing_parameters
     if not pairing:
-        pairing, its_own = suited(plan.question, asked)
+        pairing, its_own = choose_pairing(plan.question, asked)
         parameters = {**its_own, **parameters}
     return Plan(
         name=plan.name,

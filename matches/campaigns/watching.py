@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from django.db.models import QuerySet
 
-from arena.checkpoints import step_of
-from arena.verdicts.base import Why
+from arena.checkpoints import read_step
+from arena.verdicts.base import StopReason
 from matches.artifacts.agents import register_spelled
 from matches.artifacts.checkpoints import New, add
 from matches.campaigns.believing import belief_about
@@ -76,7 +76,7 @@ def files_of(watch: Watch, *, at: float | None = None) -> Files:
     new: dict[int, Path] = {}
     left_out: dict[Path, str] = {}
     for path in sorted(watch.folder.glob("*.safetensors")):
-        step = step_of(path.name)
+        step = read_step(path.name)
         if step is None:
             left_out[path] = "its name has no step, such as step_1000"
         elif step in done:
@@ -156,7 +156,7 @@ def chance_of_regression(campaign: Campaign) -> float | None:
     above, below = np.array([ANCESTOR]), np.array([NEWEST])
     belief = belief_about(campaign)
     chance = float(belief.superiority(above, below, campaign.parameters["lead"])[0])
-    if campaign.why != Why.DECIDED or campaign.probability is None:
+    if campaign.why != StopReason.DECIDED or campaign.probability is None:
         return chance
     return campaign.probability if chance >= EVEN else 1 - campaign.probability
 
@@ -167,7 +167,7 @@ def raise_alarm(campaign: Campaign, watch: Watch, *, now: datetime) -> Alarm | N
     What is likely when the budget is spent is no verdict, and no alarm: the level holds for those.
     """
     chance = chance_of_regression(campaign)
-    if chance is None or chance < watch.level or campaign.why != Why.DECIDED:
+    if chance is None or chance < watch.level or campaign.why != StopReason.DECIDED:
         return None
     agents = entrants_of(campaign.tournament)
     alarm, _ = Alarm.objects.get_or_create(

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 
-from arena.verdicts.base import Why
-from arena.verdicts.paired import Paired
-from arena.verdicts.sprt import Strength
+from arena.verdicts.base import StopReason
+from arena.verdicts.paired_blocks import PairedResult
+from arena.verdicts.sprt import EloEstimate
 from matches.campaigns.forecasting import LIMIT
 from matches.campaigns.starting import IS_SPRT
 from matches.ledger import costs
@@ -27,9 +27,11 @@ GPU_BASIS = ", by the time of one row alone on a core; batches may take less"
 """What GPU time is reckoned by: steps of the newest matches, times what their networks take."""
 
 _WHY = {
-    Why.DECIDED.value: "decided: it is as sure as was asked for",
-    Why.WITHIN_MARGIN.value: "within the margin: what could be wrong makes no difference",
-    Why.OUT_OF_BUDGET.value: "out of budget: the likeliest answer so far, not as sure as asked for",
+    StopReason.DECIDED.value: "decided: it is as sure as was asked for",
+    StopReason.WITHIN_MARGIN.value: "within the margin: what could be wrong makes no difference",
+    StopReason.OUT_OF_BUDGET.value: (
+        "out of budget: the likeliest answer so far, not as sure as asked for"
+    ),
     "cancelled": "stopped before it was decided",
     "no_results": "no match has a result",
 }
@@ -105,7 +107,7 @@ def expected(forecast: Mapping[str, Any] | None) -> list[Line]:
     return [*lines, *_costs(forecast["cost"]), *_more(forecast["more"])]
 
 
-def paired(found: Paired) -> list[Line]:
+def paired(found: PairedResult) -> list[Line]:
     """Return what the paired blocks of two agents say."""
     lines = [
         Line("Mean score", f"{100 * found.score:.2f}{_SPACE}%"),
@@ -184,7 +186,7 @@ def core_time(seconds: float) -> str:
     return f"{hours:.3g} h" if hours < _MANY else f"{hours:,.0f} h"
 
 
-def _strength(found: Strength) -> str:
+def _strength(found: EloEstimate) -> str:
     return f"{found.elo:+.1f} (95{_SPACE}% interval: {found.low:+.1f} to {found.high:+.1f})"
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from arena.games import registry as games
 from arena.pairing import registry as pairings
-from arena.pairing.base import AdaptivePairing, Lineup, blocks_for
+from arena.pairing.base import AdaptivePairing, Lineup, count_blocks
 from arena.ratings.base import MU
 from arena.seeding import derive
 from matches.ledger import costs
@@ -57,7 +57,7 @@ def choose(tournament: Tournament, agents: Sequence[int], *, n_left: int, now: d
         return Choice()
     _seed_field(tournament, agents)
     known = standings_of.standing(tournament, agents, needs_meetings=pairing.needs_meetings)
-    n_blocks = blocks_for(min(wanted, n_left), n_seats)
+    n_blocks = count_blocks(min(wanted, n_left), n_seats)
     seed = derive("pairing", tournament.seed, tournament.n_planned)
     lineups = pairing.choose(known, n_blocks, seed=seed)
     return Choice(lineups, pairing.is_over(known) or not (lineups or n_open))

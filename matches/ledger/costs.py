@@ -7,7 +7,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db.models import F, QuerySet, Sum
 
-from arena.verdicts.budget import Amounts, matches_left, money
+from arena.verdicts.budget import Amounts, count_matches_left, price_seconds
 from matches.models import Agent, Campaign, Leaderboard, Outcome, Tournament
 from matches.models.choices import Placement
 from matches.ratings.standing import entrants_of
@@ -44,7 +44,7 @@ class Cost:
 
 def money_of(core_s: float, gpu_s: float) -> float:
     """Return what so many seconds cost by the prices of the settings."""
-    return money({"cpu": core_s, "gpu": gpu_s}, settings.WORKER_PRICES)
+    return price_seconds({"cpu": core_s, "gpu": gpu_s}, settings.WORKER_PRICES)
 
 
 def spent(campaign: Campaign) -> Amounts:
@@ -67,7 +67,7 @@ def budget(campaign: Campaign) -> Amounts:
 def affordable(campaign: Campaign, *, now: datetime) -> int | None:
     """Return how many more matches the budget pays for, by what they cost so far."""
     one = per_match(campaign.tournament, now=now)
-    return matches_left(budget(campaign), spent(campaign), one.amounts)
+    return count_matches_left(budget(campaign), spent(campaign), one.amounts)
 
 
 def per_match(tournament: Tournament, *, now: datetime) -> Cost:

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 
 from arena.errors import ArenaError
 from arena.games import registry as games
-from arena.policies.spec import parse
+from arena.policies.spec import parse_policy
 from matches.artifacts.agents import register_spelled
 from matches.errors import BadInputError
 from matches.ledger.tournaments import Plan, open_leaderboard, schedule
@@ -138,7 +138,7 @@ def _stored(side: Side) -> QuerySet[Agent]:
 
 def _is_spelled(text: str) -> bool:
     try:
-        parse(text)
+        parse_policy(text)
     except ArenaError:
         return False
     return True

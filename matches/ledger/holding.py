@@ -42,7 +42,7 @@ def _rules_problem(tournament: Tournament) -> str:
 
 def _has_agents(tournament: Tournament) -> bool:
     """Say whether the code of every entrant is here, as it was when they were registered."""
-    problem = _agents_problem(tournament.pk, tournament.key, catalogs.generation())
+    problem = _agents_problem(tournament.pk, tournament.key, catalogs.count_reloads())
     return not _note(tournament, AGENTS, problem)
 
 

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from django.db import OperationalError
 
-from arena.envelopes import REPORTS, open_item
 from arena.errors import MessageError
 from arena.messages import to_wire
+from arena.task_messages import REPORT_TASKS, read_item
 from matches import dispatch
 from matches.ledger import recording
 from matches.ledger.recording import Recorded
@@ -55,7 +55,7 @@ def _receive_each(wires: Sequence[object], *, clock: Callable[[], datetime]) -> 
 def _opened(items: Sequence[bytes]) -> Iterator[object]:
     for item in items:
         try:
-            (report,) = open_item(item, REPORTS)
+            (report,) = read_item(item, REPORT_TASKS)
         except MessageError as error:
             log.warning("an item of the reports queue was dropped: %s", error)
         else:

@@ -15,7 +15,7 @@ from django.db.models import F
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.pairing import registry as pairings
-from arena.pairing.base import Field, Lineup, blocks_for, partnered, rotations
+from arena.pairing.base import Field, Lineup, count_blocks, draw_partners, rotate_seats
 from arena.seeding import derive
 from matches import dispatch
 from matches.errors import BadInputError
@@ -199,12 +199,12 @@ def planned_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
     if n_agents == 1:
         return _self_play(tournament.n_matches, spec.n_seats, scope)
     field = Field(n_agents=n_agents, n_seats=spec.n_seats)
-    n_blocks = blocks_for(tournament.n_matches, spec.n_seats)
+    n_blocks = count_blocks(tournament.n_matches, spec.n_seats)
     seed = derive("pairing", tournament.seed)
     lineups = pairings.get(tournament.pairing).pair(field, n_blocks, seed=seed)
     if spec.teams:
         lineups = [
-            partnered(lineup, derive("partners", *scope, block))
+            draw_partners(lineup, derive("partners", *scope, block))
             for block, lineup in enumerate(lineups)
         ]
     return islice(_blocks(lineups, scope), tournament.n_matches)
@@ -217,8 +217,8 @@ def _fresh_blocks(tournament: Tournament, lineups: Sequence[Lineup]) -> Iterator
     for block, lineup in enumerate(lineups, start=tournament.n_planned // spec.n_seats):
         game_seed = derive("game", *scope, block)
         if spec.teams:
-            lineup = partnered(lineup, derive("partners", *scope, block))
-        for rotation, seats in enumerate(rotations(lineup)):
+            lineup = draw_partners(lineup, derive("partners", *scope, block))
+        for rotation, seats in enumerate(rotate_seats(lineup)):
             yield Planned(seats, block, rotation, game_seed)
 
 
@@ -239,7 +239,7 @@ def _blocks(lineups: Sequence[tuple[int, ...]], scope: tuple[str | int, ...]) ->
         met[key] += 1
         if block == len(seeds):
             seeds.append(derive("game", *scope, block))
-        for rotation, seats in enumerate(rotations(lineup)):
+        for rotation, seats in enumerate(rotate_seats(lineup)):
             yield Planned(seats, block, rotation, seeds[block])
 
 

@@ -11,7 +11,7 @@ import msgspec
 from arena.games import registry as games
 from arena.games.base import forfeit_ranks
 from arena.messages import Ending, Reason, ResultRow
-from arena.teams import Teams, by_team
+from arena.teams import Teams, group_by_team
 from matches.models import Attempt, Match, Tournament
 from matches.store.rows import among
 
@@ -134,4 +134,4 @@ def _are_ranks(ranks: tuple[int, ...], n_seats: int, teams: Teams) -> bool:
     """Say whether every rank is the number of seats that are better, and team mates share one."""
     if len(ranks) != n_seats or any(r != sum(other < r for other in ranks) for r in ranks):
         return False
-    return not teams or all(len(set(shared)) == 1 for shared in by_team(teams, ranks))
+    return not teams or all(len(set(shared)) == 1 for shared in group_by_team(teams, ranks))

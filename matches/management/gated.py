@@ -5,7 +5,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from arena.verdicts.paired import POINTS, paired
+from arena.verdicts.paired_blocks import POINTS, compare_blocks
 from matches.campaigns import wording
 from matches.campaigns.gating import Standing
 
@@ -33,7 +33,7 @@ def foreseen(forecast: Forecast) -> Iterator[str]:
 
 def as_json(found: Standing, names: Sequence[str], said: str, *, at: datetime) -> dict[str, Any]:
     """Return all of it. names: of candidate and baseline. said: PASS, FAIL or UNDECIDED."""
-    campaign, state, blocks = found.campaign, found.state, paired(found.counts)
+    campaign, state, blocks = found.campaign, found.state, compare_blocks(found.counts)
     return {
         "result": said.lower(),
         "candidate": names[0],
@@ -86,7 +86,7 @@ def _saved(found: Standing) -> Iterator[str]:
 
 def _blocks(found: Standing) -> Iterator[str]:
     """Yield the table of the blocks and what they say."""
-    said = paired(found.counts)
+    said = compare_blocks(found.counts)
     if said is None:
         return
     yield ""

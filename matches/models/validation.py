@@ -13,7 +13,7 @@ from arena.pairing import registry as pairings
 from arena.parameters import read_parameters
 from arena.policies import registry as policies
 from arena.policies.base import Policy
-from arena.policies.networked import NetworkPolicy
+from arena.policies.network_policy import NetworkPolicy
 from matches.models.checkpoint import Checkpoint
 
 

@@ -14,8 +14,8 @@ from django.db import DatabaseError, close_old_connections
 from redis import Redis
 from redis.exceptions import RedisError
 
+from arena.acl import SERVERS, Server, node_rule, role_rules, rule_words
 from arena.credentials import node_user
-from arena.rights import SERVERS, Server, node_rule, role_rules, rule_words
 from matches.models import NodeKey
 from matches.nodes import nodekeys
 

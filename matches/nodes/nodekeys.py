@@ -6,6 +6,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 
+from arena.acl import Server, role_password, role_user
 from arena.credentials import (
     NAME_RULE,
     Purpose,
@@ -15,7 +16,6 @@ from arena.credentials import (
     node_user,
     with_login,
 )
-from arena.rights import Server, role_password, role_user
 from matches.errors import BadInputError, ConflictError
 from matches.models import NodeKey, Worker
 from matches.store import auditing

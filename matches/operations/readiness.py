@@ -139,7 +139,7 @@ def _control(now: datetime) -> str:
 
 def _plugins() -> Check:
     """Say which plug-ins this process cannot use; it works without them."""
-    broken = plugins.problems()
+    broken = plugins.list_problems()
     if broken:
         hint = "mend or move the file, then start evalsite again; everything else goes on"
         return Check("plug-ins", False, "; ".join(map(str, broken)), hint, is_needed=False)

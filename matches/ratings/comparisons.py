@@ -11,7 +11,7 @@ from django.db.models import Q
 from arena.games import registry as games
 from arena.ratings.base import BETA, SIGMA, unit_draw_margin
 from arena.ratings.counts import PairCounts
-from arena.ratings.near import gap_variance
+from arena.ratings.gap_variance import gap_variance
 from matches.models import Leaderboard, PairCount, Rating
 from matches.ratings.fitting import PAIR_COUNTERS, evidence, fit
 from matches.store.rows import among
@@ -75,7 +75,7 @@ def p_above(first: Rating, second: Rating) -> float:
 
 
 def _gap_variance(first: Rating, second: Rating) -> float:
-    """Return V11 + V22 - 2 V12 of the settled fit; of a large board nearly (arena.ratings.near)."""
+    """Return V11 + V22 - 2 V12 of the settled fit; of a large board nearly (see gap_variance)."""
     board, pair = _board(first), (first.agent_id, second.agent_id)
     rated = Rating.objects.filter(leaderboard=board).order_by("agent_id")
     agents = list(rated.values_list("agent_id", flat=True)[: MOST_FITTED + 1])

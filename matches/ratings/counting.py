@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from arena.games import registry as games
 from arena.messages import Reason
-from arena.ratings.teamcounts import Side, sides_of
+from arena.ratings.teamcounts import TeamSide, split_sides
 from arena.teams import NO_TEAMS, Teams, are_mates
 from matches.models import Leaderboard, PairCount, TeamCount
 from matches.models.match import joined, numbers
@@ -47,7 +47,7 @@ class Tally:
     pairs: dict[tuple[int, int], list[int]] = field(
         default_factory=lambda: defaultdict(lambda: [0] * 3 * _N)
     )
-    sides: dict[tuple[Side, Side], list[int]] = field(
+    sides: dict[tuple[TeamSide, TeamSide], list[int]] = field(
         default_factory=lambda: defaultdict(lambda: [0] * 3)
     )
 
@@ -121,7 +121,7 @@ def tally(
                     if local:
                         pair[local + won] += 1
         if teams:
-            for first, second, kind in sides_of(lineup, ranks, teams):
+            for first, second, kind in split_sides(lineup, ranks, teams):
                 total.sides[first, second][kind] += 1
     return total
 

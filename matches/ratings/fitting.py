@@ -11,8 +11,8 @@ from operator import sub
 from django.db.models import QuerySet
 
 from arena.games import registry as games
-from arena.ratings.settled import PairCounts, Settled, TeamCounts, settle
-from arena.ratings.teamcounts import Side
+from arena.ratings.settled import PairCounts, SettledRatings, TeamCounts, settle_ratings
+from arena.ratings.teamcounts import TeamSide
 from matches.models import Agent, Leaderboard, PairCount, TeamCount
 from matches.models.match import numbers
 from matches.store.rows import among
@@ -20,7 +20,7 @@ from matches.store.rows import among
 PAIR_COUNTERS = ("n_first_wins", "n_draws", "n_second_wins")
 COUPLE = 2
 
-SideCounts = Mapping[tuple[Side, Side], Sequence[int]]
+SideCounts = Mapping[tuple[TeamSide, TeamSide], Sequence[int]]
 """Won, drawn and lost by the first of two sides."""
 
 
@@ -39,13 +39,13 @@ def fit(
     *,
     dispersion: float = 1.0,
     late_sides: SideCounts | None = None,
-) -> Settled:
+) -> SettledRatings:
     """Return the settled ratings by position: cold, so bit-identical.
 
     counts: of these agents; None: all results of the leaderboard, whose agents they are. Those of
     pairs say nothing in a game of teams, whose sides are read here. dispersion: how much more the
-    blocks vary than the model expects (arena.verdicts.blocks). late_sides: of those sides what is
-    left out.
+    blocks vary than the model expects (arena.verdicts.dispersion). late_sides: of those sides what
+    is left out.
     """
     spec = games.get(board.game).spec
     if spec.teams:
@@ -54,7 +54,7 @@ def fit(
         known = _counts(PairCount.objects.filter(leaderboard=board), agents)
     else:
         known = counts
-    return settle(
+    return settle_ratings(
         known,
         len(agents),
         draw_probability=board.draw_probability,

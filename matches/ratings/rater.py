@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from arena.ratings.base import MU, SIGMA, Constants
-from arena.ratings.settled import Settled
+from arena.ratings.settled import SettledRatings
 from matches.models import Leaderboard, Match, PairCount, Rating, TeamCount, Uncounted
 from matches.ratings import folding
 from matches.ratings.counting import KINDS, Result, Tally, tally, teams_of
@@ -249,7 +249,9 @@ def _fold(board: Leaderboard, rest: folding.Rest, prefix: int) -> None:
 
 
 @transaction.atomic
-def _store(board: Leaderboard, pks: Sequence[int], settled: Settled, *, now: datetime) -> bool:
+def _store(
+    board: Leaderboard, pks: Sequence[int], settled: SettledRatings, *, now: datetime
+) -> bool:
     # Without a hash it was rated again, maybe from fewer outcomes than before.
     older = Q(n_settled__lt=board.n_counted) | Q(results_hash="")
     stored = Leaderboard.objects.filter(

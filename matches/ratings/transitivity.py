@@ -9,7 +9,7 @@ import numpy as np
 
 from arena.games import registry as games
 from arena.ratings.counts import Floats, PairCounts
-from arena.transitivity.examination import Examination, examine
+from arena.transitivity.examination import Examination, examine_results
 from matches.models import Leaderboard, Rating
 from matches.ratings.fitting import COUPLE, evidence
 from matches.store.kept import kept
@@ -86,7 +86,7 @@ def _found(board: Leaderboard) -> Finding | None:
     if len(rows) < FEWEST or counts.n_results == 0:
         return None
     named = [Named(pk, name) for pk, name, _ in rows]
-    return _said(named, counts, examine(counts, _mu(rows), seed=board.pk))
+    return _said(named, counts, examine_results(counts, _mu(rows), seed=board.pk))
 
 
 def _mu(rows: list[tuple[int, str, float]]) -> Floats:

@@ -10,7 +10,7 @@ import msgspec
 from arena.games import registry as games
 from arena.games.base import OVER, ranks
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
-from arena.trajectories import Episode, Form, Step, encoded
+from arena.trajectories import Episode, Step, TrajectorySpec, encode_episodes
 from matches.artifacts import trajectories
 from matches.ledger import recording
 from matches.models import Tournament
@@ -30,7 +30,7 @@ def episode(order: MatchOrder, row: MatchOrderRow) -> Episode:
 
 def put(order: MatchOrder, episodes: Sequence[Episode]) -> str:
     """Store a piece of these episodes; return its hash."""
-    piece = encoded(episodes, Form.of(games.get(order.game).spec))
+    piece = encode_episodes(episodes, TrajectorySpec.of(games.get(order.game).spec))
     digest = sha256(piece).hexdigest()
     size = len(piece)
     trajectories.store(UUID(order.order), digest, BytesIO(piece), n_bytes=size, now=make.NOW)

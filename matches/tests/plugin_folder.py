@@ -36,7 +36,7 @@ class PluginFolder:
 
     def restart(self) -> None:
         """Forget what was loaded, as a process does that is started again."""
-        catalogs.clear()
+        catalogs.clear_loaded()
 
 
 @contextmanager
@@ -46,12 +46,12 @@ def plugin_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plugi
     packages = [import_module(family.package) for family in plugins.FAMILIES]
     for package in packages:
         monkeypatch.setattr(package, "__path__", list(package.__path__))
-    catalogs.clear()
+    catalogs.clear_loaded()
     try:
         yield PluginFolder(root)
     finally:
         monkeypatch.delenv(catalogs.PLUGINS)
-        catalogs.clear()
+        catalogs.clear_loaded()
         for package in packages:
             for name in (GAME, POLICY):
                 sys.modules.pop(f"{package.__name__}.{name}", None)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from arena.verdicts.paired import paired
+from arena.verdicts.paired_blocks import compare_blocks
 from matches.campaigns import wording
 from matches.campaigns.forecasting import LIMIT
 from matches.models import Campaign, Tournament
@@ -74,7 +74,7 @@ def test_a_forecast_of_a_test_says_how_it_ends_and_where_its_ratio_goes() -> Non
 
 
 def test_blocks_are_said_as_users_of_sequential_tests_read_them() -> None:
-    found = paired([10, 40, 80, 50, 20])
+    found = compare_blocks([10, 40, 80, 50, 20])
     assert found is not None
     said = {line.label: _plain(line.says) for line in wording.paired(found)}
     assert said == {
@@ -84,7 +84,7 @@ def test_blocks_are_said_as_users_of_sequential_tests_read_them() -> None:
         "Draw ratio of blocks": "40.0 %",
         "Likelihood of superiority": "98.2 %",
     }
-    alike = paired([0, 0, 9, 0, 0])
+    alike = compare_blocks([0, 0, 9, 0, 0])
     assert alike is not None
     assert "Normalised Elo" not in [line.label for line in wording.paired(alike)]
 

@@ -13,7 +13,7 @@ from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from django.test import Client
 from redis import Redis
 
-from arena.checkpoints import sha256_of
+from arena.checkpoints import hash_file
 from matches.artifacts.agents import register_spelled
 from matches.models import Agent, Checkpoint
 from matches.store import uploads
@@ -55,7 +55,7 @@ def _nothing_is_stored(stored: Stored) -> bool:
 def test_an_upload_registers_checkpoint_and_agent(
     admin_client: Client, content: bytes, tmp_path: Path, stored: Stored
 ) -> None:
-    sent = sha256_of(tmp_path / "given" / "a.safetensors")
+    sent = hash_file(tmp_path / "given" / "a.safetensors")
     form = FORM | {"step": 5, "parameters": '{"hidden": 8}', "sha256": sent, "placement": "gpu"}
     response = _upload(admin_client, content, form)
     assert response.status_code == 201, response.content

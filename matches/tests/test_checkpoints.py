@@ -10,7 +10,7 @@ import pytest
 from django.db import IntegrityError
 
 from arena import checkpoints as files
-from arena.policies.networked import NetworkPolicy
+from arena.policies.network_policy import NetworkPolicy
 from matches.artifacts import agents, checkpoints
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
@@ -70,8 +70,8 @@ def test_a_file_is_sealed_and_stored_under_its_hash(tmp_path: Path, stored: Stor
     assert stored() == [row.sha256]
     with vault.opened(row.path) or pytest.fail("not stored") as file:
         kept = Path(file.name or "")
-        assert files.sha256_of(kept) == row.sha256
-        seal = files.inspect(kept).seal
+        assert files.hash_file(kept) == row.sha256
+        seal = files.inspect_file(kept).seal
     assert seal == files.Seal("mlp", {"hidden": 64}, GAME, (3, 6, 7), 7)
     assert (row.state, row.run, row.step, row.source_name) == (
         *("checking", "run", 7),
@@ -139,7 +139,7 @@ def test_what_a_file_is_to_be_is_refused_naming_the_field(
 
 def test_the_hash_of_the_file_that_was_meant_is_accepted(tmp_path: Path) -> None:
     file = weights(tmp_path / "given" / "a.safetensors")
-    wanted = files.sha256_of(file).upper()
+    wanted = files.hash_file(file).upper()
     assert checkpoints.add(file, new(expected_sha256=wanted), now=NOW)
 
 

@@ -9,7 +9,7 @@ from redis import Redis
 from arena.messages import MatchOrderRow, ResultRow
 from arena.ratings.base import Constants
 from arena.ratings.live import fold_matches
-from arena.verdicts.forecast import forecast, unknown
+from arena.verdicts.forecast import forecast_matches, prior_belief
 from matches.artifacts.agents import register_spelled
 from matches.campaigns import forecasting, judging
 from matches.campaigns.starting import CampaignPlan, start
@@ -113,10 +113,14 @@ def test_every_block_has_all_rotations_and_nobody_plays_itself(broker: Redis) ->
 
 def test_a_match_of_three_is_worth_one_and_a_half_of_two(broker: Redis) -> None:
     campaign, _ = _campaign("best")
-    found = forecasting.foresee(campaign, unknown(N_AGENTS), now=factories.NOW)
+    found = forecasting.foresee(campaign, prior_belief(N_AGENTS), now=factories.NOW)
     asked = replace(forecasting.Asked.by(campaign), worth=1.0)
-    alone = forecast(
-        unknown(N_AGENTS), asked.question, asked.terms, limit=forecasting.LIMIT, seed=asked.seed
+    alone = forecast_matches(
+        prior_belief(N_AGENTS),
+        asked.question,
+        asked.terms,
+        limit=forecasting.LIMIT,
+        seed=asked.seed,
     )
     assert found["matches"] == pytest.approx(alone.matches / 1.5)
     assert found["round_robin"] == pytest.approx(alone.round_robin / 1.5)

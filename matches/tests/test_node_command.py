@@ -4,8 +4,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
+from arena.acl import role_password
 from arena.credentials import node_secret
-from arena.rights import role_password
 from matches.models import NodeKey
 
 pytestmark = pytest.mark.django_db

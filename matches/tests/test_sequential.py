@@ -3,8 +3,8 @@
 import pytest
 from redis import Redis
 
-from arena.verdicts.sprt import Test
-from arena.verdicts.walks import Gap
+from arena.verdicts.sprt import SequentialTest
+from arena.verdicts.sprt_forecast import Gap
 from matches.campaigns import forecasting, sequential
 from matches.campaigns.starting import CampaignPlan
 from matches.models import Agent, CampaignPoint, Leaderboard
@@ -112,7 +112,7 @@ def test_the_blocks_up_to_its_bound_stay_with_the_verdict() -> None:
     assert campaign.pairs is not None
     assert campaign.n_played is not None
     assert 0 < 2 * sum(campaign.pairs) <= campaign.n_played
-    state = Test(0, 100).state(campaign.pairs)
+    state = SequentialTest(0, 100).state(campaign.pairs)
     assert state.llr <= state.lower
 
 

@@ -61,7 +61,7 @@ def test_episodes_are_the_places_of_matches_and_stand_in_order(
         ("shard-00001.parquet", 4, 4, 7),
         ("shard-00002.parquet", 2, 8, 9),
     ]
-    rows = trajectories.read(tmp_path / "out" / "shard-00001.parquet").to_pylist()
+    rows = trajectories.read_parquet(tmp_path / "out" / "shard-00001.parquet").to_pylist()
     assert [(row["episode"], row["step"]) for row in rows] == [
         (episode, step) for episode in range(4, 8) for step in range(2)
     ]
@@ -147,7 +147,7 @@ def test_a_void_match_leaves_its_number_unused(tournament: Tournament, tmp_path:
     Match.objects.filter(pk=first.pk).update(state=Match.State.VOID)
     pieces.play(tournament)
     exporter = _export(tournament, tmp_path)
-    rows = trajectories.read(tmp_path / "shard-00000.parquet")
+    rows = trajectories.read_parquet(tmp_path / "shard-00000.parquet")
     assert set(rows.column("episode").to_pylist()) == {1, 2, 3}
     assert (exporter.shards[0].matches, exporter.tally.n_without_outcome) == (3, 1)
 
@@ -233,7 +233,7 @@ def test_a_piece_of_another_game_is_refused(
 ) -> None:
     pieces.play(tournament)
     exporter = _exporter(tournament, tmp_path)
-    monkeypatch.setattr(exporter, "_form", trajectories.Form("chess", (2,), 100))
+    monkeypatch.setattr(exporter, "_form", trajectories.TrajectorySpec("chess", (2,), 100))
     with pytest.raises(ExportError, match=r"not of .*chess"):
         exporter.advance()
 
@@ -245,7 +245,7 @@ def test_what_is_no_parquet_is_refused(
         raise TrajectoryError("no Parquet")
 
     pieces.play(tournament)
-    monkeypatch.setattr(trajectories, "read", refuse)
+    monkeypatch.setattr(trajectories, "read_parquet", refuse)
     with pytest.raises(ExportError, match="cannot be used: no Parquet"):
         _exporter(tournament, tmp_path).advance()
 

@@ -10,9 +10,9 @@ from scipy.special import ndtr
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from arena.ratings.base import BETA, Constants, unit_draw_margin
 from arena.ratings.live import fold_matches
-from arena.ratings.settled import settle
+from arena.ratings.settled import settle_ratings
 from arena.ratings.tests.simulated import count_teams
-from arena.teams import by_team
+from arena.teams import group_by_team
 from matches.artifacts.agents import register_spelled
 from matches.campaigns import believing, judging, sideblocks
 from matches.campaigns.starting import CampaignPlan, start
@@ -52,7 +52,7 @@ def _by_sum(agents: list[Agent], seed: int = 1) -> boards.Play:
     rng, place = Random(seed), {agent.pk: n for n, agent in enumerate(agents)}
 
     def play(row: MatchOrderRow) -> ResultRow:
-        sides = by_team(TEAMS, [place[agent] for agent in _lineup(row)])
+        sides = group_by_team(TEAMS, [place[agent] for agent in _lineup(row)])
         lead = sum(sides[0]) - sum(sides[1]) + rng.gauss(0, 2)
         ranks = (0, 0) if abs(lead) < 0.2 else (2 * int(lead < 0), 2 * int(lead > 0))
         return factories.result(row, ranks=[ranks[team] for team in TEAMS])
@@ -129,7 +129,7 @@ def test_its_ratings_are_those_of_the_outcomes_and_of_a_second_look(broker: Redi
     rater.rate(board.pk, now=later(10_000))
     index = {agent.pk: n for n, agent in enumerate(agents)}
     played = [([index[pk] for pk in lineup], ranks) for lineup, ranks in _played()]
-    settled = settle(count_teams(played, TEAMS), N_AGENTS)
+    settled = settle_ratings(count_teams(played, TEAMS), N_AGENTS)
     mus, sigmas = [25.0] * N_AGENTS, [25 / 3] * N_AGENTS
     fold_matches(mus, sigmas, played, Constants(), TEAMS)
     ratings = Rating.objects.order_by("agent_id")
@@ -143,7 +143,7 @@ def test_team_mates_are_never_a_pair(broker: Redis) -> None:
     tournament = factories.planned(40, agents=_agents()[:4], game="tiny_bridge")
     boards.play_some(tournament, 4, _by_sum(list(tournament.agents.order_by("pk"))))
     rater.rate(tournament.leaderboard_id, now=later(1))
-    sides = {frozenset(map(frozenset, by_team(TEAMS, lineup))) for lineup, _ in _played()}
+    sides = {frozenset(map(frozenset, group_by_team(TEAMS, lineup))) for lineup, _ in _played()}
     assert len(sides) == 1, "the matches of a block have the same sides"
     first = next(iter(next(iter(sides))))
     met = list(PairCount.objects.values_list("first", "second"))
@@ -201,14 +201,14 @@ def test_the_order_of_arrival_does_not_change_a_bit_and_a_void_match_counts_no_m
     assert fitting.sides(board, agents).digest == wanted.digest
     assert wanted.n_results == 59
     assert list(Rating.objects.order_by("agent_id").values_list("mu", flat=True)) == (
-        settle(wanted, N_AGENTS).mu.tolist()
+        settle_ratings(wanted, N_AGENTS).mu.tolist()
     )
 
 
 def test_partners_are_drawn_anew_for_every_block_and_seats_are_rotated(broker: Redis) -> None:
     factories.planned(400, agents=_agents()[:4], game="tiny_bridge")
     lineups = [match.agent_ids for match in Match.objects.order_by("sequence")]
-    sides = [frozenset(map(frozenset, by_team(TEAMS, lineup))) for lineup in lineups]
+    sides = [frozenset(map(frozenset, group_by_team(TEAMS, lineup))) for lineup in lineups]
     for begin in range(0, len(lineups), 4):
         block = lineups[begin : begin + 4]
         assert len({lineup[0] for lineup in block}) == 4
@@ -243,7 +243,7 @@ def test_blocks_that_repeat_a_game_hold_less_evidence(broker: Redis) -> None:
 
     def play(row: MatchOrderRow) -> ResultRow:
         """Let the deal of a block decide, whoever holds it."""
-        first, second = (frozenset(side) for side in by_team(TEAMS, _lineup(row)))
+        first, second = (frozenset(side) for side in group_by_team(TEAMS, _lineup(row)))
         wins = winners.setdefault((row.game_seed, first), coin.random() < 0.5)
         winners[row.game_seed, second] = not wins
         return factories.result(row, ranks=[2 * (wins == (team == 1)) for team in TEAMS])

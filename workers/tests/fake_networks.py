@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from arena.games.base import GameSpec
 from arena.messages import AgentOrder
-from arena.policies.networked import Block, Evaluation, Network
+from arena.policies.network_policy import FloatBatch, Network, NetworkOutput
 from inference.errors import (
     InferenceError,
     InvalidAnswerError,
@@ -59,14 +59,14 @@ class SumNetwork:
         self.what, self.log = what, [] if log is None else log
         self.n_full = 3 if what == "full" else 0
 
-    def submit(self, observations: Block, states: Block) -> Block:
+    def submit(self, observations: FloatBatch, states: FloatBatch) -> FloatBatch:
         if self.n_full:
             self.n_full -= 1
             raise QueueFullError("4096 requests wait")
         self.log.append(("ask", len(observations)))
         return observations.copy()
 
-    def result(self, ticket: Block) -> Evaluation:
+    def result(self, ticket: FloatBatch) -> NetworkOutput:
         self.log.append(("answer", len(ticket)))
         self._misbehave(ticket[:, 1] == GUILTY_SUM)
         sums = ticket[:, 1].astype(np.int64)
@@ -74,7 +74,7 @@ class SumNetwork:
         if self.what == "nan":
             logits[ticket[:, 1] == GUILTY_SUM, 2] = np.nan
         values = -sums.astype(np.float32)
-        return Evaluation(logits, values, np.zeros((len(sums), 0), np.float32))
+        return NetworkOutput(logits, values, np.zeros((len(sums), 0), np.float32))
 
     def _misbehave(self, guilty: NDArray[np.bool_]) -> None:
         if self.what == "slow":

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from arena.games.base import GameSpec
 from arena.messages import AgentOrder, FaultRates
-from arena.policies.networked import Network
+from arena.policies.network_policy import Network
 from workers.message_buffer import Stream
 from workers.order_setup import Setup, build
 from workers.runner import Table

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.faults import INVALID_VALUES
+from arena.fault_injection import INVALID_VALUES
 from arena.messages import MAX_DETAIL, Ending, Reason
 from inference.errors import NoArchitectureError
 from workers.failures import (

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from arena.messages import AgentOrder, Ending, FaultRates, Reason
-from arena.policies.networked import Block, Decisions, NetworkPolicy, Question
+from arena.policies.network_policy import Decisions, FloatBatch, InferenceRequest, NetworkPolicy
 from inference.errors import UnavailableError
 from workers import lockstep
 from workers.current_call import Phase
@@ -141,7 +141,7 @@ def test_rows_asked_one_by_one_are_not_each_waited_for_when_the_network_is_lost(
     table = stage.table(setup)
     n_asked = 0
 
-    def lose(observations: Block, states: Block) -> Block:
+    def lose(observations: FloatBatch, states: FloatBatch) -> FloatBatch:
         nonlocal n_asked
         n_asked += 1
         if len(observations) == 1:
@@ -171,7 +171,7 @@ def test_nobody_waits_for_the_answer_to_matches_that_were_all_given_back(stage: 
 def test_a_network_that_cannot_be_asked_is_the_platforms_fault(stage: Stage) -> None:
     setup = stage.setup()
 
-    def refuse(observations: Block, states: Block) -> Block:
+    def refuse(observations: FloatBatch, states: FloatBatch) -> FloatBatch:
         raise UnavailableError("the queue stays full")
 
     stage.networks[1].submit = refuse  # type: ignore[method-assign]
@@ -188,7 +188,7 @@ def test_a_policy_that_answers_too_often_forfeits(stage: Stage, n: int) -> None:
     assert isinstance(policy, NetworkPolicy)
     decide = policy.decide
 
-    def double(question: Question) -> Decisions:
+    def double(question: InferenceRequest) -> Decisions:
         actions, evaluation = decide(question)
         return Decisions([*actions, *actions], evaluation)
 

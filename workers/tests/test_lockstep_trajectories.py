@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from arena.messages import AgentOrder, Ending
-from arena.policies.networked import Block, Masks
+from arena.policies.network_policy import FloatBatch, MaskBatch
 from workers.match_in_play import Live
 from workers.order_setup import LOCAL
 from workers.tests.fake_networks import CHECKPOINT, network
@@ -40,8 +40,8 @@ class Kept:
         action: int,
         *,
         observation: NDArray[np.generic],
-        mask: Masks,
-        logits: Block | None,
+        mask: MaskBatch,
+        logits: FloatBatch | None,
         value: float | None,
     ) -> None:
         assert mask[action]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arena.games import registry as games
-from arena.policies.networked import Block, Evaluation
+from arena.policies.network_policy import FloatBatch, NetworkOutput
 from inference.errors import RequestError, UnavailableError
 from inference.protocol import CheckpointRef
 from workers import networks
@@ -56,11 +56,11 @@ class Watched(SumNetwork):
         super().__init__()
         self.beacon, self.shown = beacon, list[Phase]()
 
-    def submit(self, observations: Block, states: Block) -> Block:
+    def submit(self, observations: FloatBatch, states: FloatBatch) -> FloatBatch:
         self.shown.append(self.beacon.read().phase)
         return super().submit(observations, states)
 
-    def result(self, ticket: Block) -> Evaluation:
+    def result(self, ticket: FloatBatch) -> NetworkOutput:
         self.shown.append(self.beacon.read().phase)
         return super().result(ticket)
 
@@ -144,7 +144,7 @@ class Engine:
     def __init__(self, raised: Exception | None = None) -> None:
         self.raised, self.asked = raised, list[tuple[CheckpointRef, tuple[int, ...]]]()
 
-    def infer(self, ref: CheckpointRef, observations: Block, states: Block) -> None:
+    def infer(self, ref: CheckpointRef, observations: FloatBatch, states: FloatBatch) -> None:
         self.asked.append((ref, observations.shape))
         if self.raised is not None:
             raise self.raised

@@ -15,7 +15,7 @@ from celery import Celery
 from msgspec.structs import replace
 from safetensors.numpy import load_file, save_file
 
-from arena.checkpoints import inspect, write_sealed
+from arena.checkpoints import inspect_file, write_sealed
 from arena.games import registry as games
 from arena.messages import AgentOrder, Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
 from inference.protocol import CheckpointRef
@@ -184,7 +184,7 @@ def test_a_network_of_nan_forfeits_its_own_matches_only(
 def spoiled(folder: Folder, ref: CheckpointRef) -> CheckpointRef:
     """Return a sealed checkpoint whose weights are finite and whose logits are not."""
     source = folder.store.path(ref)
-    seal = inspect(source).seal
+    seal = inspect_file(source).seal
     assert seal is not None
     tensors = {name: tensor * np.float32(1e30) for name, tensor in load_file(source).items()}
     plain, sealed = folder.store.folder / "plain", folder.store.folder / "sealed"

@@ -10,7 +10,7 @@ import pytest
 from arena import trajectories
 from arena.games import registry as games
 from arena.messages import AgentOrder, Ending, Reason
-from arena.trajectories import Form
+from arena.trajectories import TrajectorySpec
 from workers import trajectory_recorder
 from workers.match_in_play import Live
 from workers.order_setup import OrderError
@@ -20,7 +20,7 @@ from workers.trajectory_upload import PutError
 from workers.wire import EndedRow, Item, Prepare
 
 GAME = SumGame()
-FORM = Form.of(GAME.spec)
+FORM = TrajectorySpec.of(GAME.spec)
 AGENTS = (
     AgentOrder("random", {}),
     AgentOrder("network", {"temperature": 0.5}, checkpoint="c" * 64),
@@ -37,7 +37,7 @@ class Shelf:
     def put(self, piece: bytes) -> str:
         if self.error is not None:
             raise self.error
-        self.pieces.append(trajectories.read(BytesIO(piece)))
+        self.pieces.append(trajectories.read_parquet(BytesIO(piece)))
         return f"{len(self.pieces):064d}"
 
 
@@ -88,7 +88,7 @@ def test_a_piece_holds_whole_matches_by_their_numbers(desk: Desk) -> None:
     assert desk.play(1, 3)
     rows = desk.recorder.due(flush=True)
     (piece,) = desk.shelf.pieces
-    found = trajectories.episodes_of(piece)
+    found = trajectories.split_episodes(piece)
     assert {number: episode.num_rows for number, episode in found.items()} == {500: 4, 499: 3}
     assert found[499].column("game_seed").to_pylist() == [1_001] * 3
     assert [(row.index, row.ending, int(row.trajectory)) for row in rows] == [
@@ -203,7 +203,7 @@ def _prepare() -> Prepare:
 def test_a_recorder_is_opened_for_the_game_of_the_order() -> None:
     game = games.get("connect_four")
     recorder = open_recorder(_prepare(), game, {"EVALSITE_SITE_URL": "http://site/"})
-    assert cast(Any, recorder)._form == Form.of(game.spec)
+    assert cast(Any, recorder)._form == TrajectorySpec.of(game.spec)
 
 
 @pytest.mark.parametrize("environ", [{}, {"EVALSITE_SITE_URL": "ftp://site"}])

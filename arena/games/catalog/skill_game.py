@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from arena.errors import IllegalActionError, ParameterError
 from arena.games.base import OVER, GameSpec
 from arena.parameters import Parameter, Value, read_parameters
-from arena.seeding import uniforms
+from arena.seeding import derive_uniforms
 
 ID = "skill_game"
 RATING_RANGE = 100
@@ -92,7 +92,7 @@ class SkillState:
         if len(self.actions) < _N_SEATS:
             return _TIE
         first, second = self.actions
-        return result(self._game_seed, first, second)
+        return toss_result(self._game_seed, first, second)
 
 
 class SkillGame:
@@ -131,7 +131,7 @@ class SkillGame:
         return self._state(self, game_seed)
 
 
-def result(
+def toss_result(
     game_seed: int, first: int, second: int, *, levels: int = RATING_RANGE
 ) -> tuple[float, float]:
     """Return the returns by the formula of seed document 1, drawn for these seats and levels.
@@ -145,7 +145,7 @@ def result(
     if gap >= MAX_RAND_PROB:  # no draw lies below 0: spare two hashes of the hot path
         return as_expected
     # The levels enter the draw, so that the two seat orders of a block toss two coins.
-    is_random, is_tie = uniforms(2, ID, game_seed, first, second)
+    is_random, is_tie = derive_uniforms(2, ID, game_seed, first, second)
     if is_random >= MAX_RAND_PROB - gap:
         return as_expected
     return _TIE if is_tie < MAX_TIE_PROB - gap else upset

@@ -6,8 +6,8 @@ The side with the higher sum wins, unless the coin of the skill game turns; see 
 from dataclasses import replace
 
 from arena.games.catalog.skill_game import GAME as SINGLE
-from arena.games.catalog.skill_game import RATING_RANGE, SkillGame, SkillState, result
-from arena.teams import by_team
+from arena.games.catalog.skill_game import RATING_RANGE, SkillGame, SkillState, toss_result
+from arena.teams import group_by_team
 
 ID = "skill_teams"
 TEAMS = (0, 1, 0, 1)
@@ -33,8 +33,8 @@ class TeamState(SkillState):
         """Return 1.0 for both winners and -1.0 for the others, or 0.0 for all of them."""
         if len(self.actions) < self.n_seats:
             return (0.0,) * self.n_seats
-        first, second = map(sum, by_team(TEAMS, self.actions))
-        won = result(self._game_seed, first, second, levels=_SIZE * RATING_RANGE)
+        first, second = map(sum, group_by_team(TEAMS, self.actions))
+        won = toss_result(self._game_seed, first, second, levels=_SIZE * RATING_RANGE)
         return tuple(won[team] for team in TEAMS)
 
 

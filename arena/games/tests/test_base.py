@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.errors import IllegalActionError, InvalidReturnsError
-from arena.faults import INVALID_VALUES
+from arena.fault_injection import INVALID_VALUES
 from arena.games import registry
 from arena.games.base import OVER, forfeit_ranks, ranks, replay
 

@@ -71,12 +71,12 @@ def test_chance_in_a_copy_is_open() -> None:
 
 def test_dice_fall_by_their_probabilities() -> None:
     outcomes = [(0, 0.5), (1, 0.25), (2, 0.25)]
-    drawn = Counter(openspiel._drawn(outcomes, FixedRandom(i / 1000)) for i in range(1000))
+    drawn = Counter(openspiel._draw_outcome(outcomes, FixedRandom(i / 1000)) for i in range(1000))
     assert drawn == {0: 500, 1: 250, 2: 250}
 
 
 def test_rounding_leaves_the_last_outcome() -> None:
-    assert openspiel._drawn([(4, 0.5), (5, 0.4999)], FixedRandom(0.99999)) == 5
+    assert openspiel._draw_outcome([(4, 0.5), (5, 0.4999)], FixedRandom(0.99999)) == 5
 
 
 class FixedRandom(Random):

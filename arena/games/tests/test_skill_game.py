@@ -15,7 +15,7 @@ from arena.games.catalog.skill_game import (
     RATING_RANGE,
     SkillGame,
 )
-from arena.seeding import uniforms
+from arena.seeding import derive_uniforms
 
 LEVELS = st.integers(0, RATING_RANGE - 1)
 
@@ -42,7 +42,7 @@ def test_the_result_is_that_of_the_document_for_all_levels() -> None:
     for first in range(RATING_RANGE):
         for second in range(RATING_RANGE):
             seed = RATING_RANGE * first + second
-            wanted = document(first, second, uniforms(2, "skill_game", seed, first, second))
+            wanted = document(first, second, derive_uniforms(2, "skill_game", seed, first, second))
             returns = {0: (1.0, -1.0), 1: (-1.0, 1.0), None: (0.0, 0.0)}[wanted]
             assert played(seed, first, second) == returns
 

@@ -24,23 +24,23 @@ class _DoubleRoundRobin:
 
     def pair(self, field: Field, n_blocks: int, *, seed: int) -> list[Lineup]:
         check_blocks(n_blocks)
-        cycle = list(islice(_cycle(field, Random(seed)), n_blocks))
+        cycle = list(islice(_draw_cycle(field, Random(seed)), n_blocks))
         if len(cycle) < n_blocks:
             # Who sits behind whom matters from three seats on, so every other cycle turns it round.
             cycle += [lineup[::-1] for lineup in cycle]
         return (cycle * (n_blocks // len(cycle) + 1))[:n_blocks] if cycle else []
 
 
-def _cycle(field: Field, rng: Random) -> Iterator[Lineup]:
+def _draw_cycle(field: Field, rng: Random) -> Iterator[Lineup]:
     """Yield each set of n_seats agents exactly once."""
     circle = list(range(field.n_agents))
     rng.shuffle(circle)
     if field.n_seats == COUPLE:
-        return _rounds(circle)
-    return _turns(circle, field.n_seats, rng)
+        return _circle_rounds(circle)
+    return _turn_shapes(circle, field.n_seats, rng)
 
 
-def _rounds(circle: Sequence[int]) -> Iterator[Lineup]:
+def _circle_rounds(circle: Sequence[int]) -> Iterator[Lineup]:
     """Yield the pairs round by round: the first stays, the others move on by one place."""
     bye = -1
     ring = [*circle, bye] if len(circle) % 2 else list(circle)
@@ -51,15 +51,15 @@ def _rounds(circle: Sequence[int]) -> Iterator[Lineup]:
         ring[1:] = ring[-1:] + ring[1:-1]
 
 
-def _turns(circle: Sequence[int], n_seats: int, rng: Random) -> Iterator[Lineup]:
+def _turn_shapes(circle: Sequence[int], n_seats: int, rng: Random) -> Iterator[Lineup]:
     """Yield the lineups shape by shape, each turned round the circle."""
     n = len(circle)
-    for shape in _shapes(n, n_seats, rng):
-        for turn in range(_n_turns([after - seat for seat, after in pairwise([*shape, n])])):
+    for shape in _draw_shapes(n, n_seats, rng):
+        for turn in range(_count_turns([after - seat for seat, after in pairwise([*shape, n])])):
             yield tuple([circle[(seat + turn) % n] for seat in shape])
 
 
-def _n_turns(gaps: list[int]) -> int:
+def _count_turns(gaps: list[int]) -> int:
     """Return how many turns give new lineups; 0 if other gaps stand for the same lineups."""
     for shift in range(1, len(gaps)):
         turned = gaps[shift:] + gaps[:shift]
@@ -70,7 +70,7 @@ def _n_turns(gaps: list[int]) -> int:
     return sum(gaps)
 
 
-def _shapes(n: int, n_seats: int, rng: Random) -> Iterator[list[int]]:
+def _draw_shapes(n: int, n_seats: int, rng: Random) -> Iterator[list[int]]:
     """Yield every set of n_seats places that contains place 0, in a seeded order, one at a time.
 
     There may be far too many to list: their numbers are stepped through instead.
@@ -80,21 +80,21 @@ def _shapes(n: int, n_seats: int, rng: Random) -> Iterator[list[int]]:
     while gcd(step, total) != 1:
         step = rng.randrange(total)
     for _ in range(total):
-        yield [0, *_places(number, n, n_seats - 1)]
+        yield [0, *_unrank_places(number, n, n_seats - 1)]
         number = (number + step) % total
 
 
-def _places(number: int, n: int, n_places: int) -> list[int]:
+def _unrank_places(number: int, n: int, n_places: int) -> list[int]:
     """Return n_places ascending places in 1..n-1 by their number (combinatorial number system)."""
     places: list[int] = []
     for size in range(n_places, 0, -1):
-        place = bisect_right(range(n), number, key=partial(_n_below, size)) - 1
+        place = bisect_right(range(n), number, key=partial(_count_below, size)) - 1
         number -= comb(place, size)
         places.append(place + 1)
     return places[::-1]
 
 
-def _n_below(size: int, place: int) -> int:
+def _count_below(size: int, place: int) -> int:
     return comb(place, size)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from arena.errors import ParameterError
 from arena.pairing.adaptive import Adaptive
 from arena.pairing.base import Field, Lineup, PairingError, Standing
-from arena.pairing.matching import expected_information, n_results
+from arena.pairing.matching import count_agent_results, expected_information
 from arena.parameters import Parameter
 from arena.ratings.counts import Floats, Ints
 
@@ -26,7 +26,7 @@ class _Gauntlet(Adaptive):
 
     def __init__(self, parameters: Mapping[str, object] | None = None) -> None:
         super().__init__(parameters)
-        self._newcomers = _places(str(self.values["newcomers"]))
+        self._newcomers = _parse_places(str(self.values["newcomers"]))
 
     def refusal(self, field: Field) -> str | None:
         wrong = [agent for agent in self._newcomers if agent >= field.n_agents]
@@ -37,12 +37,15 @@ class _Gauntlet(Adaptive):
         return super().refusal(field)
 
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
-        newcomers = self._newcomers or _few_results(standing, rng)
+        newcomers = self._newcomers or _find_newcomers(standing, rng)
         others = np.setdiff1d(np.arange(standing.field.n_agents), newcomers)
         if len(others) < standing.field.n_seats - 1:
             raise PairingError(f"{len(newcomers)} newcomers leave nobody to meet")
         rows = np.array(newcomers)
-        gain, waiting = _gain(standing, rows, others), _waiting(standing, rows, others)
+        gain, waiting = (
+            _expected_gain(standing, rows, others),
+            _count_in_flight(standing, rows, others),
+        )
         tie = 1 + 1e-9 * rng.random(gain.shape)
         chosen: list[Lineup] = []
         for place in range(n_blocks):
@@ -54,14 +57,14 @@ class _Gauntlet(Adaptive):
         return chosen
 
 
-def _gain(standing: Standing, rows: Ints, others: Ints) -> Floats:
+def _expected_gain(standing: Standing, rows: Ints, others: Ints) -> Floats:
     """Return how much a match of each pair narrows their difference: [rows, others]."""
     variance = standing.sd**2
     gap = standing.mu[rows][:, None] - standing.mu[others]
     return expected_information(gap) * (variance[rows][:, None] + variance[others])
 
 
-def _waiting(standing: Standing, rows: Ints, others: Ints) -> Floats:
+def _count_in_flight(standing: Standing, rows: Ints, others: Ints) -> Floats:
     """Return the number of matches in flight of each pair: [rows, others]."""
     table = np.zeros((len(rows), len(others)))
     row_of = {agent: row for row, agent in enumerate(rows.tolist())}
@@ -73,14 +76,14 @@ def _waiting(standing: Standing, rows: Ints, others: Ints) -> Floats:
     return table
 
 
-def _few_results(standing: Standing, rng: np.random.Generator) -> list[int]:
+def _find_newcomers(standing: Standing, rng: np.random.Generator) -> list[int]:
     """Return who has less than half of the median number of results, else who has fewest."""
-    n = n_results(standing)
+    n = count_agent_results(standing)
     few = np.flatnonzero(n < np.median(n) / 2).tolist()
     return few or [int(np.argmin(n + rng.random(len(n))))]
 
 
-def _places(text: str) -> list[int]:
+def _parse_places(text: str) -> list[int]:
     try:
         places = sorted({int(piece) for piece in text.split(",") if piece.strip()})
     except ValueError:

@@ -9,7 +9,7 @@ import numpy as np
 
 from arena.pairing.adaptive import AdaptiveCouples
 from arena.pairing.base import Field, Lineup, Standing
-from arena.pairing.bracket import Bracket, Rules, bracket, open_slots
+from arena.pairing.bracket import Bracket, KnockoutRules, build_bracket, open_slots
 from arena.parameters import Parameter
 
 
@@ -26,7 +26,7 @@ class _Knockout(AdaptiveCouples):
     def bracket(self, standing: Standing) -> Bracket:
         """Return the bracket as it stands."""
         seeding = standing.seeding or range(standing.field.n_agents)
-        return bracket(seeding, standing.meetings, self._rules())
+        return build_bracket(seeding, standing.meetings, self._rules())
 
     def least_blocks(self, field: Field) -> int:
         # Every slot but the byes of the first round has one winner, and all but one agent lose.
@@ -47,8 +47,8 @@ class _Knockout(AdaptiveCouples):
             found += [pair] * self._rules().n_needed(slot)
         return found[:n_blocks]
 
-    def _rules(self) -> Rules:
-        return Rules(self.number("best_of"), self.number("tie_breaks"))
+    def _rules(self) -> KnockoutRules:
+        return KnockoutRules(self.number("best_of"), self.number("tie_breaks"))
 
 
 PAIRING = _Knockout()

@@ -15,17 +15,17 @@ class _Ladder(Adaptive):
         order = np.lexsort((rng.random(len(standing.mu)), -standing.mu))
         n_seats = standing.field.n_seats
         rungs = [order[at : at + n_seats].tolist() for at in range(len(order) - n_seats + 1)]
-        met = _n_met(standing, order, n_seats)
+        met = _count_met(standing, order, n_seats)
         chosen: list[Lineup] = []
         while len(chosen) < n_blocks:
-            found = _apart(np.argsort(met + rng.random(len(met))).tolist(), n_seats)
+            found = _select_disjoint(np.argsort(met + rng.random(len(met))).tolist(), n_seats)
             found = found[: n_blocks - len(chosen)]
             met[found] += n_seats
             chosen += [tuple(rungs[at]) for at in found]
         return chosen
 
 
-def _n_met(standing: Standing, order: Ints, n: int) -> Floats:
+def _count_met(standing: Standing, order: Ints, n: int) -> Floats:
     """Return for each rung how often its first met its last: results and matches in flight."""
     counts = standing.counts
     times = counts.n_first_wins + counts.n_draws + counts.n_second_wins
@@ -40,7 +40,7 @@ def _n_met(standing: Standing, order: Ints, n: int) -> Floats:
     return met
 
 
-def _apart(rungs: list[int], n_seats: int) -> list[int]:
+def _select_disjoint(rungs: list[int], n_seats: int) -> list[int]:
     """Return the first of these rungs that share no agent."""
     taken: set[int] = set()
     found: list[int] = []

@@ -25,7 +25,7 @@ import numpy as np
 
 from arena.pairing.adaptive import Adaptive
 from arena.pairing.base import Lineup, PairingError, Standing
-from arena.pairing.matching import expected_information, in_flight, matching, met
+from arena.pairing.matching import count_in_flight, count_met, expected_information, match_greedily
 from arena.ratings.counts import Floats
 
 _LEAST_VARIANCE = 1e-9
@@ -44,44 +44,44 @@ class _OrderInformation(Adaptive):
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
         gap = standing.mu[:, None] - standing.mu
         information = standing.field.pair_weight * expected_information(gap)
-        known = met(standing)
-        joint = _widened(_joint(standing), known * information)
+        known = count_met(standing)
+        joint = _widen_covariance(_require_covariance(standing), known * information)
         variance = _difference_variances(joint)
         openness = np.exp(-(gap**2) / (2 * _HORIZON * variance)) / np.sqrt(variance)
         worth = information * (1 + _TIE_BREAK * _symmetric_noise(rng, len(joint)))
-        others = np.linalg.inv(joint) - _graph(_told(known * information))
-        times = known + in_flight(standing)
+        others = np.linalg.inv(joint) - _graph_laplacian(_discount_repeats(known * information))
+        times = known + count_in_flight(standing)
         chosen: list[Lineup] = []
         while len(chosen) < n_blocks:
-            precision = others + _graph(_told(times * information))
+            precision = others + _graph_laplacian(_discount_repeats(times * information))
             narrowed = np.linalg.inv(precision).astype(np.float64, copy=False)
             repeated = 1 + times * information * _PAIR_VARIANCE
-            value = worth * _narrowing(narrowed, openness) / repeated**2
-            found = matching(value, standing.field.n_seats)
+            value = worth * _expected_narrowing(narrowed, openness) / repeated**2
+            found = match_greedily(value, standing.field.n_seats)
             found = found[: max(1, int(len(found) * _TAKEN))][: n_blocks - len(chosen)]
             chosen += found
-            times += _planned(found, len(joint))
+            times += _count_planned(found, len(joint))
         return chosen
 
 
-def _told(information: Floats) -> Floats:
+def _discount_repeats(information: Floats) -> Floats:
     """Return what results say about the ratings by what they say about the lead of the pair."""
     return information / (1 + information * _PAIR_VARIANCE)
 
 
-def _widened(joint: Floats, information: Floats) -> Floats:
+def _widen_covariance(joint: Floats, information: Floats) -> Floats:
     """Return the covariance of a fit that takes every lead for the difference of two ratings."""
-    return joint + _PAIR_VARIANCE * joint @ _graph(information**2) @ joint
+    return joint + _PAIR_VARIANCE * joint @ _graph_laplacian(information**2) @ joint
 
 
-def _narrowing(joint: Floats, openness: Floats) -> Floats:
+def _expected_narrowing(joint: Floats, openness: Floats) -> Floats:
     """Return how much a result of every two agents narrows all open differences: [n, n]."""
     weights = openness / np.sqrt(_difference_variances(joint))
     np.fill_diagonal(weights, 0)
-    return _difference_variances(joint @ _graph(weights) @ joint)
+    return _difference_variances(joint @ _graph_laplacian(weights) @ joint)
 
 
-def _joint(standing: Standing) -> Floats:
+def _require_covariance(standing: Standing) -> Floats:
     if standing.covariance is None:
         raise PairingError(
             f"pairing 'order_information' needs the joint covariance, which {len(standing.mu)} "
@@ -96,12 +96,12 @@ def _difference_variances(joint: Floats) -> Floats:
     return np.maximum(alone[:, None] + alone - 2 * joint, _LEAST_VARIANCE)
 
 
-def _graph(information: Floats) -> Floats:
+def _graph_laplacian(information: Floats) -> Floats:
     """Return what information about differences [n, n] adds to the precision of the skills."""
     return np.diag(information.sum(axis=1)) - information
 
 
-def _planned(lineups: list[Lineup], n_agents: int) -> Floats:
+def _count_planned(lineups: list[Lineup], n_agents: int) -> Floats:
     """Return the number of matches of every two agents in these blocks: [n, n]."""
     table = np.zeros((n_agents, n_agents))
     for lineup in lineups:

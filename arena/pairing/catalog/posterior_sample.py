@@ -37,10 +37,10 @@ class _PosteriorSample(Adaptive):
             drawn = self._drawn(standing, next(samples), rng)
             wanted = drawn
             if n_refused < _N_TRIES:
-                wanted = [one for one in drawn if _is_wanted(one, standing, waiting, rng)]
+                wanted = [one for one in drawn if _is_worth_playing(one, standing, waiting, rng)]
             n_refused = 0 if wanted else n_refused + 1
             chosen += wanted
-            for pair in (pair for lineup in wanted for pair in _pairs(lineup)):
+            for pair in (pair for lineup in wanted for pair in _list_pairs(lineup)):
                 waiting[pair] = waiting.get(pair, 0) + standing.field.n_seats
         return chosen[:n_blocks]
 
@@ -89,14 +89,14 @@ class _PosteriorSample(Adaptive):
         return tuple(lineup)
 
 
-def _is_wanted(
+def _is_worth_playing(
     lineup: Lineup,
     standing: Standing,
     waiting: dict[tuple[int, int], int],
     rng: np.random.Generator,
 ) -> bool:
     """Return whether to play it although some matches are in flight: the less sure, the rather."""
-    first, second = max(_pairs(lineup), key=lambda pair: waiting.get(pair, 0))
+    first, second = max(_list_pairs(lineup), key=lambda pair: waiting.get(pair, 0))
     n_waiting = waiting.get((first, second), 0)
     if n_waiting == 0:
         return True
@@ -105,7 +105,7 @@ def _is_wanted(
     return bool(rng.random() * (1 + gain * n_waiting) < 1)
 
 
-def _pairs(lineup: Lineup) -> list[tuple[int, int]]:
+def _list_pairs(lineup: Lineup) -> list[tuple[int, int]]:
     members = sorted(lineup)
     return [(i, j) for place, i in enumerate(members) for j in members[place + 1 :]]
 

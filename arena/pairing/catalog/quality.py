@@ -9,7 +9,7 @@ import numpy as np
 
 from arena.pairing.adaptive import Adaptive
 from arena.pairing.base import Lineup, Standing
-from arena.pairing.matching import in_flight, n_results
+from arena.pairing.matching import count_agent_results, count_in_flight
 from arena.ratings.base import BETA
 from arena.ratings.counts import Floats
 
@@ -30,13 +30,13 @@ class _Quality(Adaptive):
         )
 
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
-        quality = draw_quality(standing) / (1 + in_flight(standing))
+        quality = draw_quality(standing) / (1 + count_in_flight(standing))
         quality *= 1 + _TIE_BREAK * rng.random(quality.shape)
-        played = n_results(standing) + rng.random(standing.field.n_agents)
+        played = count_agent_results(standing) + rng.random(standing.field.n_agents)
         n_seats = standing.field.n_seats
         chosen: list[Lineup] = []
         while len(chosen) < n_blocks:
-            round_ = _round(quality, played, n_seats)[: n_blocks - len(chosen)]
+            round_ = _draw_round(quality, played, n_seats)[: n_blocks - len(chosen)]
             for lineup in round_:
                 quality[np.ix_(lineup, lineup)] /= 2
                 played[list(lineup)] += n_seats * (n_seats - 1)
@@ -52,7 +52,7 @@ def draw_quality(standing: Standing) -> Floats:
     return quality
 
 
-def _round(quality: Floats, played: Floats, n_seats: int) -> list[Lineup]:
+def _draw_round(quality: Floats, played: Floats, n_seats: int) -> list[Lineup]:
     """Return disjoint lineups: those that played least choose first."""
     is_free = np.ones(len(played), bool)
     found: list[Lineup] = []

@@ -14,12 +14,12 @@ class _Random:
         check_blocks(n_blocks)
         rng = Random(seed)
         if field.n_seats == COUPLE:
-            return _couples(rng, field.n_agents, n_blocks)
+            return _draw_couples(rng, field.n_agents, n_blocks)
         agents = range(field.n_agents)
         return [tuple(rng.sample(agents, field.n_seats)) for _ in range(n_blocks)]
 
 
-def _couples(rng: Random, n_agents: int, n_blocks: int) -> list[tuple[int, ...]]:
+def _draw_couples(rng: Random, n_agents: int, n_blocks: int) -> list[tuple[int, ...]]:
     """Draw as sample does, about ten times faster: a million matches are paired in a second."""
     draw = rng.random
     lineups: list[tuple[int, ...]] = []

@@ -12,7 +12,7 @@ import numpy as np
 
 from arena.pairing.adaptive import AdaptiveCouples
 from arena.pairing.base import Field, Lineup, Meeting, Standing
-from arena.pairing.rematches import without_rematches
+from arena.pairing.rematches import pair_without_rematches
 from arena.parameters import Parameter
 
 _BYE = 2.0
@@ -63,7 +63,7 @@ class _Swiss(AdaptiveCouples):
         met = Counter(tuple(sorted(meeting.lineup)) for meeting in standing.meetings)
         lowest_first = free[::-1] if len(free) % 2 else []
         byes = sorted(lowest_first, key=lambda agent: n_byes[agent])
-        return without_rematches(free, met, byes)
+        return pair_without_rematches(free, met, byes)
 
 
 def _per_round(standing: Standing) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 
 from arena.pairing.base import Field, Meeting, Standing
 from arena.ratings.counts import Ints
-from arena.ratings.settled import count, settle
+from arena.ratings.settled import count_results, settle_ratings
 
 
 def standing(
@@ -19,8 +19,8 @@ def standing(
     seeding: Sequence[int] = (),
 ) -> Standing:
     """Return what is known after these results; none: before the first match."""
-    counts = count(np.empty((0, 3), np.int64) if results is None else results)
-    settled = settle(counts, field.n_agents)
+    counts = count_results(np.empty((0, 3), np.int64) if results is None else results)
+    settled = settle_ratings(counts, field.n_agents)
     return Standing(
         field=field,
         mu=settled.mu,

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from arena.errors import UnknownNameError
 from arena.pairing import registry
-from arena.pairing.base import Field, PairingError, blocks_for, partnered, rotations
-from arena.teams import by_team
+from arena.pairing.base import Field, PairingError, count_blocks, draw_partners, rotate_seats
+from arena.teams import group_by_team
 
 
 def test_a_block_puts_every_agent_once_in_every_seat() -> None:
-    assert rotations((4, 7)) == [(4, 7), (7, 4)]
-    assert rotations((1, 2, 3)) == [(1, 2, 3), (2, 3, 1), (3, 1, 2)]
+    assert rotate_seats((4, 7)) == [(4, 7), (7, 4)]
+    assert rotate_seats((1, 2, 3)) == [(1, 2, 3), (2, 3, 1), (3, 1, 2)]
 
 
 @given(st.integers(0, 10**9), st.integers(1, 9))
 def test_the_blocks_hold_the_matches_and_no_block_is_idle(n_matches: int, n_seats: int) -> None:
-    n_blocks = blocks_for(n_matches, n_seats)
+    n_blocks = count_blocks(n_matches, n_seats)
     assert 0 <= n_blocks * n_seats - n_matches < n_seats
 
 
@@ -45,7 +45,7 @@ def test_a_field_that_cannot_fill_the_seats_is_refused(
 @pytest.mark.parametrize(("n_matches", "n_seats"), [(-1, 2), (4, 0)])
 def test_a_negative_number_of_matches_is_refused(n_matches: int, n_seats: int) -> None:
     with pytest.raises(PairingError, match=r"must be . or more, got"):
-        blocks_for(n_matches, n_seats)
+        count_blocks(n_matches, n_seats)
 
 
 def test_an_unknown_pairing_is_refused_with_the_choices() -> None:
@@ -56,14 +56,15 @@ def test_an_unknown_pairing_is_refused_with_the_choices() -> None:
 def test_the_sides_of_a_block_change_their_seats_and_stay_the_same() -> None:
     teams = (0, 1, 0, 1)
     sides = [
-        {frozenset(side) for side in by_team(teams, seats)} for seats in rotations((1, 2, 3, 4))
+        {frozenset(side) for side in group_by_team(teams, seats)}
+        for seats in rotate_seats((1, 2, 3, 4))
     ]
     assert sides == [{frozenset({1, 3}), frozenset({2, 4})}] * 4
 
 
 def test_each_of_a_lineup_is_equally_often_the_partner() -> None:
-    drawn = [partnered((5, 6, 7, 8), seed) for seed in range(3_000)]
-    assert partnered((5, 6, 7, 8), 1) == drawn[1]
+    drawn = [draw_partners((5, 6, 7, 8), seed) for seed in range(3_000)]
+    assert draw_partners((5, 6, 7, 8), 1) == drawn[1]
     partners = Counter(lineup[(lineup.index(5) + 2) % 4] for lineup in drawn)
     assert all(n == pytest.approx(1_000, abs=100) for n in partners.values())
 

@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.pairing.base import Field, Meeting, PairingError
-from arena.pairing.bracket import Rules, Slot, bracket, open_slots
+from arena.pairing.bracket import BracketSlot, KnockoutRules, build_bracket, open_slots
 from arena.pairing.catalog.knockout import PAIRING
 from arena.pairing.tests.standings import standing, won
 
-ONE = Rules(best_of=1, n_tie_breaks=1)
+ONE = KnockoutRules(best_of=1, n_tie_breaks=1)
 
 
 def test_the_best_seeds_are_far_apart_and_have_the_byes() -> None:
-    first, *_ = bracket([7, 8, 9, 5, 6], [], ONE).rounds
+    first, *_ = build_bracket([7, 8, 9, 5, 6], [], ONE).rounds
     assert [(slot.first, slot.second, slot.is_bye) for slot in first] == [
         (7, None, True),
         (5, 6, False),
@@ -41,27 +41,27 @@ def test_the_best_wins_when_the_better_always_does(n: int, best_of: int, order: 
 
 
 def test_a_slot_is_decided_as_soon_as_it_cannot_turn() -> None:
-    rules = Rules(best_of=3, n_tie_breaks=0)
-    slot = bracket([0, 1], [won(0, 1)], rules).rounds[0][0]
+    rules = KnockoutRules(best_of=3, n_tie_breaks=0)
+    slot = build_bracket([0, 1], [won(0, 1)], rules).rounds[0][0]
     assert (slot.points, slot.winner, rules.n_needed(slot)) == ((2.0, 0.0), None, 1)
-    slot = bracket([0, 1], [won(0, 1), won(1, 0, 0.5)], rules).rounds[0][0]
+    slot = build_bracket([0, 1], [won(0, 1), won(1, 0, 0.5)], rules).rounds[0][0]
     assert (slot.points, slot.winner) == ((3.5, 0.5), 0)
     assert rules.n_needed(slot) == 0
 
 
 def test_level_agents_play_on_and_then_the_better_seed_goes_on() -> None:
-    rules = Rules(best_of=1, n_tie_breaks=1)
+    rules = KnockoutRules(best_of=1, n_tie_breaks=1)
     level = won(1, 0, 1.0)
-    slot = bracket([0, 1], [level], rules).rounds[0][0]
+    slot = build_bracket([0, 1], [level], rules).rounds[0][0]
     assert (slot.winner, rules.n_needed(slot)) == (None, 1)
-    assert bracket([0, 1], [level, level], rules).winner == 0
-    assert bracket([1, 0], [level, level], rules).winner == 1
-    assert bracket([0, 1], [level, won(1, 0, 1.5)], rules).winner == 1
+    assert build_bracket([0, 1], [level, level], rules).winner == 0
+    assert build_bracket([1, 0], [level, level], rules).winner == 1
+    assert build_bracket([0, 1], [level, won(1, 0, 1.5)], rules).winner == 1
 
 
 def test_an_open_block_is_waited_for() -> None:
     meetings = [won(0, 1, 1.0), Meeting((0, 1), 0, None)]
-    made = bracket([0, 1], meetings, ONE)
+    made = build_bracket([0, 1], meetings, ONE)
     (slot,) = open_slots(made)
     assert (slot.n_open, ONE.n_needed(slot), made.winner) == (1, 0, None)
 
@@ -76,9 +76,9 @@ def test_slots_go_on_without_waiting_for_each_other() -> None:
 
 @pytest.mark.parametrize(("best_of", "needed"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3), (9, 5)])
 def test_no_more_blocks_are_planned_than_could_decide(best_of: int, needed: int) -> None:
-    assert Rules(best_of, 0).n_needed(Slot(0, 1)) == needed
+    assert KnockoutRules(best_of, 0).n_needed(BracketSlot(0, 1)) == needed
 
 
 def test_one_agent_makes_no_bracket() -> None:
     with pytest.raises(PairingError, match="2 or more agents, got 1"):
-        bracket([0], [], ONE)
+        build_bracket([0], [], ONE)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.pairing.base import Field
-from arena.pairing.matching import expected_information, matching, n_results
+from arena.pairing.matching import count_agent_results, expected_information, match_greedily
 from arena.pairing.tests.standings import standing
 from arena.ratings.base import BETA
 
@@ -26,22 +26,22 @@ def test_couples_are_those_of_the_best_pair_over_and_over(n: int, seed: int) -> 
         if {i, j} <= free:
             wanted.append((i, j))
             free -= {i, j}
-    assert matching(value, 2) == wanted
+    assert match_greedily(value, 2) == wanted
 
 
 @given(st.integers(3, 14), st.integers(3, 5), st.integers(0, 10**6))
 def test_groups_share_nobody_and_leave_too_few_for_another(n: int, n_seats: int, seed: int) -> None:
     n_seats = min(n, n_seats)
-    found = matching(symmetric(n, seed), n_seats)
+    found = match_greedily(symmetric(n, seed), n_seats)
     agents = [agent for lineup in found for agent in lineup]
     assert len(set(agents)) == len(agents) == n // n_seats * n_seats
 
 
 def test_pairs_of_no_value_are_matched_too() -> None:
-    assert matching(np.zeros((4, 4)), 2) == [(0, 1), (2, 3)]
+    assert match_greedily(np.zeros((4, 4)), 2) == [(0, 1), (2, 3)]
     value = symmetric(6, 1)
     before = value.copy()
-    matching(value, 3)
+    match_greedily(value, 3)
     assert (value == before).all()
 
 
@@ -53,6 +53,6 @@ def test_a_close_match_tells_most() -> None:
 
 def test_results_and_matches_in_flight_are_counted() -> None:
     results = np.array([[0, 1, 1], [1, 0, 0], [1, 2, -1]])
-    assert n_results(standing(Field(4, 2), results, n_in_flight={(2, 3): 2})).tolist() == [
-        *(2, 3, 3, 2)
-    ]
+    assert count_agent_results(
+        standing(Field(4, 2), results, n_in_flight={(2, 3): 2})
+    ).tolist() == [*(2, 3, 3, 2)]

@@ -49,10 +49,10 @@ def test_a_pair_alone_is_never_surer_than_its_own_departure_allows() -> None:
     """Two agents of whom nothing else is known: variance 1 / J becomes 1 / J + t^2."""
     information = np.array([[0.0, 8.0], [8.0, 0.0]])
     joint = np.array([[1.0, -1.0], [-1.0, 1.0]]) / (4 * 8.0)
-    widened = order_information._widened(joint, information)
+    widened = order_information._widen_covariance(joint, information)
     spread = widened[0, 0] + widened[1, 1] - 2 * widened[0, 1]
     assert spread == pytest.approx(1 / 8 + order_information._PAIR_VARIANCE)
-    assert 1 / order_information._told(information)[0, 1] == pytest.approx(spread)
+    assert 1 / order_information._discount_repeats(information)[0, 1] == pytest.approx(spread)
 
 
 def test_agents_that_are_close_do_not_meet_for_ever() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from arena.pairing.base import Field, Lineup, Meeting, Standing
 from arena.pairing.catalog.swiss import PAIRING
-from arena.pairing.rematches import without_rematches
+from arena.pairing.rematches import pair_without_rematches
 from arena.pairing.tests.standings import standing, won
 
 
@@ -76,7 +76,7 @@ def test_rematches_come_when_there_is_no_other_way() -> None:
 def test_a_rematch_is_made_only_if_every_way_has_one(n: int, data: st.DataObject) -> None:
     all_pairs = list(combinations(range(n), 2))
     met: dict[Lineup, int] = {pair: data.draw(st.integers(0, 2)) for pair in all_pairs}
-    found = without_rematches(range(n), met, [])
+    found = pair_without_rematches(range(n), met, [])
     assert sorted(agent for pair in found for agent in pair) == list(range(n))
     least = min(max(met[pair] for pair in way) for way in ways(list(range(n))))
     assert max(met[min(pair), max(pair)] for pair in found) == least
@@ -96,4 +96,4 @@ def ways(agents: list[int]) -> list[list[Lineup]]:
 def test_a_search_without_end_allows_rematches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.pairing.rematches._MAX_TURNS", 4)
     met: dict[Lineup, int] = {(2, 3): 1}
-    assert without_rematches(range(4), met, []) == [(0, 1), (2, 3)]
+    assert pair_without_rematches(range(4), met, []) == [(0, 1), (2, 3)]

@@ -28,7 +28,7 @@ class AlphaBetaPolicy:
 
     def act(self, rows: Sequence[Row]) -> list[int]:
         """Return the best action found per row; each row is searched on its own."""
-        return [_decide(row, self._depth) for row in rows]
+        return [_search_row(row, self._depth) for row in rows]
 
 
 class AlphaBetaKind:
@@ -49,20 +49,20 @@ class AlphaBetaKind:
         return AlphaBetaPolicy(int(accepted(self, game, parameters)[_DEPTH.name]))
 
 
-def _decide(row: Row, depth: int) -> int:
+def _search_row(row: Row, depth: int) -> int:
     """Return the first best action in a random order: a later equal one cannot exceed alpha."""
     native = native_of(row.state)
     actions = list(row.state.legal_actions())
     row.rng().shuffle(actions)
     best, alpha = actions[0], -inf
     for action in actions:
-        value = _value(native.child(action), row.seat, depth - 1, alpha, inf)
+        value = _search_child(native.child(action), row.seat, depth - 1, alpha, inf)
         if value > alpha:
             best, alpha = action, value
     return best
 
 
-def _value(state: NativeState, seat: int, depth: int, alpha: float, beta: float) -> float:
+def _search_child(state: NativeState, seat: int, depth: int, alpha: float, beta: float) -> float:
     """Return what the state is worth to the seat that has just moved.
 
     depth: plies left to the horizon. Exact inside (alpha, beta); outside a bound on that side.
@@ -73,15 +73,17 @@ def _value(state: NativeState, seat: int, depth: int, alpha: float, beta: float)
         return 0.0
     mover = state.current_player()
     if mover != seat:
-        return -_best(state, mover, depth, -beta, -alpha)
-    return _best(state, seat, depth, alpha, beta)
+        return -_search_best(state, mover, depth, -beta, -alpha)
+    return _search_best(state, seat, depth, alpha, beta)
 
 
-def _best(state: NativeState, mover: int, depth: int, alpha: float, beta: float) -> float:
+def _search_best(state: NativeState, mover: int, depth: int, alpha: float, beta: float) -> float:
     """Return the value of the best action of the seat to move, to that seat."""
     best = -inf
     for action in state.legal_actions():
-        best = max(best, _value(state.child(action), mover, depth - 1, max(alpha, best), beta))
+        best = max(
+            best, _search_child(state.child(action), mover, depth - 1, max(alpha, best), beta)
+        )
         if best >= beta:
             break
     return best

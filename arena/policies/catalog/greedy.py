@@ -18,7 +18,7 @@ class GreedyPolicy:
 
     def act(self, rows: Sequence[Row]) -> list[int]:
         """Return an action of the best immediate return per row."""
-        return [_decide(row) for row in rows]
+        return [_choose_action(row) for row in rows]
 
 
 class GreedyKind:
@@ -40,7 +40,7 @@ class GreedyKind:
         return GreedyPolicy()
 
 
-def _decide(row: Row) -> int:
+def _choose_action(row: Row) -> int:
     native = native_of(row.state)
     values = {a: _value(native.child(a), row.seat) for a in row.state.legal_actions()}
     best = max(values.values())

@@ -7,9 +7,16 @@ import numpy as np
 from arena.games.base import Game, GameSpec
 from arena.parameters import Parameter
 from arena.policies.base import Row, accepted
-from arena.policies.networked import Block, Decisions, Evaluation, Masks, NetworkPolicy, Question
-from arena.policies.recall import Recall, checked
-from arena.policies.sampling import check_logits, greedy, sampled, uniforms_of
+from arena.policies.network_policy import (
+    Decisions,
+    FloatBatch,
+    InferenceRequest,
+    MaskBatch,
+    NetworkOutput,
+    NetworkPolicy,
+)
+from arena.policies.recurrent_states import RecurrentStates, check_states
+from arena.policies.sampling import check_logits, choose_greedy, row_uniforms, sample_actions
 
 _TEMPERATURE = Parameter(
     "temperature", 0.0, "0 plays the best action, 1 samples the network's distribution", 0, 100
@@ -23,9 +30,9 @@ class LogitsPolicy(NetworkPolicy):
         """Keep the game, to replay its matches, and how far to stray from the best action."""
         self._shape, self._n_actions = game.spec.observation_shape, game.spec.n_actions
         self._temperature = temperature
-        self._recall = Recall(game)
+        self._recall = RecurrentStates(game)
 
-    def ask(self, rows: Sequence[Row]) -> Question:
+    def ask(self, rows: Sequence[Row]) -> InferenceRequest:
         """Send the observations and recurrent states of the rows; look up the legal actions.
 
         Raises what the game raises, or the network where a recurrent state is computed again.
@@ -33,53 +40,55 @@ class LogitsPolicy(NetworkPolicy):
         observations = self._observations(rows)
         states = self._states(rows)
         ticket = self.network.submit(observations, states) if rows else None
-        return Question(rows, ticket, observations, states, self._masks(rows))
+        return InferenceRequest(rows, ticket, observations, states, self._masks(rows))
 
-    def decide(self, question: Question) -> Decisions:
+    def decide(self, question: InferenceRequest) -> Decisions:
         """Return an action per row. Raises InvalidOutputError for a block with NaN or infinity.
 
         Asked row by row, only the guilty one raises.
         """
         rows = question.rows
         if not rows:
-            return Decisions([], _nothing(self._n_actions))
+            return Decisions([], _empty_output(self._n_actions))
         evaluation = self.network.result(question.ticket)
         check_logits(evaluation.logits, question.masks)
         if self.network.state_size:
-            after = checked(evaluation.states, len(rows), self.network)
+            after = check_states(evaluation.states, len(rows), self.network)
             self._recall.keep(rows, question.states, after)
         return Decisions(self._chosen(evaluation.logits, question), evaluation)
 
-    def _chosen(self, logits: Block, question: Question) -> list[int]:
+    def _chosen(self, logits: FloatBatch, question: InferenceRequest) -> list[int]:
         masks, temperature = question.masks, self._temperature
         if temperature:
-            chosen = sampled(logits, masks, uniforms_of(question.rows), temperature=temperature)
+            chosen = sample_actions(
+                logits, masks, row_uniforms(question.rows), temperature=temperature
+            )
         else:
-            chosen = greedy(logits, masks)
+            chosen = choose_greedy(logits, masks)
         actions: list[int] = chosen.tolist()
         return actions
 
-    def _observations(self, rows: Sequence[Row]) -> Block:
+    def _observations(self, rows: Sequence[Row]) -> FloatBatch:
         block = np.empty((len(rows), *self._shape), np.float32)
         for place, row in enumerate(rows):
             block[place] = row.state.observation(row.seat)
         return block
 
-    def _states(self, rows: Sequence[Row]) -> Block:
+    def _states(self, rows: Sequence[Row]) -> FloatBatch:
         if rows and self.network.state_size:
             return self._recall.before(rows, self.network)
         return np.zeros((len(rows), 0), np.float32)
 
-    def _masks(self, rows: Sequence[Row]) -> Masks:
+    def _masks(self, rows: Sequence[Row]) -> MaskBatch:
         masks = np.empty((len(rows), self._n_actions), np.bool_)
         for place, row in enumerate(rows):
             masks[place] = row.state.legal_mask()
         return masks
 
 
-def _nothing(n_actions: int) -> Evaluation:
+def _empty_output(n_actions: int) -> NetworkOutput:
     nothing = np.zeros((0, 0), np.float32)
-    return Evaluation(np.zeros((0, n_actions), np.float32), nothing[:, 0:0].reshape(0), nothing)
+    return NetworkOutput(np.zeros((0, n_actions), np.float32), nothing[:, 0:0].reshape(0), nothing)
 
 
 class NetworkKind:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from arena.games.base import Game
-from arena.policies.networked import Block, Evaluation
+from arena.policies.network_policy import FloatBatch, NetworkOutput
 
 
 class Linear:
@@ -19,13 +19,13 @@ class Linear:
         self.blocks: list[int] = []
         self.spoil: float | None = None
 
-    def submit(self, observations: Block, states: Block) -> tuple[Block, Block]:
+    def submit(self, observations: FloatBatch, states: FloatBatch) -> tuple[FloatBatch, FloatBatch]:
         assert observations.dtype == states.dtype == np.float32
         assert states.shape == (len(observations), self.state_size)
         self.blocks.append(len(observations))
         return observations.copy(), states.copy()
 
-    def result(self, ticket: tuple[Block, Block]) -> Evaluation:
+    def result(self, ticket: tuple[FloatBatch, FloatBatch]) -> NetworkOutput:
         observations, states = ticket
         flat = observations.reshape(len(observations), -1).astype(np.float64)
         after = np.tanh(0.5 * states + flat @ self.mixed)
@@ -33,4 +33,4 @@ class Linear:
         if self.spoil is not None:
             logits[-1, 0] = self.spoil
         values = np.zeros(len(flat), np.float32)
-        return Evaluation(logits.astype(np.float32), values, after.astype(np.float32))
+        return NetworkOutput(logits.astype(np.float32), values, after.astype(np.float32))

@@ -8,7 +8,7 @@ from arena.games.base import OVER, Game
 from arena.games.openspiel import OpenSpielGame
 from arena.policies import registry as policies
 from arena.policies.base import Policy, Row
-from arena.policies.spec import parse
+from arena.policies.spec import parse_policy
 
 DOTS = OpenSpielGame(
     "dots_and_boxes",
@@ -19,7 +19,7 @@ DOTS = OpenSpielGame(
 
 
 def build(text: str, game: Game) -> Policy:
-    kind, parameters = parse(text)
+    kind, parameters = parse_policy(text)
     return policies.get(kind).build(game, parameters)
 
 

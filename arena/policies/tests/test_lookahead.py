@@ -108,7 +108,7 @@ def test_the_pruned_value_is_the_value(seed: int, n_steps: int, depth: int) -> N
     row = random_row(DOTS, seed, n_steps)
     if row is not None:
         native = native_of(row.state)
-        found = alphabeta._value(native, row.seat, depth, -inf, inf)
+        found = alphabeta._search_child(native, row.seat, depth, -inf, inf)
         assert found == minimax(native, row.seat, depth)
 
 

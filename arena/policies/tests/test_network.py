@@ -13,8 +13,8 @@ from arena.games import registry as games
 from arena.games.base import OVER, Game
 from arena.policies.base import Row
 from arena.policies.catalog.network import POLICY, LogitsPolicy
-from arena.policies.networked import Block, Evaluation
-from arena.policies.sampling import greedy, sampled, uniforms_of
+from arena.policies.network_policy import FloatBatch, NetworkOutput
+from arena.policies.sampling import choose_greedy, row_uniforms, sample_actions
 from arena.policies.tests.networks import Linear
 from arena.policies.tests.positions import row_after
 
@@ -37,14 +37,14 @@ LINES: tuple[list[int], ...] = ([], [3], [3, 3, 2], [0] * 6, [6, 5, 6, 5])
 def test_greedy_takes_the_best_legal_action_and_the_lowest_of_equal_ones() -> None:
     logits = np.array([[9, 2, 5, 5], [1, 1, 1, 1]], np.float32)
     masks = np.array([[False, True, True, True], [True] * 4])
-    assert greedy(logits, masks).tolist() == [2, 0]
+    assert choose_greedy(logits, masks).tolist() == [2, 0]
 
 
 def test_actions_are_drawn_by_their_probability() -> None:
     logits = np.log(np.array([[0.5, 9.0, 0.25, 0.25]], np.float32)).repeat(4000, axis=0)
     masks = np.array([[True, False, True, True]]).repeat(4000, axis=0)
     uniforms = np.random.default_rng(1).random(4000)
-    counts = np.bincount(sampled(logits, masks, uniforms, temperature=1.0), minlength=4)
+    counts = np.bincount(sample_actions(logits, masks, uniforms, temperature=1.0), minlength=4)
     assert counts / 4000 == pytest.approx([0.5, 0, 0.25, 0.25], abs=0.03)
 
 
@@ -52,8 +52,8 @@ def test_a_low_temperature_is_greedy_and_a_high_one_uniform() -> None:
     logits = np.array([[0.0, 1.0, 2.0]], np.float32).repeat(3000, axis=0)
     masks = np.ones_like(logits, np.bool_)
     uniforms = np.random.default_rng(2).random(3000)
-    assert set(sampled(logits, masks, uniforms, temperature=1e-300).tolist()) == {2}
-    counts = np.bincount(sampled(logits, masks, uniforms, temperature=100.0), minlength=3)
+    assert set(sample_actions(logits, masks, uniforms, temperature=1e-300).tolist()) == {2}
+    counts = np.bincount(sample_actions(logits, masks, uniforms, temperature=100.0), minlength=3)
     assert counts / 3000 == pytest.approx([1 / 3] * 3, abs=0.04)
 
 
@@ -70,17 +70,17 @@ def test_only_legal_actions_are_drawn(
     legal = mask.draw(st.lists(st.integers(0, n_actions - 1), min_size=1))
     masks = np.isin(np.arange(n_actions), legal)[None]
     block, at = np.array([logits], np.float32), np.array([uniform])
-    assert sampled(block, masks, at, temperature=temperature)[0] in legal
-    assert greedy(block, masks)[0] in legal
+    assert sample_actions(block, masks, at, temperature=temperature)[0] in legal
+    assert choose_greedy(block, masks)[0] in legal
 
 
 def test_a_uniform_number_belongs_to_its_decision() -> None:
     rows = rows_of(LINES)
-    drawn = uniforms_of(rows)
+    drawn = row_uniforms(rows)
     assert drawn.dtype == np.float64
     assert ((drawn >= 0) & (drawn < 1)).all()
     assert len(set(drawn.tolist())) == len(rows)
-    assert uniforms_of(rows[::-1])[::-1].tolist() == drawn.tolist()
+    assert row_uniforms(rows[::-1])[::-1].tolist() == drawn.tolist()
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
@@ -130,21 +130,21 @@ def test_what_is_no_distribution_is_refused_also_on_an_illegal_action(spoil: flo
 class Short(Linear):
     """Forgets an action."""
 
-    def result(self, ticket: tuple[Block, Block]) -> Evaluation:
+    def result(self, ticket: tuple[FloatBatch, FloatBatch]) -> NetworkOutput:
         return super().result(ticket)._replace(logits=np.zeros((1, 6), np.float32))
 
 
 class Forgetful(Linear):
     """Answers a recurrent state of another form."""
 
-    def result(self, ticket: tuple[Block, Block]) -> Evaluation:
+    def result(self, ticket: tuple[FloatBatch, FloatBatch]) -> NetworkOutput:
         return super().result(ticket)._replace(states=np.zeros((1, 1), np.float32))
 
 
 class Lost(Linear):
     """Answers a recurrent state that is none."""
 
-    def result(self, ticket: tuple[Block, Block]) -> Evaluation:
+    def result(self, ticket: tuple[FloatBatch, FloatBatch]) -> NetworkOutput:
         answer = super().result(ticket)
         return answer._replace(states=answer.states * np.float32("nan"))
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.errors import ArenaError, ParameterError, UnknownNameError
-from arena.policies.spec import parse, spell, split
+from arena.policies.spec import format_policy, parse_policy, split_policies
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from arena.policies.spec import parse, spell, split
 def test_a_text_names_a_kind_and_its_parameters(
     text: str, kind: str, parameters: dict[str, Any]
 ) -> None:
-    assert parse(text) == (kind, parameters)
+    assert parse_policy(text) == (kind, parameters)
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,13 @@ def test_a_text_names_a_kind_and_its_parameters(
 )
 def test_a_parameter_that_does_not_fit_is_named(text: str, wanted: str) -> None:
     with pytest.raises(ParameterError, match=wanted):
-        parse(text)
+        parse_policy(text)
 
 
 @pytest.mark.parametrize("text", ["", ":4", "stockfish:4", "random,greedy", "../random"])
 def test_an_unknown_kind_is_refused_with_the_choices(text: str) -> None:
     with pytest.raises(UnknownNameError, match=r"unknown policy '.*': choose one of alphabeta, "):
-        parse(text)
+        parse_policy(text)
 
 
 @pytest.mark.parametrize(
@@ -66,19 +66,19 @@ def test_an_unknown_kind_is_refused_with_the_choices(text: str) -> None:
     ],
 )
 def test_a_policy_has_one_spelling(text: str, spelled: str) -> None:
-    assert spell(*parse(text)) == spelled
-    assert parse(spelled) == parse(text)
+    assert format_policy(*parse_policy(text)) == spelled
+    assert parse_policy(spelled) == parse_policy(text)
 
 
 def test_a_spelling_of_unknown_parameters_is_refused() -> None:
     with pytest.raises(ParameterError, match="'size' is unknown"):
-        spell("random", {"size": 3})
+        format_policy("random", {"size": 3})
 
 
 @given(st.integers(1, 100_000), st.floats(0, 100))
 def test_what_is_spelled_is_parsed_back(simulations: int, exploration: float) -> None:
     parameters = {"simulations": simulations, "exploration": exploration}
-    assert parse(spell("mcts", parameters)) == ("mcts", parameters)
+    assert parse_policy(format_policy("mcts", parameters)) == ("mcts", parameters)
 
 
 @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ def test_what_is_spelled_is_parsed_back(simulations: int, exploration: float) ->
     ],
 )
 def test_a_list_is_split_between_policies_only(text: str, policies: list[str]) -> None:
-    assert split(text) == policies
+    assert split_policies(text) == policies
 
 
 @given(st.text())
 def test_any_text_is_parsed_or_refused(text: str) -> None:
     for start in ("", "random:", "mcts:"):
         try:
-            kind, parameters = parse(start + text)
+            kind, parameters = parse_policy(start + text)
         except ArenaError:
             continue
-        assert parse(spell(kind, parameters)) == (kind, parameters)
+        assert parse_policy(format_policy(kind, parameters)) == (kind, parameters)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from arena.ratings.base import BETA, DEFAULT, MU
 from arena.ratings.counts import Ints
-from arena.ratings.teamcounts import N_KINDS, Side, TeamCounts, sides_of
+from arena.ratings.teamcounts import N_KINDS, TeamCounts, TeamSide, split_sides
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ def count_teams(
     matches: Iterable[tuple[Sequence[int], Sequence[int]]], teams: Sequence[int]
 ) -> TeamCounts:
     """Return the counts of matches (agents by seat, their ranks)."""
-    total: Counter[tuple[Side, Side, int]] = Counter()
+    total: Counter[tuple[TeamSide, TeamSide, int]] = Counter()
     for lineup, ranks in matches:
-        total.update(sides_of(lineup, ranks, teams))
+        total.update(split_sides(lineup, ranks, teams))
     rows = [
         (first, second, [n * (kind == other) for other in range(N_KINDS)])
         for (first, second, kind), n in total.items()

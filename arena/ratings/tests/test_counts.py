@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.ratings.base import RatingError, ScoreError, SelfPlayError
-from arena.ratings.counts import PairCounts, count
+from arena.ratings.counts import PairCounts, count_results
 from arena.ratings.tests.simulated import simulated
 
 triples = st.tuples(st.integers(0, 6), st.integers(0, 6), st.sampled_from([-1, 0, 1])).filter(
@@ -23,8 +23,8 @@ def rows(counts: PairCounts) -> list[list[int]]:
 
 def test_it_counts_by_pair_in_the_order_of_the_seats() -> None:
     results = [(1, 0, 1), (0, 1, 1), (1, 0, 0), (0, 2, -1), (1, 0, 1)]
-    assert rows(count(results)) == [[0, 1, 1, 0, 0], [0, 2, 0, 0, 1], [1, 0, 2, 1, 0]]
-    assert count(results).n_results == 5
+    assert rows(count_results(results)) == [[0, 1, 1, 0, 0], [0, 2, 0, 0, 1], [1, 0, 2, 1, 0]]
+    assert count_results(results).n_results == 5
 
 
 @given(st.lists(triples), st.randoms(use_true_random=False))
@@ -32,39 +32,46 @@ def test_the_order_of_the_results_does_not_matter(
     results: list[tuple[int, int, int]], rng: Any
 ) -> None:
     shuffled = rng.sample(results, len(results))
-    assert rows(count(shuffled)) == rows(count(results))
-    assert count(shuffled).digest == count(results).digest
+    assert rows(count_results(shuffled)) == rows(count_results(results))
+    assert count_results(shuffled).digest == count_results(results).digest
 
 
 @given(st.lists(triples, max_size=30), st.lists(triples, max_size=30))
 def test_counts_add_up_whatever_their_grouping(
     some: list[tuple[int, int, int]], others: list[tuple[int, int, int]]
 ) -> None:
-    parts = rows(count(others)) + rows(count(some)) + [[3, 4, 0, 0, 0]]
+    parts = rows(count_results(others)) + rows(count_results(some)) + [[3, 4, 0, 0, 0]]
     whole = PairCounts.from_rows([(a, b, c, d, e) for a, b, c, d, e in parts])
-    assert rows(whole) == rows(count(some + others))
-    assert whole.digest == count(some + others).digest
+    assert rows(whole) == rows(count_results(some + others))
+    assert whole.digest == count_results(some + others).digest
 
 
 def test_an_array_counts_as_its_rows_do() -> None:
     field = simulated(30, 2000)
-    assert count(field.results).digest == count(field.triples()).digest
-    assert count(field.results.astype(np.int16)).digest == count(field.triples()).digest
+    assert count_results(field.results).digest == count_results(field.triples()).digest
+    assert (
+        count_results(field.results.astype(np.int16)).digest
+        == count_results(field.triples()).digest
+    )
 
 
 def test_another_set_of_results_has_another_digest() -> None:
-    assert count([(0, 1, 1)]).digest != count([(1, 0, -1)]).digest
-    assert count([]).digest != count([(0, 1, 0)]).digest
+    assert count_results([(0, 1, 1)]).digest != count_results([(1, 0, -1)]).digest
+    assert count_results([]).digest != count_results([(0, 1, 0)]).digest
 
 
 def test_nothing_is_counted_in_no_results() -> None:
-    for empty in (count([]), PairCounts.from_rows([]), count(np.empty((0, 3), np.int64))):
+    for empty in (
+        count_results([]),
+        PairCounts.from_rows([]),
+        count_results(np.empty((0, 3), np.int64)),
+    ):
         assert (rows(empty), empty.n_results) == ([], 0)
 
 
 def test_the_columns_cannot_be_written() -> None:
     with pytest.raises(ValueError, match="read-only"):
-        count([(0, 1, 1)]).first[0] = 7
+        count_results([(0, 1, 1)]).first[0] = 7
 
 
 @pytest.mark.parametrize(
@@ -83,7 +90,7 @@ def test_the_columns_cannot_be_written() -> None:
 )
 def test_it_refuses(results: Any, error: type[RatingError], words: str) -> None:
     with pytest.raises(error, match=words):
-        count(results)
+        count_results(results)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from arena.ratings.base import (
 from arena.ratings.freeforall import fold_ranked, update_ranked
 from arena.ratings.live import fold_matches
 from arena.ratings.tests.simulated import simulated
-from arena.ratings.trueskill import fold, update
+from arena.ratings.trueskill import fold_results, update_pair
 
 seats = st.lists(
     st.tuples(st.floats(-20, 70), st.floats(0.1, 10), st.integers(0, 3)), min_size=2, max_size=6
@@ -41,7 +41,7 @@ def test_it_agrees_with_the_package_to_1e_9(n_seats: int) -> None:
 def test_two_seats_are_rated_as_by_the_closed_form() -> None:
     for ranks, score in (([0, 1], 1), ([0, 0], 0), ([1, 0], -1)):
         (mu_1, sigma_1), (mu_2, sigma_2) = update_ranked([(20, 5), (33, 7)], ranks)
-        wanted = update(20, 5, 33, 7, score)
+        wanted = update_pair(20, 5, 33, 7, score)
         assert (mu_1, sigma_1, mu_2, sigma_2) == pytest.approx(wanted, abs=1e-9)
 
 
@@ -97,7 +97,7 @@ def test_matches_of_two_seats_fold_as_their_scores_do() -> None:
     results = simulated(10, 300).triples()
     played = [([i, j], [int(score < 0), int(score > 0)]) for i, j, score in results]
     by_score, by_rank = ([MU] * 10, [SIGMA] * 10), ([MU] * 10, [SIGMA] * 10)
-    fold(*by_score, results)
+    fold_results(*by_score, results)
     fold_matches(*by_rank, played)
     assert by_rank == by_score
 
@@ -106,7 +106,7 @@ def test_matches_of_several_sizes_fold_in_their_order() -> None:
     mus, sigmas = [MU] * 4, [SIGMA] * 4
     fold_matches(mus, sigmas, [([0, 1, 2], [0, 1, 2]), ([3, 0], [0, 1])])
     first = update_ranked([(MU, SIGMA)] * 3, [0, 1, 2])
-    wanted = update(MU, SIGMA, *first[0], 1)
+    wanted = update_pair(MU, SIGMA, *first[0], 1)
     assert (mus[3], sigmas[3], mus[0], sigmas[0]) == wanted
     assert mus[1:3] == [mu for mu, _ in first[1:]]
 

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from arena.ratings.base import MU, SIGMA, RatingError
-from arena.ratings.lineage import LINK_SPREAD, checked_parents
-from arena.ratings.settled import count, settle
+from arena.ratings.lineage import LINK_SPREAD, check_parents
+from arena.ratings.settled import count_results, settle_ratings
 from arena.ratings.tests.simulated import simulated
 
 RESULTS = simulated(6, 200, seed=2).results
 
 
 def test_a_new_version_begins_where_its_parent_stands() -> None:
-    settled = settle(count(RESULTS), 7, parents=[-1] * 6 + [2])
-    alone = settle(count(RESULTS), 7)
+    settled = settle_ratings(count_results(RESULTS), 7, parents=[-1] * 6 + [2])
+    alone = settle_ratings(count_results(RESULTS), 7)
     assert settled.covariance is not None
     assert settled.mu[6] == pytest.approx(settled.mu[2])
     assert alone.mu[6] == MU
@@ -25,13 +25,15 @@ def test_a_new_version_begins_where_its_parent_stands() -> None:
 
 def test_results_move_it_away() -> None:
     lost = [(0, 6, 1)] * 30
-    settled = settle(count([*map(tuple, RESULTS.tolist()), *lost]), 7, parents=[-1] * 6 + [2])
+    settled = settle_ratings(
+        count_results([*map(tuple, RESULTS.tolist()), *lost]), 7, parents=[-1] * 6 + [2]
+    )
     assert settled.mu[6] < settled.mu[0]
     assert settled.sd[6] < LINK_SPREAD
 
 
 def test_without_any_result_versions_are_thought_alike() -> None:
-    settled = settle(count([]), 4, parents=[-1, 0, 1, -1])
+    settled = settle_ratings(count_results([]), 4, parents=[-1, 0, 1, -1])
     assert settled.mu.tolist() == [MU] * 4
     assert settled.superiority(0, 1) == 0.5
     assert settled.spread == pytest.approx(SIGMA)
@@ -39,11 +41,16 @@ def test_without_any_result_versions_are_thought_alike() -> None:
 
 
 def test_one_root_keeps_the_usual_spread() -> None:
-    assert settle(count([(0, 1, 1)]), 2, parents=[-1, 0]).spread == pytest.approx(SIGMA)
+    assert settle_ratings(count_results([(0, 1, 1)]), 2, parents=[-1, 0]).spread == pytest.approx(
+        SIGMA
+    )
 
 
 def test_no_parents_change_nothing() -> None:
-    here, there = settle(count(RESULTS), 6), settle(count(RESULTS), 6, parents=[-1] * 6)
+    here, there = (
+        settle_ratings(count_results(RESULTS), 6),
+        settle_ratings(count_results(RESULTS), 6, parents=[-1] * 6),
+    )
     assert here.mu.tobytes() == there.mu.tobytes()
 
 
@@ -57,7 +64,10 @@ def test_a_lineage_of_little_evidence_is_rated_better_by_its_links() -> None:
         second = rng.integers(6, 16, 60)
         lead = skill[first] - skill[second] + rng.normal(0, 5.9, 60)
         results = np.stack([first, second, np.sign(lead).astype(np.int64)], axis=1)
-        linked, alone = settle(count(results), 16, parents=parents), settle(count(results), 16)
+        linked, alone = (
+            settle_ratings(count_results(results), 16, parents=parents),
+            settle_ratings(count_results(results), 16),
+        )
         errors.append(
             tuple(  # type: ignore[arg-type]
                 float(np.abs((s.mu - s.mu.mean()) - (skill - skill.mean()))[6:].mean())
@@ -81,8 +91,8 @@ def test_a_lineage_of_little_evidence_is_rated_better_by_its_links() -> None:
 )
 def test_parents_that_are_none_are_refused(parents: list[int], words: str) -> None:
     with pytest.raises(RatingError, match=words):
-        settle(count([]), 3, parents=parents)
+        settle_ratings(count_results([]), 3, parents=parents)
 
 
 def test_an_empty_field_has_no_parents() -> None:
-    assert checked_parents([], 0).tolist() == []
+    assert check_parents([], 0).tolist() == []

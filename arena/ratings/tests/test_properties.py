@@ -8,7 +8,7 @@ import pytest
 from arena.ratings.base import MU, SIGMA
 from arena.ratings.freeforall import fold_ranked
 from arena.ratings.live import fold_matches
-from arena.ratings.settled import count, settle
+from arena.ratings.settled import count_results, settle_ratings
 
 N_AGENTS = 6
 TOLERANCE = 1e-6
@@ -34,8 +34,8 @@ def rate_ranked(n_agents: int, matches: Sequence[Match]) -> list[Rating]:
 
 
 def rate_settled(n_agents: int, matches: Sequence[Match]) -> list[Rating]:
-    counts = count((*lineup, ranks[1] - ranks[0]) for lineup, ranks in matches)
-    settled = settle(counts, n_agents)
+    counts = count_results((*lineup, ranks[1] - ranks[0]) for lineup, ranks in matches)
+    settled = settle_ratings(counts, n_agents)
     return list(zip(settled.mu.tolist(), settled.sd.tolist(), strict=True))
 
 

@@ -6,11 +6,11 @@ import pytest
 from arena.ratings.base import RatingError
 from arena.ratings.counts import Floats
 from arena.ratings.samples import Sampler, best_shares, superiority_shares
-from arena.ratings.settled import count, settle
+from arena.ratings.settled import count_results, settle_ratings
 from arena.ratings.tests.simulated import simulated
 
-COUNTS = count(simulated(12, 400, seed=4).results)
-SETTLED = settle(COUNTS, 14)
+COUNTS = count_results(simulated(12, 400, seed=4).results)
+SETTLED = settle_ratings(COUNTS, 14)
 
 
 def drawn(covariance: Floats | None, n_samples: int) -> Floats:
@@ -42,7 +42,7 @@ def test_shares_are_the_probabilities() -> None:
 
 
 def test_before_any_result_the_prior_is_drawn() -> None:
-    sampler = Sampler.of(count([]), np.full(3, 25.0), None, 8.0, draw_probability=0.1)
+    sampler = Sampler.of(count_results([]), np.full(3, 25.0), None, 8.0, draw_probability=0.1)
     samples = sampler.draw(np.random.default_rng(0), 4000)
     assert samples.std(axis=0) == pytest.approx(np.full(3, 8.0), rel=0.1)
 
@@ -53,6 +53,6 @@ def test_what_is_no_covariance_is_refused() -> None:
 
 
 def test_samples_that_are_not_found_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arena.ratings.information._MAX_TURNS", 1)
+    monkeypatch.setattr("arena.ratings.information_matrix._MAX_TURNS", 1)
     with pytest.raises(RatingError, match="12 agents was not found in 1 turns"):
         drawn(None, 1)

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from arena.ratings import information
+from arena.ratings import information_matrix
 from arena.ratings.accuracy import strict_accuracy
 from arena.ratings.base import BETA, DEFAULT, MU, RatingError
 from arena.ratings.counts import Floats, Ints, PairCounts
 from arena.ratings.likelihood import PairLikelihood
-from arena.ratings.mode import Objective, posterior_mode
-from arena.ratings.settled import SeatAdvantage, Settled, count, settle
+from arena.ratings.posterior import Objective, find_mode
+from arena.ratings.settled import SeatAdvantage, SettledRatings, count_results, settle_ratings
 from arena.ratings.tests.simulated import simulated
 
 ADVANTAGE = BETA / 2
@@ -32,13 +32,13 @@ def unbalanced(n_agents: int, n_results: int, seed: int) -> tuple[Floats, Ints]:
     return skill, np.stack([first, second, score], axis=1)
 
 
-def accuracy(skill: Floats, settled: Settled) -> float:
+def accuracy(skill: Floats, settled: SettledRatings) -> float:
     found = strict_accuracy(skill.tolist(), settled.mu.tolist())
     assert found is not None
     return found
 
 
-def seat(settled: Settled) -> SeatAdvantage:
+def seat(settled: SettledRatings) -> SeatAdvantage:
     assert settled.seat is not None
     return settled.seat
 
@@ -47,8 +47,11 @@ def test_it_is_found_and_the_order_is_better_for_it() -> None:
     found, claimed, gained = list[float](), list[float](), list[float]()
     for seed in range(12):
         skill, results = unbalanced(20, 1500, seed)
-        counts = count(results)
-        without, with_term = settle(counts, 20), settle(counts, 20, has_seat_term=True)
+        counts = count_results(results)
+        without, with_term = (
+            settle_ratings(counts, 20),
+            settle_ratings(counts, 20, has_seat_term=True),
+        )
         found.append(seat(with_term).mu / BETA)
         claimed.append(seat(with_term).sd / BETA)
         gained.append(accuracy(skill, with_term) - accuracy(skill, without))
@@ -59,13 +62,13 @@ def test_it_is_found_and_the_order_is_better_for_it() -> None:
 
 def test_it_is_a_function_of_the_set_of_results() -> None:
     _, results = unbalanced(12, 800, 1)
-    wanted = settle(count(results), 12, has_seat_term=True)
+    wanted = settle_ratings(count_results(results), 12, has_seat_term=True)
     for seed in range(5):
         shuffled = np.random.default_rng(seed).permutation(results)
-        parts = [count(part) for part in np.array_split(shuffled, seed + 1)]
+        parts = [count_results(part) for part in np.array_split(shuffled, seed + 1)]
         names = ("first", "second", "n_first_wins", "n_draws", "n_second_wins")
         whole = PairCounts(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
-        again = settle(whole, 12, has_seat_term=True)
+        again = settle_ratings(whole, 12, has_seat_term=True)
         assert again.mu.tobytes() == wanted.mu.tobytes()
         assert again.sd.tobytes() == wanted.sd.tobytes()
         assert again.seat == wanted.seat
@@ -74,32 +77,32 @@ def test_it_is_a_function_of_the_set_of_results() -> None:
 def test_turned_seats_turn_its_sign() -> None:
     _, results = unbalanced(8, 400, 2)
     turned = results[:, [1, 0, 2]] * [1, 1, -1]
-    here = settle(count(results), 8, has_seat_term=True)
-    there = settle(count(turned), 8, has_seat_term=True)
+    here = settle_ratings(count_results(results), 8, has_seat_term=True)
+    there = settle_ratings(count_results(turned), 8, has_seat_term=True)
     assert seat(there).mu == pytest.approx(-seat(here).mu, abs=1e-8)
     assert there.mu == pytest.approx(here.mu, abs=1e-8)
 
 
 def test_without_the_term_there_is_none() -> None:
-    assert settle(count(simulated(5, 50).results), 5).seat is None
-    assert settle(count([]), 5, has_seat_term=True).seat is None
+    assert settle_ratings(count_results(simulated(5, 50).results), 5).seat is None
+    assert settle_ratings(count_results([]), 5, has_seat_term=True).seat is None
 
 
 def test_a_large_field_has_the_same_term(monkeypatch: pytest.MonkeyPatch) -> None:
     _, results = unbalanced(60, 3000, 3)
-    counts = count(results)
-    dense = settle(counts, 60, has_seat_term=True)
-    monkeypatch.setattr(information, "DENSE_LIMIT", 50)
-    sparse = settle(counts, 60, has_seat_term=True)
+    counts = count_results(results)
+    dense = settle_ratings(counts, 60, has_seat_term=True)
+    monkeypatch.setattr(information_matrix, "DENSE_LIMIT", 50)
+    sparse = settle_ratings(counts, 60, has_seat_term=True)
     assert seat(sparse).mu == pytest.approx(seat(dense).mu, abs=0.02)
     assert seat(sparse).sd == pytest.approx(seat(dense).sd, rel=1e-3)
     assert sparse.mu == pytest.approx(dense.mu, abs=0.05)
 
 
 def test_the_doubt_is_that_of_the_whole_matrix() -> None:
-    counts = count(unbalanced(5, 200, 4)[1])
+    counts = count_results(unbalanced(5, 200, 4)[1])
     likelihood = PairLikelihood(counts, 5, margin=0.1257, weight=1.0, is_seated=True)
-    found = posterior_mode(Objective(likelihood), 1.5, np.zeros(6))
+    found = find_mode(Objective(likelihood), 1.5, np.zeros(6))
     z = np.append(found.z, found.seat or 0.0)
     h = 1e-4
     rows = [
@@ -113,6 +116,6 @@ def test_the_doubt_is_that_of_the_whole_matrix() -> None:
 
 
 def test_a_likelihood_without_the_term_has_no_border() -> None:
-    likelihood = PairLikelihood(count([(0, 1, 1)]), 2, margin=0.1, weight=1.0)
+    likelihood = PairLikelihood(count_results([(0, 1, 1)]), 2, margin=0.1, weight=1.0)
     with pytest.raises(RatingError, match="no term for the seat"):
         likelihood.cross(np.ones(1))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import ndtr
 
-from arena.ratings import information
+from arena.ratings import information_matrix
 from arena.ratings.base import (
     BETA,
     MU,
@@ -23,7 +23,7 @@ from arena.ratings.base import (
     unit_draw_margin,
 )
 from arena.ratings.counts import Ints
-from arena.ratings.settled import PairCounts, Settled, count, settle
+from arena.ratings.settled import PairCounts, SettledRatings, count_results, settle_ratings
 from arena.ratings.tests.simulated import simulated
 
 UNIT = np.sqrt(2) * BETA
@@ -38,19 +38,19 @@ def minus_log_posterior(x: Floats, results: Ints, spread: float) -> float:
     return float(((x - MU) ** 2).sum() / (2 * spread**2) - np.log(chance).sum())
 
 
-def bits(settled: Settled) -> tuple[bytes, bytes, bytes, float, str]:
+def bits(settled: SettledRatings) -> tuple[bytes, bytes, bytes, float, str]:
     arrays = (settled.mu.tobytes(), settled.sd.tobytes(), joint(settled).tobytes())
     return (*arrays, settled.spread, settled.results_hash)
 
 
-def joint(settled: Settled) -> Floats:
+def joint(settled: SettledRatings) -> Floats:
     assert settled.covariance is not None
     return settled.covariance
 
 
 def test_it_is_the_mode_of_the_posterior_and_its_curvature() -> None:
     field = simulated(6, 60, seed=3)
-    settled = settle(count(field.results), 6)
+    settled = settle_ratings(count_results(field.results), 6)
     found = minimize(
         minus_log_posterior,
         np.full(6, MU),
@@ -64,7 +64,7 @@ def test_it_is_the_mode_of_the_posterior_and_its_curvature() -> None:
     )
 
 
-def curvature(settled: Settled, results: Ints) -> Floats:
+def curvature(settled: SettledRatings, results: Ints) -> Floats:
     n, h = len(settled.mu), 1e-3
     steps = np.eye(n) * h
 
@@ -81,21 +81,24 @@ def curvature(settled: Settled, results: Ints) -> Floats:
 
 def test_twenty_shuffles_of_five_thousand_results_give_the_same_bits() -> None:
     field = simulated(40, 5000)
-    wanted = bits(settle(count(field.results), 40))
+    wanted = bits(settle_ratings(count_results(field.results), 40))
     for seed in range(20):
         rng = np.random.default_rng(seed)
         shuffled = rng.permutation(field.results)
         # Results that arrive twice are dropped before counting; here the groups differ each time.
-        parts = [count(part) for part in np.array_split(shuffled, rng.integers(1, 30))]
+        parts = [count_results(part) for part in np.array_split(shuffled, rng.integers(1, 30))]
         names = ("first", "second", "n_first_wins", "n_draws", "n_second_wins")
         whole = PairCounts(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
-        assert bits(settle(whole, 40)) == wanted
+        assert bits(settle_ratings(whole, 40)) == wanted
 
 
 def test_the_seats_are_alike() -> None:
     field = simulated(12, 500)
     turned = field.results[:, [1, 0, 2]] * [1, 1, -1]
-    here, there = settle(count(field.results), 12), settle(count(turned), 12)
+    here, there = (
+        settle_ratings(count_results(field.results), 12),
+        settle_ratings(count_results(turned), 12),
+    )
     assert bits(here)[:4] == bits(there)[:4]
     assert here.results_hash != there.results_hash
 
@@ -127,11 +130,11 @@ def test_a_process_gives_the_same_bits_each_time(n_threads: str | None) -> None:
 
 def test_a_warm_start_ends_where_a_cold_one_does() -> None:
     field = simulated(30, 3000)
-    before = settle(count(field.results[:2000]), 30)
-    counts = count(field.results)
-    cold = settle(counts, 30)
+    before = settle_ratings(count_results(field.results[:2000]), 30)
+    counts = count_results(field.results)
+    cold = settle_ratings(counts, 30)
     for start in (before.mu, before.mu[:10].tolist(), np.linspace(-500, 500, 30)):
-        warm = settle(counts, 30, start=start)
+        warm = settle_ratings(counts, 30, start=start)
         assert warm.mu == pytest.approx(cold.mu, abs=1e-9)
         assert warm.covariance == pytest.approx(cold.covariance, abs=1e-9)
         assert warm.spread == pytest.approx(cold.spread, abs=1e-9)
@@ -139,7 +142,7 @@ def test_a_warm_start_ends_where_a_cold_one_does() -> None:
 
 @pytest.mark.parametrize("n_agents", [0, 1, 2, 5])
 def test_nobody_has_played(n_agents: int) -> None:
-    settled = settle(count([]), n_agents)
+    settled = settle_ratings(count_results([]), n_agents)
     assert settled.mu.tolist() == [MU] * n_agents
     assert settled.sd.tolist() == [SIGMA] * n_agents
     assert (joint(settled) == np.diag([SIGMA**2] * n_agents)).all()
@@ -147,7 +150,7 @@ def test_nobody_has_played(n_agents: int) -> None:
 
 
 def test_an_agent_without_a_match_has_the_spread_as_doubt() -> None:
-    settled = settle(count([(1, 3, 1), (3, 1, 1), (1, 3, 1)]), 5)
+    settled = settle_ratings(count_results([(1, 3, 1), (3, 1, 1), (1, 3, 1)]), 5)
     assert settled.mu[[0, 2, 4]].tolist() == [MU] * 3
     assert settled.sd[[0, 2, 4]].tolist() == [settled.spread] * 3
     assert settled.mu[1] > MU > settled.mu[3]
@@ -157,14 +160,17 @@ def test_an_agent_without_a_match_has_the_spread_as_doubt() -> None:
 
 def test_it_does_not_change_with_agents_that_do_not_play() -> None:
     field = simulated(8, 200)
-    small, large = settle(count(field.results), 8), settle(count(field.results), 20)
+    small, large = (
+        settle_ratings(count_results(field.results), 8),
+        settle_ratings(count_results(field.results), 20),
+    )
     assert (large.mu[:8] == small.mu).all()
     assert (large.sd[:8] == small.sd).all()
     assert large.spread == small.spread
 
 
 def test_two_groups_that_never_met_are_rated_apart() -> None:
-    settled = settle(count([(0, 1, 1)] * 30 + [(2, 3, 1)] * 30), 4)
+    settled = settle_ratings(count_results([(0, 1, 1)] * 30 + [(2, 3, 1)] * 30), 4)
     assert settled.mu[[0, 1]] == pytest.approx(settled.mu[[2, 3]])
     assert settled.superiority(0, 2) == pytest.approx(0.5)
     assert settled.superiority(0, 1) > 0.99
@@ -174,7 +180,7 @@ def test_two_groups_that_never_met_are_rated_apart() -> None:
 @pytest.mark.parametrize("n_wins", [1, 100, 10**6, 10**9])
 def test_an_undefeated_agent_has_a_finite_rating(n_wins: int) -> None:
     counts = PairCounts.from_rows([(0, 1, n_wins, 0, 0), (1, 2, 3, 1, 2)])
-    settled = settle(counts, 3)
+    settled = settle_ratings(counts, 3)
     assert np.isfinite(settled.mu).all()
     assert settled.mu[0] > settled.mu[1]
     assert (settled.sd > 0).all()
@@ -182,10 +188,10 @@ def test_an_undefeated_agent_has_a_finite_rating(n_wins: int) -> None:
 
 
 def test_a_billion_results_settle_too() -> None:
-    few = count(simulated(20, 1000).results)
+    few = count_results(simulated(20, 1000).results)
     names = ("n_first_wins", "n_draws", "n_second_wins")
     many = PairCounts(few.first, few.second, *(getattr(few, name) * 10**6 for name in names))
-    settled = settle(many, 20)
+    settled = settle_ratings(many, 20)
     assert settled.n_results == 10**9
     assert (settled.sd < 0.02).all()
 
@@ -201,14 +207,16 @@ def test_the_names_of_the_agents_do_not_matter(
     drawn: list[tuple[int, int, int]], names: list[int]
 ) -> None:
     results = [result for result in drawn if result[0] != result[1]]
-    here = settle(count(results), 5)
-    there = settle(count([(names[i], names[j], score) for i, j, score in results]), 5)
+    here = settle_ratings(count_results(results), 5)
+    there = settle_ratings(
+        count_results([(names[i], names[j], score) for i, j, score in results]), 5
+    )
     assert there.mu[names] == pytest.approx(here.mu, abs=1e-8)
     assert there.sd[names] == pytest.approx(here.sd, abs=1e-8)
 
 
 def test_superiority_is_the_same_by_pair_and_by_matrix() -> None:
-    settled = settle(count(simulated(10, 300).results), 12)
+    settled = settle_ratings(count_results(simulated(10, 300).results), 12)
     above = settled.superiorities()
     assert above + above.T == pytest.approx(np.ones((12, 12)))
     for i in range(12):
@@ -218,32 +226,34 @@ def test_superiority_is_the_same_by_pair_and_by_matrix() -> None:
 
 def test_pairs_of_three_seats_count_one_half_each() -> None:
     results = simulated(10, 300).results
-    half = settle(count(np.concatenate([results, results])), 10, weight=0.5)
-    whole = settle(count(results), 10)
+    half = settle_ratings(count_results(np.concatenate([results, results])), 10, weight=0.5)
+    whole = settle_ratings(count_results(results), 10)
     assert half.mu == pytest.approx(whole.mu)
     assert half.sd == pytest.approx(whole.sd)
 
 
 def test_the_spread_of_a_close_field_is_found() -> None:
     spreads = [
-        settle(count(simulated(50, 1600, spread=25 / 12, seed=seed).results), 50).spread
+        settle_ratings(
+            count_results(simulated(50, 1600, spread=25 / 12, seed=seed).results), 50
+        ).spread
         for seed in range(40)
     ]
     assert 2.0 < np.mean(spreads) < 2.2
 
 
 def test_a_large_field_is_settled_without_its_covariance(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = count(simulated(300, 6000).results)
-    exact = settle(counts, 310)
-    monkeypatch.setattr(information, "DENSE_LIMIT", 299)
-    large = settle(counts, 310)
+    counts = count_results(simulated(300, 6000).results)
+    exact = settle_ratings(counts, 310)
+    monkeypatch.setattr(information_matrix, "DENSE_LIMIT", 299)
+    large = settle_ratings(counts, 310)
     assert large.covariance is None
     assert large.spread == pytest.approx(exact.spread, rel=0.01)
     assert large.mu == pytest.approx(exact.mu, abs=0.02)
     assert large.sd == pytest.approx(exact.sd, rel=0.1)
     assert large.superiorities() == pytest.approx(exact.superiorities(), abs=0.05)
     assert large.superiority(3, 7) == pytest.approx(large.superiorities()[3, 7])
-    again = settle(counts, 310)
+    again = settle_ratings(counts, 310)
     assert (again.mu.tobytes(), again.sd.tobytes()) == (large.mu.tobytes(), large.sd.tobytes())
 
 
@@ -253,7 +263,7 @@ def test_what_it_claims_is_true(spread: float) -> None:
     above = np.triu_indices(20, 1)
     for seed in range(60):
         field = simulated(20, 1000, spread=spread, seed=seed)
-        settled = settle(count(field.results), 20)
+        settled = settle_ratings(count_results(field.results), 20)
         sure = settled.superiorities()[above]
         is_right = (sure > 0.5) == (field.skill[above[0]] > field.skill[above[1]])
         claimed.append(np.maximum(sure, 1 - sure).mean())
@@ -265,9 +275,9 @@ def test_what_it_claims_is_true(spread: float) -> None:
 
 
 def test_a_draw_is_refused_where_there_are_none() -> None:
-    settle(count([(0, 1, 1)]), 2, draw_probability=0)
+    settle_ratings(count_results([(0, 1, 1)]), 2, draw_probability=0)
     with pytest.raises(DrawWithoutDrawProbabilityError):
-        settle(count([(0, 1, 1), (0, 1, 0)]), 2, draw_probability=0)
+        settle_ratings(count_results([(0, 1, 1), (0, 1, 0)]), 2, draw_probability=0)
 
 
 @pytest.mark.parametrize(
@@ -285,9 +295,9 @@ def test_a_draw_is_refused_where_there_are_none() -> None:
 def test_it_refuses(change: dict[str, float], words: str) -> None:
     arguments: dict[str, object] = {"n_agents": 3, **change}
     with pytest.raises(RatingError, match=words):
-        settle(count([(0, 1, 1)]), **arguments)  # type: ignore[arg-type]
+        settle_ratings(count_results([(0, 1, 1)]), **arguments)  # type: ignore[arg-type]
 
 
 def test_an_agent_outside_of_the_field_is_refused() -> None:
     with pytest.raises(UnknownAgentError, match=r"agent 2 .* 0\.\.1"):
-        settle(count([(0, 2, 1)]), 2)
+        settle_ratings(count_results([(0, 2, 1)]), 2)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import log_ndtr, ndtr
 
-from arena.ratings import information
+from arena.ratings import information_matrix
 from arena.ratings.base import (
     BETA,
     DEFAULT,
@@ -23,13 +23,13 @@ from arena.ratings.base import (
     UnknownAgentError,
     unit_draw_margin,
 )
-from arena.ratings.counts import Floats, count
+from arena.ratings.counts import Floats, count_results
 from arena.ratings.freeforall import update_ranked
 from arena.ratings.live import fold_matches
-from arena.ratings.mode import TeamObjective, posterior_mode
+from arena.ratings.posterior import TeamObjective, find_mode
 from arena.ratings.samples import Sampler
-from arena.ratings.settled import settle
-from arena.ratings.teamcounts import TeamCounts, sides_of
+from arena.ratings.settled import settle_ratings
+from arena.ratings.teamcounts import TeamCounts, split_sides
 from arena.ratings.teamlikelihood import TeamLikelihood
 from arena.ratings.tests.simulated import count_teams
 
@@ -122,11 +122,11 @@ def test_folding_in_parts_gives_the_same_bits() -> None:
 
 
 def test_team_mates_never_are_a_pair() -> None:
-    assert sides_of((4, 1, 3, 2), (0, 2, 0, 2), TWO) == [((1, 2), (3, 4), 2)]
+    assert split_sides((4, 1, 3, 2), (0, 2, 0, 2), TWO) == [((1, 2), (3, 4), 2)]
 
 
 def test_every_two_of_three_teams_are_a_result() -> None:
-    found = sides_of((5, 4, 3, 2, 1, 0), (0, 2, 2, 2, 2, 0), THREE)
+    found = split_sides((5, 4, 3, 2, 1, 0), (0, 2, 2, 2, 2, 0), THREE)
     assert found == [((0, 5), (1, 4), 0), ((0, 5), (2, 3), 0), ((1, 4), (2, 3), 1)]
 
 
@@ -138,7 +138,7 @@ def test_the_same_set_gives_the_same_bytes_whoever_sat_where() -> None:
     for some in (rng.sample(played, len(played)), rng.sample(turned, len(turned))):
         again = count_teams(some, TWO)
         assert again.digest == wanted.digest
-        assert settle(again, 6).mu.tobytes() == settle(wanted, 6).mu.tobytes()
+        assert settle_ratings(again, 6).mu.tobytes() == settle_ratings(wanted, 6).mu.tobytes()
     assert wanted.n_results == 80
     assert count_teams(played[:-1], TWO).digest != wanted.digest
 
@@ -182,7 +182,7 @@ def test_columns_that_do_not_fit_are_refused() -> None:
 )
 def test_ranks_that_are_not_of_teams_are_refused(ranks: tuple[int, ...], words: str) -> None:
     with pytest.raises(RatingError, match=words):
-        sides_of((0, 1, 2, 3), ranks, TWO)
+        split_sides((0, 1, 2, 3), ranks, TWO)
     with pytest.raises(RatingError, match="rank"):
         update_ranked([(MU, SIGMA)] * 4, ranks, teams=TWO)
 
@@ -227,18 +227,18 @@ def test_the_likelihood_is_that_of_every_match_and_its_slopes_are_right() -> Non
 
 def test_sides_of_one_agent_are_rated_as_pairs_are() -> None:
     rows = [((0,), (1,), (7, 2, 3)), ((1,), (2,), (4, 0, 4)), ((0,), (2,), (1, 1, 1))]
-    alone = settle(TeamCounts.from_rows(rows, 1), 3)
+    alone = settle_ratings(TeamCounts.from_rows(rows, 1), 3)
     pairs = [(a, b, s) for (a,), (b,), n in rows for s, k in zip((1, 0, -1), n, strict=True)
              for _ in range(k)]  # fmt: skip
-    assert alone.mu == pytest.approx(settle(count(pairs), 3).mu, abs=1e-8)
-    assert alone.sd == pytest.approx(settle(count(pairs), 3).sd, abs=1e-8)
+    assert alone.mu == pytest.approx(settle_ratings(count_results(pairs), 3).mu, abs=1e-8)
+    assert alone.sd == pytest.approx(settle_ratings(count_results(pairs), 3).sd, abs=1e-8)
 
 
 @pytest.mark.parametrize("teams", [TWO, THREE])
 def test_planted_skills_are_found(teams: tuple[int, ...]) -> None:
     skill, played = simulated(12, 1_500, 5, teams)
     n_others = max(teams)
-    settled = settle(count_teams(played, teams), 12, weight=1 / n_others)
+    settled = settle_ratings(count_teams(played, teams), 12, weight=1 / n_others)
     apart = (settled.mu - settled.mu.mean()) - (skill - skill.mean())
     assert np.corrcoef(settled.mu, skill)[0, 1] > 0.99
     assert np.abs(apart / settled.sd).max() < 3.5
@@ -247,7 +247,7 @@ def test_planted_skills_are_found(teams: tuple[int, ...]) -> None:
 
 def test_a_child_without_results_is_as_strong_as_its_parent() -> None:
     _, played = simulated(6, 200, 6)
-    settled = settle(count_teams(played, TWO), 7, parents=[-1] * 6 + [0])
+    settled = settle_ratings(count_teams(played, TWO), 7, parents=[-1] * 6 + [0])
     assert settled.mu[6] == pytest.approx(settled.mu[0], abs=1e-6)
     assert settled.sd[6] > settled.sd[0]
 
@@ -255,20 +255,20 @@ def test_a_child_without_results_is_as_strong_as_its_parent() -> None:
 def test_a_large_field_has_the_same_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
     _, played = simulated(60, 3_000, 7)
     counts, parents = count_teams(played, TWO), [-1] * 59 + [0]
-    dense = settle(counts, 60, parents=parents)
-    monkeypatch.setattr(information, "DENSE_LIMIT", 50)
-    sparse = settle(counts, 60, parents=parents)
+    dense = settle_ratings(counts, 60, parents=parents)
+    monkeypatch.setattr(information_matrix, "DENSE_LIMIT", 50)
+    sparse = settle_ratings(counts, 60, parents=parents)
     assert sparse.covariance is None
     # The spread of a large field rests on samples.
     assert sparse.mu == pytest.approx(dense.mu, abs=0.15)
     assert sparse.sd == pytest.approx(dense.sd, rel=0.15)
-    assert sparse.mu.tobytes() == settle(counts, 60, parents=parents).mu.tobytes()
+    assert sparse.mu.tobytes() == settle_ratings(counts, 60, parents=parents).mu.tobytes()
 
 
 def test_samples_of_a_large_field_vary_as_its_covariance_says() -> None:
     _, played = simulated(8, 400, 8)
     counts = count_teams(played, TWO)
-    settled = settle(counts, 8)
+    settled = settle_ratings(counts, 8)
     sampler = Sampler.of(counts, settled.mu, None, settled.spread, draw_probability=0.1)
     drawn = sampler.draw(np.random.default_rng(1), 4_000)
     assert drawn.mean(axis=0) == pytest.approx(settled.mu, abs=0.5)
@@ -278,15 +278,17 @@ def test_samples_of_a_large_field_vary_as_its_covariance_says() -> None:
 def test_the_mode_has_no_slope() -> None:
     counts = count_teams(simulated(6, 50, 9)[1], TWO)
     objective = TeamObjective(TeamLikelihood(counts, 6, margin=MARGIN, weight=1.0))
-    found = posterior_mode(objective, 1.4, np.zeros(6))
+    found = find_mode(objective, 1.4, np.zeros(6))
     assert objective.at(found.z, 1.4).gradient == pytest.approx(np.zeros(6), abs=1e-8)
 
 
 def test_what_teams_do_not_have_is_refused() -> None:
     counts = count_teams(simulated(6, 30, 11)[1], TWO)
     with pytest.raises(RatingError, match="teams have no first seat"):
-        settle(counts, 6, has_seat_term=True)
+        settle_ratings(counts, 6, has_seat_term=True)
     with pytest.raises(UnknownAgentError):
-        settle(counts, 4)
+        settle_ratings(counts, 4)
     with pytest.raises(DrawWithoutDrawProbabilityError):
-        settle(TeamCounts.from_rows([((0, 1), (2, 3), (0, 1, 0))], 2), 4, draw_probability=0)
+        settle_ratings(
+            TeamCounts.from_rows([((0, 1), (2, 3), (0, 1, 0))], 2), 4, draw_probability=0
+        )

@@ -22,8 +22,8 @@ from arena.ratings.base import (
     UnknownAgentError,
 )
 from arena.ratings.tests.simulated import simulated
-from arena.ratings.tests.test_truncated import exact_draw, exact_win
-from arena.ratings.trueskill import fold, update
+from arena.ratings.tests.test_truncated_normal import exact_draw, exact_win
+from arena.ratings.trueskill import fold_results, update_pair
 
 mus = st.floats(-100, 150)
 sigmas = st.floats(0.01, 25)
@@ -50,7 +50,7 @@ def test_it_agrees_with_the_package_to_1e_9(spread: float, n_updates: int) -> No
         first, second = rng.sample(range(50), 2)
         score = rng.choice([1, 1, 1, 0, -1, -1, -1])
         state = (*field[first], *field[second])
-        ours = update(*state, score)
+        ours = update_pair(*state, score)
         theirs = by_the_package(model, state, score)
         assert max(abs(a - b) for a, b in zip(ours, theirs, strict=True)) < 1e-9
         field[first], field[second] = (ours[0], max(ours[1], 0.5)), (ours[2], max(ours[3], 0.5))
@@ -66,16 +66,16 @@ def test_no_gap_is_too_wide(gap: float, sigma: float) -> None:
             exact_draw(-gap / c, DEFAULT.draw_margin / c),
         )
         for score, (v, w) in ((1, upset), (0, draw)):
-            mu, new_sigma, other, other_sigma = update(0.0, sigma, gap, sigma, score)
+            mu, new_sigma, other, other_sigma = update_pair(0.0, sigma, gap, sigma, score)
             assert abs(mu - sigma**2 / c * v) < 1e-9 * gap
             assert abs(other - (gap - sigma**2 / c * v)) < 1e-9 * gap
             assert abs(new_sigma - sigma * mpmath.sqrt(1 - w * sigma**2 / c**2)) < 1e-9
             assert other_sigma == new_sigma
-    assert update(gap, sigma, 0.0, sigma, 1) == (gap, sigma, 0.0, sigma)
+    assert update_pair(gap, sigma, 0.0, sigma, 1) == (gap, sigma, 0.0, sigma)
 
 
 def test_a_draw_between_equals_leaves_exactly_their_mu() -> None:
-    mu_1, sigma_1, mu_2, sigma_2 = update(MU, SIGMA, MU, SIGMA, 0)
+    mu_1, sigma_1, mu_2, sigma_2 = update_pair(MU, SIGMA, MU, SIGMA, 0)
     assert (mu_1, mu_2) == (25.0, 25.0)
     assert sigma_1 == sigma_2 < SIGMA
 
@@ -84,7 +84,7 @@ def test_a_draw_between_equals_leaves_exactly_their_mu() -> None:
 def test_the_winner_rises_the_loser_falls_and_doubt_never_grows(
     mu_1: float, sigma_1: float, mu_2: float, sigma_2: float, score: int
 ) -> None:
-    after = update(mu_1, sigma_1, mu_2, sigma_2, score)
+    after = update_pair(mu_1, sigma_1, mu_2, sigma_2, score)
     assert score * (after[0] - mu_1) >= 0
     assert score * (mu_2 - after[2]) >= 0
     assert 0 < after[1] <= sigma_1
@@ -95,7 +95,7 @@ def test_the_winner_rises_the_loser_falls_and_doubt_never_grows(
 def test_a_better_score_never_gives_a_lower_rating(
     mu_1: float, sigma_1: float, mu_2: float, sigma_2: float
 ) -> None:
-    lost, drew, won = (update(mu_1, sigma_1, mu_2, sigma_2, score)[0] for score in (-1, 0, 1))
+    lost, drew, won = (update_pair(mu_1, sigma_1, mu_2, sigma_2, score)[0] for score in (-1, 0, 1))
     assert lost <= drew + 1e-9
     assert drew <= won + 1e-9
 
@@ -104,8 +104,8 @@ def test_a_better_score_never_gives_a_lower_rating(
 def test_the_seats_are_alike(
     mu_1: float, sigma_1: float, mu_2: float, sigma_2: float, score: int
 ) -> None:
-    first = update(mu_1, sigma_1, mu_2, sigma_2, score)
-    second = update(mu_2, sigma_2, mu_1, sigma_1, -score)
+    first = update_pair(mu_1, sigma_1, mu_2, sigma_2, score)
+    second = update_pair(mu_2, sigma_2, mu_1, sigma_1, -score)
     assert first == pytest.approx((*second[2:], *second[:2]), rel=1e-12, abs=1e-12)
 
 
@@ -113,8 +113,8 @@ def test_the_seats_are_alike(
 def test_only_differences_matter(
     mu_1: float, sigma_1: float, mu_2: float, sigma_2: float, score: int, shift: float
 ) -> None:
-    here = update(mu_1, sigma_1, mu_2, sigma_2, score)
-    there = update(mu_1 + shift, sigma_1, mu_2 + shift, sigma_2, score)
+    here = update_pair(mu_1, sigma_1, mu_2, sigma_2, score)
+    there = update_pair(mu_1 + shift, sigma_1, mu_2 + shift, sigma_2, score)
     assert there[0] - shift == pytest.approx(here[0], abs=1e-8)
     assert there[2] - shift == pytest.approx(here[2], abs=1e-8)
     assert there[1::2] == pytest.approx(here[1::2], abs=1e-8)
@@ -122,7 +122,7 @@ def test_only_differences_matter(
 
 def folded(results: list[tuple[int, int, int]], n_agents: int = 20) -> tuple[list[float], ...]:
     mus, sigmas = [MU] * n_agents, [SIGMA] * n_agents
-    fold(mus, sigmas, results)
+    fold_results(mus, sigmas, results)
     return mus, sigmas
 
 
@@ -130,7 +130,7 @@ def test_folding_in_parts_gives_the_same_bits() -> None:
     results = simulated(20, 2000).triples()
     mus, sigmas = [MU] * 20, [SIGMA] * 20
     for begin in range(0, 2000, 37):
-        fold(mus, sigmas, results[begin : begin + 37])
+        fold_results(mus, sigmas, results[begin : begin + 37])
     assert (mus, sigmas) == folded(results)
 
 
@@ -154,7 +154,7 @@ def test_the_order_of_arrival_does_not_change_a_bit() -> None:
             closed.setdefault(sequence, sequence not in void)
             while prefix in closed:
                 if closed[prefix]:
-                    fold(mus, sigmas, [results[prefix]])
+                    fold_results(mus, sigmas, [results[prefix]])
                 prefix += 1
         assert (mus, sigmas) == wanted
 
@@ -175,12 +175,12 @@ def test_it_refuses(
 ) -> None:
     mus, sigmas = [MU] * 3, [SIGMA] * 3
     with pytest.raises(error, match=words):
-        fold(mus, sigmas, [(0, 1, 1), *results, (0, 2, 1)])
-    mu_1, sigma_1, mu_2, sigma_2 = update(MU, SIGMA, MU, SIGMA, 1)
+        fold_results(mus, sigmas, [(0, 1, 1), *results, (0, 2, 1)])
+    mu_1, sigma_1, mu_2, sigma_2 = update_pair(MU, SIGMA, MU, SIGMA, 1)
     assert (mus, sigmas) == ([mu_1, mu_2, MU], [sigma_1, sigma_2, SIGMA])
 
 
 def test_a_draw_is_refused_where_there_are_none() -> None:
     with pytest.raises(DrawWithoutDrawProbabilityError, match="draw_probability 0"):
-        update(MU, SIGMA, MU, SIGMA, 0, Constants(draw_probability=0))
-    assert update(MU, SIGMA, MU, SIGMA, 1, Constants(draw_probability=0))[0] > MU
+        update_pair(MU, SIGMA, MU, SIGMA, 0, Constants(draw_probability=0))
+    assert update_pair(MU, SIGMA, MU, SIGMA, 1, Constants(draw_probability=0))[0] > MU

@@ -3,7 +3,7 @@
 import numpy as np
 
 from arena.ratings.counts import Floats, PairCounts
-from arena.ratings.settled import count
+from arena.ratings.settled import count_results
 
 BEATS = {("r", "s"), ("s", "p"), ("p", "r")}
 
@@ -22,6 +22,6 @@ def played(kinds: str, n_each: int, seed: int = 0) -> PairCounts:
     """Return the counts of n_each matches for each two agents."""
     rng, table = np.random.default_rng(seed), shares(kinds)
     pairs = [(i, j) for i in range(len(kinds)) for j in range(i)]
-    return count(
+    return count_results(
         [(i, j, 1 if rng.random() < table[i, j] else -1) for i, j in pairs for _ in range(n_each)]
     )

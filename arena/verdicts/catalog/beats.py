@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from arena.parameters import Parameter
-from arena.verdicts.base import Terms, Verdict, VerdictError, Why
+from arena.verdicts.base import StopReason, Terms, Verdict, VerdictError
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.claims import is_ready
 
@@ -36,46 +36,48 @@ class _Beats:
     )
 
     def check(self, terms: Terms, n_agents: int) -> None:
-        a, b, _ = _asked(terms)
+        a, b, _ = _read_terms(terms)
         if a == b or max(a, b) >= n_agents:
             raise VerdictError(f"a and b must be two of 0..{n_agents - 1}, got {a} and {b}")
 
     def judge(self, belief: Belief, terms: Terms) -> Verdict | None:
-        a, b, lead = _asked(terms)
+        a, b, lead = _read_terms(terms)
         if not is_ready(belief, np.array([a, b])):
             return None
-        needed, yes = -log(terms.error), _above(belief, a, b, lead)
+        needed, yes = -log(terms.error), _probability_above(belief, a, b, lead)
         if belief.weight_of_evidence(a, b, lead) >= needed:
-            return _verdict(terms, yes, Why.DECIDED)
-        return _within(belief, terms, needed) if terms.margin else None
+            return _make_verdict(terms, yes, StopReason.DECIDED)
+        return _judge_margin(belief, terms, needed) if terms.margin else None
 
     def guess(self, belief: Belief, terms: Terms) -> Verdict:
-        return _verdict(terms, _above(belief, *_asked(terms)), Why.OUT_OF_BUDGET)
+        return _make_verdict(
+            terms, _probability_above(belief, *_read_terms(terms)), StopReason.OUT_OF_BUDGET
+        )
 
 
-def _asked(terms: Terms) -> tuple[int, int, float]:
+def _read_terms(terms: Terms) -> tuple[int, int, float]:
     given = terms.parameters
     return int(given.get("a", 0)), int(given.get("b", 1)), float(given.get("lead", 0.0))
 
 
-def _within(belief: Belief, terms: Terms, needed: float) -> Verdict | None:
+def _judge_margin(belief: Belief, terms: Terms, needed: float) -> Verdict | None:
     """Return that the gap is within the margin of the lead, if that is sure on both sides."""
-    a, b, lead = _asked(terms)
+    a, b, lead = _read_terms(terms)
     low, high = lead - terms.margin, lead + terms.margin
     if not low < belief.mu[a] - belief.mu[b] < high:
         return None
     if min(belief.weight_of_evidence(a, b, bound) for bound in (low, high)) < needed:
         return None
-    within = _above(belief, a, b, low) - _above(belief, a, b, high)
-    return Verdict(_NEAR.format(lead=lead), (a, b), within, Why.WITHIN_MARGIN)
+    within = _probability_above(belief, a, b, low) - _probability_above(belief, a, b, high)
+    return Verdict(_NEAR.format(lead=lead), (a, b), within, StopReason.WITHIN_MARGIN)
 
 
-def _above(belief: Belief, a: int, b: int, lead: float) -> float:
+def _probability_above(belief: Belief, a: int, b: int, lead: float) -> float:
     return float(belief.superiority(np.array([a]), np.array([b]), lead)[0])
 
 
-def _verdict(terms: Terms, yes: float, why: Why) -> Verdict:
-    a, b, lead = _asked(terms)
+def _make_verdict(terms: Terms, yes: float, why: StopReason) -> Verdict:
+    a, b, lead = _read_terms(terms)
     said, probability = (_YES, yes) if yes >= 0.5 else (_NO, 1 - yes)  # noqa: PLR2004
     return Verdict(said.format(lead=lead), (a, b), probability, why)
 

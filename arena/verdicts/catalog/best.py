@@ -5,9 +5,9 @@ more than the margin. Where the agents differ by more than that it is the best; 
 agents end by the margin.
 """
 
-from arena.verdicts.comparison import Comparison
+from arena.verdicts.comparison import OrderQuestion
 
-QUESTION = Comparison(
+QUESTION = OrderQuestion(
     id="best",
     title="Which agent is the best?",
     exact="{named} is the best",

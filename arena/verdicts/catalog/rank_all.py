@@ -5,9 +5,9 @@ Without a margin equal agents never end it.
 """
 
 from arena.verdicts.beliefs import N_TOP
-from arena.verdicts.comparison import Comparison
+from arena.verdicts.comparison import OrderQuestion
 
-QUESTION = Comparison(
+QUESTION = OrderQuestion(
     id="rank_all",
     title="What is the order of all agents?",
     exact="{named}",

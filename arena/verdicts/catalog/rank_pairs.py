@@ -11,7 +11,7 @@ import numpy as np
 
 from arena.parameters import Parameter
 from arena.ratings.counts import Ints
-from arena.verdicts.base import Terms, Verdict, Why, check_field
+from arena.verdicts.base import StopReason, Terms, Verdict, check_field
 from arena.verdicts.beliefs import N_TOP, Belief
 from arena.verdicts.claims import is_ready
 
@@ -27,33 +27,39 @@ class _RankPairs:
     def judge(self, belief: Belief, terms: Terms) -> Verdict | None:
         if not is_ready(belief, belief.order):
             return None
-        if _share(belief, terms.margin) < 1 - terms.error:
+        if _expected_share(belief, terms.margin) < 1 - terms.error:
             return None
-        exact = _share(belief, 0.0)
-        why = Why.DECIDED if exact >= 1 - terms.error else Why.WITHIN_MARGIN
-        return _verdict(belief, exact if why is Why.DECIDED else _share(belief, terms.margin), why)
+        exact = _expected_share(belief, 0.0)
+        why = StopReason.DECIDED if exact >= 1 - terms.error else StopReason.WITHIN_MARGIN
+        return _make_verdict(
+            belief,
+            exact if why is StopReason.DECIDED else _expected_share(belief, terms.margin),
+            why,
+        )
 
     def guess(self, belief: Belief, terms: Terms) -> Verdict:
-        return _verdict(belief, _share(belief, terms.margin), Why.OUT_OF_BUDGET)
+        return _make_verdict(
+            belief, _expected_share(belief, terms.margin), StopReason.OUT_OF_BUDGET
+        )
 
 
-def _share(belief: Belief, margin: float) -> float:
+def _expected_share(belief: Belief, margin: float) -> float:
     """Return the expected share of pairs in the right order: row by row where they are many."""
     order, n = belief.order, belief.n_agents
     if n <= N_TOP:
         above, below = np.triu_indices(n, 1)
         return float(belief.superiority(order[above], order[below], -margin).mean())
-    right = sum(_row(belief, order, place, margin) for place in range(n - 1))
+    right = sum(_sum_row(belief, order, place, margin) for place in range(n - 1))
     return right / (n * (n - 1) / 2)
 
 
-def _row(belief: Belief, order: Ints, place: int, margin: float) -> float:
+def _sum_row(belief: Belief, order: Ints, place: int, margin: float) -> float:
     below = order[place + 1 :]
     above = np.full(len(below), order[place])
     return float(belief.superiority(above, below, -margin).sum())
 
 
-def _verdict(belief: Belief, share: float, why: Why) -> Verdict:
+def _make_verdict(belief: Belief, share: float, why: StopReason) -> Verdict:
     subjects = tuple(int(agent) for agent in belief.order)
     order = " > ".join(["{}"] * len(subjects))
     return Verdict(f"{order}, right in {share:.1%} of the pairs", subjects, share, why)

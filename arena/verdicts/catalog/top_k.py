@@ -6,11 +6,11 @@ agent by more than the margin.
 
 from arena.parameters import Parameter
 from arena.verdicts.beliefs import N_TOP
-from arena.verdicts.comparison import Comparison
+from arena.verdicts.comparison import OrderQuestion
 
 _K = 3
 
-QUESTION = Comparison(
+QUESTION = OrderQuestion(
     id="top_k",
     title="Which agents are the best k?",
     exact="{named} are the best {n}",

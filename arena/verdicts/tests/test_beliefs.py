@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arena.ratings.counts import count
-from arena.ratings.settled import settle
-from arena.verdicts.beliefs import N_SAMPLES, N_TOP, Belief, believed, matches_of
+from arena.ratings.counts import count_results
+from arena.ratings.settled import settle_ratings
+from arena.verdicts.beliefs import N_SAMPLES, N_TOP, Belief, count_matches, form_belief
 from arena.verdicts.tests.made import belief_of
 
 
@@ -59,18 +59,23 @@ def test_samples_have_the_covariance() -> None:
 
 
 def test_a_match_of_several_opponents_is_one_match() -> None:
-    counts = count([(0, 1, 1), (0, 2, 1), (1, 2, 0)] * 5)
-    settled = settle(counts, 3, weight=0.5)
-    assert believed(settled, counts, n_opponents=2).n_matches.tolist() == [5, 5, 5]
+    counts = count_results([(0, 1, 1), (0, 2, 1), (1, 2, 0)] * 5)
+    settled = settle_ratings(counts, 3, weight=0.5)
+    assert form_belief(settled, counts, n_opponents=2).n_matches.tolist() == [5, 5, 5]
 
 
 def test_a_settled_rating_is_believed() -> None:
-    counts = count([(0, 1, 1), (1, 0, 0), (1, 2, -1)])
-    belief = believed(settle(counts, 4), counts)
+    counts = count_results([(0, 1, 1), (1, 0, 0), (1, 2, -1)])
+    belief = form_belief(settle_ratings(counts, 4), counts)
     assert belief.n_agents == 4
     assert belief.n_matches.tolist() == [2, 3, 1, 0]
     assert belief.order[-1] == 1
 
 
 def test_matches_are_counted_in_both_seats() -> None:
-    assert matches_of(count([(0, 1, 1), (1, 0, 1), (2, 0, 0)]), 4).tolist() == [3, 2, 1, 0]
+    assert count_matches(count_results([(0, 1, 1), (1, 0, 1), (2, 0, 0)]), 4).tolist() == [
+        3,
+        2,
+        1,
+        0,
+    ]

@@ -9,15 +9,15 @@ from arena.verdicts import registry
 from arena.verdicts.base import Terms, VerdictError
 from arena.verdicts.forecast import (
     MAX_AGENTS,
-    State,
-    contest,
-    everyone,
-    forecast,
-    hindsight,
-    information,
-    order,
-    outlook,
-    unknown,
+    BeliefState,
+    forecast_change,
+    forecast_matches,
+    match_information,
+    prior_belief,
+    round_robin_matches,
+    weigh_best,
+    weigh_evenly,
+    weigh_order,
 )
 from arena.verdicts.tests.made import belief_of
 
@@ -25,7 +25,7 @@ BEST, TERMS = registry.get("best"), Terms(0.05, 1.0)
 
 
 def test_a_new_field_of_ten_needs_about_what_campaigns_need() -> None:
-    found = forecast(unknown(10), BEST, TERMS, limit=4_000, seed=1)
+    found = forecast_matches(prior_belief(10), BEST, TERMS, limit=4_000, seed=1)
     assert 30 < found.matches < 150  # simulated campaigns: 52 in the median
     assert found.low <= found.matches <= found.high
     assert found.decided == 1.0
@@ -34,14 +34,14 @@ def test_a_new_field_of_ten_needs_about_what_campaigns_need() -> None:
 
 def test_a_clear_field_needs_little_more() -> None:
     clear = belief_of([35.0, 25.0, 24.0], 0.5)
-    found = forecast(clear, BEST, TERMS, limit=4_000, seed=1)
+    found = forecast_matches(clear, BEST, TERMS, limit=4_000, seed=1)
     assert found.matches < 100
 
 
 def test_in_hindsight_a_round_robin_starts_from_nothing() -> None:
-    clear = replace(unknown(6), mu=np.array([40.0, 20, 20, 20, 20, 20]), sd=np.full(6, 0.5))
+    clear = replace(prior_belief(6), mu=np.array([40.0, 20, 20, 20, 20, 20]), sd=np.full(6, 0.5))
     clear = replace(clear, covariance=np.diag(clear.sd**2), n_matches=np.full(6, 500))
-    found = hindsight(clear, BEST, TERMS, limit=4_000, seed=1)
+    found = round_robin_matches(clear, BEST, TERMS, limit=4_000, seed=1)
     assert BEST.judge(clear, TERMS) is not None
     assert 12 <= found < 400  # two matches of each agent are the least
 
@@ -49,7 +49,7 @@ def test_in_hindsight_a_round_robin_starts_from_nothing() -> None:
 def test_a_smaller_error_takes_longer() -> None:
     belief = belief_of([26.0, 25.0, 24.0], 1.5)
     loose, strict = (
-        forecast(belief, BEST, Terms(error, 1.0), limit=4_000, seed=1).matches
+        forecast_matches(belief, BEST, Terms(error, 1.0), limit=4_000, seed=1).matches
         for error in (0.1, 0.001)
     )
     assert loose < strict
@@ -57,51 +57,53 @@ def test_a_smaller_error_takes_longer() -> None:
 
 def test_the_limit_ends_what_is_not_decided() -> None:
     equal = belief_of([25.0, 25.0], 1.0)
-    found = forecast(equal, BEST, Terms(0.01), limit=20, seed=1)
+    found = forecast_matches(equal, BEST, Terms(0.01), limit=20, seed=1)
     assert found.matches == 20
     assert found.decided < 1.0
 
 
 def test_the_same_seed_foresees_the_same() -> None:
     belief = belief_of([26.0, 25.0, 24.0], 1.5)
-    one, two = (forecast(belief, BEST, TERMS, limit=400, seed=7) for _ in range(2))
+    one, two = (forecast_matches(belief, BEST, TERMS, limit=400, seed=7) for _ in range(2))
     assert one == two
 
 
 def test_more_matches_make_it_surer() -> None:
     belief = belief_of([26.0, 25.0, 24.5], 1.5)
-    some, many = (outlook(belief, BEST, TERMS, seed=1, n_matches=n) for n in (20, 2_000))
+    some, many = (forecast_change(belief, BEST, TERMS, seed=1, n_matches=n) for n in (20, 2_000))
     assert some.now == many.now < some.then < many.then
     assert 0 <= some.verdict <= many.verdict <= 1
 
 
 def test_questions_about_the_order_are_foreseen_too() -> None:
-    found = forecast(unknown(6), registry.get("rank_pairs"), TERMS, limit=4_000, seed=1)
+    found = forecast_matches(
+        prior_belief(6), registry.get("rank_pairs"), TERMS, limit=4_000, seed=1
+    )
     assert 10 < found.matches < found.round_robin
 
 
 def test_of_a_large_field_the_top_is_looked_at() -> None:
     n = MAX_AGENTS + 20
     large = replace(belief_of(np.linspace(0, 80, n), 0.5), covariance=None)
-    found = forecast(large, BEST, TERMS, limit=2_000, seed=1)
+    found = forecast_matches(large, BEST, TERMS, limit=2_000, seed=1)
     assert found.matches < 2_000
 
 
 def test_pairs_of_possible_leaders_get_the_matches_of_a_contest() -> None:
     belief = belief_of([30.0, 29.0, 15.0], 1.0)
-    weights = contest(State(belief.mu[None], np.eye(3)[None]))[0]
+    weights = weigh_best(BeliefState(belief.mu[None], np.eye(3)[None]))[0]
     assert weights[0, 1] > 100 * weights[0, 2]
     assert weights[0, 2] > weights[1, 2]
 
 
 def test_open_pairs_get_the_matches_of_an_order() -> None:
-    state = State(np.array([[30.0, 29.0, 15.0]]), np.eye(3)[None])
-    assert order(state)[0, 0, 1] > 100 * order(state)[0, 0, 2]
-    assert (everyone(state) == 1.0).all()
+    state = BeliefState(np.array([[30.0, 29.0, 15.0]]), np.eye(3)[None])
+    assert weigh_order(state)[0, 0, 1] > 100 * weigh_order(state)[0, 0, 2]
+    assert (weigh_evenly(state) == 1.0).all()
 
 
 def test_a_match_of_equal_agents_tells_most() -> None:
-    told = information(np.array([0.0, 5.0, -5.0, 500.0]))
+    told = match_information(np.array([0.0, 5.0, -5.0, 500.0]))
     assert told[0] > told[1] == pytest.approx(told[2])
     assert 0 <= told[3] < 1e-6
 
@@ -109,8 +111,8 @@ def test_a_match_of_equal_agents_tells_most() -> None:
 @pytest.mark.parametrize("n", [0, -5])
 def test_nothing_is_foreseen_without_matches(n: int) -> None:
     with pytest.raises(VerdictError, match=f"limit must be 1 or more, got {n}"):
-        forecast(unknown(3), BEST, TERMS, limit=n, seed=1)
+        forecast_matches(prior_belief(3), BEST, TERMS, limit=n, seed=1)
     with pytest.raises(VerdictError, match=f"limit must be 1 or more, got {n}"):
-        hindsight(unknown(3), BEST, TERMS, limit=n, seed=1)
+        round_robin_matches(prior_belief(3), BEST, TERMS, limit=n, seed=1)
     with pytest.raises(VerdictError, match=f"n_matches must be 1 or more, got {n}"):
-        outlook(unknown(3), BEST, TERMS, seed=1, n_matches=n)
+        forecast_change(prior_belief(3), BEST, TERMS, seed=1, n_matches=n)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from arena.ratings.counts import count
-from arena.ratings.settled import settle
+from arena.ratings.counts import count_results
+from arena.ratings.settled import settle_ratings
 from arena.verdicts import registry
-from arena.verdicts.base import Terms, VerdictError, Why
-from arena.verdicts.beliefs import LEAST_SPREAD, N_TOP, believed
-from arena.verdicts.claims import Claim, is_sure, sureness
-from arena.verdicts.comparison import listed
+from arena.verdicts.base import StopReason, Terms, VerdictError
+from arena.verdicts.beliefs import LEAST_SPREAD, N_TOP, form_belief
+from arena.verdicts.claims import Claim, claim_probability, is_sure
+from arena.verdicts.comparison import list_places
 from arena.verdicts.tests.made import belief_of
 
 NAMES = ("Ann", "Bob", "Cid", "Dee")
@@ -53,7 +53,7 @@ def test_equal_agents_are_said_to_be_near(name: str, near: str) -> None:
     equal = belief_of([25.0, 25.0, 25.0], 0.1)
     verdict = registry.get(name).judge(equal, Terms(margin=1.0))
     assert verdict is not None
-    assert verdict.why is Why.WITHIN_MARGIN
+    assert verdict.why is StopReason.WITHIN_MARGIN
     assert verdict.said(NAMES) == near
 
 
@@ -93,7 +93,7 @@ def test_two_agents_a_bound_apart_are_misjudged_no_more_often_than_stated(
             if verdict is not None:
                 # The gap is the bound: neither more than that, nor less than the margin about it.
                 is_denied = "not" in verdict.statement
-                n_wrong += verdict.why is Why.WITHIN_MARGIN if margin else not is_denied
+                n_wrong += verdict.why is StopReason.WITHIN_MARGIN if margin else not is_denied
                 break
     assert 0 < n_wrong <= 0.05 * n
     by_posterior = rng.normal(0, 1, (n, n_looks)).cumsum(axis=1) / np.sqrt(1 + np.arange(n_looks))
@@ -101,10 +101,12 @@ def test_two_agents_a_bound_apart_are_misjudged_no_more_often_than_stated(
 
 
 def test_forty_wins_without_a_loss_decide() -> None:
-    counts = count([(0, 1, 1)] * 20 + [(1, 0, -1)] * 20)
-    verdict = registry.get("beats").judge(believed(settle(counts, 2), counts), Terms(0.01))
+    counts = count_results([(0, 1, 1)] * 20 + [(1, 0, -1)] * 20)
+    verdict = registry.get("beats").judge(
+        form_belief(settle_ratings(counts, 2), counts), Terms(0.01)
+    )
     assert verdict is not None
-    assert verdict.why is Why.DECIDED
+    assert verdict.why is StopReason.DECIDED
 
 
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (0, 4), (4, 0)])
@@ -143,13 +145,13 @@ def test_the_share_of_pairs_does_not_depend_on_how_it_is_added_up(
 
 
 def test_names_are_listed_as_in_speech() -> None:
-    assert [listed(n) for n in (1, 2, 3)] == ["{}", "{} and {}", "{}, {} and {}"]
+    assert [list_places(n) for n in (1, 2, 3)] == ["{}", "{} and {}", "{}, {} and {}"]
 
 
 def test_a_claim_about_two_is_as_sure_as_the_formula_says() -> None:
     belief = belief_of([26.0, 25.0], 1.0)
     claim = Claim(np.array([0, 1]), (1, 1), 0.5)
-    assert sureness(belief, claim) == pytest.approx(norm.cdf(1.5 / np.sqrt(2)), abs=0.01)
+    assert claim_probability(belief, claim) == pytest.approx(norm.cdf(1.5 / np.sqrt(2)), abs=0.01)
 
 
 def test_a_claim_holds_for_groups_in_order_only() -> None:

@@ -15,14 +15,14 @@ from arena.verdicts.scale import score_of_elo
 from arena.verdicts.sprt import (
     ELO_PER_T,
     Decision,
-    Model,
-    Test,
-    expecting,
-    standing_out,
-    strength,
+    EloModel,
+    SequentialTest,
+    estimate_elo,
+    fit_to_effect,
+    fit_to_score,
 )
 
-TEST = Test(0, 20)
+TEST = SequentialTest(0, 20)
 Counts = st.lists(st.integers(1, 400), min_size=5, max_size=5)
 
 
@@ -41,8 +41,10 @@ def likeliest(found: Floats, constraint: Callable[[Floats], float]) -> float:
 
 
 @pytest.mark.parametrize("counts", [[10, 40, 80, 50, 20], [30, 60, 110]])
-@pytest.mark.parametrize("model", list(Model))
-def test_the_ratio_is_that_of_the_likeliest_distributions(counts: list[int], model: Model) -> None:
+@pytest.mark.parametrize("model", list(EloModel))
+def test_the_ratio_is_that_of_the_likeliest_distributions(
+    counts: list[int], model: EloModel
+) -> None:
     table = np.array(counts)
     found, values = table / table.sum(), np.linspace(0, 1, len(counts))
     wanted = []
@@ -51,18 +53,18 @@ def test_the_ratio_is_that_of_the_likeliest_distributions(counts: list[int], mod
 
         def constraint(p: Floats, elo: float = elo, t: float = t) -> float:
             mean = float(p @ values)
-            if model is Model.LOGISTIC:
+            if model is EloModel.LOGISTIC:
                 return mean - score_of_elo(elo)
             return mean - 0.5 - t * float(np.sqrt(p @ (values - mean) ** 2))
 
         wanted.append(likeliest(found, constraint))
     ratio = table.sum() * (wanted[0] - wanted[1])
-    assert float(Test(0, 20, model=model).llr(counts)) == pytest.approx(ratio, abs=2e-3)
+    assert float(SequentialTest(0, 20, model=model).llr(counts)) == pytest.approx(ratio, abs=2e-3)
 
 
 @given(Counts)
 def test_turned_counts_and_bounds_turn_the_ratio(counts: list[int]) -> None:
-    here, there = Test(0, 20).llr(counts), Test(-20, 0).llr(counts[::-1])
+    here, there = SequentialTest(0, 20).llr(counts), SequentialTest(-20, 0).llr(counts[::-1])
     assert float(here) == pytest.approx(-float(there), abs=1e-6)
 
 
@@ -76,8 +78,8 @@ def test_a_better_block_raises_the_ratio(counts: list[int], cell: int) -> None:
 @given(Counts)
 def test_fitted_distributions_keep_to_their_constraint(counts: list[int]) -> None:
     found, values = np.array(counts) / sum(counts), np.linspace(0, 1, 5)
-    assert expecting(found, 0.53) @ values == pytest.approx(0.53, abs=1e-6)
-    fitted = standing_out(found, 0.1)
+    assert fit_to_score(found, 0.53) @ values == pytest.approx(0.53, abs=1e-6)
+    fitted = fit_to_effect(found, 0.1)
     mean = fitted @ values
     sd = np.sqrt(fitted @ (values - mean) ** 2)
     assert (mean - 0.5) / sd == pytest.approx(0.1, abs=1e-4)
@@ -85,14 +87,14 @@ def test_fitted_distributions_keep_to_their_constraint(counts: list[int]) -> Non
 
 def test_a_fit_ends_with_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     found = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
-    whole = standing_out(found, 0.1)
+    whole = fit_to_effect(found, 0.1)
     monkeypatch.setattr("arena.verdicts.sprt._N_TURNS", 3)
-    assert standing_out(found, 0.1) == pytest.approx(whole, abs=1e-3)
+    assert fit_to_effect(found, 0.1) == pytest.approx(whole, abs=1e-3)
 
 
 def test_a_fit_far_from_what_was_found_keeps_to_its_constraint() -> None:
     values, t = np.linspace(0, 1, 5), 200 / ELO_PER_T * np.sqrt(2)
-    fitted = standing_out(np.array([0.996, 0.001, 0.001, 0.001, 0.001]), t)
+    fitted = fit_to_effect(np.array([0.996, 0.001, 0.001, 0.001, 0.001]), t)
     mean = fitted @ values
     assert (mean - 0.5) / np.sqrt(fitted @ (values - mean) ** 2) == pytest.approx(t, rel=1e-3)
 
@@ -103,7 +105,7 @@ def test_no_outcome_says_nothing() -> None:
 
 
 def test_the_bounds_are_walds() -> None:
-    test = Test(0, 5, alpha=0.01, beta=0.1)
+    test = SequentialTest(0, 5, alpha=0.01, beta=0.1)
     assert test.upper == pytest.approx(log(0.9 / 0.01))
     assert test.lower == pytest.approx(log(0.1 / 0.99))
 
@@ -126,19 +128,19 @@ def test_the_curve_ends_at_the_ratio_of_all_outcomes() -> None:
 
 def test_many_tests_at_once_say_what_each_says() -> None:
     tables = np.array([[10, 20, 30, 25, 15], [5, 10, 70, 10, 5], [0, 0, 0, 0, 0]])
-    for model in Model:
-        test = Test(0, 20, model=model)
+    for model in EloModel:
+        test = SequentialTest(0, 20, model=model)
         each = [float(test.llr(table)) for table in tables]
         assert test.llr(tables).tolist() == pytest.approx(each, abs=1e-9)
 
 
 def test_the_strength_is_the_elo_of_the_score_with_an_interval() -> None:
-    even = strength([10, 20, 40, 20, 10])
+    even = estimate_elo([10, 20, 40, 20, 10])
     assert even.elo == pytest.approx(0.0, abs=1e-9)
     assert even.low == pytest.approx(-even.high)
     assert 25 < even.high < 50
-    assert strength([0, 0, 0, 0, 50]).high < 4_000
-    assert strength([0, 0, 0]).low < -100
+    assert estimate_elo([0, 0, 0, 0, 50]).high < 4_000
+    assert estimate_elo([0, 0, 0]).low < -100
 
 
 @pytest.mark.parametrize(
@@ -157,27 +159,27 @@ def test_counts_are_not_negative() -> None:
 @pytest.mark.parametrize(("elo0", "elo1"), [(5, 5), (20, 0), (0, float("inf"))])
 def test_bounds_are_in_order(elo0: float, elo1: float) -> None:
     with pytest.raises(VerdictError, match="elo0 < elo1"):
-        Test(elo0, elo1)
+        SequentialTest(elo0, elo1)
 
 
-@pytest.mark.parametrize(("model", "elo"), [(Model.LOGISTIC, 1_001), (Model.NORMALISED, 201)])
-def test_bounds_are_in_reach(model: Model, elo: float) -> None:
+@pytest.mark.parametrize(("model", "elo"), [(EloModel.LOGISTIC, 1_001), (EloModel.NORMALISED, 201)])
+def test_bounds_are_in_reach(model: EloModel, elo: float) -> None:
     with pytest.raises(VerdictError, match=f"points of {model} Elo"):
-        Test(0, elo, model=model)
+        SequentialTest(0, elo, model=model)
     with pytest.raises(VerdictError, match=f"points of {model} Elo"):
-        Test(-elo, 0, model=model)
+        SequentialTest(-elo, 0, model=model)
 
 
 @pytest.mark.parametrize("counts", [[0, 0, 0, 0, 50], [50, 0, 0, 0, 0], [0, 0, 50, 0, 0]])
-@pytest.mark.parametrize("model", list(Model))
-def test_one_sided_counts_have_a_ratio_too(counts: list[int], model: Model) -> None:
+@pytest.mark.parametrize("model", list(EloModel))
+def test_one_sided_counts_have_a_ratio_too(counts: list[int], model: EloModel) -> None:
     for elo1 in (5, 20, 200):
-        assert np.isfinite(Test(0, elo1, model=model).llr(counts))
+        assert np.isfinite(SequentialTest(0, elo1, model=model).llr(counts))
 
 
 @pytest.mark.parametrize("error", [0.0, 0.5, 1.0])
 def test_errors_are_below_one_half(error: float) -> None:
     with pytest.raises(VerdictError, match="alpha must be between"):
-        Test(0, 20, alpha=error)
+        SequentialTest(0, 20, alpha=error)
     with pytest.raises(VerdictError, match="beta must be between"):
-        Test(0, 20, beta=error)
+        SequentialTest(0, 20, beta=error)

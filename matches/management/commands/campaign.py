@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from arena.policies.spec import split
+from arena.policies.spec import split_policies
 from arena.verdicts import registry as questions
-from arena.verdicts.base import Why
+from arena.verdicts.base import StopReason
 from matches.campaigns import asking, forecasting
 from matches.campaigns.asking import Margin
 from matches.campaigns.starting import IS_SPRT, CampaignPlan, start
@@ -21,7 +21,7 @@ from matches.models import Campaign, Leaderboard
 from matches.store.clock import db_now
 
 DECIDED, BAD_INPUT, UNDECIDED = 0, 2, 3
-ANSWERS = (Why.DECIDED.value, Why.WITHIN_MARGIN.value)
+ANSWERS = (StopReason.DECIDED.value, StopReason.WITHIN_MARGIN.value)
 QUESTIONS = (*questions.names(), IS_SPRT)
 ALL = ["all"]
 SHOWN_BOARDS = 20
@@ -42,7 +42,12 @@ class Command(BaseCommand):
         add = parser.add_argument
         add("--leaderboard", required=True, metavar="NAME")
         add("--question", choices=QUESTIONS, default="best")
-        add("--agents", type=split, default=ALL, help="names, or all of the leaderboard (all)")
+        add(
+            "--agents",
+            type=split_policies,
+            default=ALL,
+            help="names, or all of the leaderboard (all)",
+        )
         add("--error", type=real(1e-9, 0.4999), default=0.05, help="P(wrong verdict): 0.05")
         margin = parser.add_mutually_exclusive_group()
         margin.add_argument("--margin", type=real(0, 100), help="that makes no difference, rating")

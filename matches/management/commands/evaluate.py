@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from arena.games import registry as games
 from arena.messages import FaultRates, Limits
 from arena.pairing import registry as pairings
-from arena.policies.spec import split
+from arena.policies.spec import split_policies
 from matches.errors import MatchError
 from matches.ledger import pairingwarnings
 from matches.ledger.evaluation import Evaluation, check, start
@@ -37,7 +37,7 @@ class Command(BaseCommand):
         """Declare the options; their types refuse what is out of range (exit code 2)."""
         add = parser.add_argument
         add("--game", default="skill_game", help=f"one of {', '.join(games.names())}")
-        add("--agents", type=split, default=[], help="such as random,alphabeta:4,mcts:100")
+        add("--agents", type=split_policies, default=[], help="such as random,alphabeta:4,mcts:100")
         add("--num-agents", type=whole(2, 10_000), default=10, help="drawn for skill_game")
         add("--num-matches", type=whole(1, 100_000_000), default=1_000)
         add("--pairing", default="random", help=f"one of {PAIRINGS}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from arena.verdicts.sprt import Decision, Model
+from arena.verdicts.sprt import Decision, EloModel
 from matches.campaigns import gating
 from matches.campaigns.gating import Bounds, Standing
 from matches.errors import MatchError
@@ -53,7 +53,7 @@ class Command(BaseCommand):
         add("--bounds", type=bounds, default=(0.0, 20.0), metavar="ELO0,ELO1", help="0,20")
         add("--alpha", type=real(0.0001, 0.4999), default=0.05, help="of passing at ELO0")
         add("--beta", type=real(0.0001, 0.4999), default=0.05, help="of failing at ELO1")
-        add("--model", choices=[m.value for m in Model], default=Model.LOGISTIC.value)
+        add("--model", choices=[m.value for m in EloModel], default=EloModel.LOGISTIC.value)
         add("--max-matches", type=whole(2, 100_000_000), default=20_000, help="of this call")
         add("--game", default="", help="when agents of several games have these names")
         add("--leaderboard", default="", help="default: one for the gates of the game")

@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from arena.errors import ArenaError
 from arena.games import registry as games
-from arena.policies.spec import parse, split
+from arena.policies.spec import parse_policy, split_policies
 from matches.campaigns import watching
 from matches.campaigns.watching import Watch
 from matches.errors import BadInputError, MatchError
@@ -70,7 +70,12 @@ class Command(BaseCommand):
         add("--budget", type=whole(2, 10_000_000), default=200, help="matches per checkpoint")
         add("--margin", type=real(0, 100), default=1.0, help="in units of rating (45 Elo each)")
         add("--level", type=real(0.5, 0.9999), default=0.95, help="P(worse) of an alarm")
-        add("--against", type=split, default=["random"], help="agents that all meet: random")
+        add(
+            "--against",
+            type=split_policies,
+            default=["random"],
+            help="agents that all meet: random",
+        )
         add("--leaderboard", default="", help="default: one for the watches of the game")
         add("--game", default="", help="needed unless the files are sealed")
         add("--architecture", default="", help="such as mlp; needed unless the files are sealed")
@@ -216,7 +221,7 @@ def _check(watch: Watch) -> None:
         field = "against"
         for text in watch.against:
             if not Agent.objects.filter(name=text).exists():
-                parse(text)
+                parse_policy(text)
     except ArenaError as error:
         raise BadInputError(field, str(error)) from error
 

@@ -269,7 +269,8 @@ def _server(one: Serving) -> TableRow:
 def _plugins() -> list[Table]:
     """Return the plug-ins that cannot be used here, where there are some."""
     rows: list[TableRow] = [
-        {"tone": "bad", "cells": [problem.file, problem.reason]} for problem in plugins.problems()
+        {"tone": "bad", "cells": [problem.file, problem.reason]}
+        for problem in plugins.list_problems()
     ]
     if not rows:
         return []

@@ -22,7 +22,7 @@ from arena.ratings.base import BETA, DRAW_PROBABILITY, SIGMA, unit_draw_margin
 from arena.ratings.counts import Floats, Ints
 from arena.verdicts.base import VerdictError
 from arena.verdicts.scale import score_of_elo
-from arena.verdicts.sprt import BLOCKS, ELO_PER_T, Decision, Model, Test
+from arena.verdicts.sprt import BLOCKS, ELO_PER_T, Decision, EloModel, SequentialTest
 
 N_WALKS = 512
 _N_GAPS, _WIDEST = 161, 4.0
@@ -51,7 +51,7 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class TestForecast:
+class SprtForecast:
     """How many more matches until a test ends: the median, and 10 % and 90 % of the cases.
 
     decided: the share of the cases that end within the limit; the others count as the limit.
@@ -68,7 +68,7 @@ class TestForecast:
 
 
 @dataclass(frozen=True)
-class TestOutlook:
+class SprtOutlook:
     """What some more matches would change.
 
     now, then: the log-likelihood ratio; then is what to expect. verdict: the chance that they end
@@ -96,9 +96,15 @@ class Walks:
     then: Floats
 
 
-def foreseen(
-    test: Test, counts: Sequence[int], gap: Gap, *, limit: int, seed: int, n_more: int = 100
-) -> tuple[TestForecast, TestOutlook]:
+def forecast_test(
+    test: SequentialTest,
+    counts: Sequence[int],
+    gap: Gap,
+    *,
+    limit: int,
+    seed: int,
+    n_more: int = 100,
+) -> tuple[SprtForecast, SprtOutlook]:
     """Return the matches until the test ends, at most `limit`, and what n_more would change.
 
     counts: int [5], the blocks so far. Raises VerdictError.
@@ -110,22 +116,22 @@ def foreseen(
     state, rng = test.state(counts), np.random.default_rng(seed)
     if state.decision is not Decision.CONTINUE:
         is_accepted = float(state.decision is Decision.ACCEPT)
-        outlook = TestOutlook(state.llr, state.llr, 1.0)
-        return TestForecast(0.0, 0.0, 0.0, 1.0, is_accepted), outlook
-    shapes = drawn(counts, gap, rng=rng, n=N_WALKS)
+        outlook = SprtOutlook(state.llr, state.llr, 1.0)
+        return SprtForecast(0.0, 0.0, 0.0, 1.0, is_accepted), outlook
+    shapes = draw_block_shares(counts, gap, rng=rng, n=N_WALKS)
     more = n_more // _GAMES
-    walks = walked(test, shapes, counts, limit=limit // _GAMES, n_more=more, rng=rng)
-    return _summed_up(walks), TestOutlook(
+    walks = walk_ratios(test, shapes, counts, limit=limit // _GAMES, n_more=more, rng=rng)
+    return _summarise_walks(walks), SprtOutlook(
         state.llr,
         float(walks.then.mean()),
         float(np.mean(walks.is_over & (walks.n_blocks <= more))),
     )
 
 
-def _summed_up(walks: Walks) -> TestForecast:
+def _summarise_walks(walks: Walks) -> SprtForecast:
     matches = _GAMES * walks.n_blocks
     low, high = np.quantile(matches, [_LOW, _HIGH])
-    return TestForecast(
+    return SprtForecast(
         float(np.median(matches)),
         float(low),
         float(high),
@@ -134,7 +140,7 @@ def _summed_up(walks: Walks) -> TestForecast:
     )
 
 
-def shapes_of(gaps: Floats, draw_probability: float) -> Floats:
+def block_shares(gaps: Floats, draw_probability: float) -> Floats:
     """Return how often blocks bring 0, 1/2, 1, 3/2 and 2 points: [k, 5], for gaps in rating [k]."""
     margin, lead = unit_draw_margin(draw_probability), gaps / _UNIT
     win, loss = ndtr(lead - margin), ndtr(-lead - margin)
@@ -145,14 +151,16 @@ def shapes_of(gaps: Floats, draw_probability: float) -> Floats:
     return shares
 
 
-def drawn(counts: Sequence[int], gap: Gap, *, rng: np.random.Generator, n: int) -> Floats:
+def draw_block_shares(
+    counts: Sequence[int], gap: Gap, *, rng: np.random.Generator, n: int
+) -> Floats:
     """Return distributions of the outcomes of blocks that may be the truth: float64 [n, 5].
 
     Each is Dirichlet about what the rating model expects of a gap; of the gaps those count more
     under which the blocks so far are likely.
     """
     z = np.linspace(-_WIDEST, _WIDEST, _N_GAPS)
-    expected = _TRUST * shapes_of(gap.mu + gap.sd * z, gap.draw_probability)
+    expected = _TRUST * block_shares(gap.mu + gap.sd * z, gap.draw_probability)
     seen = np.asarray(counts, np.float64)
     logs = (gammaln(seen + expected) - gammaln(expected)).sum(axis=1) - z**2 / 2
     weights = np.exp(logs - logs.max())
@@ -162,8 +170,8 @@ def drawn(counts: Sequence[int], gap: Gap, *, rng: np.random.Generator, n: int) 
     return shapes
 
 
-def walked(
-    test: Test,
+def walk_ratios(
+    test: SequentialTest,
     shapes: Floats,
     counts: Sequence[int],
     *,
@@ -186,7 +194,7 @@ def walked(
         seen += rng.multinomial(step, shapes[walking])
         n_played += step
         before, now = ratio.value, ratio.after(seen)
-        up, down = _crossed(test, before, now, ratio.variance * (step if step > 1 else 0), rng)
+        up, down = _cross_bounds(test, before, now, ratio.variance * (step if step > 1 else 0), rng)
         if n_played <= n_more:
             then[walking] = np.where(up, test.upper, np.where(down, test.lower, now))
         ended = up | down
@@ -203,16 +211,16 @@ class _Ratio:
     variance: float64 [t], what the next block adds to that of the ratio.
     """
 
-    def __init__(self, test: Test, counts: Ints) -> None:
+    def __init__(self, test: SequentialTest, counts: Ints) -> None:
         """Begin exactly."""
         self._test = test
         self.value = test.llr(counts)
-        found, self.variance = moments(test, counts)
+        found, self.variance = ratio_moments(test, counts)
         self._offset = self.value - found
 
     def after(self, counts: Ints) -> Floats:
         """Return it after more blocks: counts [t, 5] of all."""
-        found, self.variance = moments(self._test, counts)
+        found, self.variance = ratio_moments(self._test, counts)
         if counts[0].sum() <= _EXACT:
             self._offset = self._test.llr(counts) - found
         self.value = found + self._offset
@@ -224,7 +232,7 @@ class _Ratio:
         self._offset = self._offset[which]
 
 
-def moments(test: Test, counts: Ints) -> tuple[Floats, Floats]:
+def ratio_moments(test: SequentialTest, counts: Ints) -> tuple[Floats, Floats]:
     """Return the ratio of counts [t, 5] by mean and variance, and what a block adds to that of it.
 
     Both float64 [t].
@@ -233,7 +241,7 @@ def moments(test: Test, counts: Ints) -> tuple[Floats, Floats]:
     n = seen.sum(axis=-1)
     mean = seen @ _VALUES / n
     sd = np.sqrt(seen @ _VALUES**2 / n - mean**2)
-    if test.model is Model.LOGISTIC:
+    if test.model is EloModel.LOGISTIC:
         at_0, at_1 = ((score_of_elo(elo) - 0.5) / sd for elo in (test.elo0, test.elo1))
     else:
         at_0, at_1 = (np.full(len(n), sqrt(2) * elo / ELO_PER_T) for elo in (test.elo0, test.elo1))
@@ -242,8 +250,8 @@ def moments(test: Test, counts: Ints) -> tuple[Floats, Floats]:
     return value, (at_1 - at_0) ** 2
 
 
-def _crossed(
-    test: Test, before: Floats, after: Floats, variance: Floats, rng: np.random.Generator
+def _cross_bounds(
+    test: SequentialTest, before: Floats, after: Floats, variance: Floats, rng: np.random.Generator
 ) -> tuple[Bools, Bools]:
     """Return which walks left the bounds, upwards and downwards, at a step or since the last one.
 

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import cg
 
 from arena.ratings.base import RatingError
-from arena.ratings.counts import Floats, Ints, summed_by
+from arena.ratings.counts import Floats, Ints, sum_by_key
 
 DENSE_LIMIT = 2_000
 """A factor costs the cube of the agents in time, the covariance their square in memory: 0.2 s and
@@ -30,7 +30,7 @@ _TOGETHER = 32
 
 
 @dataclass(frozen=True)
-class Doubt:
+class Uncertainty:
     """The variance [n] about the mean of the field, and the covariance [n, n] or None.
 
     seat: the variance of the advantage of the first seat, where it is fitted.
@@ -41,14 +41,14 @@ class Doubt:
     seat: float | None = None
 
 
-class Information(Protocol):
+class InformationMatrix(Protocol):
     """Minus the second derivatives of a logarithm of a posterior."""
 
     def solved(self, right_side: Floats) -> Floats:
         """Return x [n] such that matrix @ x = right_side."""
         ...
 
-    def doubt(self) -> Doubt:
+    def doubt(self) -> Uncertainty:
         """Return what the inverse says."""
         ...
 
@@ -60,7 +60,7 @@ class DenseInformation:
         self, i: Ints, j: Ints, curvature: Floats, n: int, precision: Floats | float
     ) -> None:
         """Raise RatingError unless the matrix is positive definite."""
-        one_way = summed_by(i * n + j, curvature, n * n).reshape(n, n)
+        one_way = sum_by_key(i * n + j, curvature, n * n).reshape(n, n)
         both_ways = one_way + one_way.T
         self._factorise(np.diag(both_ways.sum(axis=1) + precision) - both_ways)
 
@@ -75,16 +75,16 @@ class DenseInformation:
         solution, _ = lapack.dpotrs(self._factor, right_side, lower=1)
         return solution
 
-    def doubt(self) -> Doubt:
+    def doubt(self) -> Uncertainty:
         """Return the exact inverse."""
         inverse, _ = lapack.dpotri(self._factor, lower=1)
         lower: Floats = np.tril(inverse)
         covariance = lower + np.tril(lower, -1).T
         variances = np.diag(covariance) - 2 * covariance.mean(axis=1) + covariance.mean()
-        return Doubt(variances, covariance)
+        return Uncertainty(variances, covariance)
 
 
-class Rows:
+class DesignRows:
     """Rows that pull at several agents each, as those of teams: laid out once for all curvatures.
 
     design: [m, n], how far each row is ahead by the skills.
@@ -106,13 +106,13 @@ class Rows:
 class DenseRows(DenseInformation):
     """The same of rows that pull at several agents each."""
 
-    def __init__(self, rows: Rows, curvature: Floats, precision: Floats | float) -> None:
+    def __init__(self, rows: DesignRows, curvature: Floats, precision: Floats | float) -> None:
         """Raise RatingError unless the matrix is positive definite."""
         matrix: Floats = rows.matrix(curvature).toarray()
         self._factorise(matrix + np.diag(np.broadcast_to(precision, len(matrix))))
 
 
-class Pattern:
+class SparsityPattern:
     """Which agents met, as the form of a sparse matrix: made once for all curvatures."""
 
     def __init__(self, i: Ints, j: Ints, n: int) -> None:
@@ -130,7 +130,7 @@ class Pattern:
 
     def merged(self, curvature: Floats) -> Floats:
         """Return the curvature of each unordered pair from that of each row given."""
-        return summed_by(self._pair_of, curvature, self.n_pairs)
+        return sum_by_key(self._pair_of, curvature, self.n_pairs)
 
     def matrix(self, merged: Floats) -> csr_array[np.float64]:
         """Return minus the curvature of both halves, nothing on the diagonal."""
@@ -142,7 +142,12 @@ class SparseInformation:
     """For large fields: conjugate gradients, and variances from seeded samples."""
 
     def __init__(
-        self, pattern: Pattern, curvature: Floats, precision: Floats | float, *, is_rough: bool
+        self,
+        pattern: SparsityPattern,
+        curvature: Floats,
+        precision: Floats | float,
+        *,
+        is_rough: bool,
     ) -> None:
         """Keep the pairs: m numbers, not n^2.
 
@@ -151,8 +156,8 @@ class SparseInformation:
         merged, self._pattern = pattern.merged(curvature), pattern
         self._root = np.sqrt(merged)
         self._precision = np.broadcast_to(precision, pattern.n)
-        drawn = summed_by(pattern.low, merged, pattern.n)
-        self._diagonal = drawn + summed_by(pattern.high, merged, pattern.n) + self._precision
+        drawn = sum_by_key(pattern.low, merged, pattern.n)
+        self._diagonal = drawn + sum_by_key(pattern.high, merged, pattern.n) + self._precision
         self._pairs = pattern.matrix(merged)
         self._tolerance, self._n_samples = (_CLOSE, _FEW) if is_rough else (_SOLVED, _N_SAMPLES)
 
@@ -163,10 +168,10 @@ class SparseInformation:
         matrix = self._pairs + diags_array(self._diagonal).tocsr()
         x, failed = cg(matrix, right_side, rtol=self._tolerance, atol=0.0, M=scale)
         if failed:
-            raise _unsolved(len(right_side), failed)
+            raise _say_unsolved(len(right_side), failed)
         return x
 
-    def doubt(self) -> Doubt:
+    def doubt(self) -> Uncertainty:
         """Return the variances from samples of the posterior.
 
         Given the others, an agent's variance is the inverse of its diagonal; only how far the
@@ -175,7 +180,7 @@ class SparseInformation:
         samples = self.samples(np.random.default_rng(0), self._n_samples)
         moved = self._pairs @ (samples - samples.mean(axis=0))
         squares = (moved**2).mean(axis=1)
-        return Doubt(1 / self._diagonal + squares / self._diagonal**2, None)
+        return Uncertainty(1 / self._diagonal + squares / self._diagonal**2, None)
 
     def samples(self, rng: np.random.Generator, n_samples: int) -> Floats:
         """Return samples of N(0, inverse): float64 [n, n_samples]."""
@@ -192,8 +197,8 @@ class SparseInformation:
         alone: Floats = np.sqrt(self._precision) * rng.standard_normal(n)
         return (
             alone
-            + summed_by(self._pattern.low, by_pair, n)
-            - summed_by(self._pattern.high, by_pair, n)
+            + sum_by_key(self._pattern.low, by_pair, n)
+            - sum_by_key(self._pattern.high, by_pair, n)
         )
 
     def _conjugated(self, right_sides: Floats, tolerance: float) -> Floats:
@@ -213,14 +218,14 @@ class SparseInformation:
             scaled = left / diagonal
             size, last = (left * scaled).sum(axis=0), size
             toward = scaled + size / last * toward
-        raise _unsolved(len(right_sides), _MAX_TURNS)
+        raise _say_unsolved(len(right_sides), _MAX_TURNS)
 
 
 class SparseRows(SparseInformation):
     """The same of rows that pull at several agents each."""
 
     def __init__(
-        self, rows: Rows, curvature: Floats, precision: Floats | float, *, is_rough: bool
+        self, rows: DesignRows, curvature: Floats, precision: Floats | float, *, is_rough: bool
     ) -> None:
         """Keep the rows."""
         self._rows, self._root = rows, np.sqrt(curvature)
@@ -237,13 +242,13 @@ class SparseRows(SparseInformation):
         return noise
 
 
-class SeatedInformation:
+class BorderedInformation:
     """The matrix with one row more, for the advantage of the first seat: solved by its border.
 
     cross: float64 [n], the second derivatives by each agent and the seat; own: by the seat twice.
     """
 
-    def __init__(self, agents: Information, cross: Floats, own: float) -> None:
+    def __init__(self, agents: InformationMatrix, cross: Floats, own: float) -> None:
         """Find how far the advantage moves each agent."""
         self._agents, self._cross = agents, cross
         self._pull = agents.solved(cross)
@@ -255,15 +260,15 @@ class SeatedInformation:
         seat = (right_side[-1] - self._cross @ x) / self._own
         return np.append(x - self._pull * seat, seat)
 
-    def doubt(self) -> Doubt:
+    def doubt(self) -> Uncertainty:
         """Return that of the agents, widened by that of the advantage, and the latter."""
         alone = self._agents.doubt()
         joint = alone.covariance
         if joint is not None:
             joint = joint + np.outer(self._pull, self._pull) / self._own
         about_mean = self._pull - self._pull.mean()
-        return Doubt(alone.variances + about_mean**2 / self._own, joint, 1 / self._own)
+        return Uncertainty(alone.variances + about_mean**2 / self._own, joint, 1 / self._own)
 
 
-def _unsolved(n: int, n_turns: int) -> RatingError:
+def _say_unsolved(n: int, n_turns: int) -> RatingError:
     return RatingError(f"the step of {n} agents was not found in {n_turns} turns")

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.verdicts.base import VerdictError
-from arena.verdicts.paired import Paired, paired
+from arena.verdicts.paired_blocks import PairedResult, compare_blocks
 from arena.verdicts.scale import elo_of_score
-from arena.verdicts.sprt import ELO_PER_T, Model, Test, strength
+from arena.verdicts.sprt import ELO_PER_T, EloModel, SequentialTest, estimate_elo
 
 Counts = st.lists(st.integers(0, 500), min_size=5, max_size=5).filter(any)
 
 
-def of(*counts: int) -> Paired:
-    found = paired(counts)
+def of(*counts: int) -> PairedResult:
+    found = compare_blocks(counts)
     assert found is not None
     return found
 
@@ -51,7 +51,7 @@ def test_turned_blocks_turn_all_it_says(counts: list[int]) -> None:
 @given(Counts)
 def test_intervals_hold_what_they_are_about(counts: list[int]) -> None:
     found = of(*counts)
-    assert found.elo == strength(counts)
+    assert found.elo == estimate_elo(counts)
     assert found.elo.low <= found.elo.elo <= found.elo.high
     if found.normalised:
         assert found.normalised.low < found.normalised.elo < found.normalised.high
@@ -62,7 +62,7 @@ def test_its_intervals_hold_the_truth_in_95_of_100_samples() -> None:
     values = np.linspace(0, 1, 5)
     mean = float(shape @ values)
     t = (mean - 0.5) / sqrt(2 * float(shape @ (values - mean) ** 2))
-    samples = [paired(counts) for counts in rng.multinomial(400, shape, size=2_000)]
+    samples = [compare_blocks(counts) for counts in rng.multinomial(400, shape, size=2_000)]
     within = [
         (one.elo.low < elo_of_score(mean) < one.elo.high, low < ELO_PER_T * t < high)
         for one in samples
@@ -78,7 +78,7 @@ def test_normalised_elo_at_a_bound_is_where_the_test_is_even() -> None:
     normalised = of(*counts).normalised
     assert normalised is not None
     middle = normalised.elo
-    test = Test(middle - 5, middle + 5, model=Model.NORMALISED)
+    test = SequentialTest(middle - 5, middle + 5, model=EloModel.NORMALISED)
     assert float(test.llr(counts)) == pytest.approx(0.0, abs=0.02)
 
 
@@ -90,9 +90,9 @@ def test_blocks_that_are_all_alike_have_no_deviation() -> None:
 
 
 def test_without_blocks_nothing_is_said() -> None:
-    assert paired([0] * 5) is None
+    assert compare_blocks([0] * 5) is None
 
 
 def test_it_refuses_counts_of_single_games() -> None:
     with pytest.raises(VerdictError, match="counts must be of 5 cells, got 3"):
-        paired([1, 2, 3])
+        compare_blocks([1, 2, 3])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.ratings.truncated import draw, win
+from arena.ratings.truncated_normal import draw_moments, win_moments
 
 ROOT_2 = mpmath.sqrt(mpmath.mpf(2))
 Exact = tuple[mpmath.mpf, mpmath.mpf]
@@ -33,37 +33,37 @@ def assert_near(found: tuple[float, float], exact: Exact) -> None:
 @given(st.floats(-200, 20))
 def test_a_win_matches_fifty_digits(x: float) -> None:
     with mpmath.workdps(50):
-        assert_near(win(x), exact_win(x))
+        assert_near(win_moments(x), exact_win(x))
 
 
 @given(st.floats(-30, 30), st.floats(1e-9, 6))
 def test_a_draw_matches_fifty_digits(t: float, e: float) -> None:
     with mpmath.workdps(80):
-        assert_near(draw(t, e), exact_draw(t, e))
+        assert_near(draw_moments(t, e), exact_draw(t, e))
 
 
 @pytest.mark.parametrize("gap", [1e3, 1e4, 1e5])
 def test_the_most_surprising_results_match_too(gap: float) -> None:
     with mpmath.workdps(80):
-        assert_near(win(-gap), exact_win(-gap))
-        assert_near(draw(gap, 0.12), exact_draw(gap, 0.12))
+        assert_near(win_moments(-gap), exact_win(-gap))
+        assert_near(draw_moments(gap, 0.12), exact_draw(gap, 0.12))
 
 
 @given(st.floats(-1e12, 1e12))
 def test_a_win_raises_the_mean_and_leaves_a_variance(x: float) -> None:
-    v, w = win(x)
+    v, w = win_moments(x)
     assert v >= max(0.0, -x)
     assert 0 <= w <= 1
 
 
 @given(st.floats(-1e8, 1e8), st.floats(1e-12, 40))
 def test_a_draw_brings_the_difference_inside_the_margin(t: float, e: float) -> None:
-    v, w = draw(t, e)
+    v, w = draw_moments(t, e)
     assert abs(t + v) <= e * (1 + 1e-9) + 1e-12 * abs(t)
     assert 0 <= w <= 1
 
 
 @given(st.floats(0, 50), st.floats(1e-6, 6))
 def test_a_draw_is_symmetric(t: float, e: float) -> None:
-    v, w = draw(t, e)
-    assert draw(-t, e) == (-v, w)
+    v, w = draw_moments(t, e)
+    assert draw_moments(-t, e) == (-v, w)

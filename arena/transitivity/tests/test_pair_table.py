@@ -1,11 +1,13 @@
 """The table of pairs: seats do not matter."""
 
-from arena.ratings.settled import count
-from arena.transitivity.table import table
+from arena.ratings.settled import count_results
+from arena.transitivity.pair_table import tabulate_pairs
 
 
 def test_both_orders_of_a_pair_are_one_row() -> None:
-    met = table(count([(2, 0, 1), (0, 2, 1), (0, 2, 0), (2, 0, -1), (1, 2, -1)]), 3)
+    met = tabulate_pairs(
+        count_results([(2, 0, 1), (0, 2, 1), (0, 2, 0), (2, 0, -1), (1, 2, -1)]), 3
+    )
     assert (met.low.tolist(), met.high.tolist()) == ([0, 1], [2, 2])
     assert met.low_wins.tolist() == [2, 0]
     assert met.draws.tolist() == [1, 0]

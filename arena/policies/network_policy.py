@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 
 from arena.policies.base import Row
 
-Block = NDArray[np.float32]
-Masks = NDArray[np.bool_]
+FloatBatch = NDArray[np.float32]
+MaskBatch = NDArray[np.bool_]
 
 
-class Evaluation(NamedTuple):
+class NetworkOutput(NamedTuple):
     """What a network says of a block of B observations.
 
     logits: float32 [B, A]; values: float32 [B], what the seat to move expects of its return;
     states: float32 [B, S], the recurrent state after each row, S = 0 when feed-forward.
     """
 
-    logits: Block
-    values: Block
-    states: Block
+    logits: FloatBatch
+    values: FloatBatch
+    states: FloatBatch
 
 
 class Network(Protocol):
@@ -38,16 +38,16 @@ class Network(Protocol):
         """Floats of recurrent state per row; 0 when feed-forward."""
         ...
 
-    def submit(self, observations: Block, states: Block) -> Any:
+    def submit(self, observations: FloatBatch, states: FloatBatch) -> Any:
         """Ask; return a ticket at once. observations: [B, *shape], states: [B, S]."""
         ...
 
-    def result(self, ticket: Any) -> Evaluation:
+    def result(self, ticket: Any) -> NetworkOutput:
         """Return the answer when it is there. Raises what the network or the platform did wrong."""
         ...
 
 
-class Question(NamedTuple):
+class InferenceRequest(NamedTuple):
     """Rows that a network has been asked about, and what it was shown.
 
     ticket: None for no rows. observations: float32 [B, *shape]; states: float32 [B, S]; masks:
@@ -56,16 +56,16 @@ class Question(NamedTuple):
 
     rows: Sequence[Row]
     ticket: Any
-    observations: Block
-    states: Block
-    masks: Masks
+    observations: FloatBatch
+    states: FloatBatch
+    masks: MaskBatch
 
 
 class Decisions(NamedTuple):
     """One action per row, with what the network had said of it."""
 
     actions: Sequence[int]
-    evaluation: Evaluation
+    evaluation: NetworkOutput
 
 
 class NetworkPolicy(ABC):
@@ -78,14 +78,14 @@ class NetworkPolicy(ABC):
         self.network = network
 
     @abstractmethod
-    def ask(self, rows: Sequence[Row]) -> Question:
+    def ask(self, rows: Sequence[Row]) -> InferenceRequest:
         """Send the observations of the rows; must not change the states.
 
         All that the game is asked for is asked here: what `decide` raises is not the game's fault.
         """
 
     @abstractmethod
-    def decide(self, question: Question) -> Decisions:
+    def decide(self, question: InferenceRequest) -> Decisions:
         """Wait for the answer and choose. Raises InvalidOutputError for what is no distribution."""
 
     def act(self, rows: Sequence[Row]) -> Sequence[int]:

@@ -2,10 +2,10 @@
 
 from types import SimpleNamespace
 
-from arena.bindings import OwnBindings
+from arena.kombu_bindings import InProcessBindings
 
 
-class Channel(OwnBindings):
+class Channel(InProcessBindings):
     """As much of kombu's channel as bindings need: an exchange of each type, by its name."""
 
     def __init__(self) -> None:

@@ -13,18 +13,18 @@ import numpy as np
 from arena.errors import InvalidOutputError
 from arena.games.base import Game, State
 from arena.policies.base import Row
-from arena.policies.networked import Block, Network
+from arena.policies.network_policy import FloatBatch, Network
 
 
-class Last(NamedTuple):
+class SeatMemory(NamedTuple):
     """The last decision of a seat: after how many actions, and the state before and after it."""
 
     n_actions: int
-    before: Block
-    after: Block
+    before: FloatBatch
+    after: FloatBatch
 
 
-class Recall:
+class RecurrentStates:
     """What the network remembers of each match.
 
     Every decision of a seat is asked of its policy: between two of them only others have moved.
@@ -33,9 +33,9 @@ class Recall:
     def __init__(self, game: Game) -> None:
         """Remember nothing yet."""
         self._game = game
-        self._kept: WeakKeyDictionary[State, dict[int, Last]] = WeakKeyDictionary()
+        self._kept: WeakKeyDictionary[State, dict[int, SeatMemory]] = WeakKeyDictionary()
 
-    def before(self, rows: Sequence[Row], network: Network) -> Block:
+    def before(self, rows: Sequence[Row], network: Network) -> FloatBatch:
         """Return the recurrent state of each row's seat before the row, float32 [B, S].
 
         Raises whatever the network raises where a state has to be computed again.
@@ -52,13 +52,13 @@ class Recall:
             states[unknown] = self._replayed([rows[place] for place in unknown], network)
         return states
 
-    def keep(self, rows: Sequence[Row], before: Block, after: Block) -> None:
+    def keep(self, rows: Sequence[Row], before: FloatBatch, after: FloatBatch) -> None:
         """Remember the states before and after the rows."""
         for row, old, new in zip(rows, before, after, strict=True):
             seats = self._kept.setdefault(row.state, {})
-            seats[row.seat] = Last(len(row.state.actions), old.copy(), new.copy())
+            seats[row.seat] = SeatMemory(len(row.state.actions), old.copy(), new.copy())
 
-    def _known(self, row: Row) -> Block | None:
+    def _known(self, row: Row) -> FloatBatch | None:
         last = self._kept.get(row.state, {}).get(row.seat)
         n_actions = len(row.state.actions)
         if last is None or last.n_actions > n_actions:
@@ -66,7 +66,7 @@ class Recall:
         # The same row again, as when a block failed and its rows are asked one by one.
         return last.before if last.n_actions == n_actions else last.after
 
-    def _replayed(self, rows: Sequence[Row], network: Network) -> Block:
+    def _replayed(self, rows: Sequence[Row], network: Network) -> FloatBatch:
         """Return the states that the network reaches by what the rows' seats have seen so far."""
         seen = [self._seen(row) for row in rows]
         states = np.zeros((len(rows), network.state_size), np.float32)
@@ -74,10 +74,10 @@ class Recall:
             places = [place for place, blocks in enumerate(seen) if len(blocks) > depth]
             observations = np.stack([seen[place][depth] for place in places])
             answer = network.result(network.submit(observations, states[places]))
-            states[places] = checked(answer.states, len(places), network)
+            states[places] = check_states(answer.states, len(places), network)
         return states
 
-    def _seen(self, row: Row) -> list[Block]:
+    def _seen(self, row: Row) -> list[FloatBatch]:
         """Return the observations that the seat has decided on, in their order."""
         seen = []
         state = self._game.start(row.game_seed, opening_plies=len(row.state.opening))
@@ -88,7 +88,7 @@ class Recall:
         return seen
 
 
-def checked(states: Block, n_rows: int, network: Network) -> Block:
+def check_states(states: FloatBatch, n_rows: int, network: Network) -> FloatBatch:
     """Return the states. Raises InvalidOutputError unless they are [B, S] and finite."""
     wanted = (n_rows, network.state_size)
     if states.shape != wanted or not np.isfinite(states).all():

@@ -6,10 +6,10 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from arena.ratings import information
+from arena.ratings import information_matrix
 from arena.ratings.base import RatingError
 from arena.ratings.counts import Floats, Ints
-from arena.ratings.information import Doubt, Information
+from arena.ratings.information_matrix import InformationMatrix, Uncertainty
 from arena.ratings.likelihood import PairLikelihood
 from arena.ratings.teamlikelihood import TeamLikelihood
 
@@ -56,19 +56,19 @@ class Posterior:
     """
 
     z: Floats
-    doubt: Doubt
+    doubt: Uncertainty
     spread: float
     seat: float | None = None
 
 
 @dataclass(frozen=True)
-class _Point:
+class _ObjectivePoint:
     """The logarithm of the posterior at z, its gradient and minus its second derivatives."""
 
     z: Floats
     value: float
     gradient: Floats
-    information: Information
+    information: InformationMatrix
 
 
 class Objective:
@@ -85,13 +85,13 @@ class Objective:
     @property
     def is_sparse(self) -> bool:
         """Whether the field is too large for a dense matrix."""
-        return self.n_agents > information.DENSE_LIMIT
+        return self.n_agents > information_matrix.DENSE_LIMIT
 
     @cached_property
-    def _pattern(self) -> information.Pattern:
-        return information.Pattern(self._i, self._j, self.n_agents)
+    def _pattern(self) -> information_matrix.SparsityPattern:
+        return information_matrix.SparsityPattern(self._i, self._j, self.n_agents)
 
-    def at(self, z: Floats, spread: float, *, is_rough: bool = False) -> _Point:
+    def at(self, z: Floats, spread: float, *, is_rough: bool = False) -> _ObjectivePoint:
         """Return the objective at z: float64 [n], [n + 1] with a seat term."""
         found, prior = self.likelihood.at(z), self.prior
         precision = prior.precision(spread, self.likelihood)
@@ -103,54 +103,64 @@ class Objective:
         value = found.value - float(precision @ z**2) / 2 - float(slope @ apart) / 2
         curvature = np.concatenate([found.curvature, self._link])
         agents = self._of_agents(curvature, precision[: self.n_agents], is_rough=is_rough)
-        return _Point(z, value, gradient, self._seated(agents, found.curvature, precision[-1]))
+        return _ObjectivePoint(
+            z, value, gradient, self._seated(agents, found.curvature, precision[-1])
+        )
 
-    def _of_agents(self, curvature: Floats, precision: Floats, *, is_rough: bool) -> Information:
+    def _of_agents(
+        self, curvature: Floats, precision: Floats, *, is_rough: bool
+    ) -> InformationMatrix:
         """Return the information by the curvature of each pair, then of each link."""
         if self.is_sparse:
-            return information.SparseInformation(
+            return information_matrix.SparseInformation(
                 self._pattern, curvature, precision, is_rough=is_rough
             )
         n = self.n_agents
-        return information.DenseInformation(self._i, self._j, curvature, n, precision)
+        return information_matrix.DenseInformation(self._i, self._j, curvature, n, precision)
 
-    def _seated(self, agents: Information, curvature: Floats, precision: float) -> Information:
+    def _seated(
+        self, agents: InformationMatrix, curvature: Floats, precision: float
+    ) -> InformationMatrix:
         if not isinstance(self.likelihood, PairLikelihood) or not self.likelihood.is_seated:
             return agents
         cross, own = self.likelihood.cross(curvature), float(curvature.sum() + precision)
-        return information.SeatedInformation(agents, cross, own)
+        return information_matrix.BorderedInformation(agents, cross, own)
 
 
 class TeamObjective(Objective):
     """The same of a likelihood of teams, each row of which pulls at several agents."""
 
     @cached_property
-    def _rows(self) -> information.Rows:
+    def _rows(self) -> information_matrix.DesignRows:
         """The lead of each row and of each child over its parent, by the skills."""
         k = len(self._i)
         ends = np.arange(0, 2 * k + 1, 2), np.stack([self._i, self._j], axis=1).ravel()
         links = csr_array((np.tile([1.0, -1.0], k), ends[1], ends[0]), shape=(k, self.n_agents))
-        return information.Rows(csr_array(vstack([self._of_teams, links])))
+        return information_matrix.DesignRows(csr_array(vstack([self._of_teams, links])))
 
     def __init__(self, likelihood: TeamLikelihood, prior: Prior = NO_LINKS) -> None:
         """Keep the rows of the likelihood beside the links to parents."""
         super().__init__(likelihood, prior)
         self._of_teams = likelihood.design
 
-    def _of_agents(self, curvature: Floats, precision: Floats, *, is_rough: bool) -> Information:
+    def _of_agents(
+        self, curvature: Floats, precision: Floats, *, is_rough: bool
+    ) -> InformationMatrix:
         if self.is_sparse:
-            return information.SparseRows(self._rows, curvature, precision, is_rough=is_rough)
-        return information.DenseRows(self._rows, curvature, precision)
+            return information_matrix.SparseRows(
+                self._rows, curvature, precision, is_rough=is_rough
+            )
+        return information_matrix.DenseRows(self._rows, curvature, precision)
 
 
-def objective(likelihood: Likelihood, prior: Prior = NO_LINKS) -> Objective:
+def make_objective(likelihood: Likelihood, prior: Prior = NO_LINKS) -> Objective:
     """Return the objective of either kind of likelihood."""
     if isinstance(likelihood, TeamLikelihood):
         return TeamObjective(likelihood, prior)
     return Objective(likelihood, prior)
 
 
-def posterior_mode(
+def find_mode(
     objective: Objective, spread: float, start: Floats, *, is_rough: bool = False
 ) -> Posterior:
     """Return the mode, which is unique: the objective is strictly concave. Raises RatingError.
@@ -163,22 +173,22 @@ def posterior_mode(
     here, last = objective.at(start, spread, is_rough=is_rough), np.inf
     for _ in range(_MAX_STEPS):
         step = here.information.solved(here.gradient)
-        here = _climbed(objective, spread, here, step, is_rough)
+        here = _climb_step(objective, spread, here, step, is_rough)
         size = float(np.abs(step).max())
         if size < tolerance or (size < _ROUNDING and size > last / 2):
-            return _posterior(here, objective.n_agents, spread)
+            return _make_posterior(here, objective.n_agents, spread)
         last = size
     raise RatingError(f"the ratings of {len(start)} agents did not settle in {_MAX_STEPS} steps")
 
 
-def _posterior(here: _Point, n_agents: int, spread: float) -> Posterior:
+def _make_posterior(here: _ObjectivePoint, n_agents: int, spread: float) -> Posterior:
     seat = float(here.z[-1]) if len(here.z) > n_agents else None
     return Posterior(here.z[:n_agents], here.information.doubt(), spread, seat)
 
 
-def _climbed(
-    objective: Objective, spread: float, here: _Point, step: Floats, is_rough: bool
-) -> _Point:
+def _climb_step(
+    objective: Objective, spread: float, here: _ObjectivePoint, step: Floats, is_rough: bool
+) -> _ObjectivePoint:
     """Return the point after the step, or after less of it while that would go down."""
     there = objective.at(here.z + step, spread, is_rough=is_rough)
     while there.value < here.value - _SLACK * abs(here.value):

@@ -195,20 +195,20 @@ def _password_rule(password: str) -> str:
     return f"#{hashlib.sha256(password.encode()).hexdigest()}"
 
 
-def as_table() -> str:
+def format_table() -> str:
     """Return the rights of every role as a table in Markdown, for docs/operating.md."""
     rows = [(role, its.about, its.broker, its.fast) for role, its in ROLES.items()]
     broker, fast = (node_rights(server, ANY_NODE, n_shards=1) for server in SERVERS)
     rows.append((f"play node `{ANY_NODE}`", "plays its own orders", broker, fast))
     lines = ["| program | broker | fast store |", "|---|---|---|"]
     lines += [
-        f"| {role}: {about} | {_words(at_broker)} | {_words(at_fast)} |"
+        f"| {role}: {about} | {_format_rights(at_broker)} | {_format_rights(at_fast)} |"
         for role, about, at_broker, at_fast in rows
     ]
     return "\n".join(lines)
 
 
-def _words(rights: Rights | None) -> str:
+def _format_rights(rights: Rights | None) -> str:
     """Return rights for a cell of the table: commands and keys, and the channels."""
     if rights is None:
         return "no user"

@@ -10,7 +10,7 @@ from math import sqrt
 import numpy as np
 
 from arena.ratings.base import BETA, MU, RatingError, unit_draw_margin
-from arena.ratings.counts import Floats, PairCounts, summed_by
+from arena.ratings.counts import Floats, PairCounts, sum_by_key
 from arena.ratings.likelihood import PairLikelihood
 
 _UNIT = sqrt(2) * BETA
@@ -38,7 +38,7 @@ def gap_variance(
     pulls = likelihood.at((mu - MU) / _UNIT).curvature
     low, high = (order(likelihood.i, likelihood.j) for order in (np.minimum, np.maximum))
     between = float(pulls[high < _PAIR].sum())
-    to = [_by_opponent(pulls * (low == agent), high, len(mu)) for agent in range(_PAIR)]
+    to = [_sum_by_opponent(pulls * (low == agent), high, len(mu)) for agent in range(_PAIR)]
     alone = (_UNIT / spread) ** 2
     others = np.maximum((_UNIT / sd[_PAIR:]) ** 2 - to[0] - to[1], alone) + to[0] + to[1]
     own = [alone + between + float((pull - pull**2 / others).sum()) for pull in to]
@@ -47,6 +47,6 @@ def gap_variance(
     return _UNIT**2 * (own[0] + own[1] - 2 * cross) / (own[0] * own[1] - cross**2)
 
 
-def _by_opponent(pulls: Floats, opponents: np.ndarray, n: int) -> Floats:
+def _sum_by_opponent(pulls: Floats, opponents: np.ndarray, n: int) -> Floats:
     """Return how strongly each opponent pulls: float64 [n - 2]."""
-    return summed_by(opponents, pulls, n)[_PAIR:]
+    return sum_by_key(opponents, pulls, n)[_PAIR:]

@@ -8,8 +8,8 @@ from scipy.special import ndtr
 
 from arena.ratings.base import BETA, MU, SIGMA, RatingError
 from arena.ratings.counts import Ints, PairCounts
-from arena.ratings.near import gap_variance
-from arena.ratings.settled import Settled, settle
+from arena.ratings.gap_variance import gap_variance
+from arena.ratings.settled import SettledRatings, settle_ratings
 
 
 def field_of(n_agents: int, n_matches: int, seed: int) -> PairCounts:
@@ -21,7 +21,7 @@ def field_of(n_agents: int, n_matches: int, seed: int) -> PairCounts:
     return PairCounts(first, second, wins.astype(np.int64), 0 * first, 1 - wins.astype(np.int64))
 
 
-def near(counts: PairCounts, settled: Settled, pair: tuple[int, int]) -> float:
+def near(counts: PairCounts, settled: SettledRatings, pair: tuple[int, int]) -> float:
     """Return the variance by the results of the pair alone."""
     of = np.isin(counts.first, pair) | np.isin(counts.second, pair)
     met = np.union1d(counts.first[of], counts.second[of])
@@ -38,7 +38,7 @@ def near(counts: PairCounts, settled: Settled, pair: tuple[int, int]) -> float:
     )
 
 
-def exact(settled: Settled, first: int, second: int) -> float:
+def exact(settled: SettledRatings, first: int, second: int) -> float:
     joint = settled.covariance
     assert joint is not None
     return float(joint[first, first] + joint[second, second] - 2 * joint[first, second])
@@ -49,7 +49,7 @@ def exact(settled: Settled, first: int, second: int) -> float:
 def test_in_a_large_field_it_is_what_the_whole_fit_says(seed: int, n_each: int) -> None:
     n = 200
     counts = field_of(n, n * n_each // 2, seed)
-    settled = settle(counts, n)
+    settled = settle_ratings(counts, n)
     rng = np.random.default_rng(seed)
     met: Ints = rng.integers(0, len(counts.first), 10)
     pairs = [(int(counts.first[at]), int(counts.second[at])) for at in met]
@@ -60,7 +60,7 @@ def test_in_a_large_field_it_is_what_the_whole_fit_says(seed: int, n_each: int) 
 
 def test_agents_that_met_are_surer_of_their_gap_than_alone() -> None:
     counts = field_of(200, 600, 1)
-    settled = settle(counts, 200)
+    settled = settle_ratings(counts, 200)
     pair = int(counts.first[0]), int(counts.second[0])
     alone = settled.sd[pair[0]] ** 2 + settled.sd[pair[1]] ** 2
     assert near(counts, settled, pair) < 0.95 * alone
@@ -68,7 +68,7 @@ def test_agents_that_met_are_surer_of_their_gap_than_alone() -> None:
 
 def test_who_is_named_first_does_not_matter() -> None:
     counts = field_of(50, 400, 2)
-    settled = settle(counts, 50)
+    settled = settle_ratings(counts, 50)
     assert near(counts, settled, (3, 7)) == pytest.approx(near(counts, settled, (7, 3)))
 
 

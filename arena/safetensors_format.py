@@ -45,17 +45,17 @@ _ARCHIVES = {
 }
 
 
-class TensorForm(NamedTuple):
+class TensorSpec(NamedTuple):
     """What a header says of one tensor: dtype in the words of safetensors ("F32"), and shape."""
 
     dtype: str
     shape: tuple[int, ...]
 
 
-class Entry(NamedTuple):
+class TensorEntry(NamedTuple):
     """One tensor and its place in the buffer, in bytes."""
 
-    form: TensorForm
+    form: TensorSpec
     begin: int
     end: int
 
@@ -68,11 +68,11 @@ class Layout:
     """
 
     metadata: Mapping[str, str]
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, TensorEntry]
     data_start: int
     data_bytes: int
 
-    def forms(self) -> dict[str, TensorForm]:
+    def forms(self) -> dict[str, TensorSpec]:
         """Return dtype and shape by name of tensor."""
         return {name: entry.form for name, entry in self.entries.items()}
 
@@ -88,15 +88,17 @@ def read_layout(file: BinaryIO, n_bytes: int) -> Layout:
     n_header = int.from_bytes(head[:_LENGTH_BYTES], "little")
     data_start = _LENGTH_BYTES + n_header
     if head[_LENGTH_BYTES:] != b"{" or n_header > MAX_HEADER_BYTES or data_start > n_bytes:
-        _refuse_beginning(file, head, n_bytes)
+        _refuse_foreign(file, head, n_bytes)
     header = strict_json("the header", b"{" + file.read(n_header - 1))
-    metadata = _metadata(header.pop(METADATA, {}))
+    metadata = _check_metadata(header.pop(METADATA, {}))
     return Layout(
-        metadata, _entries(header, n_bytes - data_start), data_start, n_bytes - data_start
+        metadata, _read_entries(header, n_bytes - data_start), data_start, n_bytes - data_start
     )
 
 
-def write_header(file: BinaryIO, metadata: Mapping[str, str], entries: Mapping[str, Entry]) -> None:
+def write_header(
+    file: BinaryIO, metadata: Mapping[str, str], entries: Mapping[str, TensorEntry]
+) -> None:
     """Write length and header: equal arguments give equal bytes, padded to 8 for the buffer."""
     header: dict[str, Any] = {METADATA: dict(sorted(metadata.items()))}
     for name, ((dtype, shape), begin, end) in entries.items():
@@ -104,17 +106,17 @@ def write_header(file: BinaryIO, metadata: Mapping[str, str], entries: Mapping[s
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _LENGTH_BYTES)
     if len(text) > MAX_HEADER_BYTES:
-        raise CheckpointFileError(_oversized_header(len(text)))
+        raise CheckpointFileError(_say_oversized(len(text)))
     file.write(len(text).to_bytes(_LENGTH_BYTES, "little") + text)
 
 
-def short(value: object) -> str:
+def shorten(value: object) -> str:
     """Return value for a message: what a file claims may be long."""
     return f"{value!r:.60}"
 
 
-def _refuse_beginning(file: BinaryIO, head: bytes, n_bytes: int) -> NoReturn:
-    foreign = _foreign(file, head, n_bytes)
+def _refuse_foreign(file: BinaryIO, head: bytes, n_bytes: int) -> NoReturn:
+    foreign = _name_foreign(file, head, n_bytes)
     if foreign:
         raise CheckpointFileError(
             f"this is {foreign}: {_WANTED} (`./run manage checkpoints convert` makes one)"
@@ -129,10 +131,10 @@ def _refuse_beginning(file: BinaryIO, head: bytes, n_bytes: int) -> NoReturn:
         raise CheckpointFileError(
             f"truncated, or a lying header: it claims {n_header} bytes where {room} follow"
         )
-    raise CheckpointFileError(_oversized_header(n_header))
+    raise CheckpointFileError(_say_oversized(n_header))
 
 
-def _foreign(file: BinaryIO, head: bytes, n_bytes: int) -> str | None:
+def _name_foreign(file: BinaryIO, head: bytes, n_bytes: int) -> str | None:
     """Return what the file is instead, if its first bytes say so."""
     if head.startswith(b"PK"):
         # A zip lists its files at its end; reading more of it would be as long as its author likes.
@@ -142,7 +144,7 @@ def _foreign(file: BinaryIO, head: bytes, n_bytes: int) -> str | None:
     return next((what for mark, what in _FOREIGN.items() if head.startswith(mark)), None)
 
 
-def _oversized_header(n_header: int) -> str:
+def _say_oversized(n_header: int) -> str:
     return f"a header of {n_header} bytes: at most {MAX_HEADER_BYTES} are read"
 
 
@@ -153,79 +155,83 @@ def strict_json(what: str, text: bytes | str) -> Any:
     """
     try:
         text = text.decode() if isinstance(text, bytes) else text  # json.loads would guess UTF-16
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        return json.loads(
+            text, object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant
+        )
     except RecursionError:
         raise CheckpointFileError(f"{what} is nested too deep") from None
     except ValueError as error:
         raise CheckpointFileError(f"{what} is no JSON: {error!s:.200}") from None
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"{short(twice)} is named twice")
+        raise ValueError(f"{shorten(twice)} is named twice")
     return found
 
 
-def _no_constant(word: str) -> NoReturn:
+def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"it holds {word}")
 
 
-def _metadata(raw: object) -> dict[str, str]:
+def _check_metadata(raw: object) -> dict[str, str]:
     if not isinstance(raw, dict) or not all(isinstance(text, str) for text in raw.values()):
-        raise CheckpointFileError(f"{METADATA} must map texts to texts, got {short(raw)}")
+        raise CheckpointFileError(f"{METADATA} must map texts to texts, got {shorten(raw)}")
     return raw
 
 
-def _entries(header: dict[str, Any], data_bytes: int) -> dict[str, Entry]:
+def _read_entries(header: dict[str, Any], data_bytes: int) -> dict[str, TensorEntry]:
     if not header:
         raise CheckpointFileError("the file holds no tensors")
     if len(header) > MAX_TENSORS:
         raise CheckpointFileError(f"{len(header)} tensors: at most {MAX_TENSORS} are read")
-    entries = [(name, _entry(name, raw, data_bytes)) for name, raw in header.items()]
+    entries = [(name, _read_entry(name, raw, data_bytes)) for name, raw in header.items()]
     entries.sort(key=lambda pair: (pair[1].begin, pair[1].end, pair[0]))
-    _check_filled(entries, data_bytes)
+    _check_no_gaps(entries, data_bytes)
     return dict(entries)
 
 
-def _entry(name: str, raw: object, data_bytes: int) -> Entry:
-    who = f"tensor {short(name)}"
+def _read_entry(name: str, raw: object, data_bytes: int) -> TensorEntry:
+    who = f"tensor {shorten(name)}"
     if not isinstance(raw, dict) or set(raw) != {"dtype", "shape", "data_offsets"}:
         raise CheckpointFileError(f"{who} must have dtype, shape and data_offsets, no more")
     dtype, shape, offsets = raw["dtype"], raw["shape"], raw["data_offsets"]
     if not isinstance(dtype, str) or dtype not in BYTES_OF:
         known = ", ".join(BYTES_OF)
-        raise CheckpointFileError(f"{who} has the unknown dtype {short(dtype)}: known are {known}")
+        raise CheckpointFileError(
+            f"{who} has the unknown dtype {shorten(dtype)}: known are {known}"
+        )
     if not _are_counts(shape) or len(shape) > MAX_DIMENSIONS:
         wanted = f"at most {MAX_DIMENSIONS} whole numbers"
-        raise CheckpointFileError(f"{who} has shape {short(shape)}: must be {wanted}")
+        raise CheckpointFileError(f"{who} has shape {shorten(shape)}: must be {wanted}")
     match offsets:
         case [int(begin), int(end)] if _are_counts(offsets) and begin <= end:
             pass
         case _:
-            raise CheckpointFileError(f"{who} has offsets {short(offsets)}: must be [begin, end]")
+            raise CheckpointFileError(f"{who} has offsets {shorten(offsets)}: must be [begin, end]")
     if end > data_bytes:
         raise CheckpointFileError(
             f"truncated, or a lying header: {who} ends at byte {end} of {data_bytes}"
         )
     if prod(shape) * BYTES_OF[dtype] != end - begin:
-        claim = f"{dtype} {short(shape)}"
+        claim = f"{dtype} {shorten(shape)}"
         raise CheckpointFileError(f"a lying header: {who} is {claim} in {end - begin} bytes")
-    return Entry(TensorForm(dtype, tuple(shape)), begin, end)
+    return TensorEntry(TensorSpec(dtype, tuple(shape)), begin, end)
 
 
 def _are_counts(raw: object) -> bool:
     return isinstance(raw, list) and all(type(n) is int and 0 <= n < 2**63 for n in raw)
 
 
-def _check_filled(entries: list[tuple[str, Entry]], data_bytes: int) -> None:
+def _check_no_gaps(entries: list[tuple[str, TensorEntry]], data_bytes: int) -> None:
     position = 0
     for name, entry in entries:
         if entry.begin != position:
             what = "overlaps the one before" if entry.begin < position else "leaves a hole before"
             at = f"it begins at byte {entry.begin}, not {position}"
-            raise CheckpointFileError(f"a lying header: tensor {short(name)} {what}: {at}")
+            raise CheckpointFileError(f"a lying header: tensor {shorten(name)} {what}: {at}")
         position = entry.end
     if position != data_bytes:
         extra = data_bytes - position

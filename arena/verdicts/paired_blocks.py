@@ -14,7 +14,7 @@ import numpy as np
 
 from arena.ratings.counts import Ints
 from arena.verdicts.base import VerdictError
-from arena.verdicts.sprt import BLOCKS, ELO_PER_T, Strength, strength
+from arena.verdicts.sprt import BLOCKS, ELO_PER_T, EloEstimate, estimate_elo
 
 POINTS = ("0", "1/2", "1", "3/2", "2")
 """What A got of the two games, by cell."""
@@ -24,7 +24,7 @@ _VALUES = np.linspace(0, 1, BLOCKS)
 
 
 @dataclass(frozen=True)
-class Paired:
+class PairedResult:
     """What the blocks of two agents say, for the first of them.
 
     score: the mean, 0..1. split: the share of blocks that gave each agent one point. elo,
@@ -35,44 +35,44 @@ class Paired:
     n_blocks: int
     score: float
     split: float
-    elo: Strength
-    normalised: Strength | None
+    elo: EloEstimate
+    normalised: EloEstimate | None
     los: float
 
 
-def paired(counts: Sequence[int] | Ints) -> Paired | None:
+def compare_blocks(counts: Sequence[int] | Ints) -> PairedResult | None:
     """Return what blocks say: int [5], 0, 1/2, 1, 3/2 and 2 points; None without any.
 
     After a sequential test all of it leans to the side of its verdict. Raises VerdictError.
     """
     if len(counts) != BLOCKS:
         raise VerdictError(f"counts must be of {BLOCKS} cells, got {len(counts)}")
-    elo, table = strength(counts), np.asarray(counts)
+    elo, table = estimate_elo(counts), np.asarray(counts)
     n_blocks = int(table.sum())
     if not n_blocks:
         return None
     shares = table / n_blocks
     score = float(shares @ _VALUES)
     sd = sqrt(float(shares @ (_VALUES - score) ** 2))
-    return Paired(
+    return PairedResult(
         n_blocks=n_blocks,
         score=score,
         split=float(shares[BLOCKS // 2]),
         elo=elo,
-        normalised=_normalised(score - 0.5, sd, n_blocks) if sd else None,
-        los=_superiority(score - 0.5, sd, n_blocks),
+        normalised=_normalised_elo(score - 0.5, sd, n_blocks) if sd else None,
+        los=_likelihood_of_superiority(score - 0.5, sd, n_blocks),
     )
 
 
-def _normalised(lead: float, sd: float, n_blocks: int) -> Strength:
+def _normalised_elo(lead: float, sd: float, n_blocks: int) -> EloEstimate:
     """Return the lead in standard deviations of a game, of which a block has half the variance."""
     t = lead / sd
     half = _Z95 * sqrt((1 + t**2 / 2) / n_blocks)
     points = (ELO_PER_T / sqrt(2) * bound for bound in (t, t - half, t + half))
-    return Strength(*points)
+    return EloEstimate(*points)
 
 
-def _superiority(lead: float, sd: float, n_blocks: int) -> float:
+def _likelihood_of_superiority(lead: float, sd: float, n_blocks: int) -> float:
     if not sd:
         return 0.5 + 0.5 * (lead > 0) - 0.5 * (lead < 0)
     return _NORMAL.cdf(lead / sd * sqrt(n_blocks))

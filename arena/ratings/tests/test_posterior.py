@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.ratings import mode
+from arena.ratings import posterior
 from arena.ratings.base import RatingError
-from arena.ratings.counts import count
+from arena.ratings.counts import count_results
 from arena.ratings.likelihood import PairLikelihood
-from arena.ratings.mode import Objective, posterior_mode
+from arena.ratings.posterior import Objective, find_mode
 
 MARGIN = 0.1257
 
@@ -19,7 +19,7 @@ def objective(results: list[tuple[int, int, int]], n_agents: int) -> Objective:
 
 
 def likelihood(results: list[tuple[int, int, int]], n_agents: int) -> PairLikelihood:
-    return PairLikelihood(count(results), n_agents, margin=MARGIN, weight=1.0)
+    return PairLikelihood(count_results(results), n_agents, margin=MARGIN, weight=1.0)
 
 
 CHAIN = objective([(0, 1, 1), (0, 1, 1), (1, 2, 0), (1, 2, 1), (2, 0, -1)], 3)
@@ -27,8 +27,8 @@ CHAIN = objective([(0, 1, 1), (0, 1, 1), (1, 2, 0), (1, 2, 1), (2, 0, -1)], 3)
 
 @given(st.lists(st.floats(-200, 200), min_size=3, max_size=3), st.floats(0.1, 7))
 def test_it_ends_at_the_same_point_from_anywhere(start: list[float], spread: float) -> None:
-    wanted = posterior_mode(CHAIN, spread, np.zeros(3))
-    found = posterior_mode(CHAIN, spread, np.array(start))
+    wanted = find_mode(CHAIN, spread, np.zeros(3))
+    found = find_mode(CHAIN, spread, np.array(start))
     assert found.z == pytest.approx(wanted.z, abs=1e-9)
     assert found.doubt.covariance == pytest.approx(wanted.doubt.covariance, abs=1e-9)
 
@@ -36,8 +36,8 @@ def test_it_ends_at_the_same_point_from_anywhere(start: list[float], spread: flo
 def test_a_step_too_far_is_shortened() -> None:
     # Far out the likelihood is flat, and the prior alone leads to where every win is a surprise.
     many = objective([(0, 1, 1)] * 100_000, 2)
-    wanted = posterior_mode(many, 7.0, np.zeros(2))
-    assert posterior_mode(many, 7.0, np.array([30.0, -30.0])).z == pytest.approx(wanted.z, abs=1e-9)
+    wanted = find_mode(many, 7.0, np.zeros(2))
+    assert find_mode(many, 7.0, np.array([30.0, -30.0])).z == pytest.approx(wanted.z, abs=1e-9)
 
 
 @given(st.floats(-3, 3), st.floats(-3, 3), st.sampled_from([-1, 0, 1]))
@@ -55,17 +55,17 @@ def test_the_slopes_are_those_of_the_value(z_0: float, z_1: float, score: int) -
 def test_one_more_win_never_lowers_the_winner_nor_raises_the_loser(i: int, j: int) -> None:
     results = [(0, 1, 1), (0, 1, 1), (1, 2, 0), (1, 2, 1), (2, 0, -1)]
     more = results + [(i, j, 1)] * (i != j)
-    before, after = (posterior_mode(objective(r, 3), 1.0, np.zeros(3)).z for r in (results, more))
+    before, after = (find_mode(objective(r, 3), 1.0, np.zeros(3)).z for r in (results, more))
     assert after[i] >= before[i] - 1e-12 * (i == j)
     assert after[j] <= before[j] + 1e-12 * (i == j)
 
 
 def test_without_a_prior_there_is_no_mode() -> None:
     with pytest.raises(RatingError, match="not positive definite"):
-        posterior_mode(objective([(0, 1, 1)], 2), float("inf"), np.zeros(2))
+        find_mode(objective([(0, 1, 1)], 2), float("inf"), np.zeros(2))
 
 
 def test_it_says_so_when_it_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mode, "_MAX_STEPS", 2)
+    monkeypatch.setattr(posterior, "_MAX_STEPS", 2)
     with pytest.raises(RatingError, match="3 agents did not settle in 2 steps"):
-        posterior_mode(CHAIN, 1.0, np.zeros(3))
+        find_mode(CHAIN, 1.0, np.zeros(3))

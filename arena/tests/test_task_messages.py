@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena import messages
-from arena.envelopes import MAX_ITEM, Call, calls_of, open_item, timed
 from arena.errors import MessageError
 from arena.messages import CHECK_TASK, DRAIN_TASK, PLAY_TASK, RECORD_TASK
+from arena.task_messages import MAX_ITEM, TaskForm, read_item, tasks_of_queue, timed_task
 from arena.tests.deadly import DEADLY
 
 CALLBACKS = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
@@ -50,8 +50,8 @@ GOOD: Mapping[str, tuple[str, list[Any]]] = {
 }
 
 
-def calls(queue: str) -> Mapping[str, Call]:
-    return {TICK: timed()} if queue == "control" else calls_of(queue)
+def calls(queue: str) -> Mapping[str, TaskForm]:
+    return {TICK: timed_task()} if queue == "control" else tasks_of_queue(queue)
 
 
 def encoded(body: bytes) -> str:
@@ -76,18 +76,18 @@ def message(queue: str, **headers: object) -> dict[str, Any]:
 def refusal(item: object, queue: str) -> str:
     raw = item if isinstance(item, bytes) else json.dumps(item).encode()
     with pytest.raises(MessageError) as refused:
-        open_item(raw, calls(queue))
+        read_item(raw, calls(queue))
     return str(refused.value)
 
 
 @pytest.mark.parametrize("queue", GOOD)
 def test_a_plain_call_passes_and_its_arguments_come_back(queue: str) -> None:
-    arguments = open_item(json.dumps(message(queue)).encode(), calls(queue))
+    arguments = read_item(json.dumps(message(queue)).encode(), calls(queue))
     assert len(arguments) == len(GOOD[queue][1])
 
 
 def test_arguments_are_the_messages_that_they_declare() -> None:
-    (report,) = open_item(json.dumps(message("reports")).encode(), calls("reports"))
+    (report,) = read_item(json.dumps(message("reports")).encode(), calls("reports"))
     assert report == messages.Mark(at="2026", token="t")
 
 
@@ -162,7 +162,7 @@ def test_an_item_past_all_bounds_is_not_even_read() -> None:
 
 
 def test_a_queue_that_nobody_knows_may_call_nothing() -> None:
-    assert not calls_of("celery")
+    assert not tasks_of_queue("celery")
     assert "this queue calls" in refusal(message("reports"), "gpu")
 
 
@@ -184,4 +184,4 @@ def test_no_item_does_anything_but_pass_or_be_refused(
     for item in broken:
         item_bytes = item if isinstance(item, bytes) else json.dumps(item).encode()
         with suppress(MessageError):
-            open_item(item_bytes, calls(queue))
+            read_item(item_bytes, calls(queue))

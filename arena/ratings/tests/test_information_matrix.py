@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arena.ratings import information as module
+from arena.ratings import information_matrix as module
 from arena.ratings.base import RatingError
 from arena.ratings.counts import Floats
-from arena.ratings.information import (
+from arena.ratings.information_matrix import (
+    BorderedInformation,
     DenseInformation,
-    Information,
-    Pattern,
-    SeatedInformation,
+    InformationMatrix,
     SparseInformation,
+    SparsityPattern,
 )
 
 RNG = np.random.default_rng(5)
@@ -25,7 +25,7 @@ RIGHT_SIDE = RNG.normal(size=N)
 
 
 def both() -> tuple[DenseInformation, SparseInformation]:
-    sparse = SparseInformation(Pattern(FIRST, SECOND, N), CURVATURE, 0.3, is_rough=False)
+    sparse = SparseInformation(SparsityPattern(FIRST, SECOND, N), CURVATURE, 0.3, is_rough=False)
     return DenseInformation(FIRST, SECOND, CURVATURE, N, 0.3), sparse
 
 
@@ -70,13 +70,13 @@ def test_one_row_more_is_solved_by_its_border() -> None:
     bordered = np.linalg.inv(joint(dense))
     bordered = np.block([[bordered, cross[:, None]], [cross[None], np.array([[own]])]])
     right_side = RNG.normal(size=N + 1)
-    made, inverse = SeatedInformation(dense, cross, own), np.linalg.inv(bordered)
+    made, inverse = BorderedInformation(dense, cross, own), np.linalg.inv(bordered)
     assert made.solved(right_side) == pytest.approx(inverse @ right_side, abs=1e-8)
     assert joint(made) == pytest.approx(inverse[:N, :N], abs=1e-8)
     assert made.doubt().seat == pytest.approx(inverse[N, N])
 
 
-def joint(made: Information) -> Floats:
+def joint(made: InformationMatrix) -> Floats:
     covariance = made.doubt().covariance
     assert covariance is not None
     return covariance

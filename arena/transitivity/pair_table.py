@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arena.ratings.counts import Floats, Ints, PairCounts, summed_by
+from arena.ratings.counts import Floats, Ints, PairCounts, sum_by_key
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class PairTable:
     """One row for each pair that met, low < high: their wins and draws, float64 [m] each."""
 
     n_agents: int
@@ -29,7 +29,7 @@ class Table:
         return (self.low_wins + self.draws / 2) / self.n_results
 
 
-def table(counts: PairCounts, n_agents: int) -> Table:
+def tabulate_pairs(counts: PairCounts, n_agents: int) -> PairTable:
     """Return the table of these counts."""
     is_turned = counts.first > counts.second
     low = np.minimum(counts.first, counts.second)
@@ -38,7 +38,7 @@ def table(counts: PairCounts, n_agents: int) -> Table:
     low_wins = np.where(is_turned, counts.n_second_wins, counts.n_first_wins)
     high_wins = np.where(is_turned, counts.n_first_wins, counts.n_second_wins)
     columns = [
-        summed_by(which, column.astype(np.float64), len(pairs))
+        sum_by_key(which, column.astype(np.float64), len(pairs))
         for column in (low_wins, counts.n_draws, high_wins)
     ]
-    return Table(n_agents, *np.divmod(pairs, n_agents), *columns)
+    return PairTable(n_agents, *np.divmod(pairs, n_agents), *columns)

@@ -22,16 +22,16 @@ _NARROW = 0.02
 _QUADRATURE = [((1 + float(x)) / 2, float(w)) for x, w in zip(*leggauss(8), strict=True)]
 
 
-def win(x: float) -> tuple[float, float]:
+def win_moments(x: float) -> tuple[float, float]:
     """Return (v, w) after a win, where x = t - e is the expected lead over the margin."""
     if x > -_TAIL:
         v = SQRT_2_OVER_PI * exp(-0.5 * x * x) / erfc(-SQRT_HALF * x)
         return v, v * (v + x)
-    excess = _excess(-x)
+    excess = _tail_excess(-x)
     return excess - x, min(1.0, (excess - x) * excess)
 
 
-def draw(t: float, e: float) -> tuple[float, float]:
+def draw_moments(t: float, e: float) -> tuple[float, float]:
     """Return (v, w) after a draw, where t is the expected lead and e > 0 the margin."""
     lead = abs(t)
     low, high = lead - e, lead + e
@@ -63,7 +63,7 @@ def _draw_narrow(low: float, width: float) -> tuple[float, float]:
 
 def _draw_far(low: float, high: float, width: float) -> tuple[float, float]:
     """Return v = low + m and w = m (low + m) + ..., m the mean distance from the near margin."""
-    low_excess, high_excess = _excess(low), _excess(high)
+    low_excess, high_excess = _tail_excess(low), _tail_excess(high)
     low_ratio, high_ratio = 1 / (low + low_excess), 1 / (high + high_excess)
     at_high = exp(-width * (low + high) / 2)
     beyond = at_high * high_ratio
@@ -72,7 +72,7 @@ def _draw_far(low: float, high: float, width: float) -> tuple[float, float]:
     return low + mean, min(1.0, mean * (low + mean) + width * at_high / mass)
 
 
-def _excess(z: float) -> float:
+def _tail_excess(z: float) -> float:
     """Return phi(z) / Phi(-z) - z for z >= _TAIL: how far beyond z its tail lies on average."""
     fraction = 0.0
     for level in range(_N_LEVELS, 0, -1):

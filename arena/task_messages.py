@@ -29,43 +29,43 @@ from arena.messages import (
 
 MAX_ITEM = 24 * 2**20
 """Bytes of an item: a full report (2 MB of actions, 1,000 details) in base64 is about 10 MB."""
-Line = Annotated[str, msgspec.Meta(max_length=2_000)]
+ShortText = Annotated[str, msgspec.Meta(max_length=2_000)]
 """Celery cuts what it shows of arguments at about 1,024 characters."""
 Scalar = Annotated[str, msgspec.Meta(max_length=1_000)] | int | float | bool | None
 _NO_KEYWORDS = Annotated[dict[str, Scalar], msgspec.Meta(max_length=0)]
 
 
 class _DeliveryInfo(msgspec.Struct, forbid_unknown_fields=True):
-    exchange: Line
-    routing_key: Line
+    exchange: ShortText
+    routing_key: ShortText
 
 
 class _Properties(msgspec.Struct, forbid_unknown_fields=True):
     """Kombu's part; a call that is sent again carries the description that monitors show."""
 
-    delivery_tag: Line
+    delivery_tag: ShortText
     delivery_info: _DeliveryInfo
     body_encoding: Annotated[str, msgspec.Meta(pattern="^base64$")]
     delivery_mode: Annotated[int, msgspec.Meta(ge=1, le=2)] = 2
     priority: Annotated[int, msgspec.Meta(ge=0, le=9)] | None = 0
-    correlation_id: Line | None = None
-    reply_to: Line | None = None
-    expiration: Line | None = None
-    argsrepr: Line | None = None
-    kwargsrepr: Line | None = None
+    correlation_id: ShortText | None = None
+    reply_to: ShortText | None = None
+    expiration: ShortText | None = None
+    argsrepr: ShortText | None = None
+    kwargsrepr: ShortText | None = None
 
 
-class _Plain(msgspec.Struct, forbid_unknown_fields=True):
+class _PlainHeaders(msgspec.Struct, forbid_unknown_fields=True):
     """No time, no group, no chain: such a call asks for nothing but to be done now."""
 
-    task: Line
-    id: Line
-    lang: Line = "py"
-    argsrepr: Line = ""
-    kwargsrepr: Line = ""
-    origin: Line | None = None
-    root_id: Line | None = None
-    parent_id: Line | None = None
+    task: ShortText
+    id: ShortText
+    lang: ShortText = "py"
+    argsrepr: ShortText = ""
+    kwargsrepr: ShortText = ""
+    origin: ShortText | None = None
+    root_id: ShortText | None = None
+    parent_id: ShortText | None = None
     retries: Annotated[int, msgspec.Meta(ge=0, le=0)] = 0
     timelimit: tuple[None, None] | None = None
     """Exactly two: any other number of them ends a Celery worker, which unpacks them."""
@@ -80,16 +80,16 @@ class _Plain(msgspec.Struct, forbid_unknown_fields=True):
     stamps: dict[str, None] = {}
 
 
-class _Timed(_Plain, forbid_unknown_fields=True):
+class _TimedHeaders(_PlainHeaders, forbid_unknown_fields=True):
     """A call that may wait, expire, be tried again or come from the clock of beat."""
 
     retries: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
-    eta: Line | None = None  # type: ignore[assignment]
-    expires: Line | None = None  # type: ignore[assignment]
-    periodic_task_name: Line | None = None
+    eta: ShortText | None = None  # type: ignore[assignment]
+    expires: ShortText | None = None  # type: ignore[assignment]
+    periodic_task_name: ShortText | None = None
 
 
-class _Embedded(msgspec.Struct, forbid_unknown_fields=True):
+class _EmbeddedCalls(msgspec.Struct, forbid_unknown_fields=True):
     """What Celery would call after the task: nothing ever."""
 
     callbacks: None = None
@@ -98,15 +98,17 @@ class _Embedded(msgspec.Struct, forbid_unknown_fields=True):
     chord: None = None
 
 
-class Call:
+class TaskForm:
     """A task that a queue may call: the form of its arguments, and whether it may wait."""
 
     def __init__(self, arguments: Any, *, keywords: Any = _NO_KEYWORDS, is_timed: bool) -> None:
-        self.envelopes = msgspec.json.Decoder(_message_of(_Timed if is_timed else _Plain))
-        self.bodies = msgspec.json.Decoder(tuple[arguments, keywords, _Embedded])
+        self.envelopes = msgspec.json.Decoder(
+            _define_message(_TimedHeaders if is_timed else _PlainHeaders)
+        )
+        self.bodies = msgspec.json.Decoder(tuple[arguments, keywords, _EmbeddedCalls])
 
 
-def _message_of(headers: type[_Plain]) -> type[msgspec.Struct]:
+def _define_message(headers: type[_PlainHeaders]) -> type[msgspec.Struct]:
     """Return the form of the messages that Celery's protocol 2 puts on a list."""
     return msgspec.defstruct(
         "Message",
@@ -122,47 +124,47 @@ def _message_of(headers: type[_Plain]) -> type[msgspec.Struct]:
     )
 
 
-def timed(*, most: int = 4) -> Call:
+def timed_task(*, most: int = 4) -> TaskForm:
     """Return a call with a few plain values, as control and beat make them."""
     few = msgspec.Meta(max_length=most)
-    keywords = Annotated[dict[Line, Scalar], few]
-    return Call(Annotated[list[Scalar], few], keywords=keywords, is_timed=True)
+    keywords = Annotated[dict[ShortText, Scalar], few]
+    return TaskForm(Annotated[list[Scalar], few], keywords=keywords, is_timed=True)
 
 
-REPORTS = {RECORD_TASK: Call(tuple[Report], is_timed=False)}
-ORDERS = {PLAY_TASK: Call(tuple[MatchOrder], is_timed=False)}
-NETWORKS = {
-    DRAIN_TASK: Call(tuple[Count, Text], is_timed=False),
-    CHECK_TASK: Call(tuple[CheckOrder], is_timed=True),
+REPORT_TASKS = {RECORD_TASK: TaskForm(tuple[Report], is_timed=False)}
+ORDER_TASKS = {PLAY_TASK: TaskForm(tuple[MatchOrder], is_timed=False)}
+GPU_TASKS = {
+    DRAIN_TASK: TaskForm(tuple[Count, Text], is_timed=False),
+    CHECK_TASK: TaskForm(tuple[CheckOrder], is_timed=True),
 }
 """Doorbells come from play nodes, so none may wait; a check is tried again by its worker."""
 
 
-def calls_of(queue: str) -> Mapping[str, Call]:
+def tasks_of_queue(queue: str) -> Mapping[str, TaskForm]:
     """Return what a queue of orders, reports or networks may call; nothing for any other."""
     kind, _, _ = queue.partition(".")
     return _BY_KIND.get(kind, {})
 
 
 _BY_KIND = {
-    REPORTS_QUEUE: REPORTS,
-    gpu_queue(0): NETWORKS,
-    play_queue("").removesuffix("."): ORDERS,
+    REPORTS_QUEUE: REPORT_TASKS,
+    gpu_queue(0): GPU_TASKS,
+    play_queue("").removesuffix("."): ORDER_TASKS,
 }
 
 
-class _Named(msgspec.Struct):
-    task: Line
+class _TaskName(msgspec.Struct):
+    task: ShortText
 
 
-class _Addressed(msgspec.Struct):
-    headers: _Named
+class _TaskHeader(msgspec.Struct):
+    headers: _TaskName
 
 
-_addresses = msgspec.json.Decoder(_Addressed)
+_addresses = msgspec.json.Decoder(_TaskHeader)
 
 
-def open_item(item: bytes, calls: Mapping[str, Call]) -> tuple[Any, ...]:
+def read_item(item: bytes, calls: Mapping[str, TaskForm]) -> tuple[Any, ...]:
     """Return the arguments of the call in an item of a queue. Raises MessageError naming the fault.
 
     calls: the tasks that the queue may call, by name.

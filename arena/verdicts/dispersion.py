@@ -21,7 +21,7 @@ _UNIT = sqrt(2) * BETA
 _POINTS = np.arange(BLOCKS) / 2
 
 
-def dispersion(
+def measure_dispersion(
     mu: Floats,
     first: Ints,
     second: Ints,
@@ -39,12 +39,12 @@ def dispersion(
     n_blocks = outcomes.sum(axis=1)
     if n_blocks.sum() < MIN_BLOCKS:
         return 1.0
-    mean, variance = _game(mu[first] - mu[second], unit_draw_margin(draw_probability))
+    mean, variance = _game_moments(mu[first] - mu[second], unit_draw_margin(draw_probability))
     squares = (outcomes * (_POINTS - 2 * mean[:, None]) ** 2).sum()
     return max(1.0, float(squares / (n_blocks * 2 * variance).sum()))
 
 
-def dispersion_of_sums(
+def measure_sum_dispersion(
     lead: Floats, n_games: Ints, points: Floats, *, draw_probability: float = DRAW_PROBABILITY
 ) -> float:
     """Return the same of blocks of any number of games, as in games of teams; 1 or more.
@@ -60,12 +60,12 @@ def dispersion_of_sums(
         )
     if len(lead) < MIN_BLOCKS:
         return 1.0
-    mean, variance = _game(lead * _UNIT, unit_draw_margin(draw_probability))
+    mean, variance = _game_moments(lead * _UNIT, unit_draw_margin(draw_probability))
     squares = ((points - n_games * mean) ** 2).sum()
     return max(1.0, float(squares / (n_games * variance).sum()))
 
 
-def _game(gap: Floats, margin: float) -> tuple[Floats, Floats]:
+def _game_moments(gap: Floats, margin: float) -> tuple[Floats, Floats]:
     """Return mean and variance of the points of a game."""
     win, not_lost = ndtr(gap / _UNIT - margin), ndtr(gap / _UNIT + margin)
     mean = (win + not_lost) / 2

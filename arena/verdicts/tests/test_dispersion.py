@@ -6,7 +6,7 @@ import pytest
 from arena.ratings.base import DEFAULT, unit_draw_margin
 from arena.ratings.counts import Ints
 from arena.verdicts.base import VerdictError
-from arena.verdicts.blocks import MIN_BLOCKS, dispersion, dispersion_of_sums
+from arena.verdicts.dispersion import MIN_BLOCKS, measure_dispersion, measure_sum_dispersion
 
 ONE, OTHER = np.array([0]), np.array([1])
 MU = np.array([26.0, 25.0])
@@ -22,25 +22,29 @@ def outcomes(n_blocks: int, together: bool) -> Ints:
 
 
 def test_independent_games_are_not_dispersed() -> None:
-    assert dispersion(MU, ONE, OTHER, outcomes(20_000, False)) == pytest.approx(1.0, abs=0.03)
+    assert measure_dispersion(MU, ONE, OTHER, outcomes(20_000, False)) == pytest.approx(
+        1.0, abs=0.03
+    )
 
 
 def test_games_that_repeat_each_other_count_half() -> None:
-    assert dispersion(MU, ONE, OTHER, outcomes(20_000, True)) == pytest.approx(2.0, abs=0.06)
+    assert measure_dispersion(MU, ONE, OTHER, outcomes(20_000, True)) == pytest.approx(
+        2.0, abs=0.06
+    )
 
 
 def test_opposite_games_do_not_make_it_surer() -> None:
-    assert dispersion(MU, ONE, OTHER, np.array([[0, 0, 500, 0, 0]])) == 1.0
+    assert measure_dispersion(MU, ONE, OTHER, np.array([[0, 0, 500, 0, 0]])) == 1.0
 
 
 def test_few_blocks_say_nothing() -> None:
     few = np.array([[0, 0, 0, 0, MIN_BLOCKS - 1]])
-    assert dispersion(MU, ONE, OTHER, few) == 1.0
+    assert measure_dispersion(MU, ONE, OTHER, few) == 1.0
 
 
 def test_columns_that_do_not_fit_are_refused() -> None:
     with pytest.raises(VerdictError, match=r"outcomes must be \[1, 5\], got \(2, 5\)"):
-        dispersion(MU, ONE, OTHER, np.zeros((2, 5), np.int64))
+        measure_dispersion(MU, ONE, OTHER, np.zeros((2, 5), np.int64))
 
 
 def _sums(n_same: int) -> float:
@@ -50,7 +54,7 @@ def _sums(n_same: int) -> float:
     shown = lead[:, None] + rng.normal(0, 1, (3_000, 4 // n_same))
     margin = unit_draw_margin(0.1)
     points = np.where(np.abs(shown) < margin, 0.5, shown > 0).sum(axis=1) * n_same
-    return dispersion_of_sums(lead, np.full(3_000, 4), points)
+    return measure_sum_dispersion(lead, np.full(3_000, 4), points)
 
 
 def test_blocks_of_independent_games_vary_as_expected() -> None:
@@ -64,9 +68,9 @@ def test_games_that_repeat_each_other_vary_the_more(n_same: int) -> None:
 
 def test_few_blocks_of_many_games_say_nothing() -> None:
     few = np.full(MIN_BLOCKS - 1, 4)
-    assert dispersion_of_sums(np.zeros(len(few)), few, few.astype(float)) == 1
+    assert measure_sum_dispersion(np.zeros(len(few)), few, few.astype(float)) == 1
 
 
 def test_sums_that_do_not_fit_are_refused() -> None:
     with pytest.raises(VerdictError, match="of one length, got 2, 3 and 2"):
-        dispersion_of_sums(np.zeros(2), np.ones(3, np.int64), np.zeros(2))
+        measure_sum_dispersion(np.zeros(2), np.ones(3, np.int64), np.zeros(2))

@@ -8,7 +8,7 @@ queues are named by their publisher, so nobody needs to read them.
 from typing import Any
 
 
-class OwnBindings:
+class InProcessBindings:
     """Mixed into kombu's Redis channel, before it; calls no command of the broker."""
 
     typeof: Any

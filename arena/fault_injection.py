@@ -3,9 +3,9 @@
 A fault is drawn from (game seed, attempt): a retry may succeed while the game stays the same. Who
 plays a match draws once and strikes once, by whom the plan charges:
 
-    fault = draw(plan, game_seed, attempt, n_seats)
-    PLATFORM: play on struck_state(state, fault, ...), which fails at its first step or its result;
-    AGENT: for the first decision of fault.seat take struck_action(fault, ..., act=the policy's own)
+    fault = draw_fault(plan, game_seed, attempt, n_seats)
+    PLATFORM: play on inject_into_state(state, fault, ...): it fails at its first step or result;
+    AGENT: for the first decision of fault.seat take inject_into_action(fault, ..., act=its own)
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from arena.errors import EmulatedFaultError, ParameterError
 from arena.games.base import State
-from arena.seeding import uniforms
+from arena.seeding import derive_uniforms
 
 INVALID_VALUES: tuple[object, ...] = ("", -10, 0.5, {}, True, 0.0, float("nan"))
 """What an invalid fault returns in the place of a result or an action."""
@@ -72,12 +72,12 @@ class Fault:
     value: object = None
 
 
-def draw(plan: FaultPlan, game_seed: int, attempt: int, n_seats: int) -> Fault | None:
+def draw_fault(plan: FaultPlan, game_seed: int, attempt: int, n_seats: int) -> Fault | None:
     """Return the fault of this attempt, or None; the same arguments give the same answer.
 
     A caller whose matches share game seeds mixes the lineup into the seed that it passes.
     """
-    which, where, what = uniforms(3, "fault", game_seed, attempt)
+    which, where, what = derive_uniforms(3, "fault", game_seed, attempt)
     seat = int(where * n_seats)
     if which < plan.error_rate:
         return Fault(FaultKind.ERROR, seat)
@@ -88,7 +88,7 @@ def draw(plan: FaultPlan, game_seed: int, attempt: int, n_seats: int) -> Fault |
     return None
 
 
-def struck_state(
+def inject_into_state(
     state: State, fault: Fault, *, hang_s: float, sleep: Callable[[float], object]
 ) -> State:
     """Return the state with a fault of the platform: the same episode until the fault strikes.
@@ -96,10 +96,10 @@ def struck_state(
     An ERROR raises EmulatedFaultError at the first step and a HANG sleeps there; INVALID gives
     the fault's value in the place of the returns.
     """
-    return cast(State, _StruckState(state, fault, hang_s, sleep))
+    return cast(State, _FaultyState(state, fault, hang_s, sleep))
 
 
-def struck_action(
+def inject_into_action(
     fault: Fault,
     *,
     hang_s: float,
@@ -118,7 +118,7 @@ def struck_action(
     return act()
 
 
-class _StruckState:
+class _FaultyState:
     """A state that fails at its first step or at its result and is the inner one in all else."""
 
     def __init__(
