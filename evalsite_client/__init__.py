@@ -7,7 +7,6 @@ with Client("https://evalsite.example.org", token="...") as client:
 """
 
 from evalsite_client.client import Client
-from evalsite_client.clock import Clock
 from evalsite_client.errors import (
     AnswerError,
     ChecksumError,
@@ -23,7 +22,8 @@ from evalsite_client.errors import (
     WaitTimeoutError,
 )
 from evalsite_client.progress import Progress
-from evalsite_client.retries import NEVER, Retries
+from evalsite_client.records import to_records
+from evalsite_client.retries import NEVER, Clock, Retries
 
 __all__ = [
     "NEVER",
@@ -43,4 +43,5 @@ __all__ = [
     "ThrottledError",
     "UnreachableError",
     "WaitTimeoutError",
+    "to_records",
 ]

@@ -19,10 +19,9 @@ from evalsite_client.api.schedules import Schedules
 from evalsite_client.api.seasons import Seasons
 from evalsite_client.api.tokens import Tokens
 from evalsite_client.api.workers import Workers
-from evalsite_client.clock import Clock
 from evalsite_client.errors import InputError
 from evalsite_client.nouns import Agents, Campaigns, Checkpoints, Trajectories
-from evalsite_client.retries import Retries
+from evalsite_client.retries import Clock, Retries
 from evalsite_client.transport import Login, Transport
 from evalsite_client.waiting import Tournaments
 
@@ -54,10 +53,11 @@ class Client:
         """
         address = base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
         secret = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
+        # One session: a connection that is kept saves a handshake per call.
         self._session = session or requests.Session()
         transport = Transport(
-            base_url=_checked(address),
-            login=_login(secret, password),
+            base_url=_check_address(address),
+            login=_make_login(secret, password),
             timeout_s=timeout_s,
             retries=retries or Retries(),
             clock=clock or Clock(),
@@ -99,9 +99,10 @@ class Client:
         self.close()
 
 
-def _checked(address: str) -> str:
+def _check_address(address: str) -> str:
     """Return the address without a slash at its end. Raises InputError."""
     wanted = "give an address such as https://evalsite.example.org"
+    # A login, a query or a fragment in it would get lost: every call makes its own address.
     try:
         parts = urlsplit(address)
         is_usable = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -114,10 +115,12 @@ def _checked(address: str) -> str:
     return address.rstrip("/")
 
 
-def _login(token: str, password: tuple[str, str] | None) -> Login:
+def _make_login(token: str, password: tuple[str, str] | None) -> Login:
+    # Not requests' own: that writes latin-1, and a password may be of any script.
     if password is not None:
         pair = ":".join(password)
         return Login(f"Basic {b64encode(pair.encode()).decode()}")
+    # Not repeated in the error: it is a secret, and errors end in logs.
     if not token.isascii() or any(not char.isprintable() or char.isspace() for char in token):
         wanted = "`evalsite token` or an administrator makes one"
         raise InputError("token", f"a token has letters and digits only, and no line end: {wanted}")

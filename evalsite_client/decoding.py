@@ -5,110 +5,82 @@ another type is an error: the server is none of this version.
 """
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import is_dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from evalsite_client.errors import AnswerError
 
 T = TypeVar("T")
+_OTHER_VERSION: Final = "server and client are of different versions"
+# What JSON may have for a type, and what it is called in an error.
+_SCALARS: Final[Mapping[type, tuple[tuple[type, ...], str]]] = {
+    str: ((str,), "a text"),
+    bool: ((bool,), "true or false"),
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+}
 
 
 def decode(kind: type[T], value: Any) -> T:
     """Return a dataclass from an object of JSON. Raises AnswerError naming the member."""
-    found: T = _read(kind, value, kind.__name__)
-    return found
+    decoded: T = _read_value(kind, value, kind.__name__)
+    return decoded
 
 
-def _read(kind: Any, value: Any, where: str) -> Any:
-    """Return a value of a type; Literal is not checked: a newer server may know more choices."""
-    if kind is Any:
-        return value
+def _read_value(kind: Any, value: Any, where: str) -> Any:
     if is_dataclass(kind):
         return _read_object(kind, value, where)
-    origin = get_origin(kind)
+    origin, inner = get_origin(kind) or kind, get_args(kind)
     if origin in (Union, types.UnionType):
-        options = get_args(kind)
-        if value is None and types.NoneType in options:
+        if value is None and types.NoneType in inner:
             return None
         # Several that remain are choices of texts, so the first reads as well as any.
-        inner = next(option for option in options if option is not types.NoneType)
-        return _read(inner, value, where)
-    reader = _READERS.get(origin or kind)
-    if reader is None:
-        raise TypeError(f"{where}: no reader for {kind}")
-    return reader(kind, value, where)
+        first = next(option for option in inner if option is not types.NoneType)
+        return _read_value(first, value, where)
+    if origin is tuple:
+        _require(isinstance(value, list), "a list", value, where)
+        return tuple(_read_value(inner[0], one, f"{where}[{n}]") for n, one in enumerate(value))
+    if origin is Mapping:
+        _require(isinstance(value, dict), "an object", value, where)
+        return {name: _read_value(inner[1], one, f"{where}.{name}") for name, one in value.items()}
+    return _read_scalar(origin, value, where)
 
 
 def _read_object(kind: Any, value: Any, where: str) -> Any:
     _require(isinstance(value, dict), "an object", value, where)
-    hints = members(kind)
-    missing = sorted(hints.keys() - value.keys())
-    if missing:
+    hints = find_members(kind)
+    if missing := sorted(hints.keys() - value.keys()):
         raise AnswerError(f"{where} lacks {', '.join(missing)}: {_OTHER_VERSION}")
-    return kind(**{name: _read(hints[name], value[name], f"{where}.{name}") for name in hints})
+    members = {name: _read_value(of, value[name], f"{where}.{name}") for name, of in hints.items()}
+    return kind(**members)
 
 
+# Cached: to resolve the annotations takes longer than to read a row.
 @cache
-def members(kind: Any) -> Mapping[str, Any]:
+def find_members(kind: Any) -> Mapping[str, Any]:
     """Return the types of the members of a dataclass by name."""
     return get_type_hints(kind)
 
 
-def _read_text(_: Any, value: Any, where: str) -> str:
-    _require(isinstance(value, str), "a text", value, where)
-    return str(value)
-
-
-def _read_truth(_: Any, value: Any, where: str) -> bool:
-    _require(isinstance(value, bool), "true or false", value, where)
-    return bool(value)
-
-
-def _read_whole(_: Any, value: Any, where: str) -> int:
-    _require(isinstance(value, int) and not isinstance(value, bool), "a whole number", value, where)
-    return int(value)
-
-
-def _read_real(_: Any, value: Any, where: str) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    _require(is_number, "a number", value, where)
-    return float(value)
-
-
-def _read_time(_: Any, value: Any, where: str) -> datetime:
-    _require(isinstance(value, str), "a time", value, where)
-    try:
-        return datetime.fromisoformat(value)
-    except ValueError as error:
-        raise AnswerError(f"{where} is no time: {value!r:.80}") from error
-
-
-def _read_list(kind: Any, value: Any, where: str) -> tuple[Any, ...]:
-    _require(isinstance(value, list), "a list", value, where)
-    inner = get_args(kind)[0]
-    return tuple(_read(inner, item, f"{where}[{place}]") for place, item in enumerate(value))
-
-
-def _read_mapping(kind: Any, value: Any, where: str) -> dict[str, Any]:
-    _require(isinstance(value, dict), "an object", value, where)
-    inner = get_args(kind)[1]
-    return {name: _read(inner, item, f"{where}.{name}") for name, item in value.items()}
-
-
-_READERS: dict[Any, Callable[[Any, Any, str], Any]] = {
-    str: _read_text,
-    Literal: _read_text,
-    bool: _read_truth,
-    int: _read_whole,
-    float: _read_real,
-    datetime: _read_time,
-    tuple: _read_list,
-    Mapping: _read_mapping,
-}
-_OTHER_VERSION = "server and client are of different versions"
+def _read_scalar(kind: Any, value: Any, where: str) -> Any:
+    if kind is Any:
+        return value
+    if kind is datetime:
+        _require(isinstance(value, str), "a time", value, where)
+        try:
+            return datetime.fromisoformat(value)
+        except ValueError as error:
+            raise AnswerError(f"{where} is no time: {value!r:.80}") from error
+    # The choices of a Literal are not checked: a newer server may know more of them.
+    plain = str if kind is Literal else kind
+    taken, called = _SCALARS[plain]
+    # To Python a bool is an int; to JSON it is none.
+    is_so = isinstance(value, taken) and (plain is bool or not isinstance(value, bool))
+    _require(is_so, called, value, where)
+    return plain(value)
 
 
 def _require(is_so: bool, wanted: str, value: Any, where: str) -> None:

@@ -1,6 +1,5 @@
 """What may go wrong: one root, and a class for every case in which a caller reacts differently."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -96,25 +95,22 @@ _KINDS: dict[int, type[ProblemError]] = {
 }
 
 
-def problem(status: int, body: Any, *, reason: str, instance: str) -> ProblemError:
+def read_problem(status: int, body: Any, *, reason: str, instance: str) -> ProblemError:
     """Return the error that an answer stands for; of what is no problem+json only the status."""
-    said = body if isinstance(body, dict) else {}
+    # A proxy in between answers as it likes: nothing of the body is taken for granted.
+    members = body if isinstance(body, dict) else {}
     kind = _KINDS.get(status, ProblemError)
     error = kind(
         status,
-        str(said.get("title", reason)),
-        str(said.get("detail", f"{instance} answers {status} {reason}")),
-        instance=str(said.get("instance", instance)),
-        type_=str(said.get("type", "")),
+        str(members.get("title", reason)),
+        str(members.get("detail", f"{instance} answers {status} {reason}")),
+        instance=str(members.get("instance", instance)),
+        type_=str(members.get("type", "")),
     )
-    error.errors = _refusals(said.get("errors"))
-    return error
-
-
-def _refusals(said: Any) -> tuple[Refusal, ...]:
-    rows: Sequence[Any] = said if isinstance(said, list) else []
-    return tuple(
+    refused = members.get("errors")
+    error.errors = tuple(
         Refusal(str(row.get("field", "")), str(row.get("message", "")))
-        for row in rows
+        for row in (refused if isinstance(refused, list) else [])
         if isinstance(row, dict)
     )
+    return error

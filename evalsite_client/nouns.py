@@ -14,9 +14,9 @@ from evalsite_client.api.checkpoints import Checkpoint
 from evalsite_client.api.shared import Placement
 from evalsite_client.api.trajectories import Piece
 from evalsite_client.decoding import decode
-from evalsite_client.downloads import Received, download
+from evalsite_client.downloads import Received, download_file
 from evalsite_client.errors import WaitTimeoutError
-from evalsite_client.uploads import Sent, form, sha256
+from evalsite_client.uploads import Sent, compute_sha256, make_form
 
 
 class Agents(agents.Agents):
@@ -45,6 +45,7 @@ class Campaigns(campaigns.Campaigns):
         """
         clock = self._transport.clock
         begun_s = clock.monotonic()
+        # Asked again and again: the server has no call that waits for a verdict.
         while True:
             campaign_now = self.get(campaign)
             if progress is not None:
@@ -85,7 +86,7 @@ class Checkpoints(checkpoints.Checkpoints):
         """
         path = Path(file)
         fields = {
-            "sha256": sha256(path),
+            "sha256": compute_sha256(path),
             "name": name,
             "step": step,
             "parent": parent,
@@ -94,7 +95,7 @@ class Checkpoints(checkpoints.Checkpoints):
             "parameters": parameters,
             "placement": placement,
         }
-        body = form(path, fields, progress=progress)
+        body = make_form(path, fields, progress=progress)
         return decode(Checkpoint, self._transport.upload("checkpoints", body, key=key))
 
     def download(
@@ -106,7 +107,9 @@ class Checkpoints(checkpoints.Checkpoints):
             # Asked for anew at every attempt: a link ends after a while.
             return self.link(checkpoint).href
 
-        return download(self._transport, link, Path(path), digest=checkpoint, progress=progress)
+        return download_file(
+            self._transport, link, Path(path), digest=checkpoint, progress=progress
+        )
 
     def wait(
         self, checkpoint: str, *, timeout_s: float | None = None, poll_s: float = 0.5
@@ -131,7 +134,7 @@ class Trajectories(trajectories.Trajectories):
     ) -> Path:
         """Fetch a piece as SHA256.parquet unless it is there already. Raises ChecksumError."""
         path = Path(folder) / f"{piece.sha256}.parquet"
-        return download(
+        return download_file(
             self._transport, lambda: piece.href, path, digest=piece.sha256, progress=progress
         )
 

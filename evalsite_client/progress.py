@@ -8,10 +8,10 @@ from typing import Final, TextIO
 from evalsite_client.api.shared import Explanation
 from evalsite_client.api.tournaments import TournamentDetail
 
+# The pace is measured over so long.
 WINDOW_S: Final = 30.0
-"""The pace is measured over so long."""
+# Where lines cannot be overwritten one is written so often, and when the state changes.
 LINE_EVERY_S: Final = 10.0
-"""Where lines cannot be overwritten one is written so often, and when the state changes."""
 WIDTH: Final = 24
 MINUTE_S: Final = 60
 HOUR_S: Final = 3_600
@@ -36,6 +36,7 @@ class Progress:
         """Return the seconds until its end at this pace, None while that is unknown."""
         if self.tournament.is_over:
             return 0.0
+        # At no pace there is no end in sight, and a paused one has none.
         if not self.matches_per_s or self.tournament.state == "paused":
             return None
         return (self.tournament.n_matches - self.tournament.n_closed) / self.matches_per_s
@@ -47,34 +48,37 @@ class Progress:
 
     def line(self, width: int = 0) -> str:
         """Return it in one line, of at most `width` characters unless that is 0."""
-        whole = self._line(bar_width=WIDTH)
+        whole = self._write_line(bar_width=WIDTH)
         if not width or len(whole) <= width:
             return whole
-        short = self._line(bar_width=0)
+        short = self._write_line(bar_width=0)
         return short if len(short) <= width else f"{short[: width - 1]}…"
 
-    def _line(self, *, bar_width: int) -> str:
+    def _write_line(self, *, bar_width: int) -> str:
         shown = self.tournament
         share = shown.n_closed / shown.n_matches if shown.n_matches else 1.0
         filled = "#" * int(share * bar_width)
         bar = f" [{filled:.<{bar_width}}]" if bar_width else ""
+        counts = (
+            (shown.n_forfeits, "forfeits"),
+            (shown.n_void, "void"),
+            (shown.n_cancelled, "cancelled"),
+            (shown.n_retried, "tried again"),
+        )
         parts = [
             f"{shown.name} ({shown.shown_state}){bar} {share:.0%}",
             f"{shown.n_closed:,}/{shown.n_matches:,}",
-            *_counts(shown),
-            *self._pace(),
+            *[f"{n:,} {word}" for n, word in counts if n],
         ]
+        if not shown.is_over and self.matches_per_s is not None:
+            parts.append(f"{self.matches_per_s:.1f} matches/s")
+        if not shown.is_over and self.eta_s is not None:
+            parts.append(f"{duration(self.eta_s)} left")
         if self.trouble:
             parts.append(f"no answer: {self.trouble}")
         elif self.waits_for:
             parts.append(f"waits for {'; '.join(self.waits_for)}")
         return ", ".join(parts)
-
-    def _pace(self) -> list[str]:
-        if self.tournament.is_over:
-            return []
-        pace = [] if self.matches_per_s is None else [f"{self.matches_per_s:.1f} matches/s"]
-        return pace if self.eta_s is None else [*pace, f"{duration(self.eta_s)} left"]
 
 
 @dataclass
@@ -83,9 +87,10 @@ class Pace:
 
     seen: deque[tuple[float, int]] = field(default_factory=deque)
 
-    def per_s(self, now_s: float, n_closed: int) -> float | None:
+    def measure_rate(self, now_s: float, n_closed: int) -> float | None:
         """Return the pace with this look at the count, None after the first."""
         self.seen.append((now_s, n_closed))
+        # The last look before the window stays: the pace is measured from there.
         while now_s - self.seen[0][0] > WINDOW_S and now_s - self.seen[1][0] >= WINDOW_S:
             self.seen.popleft()
         begun_s, n_before = self.seen[0]
@@ -121,6 +126,7 @@ class ProgressLine:
         self._is_open = False
 
     def _is_due(self, progress: Progress) -> bool:
+        # The state, not the figures: those change at every look.
         key = f"{progress.tournament.shown_state} {progress.waits_for} {bool(progress.trouble)}"
         if self._written is not None:
             before, at_s = self._written
@@ -138,13 +144,3 @@ def duration(seconds: float) -> str:
     if whole < HOUR_S:
         return f"{whole // MINUTE_S} min {whole % MINUTE_S:02} s"
     return f"{whole // HOUR_S:,} h {whole % HOUR_S // MINUTE_S:02} min"
-
-
-def _counts(shown: TournamentDetail) -> list[str]:
-    counts = (
-        (shown.n_forfeits, "forfeits"),
-        (shown.n_void, "void"),
-        (shown.n_cancelled, "cancelled"),
-        (shown.n_retried, "tried again"),
-    )
-    return [f"{n:,} {word}" for n, word in counts if n]

@@ -1,12 +1,15 @@
-"""When a call is sent again, and after how long."""
+"""When a call is sent again, after how long, and by which clock that is measured."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
-AGAIN = frozenset(
+from urllib3 import Retry
+from urllib3.exceptions import InvalidHeader
+
+# Answers after which the same call may fare better.
+PASSING_STATUSES = frozenset(
     {
         HTTPStatus.TOO_MANY_REQUESTS,
         HTTPStatus.BAD_GATEWAY,
@@ -14,20 +17,31 @@ AGAIN = frozenset(
         HTTPStatus.GATEWAY_TIMEOUT,
     }
 )
-"""Answers after which the same call may fare better."""
 
 
 @dataclass(frozen=True)
+class Clock:
+    """How a client measures time and sleeps; tests give their own, and so need not sleep."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+
+# Not urllib3's own Retry: it sleeps by no clock of ours, takes any wait that a server asks for,
+# and knows neither a write that meets its first attempt nor a file that came with a wrong hash.
+@dataclass(frozen=True)
 class Retries:
-    """How often a call is sent in all, and how long is waited between; twice as long each time."""
+    """How often a call is sent in all, and how long is waited between; twice as long each time.
+
+    patience_s: a server that asks for a longer wait is not waited for.
+    """
 
     n_attempts: int = 5
     first_s: float = 0.25
     longest_s: float = 8.0
     patience_s: float = 90.0
-    """A server that asks for more than this is not waited for."""
 
-    def pause_s(
+    def compute_pause_s(
         self, n_tried: int, *, asked_s: float | None, draw: Callable[[], float]
     ) -> float | None:
         """Return for how long to wait before the next attempt, None to give up.
@@ -37,8 +51,8 @@ class Retries:
         """
         if n_tried >= self.n_attempts:
             return None
-        doubled = min(self.first_s * 2 ** (n_tried - 1), self.longest_s)
-        pause_s: float = doubled * (0.5 + 0.5 * draw())
+        doubled_s = min(self.first_s * 2 ** (n_tried - 1), self.longest_s)
+        pause_s: float = doubled_s * (0.5 + 0.5 * draw())
         if asked_s is None:
             return pause_s
         return None if asked_s > self.patience_s else max(asked_s, pause_s)
@@ -47,16 +61,9 @@ class Retries:
 NEVER = Retries(n_attempts=1)
 
 
-def asked_s(header: str | None, *, now: datetime) -> float | None:
+def read_retry_after(header: str | None) -> float | None:
     """Return the seconds that a Retry-After asks for, as number or date; None for anything else."""
-    if header is None:
-        return None
-    if header.strip().isdecimal():
-        return float(header)
     try:
-        until = parsedate_to_datetime(header)
-    except ValueError:
+        return None if header is None else float(Retry().parse_retry_after(header))
+    except InvalidHeader:
         return None
-    if until.tzinfo is None:
-        until = until.replace(tzinfo=UTC)
-    return max(0.0, (until - now).total_seconds())

@@ -14,21 +14,20 @@ from uuid import uuid4
 import requests
 from requests import PreparedRequest, Response
 
-from evalsite_client.clock import Clock
 from evalsite_client.errors import (
     AnswerError,
     InputError,
     NotThereError,
     ProblemError,
     UnreachableError,
-    problem,
+    read_problem,
 )
-from evalsite_client.retries import AGAIN, Retries, asked_s
+from evalsite_client.retries import PASSING_STATUSES, Clock, Retries, read_retry_after
 from evalsite_client.uploads import Form
 
 API: Final = "/api/v1/"
+# A server hashes and keeps a large file before it answers.
 UPLOAD_TIMEOUT_S: Final = 900.0
-"""A server hashes and keeps a large file before it answers."""
 
 
 class Login(requests.auth.AuthBase):
@@ -60,11 +59,6 @@ class Call:
     timeout_s: float = 30.0
     is_streamed: bool = False
 
-    @property
-    def is_write(self) -> bool:
-        """Return whether it changes something."""
-        return self.method != "GET"
-
 
 @dataclass(frozen=True)
 class Transport:
@@ -80,74 +74,77 @@ class Transport:
 
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
         """Return the JSON at a path below the API's root. Raises ClientError."""
-        return _json(self._answer(self._call("GET", path, query)))
+        # Django reads true, not True.
+        given = {
+            name: str(of).lower() if isinstance(of, bool) else of
+            for name, of in (query or {}).items()
+            if of is not None
+        }
+        asked = f"?{urlencode(given)}" if given else ""
+        return _read_json(self._send(self._make_call("GET", path, asked)))
 
     def post(self, path: str, body: Any = None, *, key: str | None = None) -> Any:
         """Return the JSON that a POST answers; `key` makes it done once, one is made if missing."""
-        headers = {**_keyed(key), "Content-Type": "application/json"}
-        call = replace(self._call("POST", path), body=_encoded(body), headers=headers)
-        return _json(self._answer(call))
+        headers = {**_make_key_header(key), "Content-Type": "application/json"}
+        call = replace(self._make_call("POST", path), body=_encode_body(body), headers=headers)
+        return _read_json(self._send(call))
 
     def upload(self, path: str, form: Form, *, key: str | None = None) -> Any:
         """Return the JSON that a POST of a form with a file answers."""
-        headers = {**_keyed(key), "Content-Type": form.content_type}
-        call = replace(self._call("POST", path), body=form, headers=headers)
-        return _json(self._answer(replace(call, timeout_s=max(self.timeout_s, UPLOAD_TIMEOUT_S))))
+        headers = {**_make_key_header(key), "Content-Type": form.content_type}
+        timeout_s = max(self.timeout_s, UPLOAD_TIMEOUT_S)
+        call = replace(self._make_call("POST", path), body=form, headers=headers)
+        return _read_json(self._send(replace(call, timeout_s=timeout_s)))
 
     def delete(self, path: str) -> None:
         """Delete what is at a path; what an unanswered call deleted already counts as done."""
-        self._answer(self._call("DELETE", path))
+        self._send(self._make_call("DELETE", path))
 
     @contextmanager
-    def stream(self, href: str) -> Iterator[Response]:
+    def open_stream(self, href: str) -> Iterator[Response]:
         """Give the answer to a signed link of the server, whose body is read as it comes."""
+        # The link is the login: a token must not go to a storage that it may lead to.
         address = f"{self.base_url}{href}"
         call = Call("GET", address, timeout_s=self.timeout_s, is_streamed=True)
-        with self._answer(call) as response:
+        with self._send(call) as response:
             yield response
 
-    def pause(self, n_tried: int, response: Response | None) -> bool:
+    def pause_before_retry(self, n_tried: int, response: Response | None) -> bool:
         """Sleep before the next attempt; False, at once, where there is to be none."""
         header = response.headers.get("Retry-After") if response is not None else None
-        wanted = asked_s(header, now=self.clock.now())
-        pause_s = self.retries.pause_s(n_tried, asked_s=wanted, draw=self.rng.random)
+        pause_s = self.retries.compute_pause_s(
+            n_tried, asked_s=read_retry_after(header), draw=self.rng.random
+        )
         if pause_s is None:
             return False
         self.clock.sleep(pause_s)
         return True
 
-    def _call(self, method: str, path: str, query: Mapping[str, Any] | None = None) -> Call:
-        address = f"{self.base_url}{API}{path}/{_query(query or {})}"
+    def _make_call(self, method: str, path: str, query: str = "") -> Call:
+        address = f"{self.base_url}{API}{path}/{query}"
         return Call(method, address, login=self.login, timeout_s=self.timeout_s)
 
-    def _answer(self, call: Call) -> Response:
+    def _send(self, call: Call) -> Response:
         """Return the first answer that says yes. Raises ClientError for the last that does not."""
         n_tried = 0
         while True:
             n_tried += 1
-            response, error = self._tried(call, n_tried)
-            if error is None:
-                assert response is not None
+            # The same key every time: a write whose answer was lost is not done twice.
+            response, error = self._try_once(call)
+            # An attempt whose answer was lost has deleted it already.
+            is_gone = call.method == "DELETE" and isinstance(error, NotThereError) and n_tried > 1
+            if response is not None and (error is None or is_gone):
                 return response
-            if not _may_pass(error, call, n_tried) or not self.pause(n_tried, response):
+            assert error is not None
+            if not _may_pass(error, call, n_tried) or not self.pause_before_retry(
+                n_tried, response
+            ):
                 raise error
 
-    def _tried(self, call: Call, n_tried: int) -> tuple[Response | None, Exception | None]:
+    def _try_once(self, call: Call) -> tuple[Response | None, Exception | None]:
+        """Return the answer to one attempt, and what is wrong with it. Raises InputError."""
         try:
-            response = self._sent(call)
-        except UnreachableError as unanswered:
-            return None, unanswered
-        if response.ok and not response.is_redirect:
-            return response, None
-        error = _refused(response, call, now=self.clock)
-        if n_tried > 1 and call.method == "DELETE" and isinstance(error, NotThereError):
-            return response, None
-        return response, error
-
-    def _sent(self, call: Call) -> Response:
-        """Return the answer to one attempt. Raises UnreachableError, InputError."""
-        try:
-            return self.session.request(
+            response = self.session.request(
                 call.method,
                 call.address,
                 data=call.body,
@@ -160,10 +157,14 @@ class Transport:
         except (requests.exceptions.InvalidURL, requests.exceptions.InvalidHeader) as error:
             raise InputError("base_url", f"{error}") from error
         except requests.RequestException as error:
-            raise UnreachableError(f"{self.base_url} does not answer: {cause(error)}") from error
+            unanswered = UnreachableError(f"{self.base_url} does not answer: {find_cause(error)}")
+            unanswered.__cause__ = error
+            return None, unanswered
+        is_fine = response.ok and not response.is_redirect
+        return response, None if is_fine else _read_refusal(response, call)
 
 
-def cause(error: BaseException) -> str:
+def find_cause(error: BaseException) -> str:
     """Return what the innermost error says: that of the socket, without addresses of objects."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
@@ -171,70 +172,61 @@ def cause(error: BaseException) -> str:
 
 
 def _may_pass(error: Exception, call: Call, n_tried: int) -> bool:
-    """Say whether the same call may fare better.
-
-    Sent again, a write may meet its first attempt, whose answer was lost: it is then under way.
-    """
+    """Say whether the same call may fare better."""
+    # A certificate that is not trusted stays so.
     if isinstance(error, UnreachableError):
         return not isinstance(error.__cause__, requests.exceptions.SSLError)
     if not isinstance(error, ProblemError):
         return False
-    is_own_conflict = error.status == HTTPStatus.CONFLICT and call.is_write and n_tried > 1
-    return error.status in AGAIN or is_own_conflict
+    # Sent again, a write may meet its first attempt, whose answer was lost: that is under way.
+    is_own_conflict = error.status == HTTPStatus.CONFLICT and call.method != "GET" and n_tried > 1
+    return error.status in PASSING_STATUSES or is_own_conflict
 
 
-def _refused(response: Response, call: Call, *, now: Clock) -> Exception:
+def _read_refusal(response: Response, call: Call) -> Exception:
     if response.is_redirect:
         to = response.headers.get("Location", "")
         return AnswerError(f"{call.address} redirects to {to}: use that server's address")
-    body = _body(response) if "json" in response.headers.get("Content-Type", "") else None
-    error = problem(
-        response.status_code, body, reason=response.reason, instance=call.address.partition("?")[0]
+    is_json = "json" in response.headers.get("Content-Type", "")
+    error = read_problem(
+        response.status_code,
+        _read_json(response) if is_json else None,
+        reason=response.reason,
+        instance=call.address.partition("?")[0],
     )
-    error.retry_after_s = asked_s(response.headers.get("Retry-After"), now=now.now())
+    error.retry_after_s = read_retry_after(response.headers.get("Retry-After"))
     return error
 
 
-def _json(response: Response) -> Any:
+def _read_json(response: Response) -> Any:
     if "json" not in response.headers.get("Content-Type", ""):
         raise AnswerError(f"{response.url} answers no JSON: is this the address of evalsite?")
-    return _body(response)
-
-
-def _body(response: Response) -> Any:
     try:
         return response.json()
     except requests.JSONDecodeError as error:
         raise AnswerError(f"{response.url} answers no valid JSON: {error}") from error
 
 
-def _keyed(key: str | None) -> dict[str, str]:
+def _make_key_header(key: str | None) -> dict[str, str]:
+    # requests would refuse such a key too, but as a header, without saying which value it was.
     if key is not None and not (key.isascii() and key.isprintable() and " " not in key and key):
         raise InputError("key", f"visible ASCII characters are taken, got {key!r:.80}")
     return {"Idempotency-Key": uuid4().hex if key is None else key}
 
 
-def _encoded(body: Any) -> bytes:
+def _encode_body(body: Any) -> bytes:
     """Return a body as JSON; none as an empty object. Raises InputError."""
     try:
-        return json.dumps(body or {}, default=_plain, allow_nan=False).encode()
+        # NaN is no JSON, though Python writes it.
+        return json.dumps(body or {}, default=_encode_value, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
         raise InputError("body", f"it cannot be sent as JSON: {error}") from error
 
 
-def _plain(value: Any) -> Any:
+def _encode_value(value: Any) -> Any:
     """Return what JSON has for a value that it has not."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Mapping | Sequence):
         return dict(value) if isinstance(value, Mapping) else list(value)
     raise TypeError(f"{value!r:.80} is of no type that JSON has")
-
-
-def _query(wanted: Mapping[str, Any]) -> str:
-    given = {name: _text(value) for name, value in wanted.items() if value is not None}
-    return f"?{urlencode(given)}" if given else ""
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -15,13 +15,15 @@ from urllib3 import encode_multipart_formdata
 from evalsite_client.errors import InputError
 
 CHUNK: Final = 1 << 20
+# Told of bytes so far and in all; begins again from 0 when the call is sent again.
 Sent = Callable[[int, int], None]
-"""Told of bytes so far and in all; begins again from 0 when the call is sent again."""
 
 
 @dataclass(frozen=True)
 class Form:
     """The body of a multipart/form-data request; every iteration reads the file anew."""
+
+    # Not requests-toolbelt's encoder: that can be read once, and a call may be sent again.
 
     path: Path
     n_bytes: int
@@ -41,6 +43,7 @@ class Form:
         with self.path.open("rb") as file:
             while chunk := file.read(CHUNK):
                 n_sent += len(chunk)
+                # Content-Length is out already: more would be read as the next request.
                 if n_sent > self.n_bytes:
                     break
                 yield chunk
@@ -51,11 +54,15 @@ class Form:
         yield self.tail
 
 
-def form(path: Path, fields: Mapping[str, Any], *, progress: Sent | None = None) -> Form:
+def make_form(path: Path, fields: Mapping[str, Any], *, progress: Sent | None = None) -> Form:
     """Return the form of a file with further fields; None is left out. Raises InputError."""
     with open_file(path) as file:
         n_bytes = fstat(file.fileno()).st_size
-    texts = {name: _text(value) for name, value in fields.items() if value is not None}
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in fields.items()
+        if value is not None
+    }
     mark = uuid4().bytes
     # urllib3 writes the form around a mark; its own streaming needs the whole file in memory.
     body, content_type = encode_multipart_formdata({**texts, "file": (path.name, mark)})
@@ -71,11 +78,7 @@ def open_file(path: Path) -> BufferedReader:
         raise InputError("file", f"{path} cannot be read: {error.strerror}") from error
 
 
-def sha256(path: Path) -> str:
+def compute_sha256(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal. Raises InputError."""
     with open_file(path) as file:
         return file_digest(file, "sha256").hexdigest()
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

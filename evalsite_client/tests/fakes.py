@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
 
@@ -30,7 +30,6 @@ class FakeTime:
 
     def clock(self) -> Clock:
         return Clock(
-            now=lambda: BEGIN + timedelta(seconds=self.now_s),
             monotonic=lambda: self.now_s,
             sleep=self.sleep,
         )

@@ -12,7 +12,7 @@ from evalsite_client import ChecksumError, InputError, Retries, UnreachableError
 from evalsite_client.tests import fakes
 from evalsite_client.tests.fakes import FakeTime, answer, broken, in_turn, problem
 from evalsite_client.tests.schema_samples import Schema
-from evalsite_client.uploads import CHUNK, form
+from evalsite_client.uploads import CHUNK, make_form
 
 SCHEMA = Schema()
 CONTENT = b"rows" * 1000
@@ -118,7 +118,7 @@ def test_an_upload_is_sent_in_pieces_and_again_from_its_start(tmp_path: Path) ->
 
 def test_a_file_that_changes_meanwhile_is_not_sent_to_its_end(tmp_path: Path) -> None:
     (path := tmp_path / "a").write_bytes(b"abc")
-    body = form(path, {})
+    body = make_form(path, {})
     for content in (b"ab", b"abcd"):
         path.write_bytes(content)
         with pytest.raises(InputError, match="changed while it was sent"):

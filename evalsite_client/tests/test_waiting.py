@@ -169,7 +169,7 @@ def test_elsewhere_a_line_comes_now_and_then_and_with_every_change() -> None:
 def test_the_pace_is_that_of_the_last_half_minute() -> None:
     pace = Pace()
     for second in range(0, 100, 10):
-        found = pace.per_s(second, n_closed=second if second < 50 else 50)
+        found = pace.measure_rate(second, n_closed=second if second < 50 else 50)
     assert found == 0
 
 
