@@ -26,7 +26,7 @@ from redis.exceptions import RedisError
 
 from matches.access.clients import client_address
 from matches.access.readers import may_read
-from matches.operations.system import exporting, pushing
+from matches.operations.system import prometheus, pushing
 from matches.store.clock import db_now
 
 NEEDED = """metrics need the token of EVALSITE_METRICS_TOKEN; where none is set,
@@ -56,7 +56,7 @@ class SystemCollector(Collector):
             yield up
             return
         if state is not None:
-            yield from exporting.metrics(state, now=db_now())
+            yield from prometheus.metrics(state, now=db_now())
 
 
 registry = CollectorRegistry()

@@ -11,7 +11,7 @@ from time import monotonic
 from matches import dispatch
 from matches.artifacts import checks, trajectories
 from matches.board import broadcast
-from matches.campaigns import judging, overdue
+from matches.campaigns import judging, overdue_schedules
 from matches.errors import BrokerError
 from matches.ledger import marks, planning, rewinding
 from matches.ledger import relay as relaying
@@ -157,7 +157,7 @@ _DUTIES: Sequence[Callable[..., object]] = (
     marks.send,
     _sweep,
     checks.order_due,
-    overdue.start_overdue,
+    overdue_schedules.start_overdue,
     relaying.relay,
     rate,
     judging.judge_all,

@@ -9,7 +9,7 @@ from arena.pairing.base import Meeting
 from arena.pairing.bracket import Bracket, BracketSlot, KnockoutRules, build_bracket
 from arena.parameters import read_parameters
 from matches.models import Agent, Tournament
-from matches.ratings import standing
+from matches.ratings import entrants
 from matches.store.kept import kept
 
 KNOCKOUT, SWISS, GROUPS = "knockout", "swiss", "groups"
@@ -86,8 +86,8 @@ def of_tournament(tournament: Tournament) -> InRounds | None:
 
 
 def _found(tournament: Tournament) -> InRounds:
-    agents = standing.entrants_of(tournament)
-    meetings = standing.meetings_of(tournament, agents)
+    agents = entrants.entrants_of(tournament)
+    meetings = entrants.meetings_of(tournament, agents)
     if tournament.pairing == KNOCKOUT:
         return _drawn(tournament, agents, meetings)
     return InRounds([], _table(tournament, agents, meetings), None, len(agents))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from matches.campaigns.starting import IS_SPRT, test_of
-from matches.campaigns.wording import percent
+from matches.campaigns.texts import percent
 from matches.models import Campaign, CampaignPoint
 from pages.plots import LEFT, RIGHT, Tick
 

@@ -12,13 +12,13 @@ from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import conditional_page, require_safe
 
 from arena.verdicts.paired_blocks import POINTS
-from matches.campaigns import showing, wording
+from matches.campaigns import results, texts
 from matches.campaigns.starting import IS_SPRT
 from matches.ledger import pairingwarnings
 from matches.models import Agent, Alarm, Campaign, Entrant
 from matches.operations import explain
 from matches.ratings import standings
-from matches.ratings.lateness import awaited
+from matches.ratings.closed_prefix import awaited
 from matches.store.clock import db_now
 from matches.store.kept import kept
 from pages import campaigncurves
@@ -42,8 +42,8 @@ class Blocks(NamedTuple):
     """How many blocks gave the first agent so many points, and what that says."""
 
     first: Agent
-    cells: list[wording.Line]
-    lines: list[wording.Line]
+    cells: list[texts.Line]
+    lines: list[texts.Line]
 
 
 class Listed(NamedTuple):
@@ -93,18 +93,18 @@ def context(found: Campaign, *, now: datetime) -> dict[str, Any]:
         "tournament": tournament,
         "board": board,
         "asked": _asked(found),
-        "terms": wording.terms(found),
-        "why": wording.why(found),
+        "terms": texts.terms(found),
+        "why": texts.why(found),
         "says": _says(found),
         "probability": _probability(found),
         "subjects": _subjects(found),
-        "saved": wording.saved(found),
+        "saved": texts.saved(found),
         "waits": _planned_earlier(found),
-        "wanted": wording.percent(1 - found.error),
+        "wanted": texts.percent(1 - found.error),
         "chances": _chances(found),
         "curve": campaigncurves.of_campaign(found),
-        "forecast": wording.expected(foreseen),
-        "budget": wording.budget(found),
+        "forecast": texts.expected(foreseen),
+        "budget": texts.budget(found),
         "is_test": found.question == IS_SPRT,
         "pairs": _pairs(found),
         "warning": pairingwarnings.of_pairing(tournament),
@@ -117,7 +117,7 @@ def context(found: Campaign, *, now: datetime) -> dict[str, Any]:
 def _planned_earlier(found: Campaign) -> str:
     """Return what the verdict waits for though results are there; empty where it does not."""
     waits = None if found.decided_at else awaited(found.tournament)
-    return "" if waits is None else wording.planned_earlier(waits)
+    return "" if waits is None else texts.planned_earlier(waits)
 
 
 def listed(campaigns: Sequence[Campaign]) -> list[Listed]:
@@ -138,14 +138,14 @@ def open_alarms(**of: Any) -> list[OpenAlarm]:
     """Return the newest alarms that nobody has looked at, chosen by of."""
     waiting = Alarm.objects.filter(acknowledged_at=None, **of).order_by("-pk")
     related = waiting.select_related("agent", "ancestor", "campaign__tournament__leaderboard")
-    return [OpenAlarm(alarm, wording.percent(alarm.probability)) for alarm in related[:N_ALARMS]]
+    return [OpenAlarm(alarm, texts.percent(alarm.probability)) for alarm in related[:N_ALARMS]]
 
 
 def _asked(found: Campaign) -> str:
     wanted = _positions(found)
     entered = Entrant.objects.filter(tournament=found.tournament_id, position__in=wanted)
     names = dict(entered.values_list("position", "agent__name")) if wanted else {}
-    return wording.asked(found, _ByPosition(names))
+    return texts.asked(found, _ByPosition(names))
 
 
 def _positions(found: Campaign) -> list[int]:
@@ -190,7 +190,7 @@ def _probability(found: Campaign) -> str:
         return ""
     if found.question == IS_SPRT and not found.decided_at:
         return ""
-    return wording.percent(found.probability)
+    return texts.percent(found.probability)
 
 
 def _standing(found: Campaign) -> str:
@@ -202,7 +202,7 @@ def _standing(found: Campaign) -> str:
         return played
     if found.question == IS_SPRT or found.probability is None:
         return f"{played}, {found.n_judged:,} results judged"
-    return f"{played}, the likeliest answer is true with {wording.percent(found.probability)}"
+    return f"{played}, the likeliest answer is true with {texts.percent(found.probability)}"
 
 
 def _chances(found: Campaign) -> list[Chance]:
@@ -214,20 +214,20 @@ def _chances(found: Campaign) -> list[Chance]:
     ).select_related("agent")
     agents = {entrant.position: entrant.agent for entrant in entered}
     return [
-        Chance(agents[position], wording.percent(chance), round(100 * chance, 2))
+        Chance(agents[position], texts.percent(chance), round(100 * chance, 2))
         for position, chance in likely
     ]
 
 
 def _pairs(found: Campaign) -> Blocks | None:
     """Return the blocks of a sequential test; None before its first."""
-    said = showing.pairs(found)
+    said = results.pairs(found)
     if said is None:
         return None
     first = Entrant.objects.select_related("agent").get(tournament=found.tournament_id, position=0)
     counts = zip(POINTS, said.blocks, strict=True)
-    cells = [wording.Line(label, f"{n:,}") for label, n in counts]
-    return Blocks(first.agent, cells, wording.paired(said))
+    cells = [texts.Line(label, f"{n:,}") for label, n in counts]
+    return Blocks(first.agent, cells, texts.paired(said))
 
 
 def _stop_address(found: Campaign) -> str:

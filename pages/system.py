@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 from matches.models import Order, Worker
 from matches.operations import explain
 from matches.operations.system import pushing
-from matches.operations.system.showing import Shown, Table, shown
+from matches.operations.system.display import Shown, Table, shown
 from matches.store.clock import db_now
 
 log = logging.getLogger(__name__)

@@ -15,9 +15,9 @@ from launcher.folders import SECRETS
 from launcher.plan import Plan
 from launcher.salvage import BEGINS, FILES, describe_set_aside, is_damaged, set_aside
 from launcher.supervision import Supervisor, kill_leftovers
-from matches.operations.system.reading import look
+from matches.operations.system.display import shown
 from matches.operations.system.sample import State
-from matches.operations.system.showing import shown
+from matches.operations.system.sampling import look
 from matches.store import disk
 
 REFUSED = "# Bad file format reading the append only file appendonly.aof.1.incr.aof: make a backup"

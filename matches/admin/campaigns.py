@@ -22,7 +22,7 @@ from matches.admin.acts import campaigns
 from matches.admin.acts.offering import OffersActs, ReadOnlyWithActs
 from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.many import search_if_many
-from matches.campaigns import forecasting, wording
+from matches.campaigns import forecasting, texts
 from matches.campaigns.starting import CampaignPlan, start
 from matches.errors import BadInputError
 from matches.ledger.tournaments import check_agents
@@ -98,7 +98,7 @@ class StartForm(ModelFormWithAllErrors):
         super().__init__(*args, **kwargs)
         search_if_many(self, Tournament)
         self.fields["agents"].label_from_instance = lambda agent: f"{agent.game}: {agent.name}"  # type: ignore[attr-defined]
-        self.ahead: list[wording.Line] = []
+        self.ahead: list[texts.Line] = []
 
     def clean_parameters(self) -> dict[str, Any]:
         """Refuse what has no names."""
@@ -134,14 +134,14 @@ class StartForm(ModelFormWithAllErrors):
         shown = {name: sent.getlist(name) for name in sorted(self.fields) if name != "foreseen"}
         return sha256(json.dumps(shown).encode()).hexdigest()[:16]
 
-    def _foreseen(self) -> list[wording.Line]:
+    def _foreseen(self) -> list[texts.Line]:
         board, agents = self.cleaned_data["leaderboard"], list(self.cleaned_data["agents"])
         check_agents(board, agents)
         found = forecasting.before(self.plan(), leaderboard=board, agents=agents, now=db_now())
-        said = wording.known(found.n_known, found.n_known_elsewhere)
-        known = wording.Line("Known already", said)
-        warning = [wording.Line("Pairing", found.warning)] if found.warning else []
-        return [known, *warning, *wording.expected(found.forecast)]
+        said = texts.known(found.n_known, found.n_known_elsewhere)
+        known = texts.Line("Known already", said)
+        warning = [texts.Line("Pairing", found.warning)] if found.warning else []
+        return [known, *warning, *texts.expected(found.forecast)]
 
 
 @admin.register(Campaign)
@@ -226,7 +226,7 @@ class CampaignAdmin(OffersActs):
     @admin.display(description="probability")
     def chance(self, obj: Campaign) -> str:
         """Return how sure that is."""
-        return "-" if obj.probability is None else wording.percent(obj.probability)
+        return "-" if obj.probability is None else texts.percent(obj.probability)
 
     @admin.display(description="matches")
     def progress(self, obj: Campaign) -> str:
@@ -237,7 +237,7 @@ class CampaignAdmin(OffersActs):
     def forecast_said(self, obj: Campaign) -> str:
         """Return what it will still take."""
         foreseen = None if obj.decided_at else obj.forecast
-        return "; ".join(f"{line.label}: {line.says}" for line in wording.expected(foreseen)) or "-"
+        return "; ".join(f"{line.label}: {line.says}" for line in texts.expected(foreseen)) or "-"
 
 
 @admin.register(Alarm)

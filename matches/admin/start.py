@@ -25,8 +25,8 @@ from matches.models import (
 from matches.operations import explain, readiness
 from matches.operations.explain import Explanation
 from matches.operations.system import pushing
+from matches.operations.system.display import Shown, Table, shown
 from matches.operations.system.sample import State
-from matches.operations.system.showing import Shown, Table, shown
 from matches.store import selectors
 from matches.store.clock import db_now
 from matches.store.explanation import ago, several, span

@@ -18,8 +18,8 @@ from matches.api.forecasts import AheadSerializer, ForecastSerializer, PairsSeri
 from matches.api.matches import IntegerFilter
 from matches.api.names import AgentNameSerializer
 from matches.api.pagination import NewestFirst
-from matches.campaigns import asking, forecasting, showing
-from matches.campaigns.asking import MAX_AGENTS, Margin
+from matches.campaigns import forecasting, inputs, results
+from matches.campaigns.inputs import MAX_AGENTS, Margin
 from matches.campaigns.starting import CampaignPlan, start
 from matches.ledger import pairingwarnings
 from matches.models import Agent, Campaign, CampaignPoint, Leaderboard
@@ -118,22 +118,22 @@ class CampaignDetailSerializer(CampaignSerializer):
 
     def get_parameters(self, campaign: Campaign) -> dict[str, Any]:
         """Return them with the names of agents."""
-        return showing.parameters(campaign)
+        return results.parameters(campaign)
 
     @extend_schema_field(AgentNameSerializer(many=True))
     def get_subjects(self, campaign: Campaign) -> list[Any]:
         """Return them in the order of the statement."""
-        return list(AgentNameSerializer(showing.subjects(campaign), many=True).data)
+        return list(AgentNameSerializer(results.subjects(campaign), many=True).data)
 
     @extend_schema_field(ChanceSerializer(many=True))
     def get_chances(self, campaign: Campaign) -> list[Any]:
         """Return P(best)."""
-        return list(ChanceSerializer(showing.chances(campaign), many=True).data)
+        return list(ChanceSerializer(results.chances(campaign), many=True).data)
 
     @extend_schema_field(SpentSerializer)
     def get_spent(self, campaign: Campaign) -> dict[str, Any]:
         """Return what it has cost so far."""
-        return dict(SpentSerializer(showing.spent(campaign)).data)
+        return dict(SpentSerializer(results.spent(campaign)).data)
 
     def get_warning(self, campaign: Campaign) -> str | None:
         """Return it, made once a minute."""
@@ -142,7 +142,7 @@ class CampaignDetailSerializer(CampaignSerializer):
     @extend_schema_field(PairsSerializer(allow_null=True))
     def get_pairs(self, campaign: Campaign) -> dict[str, Any] | None:
         """Return what its blocks say."""
-        found = showing.pairs(campaign)
+        found = results.pairs(campaign)
         return None if found is None else dict(PairsSerializer(found).data)
 
 
@@ -272,8 +272,8 @@ class CampaignView(
 def _asked(wanted: dict[str, Any]) -> tuple[CampaignPlan, Leaderboard, list[Agent]]:
     """Return the plan, the leaderboard and the agents of a body. Raises BadInputError."""
     board = wanted.pop("leaderboard")
-    agents = asking.entrants(board, wanted.pop("agents"))
+    agents = inputs.entrants(board, wanted.pop("agents"))
     units = (wanted.pop(name) for name in ("margin", "margin_elo", "margin_points"))
     margin = Margin(*units).on(board)
-    name = wanted.pop("name") or asking.title(wanted["question"], board, len(agents))
+    name = wanted.pop("name") or inputs.title(wanted["question"], board, len(agents))
     return CampaignPlan(name=name, margin=margin, **wanted), board, agents

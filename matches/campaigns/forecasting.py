@@ -11,14 +11,14 @@ from arena.verdicts.base import Question, Terms
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.forecast import forecast_change, forecast_matches, round_robin_matches
 from arena.verdicts.sprt import SequentialTest
-from matches.campaigns import blocks, sequential
-from matches.campaigns.believing import belief_of
+from matches.campaigns import paired_blocks, sprt_forecasts
+from matches.campaigns.belief import belief_of
 from matches.campaigns.starting import IS_SPRT, CampaignPlan, checked, test_of
 from matches.ledger import costs, pairingwarnings
 from matches.ledger.costs import Cost
 from matches.models import Agent, Campaign, Leaderboard
+from matches.ratings.closed_prefix import late_results
 from matches.ratings.evidence import boards_of, evidence, known
-from matches.ratings.lateness import late_results
 
 LIMIT = 1_000_000
 """Matches: what takes longer counts as so many."""
@@ -66,7 +66,7 @@ def before(
     n_known, n_elsewhere = known(leaderboard, entered, boards=boards, late=late.tallies)
     cost = costs.expected(leaderboard, entered, now=now)
     if plan.question == IS_SPRT:
-        counts = blocks.between(leaderboard, *entered).counts
+        counts = paired_blocks.between(leaderboard, *entered).counts
         seed, test = plan.seed or 0, test_of(parameters)
         found = _of_test(test, leaderboard, entered, counts, cost, seed)
     else:
@@ -115,8 +115,8 @@ def _of_test(
     cost: Cost,
     seed: int,
 ) -> dict[str, Any]:
-    gap = sequential.gap_between(leaderboard, pair)
-    return sequential.ahead(test, counts, gap, cost, limit=LIMIT, n_more=N_MORE, seed=seed)
+    gap = sprt_forecasts.gap_between(leaderboard, pair)
+    return sprt_forecasts.ahead(test, counts, gap, cost, limit=LIMIT, n_more=N_MORE, seed=seed)
 
 
 def _foreseen(asked: Asked, belief: Belief, cost: Cost) -> dict[str, Any]:

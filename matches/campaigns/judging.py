@@ -1,6 +1,6 @@
 """Judge campaigns as evidence comes, and end those that have their answer or no budget left.
 
-All look at results in planned order, up to the first match that is open: see lateness for why.
+All look at results in planned order, up to the first match that is open: see closed_prefix.
 Judging the same evidence again says the same. The verdict is written once, under the condition that
 there is none; what is still open is cancelled with it.
 """
@@ -23,15 +23,15 @@ from arena.verdicts.beliefs import Belief
 from arena.verdicts.budget import find_exhausted
 from arena.verdicts.sprt import Decision, SprtState
 from matches import dispatch
-from matches.campaigns import blocks, forecasting
-from matches.campaigns.believing import belief_of
+from matches.campaigns import forecasting, paired_blocks
+from matches.campaigns.belief import belief_of
 from matches.campaigns.starting import IS_SPRT, test_of
 from matches.ledger import costs
 from matches.ledger.tournaments import conclude
 from matches.models import Agent, Campaign, CampaignPoint, Leaderboard, Tournament, Uncounted
+from matches.ratings.closed_prefix import Late, late_results
+from matches.ratings.entrants import entrants_of
 from matches.ratings.evidence import boards_of, evidence, known, marks_of
-from matches.ratings.lateness import Late, late_results
-from matches.ratings.standing import entrants_of
 from matches.store.clock import is_within
 from matches.store.failures import Failures
 from matches.store.rows import among
@@ -229,7 +229,7 @@ def test_counts(campaign: Campaign, agents: Sequence[int]) -> list[int]:
     """
     test = test_of(campaign.parameters)
     tournament = campaign.tournament
-    found = blocks.between(tournament.leaderboard, *agents, own=tournament)
+    found = paired_blocks.between(tournament.leaderboard, *agents, own=tournament)
     curve = test.curve(found.outcomes) if found.outcomes else np.empty(0)
     crossed = np.flatnonzero((curve <= test.lower) | (curve >= test.upper))
     n_blocks = int(crossed[0]) + 1 if crossed.size else len(curve)

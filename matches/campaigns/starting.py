@@ -21,8 +21,8 @@ from matches.ledger.tournaments import Plan, schedule
 from matches.models import Agent, Campaign, Leaderboard, Tournament
 from matches.models.choices import SPRT
 from matches.models.tournament import MAX_MATCHES
+from matches.ratings.closed_prefix import late_results
 from matches.ratings.evidence import Known, boards_of, known
-from matches.ratings.lateness import late_results
 
 IS_SPRT = SPRT[0]
 TWO = 2
@@ -128,7 +128,7 @@ def _check_terms(plan: CampaignPlan) -> None:
 def known_of(leaderboard: Leaderboard, agents: Sequence[Agent]) -> Known:
     """Return how many matches of these agents among each other a campaign would start from.
 
-    Of each tournament those up to its first open match: see lateness.
+    Of each tournament those up to its first open match: see closed_prefix.
     """
     entered = [agent.pk for agent in agents]
     boards = boards_of(leaderboard, entered)

@@ -14,12 +14,12 @@ from arena.checkpoints import read_step
 from arena.verdicts.base import StopReason
 from matches.artifacts.agents import register_spelled
 from matches.artifacts.checkpoints import New, add
-from matches.campaigns.believing import belief_about
+from matches.campaigns.belief import belief_about
 from matches.campaigns.starting import CampaignPlan, start
 from matches.errors import BadInputError
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Alarm, Campaign, Checkpoint, Leaderboard, Rating
-from matches.ratings.standing import entrants_of
+from matches.ratings.entrants import entrants_of
 
 WRITTEN_FOR_S = 2.0
 """A file that has not changed for so long is whole."""

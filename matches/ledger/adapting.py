@@ -11,8 +11,8 @@ from arena.ratings.base import MU
 from arena.seeding import derive
 from matches.ledger import costs
 from matches.models import Campaign, Rating, Tournament, Uncounted
-from matches.ratings import lateness
-from matches.ratings import standing as standings_of
+from matches.ratings import closed_prefix
+from matches.ratings import entrants as standings_of
 from matches.store import selectors
 from matches.store.rows import among
 
@@ -86,7 +86,7 @@ def _missing(
         limit = min(limit, max(LEAST_PAID, costs.affordable(campaign, now=now) or 0))
         # What is over behind a slow match counts later: it may be as much as three times what is
         # in flight, so that slots have work meanwhile, and no more, as the plan may change.
-        n_late = lateness.n_beyond_prefix(tournament, most=MOST_LATE * limit)
+        n_late = closed_prefix.n_beyond_prefix(tournament, most=MOST_LATE * limit)
         if n_late >= MOST_LATE * limit:
             return 0
     missing = limit - n_open

@@ -10,7 +10,7 @@ from django.db.models import F, QuerySet, Sum
 from arena.verdicts.budget import Amounts, count_matches_left, price_seconds
 from matches.models import Agent, Campaign, Leaderboard, Outcome, Tournament
 from matches.models.choices import Placement
-from matches.ratings.standing import entrants_of
+from matches.ratings.entrants import entrants_of
 from matches.store import selectors
 from matches.store.rows import among
 

@@ -7,7 +7,7 @@ from arena.pairing import registry as pairings
 from arena.pairing.base import AdaptivePairing, Field, Standing
 from matches.ledger import adapting
 from matches.models import Leaderboard, Tournament
-from matches.ratings import standing
+from matches.ratings import entrants
 from matches.ratings.evidence import evidence
 from matches.ratings.fitting import fit, sides
 from matches.store.kept import kept
@@ -35,7 +35,7 @@ def of_budget(tournament: Tournament) -> str | None:
     if tournament.pairing not in pairings.adaptive_names():
         return None
     pairing, spec = adapting.configured(tournament), games.get(tournament.leaderboard.game).spec
-    agents = standing.entrants_of(tournament)
+    agents = entrants.entrants_of(tournament)
     least = pairing.least_blocks(Field(len(agents), spec.n_seats, spec.team_size)) * spec.n_seats
     if not least or tournament.state == Tournament.State.CANCELLED:
         return None
@@ -52,7 +52,7 @@ def of_budget(tournament: Tournament) -> str | None:
 
 
 def _is_over(tournament: Tournament, pairing: AdaptivePairing, agents: Sequence[int]) -> bool:
-    return pairing.is_over(standing.standing(tournament, agents, needs_meetings=True))
+    return pairing.is_over(entrants.standing(tournament, agents, needs_meetings=True))
 
 
 def before(
@@ -83,7 +83,7 @@ def before(
 
 
 def _found(tournament: Tournament) -> str | None:
-    agents = standing.entrants_of(tournament)
+    agents = entrants.entrants_of(tournament)
     if len(agents) > MOST_AGENTS:
         return None
-    return adapting.configured(tournament).warning(standing.standing(tournament, agents))
+    return adapting.configured(tournament).warning(entrants.standing(tournament, agents))

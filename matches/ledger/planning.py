@@ -25,7 +25,7 @@ from matches.ledger.tournaments import cancel, finish_if_closed, refuse_unusable
 from matches.models import Agent, Checkpoint, Leaderboard, Match, Seat, Tournament
 from matches.models.choices import Placement
 from matches.models.match import joined
-from matches.ratings.standing import entrants_of
+from matches.ratings.entrants import entrants_of
 from matches.store.failures import Failures
 from matches.store.rows import among, batches, insert_rows
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from matches.campaigns import showing, wording
+from matches.campaigns import results, texts
 from matches.campaigns.forecasting import Ahead
 from matches.campaigns.starting import CampaignPlan
 from matches.models import Campaign
@@ -16,13 +16,13 @@ N_NAMED = 5
 
 def foreseen(plan: CampaignPlan, ahead: Ahead, *, n_agents: int) -> Iterator[str]:
     """Yield what a campaign would start from and take."""
-    known = wording.known(ahead.n_known, ahead.n_known_elsewhere)
+    known = texts.known(ahead.n_known, ahead.n_known_elsewhere)
     yield f"{plan.question} of {n_agents} agents, known of them: {known}"
     if plan.margin:
         yield f"  a gap of {plan.margin:.3g} in rating makes no difference"
     if ahead.warning:
         yield f"  {ahead.warning}"
-    for label, says in wording.expected(ahead.forecast):
+    for label, says in texts.expected(ahead.forecast):
         yield f"  {label}: {says}"
 
 
@@ -32,7 +32,7 @@ def line(campaign: Campaign) -> str:
     parts = [f"{tournament.n_done:,} of at most {campaign.max_matches:,} matches", *_sure(campaign)]
     left = campaign.forecast["matches"] if campaign.forecast else 0
     if campaign.decided_at is None and left:
-        parts.append(f"about {wording.rounded(left)} more")
+        parts.append(f"about {texts.rounded(left)} more")
     if tournament.state == tournament.State.PAUSED:
         parts.append("paused")
     return ", ".join(parts)
@@ -42,17 +42,17 @@ def verdict(campaign: Campaign) -> Iterator[str]:
     """Yield the verdict, how likely the first agents are the best, and what it has cost."""
     yield campaign.statement
     if campaign.probability is not None:
-        yield f"  with {wording.percent(campaign.probability)}; {wording.why(campaign)}"
+        yield f"  with {texts.percent(campaign.probability)}; {texts.why(campaign)}"
     is_about_best = campaign.question in ABOUT_BEST
-    for agent, chance in showing.chances(campaign)[: N_NAMED * is_about_best]:
-        yield f"  P(best) {wording.percent(chance)}: {agent.name}"
+    for agent, chance in results.chances(campaign)[: N_NAMED * is_about_best]:
+        yield f"  P(best) {texts.percent(chance)}: {agent.name}"
     yield f"  {campaign.n_played or 0:,} matches played"
-    if saved := wording.saved(campaign):
+    if saved := texts.saved(campaign):
         yield f"  saved: {saved}"
     if campaign.n_round_robin is not None:
-        needed = wording.rounded(campaign.n_round_robin)
+        needed = texts.rounded(campaign.n_round_robin)
         yield f"  a round robin from nothing would have needed about {needed}"
-    for label, says, _ in wording.budget(campaign):
+    for label, says, _ in texts.budget(campaign):
         yield f"  {label}: {says}"
 
 
@@ -66,10 +66,10 @@ def as_json(campaign: Campaign, exit_code: int) -> dict[str, Any]:
         "question": campaign.question,
         "error": campaign.error,
         "margin": campaign.margin,
-        "parameters": showing.parameters(campaign),
+        "parameters": results.parameters(campaign),
         "exit_code": exit_code,
         "statement": campaign.statement,
-        "subjects": [agent.name for agent in showing.subjects(campaign)],
+        "subjects": [agent.name for agent in results.subjects(campaign)],
         "probability": campaign.probability,
         "why": campaign.why,
         "decided_at": campaign.decided_at,
@@ -78,18 +78,18 @@ def as_json(campaign: Campaign, exit_code: int) -> dict[str, Any]:
         "n_known_elsewhere": campaign.n_known_elsewhere,
         "n_reused": tournament.n_known,
         "n_round_robin": campaign.n_round_robin,
-        "spent": showing.spent(campaign)._asdict(),
-        "chances": {agent.name: chance for agent, chance in showing.chances(campaign)},
+        "spent": results.spent(campaign)._asdict(),
+        "chances": {agent.name: chance for agent, chance in results.chances(campaign)},
     }
 
 
 def _sure(campaign: Campaign) -> list[str]:
     if campaign.question in ABOUT_BEST:
-        likely = showing.chances(campaign)[:1]
-        return [f"P(best) {wording.percent(chance)}: {agent.name}" for agent, chance in likely]
+        likely = results.chances(campaign)[:1]
+        return [f"P(best) {texts.percent(chance)}: {agent.name}" for agent, chance in likely]
     newest = campaign.points.order_by("-n_results").first()
     if newest is None:
         return []
     if newest.llr is not None:
         return [f"LLR {newest.llr:+.2f}"]
-    return [f"the likeliest answer is true with {wording.percent(newest.probability)}"]
+    return [f"the likeliest answer is true with {texts.percent(newest.probability)}"]

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from arena.verdicts.paired_blocks import POINTS, compare_blocks
-from matches.campaigns import wording
-from matches.campaigns.gating import Standing
+from matches.campaigns import texts
+from matches.campaigns.gates import Standing
 
 Forecast = Mapping[str, Any] | None
 """What is left to the verdict; None once there is one."""
@@ -22,12 +22,12 @@ def line(found: Standing) -> str:
     )
     if found.campaign.decided_at is not None or not (forecast and forecast["matches"]):
         return said
-    return f"{said}, about {wording.rounded(forecast['matches'])} more"
+    return f"{said}, about {texts.rounded(forecast['matches'])} more"
 
 
 def foreseen(forecast: Forecast) -> Iterator[str]:
     """Yield what the test will take."""
-    for label, says in wording.expected(forecast):
+    for label, says in texts.expected(forecast):
         yield f"  {label}: {says}"
 
 
@@ -79,7 +79,7 @@ def as_markdown(found: Standing, names: Sequence[str], said: str) -> str:
 
 def _saved(found: Standing) -> Iterator[str]:
     """Yield how many matches the test did not have to play."""
-    if saved := wording.saved(found.campaign):
+    if saved := texts.saved(found.campaign):
         yield ""
         yield f"Saved: {saved}."
 
@@ -93,7 +93,7 @@ def _blocks(found: Standing) -> Iterator[str]:
     yield f"| points of two games | {' | '.join(POINTS)} |"
     yield "|---" * (len(POINTS) + 1) + "|"
     yield f"| blocks | {' | '.join(map(str, found.counts))} |"
-    lines = wording.paired(said)
+    lines = texts.paired(said)
     yield ""
     yield f"| {' | '.join(one.label for one in lines)} |"
     yield "|---" * len(lines) + "|"
@@ -105,5 +105,5 @@ def _left(forecast: Forecast) -> Iterator[str]:
         return
     yield ""
     yield "Left to the verdict:"
-    for label, says in wording.expected(forecast):
+    for label, says in texts.expected(forecast):
         yield f"- {label}: {says}"

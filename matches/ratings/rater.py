@@ -15,10 +15,10 @@ from django.db.models import F, Q
 from arena.ratings.base import MU, SIGMA, Constants
 from arena.ratings.settled import SettledRatings
 from matches.models import Leaderboard, Match, PairCount, Rating, TeamCount, Uncounted
-from matches.ratings import folding
+from matches.ratings import live_ratings
 from matches.ratings.counting import KINDS, Result, Tally, tally, teams_of
 from matches.ratings.fitting import fit
-from matches.ratings.folding import Rules, State
+from matches.ratings.live_ratings import Rules, State
 from matches.store.clock import is_within
 from matches.store.failures import Failures
 from matches.store.rows import among, update_rows
@@ -109,12 +109,12 @@ def count_locked(board: Leaderboard, *, now: datetime) -> int:
     """Count as `count` does, however long ago that was; the caller's transaction has the lock."""
     prefix = _closed_prefix(board)
     _drop_earlier(board)
-    known = folding.remembered(board)
+    known = live_ratings.remembered(board)
     new = uncounted(board.pk, is_new=True)
     if not new and prefix == board.prefix_sequence:
         return 0
     _add(board.pk, tally(new, teams=teams_of(board)))
-    rest = folding.Rest(uncounted(board.pk)) if known is None else known
+    rest = live_ratings.Rest(uncounted(board.pk)) if known is None else known
     if known is not None:
         rest.add(new)
     _fold(board, rest, prefix)
@@ -124,7 +124,7 @@ def count_locked(board: Leaderboard, *, now: datetime) -> int:
     Leaderboard.objects.filter(pk=board.pk).update(
         n_counted=board.n_counted + len(new), prefix_sequence=prefix, rated_at=now
     )
-    transaction.on_commit(lambda: folding.remember(board, rest, prefix, n_new=len(new)))
+    transaction.on_commit(lambda: live_ratings.remember(board, rest, prefix, n_new=len(new)))
     return len(new)
 
 
@@ -229,7 +229,7 @@ def _add(board_id: int, total: Tally) -> None:
         kind.add(board_id, total)
 
 
-def _fold(board: Leaderboard, rest: folding.Rest, prefix: int) -> None:
+def _fold(board: Leaderboard, rest: live_ratings.Rest, prefix: int) -> None:
     """Move the stored state to the prefix and show it with the outcomes beyond folded on top.
 
     Only agents of these outcomes change, and only their rows are read and written: all of 30,000

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 
 from arena.ratings.base import MU
 from matches.models import Leaderboard, Rating, Tournament
-from matches.ratings import chances, trends
+from matches.ratings import p_best, trends
 from matches.store import selectors
 from matches.store.titles import policy_title
 
@@ -171,7 +171,7 @@ def field(board_id: int) -> Field:
 @lru_cache(maxsize=_N_KEPT)
 def _p_best(mu: tuple[float, ...], sd: tuple[float, ...]) -> tuple[float, ...]:
     """Return P(best) of each; kept by the ratings themselves, so it is never out of date."""
-    return tuple(chances.best(mu, sd).tolist())
+    return tuple(p_best.best(mu, sd).tolist())
 
 
 def rows(board_id: int, *, start: int = 0) -> list[Row]:

@@ -4,7 +4,7 @@ import pytest
 from redis import Redis
 
 from arena.messages import MatchOrderRow, ResultRow
-from matches.campaigns import blocks, judging
+from matches.campaigns import judging, paired_blocks
 from matches.campaigns.starting import CampaignPlan, start
 from matches.errors import BadInputError
 from matches.ledger import planning
@@ -165,7 +165,7 @@ def test_a_sequential_test_goes_by_the_blocks_of_both() -> None:
     assert point.llr is not None
     assert point.llr < -2.9
     agents = list(Agent.objects.order_by("pk").values_list("pk", flat=True))
-    counts = blocks.between(campaign.tournament.leaderboard, *agents).counts
+    counts = paired_blocks.between(campaign.tournament.leaderboard, *agents).counts
     assert 2 * sum(counts) == campaign.n_played
 
 

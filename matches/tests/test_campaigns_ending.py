@@ -8,7 +8,8 @@ from redis import Redis
 
 from arena.messages import MatchOrderRow, ResultRow
 from matches.artifacts.agents import register_spelled
-from matches.campaigns import believing, judging
+from matches.campaigns import judging
+from matches.campaigns.belief import belief_of
 from matches.campaigns.starting import CampaignPlan, start
 from matches.errors import ConflictError
 from matches.ledger import costs, planning, quarantine, voiding
@@ -16,9 +17,9 @@ from matches.ledger.tournaments import extend, pause, resume
 from matches.models import Campaign, CampaignPoint, Leaderboard, Match, Tournament
 from matches.operations import explain
 from matches.ratings import rater, rerating
+from matches.ratings.entrants import entrants_of
 from matches.ratings.evidence import evidence, known
 from matches.ratings.fitting import fit
-from matches.ratings.standing import entrants_of
 from matches.store.auditing import Actor
 from matches.tests import boards, factories
 from matches.tests.factories import later
@@ -250,6 +251,6 @@ def test_blocks_whose_games_repeat_each_other_are_less_evidence() -> None:
     rater.rate(tournament.leaderboard_id, now=later(1))
     board, ids = Leaderboard.objects.get(), entrants_of(tournament)
     counts = evidence(board, ids)
-    alone, found = fit(board, ids, counts), believing.belief_of(board, ids, counts)
+    alone, found = fit(board, ids, counts), belief_of(board, ids, counts)
     assert (found.sd > 1.2 * alone.sd).all()
     assert known(board, ids).n_matches == 200

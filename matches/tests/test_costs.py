@@ -8,7 +8,7 @@ from redis import Redis
 
 from matches.models import Agent, Attempt, Match, Order, Outcome, Tournament, Worker
 from matches.operations import explain
-from matches.operations.system.reading import look
+from matches.operations.system.sampling import look
 from matches.store.selectors import planned_in
 from matches.tests import factories as make
 from matches.tests.factories import NOW

@@ -7,16 +7,16 @@ from redis import Redis
 
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from matches.artifacts.agents import register_spelled
-from matches.campaigns import blocks, gating, judging
-from matches.campaigns.gating import Bounds
+from matches.campaigns import gates, judging, paired_blocks
+from matches.campaigns.gates import Bounds
 from matches.campaigns.starting import CampaignPlan, fresh_seed, start
 from matches.ledger import planning, voiding
 from matches.ledger.tournaments import Plan, schedule
 from matches.management import gated
 from matches.models import Agent, Campaign, Leaderboard, Match, PairCount, Tournament
 from matches.ratings import rater, rerating
+from matches.ratings.entrants import entrants_of, standing
 from matches.ratings.evidence import evidence, known
-from matches.ratings.standing import entrants_of, standing
 from matches.store.auditing import Actor
 from matches.tests import boards, factories
 from matches.tests.factories import later
@@ -76,7 +76,7 @@ def test_any_split_over_leaderboards_says_the_same_as_one(split: int) -> None:
     agents = ids()
     pairs = [[agents[place] for place in pair] for pair in ((0, 1), (1, 2), (2, 0))]
     digest = evidence(whole, agents).digest
-    alone, found = judged(asked(whole)), [blocks.between(whole, *pair) for pair in pairs]
+    alone, found = judged(asked(whole)), [paired_blocks.between(whole, *pair) for pair in pairs]
     Leaderboard.objects.filter(pk=whole.pk).update(is_listed=False)
     rng = Random(split)
     for seed in seeds:
@@ -86,7 +86,7 @@ def test_any_split_over_leaderboards_says_the_same_as_one(split: int) -> None:
     assert (pooled.n_known, pooled.n_judged) == (alone.n_known, alone.n_judged) == (6 * N, 6 * N)
     assert pooled.chances == alone.chances
     assert pooled.probability == alone.probability
-    assert [blocks.between(parts[0], *pair) for pair in pairs] == found
+    assert [paired_blocks.between(parts[0], *pair) for pair in pairs] == found
 
 
 def test_a_campaign_says_how_much_is_known_from_elsewhere() -> None:
@@ -137,7 +137,7 @@ def test_a_loss_by_time_counts_on_its_own_leaderboard_only() -> None:
     rerating.rerate(board, now=later(99))
     assert known(board_of("two"), agents) == (N - n_late, N - n_late)
     assert PairCount.objects.filter(leaderboard=board, n_second_wins_limited=0).exists()
-    on_own, elsewhere = (blocks.between(of, *agents[:2]) for of in (board, board_of("two")))
+    on_own, elsewhere = (paired_blocks.between(of, *agents[:2]) for of in (board, board_of("two")))
     assert len(elsewhere.outcomes) < len(on_own.outcomes)
 
 
@@ -191,9 +191,9 @@ def test_a_campaign_pairs_by_all_that_is_known_and_a_plain_tournament_by_its_own
 def test_a_gate_starts_from_the_blocks_of_other_leaderboards() -> None:
     play(board_of("one"), 1)
     first, second = Agent.objects.order_by("pk")[:2]
-    test = gating.enter(first, second, Bounds(0, 20), leaderboard="", max_matches=100)
+    test = gates.enter(first, second, Bounds(0, 20), leaderboard="", max_matches=100)
     assert test.n_known == test.n_known_elsewhere == 6
-    found = gating.standing(test, n_reused=0)
+    found = gates.standing(test, n_reused=0)
     assert 2 * sum(found.counts) == 6
     names = (first.name, second.name)
     said = "Saved: 6 matches, all of them from other leaderboards: known at the start."

@@ -5,8 +5,8 @@ import json
 import pytest
 from redis import Redis
 
-from matches.campaigns import gating
-from matches.campaigns.gating import Bounds, Standing
+from matches.campaigns import gates
+from matches.campaigns.gates import Bounds, Standing
 from matches.management import gated
 from matches.tests import boards
 from matches.tests.factories import NOW, later
@@ -26,7 +26,7 @@ def undecided(elo1: float = 3.0) -> Standing:
     parameters = Bounds(0.0, elo1).parameters
     campaign = campaign_of("sprt", agents=PAIR, parameters=parameters, max_matches=16)
     go_on(campaign, 0, boards.by_strength(forfeits=0))
-    return gating.standing(campaign, n_reused=0)
+    return gates.standing(campaign, n_reused=0)
 
 
 def test_while_it_runs_a_line_says_about_how_much_is_left() -> None:
@@ -40,7 +40,7 @@ def test_while_it_runs_a_line_says_about_how_much_is_left() -> None:
 
 def test_undecided_it_says_what_is_left() -> None:
     found = undecided()
-    left = gating.left(found.campaign, now=later(5))
+    left = gates.left(found.campaign, now=later(5))
     assert left is not None
     assert any("Matches to the verdict" in said for said in gated.foreseen(left))
     whole = Standing(found.campaign, found.state, found.counts, 0, before=left, left=left)
@@ -56,14 +56,14 @@ def test_undecided_it_says_what_is_left() -> None:
 def test_decided_nothing_is_left() -> None:
     agents = ("level:5", "level:95")
     campaign = ended(campaign_of("sprt", agents=agents, parameters=Bounds(0.0, 100.0).parameters))
-    assert gating.left(campaign, now=later(900)) is None
-    found = gating.standing(campaign, n_reused=0)
+    assert gates.left(campaign, now=later(900)) is None
+    found = gates.standing(campaign, n_reused=0)
     assert "Left to the verdict" not in gated.as_markdown(found, agents, "FAIL")
     assert list(gated.foreseen(None)) == []
 
 
 def test_without_blocks_there_is_no_table() -> None:
     campaign = campaign_of("sprt", agents=PAIR, parameters=Bounds(0.0, 20.0).parameters)
-    found = gating.standing(campaign, n_reused=0)
+    found = gates.standing(campaign, n_reused=0)
     assert "points of two games" not in gated.as_markdown(found, PAIR, "UNDECIDED")
     assert gated.as_json(found, PAIR, "UNDECIDED", at=NOW)["pairs"] is None

@@ -15,7 +15,7 @@ from matches.ledger import intake, marks, recording
 from matches.models import Outcome, RecorderMark, Tournament
 from matches.operations import explain, readiness
 from matches.operations.system import pushing
-from matches.operations.system.reading import look
+from matches.operations.system.sampling import look
 from matches.store.order_tokens import secret
 from matches.tests import factories as make
 from matches.tests.factories import NOW, later

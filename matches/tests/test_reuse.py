@@ -14,8 +14,8 @@ from matches.ledger.tournaments import Plan, cancel, open_leaderboard, schedule
 from matches.management import report
 from matches.models import Leaderboard, Match, Outcome, PairCount, Rating, Tournament, Uncounted
 from matches.ratings import rater, rerating
+from matches.ratings.entrants import entrants_of
 from matches.ratings.evidence import known
-from matches.ratings.standing import entrants_of
 from matches.store.auditing import Actor
 from matches.tests import boards, callers, factories
 from matches.tests.factories import later

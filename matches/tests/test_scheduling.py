@@ -12,7 +12,7 @@ from redis import Redis
 
 from matches import dispatch, tasks
 from matches.artifacts.agents import register_spelled, retire
-from matches.campaigns import overdue, scheduling
+from matches.campaigns import overdue_schedules, scheduling
 from matches.errors import BadInputError, ConflictError
 from matches.ledger import planning, quarantine
 from matches.ledger.tournaments import cancel, enter, open_leaderboard
@@ -74,7 +74,7 @@ def test_what_was_due_and_has_no_run_is_started_by_the_tick_once(broker: Redis) 
     once = _schedule(name="once", crontab="", once_at=make.NOW)
     hourly = _schedule(name="hourly")
     for seconds, n_started in ((-1, 0), (3, 0), (6, 2), (7, 0), (HOUR + 4, 0), (HOUR + 6, 1)):
-        assert overdue.start_overdue(now=make.later(seconds)) == n_started
+        assert overdue_schedules.start_overdue(now=make.later(seconds)) == n_started
         Tournament.objects.update(state="done")
     # Beat's message, late or doubled, finds nothing to do.
     assert _due(once) is None
@@ -90,8 +90,8 @@ def test_the_tick_makes_up_for_no_time_before_a_schedule_was_enabled(broker: Red
     schedule = _schedule()
     scheduling.switch(schedule, is_enabled=False, actor=ANNA, now=make.later(-60))
     scheduling.switch(schedule, is_enabled=True, actor=ANNA, now=make.later(60))
-    assert overdue.start_overdue(now=make.later(70)) == 0
-    assert overdue.start_overdue(now=make.later(HOUR + 10)) == 1
+    assert overdue_schedules.start_overdue(now=make.later(70)) == 0
+    assert overdue_schedules.start_overdue(now=make.later(HOUR + 10)) == 1
 
 
 def test_one_schedule_that_fails_keeps_no_other_from_being_started(
@@ -107,7 +107,7 @@ def test_one_schedule_that_fails_keeps_no_other_from_being_started(
 
     monkeypatch.setattr(scheduling, "start_due", fail)
     with pytest.raises(ConflictError):
-        overdue.start_overdue(now=make.later(10))
+        overdue_schedules.start_overdue(now=make.later(10))
     assert [row.name for row in Tournament.objects.all()] == ["sound 2026-01-01 12:00"]
 
 

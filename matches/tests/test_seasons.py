@@ -5,7 +5,7 @@ from redis import Redis
 
 from arena.ratings.base import MU, SIGMA
 from matches.artifacts.agents import register_spelled
-from matches.campaigns import blocks, starting
+from matches.campaigns import paired_blocks, starting
 from matches.campaigns.starting import CampaignPlan
 from matches.errors import BadInputError, ConflictError, LastingRowError
 from matches.ledger import planning, recording, voiding
@@ -221,9 +221,9 @@ def test_campaigns_and_tests_see_the_season_only(broker: Redis) -> None:
     pair = [agent.pk for agent in agents]
     plan = CampaignPlan(name="which", question="best", max_matches=50)
     campaign = starting.start(plan, leaderboard=board, agents=agents)
-    assert (campaign.n_known, len(blocks.between(board, *pair).outcomes)) == (8, 4)
+    assert (campaign.n_known, len(paired_blocks.between(board, *pair).outcomes)) == (8, 4)
     _begin(board, "summer")
     campaign.refresh_from_db()
     board.refresh_from_db()
     assert (campaign.n_known, starting.known_of(board, agents).n_matches) == (0, 0)
-    assert blocks.between(board, *pair).outcomes == []
+    assert paired_blocks.between(board, *pair).outcomes == []

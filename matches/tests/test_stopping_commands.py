@@ -13,7 +13,7 @@ from django.core.management import CommandError
 from redis import Redis
 
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
-from matches.campaigns.gating import Bounds
+from matches.campaigns.gates import Bounds
 from matches.ledger import planning
 from matches.ledger.tournaments import Plan, schedule
 from matches.management import following

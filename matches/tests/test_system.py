@@ -17,10 +17,10 @@ from matches.ledger import liveness as nodes
 from matches.ledger import recording
 from matches.ledger.quarantine import quarantine_worker
 from matches.models import Attempt, Match, Order, RecorderMark, Uncounted, Worker
-from matches.operations.system import pushing, reading
-from matches.operations.system.reading import look
+from matches.operations.system import pushing, sampling
+from matches.operations.system.display import shown
 from matches.operations.system.sample import Sample, State
-from matches.operations.system.showing import shown
+from matches.operations.system.sampling import look
 from matches.store import fast, tallies
 from matches.store.auditing import Actor
 from matches.store.tallies import Kind, Tally
@@ -93,7 +93,7 @@ def test_nodes_lost_long_ago_are_not_listed(broker: Redis) -> None:
 def test_only_so_many_nodes_are_listed_and_the_others_counted(
     broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_NODES", 2)
+    monkeypatch.setattr(sampling, "MAX_NODES", 2)
     for number in range(5):
         make.alive(node=f"node-{number}")
     sample = look(now=NOW, last=None)
@@ -165,7 +165,7 @@ def test_failures_of_the_last_hour_are_counted_by_reason(broker: Redis) -> None:
 
 
 def test_a_storm_of_failures_is_cut(broker: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_FAILURES", 2)
+    monkeypatch.setattr(sampling, "MAX_FAILURES", 2)
     make.planned(3)
     Attempt.objects.bulk_create(
         Attempt(match=match, number=1, ending="failed", reason="error", ended_at=NOW)

@@ -14,7 +14,8 @@ from arena.ratings.settled import settle_ratings
 from arena.ratings.tests.simulated import count_teams
 from arena.teams import group_by_team
 from matches.artifacts.agents import register_spelled
-from matches.campaigns import believing, judging, sideblocks
+from matches.campaigns import dispersion, judging
+from matches.campaigns.belief import belief_of
 from matches.campaigns.starting import CampaignPlan, start
 from matches.errors import BadInputError
 from matches.ledger import planning, voiding
@@ -30,7 +31,7 @@ from matches.models import (
     Tournament,
 )
 from matches.models.match import numbers
-from matches.ratings import comparisons, evidence, fitting, rater, rerating, standing, transitivity
+from matches.ratings import comparisons, entrants, evidence, fitting, rater, rerating, transitivity
 from matches.ratings.fitting import PAIR_COUNTERS
 from matches.store.auditing import Actor
 from matches.tests import boards, factories
@@ -225,9 +226,9 @@ def test_a_tournament_that_is_planned_again_has_the_same_partners(broker: Redis)
 
 
 def test_points_are_those_against_opponents() -> None:
-    assert standing.points("0,2,0,2", TEAMS) == [1, 0, 1, 0]
-    assert standing.points("0,0,0,0", TEAMS) == [0.5] * 4
-    assert standing.points("0,1,2") == [1, 0.5, 0]
+    assert entrants.points("0,2,0,2", TEAMS) == [1, 0, 1, 0]
+    assert entrants.points("0,0,0,0", TEAMS) == [0.5] * 4
+    assert entrants.points("0,1,2") == [1, 0.5, 0]
 
 
 def test_a_sequential_test_refuses_a_game_of_teams() -> None:
@@ -250,11 +251,11 @@ def test_blocks_that_repeat_a_game_hold_less_evidence(broker: Redis) -> None:
 
     boards.play_some(tournament, 400, play)
     rater.rate(tournament.leaderboard_id, now=later(1))
-    board, agents = tournament.leaderboard, standing.entrants_of(tournament)
+    board, agents = tournament.leaderboard, entrants.entrants_of(tournament)
     known = fitting.fit(board, agents)
-    factor = sideblocks.dispersion_among(board, agents, known.mu)
+    factor = dispersion.dispersion_among(board, agents, known.mu)
     assert factor == pytest.approx(4, abs=0.8)
-    belief = believing.belief_of(board, agents, evidence.evidence(board, agents))
+    belief = belief_of(board, agents, evidence.evidence(board, agents))
     assert belief.sd.mean() > 1.2 * known.sd.mean()
     assert belief.n_matches.sum() == pytest.approx(4 * 400, abs=N_AGENTS)
 

@@ -18,8 +18,8 @@ from matches.ledger.tournaments import Plan, open_leaderboard, schedule
 from matches.models import Agent, Leaderboard, Match, Tournament
 from matches.models.versions import version_of_agent
 from matches.operations import explain
+from matches.ratings.entrants import entrants_of
 from matches.ratings.evidence import known
-from matches.ratings.standing import entrants_of
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from matches.tests.plugin_folder import PluginFolder, plugin_folder

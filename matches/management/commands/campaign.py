@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand, CommandError
 from arena.policies.spec import split_policies
 from arena.verdicts import registry as questions
 from arena.verdicts.base import StopReason
-from matches.campaigns import asking, forecasting
-from matches.campaigns.asking import Margin
+from matches.campaigns import forecasting, inputs
+from matches.campaigns.inputs import Margin
 from matches.campaigns.starting import IS_SPRT, CampaignPlan, start
 from matches.errors import BadInputError, MatchError
 from matches.management import asked, following
@@ -84,7 +84,7 @@ class Command(BaseCommand):
             named = ", ".join(Leaderboard.objects.values_list("name", flat=True)[:SHOWN_BOARDS])
             wanted = f"there is none named {options['leaderboard']!r}, but {named or 'none at all'}"
             raise BadInputError("leaderboard", wanted)
-        agents = asking.entrants(board, [] if options["agents"] == ALL else options["agents"])
+        agents = inputs.entrants(board, [] if options["agents"] == ALL else options["agents"])
         plan = _plan(options, board, len(agents))
         ahead = forecasting.before(plan, leaderboard=board, agents=agents, now=db_now())
         for line in asked.foreseen(plan, ahead, n_agents=len(agents)):
@@ -128,7 +128,7 @@ def _plan(options: dict[str, Any], board: Leaderboard, n_agents: int) -> Campaig
     hours = options["max_core_hours"]
     margin = Margin(options["margin"], options["margin_elo"], options["margin_points"])
     return CampaignPlan(
-        name=options["name"] or asking.title(options["question"], board, n_agents),
+        name=options["name"] or inputs.title(options["question"], board, n_agents),
         question=options["question"],
         max_matches=options["max_matches"],
         error=options["error"],

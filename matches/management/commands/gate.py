@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from arena.verdicts.sprt import Decision, EloModel
-from matches.campaigns import gating
-from matches.campaigns.gating import Bounds, Standing
+from matches.campaigns import gates
+from matches.campaigns.gates import Bounds, Standing
 from matches.errors import MatchError
 from matches.management import following, gated
 from matches.management.following import LINE_EVERY_S, POLL_S
@@ -63,12 +63,12 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run the gate and end with its exit code."""
         try:
-            candidate, baseline = gating.pair_of(
+            candidate, baseline = gates.pair_of(
                 options["game"], options["candidate"], options["baseline"]
             )
             elo0, elo1 = options["bounds"]
             tested = Bounds(elo0, elo1, options["alpha"], options["beta"], options["model"])
-            campaign = gating.enter(
+            campaign = gates.enter(
                 candidate,
                 baseline,
                 tested,
@@ -85,9 +85,9 @@ class Command(BaseCommand):
 
     def _followed(self, campaign: Campaign, options: dict[str, Any]) -> Standing:
         if campaign.decided_at is not None:
-            found = gating.standing(campaign, n_reused=0)
+            found = gates.standing(campaign, n_reused=0)
             return replace(found, n_reused=found.state.n_games)
-        before = gating.left(campaign, now=db_now())
+        before = gates.left(campaign, now=db_now())
         self.stdout.writelines(f"{said}\n" for said in gated.foreseen(before))
         self.stdout.write(following.wait_for_cluster())
         try:
@@ -120,10 +120,10 @@ class Command(BaseCommand):
 
 def _standing(campaign: Campaign) -> Standing:
     """Return where it stands; more may have been known than it took."""
-    found = gating.standing(campaign, n_reused=campaign.n_known)
+    found = gates.standing(campaign, n_reused=campaign.n_known)
     return replace(found, n_reused=min(found.n_reused, found.state.n_games))
 
 
 def _now(campaign: Campaign, before: dict[str, Any] | None) -> Standing:
     """Return where it stands, with the forecast before and that of what is left."""
-    return replace(_standing(campaign), before=before, left=gating.left(campaign, now=db_now()))
+    return replace(_standing(campaign), before=before, left=gates.left(campaign, now=db_now()))

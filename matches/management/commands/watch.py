@@ -22,7 +22,7 @@ from matches.management import following, verdicts
 from matches.management.options import pair, real, whole
 from matches.management.stopping import INTERRUPTED, stoppable
 from matches.models import Agent, Alarm, Campaign, Checkpoint, Rating
-from matches.ratings.standing import entrants_of
+from matches.ratings.entrants import entrants_of
 from matches.store.clock import db_now
 
 REGRESSION = 1

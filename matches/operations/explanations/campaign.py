@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import datetime
 
-from matches.campaigns import wording
+from matches.campaigns import texts
 from matches.models import Agent, Campaign
 from matches.operations.explanations.tournament import of_tournament
-from matches.ratings.lateness import awaited
+from matches.ratings.closed_prefix import awaited
 from matches.store.explanation import Explanation, age_s, ago
 
 
@@ -48,18 +48,18 @@ def _planned_earlier(campaign: Campaign) -> list[str]:
     held = Agent.objects.filter(pk__in=waits.match.agent_ids, quarantined_at__isnull=False)
     named = ", ".join(held.order_by("pk").values_list("name", flat=True))
     why = f"; the first of them is of {named}, which is in quarantine" if named else ""
-    return [f"{wording.planned_earlier(waits)}{why}"]
+    return [f"{texts.planned_earlier(waits)}{why}"]
 
 
 def _sure(campaign: Campaign) -> str:
     if campaign.probability is None or campaign.statement == campaign.why:
         return ""
-    return f" (with {wording.percent(campaign.probability)}; {campaign.why})"
+    return f" (with {texts.percent(campaign.probability)}; {campaign.why})"
 
 
 def _notes(campaign: Campaign) -> list[str]:
-    known = [f"saved: {saved}"] if (saved := wording.saved(campaign)) else []
+    known = [f"saved: {saved}"] if (saved := texts.saved(campaign)) else []
     if campaign.n_round_robin is None:
         return known
-    needed = wording.rounded(campaign.n_round_robin)
+    needed = texts.rounded(campaign.n_round_robin)
     return [*known, f"a round robin from nothing would have needed about {needed} matches"]

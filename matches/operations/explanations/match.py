@@ -15,10 +15,10 @@ from matches.models import (
     Uncounted,
     Voiding,
 )
-from matches.operations.explanations.behind import busy_with_others
-from matches.operations.explanations.held import held_by
+from matches.operations.explanations.attempts import told, tried
+from matches.operations.explanations.busy_nodes import busy_with_others
 from matches.operations.explanations.presence import Presence, presence
-from matches.operations.explanations.tries import told, tried
+from matches.operations.explanations.quarantine import held_by
 from matches.store.explanation import Explanation, Finding, age_s, ago, for_long, several
 
 MAX_COUNTED = 1_000

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from matches.ledger import pairingwarnings
 from matches.ledger.holding import is_held
 from matches.models import Agent, Campaign, Checkpoint, Order, Tournament
-from matches.operations.explanations.awaiting import awaited
-from matches.operations.explanations.behind import busy_with_others
+from matches.operations.explanations.busy_nodes import busy_with_others
 from matches.operations.explanations.checkpoints import waiting_check
-from matches.operations.explanations.held import held_by
+from matches.operations.explanations.next_verdict import awaited
 from matches.operations.explanations.presence import Presence, presence
+from matches.operations.explanations.quarantine import held_by
 from matches.store import selectors
 from matches.store.explanation import Explanation, Finding, age_s, ago, for_long
 

@@ -13,9 +13,9 @@ from channels.layers import get_channel_layer
 from django.core.cache import cache
 from redis.exceptions import RedisError
 
-from matches.operations.system.reading import look
+from matches.operations.system.display import SILENT_AFTER, shown
 from matches.operations.system.sample import State
-from matches.operations.system.showing import SILENT_AFTER, shown
+from matches.operations.system.sampling import look
 from matches.store import fast
 from matches.store.clock import is_within
 

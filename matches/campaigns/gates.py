@@ -13,7 +13,7 @@ from matches.campaigns.starting import IS_SPRT, SPRT_DEFAULTS, CampaignPlan, sta
 from matches.errors import BadInputError
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Campaign, Leaderboard
-from matches.ratings.standing import entrants_of
+from matches.ratings.entrants import entrants_of
 
 
 @dataclass(frozen=True)

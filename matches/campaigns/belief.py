@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from arena.games import registry as games
 from arena.ratings.counts import PairCounts
 from arena.verdicts.beliefs import Belief, form_belief
-from matches.campaigns import blocks, sideblocks
+from matches.campaigns import dispersion, paired_blocks
 from matches.models import Campaign, Leaderboard
+from matches.ratings.closed_prefix import NOTHING_LATE, Late, late_results
+from matches.ratings.entrants import entrants_of
 from matches.ratings.evidence import boards_of, evidence
 from matches.ratings.fitting import COUPLE, fit
-from matches.ratings.lateness import NOTHING_LATE, Late, late_results
-from matches.ratings.standing import entrants_of
 
 
 def belief_of(
@@ -29,9 +29,9 @@ def belief_of(
     known = fit(leaderboard, agents, counts, late_sides=late_sides)
     factor = 1.0
     if spec.n_seats == COUPLE:
-        factor = blocks.dispersion_among(leaderboard, agents, known.mu, late=late.matches)
+        factor = paired_blocks.dispersion_among(leaderboard, agents, known.mu, late=late.matches)
     elif spec.teams:
-        factor = sideblocks.dispersion_among(leaderboard, agents, known.mu, late=late.matches)
+        factor = dispersion.dispersion_among(leaderboard, agents, known.mu, late=late.matches)
     if factor > 1:
         known = fit(leaderboard, agents, counts, dispersion=factor, late_sides=late_sides)
     return form_belief(known, counts, n_opponents=max(1, spec.n_seats - spec.team_size))

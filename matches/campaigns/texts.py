@@ -12,7 +12,7 @@ from matches.campaigns.forecasting import LIMIT
 from matches.campaigns.starting import IS_SPRT
 from matches.ledger import costs
 from matches.models import Campaign
-from matches.ratings.lateness import Awaited
+from matches.ratings.closed_prefix import Awaited
 from matches.store.explanation import span
 
 _HOUR_S = 3_600

@@ -8,7 +8,7 @@ from arena.verdicts.paired_blocks import PairedResult, compare_blocks
 from matches.campaigns.starting import NAMED
 from matches.ledger import costs
 from matches.models import Agent, Campaign
-from matches.ratings.standing import entrants_of
+from matches.ratings.entrants import entrants_of
 from matches.store.rows import among
 
 SHOWN = 200

@@ -14,8 +14,8 @@ from arena.ratings.counts import Floats
 from arena.verdicts.dispersion import measure_dispersion
 from matches.models import Leaderboard, Match, Seat, Tournament
 from matches.models.match import joined, numbers
+from matches.ratings.entrants import points
 from matches.ratings.evidence import boards_of
-from matches.ratings.standing import points
 from matches.store.rows import among
 
 N_CELLS = 5
@@ -47,7 +47,7 @@ def between(
     """Return the blocks of two agents that are known of their game, whatever they were for.
 
     Of each comparable leaderboard its season; of each tournament the blocks of the two up to the
-    first that is open (matches.ratings.lateness), in the order in which they were
+    first that is open (matches.ratings.closed_prefix), in the order in which they were
     planned. A block counts once both of its games are over; one that is void never does. own: the
     tournament of the test, whose blocks come last: what others find out meanwhile was no part of
     the plan and changes nothing in the order of it.

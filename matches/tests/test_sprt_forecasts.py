@@ -5,7 +5,7 @@ from redis import Redis
 
 from arena.verdicts.sprt import SequentialTest
 from arena.verdicts.sprt_forecast import Gap
-from matches.campaigns import forecasting, sequential
+from matches.campaigns import forecasting, sprt_forecasts
 from matches.campaigns.starting import CampaignPlan
 from matches.models import Agent, CampaignPoint, Leaderboard
 from matches.operations import explain
@@ -40,16 +40,16 @@ def rated_board() -> Leaderboard:
 
 def test_two_agents_that_nobody_knows_are_as_far_apart_as_any() -> None:
     board = campaign_of("sprt", agents=PAIR).tournament.leaderboard
-    gap = sequential.gap_between(board, list(Agent.objects.values_list("pk", flat=True)))
+    gap = sprt_forecasts.gap_between(board, list(Agent.objects.values_list("pk", flat=True)))
     assert gap.mu == 0.0
     assert gap.sd == pytest.approx(Gap().sd)
 
 
 def test_what_others_know_of_the_two_tells_how_far_apart_they_are() -> None:
     board = rated_board()
-    found = sequential.gap_between(board, pair_of(board))
+    found = sprt_forecasts.gap_between(board, pair_of(board))
     assert found.sd < Gap().sd / 3
-    turned = sequential.gap_between(board, pair_of(board)[::-1])
+    turned = sprt_forecasts.gap_between(board, pair_of(board)[::-1])
     assert turned.mu == pytest.approx(-found.mu)
     assert turned.sd == pytest.approx(found.sd)
 
@@ -58,16 +58,16 @@ def test_results_of_the_two_are_left_to_the_blocks() -> None:
     tournament = factories.planned(40, agents=PAIR)
     boards.play_some(tournament, 40, boards.by_strength(forfeits=0))
     rater.rate(tournament.leaderboard_id, now=later(10))
-    gap = sequential.gap_between(tournament.leaderboard, pair_of(tournament.leaderboard))
+    gap = sprt_forecasts.gap_between(tournament.leaderboard, pair_of(tournament.leaderboard))
     assert gap.mu == 0.0
     assert gap.sd == pytest.approx(Gap().sd)
 
 
 def test_only_those_met_most_often_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     board = rated_board()
-    whole = sequential.gap_between(board, pair_of(board))
-    monkeypatch.setattr(sequential, "MOST_OPPONENTS", 1)
-    assert sequential.gap_between(board, pair_of(board)).sd > whole.sd
+    whole = sprt_forecasts.gap_between(board, pair_of(board))
+    monkeypatch.setattr(sprt_forecasts, "MOST_OPPONENTS", 1)
+    assert sprt_forecasts.gap_between(board, pair_of(board)).sd > whole.sd
 
 
 def test_a_forecast_before_the_start_goes_by_what_is_known() -> None:

@@ -14,9 +14,9 @@ from matches.ledger import planning, recording
 from matches.ledger.tournaments import Plan, pause, resume, schedule
 from matches.models import Leaderboard, Match
 from matches.models.match import numbers
-from matches.ratings import folding, rater, rerating
+from matches.ratings import live_ratings, rater, rerating
 from matches.ratings.counting import Result
-from matches.ratings.folding import Rest, Rules, State
+from matches.ratings.live_ratings import Rest, Rules, State
 from matches.store import rows as rows_of
 from matches.tests import factories as make
 
@@ -51,7 +51,7 @@ def folded(results: Sequence[Result]) -> list[tuple[float, float]]:
 def test_any_order_of_arrival_and_any_prefix_gives_the_same_bits(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folding, "N_A_MARK", 3)
+    monkeypatch.setattr(live_ratings, "N_A_MARK", 3)
     rng = Random(seed)
     waiting, there = drawn(120, rng), list[Result]()
     states, rest, prefix = {agent: State(MU, SIGMA) for agent in range(N_AGENTS)}, Rest([]), 0
@@ -95,7 +95,7 @@ def play_more(board: Leaderboard, seed: int, *, at: float) -> None:
 def test_behind_a_paused_tournament_only_what_is_new_is_read(
     paused: Leaderboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folding._remembered.clear()
+    live_ratings._remembered.clear()
     play_more(paused, 1, at=10)
     read: list[int] = []
     uncounted = rater.uncounted
@@ -112,7 +112,7 @@ def test_behind_a_paused_tournament_only_what_is_new_is_read(
     again = rerating.rerate(paused, now=make.later(90))
     assert again is not None
     assert again.is_none
-    folding._remembered.clear()
+    live_ratings._remembered.clear()
     play_more(paused, 4, at=100)
     assert read[-1] == 48, "forgotten, all that lies behind the open match is read"
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 
-from matches.campaigns import wording
+from matches.campaigns import texts
 from matches.campaigns.forecasting import LIMIT
 from matches.campaigns.judging import next_at
 from matches.campaigns.starting import IS_SPRT
@@ -25,7 +25,7 @@ def awaited(campaign: Campaign) -> Awaited:
     """Return what is to come of a campaign without a verdict."""
     limits = [f"at {campaign.max_matches:,} matches"]
     if campaign.max_core_s is not None:
-        limits.append(f"{wording.core_time(campaign.max_core_s)} of cores")
+        limits.append(f"{texts.core_time(campaign.max_core_s)} of cores")
     if campaign.max_money is not None:
         limits.append(f"{campaign.max_money:,.2f} of money")
     ends = f"without an answer it ends {' or '.join(limits)}"
@@ -43,11 +43,11 @@ def _missing(campaign: Campaign) -> str:
     if foreseen is None or not foreseen["matches"]:
         return ""
     is_test = campaign.question == IS_SPRT
-    wanted = "a bound" if is_test else wording.percent(1 - campaign.error)
+    wanted = "a bound" if is_test else texts.percent(1 - campaign.error)
     if foreseen["matches"] >= LIMIT:
         wider = "bounds further apart" if is_test else "a larger margin"
         return f"{wanted} would need more than {LIMIT:,} matches: ask again with {wider}"
-    about, low, high = (wording.rounded(foreseen[name]) for name in ("matches", "low", "high"))
+    about, low, high = (texts.rounded(foreseen[name]) for name in ("matches", "low", "high"))
     return f"{wanted} needs about {about} more matches ({low} to {high})"
 
 
@@ -60,7 +60,7 @@ def _at(campaign: Campaign) -> datetime | None:
 
 
 def _notes(campaign: Campaign) -> tuple[str, ...]:
-    found = [f"saved: {saved}"] if (saved := wording.saved(campaign)) else []
+    found = [f"saved: {saved}"] if (saved := texts.saved(campaign)) else []
     if campaign.n_judged:
         found.append(f"judged last after {several(campaign.n_judged, 'result')}{_sure(campaign)}")
     return tuple(found)
@@ -72,4 +72,4 @@ def _sure(campaign: Campaign) -> str:
         return ""
     if campaign.question == IS_SPRT:
         return "" if newest.llr is None else f": log-likelihood ratio {newest.llr:+.2f}"
-    return f": the likeliest answer is true with {wording.percent(newest.probability)}"
+    return f": the likeliest answer is true with {texts.percent(newest.probability)}"

@@ -10,7 +10,7 @@ from arena.ratings.base import BETA
 from arena.ratings.counts import Floats
 from arena.ratings.teamcounts import TeamSide, split_sides
 from arena.verdicts.dispersion import measure_sum_dispersion
-from matches.campaigns.blocks import N_LOOKED_AT
+from matches.campaigns.paired_blocks import N_LOOKED_AT
 from matches.models import Leaderboard, Match
 from matches.models.match import numbers
 from matches.store.rows import among
