@@ -1,6 +1,7 @@
 """Errors of the pure core: each message names the value refused and what would be accepted."""
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class ArenaError(Exception):
@@ -15,7 +16,9 @@ class UnknownNameError(ArenaError):
         self.family, self.name, self.choices = family, name, sorted(choices)
         self.hint = hint
         choice = f"choose one of {', '.join(self.choices)}" + (f" ({hint})" if hint else "")
-        super().__init__(f"unknown {family} {name!r}: {choice}")
+        near = get_close_matches(name, self.choices, n=1)
+        meant = f"did you mean {near[0]}? Else " if near else ""
+        super().__init__(f"unknown {family} {name!r}: {meant}{choice}")
 
 
 class CatalogError(ArenaError):

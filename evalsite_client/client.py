@@ -12,6 +12,7 @@ import requests
 from evalsite_client.api.alarms import Alarms
 from evalsite_client.api.attempts import Attempts
 from evalsite_client.api.audit import Audits
+from evalsite_client.api.evaluations import Evaluations
 from evalsite_client.api.leaderboards import Leaderboards
 from evalsite_client.api.matches import Matches
 from evalsite_client.api.outcomes import Outcomes
@@ -65,12 +66,14 @@ class Client:
             session=self._session,
         )
         self.base_url = transport.base_url
+        self.clock = transport.clock
         self.agents = Agents(transport)
         self.alarms = Alarms(transport)
         self.attempts = Attempts(transport)
         self.audit = Audits(transport)
         self.campaigns = Campaigns(transport)
         self.checkpoints = Checkpoints(transport)
+        self.evaluations = Evaluations(transport)
         self.leaderboards = Leaderboards(transport)
         self.matches = Matches(transport)
         self.outcomes = Outcomes(transport)

@@ -25,6 +25,12 @@ def redis_url(port: int) -> str:
     return f"redis://{LOOPBACK}:{port}/0"
 
 
+def site_address(host: str, port: int) -> str:
+    """Return where a browser on this machine finds the web server."""
+    shown = LOOPBACK if host in {"0.0.0.0", "::"} else host
+    return f"http://{shown}:{port}"
+
+
 def without_password(url: str) -> str:
     """Return the address fit for a terminal or a log."""
     parts = urlsplit(url)

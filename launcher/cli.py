@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,6 +18,13 @@ from launcher.stack import child_environment, own_settings, stop_stack
 from launcher.supervision import Supervisor, leftovers
 
 BAD_INPUT = 2
+ALREADY_RUNS = 1
+INTERRUPTED = 130
+EPILOG = (
+    "Every other word is a command of `evalsite`, called against what runs here: "
+    "./run evaluate --help, ./run gate --help; ./run agents --help and .venv/bin/evalsite --help "
+    "list them all."
+)
 DESCRIPTION = "Without a command: start everything here and follow it; Ctrl-C ends it."
 
 
@@ -36,7 +42,7 @@ def whole_number(lowest: int, highest: int | None = None) -> Callable[[str], int
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(prog="./run", description=DESCRIPTION)
+    parser = argparse.ArgumentParser(prog="./run", description=DESCRIPTION, epilog=EPILOG)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     up = commands.add_parser("up", help="start the stack and follow it (the default)")
     up.add_argument("--nodes", type=whole_number(0), default=1, metavar="N", help="play nodes (1)")
@@ -85,8 +91,14 @@ PASSED_ON_HELP = {
 
 def start(options: argparse.Namespace) -> int:
     """Start the stack; follow it unless it is detached."""
+    var = var_folder(os.environ)
+    if (pid := Supervisor(var).pid()) is not None:
+        print(f"evalsite runs here already (pid {pid}):")
+        _show_running(var)
+        print("To start it in another shape: ./run stop, then ./run up ... again.")
+        return ALREADY_RUNS
     plan = Plan(
-        var=var_folder(os.environ),
+        var=var,
         ports=Ports.from_environment(os.environ),
         host=os.environ.get("EVALSITE_HOST", "127.0.0.1"),
         nodes=options.nodes,
@@ -115,10 +127,15 @@ def status(_: argparse.Namespace) -> int:
     print(f"{'process':<12} {'state':<10} {'pid':>8} {'up':>10}")
     for state in supervisor.states():
         print(f"{state.name:<12} {state.state:<10} {state.pid or '':>8} {state.uptime_s:>8} s")
+    _show_running(var)
+    return 0
+
+
+def _show_running(var: Path) -> None:
+    """Print the addresses of the stack that runs in this folder."""
     shared = read_variables(var / "stack.env")
     ports = Ports.from_environment(shared)
     show_addresses(Plan(var=var, ports=ports, host=shared.get("EVALSITE_HOST", "127.0.0.1")))
-    return 0
 
 
 def write_compose(options: argparse.Namespace) -> int:
@@ -140,13 +157,17 @@ def _without_supervisor(var: Path) -> str:
 
 
 def pass_on(*command: str) -> Callable[[Sequence[str]], int]:
-    """Return a command that runs another program against the stack of this data folder."""
+    """Return a command that becomes another program, against the stack of this data folder.
+
+    No child: Ctrl-C and SIGTERM are the program's alone, however long it takes to end.
+    """
 
     def run(arguments: Sequence[str]) -> int:
         var = var_folder(os.environ)
         shared = read_variables(var / "stack.env") | own_settings(os.environ)
         environment = ONE_THREAD | child_environment(var, shared)
-        return subprocess.call([PYTHON, *command, *arguments], cwd=ROOT, env=environment)
+        os.chdir(ROOT)
+        os.execve(PYTHON, [PYTHON, *command, *arguments], environment)
 
     return run
 
@@ -157,6 +178,16 @@ PASSED_ON = {
     "bench": pass_on("-m", "benchmarks"),
     "chaos": pass_on("-m", "benchmarks", "chaos"),
 }
+OWN = ("up", "stop", "status", "check", "compose-env")
+ask_server = pass_on("-m", "evalsite_client")
+"""What we do not know ourselves is a command of `evalsite`, called against the stack here."""
+
+
+def is_for_server(arguments: Sequence[str]) -> bool:
+    """Say whether `evalsite` is meant: `./run evaluate ...`, and `./run stop 3`, of a campaign."""
+    first, further = arguments[0], arguments[1:]
+    is_of_campaign = first == "stop" and bool(further) and further[0].isdecimal()
+    return is_of_campaign or not (first in OWN or first.startswith("-"))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -164,6 +195,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if arguments and arguments[0] in PASSED_ON:
             return PASSED_ON[arguments[0]](arguments[1:])
+        if arguments and is_for_server(arguments):
+            return ask_server(arguments)
         if not arguments or (arguments[0].startswith("--") and arguments[0] != "--help"):
             arguments = ["up", *arguments]
         options = build_parser().parse_args(arguments)
@@ -173,7 +206,7 @@ def main(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         # Who read the output has seen enough (| head); the interpreter must not flush it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

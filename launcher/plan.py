@@ -16,7 +16,7 @@ from arena.acl import (
 )
 from arena.credentials import gpu_key, node_secret, node_user, with_login, without_login
 from launcher import programs
-from launcher.addresses import Ports, redis_url
+from launcher.addresses import Ports, redis_url, site_address
 from launcher.brokers import server_command
 from launcher.errors import SetupError
 from launcher.programs import (
@@ -123,8 +123,7 @@ class Plan:
 
     @property
     def _site(self) -> str:
-        host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host
-        return f"http://{host}:{self.ports.web}"
+        return site_address(self.host, self.ports.web)
 
     def addresses(self) -> dict[str, str]:
         """Return what a browser can open, by name."""

@@ -11,11 +11,11 @@ from launcher.stack import Stack, start_stack
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """Run two play nodes of two slots for the session, without pages."""
+    """Run two play nodes of two slots for the session, with the API but without the monitor."""
     var = tmp_path_factory.mktemp("cluster") / "var"
     # A process that ends is its parent: tests of play nodes end all that descends from themselves,
     # and a later test of this session would find neither broker nor supervisor.
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as starter:
-        running = starter.submit(start_stack, var, nodes=2, slots=2).result()
+        running = starter.submit(start_stack, var, nodes=2, slots=2, web=True).result()
     with running:
         yield running

@@ -67,7 +67,15 @@ class Compose:
         return int(run("podman", "inspect", "-f", "{{.State.Pid}}", name))
 
     def evaluate(self, n_matches: int) -> subprocess.Popen[str]:
-        command = ("podman", "exec", f"{PROJECT}_web_1", "python", "manage.py", "evaluate")
+        command = (
+            "podman",
+            "exec",
+            f"{PROJECT}_web_1",
+            "python",
+            "-m",
+            "evalsite_client",
+            "evaluate",
+        )
         options = ("--game", "connect_four", "--agents", AGENTS, "--num-matches", str(n_matches))
         return subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
 

@@ -15,6 +15,7 @@ from arena.messages import play_queue
 from arena.tests.deadly import DEADLY
 from launcher.folders import ROOT
 from launcher.stack import Stack
+from tests.commands import evalsite
 
 pytestmark = pytest.mark.slow
 
@@ -22,10 +23,7 @@ pytestmark = pytest.mark.slow
 def _evaluate(cluster: Stack, tmp_path: Path, *arguments: str) -> dict[str, Any]:
     """Evaluate on the running cluster; return its JSON with what it printed."""
     path = tmp_path / "report.json"
-    command = [sys.executable, "manage.py", "evaluate", "--json", str(path), *arguments]
-    done = subprocess.run(
-        command, cwd=ROOT, env=dict(cluster.env), capture_output=True, text=True, check=False
-    )
+    done = evalsite(cluster, "evaluate", "--json", str(path), *arguments)
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(path.read_text())
     return report | {"printed": done.stdout}

@@ -5,12 +5,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic, sleep
 from urllib.request import urlopen
 
 import pytest
 
 from launcher.folders import ROOT
 from launcher.stack import Stack, start_stack
+from tests.commands import evalsite
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
@@ -44,20 +46,34 @@ def stack(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[St
 
 @pytest.fixture(scope="module")
 def evaluate(stack: Stack) -> Evaluate:
-    def run(game: str, *agents: str, plugins: str = "") -> "subprocess.CompletedProcess[str]":
-        named = {"EVALSITE_PLUGINS": plugins} if plugins else {}
-        command = [sys.executable, "manage.py", "evaluate", "--game", game, "--num-matches", "40"]
-        return subprocess.run(
-            [*command, "--agents", ",".join(agents)],
-            cwd=ROOT,
-            env={**stack.env, **named},
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
+    def run(game: str, *agents: str) -> "subprocess.CompletedProcess[str]":
+        wanted = ("--game", game, "--num-matches", "40", "--agents", ",".join(agents))
+        return evalsite(stack, "evaluate", *wanted, timeout=LIMIT_S)
 
     return run
+
+
+def schedule(stack: Stack, game: str, *, plugins: str) -> None:
+    """Schedule a tournament with plug-ins that the programs of the stack have not."""
+    code = (
+        "from matches.store.clock import db_now; from matches.ledger import evaluation as e; "
+        "from matches.ledger.tournaments import Plan; "
+        f"e.start(e.Evaluation({game!r}, Plan('other', 40), ['random', 'centre']), now=db_now())"
+    )
+    environment = {**stack.env, "EVALSITE_PLUGINS": plugins}
+    command = [sys.executable, "manage.py", "shell", "-c", code]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=LIMIT_S)
+
+
+def wait_until_held_back(stack: Stack, why: str) -> None:
+    """Wait until the newest tournament says why control holds it back."""
+    end = monotonic() + LIMIT_S
+    while True:
+        (newest,) = json.loads(evalsite(stack, "tournaments", "--limit", "1", "--json").stdout)
+        if newest["problem"].startswith("held back, game: ") and why in newest["problem"]:
+            return
+        assert monotonic() < end, newest
+        sleep(0.2)
 
 
 def page(stack: Stack, address: str) -> str:
@@ -72,12 +88,11 @@ def test_one_bad_plugin_stops_nothing_else(
         refused = evaluate(game, "random", "greedy")
         assert refused.returncode == 2, refused.stderr
         assert word in refused.stderr
-    # Of a game that this terminal knows and control does not.
+    # Of a game that this process knows and control does not.
     (tmp_path / "games").mkdir()
     (tmp_path / "games/other.py").write_text((PLUGINS / "games/nim.py").read_text())
-    held = evaluate("other", "random", "centre", plugins=f"{folder}:{tmp_path}")
-    assert held.returncode == 1, held.stderr
-    assert "nothing counted: held back, game: unknown game 'other'" in held.stderr
+    schedule(stack, "other", plugins=f"{folder}:{tmp_path}")
+    wait_until_held_back(stack, "unknown game 'other'")
     for game in ("nim", "connect_four"):
         done = evaluate(game, "random", "centre" if game == "nim" else "greedy")
         assert done.returncode == 0, done.stderr

@@ -1,7 +1,6 @@
 """Two recorders on PostgreSQL share the tournaments, and one takes over what the other left."""
 
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,6 +16,7 @@ from arena.messages import shard_of
 from benchmarks.storm.servers import postgres
 from launcher.folders import ROOT
 from launcher.stack import Stack, start_stack
+from tests.commands import command_line
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 LIMIT_S = 180.0
@@ -61,7 +61,7 @@ def wait_until(is_so: Callable[[], bool], what: str) -> None:
 @contextmanager
 def evaluating(stack: Stack, *, seed: int) -> Iterator[None]:
     """Have a tournament of forty matches played; the command is gone at the end."""
-    command = [sys.executable, "manage.py", "evaluate", "--num-matches", "40", "--seed", str(seed)]
+    command = command_line("evaluate", "--num-matches", "40", "--seed", str(seed))
     with subprocess.Popen(
         command, cwd=ROOT, env=dict(stack.env), stdout=subprocess.DEVNULL
     ) as evaluate:

@@ -1,4 +1,4 @@
-"""An installation without the development extra starts every program and keeps it running."""
+"""A server installed without the development extra starts every program and keeps it running."""
 
 import subprocess
 import tomllib
@@ -20,20 +20,22 @@ from launcher.stack import child_environment
 pytestmark = pytest.mark.slow
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-EXTRAS = ((), ("inference",))
+EXTRAS = (("server",), ("server", "inference"))
 SITE = Path(str(distribution("celery").locate_file("")))
 
 
 def required(extras: Iterable[str]) -> set[str]:
     """Return the distributions that pip would install for us: the closure of our dependencies."""
-    texts = list(PROJECT["dependencies"])
-    for extra in extras:
-        texts += PROJECT["optional-dependencies"][extra]
-    to_visit = [Requirement(text) for text in texts]
+    to_visit = [Requirement(f"evalsite[{','.join(extras)}]")]
     visited: set[tuple[str, str]] = set()
     while to_visit:
         requirement = to_visit.pop()
         name = canonicalize_name(requirement.name)
+        if name == "evalsite":
+            to_visit += [*map(Requirement, PROJECT["dependencies"])]
+            for extra in requirement.extras:
+                to_visit += map(Requirement, PROJECT["optional-dependencies"][extra])
+            continue
         for extra in {"", *requirement.extras} - {e for n, e in visited if n == name}:
             visited.add((name, extra))
             children = map(Requirement, distribution(name).requires or [])
@@ -112,7 +114,7 @@ def start_and_play(python: Path, folder: Path, *, gpus: int) -> None:
     shape = ("--detach", "--no-example", "--concurrency", "1", "--gpus", str(gpus))
     try:
         run(python, var, ports, "up", *shape)
-        run(python, var, ports, "manage", "evaluate", "--num-matches", "20", "--timeout", "60")
+        run(python, var, ports, "evaluate", "--num-matches", "20", "--timeout", "60")
         # Supervisor calls what lived for a second running, and starts again what then died.
         assert "exited" not in (var / "log" / "supervisord.log").read_text()
     finally:
@@ -124,11 +126,11 @@ def test_every_program_runs_from_the_runtime_dependencies_alone(
     extras: tuple[str, ...], tmp_path: Path
 ) -> None:
     python = make_environment(tmp_path / "venv", required(extras))
-    start_and_play(python, tmp_path, gpus=len(extras))
+    start_and_play(python, tmp_path, gpus=int("inference" in extras))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("extras", EXTRAS, ids=" ".join)
 def test_every_program_runs_from_what_pip_installs(extras: tuple[str, ...], tmp_path: Path) -> None:
     python = install_with_pip(tmp_path / "venv", extras)
-    start_and_play(python, tmp_path, gpus=len(extras))
+    start_and_play(python, tmp_path, gpus=int("inference" in extras))

@@ -27,5 +27,5 @@ def test_the_first_start_makes_one_admin_and_shows_its_password_once() -> None:
     call_command("prepare", stdout=first)
     call_command("prepare", stdout=second)
     password = first.getvalue().split("password: ")[1].split()[0]
-    assert get_user_model().objects.get().check_password(password)
+    assert get_user_model().objects.get(is_superuser=True).check_password(password)
     assert second.getvalue() == ""

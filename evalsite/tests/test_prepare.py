@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from knox.models import AuthToken
 
-from launcher.folders import read_generations
+from launcher.folders import read_generations, read_variables
 from matches.ledger import quarantine
-from matches.models import Worker
+from matches.models import TokenAccess, Worker
 from matches.nodes import nodekeys
 from matches.store.auditing import COMMAND_LINE
 from matches.tests import factories as make
@@ -34,3 +35,22 @@ def test_the_launcher_starts_a_node_in_quarantine_with_its_newest_secrets(
     nodekeys.revoke("node-9", actor=COMMAND_LINE, now=NOW)
     call_command("prepare", stdout=StringIO())
     assert read_generations(tmp_path) == {"node-1": 2, "node-2": 1}
+
+
+@pytest.mark.django_db
+def test_the_command_line_of_this_machine_is_let_in_by_a_private_file(
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.VAR = tmp_path
+    monkeypatch.setenv("EVALSITE_PORT", "8123")
+    call_command("prepare", stdout=StringIO())
+    path = tmp_path / "client.env"
+    first = read_variables(path)
+    assert first["EVALSITE_URL"] == "http://127.0.0.1:8123"
+    assert path.stat().st_mode & 0o777 == 0o600
+    call_command("prepare", stdout=StringIO())
+    assert read_variables(path) == first
+    TokenAccess.objects.all().delete()
+    AuthToken.objects.all().delete()
+    call_command("prepare", stdout=StringIO())
+    assert read_variables(path)["EVALSITE_TOKEN"] != first["EVALSITE_TOKEN"]

@@ -86,6 +86,71 @@ class Entrant:
     agent: AgentName
 
 
+@dataclass(frozen=True)
+class Differing:
+    """A match that came out otherwise than the same game before."""
+
+    match: int
+    first: int
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How well ratings order agents of known level, 0 to 1."""
+
+    seed: float | None
+    strict: float | None
+
+
+@dataclass(frozen=True)
+class EntrantRating:
+    """The rating of an agent that took part, ranked among those who did.
+
+    mu: Settled rating: posterior mode.
+    sd: Its doubt about the field's mean.
+    low: Return the lower end.
+    high: Return the upper end.
+    live_mu: TrueSkill, update by update.
+    """
+
+    rank: int
+    agent: AgentName
+    mu: float
+    sd: float
+    low: float
+    high: float
+    live_mu: float
+    n_matches: int
+    n_wins: int
+    n_draws: int
+    n_losses: int
+    n_forfeits: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a tournament came to so far.
+
+    is_rated: Whether all that was played is rated.
+    failure_details: What they said, the most frequent first.
+    accuracy: Of the test game only.
+    ratings: Of those who took part, the best first.
+    """
+
+    tournament: int
+    is_rated: bool
+    play_s: float
+    void_reasons: Mapping[str, Any]
+    forfeit_reasons: Mapping[str, Any]
+    failed_attempts: Mapping[str, Any]
+    interrupted_attempts: Mapping[str, Any]
+    failure_details: Mapping[str, Any]
+    differing: tuple[Differing, ...]
+    accuracy: Accuracy | None
+    warning: str | None
+    ratings: tuple[EntrantRating, ...]
+
+
 class Tournaments(Calls):
     """Tournaments: creating one schedules it, and starts it unless it is to wait."""
 
@@ -187,6 +252,10 @@ class Tournaments(Calls):
     def pause(self, tournament: int, *, key: str | None = None) -> TournamentDetail:
         """Send no more of its matches; those sent already are played to their end."""
         return self._post(TournamentDetail, f"tournaments/{tournament}/pause", key=key)
+
+    def report(self, tournament: int) -> Report:
+        """Return what it came to so far: reasons, and the ratings of those who take part."""
+        return self._get(Report, f"tournaments/{tournament}/report")
 
     def resume(self, tournament: int, *, key: str | None = None) -> TournamentDetail:
         """Go on with a paused tournament."""

@@ -13,6 +13,7 @@ from evalsite_client.cli import (
     alarms,
     campaigns,
     checkpoints,
+    evaluate,
     explanations,
     leaderboards,
     operating,
@@ -25,7 +26,9 @@ from evalsite_client.cli import (
     watch,
     workers,
 )
+from evalsite_client.cli.access import find_access
 from evalsite_client.cli.show import Answer, as_json
+from evalsite_client.cli.stopping import INTERRUPTED, stoppable
 from evalsite_client.client import Client
 from evalsite_client.errors import (
     ClientError,
@@ -37,7 +40,6 @@ from evalsite_client.errors import (
 
 FAILED: Final = 1
 BAD_INPUT: Final = 2
-INTERRUPTED: Final = 130
 DESCRIPTION: Final = "Which agent is best, how sure that is: the common jobs of an evalsite server."
 EPILOG: Final = """\
 examples:
@@ -64,7 +66,15 @@ LISTING: Final = {
 }
 """A row of a noun, and what lists those that there are."""
 ADDING: Final = (
-    *(agents.add, checkpoints.add, leaderboards.add, tournaments.add, watch.add, campaigns.add),
+    *(
+        evaluate.add,
+        agents.add,
+        checkpoints.add,
+        leaderboards.add,
+        tournaments.add,
+        watch.add,
+        campaigns.add,
+    ),
     *(schedules.add, alarms.add, explanations.add, operating.add, seasons.add, workers.add),
     *(trajectories.add, tokens.add),
 )
@@ -90,11 +100,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status."""
     given = build_parser().parse_args(arguments)
     given.json = getattr(given, "json", False)
+    is_json = given.json is True  # else it may be the file that gets it
     try:
-        answer = _run(given)
-        _write(answer, is_json=given.json)
+        with stoppable():
+            answer = _run(given)
+        _write(answer, is_json=is_json)
     except ClientError as error:
-        _complain(error, is_json=given.json)
+        _complain(error, is_json=is_json)
         return _status(error)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
@@ -110,9 +122,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(given: Namespace) -> Answer:
     user = getattr(given, "user", None)
+    url, token = find_access(getattr(given, "url", None), getattr(given, "token", None), os.environ)
     with Client(
-        getattr(given, "url", None),
-        getattr(given, "token", None),
+        url,
+        token,
         password=tokens.password(user) if user else None,
     ) as client:
         answer: Answer = given.run(client, given)
@@ -120,11 +133,13 @@ def _run(given: Namespace) -> Answer:
 
 
 def _write(answer: Answer, *, is_json: bool) -> None:
-    if not is_json:
-        sys.stdout.write(f"{answer.text}\n")
-    elif answer.value is not None:
+    if is_json and answer.value is not None:
         sys.stdout.write(f"{as_json(answer.value)}\n")
+    elif answer.text and not is_json:
+        sys.stdout.write(f"{answer.text}\n")
     sys.stdout.flush()
+    if answer.complaint:
+        sys.stderr.write(f"evalsite: {answer.complaint}\n")
 
 
 def _status(error: ClientError) -> int:

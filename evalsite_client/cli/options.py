@@ -1,6 +1,7 @@
 """How values are written on the command line, and the options that every command takes."""
 
 import json
+import tempfile
 from argparse import (
     SUPPRESS,
     ArgumentParser,
@@ -11,6 +12,8 @@ from argparse import (
 )
 from collections.abc import Callable, Iterable
 from itertools import islice
+from math import isfinite
+from pathlib import Path
 from typing import Any, TypeVar
 
 from evalsite_client.api.agents import Agent
@@ -22,21 +25,41 @@ T = TypeVar("T")
 Run = Callable[[Client, Namespace], Answer]
 Commands = "_SubParsersAction[ArgumentParser]"
 SHOWN = 50
+MAX_DIGITS = 19
+"""Longer numbers are none that the server takes."""
 
 
-def common() -> ArgumentParser:
-    """Return what every command takes, before or after its name."""
+def common(*, has_file: bool = False) -> ArgumentParser:
+    """Return what every command takes, before or after its name.
+
+    has_file: its JSON may also go to a file, while it says on the terminal how far it is.
+    """
     parser = ArgumentParser(add_help=False, argument_default=SUPPRESS)
     parser.add_argument("--url", help="address of the server (EVALSITE_URL)")
     parser.add_argument(
         "--token", help="secret of the API (better EVALSITE_TOKEN: others see the command line)"
     )
-    parser.add_argument("--json", action="store_true", help="answer as JSON")
+    if has_file:
+        parser.add_argument(
+            *("--json",),
+            nargs="?",
+            const=True,
+            type=writable_file,
+            metavar="FILE",
+            help="answer as JSON, in a file if one is named",
+        )
+    else:
+        parser.add_argument("--json", action="store_true", help="answer as JSON")
     return parser
 
 
 def command(
-    commands: "_SubParsersAction[ArgumentParser]", name: str, run: Run, *, examples: str = ""
+    commands: "_SubParsersAction[ArgumentParser]",
+    name: str,
+    run: Run,
+    *,
+    examples: str = "",
+    has_file: bool = False,
 ) -> ArgumentParser:
     """Return the parser of a new command; its help is the first line of the docstring of `run`."""
     text = (run.__doc__ or "").strip().partition("\n")[0]
@@ -46,22 +69,74 @@ def command(
         description=text,
         epilog=f"examples:\n{examples}" if examples else None,
         formatter_class=RawDescriptionHelpFormatter,
-        parents=[common()],
+        parents=[common(has_file=has_file)],
         allow_abbrev=False,
     )
     added.set_defaults(run=run)
     return added
 
 
-def whole(lowest: int = 0) -> Callable[[str], int]:
-    """Return a reader of whole numbers from `lowest` on."""
+def whole(lowest: int = 0, highest: int | None = None) -> Callable[[str], int]:
+    """Return a reader of whole numbers from `lowest` on, to `highest` if there is an end."""
+    span = f"from {lowest} on" if highest is None else f"from {lowest} to {highest}"
 
     def read(text: str) -> int:
-        if not (text.isascii() and text.isdecimal()) or int(text) < lowest:
-            raise ArgumentTypeError(f"{text!r} is no whole number from {lowest} on")
+        is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
+        if not is_number or not lowest <= int(text) <= (highest or int(text)):
+            raise ArgumentTypeError(f"{text!r} is no whole number {span}")
         return int(text)
 
     return read
+
+
+def between(minimum: float, maximum: float) -> Callable[[str], float]:
+    """Return a reader of finite numbers of a range."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise ArgumentTypeError(f"must be a number, got {text!r}") from None
+        if not (isfinite(value) and minimum <= value <= maximum):
+            raise ArgumentTypeError(f"must be {minimum:g}..{maximum:g}, got {text}")
+        return value
+
+    return read
+
+
+def writable_file(text: str) -> Path:
+    """Take a path that can be written, tried before any work is done; no file is left there."""
+    path = Path(text)
+    try:
+        if path.exists():
+            with path.open("a", encoding="utf-8"):
+                return path
+        with tempfile.TemporaryFile(dir=path.parent):
+            return path
+    except OSError as error:
+        raise ArgumentTypeError(f"cannot write {text!r}: {error.strerror}") from None
+
+
+def existing(text: str) -> Path:
+    """Take a path that exists."""
+    path = Path(text)
+    if not path.exists():
+        raise ArgumentTypeError(f"there is no file or folder {text!r}")
+    return path
+
+
+def split_agents(text: str) -> list[str]:
+    """Return the agents of a list: `greedy,mcts:50,exploration=1.4,random` has three.
+
+    A comma before `name=value` goes on with the parameters of the agent before it.
+    """
+    found: list[str] = []
+    for piece in text.split(","):
+        if found and "=" in piece.partition(":")[0]:
+            found[-1] += f",{piece}"
+        else:
+            found.append(piece.strip())
+    return found
 
 
 def seconds(text: str) -> float:

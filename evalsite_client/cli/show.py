@@ -11,11 +11,12 @@ Table = Sequence[Sequence[object]]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command says: a value as JSON, the same as text, and its exit status."""
+    """What a command says: a value as JSON, the same as text, its exit status, and why it is so."""
 
     value: Any
-    text: str
+    text: str = ""
     status: int = 0
+    complaint: str = ""
 
 
 def as_json(value: Any, *, indent: int | None = 2) -> str:

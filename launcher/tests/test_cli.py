@@ -20,7 +20,6 @@ def own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         (["up", "--nodes", "many"], "'many' is no whole number from 0 on"),
         (["--concurrency", "0"], "'0' is no whole number from 1 on"),
         (["up", "--concurrency", "1.5"], "'1.5' is no whole number from 1 on"),
-        (["fly"], "invalid choice: 'fly' (choose from 'up', 'stop', 'status', 'check'"),
         (["stop", "now"], "unrecognized arguments: now"),
     ],
 )
@@ -69,3 +68,32 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     for command in ("up", "stop", "status", "check", "test", "manage", "bench", "chaos"):
         assert f"\n    {command} " in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "program"),
+    [
+        (["evaluate", "--game", "x"], ["-m", "evalsite_client", "evaluate", "--game", "x"]),
+        (["stop", "3"], ["-m", "evalsite_client", "stop", "3"]),
+        (["fly"], ["-m", "evalsite_client", "fly"]),
+        (["manage", "migrate"], ["manage.py", "migrate"]),
+    ],
+)
+def test_unknown_words_are_passed_on_to_the_client_of_this_folder(
+    arguments: list[str],
+    program: list[str],
+    own_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    became: list[list[str]] = []
+
+    def become(_: str, command: list[str], environment: dict[str, str]) -> None:
+        assert environment["EVALSITE_VAR"] == str(own_folder)
+        became.append(command[1:])
+        raise SystemExit
+
+    monkeypatch.setattr("os.chdir", lambda _: None)
+    monkeypatch.setattr("os.execve", become)
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert became == [program]

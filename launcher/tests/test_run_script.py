@@ -56,7 +56,7 @@ def test_an_old_python_is_passed_over(clone: Path) -> None:
 
 def test_packages_are_installed_when_the_lists_changed_and_only_then(clone: Path) -> None:
     pretend(clone, ".venv/bin/python")
-    install = "python -m pip install -q --no-compile -c constraints.txt -e .[dev,inference]"
+    install = "python -m pip install -q --no-compile -c constraints.txt -e .[server,dev,inference]"
     run(clone, "status")
     assert called(clone) == [install, "python -m launcher status"]
     run(clone, "status")

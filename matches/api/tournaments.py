@@ -11,11 +11,13 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
 from matches.api.base import ID, Endpoints, created, read
+from matches.api.evaluations import ReportSerializer
 from matches.api.explanations import Explained
 from matches.api.fields import AnyJson, Parameters
 from matches.api.names import AgentNameSerializer, agents_by_id
 from matches.api.pagination import ByPosition, NewestFirst
 from matches.ledger import tournaments
+from matches.ledger.reporting import build_report
 from matches.ledger.tournaments import Plan
 from matches.models import Entrant, Leaderboard, Tournament
 from matches.operations import explain
@@ -157,6 +159,13 @@ class TournamentView(
         del request, pk
         entrants = Entrant.objects.filter(tournament=self.get_object()).select_related("agent")
         return self.page_of(entrants, EntrantSerializer)
+
+    @extend_schema(responses=ReportSerializer, filters=False)
+    @action(detail=True, filter_backends=[], pagination_class=None)
+    def report(self, request: Request, pk: str) -> Response:
+        """Return what it came to so far: reasons, and the ratings of those who take part."""
+        del request, pk
+        return Response(ReportSerializer(build_report(self.get_object(), now=db_now())).data)
 
     @extend_schema(request=None, responses=TournamentDetailSerializer)
     @action(detail=True, methods=["post"])

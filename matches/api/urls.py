@@ -10,6 +10,7 @@ from matches.api.base import JsonOnly
 from matches.api.campaigns import CampaignView
 from matches.api.checkpoints import CheckpointView
 from matches.api.errors import no_such_address
+from matches.api.evaluations import EvaluationView
 from matches.api.leaderboards import LeaderboardView
 from matches.api.matches import AttemptView, MatchView, OutcomeView
 from matches.api.schedules import ScheduleView
@@ -40,6 +41,7 @@ router.register("checkpoints", CheckpointView)
 router.register("leaderboards", LeaderboardView)
 router.register("tournaments", TournamentView)
 router.register("campaigns", CampaignView)
+router.register("evaluations", EvaluationView, basename="evaluation")
 router.register("alarms", AlarmView)
 router.register("matches", MatchView)
 router.register("outcomes", OutcomeView, basename="outcome")

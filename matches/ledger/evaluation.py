@@ -1,10 +1,11 @@
 """One evaluation from the command line: agents, a leaderboard of their own, a tournament."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from random import Random
+from typing import TypeVar
 
 from django.db import transaction
 
@@ -12,12 +13,14 @@ from arena.errors import ArenaError
 from arena.seeding import derive
 from matches.artifacts.agents import register_spelled
 from matches.errors import BadInputError
+from matches.ledger.naming import agent_of, describe_no_board
 from matches.ledger.tournaments import Plan, open_leaderboard, schedule
-from matches.models import Agent, Tournament
+from matches.models import Agent, Leaderboard, Tournament
 from matches.models.validation import checked_game
 
 SKILL_GAME = "skill_game"
 N_LEVELS = 100
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -28,14 +31,20 @@ class Evaluation:
     plan: Plan
     agents: Sequence[str] = ()
     num_agents: int = 10
+    leaderboard: str = ""
+    """A standing one; empty: one of their own is opened."""
     game_parameters: Mapping[str, object] = field(default_factory=dict)
 
 
-def check(evaluation: Evaluation, *, now: datetime) -> None:
-    """Raise BadInputError if the evaluation could not start; leave nothing behind."""
+def check(evaluation: Evaluation, *, now: datetime, of: Callable[[Tournament], T]) -> T:
+    """Return what `of` says of the tournament that would be started; leave nothing behind.
+
+    Raises BadInputError if it could not start.
+    """
     with transaction.atomic():
-        start(evaluation, now=now)
+        found = of(start(evaluation, now=now))
         transaction.set_rollback(True)
+    return found
 
 
 @transaction.atomic
@@ -46,14 +55,35 @@ def start(evaluation: Evaluation, *, now: datetime) -> Tournament:
     """
     game = evaluation.game
     agents = _register(evaluation, game=game)
-    board = open_leaderboard(
-        f"evaluate-{now:%Y%m%d-%H%M%S-%f}",
-        title=f"{game}, {now:%Y-%m-%d %H:%M}",
-        game=game,
-        game_parameters=checked_parameters(game, evaluation.game_parameters),
-    )
+    board = _board(evaluation, now=now)
     plan = replace(evaluation.plan, replays=True)
     return schedule(plan, leaderboard=board, agents=agents)
+
+
+def _board(evaluation: Evaluation, *, now: datetime) -> Leaderboard:
+    """Return the standing leaderboard that was named, else a new one for this evaluation."""
+    if evaluation.leaderboard:
+        return _standing_board(evaluation)
+    return open_leaderboard(
+        f"evaluate-{now:%Y%m%d-%H%M%S-%f}",
+        title=f"{evaluation.game}, {now:%Y-%m-%d %H:%M}",
+        game=evaluation.game,
+        game_parameters=checked_parameters(evaluation.game, evaluation.game_parameters),
+    )
+
+
+def _standing_board(evaluation: Evaluation) -> Leaderboard:
+    """Return the leaderboard of the name. Raises BadInputError: none, or of other rules."""
+    name = evaluation.leaderboard
+    board = Leaderboard.objects.filter(name=name).first()
+    if board is None:
+        raise BadInputError("leaderboard", describe_no_board(name))
+    if board.game != evaluation.game:
+        raise BadInputError("leaderboard", f"{name!r} is of {board.game}, not {evaluation.game}")
+    given = evaluation.game_parameters
+    if given and checked_parameters(board.game, given) != board.game_parameters:
+        raise BadInputError("leaderboard", f"{name!r} has other rules: {board.game_parameters}")
+    return board
 
 
 def checked_parameters(game: str, given: Mapping[str, object]) -> dict[str, object]:
@@ -70,7 +100,7 @@ def drawn_levels(seed: int, n: int) -> list[int]:
 def _register(evaluation: Evaluation, *, game: str) -> list[Agent]:
     try:
         if evaluation.agents:
-            return [register_spelled(text, game=game) for text in evaluation.agents]
+            return [agent_of(text, game=game) for text in evaluation.agents]
         return _drawn_agents(evaluation, game=game)
     except ArenaError as error:
         raise BadInputError("agents", str(error)) from error

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from django.core.management import call_command
-from django.core.management.base import CommandError
 from django.db import connection
 from redis import Redis
 
@@ -209,15 +208,3 @@ def test_progress_says_what_a_tournament_waits_for(
     monkeypatch.setattr("time.sleep", interrupt)
     call_command("progress")
     assert "waiting for the check of 1 checkpoint(s)" in capsys.readouterr().out
-
-
-def test_evaluate_takes_a_network_by_its_name(
-    broker: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("matches.management.following.NODE_WAIT_S", 0.0)
-    added(tmp_path, "ppo", step=4)
-    evaluate = ("--game", GAME, "--agents", "random,ppo@4", "--num-matches", "2")
-    with pytest.raises(CommandError, match="no play node is alive"):
-        call_command("evaluate", *evaluate)
-    with pytest.raises(CommandError, match="ppo@5"):
-        call_command("evaluate", "--game", GAME, "--agents", "random,ppo@5")

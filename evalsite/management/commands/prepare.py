@@ -1,5 +1,6 @@
 """Brings the database up to date before the other processes start; `./run` calls it."""
 
+import os
 import secrets
 from argparse import ArgumentParser
 from typing import Any
@@ -10,14 +11,19 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
 from evalsite.environment import whole
-from launcher.folders import write_generations
+from launcher.addresses import LOOPBACK, Ports, site_address
+from launcher.folders import read_variables, write_generations, write_variables
 from launcher.programs import node_name
+from matches.access import tokens
 from matches.models import Agent, NodeKey
 from matches.nodes import nodekeys
 from matches.store.auditing import Actor
 from matches.store.clock import db_now
 
 ADMIN = "admin"
+COMMAND_LINE_USER = "command-line"
+ACCESS = "client.env"
+"""Address and token for `evalsite` on this machine; evalsite_client.cli.access reads it."""
 MAX_NODES = 10_000
 
 
@@ -35,6 +41,7 @@ class Command(BaseCommand):
         if not get_user_model().objects.exists():
             self._create_admin()
         self._admit_nodes()
+        self._let_in_command_line()
         if options["example"] and not Agent.objects.exists():
             call_command("seed_example", stdout=self.stdout)
 
@@ -49,6 +56,20 @@ class Command(BaseCommand):
         nodekeys.add_missing(names, actor=Actor("set-up"), now=db_now())
         keys = NodeKey.objects.filter(revoked_at=None)
         write_generations(settings.VAR, {key.name: key.generation for key in keys})
+
+    def _let_in_command_line(self) -> None:
+        """Keep address and token for the command line of this machine.
+
+        The file gives away nothing: who can read the data folder can read the database as well.
+        """
+        path = settings.VAR / ACCESS
+        before = read_variables(path).get("EVALSITE_TOKEN", "")
+        name = "the command line on this machine"
+        secret = tokens.still_valid_or_new(before, user=COMMAND_LINE_USER, name=name)
+        url = os.environ.get("EVALSITE_SITE_URL") or site_address(
+            os.environ.get("EVALSITE_HOST", LOOPBACK), Ports.from_environment(os.environ).web
+        )
+        write_variables(path, {"EVALSITE_URL": url, "EVALSITE_TOKEN": secret})
 
     def _create_admin(self) -> None:
         password = secrets.token_urlsafe(12)

@@ -1,0 +1,151 @@
+"""`evalsite evaluate`: play a tournament between agents and print their ratings."""
+
+from argparse import ArgumentParser, Namespace, _SubParsersAction
+from pathlib import Path
+from shlex import quote
+from typing import Any, Final
+
+from evalsite_client.api.tournaments import TournamentDetail
+from evalsite_client.cli import following, reporting
+from evalsite_client.cli.options import between, command, pair, split_agents, whole
+from evalsite_client.cli.saving import save_json
+from evalsite_client.cli.show import Answer
+from evalsite_client.cli.spelled import upload_files
+from evalsite_client.cli.stopping import INTERRUPTED
+from evalsite_client.client import Client
+
+STOPPED_WAIT_S: Final = 5.0
+"""How long the ratings may take once the command was stopped."""
+MOST_NAMED: Final = 20
+"""Agents that are named in the command to go on."""
+RATES: Final = ("error_rate", "invalid_rate", "hang_rate")
+
+
+def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+    """Add the command; the types of its options refuse what is out of range (exit status 2)."""
+    new = command(
+        commands,
+        "evaluate",
+        evaluate,
+        has_file=True,
+        examples="  evalsite evaluate --game connect_four --agents random,alphabeta:4,mcts:100\n"
+        "  evalsite evaluate --game connect_four --agents ppo/step_9.safetensors,mcts:100 "
+        "--leaderboard mine\n"
+        "  exit status: 0 done, 1 nothing counted, 2 refused, 130 Ctrl-C: the rest is cancelled",
+    )
+    add_argument = new.add_argument
+    add_argument("--game", default="skill_game", help="(skill_game)")
+    add_argument(
+        "--agents",
+        type=split_agents,
+        default=[],
+        help="such as random,alphabeta:4; names, hashes and files of checkpoints too",
+    )
+    add_argument("--num-agents", type=whole(2, 10_000), default=10, help="drawn for skill_game")
+    add_argument("--num-matches", type=whole(1, 100_000_000), default=1_000)
+    add_argument("-l", "--leaderboard", default="", help="a standing one; else one of their own")
+    add_argument("--pairing", default="random", help="who meets whom (random)")
+    add_argument("--seed", type=whole(0, 2**62), default=0, help="replays pairings and games")
+    add_argument("--game-parameter", type=pair, action="append", default=[], metavar="NAME=VALUE")
+    add_argument("--error-rate", type=between(0, 1), default=0.0, help="emulated exceptions")
+    add_argument("--invalid-rate", type=between(0, 1), default=0.0, help="emulated invalid values")
+    add_argument("--hang-rate", type=between(0, 1), default=0.0, help="emulated hangs")
+    add_argument("--hang-s", type=between(0, 86_400), help="how long those last")
+    add_argument("--charge", choices=("platform", "agent"), default="platform", help="whose fault")
+    add_argument("--move-s", type=between(0.01, 86_400), default=2.0, help="limit of a move")
+    add_argument("--match-s", type=between(0.01, 86_400), help="of a match")
+    add_argument("--timeout", type=between(0, 1e9), help="end after so many seconds")
+    add_argument(
+        "--finish-fraction", type=between(0, 1), default=1.0, help="end when so much is closed"
+    )
+
+
+def evaluate(client: Client, options: Namespace) -> Answer:
+    """Play matches between agents on the running cluster and print their ratings."""
+    out = following.find_stream(options)
+    options.agents = upload_files(client, options.agents, game=options.game, out=out)
+    wanted = _evaluation(options)
+    # Bad input ends it before anybody is waited for.
+    client.evaluations.check(**wanted)
+    following.write_line(out, following.wait_for_cluster(client))
+    started = client.evaluations.create(**wanted)
+    if started.warning:
+        following.write_line(out, f"Note: {started.warning}")
+    return _followed(client, started.tournament, options)
+
+
+def _followed(client: Client, tournament: int, options: Namespace) -> Answer:
+    """Follow it to its end, or until somebody stops it; tell what is there either way."""
+    out, is_stopped = following.find_stream(options), False
+    began_s = client.clock.monotonic()
+    try:
+        following.follow(
+            client,
+            tournament,
+            out,
+            timeout_s=options.timeout,
+            fraction=options.finish_fraction,
+        )
+    except KeyboardInterrupt:
+        is_stopped = True
+        following.write_line(out, "\nstopped: the rest is cancelled; what was played is told now")
+    elapsed_s = client.clock.monotonic() - began_s
+    one = client.tournaments.cancel(tournament)
+    limit_s = STOPPED_WAIT_S if is_stopped else following.RATING_WAIT_S
+    rated_s = client.clock.monotonic()
+    report, lag = following.wait_for_ratings(client, tournament, limit_s=limit_s)
+    found = reporting.Finished(
+        # Reports of nodes may have come meanwhile.
+        tournament=client.tournaments.get(one.id),
+        game=client.leaderboards.get(one.leaderboard).game,
+        report=report,
+        lag=lag,
+        elapsed_s=elapsed_s,
+        rate_s=client.clock.monotonic() - rated_s,
+        is_skill=not options.agents,
+    )
+    for line in reporting.lines(found):
+        following.write_line(out, line)
+    value = reporting.as_values(found)
+    if isinstance(options.json, Path):
+        save_json(options.json, value)
+    if is_stopped:
+        return Answer(value, "", INTERRUPTED, _how_to_go_on(client, found.tournament))
+    if found.why_nothing:
+        return Answer(value, "", 1, f"nothing counted: {found.why_nothing}")
+    return Answer(value)
+
+
+def _evaluation(options: Namespace) -> dict[str, Any]:
+    wanted = dict[str, Any](
+        game=options.game,
+        agents=options.agents,
+        num_agents=options.num_agents,
+        leaderboard=options.leaderboard,
+        game_parameters=dict(options.game_parameter),
+        n_matches=options.num_matches,
+        pairing=options.pairing,
+        seed=options.seed,
+        move_s=options.move_s,
+    )
+    if options.match_s is not None:
+        wanted["match_s"] = options.match_s
+    rates = {name: getattr(options, name) for name in RATES}
+    if any(rates.values()):
+        lasting = {} if options.hang_s is None else {"hang_s": options.hang_s}
+        wanted["faults"] = {**rates, **lasting, "charge": options.charge}
+    return wanted
+
+
+def _how_to_go_on(client: Client, one: TournamentDetail) -> str:
+    """Return how many were played, and the command that plays the rest on the same leaderboard."""
+    begins = f"interrupted after {one.n_done} of {one.n_matches} matches"
+    if one.faults is not None:
+        return f"{begins}; with emulated faults nothing is taken over: the same command begins anew"
+    names = [entrant.agent.name for entrant in client.tournaments.agents(one.id)]
+    agents = " ".join(map(quote, names)) if len(names) <= MOST_NAMED else "AGENT..."
+    return (
+        f"{begins}; to go on, which plays only what is missing: evalsite schedule "
+        f"-l {one.leaderboard} -n {one.n_matches} --pairing {one.pairing} "
+        f"--seed {one.seed} --move-s {one.move_s:g} --match-s {one.match_s:g} {agents}"
+    )

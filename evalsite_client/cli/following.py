@@ -1,0 +1,130 @@
+"""Follow what is played: wait for nodes, show progress, wait for ratings."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Final, TextIO
+
+from evalsite_client.api.tournaments import Report, Tournament, TournamentDetail
+from evalsite_client.api.workers import Worker
+from evalsite_client.client import Client
+from evalsite_client.errors import InputError
+
+POLL_S: Final = 0.25
+NODE_WAIT_S: Final = 30.0
+LINE_EVERY_S: Final = 5.0
+"""A terminal sees each change; a file or pipe one line in so many seconds."""
+RATING_WAIT_S: Final = 60.0
+PLAYS: Final = frozenset(("cpu", "torch"))
+"""The capabilities of nodes that play."""
+
+
+class NoNodeError(InputError):
+    """Nobody is there who could play."""
+
+
+def find_stream(options: Namespace) -> TextIO:
+    """Return where progress goes: to stdout, unless that is to hold JSON and nothing else."""
+    return sys.stderr if options.json is True else sys.stdout
+
+
+def write_line(out: TextIO, line: str) -> None:
+    """Write a line at once, also into a pipe."""
+    out.write(f"{line}\n")
+    out.flush()
+
+
+def wait_for_cluster(client: Client, *, limit_s: float = NODE_WAIT_S) -> str:
+    """Return a description of the play nodes, waiting a little for the first one to report.
+
+    Raises NoNodeError when none is alive.
+    """
+    clock = client.clock
+    until_s = clock.monotonic() + limit_s
+    while not (nodes := find_play_nodes(client)):
+        if clock.monotonic() >= until_s:
+            why = "none is alive: start the system with ./run or ./run up"
+            raise NoNodeError("play node", why)
+        clock.sleep(POLL_S)
+    return _describe(nodes, client.base_url)
+
+
+def find_play_nodes(client: Client) -> Sequence[Worker]:
+    """Return the nodes that play, have reported lately and are not in quarantine."""
+    return [
+        worker
+        for worker in client.workers.list()
+        if worker.is_alive and worker.quarantined_at is None and PLAYS & set(worker.capabilities)
+    ]
+
+
+def _describe(nodes: Sequence[Worker], address: str) -> str:
+    """Return the cluster as lines: the server, then a line per node with slots and versions."""
+    lines = [f"Connected to {address} with {len(nodes)} play node(s):"]
+    for node in nodes:
+        versions = ", ".join(f"{name} {text}" for name, text in sorted(node.versions.items()))
+        lines.append(f"  {node.node}: {node.slots} slot(s) ({versions})")
+    return "\n".join(lines)
+
+
+def describe_progress(one: Tournament, elapsed_s: float) -> str:
+    """Return how far a tournament is, in one line."""
+    return (
+        f"{one.n_done + one.n_void}/{one.n_matches} - "
+        f"Pending: {one.n_matches - one.n_closed}, Error: {one.n_void}, "
+        f"Completed: {one.n_done}, Elapsed time: {elapsed_s:.2f}"
+    )
+
+
+class Lines:
+    """Shows a line that changes: in place on a terminal, elsewhere now and then."""
+
+    def __init__(self, client: Client, out: TextIO) -> None:
+        """Begin with nothing shown."""
+        self._clock, self._out = client.clock, out
+        self._shown_s = self._clock.monotonic()
+
+    def show(self, line: str) -> None:
+        """Show the line as it is now."""
+        now_s = self._clock.monotonic()
+        if self._out.isatty():
+            self._out.write(f"\r\033[K{line}")
+            self._out.flush()
+        elif now_s - self._shown_s >= LINE_EVERY_S:
+            self._shown_s = now_s
+            write_line(self._out, line)
+
+    def end(self, line: str) -> None:
+        """Show the last one."""
+        write_line(self._out, f"\r\033[K{line}" if self._out.isatty() else line)
+
+
+def follow(
+    client: Client, tournament: int, out: TextIO, *, timeout_s: float | None, fraction: float
+) -> TournamentDetail:
+    """Show progress until enough is closed or time is up; return how far it is then."""
+    lines = Lines(client, out)
+    for seen in client.tournaments.watch(tournament, poll_s=POLL_S):
+        one = seen.tournament
+        line = describe_progress(one, seen.elapsed_s)
+        is_enough = one.n_done + one.n_void >= fraction * one.n_matches
+        is_late = timeout_s is not None and seen.elapsed_s >= timeout_s
+        # Without its code nothing of it can begin: the caller says why.
+        is_held = bool(one.problem) and not one.n_planned
+        if is_enough or is_late or is_held or one.finished_at is not None:
+            lines.end(line)
+            break
+        lines.show(line)
+    return one
+
+
+def wait_for_ratings(client: Client, tournament: int, *, limit_s: float) -> tuple[Report, str]:
+    """Return the report once its ratings are of all that was played, and why they are not."""
+    clock = client.clock
+    until_s, pause_s = clock.monotonic() + limit_s, POLL_S / 4
+    while not (found := client.tournaments.report(tournament)).is_rated:
+        if clock.monotonic() >= until_s:
+            return found, "the ratings did not catch up: is control running? see ./run status"
+        clock.sleep(pause_s)
+        pause_s = min(2 * pause_s, 1.0)
+    return found, ""

@@ -1,0 +1,150 @@
+"""Endpoints of evaluations: agents as they are spelled meet in a tournament, by one call."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from arena.messages import Limits
+from matches.api.base import Endpoints, created, read
+from matches.api.fields import AnyJson, Parameters
+from matches.api.ratings import RatingSerializer, ranked
+from matches.ledger import evaluation, pairingwarnings
+from matches.ledger.evaluation import Evaluation
+from matches.ledger.reporting import Report
+from matches.ledger.tournaments import Plan
+from matches.models import Tournament
+from matches.store.clock import db_now
+
+MAX_AGENTS = 10_000
+MOVE_S = 2.0
+"""Shorter than elsewhere: what hangs is found out soon."""
+
+
+class NewEvaluationSerializer(serializers.Serializer[Any]):
+    """What to evaluate: agents as spelled, or how many to draw for the test game."""
+
+    game = serializers.CharField(max_length=60)
+    agents = serializers.ListField(
+        child=serializers.CharField(max_length=120),
+        default=list,
+        max_length=MAX_AGENTS,
+        help_text="Such as alphabeta:4, the name of an agent, or the hash of a checkpoint.",
+    )
+    num_agents = serializers.IntegerField(
+        default=10, min_value=2, max_value=MAX_AGENTS, help_text="Without agents: so many."
+    )
+    leaderboard = serializers.CharField(
+        max_length=80, default="", allow_blank=True, help_text="Empty: one of their own."
+    )
+    game_parameters = Parameters(default=dict)
+    n_matches = serializers.IntegerField()
+    pairing = serializers.CharField(max_length=60, default="random")
+    seed = serializers.IntegerField(default=0)
+    move_s = serializers.FloatField(default=MOVE_S)
+    match_s = serializers.FloatField(default=Limits().match_s)
+    faults = AnyJson(default=None, allow_null=True)
+
+
+class StartedSerializer(serializers.Serializer[Any]):
+    """A tournament that has been started."""
+
+    tournament = serializers.IntegerField()
+    leaderboard = serializers.CharField()
+    n_agents = serializers.IntegerField()
+    warning = serializers.CharField(
+        allow_null=True, help_text="What the number of matches keeps the pairing from."
+    )
+
+
+class AccuracySerializer(serializers.Serializer[Any]):
+    """How well ratings order agents of known level, 0 to 1."""
+
+    seed = serializers.FloatField(allow_null=True)
+    strict = serializers.FloatField(allow_null=True)
+
+
+class DifferingSerializer(serializers.Serializer[Any]):
+    """A match that came out otherwise than the same game before."""
+
+    match = serializers.IntegerField()
+    first = serializers.IntegerField()
+
+
+class EntrantRatingSerializer(RatingSerializer):
+    """The rating of an agent that took part, ranked among those who did."""
+
+    class Meta(RatingSerializer.Meta):
+        """What a table of a tournament shows."""
+
+        fields = tuple(name for name in RatingSerializer.Meta.fields if name != "live_sigma")
+
+
+class ReportSerializer(serializers.Serializer[Any]):
+    """What a tournament came to so far."""
+
+    tournament = serializers.IntegerField(source="tournament.pk")
+    is_rated = serializers.BooleanField(help_text="Whether all that was played is rated.")
+    play_s = serializers.FloatField()
+    void_reasons = serializers.DictField(child=serializers.IntegerField())
+    forfeit_reasons = serializers.DictField(child=serializers.IntegerField())
+    failed_attempts = serializers.DictField(child=serializers.IntegerField())
+    interrupted_attempts = serializers.DictField(child=serializers.IntegerField())
+    failure_details = serializers.DictField(
+        child=serializers.IntegerField(), help_text="What they said, the most frequent first."
+    )
+    differing = serializers.SerializerMethodField()
+    accuracy = AccuracySerializer(allow_null=True, help_text="Of the test game only.")
+    warning = serializers.CharField(allow_null=True)
+    ratings = serializers.SerializerMethodField(help_text="Of those who took part, the best first.")
+
+    @extend_schema_field(DifferingSerializer(many=True))
+    def get_differing(self, report: Report) -> list[dict[str, int]]:
+        """Return the first few."""
+        return [{"match": match, "first": first} for match, first in report.differing]
+
+    @extend_schema_field(EntrantRatingSerializer(many=True))
+    def get_ratings(self, report: Report) -> list[dict[str, Any]]:
+        """Return the ratings with the rank among those who took part."""
+        rows = [ranked(rank, rating) for rank, rating in enumerate(report.ratings, 1)]
+        return [dict(row) for row in EntrantRatingSerializer(rows, many=True).data]
+
+
+class EvaluationView(Endpoints[Tournament]):
+    """Evaluations: all or nothing is registered, opened and scheduled."""
+
+    queryset = Tournament.objects.none()
+
+    @extend_schema(request=NewEvaluationSerializer, responses={201: StartedSerializer})
+    def create(self, request: Request) -> Response:
+        """Start a tournament between agents as they are spelled."""
+        tournament = evaluation.start(_read(request), now=db_now())
+        return created(StartedSerializer(_started(tournament)))
+
+    @extend_schema(request=NewEvaluationSerializer, responses=StartedSerializer)
+    @action(detail=False, methods=["post"])
+    def check(self, request: Request) -> Response:
+        """Say whether it could start; nothing is left behind, and its ids mean nothing."""
+        return Response(
+            StartedSerializer(evaluation.check(_read(request), now=db_now(), of=_started)).data
+        )
+
+
+def _read(request: Request) -> Evaluation:
+    wanted = read(NewEvaluationSerializer, request)
+    own = {
+        n: wanted.pop(n) for n in ("game", "agents", "num_agents", "leaderboard", "game_parameters")
+    }
+    return Evaluation(**own, plan=Plan(name="evaluate", **wanted))
+
+
+def _started(tournament: Tournament) -> dict[str, Any]:
+    return {
+        "tournament": tournament.pk,
+        "leaderboard": tournament.leaderboard.name,
+        "n_agents": tournament.entrant_set.count(),
+        "warning": pairingwarnings.of_budget(tournament),
+    }

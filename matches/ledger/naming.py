@@ -1,0 +1,82 @@
+"""Which agent a text of the command line means, and what to say of one that means none."""
+
+from difflib import get_close_matches
+
+from arena.errors import ArenaError, UnknownNameError
+from arena.policies import registry as policies
+from arena.policies.spec import parse_policy
+from matches.artifacts.agents import register_spelled, renewed
+from matches.errors import BadInputError
+from matches.models import Agent, Leaderboard
+from matches.store import selectors
+
+MOST_NAMES = 10_000
+"""So many names are searched for one that is meant."""
+N_NEAR = 3
+SHOWN_BOARDS = 20
+
+
+def agent_of(text: str, *, game: str) -> Agent:
+    """Return the agent that a text means; one that is spelled, such as `mcts:100`, is registered.
+
+    It is looked up as a kind of policy, as the name of a registered agent and as a checkpoint, by
+    its hash or the beginning of it. Raises BadInputError, ArenaError.
+    """
+    try:
+        return register_spelled(text, game=game)
+    except UnknownNameError as error:
+        if error.family != "policy":
+            raise
+    found = _registered(text, game=game)
+    if found is None:
+        raise BadInputError("agents", describe_unknown(text, game=game))
+    return renewed(found)
+
+
+def _registered(text: str, *, game: str) -> Agent | None:
+    named = Agent.objects.filter(game=game, name=text).first()
+    if named is not None:
+        return named
+    weights = selectors.checkpoint(text)
+    return None if weights is None else weights.agents.filter(game=game).order_by("pk").first()
+
+
+def describe_unknown(text: str, *, game: str = "") -> str:
+    """Return that a text means no agent: what was looked up, and the names that are near."""
+    agents = Agent.objects.filter(game=game) if game else Agent.objects.all()
+    names = list(agents.order_by("-pk").values_list("name", flat=True)[:MOST_NAMES])
+    where = f" of {game}" if game else ""
+    said = (
+        f"{text!r} is no kind of policy ({', '.join(policies.names())}), "
+        f"no registered agent{where} and no checkpoint"
+    )
+    near = find_near(text, names)
+    return f"{said}; did you mean {' or '.join(near)}?" if near else said
+
+
+def describe_no_board(name: str) -> str:
+    """Return that there is no such leaderboard, and which there are: near ones, else the newest."""
+    boards = Leaderboard.objects.filter(is_listed=True).order_by("-pk")
+    names = list(boards.values_list("name", flat=True)[:MOST_NAMES])
+    near = get_close_matches(name, names, n=N_NEAR)
+    if near:
+        return f"there is none named {name!r}; did you mean {' or '.join(near)}?"
+    return f"there is none named {name!r}, but {', '.join(names[:SHOWN_BOARDS]) or 'none at all'}"
+
+
+def find_near(text: str, names: list[str]) -> list[str]:
+    """Return what a misspelled text may mean: registered names, and kinds with its parameters."""
+    kind, colon, parameters = text.partition(":")
+    kinds = get_close_matches(kind, policies.names(), n=1)
+    spelled = [
+        f"{name}{colon}{parameters}" for name in kinds if _is_spelled(f"{name}{colon}{parameters}")
+    ]
+    return list(dict.fromkeys([*spelled, *get_close_matches(text, names, n=N_NEAR)]))[:N_NEAR]
+
+
+def _is_spelled(text: str) -> bool:
+    try:
+        parse_policy(text)
+    except ArenaError:
+        return False
+    return True

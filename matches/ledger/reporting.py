@@ -1,0 +1,81 @@
+"""What a tournament came to, in one report: counts, reasons, ratings, accuracy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from arena.ratings.accuracy import seed_accuracy, strict_accuracy
+from matches.ledger import pairingwarnings, reuse
+from matches.ledger.evaluation import SKILL_GAME
+from matches.models import Attempt, Leaderboard, Rating, Tournament, Uncounted
+from matches.store import selectors
+
+N_CAUSES = 3
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How well the ratings order agents of known level; None where that says nothing."""
+
+    seed: float | None
+    strict: float | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a tournament came to so far."""
+
+    tournament: Tournament
+    void_reasons: dict[str, int]
+    forfeit_reasons: dict[str, int]
+    failed_attempts: dict[str, int]
+    interrupted_attempts: dict[str, int]
+    failure_details: dict[str, int]
+    """What the attempts that failed said, the most frequent first."""
+    differing: list[tuple[int, int]]
+    """The first matches that came out otherwise, each with the same game before."""
+    is_rated: bool
+    """Whether the ratings are of all that was played."""
+    play_s: float
+    accuracy: Accuracy | None
+    warning: str | None
+    ratings: Sequence[Rating]
+
+
+def build_report(tournament: Tournament, *, now: datetime) -> Report:
+    """Return the report of a tournament as it stands."""
+    entered = set(tournament.entrant_set.values_list("agent_id", flat=True))
+    ratings = [r for r in selectors.ratings(tournament.leaderboard) if r.agent_id in entered]
+    return Report(
+        tournament=tournament,
+        void_reasons=selectors.void_reasons(tournament),
+        forfeit_reasons=selectors.attempt_reasons(tournament, Attempt.Ending.FORFEIT),
+        failed_attempts=selectors.attempt_reasons(tournament, Attempt.Ending.FAILED),
+        interrupted_attempts=selectors.attempt_reasons(tournament, Attempt.Ending.INTERRUPTED)
+        | selectors.attempt_reasons(tournament, Attempt.Ending.EXPIRED),
+        failure_details=selectors.failure_details(tournament, N_CAUSES),
+        differing=reuse.differing(tournament, N_CAUSES),
+        is_rated=_is_rated(tournament),
+        play_s=selectors.elapsed_s(tournament, now=now),
+        accuracy=_accuracy(tournament.leaderboard, ratings),
+        warning=pairingwarnings.of_budget(tournament),
+        ratings=ratings,
+    )
+
+
+def _is_rated(tournament: Tournament) -> bool:
+    """Say whether every outcome of the leaderboard is in its ratings."""
+    if not tournament.is_rated:
+        return True
+    board = Leaderboard.objects.get(pk=tournament.leaderboard_id)
+    waiting = Uncounted.objects.filter(leaderboard=board, is_counted=False)
+    return board.n_settled >= max(tournament.n_done, board.n_counted) and not waiting.exists()
+
+
+def _accuracy(board: Leaderboard, ratings: Sequence[Rating]) -> Accuracy | None:
+    """Return how the ratings order the agents of the test game, whose levels are known."""
+    if board.game != SKILL_GAME or any("level" not in r.agent.parameters for r in ratings):
+        return None
+    levels = [int(rating.agent.parameters["level"]) for rating in ratings]
+    mus = [rating.mu for rating in ratings]
+    return Accuracy(seed_accuracy(levels, mus), strict_accuracy(levels, mus))
