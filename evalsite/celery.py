@@ -32,5 +32,5 @@ def replace_broken_connections(**_: object) -> None:
 def keep_users(**_: object) -> None:
     """Have control make the users of programs and nodes, before it needs its own."""
     if any(settings.EVALSITE_ADMIN_URLS.values()):
-        admission = import_module("matches.nodes.admission")  # its models need the apps first
+        admission = import_module("matches.nodes.server_users")  # its models need the apps first
         Thread(target=admission.keep_copied, daemon=True).start()

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
 
-from matches.access.readers import may_read
+from matches.access.visitors import may_read
 from matches.api.permissions import MayRead
 
 OPEN: Final = {

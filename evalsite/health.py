@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from launcher.folders import MARK
-from matches.access.readers import may_read
+from matches.access.visitors import may_read
 from matches.operations import readiness
 from matches.operations.readiness import Check
 from matches.store.clock import db_now

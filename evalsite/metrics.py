@@ -24,8 +24,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
-from matches.access.clients import client_address
-from matches.access.readers import may_read
+from matches.access.visitors import client_address, may_read
 from matches.operations.system import prometheus, pushing
 from matches.store.clock import db_now
 

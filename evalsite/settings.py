@@ -177,8 +177,8 @@ AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 # Counts by address and by account, too, before anything is hashed: see there for the way back in.
-AXES_HANDLER = "matches.access.logins.LoginHandler"
-AXES_CLIENT_IP_CALLABLE = "matches.access.clients.counted_address"
+AXES_HANDLER = "matches.access.login_limits.LoginHandler"
+AXES_CLIENT_IP_CALLABLE = "matches.access.visitors.counted_address"
 # Trying on does not make it longer: it ends a quarter of an hour after the last password.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -235,7 +235,7 @@ STORAGES = {
     "trajectories": storage("EVALSITE_TRAJECTORIES", VAR / "trajectories"),
 }
 # Files of forms go to disk as they come, beside the storages: /tmp may lie in memory.
-FILE_UPLOAD_HANDLERS = ["matches.store.uploads.BoundedUpload"]
+FILE_UPLOAD_HANDLERS = ["matches.store.blobs.BoundedUpload"]
 FILE_UPLOAD_TEMP_DIR = str(VAR)
 # Below this much free room on the disk of the data folder nothing is planned or sent; 0: never.
 EVALSITE_DISK_FLOOR_MB = whole("EVALSITE_DISK_FLOOR_MB", 256, highest=10**9)

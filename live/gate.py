@@ -6,7 +6,7 @@ from typing import Any, Final
 from channels.auth import AuthMiddlewareStack
 
 from live.line import Receive, Send
-from matches.access.readers import may_read
+from matches.access.visitors import may_read
 
 Scope = MutableMapping[str, Any]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]

@@ -9,17 +9,16 @@ from threading import Lock
 from time import monotonic
 
 from matches import dispatch
-from matches.artifacts import checks, trajectories
+from matches.artifacts import checkpoint_checks, trajectories
 from matches.board import broadcast
 from matches.campaigns import judging, overdue_schedules
 from matches.errors import BrokerError
-from matches.ledger import marks, planning, rewinding
+from matches.ledger import planning, recorder_marks, sweep
 from matches.ledger import relay as relaying
-from matches.ledger.sweep import lost_queues, sweep
 from matches.models import Order, Tournament
 from matches.operations.system import pushing
 from matches.ratings import rater, rerating, snapshots
-from matches.store import disk, tallies
+from matches.store import attempt_counters, disk
 from matches.store.clock import db_now
 from matches.store.failures import Failures
 
@@ -132,14 +131,14 @@ def _plan_once(*, now: datetime) -> None:
 def _sweep(*, now: datetime) -> None:
     """Give up what is lost; before, delete the queues whose orders are sent to other nodes."""
     try:
-        lost = lost_queues(now=now)
+        lost = sweep.lost_queues(now=now)
         if lost:
             dispatch.delete_queues(lost)
         waiting = _waiting()
     except BrokerError as error:
         log.warning("nothing is given up while the broker is away: %s", error)
         return
-    sweep(now=now, waiting=waiting)
+    sweep.sweep(now=now, waiting=waiting)
 
 
 def _waiting() -> dict[str, set[str]]:
@@ -153,17 +152,17 @@ def _waiting() -> dict[str, set[str]]:
 
 
 _DUTIES: Sequence[Callable[..., object]] = (
-    rewinding.shorten_leases,
-    marks.send,
+    sweep.shorten_leases,
+    recorder_marks.send,
     _sweep,
-    checks.order_due,
+    checkpoint_checks.order_due,
     overdue_schedules.start_overdue,
     relaying.relay,
     rate,
     judging.judge_all,
     _wake_rerater,
     broadcast.push_due,
-    tallies.flush,
+    attempt_counters.flush,
     pushing.push,
     snapshots.take_due,
     trajectories.delete_expired,

@@ -29,7 +29,7 @@ from arena.messages import (
     to_wire,
 )
 from matches.errors import BrokerError
-from matches.store.order_tokens import secret
+from matches.store.signing import secret
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,7 @@ from msgspec import Meta, Struct, field
 
 from arena.messages import Limits
 from matches.models.choices import pairing_choices, question_choices
-from matches.models.limited import MAX_WEIGHT
-from matches.models.tournament import MAX_DAYS, MAX_MATCHES, new_key
+from matches.models.tournament import MAX_DAYS, MAX_MATCHES, MAX_WEIGHT, new_key
 from matches.options import Option, Plan, options_of
 
 Name = Annotated[str, Meta(max_length=120)]

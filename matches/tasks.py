@@ -9,14 +9,14 @@ from arena.messages import RECORD_TASK
 from matches import control, dispatch
 from matches.campaigns import scheduling
 from matches.errors import ConflictError
-from matches.ledger import intake
+from matches.ledger import report_queue
 from matches.store.clock import db_now
 
 
 @shared_task(name=RECORD_TASK)
 def record(report: dict[str, Any]) -> dict[str, int]:
     """Store a report and those behind it; safe to deliver twice. Returns what changed."""
-    recorded = intake.receive(report, queue=dispatch.own_reports_queue(), clock=db_now)
+    recorded = report_queue.receive(report, queue=dispatch.own_reports_queue(), clock=db_now)
     return {what: n for what, n in asdict(recorded).items() if n}
 
 

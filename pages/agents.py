@@ -12,8 +12,8 @@ from django.views.decorators.http import require_safe
 from matches.models import Agent, Rating
 from matches.operations import explain
 from matches.ratings.standings import Z95
+from matches.store.catalog import game_title, policy_title
 from matches.store.clock import db_now
-from matches.store.titles import game_title, policy_title
 from pages import agentmatches, campaignpages, histories, lineages, records
 from pages.addresses import optional
 from pages.seating import seats

@@ -10,7 +10,7 @@ from arena.pairing.bracket import Bracket, BracketSlot, KnockoutRules, build_bra
 from arena.parameters import read_parameters
 from matches.models import Agent, Tournament
 from matches.ratings import entrants
-from matches.store.kept import kept
+from matches.store.fast_store import kept
 
 KNOCKOUT, SWISS, GROUPS = "knockout", "swiss", "groups"
 MOST_DRAWN = 256

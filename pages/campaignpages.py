@@ -14,13 +14,13 @@ from django.views.decorators.http import conditional_page, require_safe
 from arena.verdicts.paired_blocks import POINTS
 from matches.campaigns import results, texts
 from matches.campaigns.starting import IS_SPRT
-from matches.ledger import pairingwarnings
+from matches.ledger import pairing_warnings
 from matches.models import Agent, Alarm, Campaign, Entrant
 from matches.operations import explain
 from matches.ratings import standings
 from matches.ratings.closed_prefix import awaited
 from matches.store.clock import db_now
-from matches.store.kept import kept
+from matches.store.fast_store import kept
 from pages import campaigncurves
 
 N_CHANCES = 20
@@ -107,7 +107,7 @@ def context(found: Campaign, *, now: datetime) -> dict[str, Any]:
         "budget": texts.budget(found),
         "is_test": found.question == IS_SPRT,
         "pairs": _pairs(found),
-        "warning": pairingwarnings.of_pairing(tournament),
+        "warning": pairing_warnings.of_pairing(tournament),
         "stop": _stop_address(found),
         "shown": standings.tournament(tournament, now=now),
         "explanation": explain.of_tournament(tournament, now=now),

@@ -15,7 +15,7 @@ from django.db.models.functions import Length
 from matches.models import Leaderboard, RatingSnapshot
 from matches.ratings import standings
 from matches.ratings.standings import Z95, Row
-from matches.store import tables
+from matches.store import snapshot_tables
 from pages.plots import LEFT, RIGHT, Tick
 
 HEIGHT, TOP, BOTTOM = 300, 16, 30
@@ -168,7 +168,7 @@ def _moments(board: Leaderboard, agents: Sequence[int]) -> list[Moment]:
     found = list(at_those.defer("table").order_by("taken_at"))
     return [
         Moment(shot.taken_at, {agent: (row[1], row[2]) for agent, row in rows.items()})
-        for shot, rows in zip(found, tables.kept(found, agents), strict=True)
+        for shot, rows in zip(found, snapshot_tables.kept(found, agents), strict=True)
     ]
 
 

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest
 from matches.models import Entrant, Leaderboard, Rating, Tournament
 from matches.ratings import standings
 from matches.ratings.standings import TOP, Field, Row
-from matches.store.titles import policy_title
+from matches.store.catalog import policy_title
 from pages.addresses import number
 
 MAX_TEXT = 120

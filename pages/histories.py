@@ -9,7 +9,7 @@ from django.db.models.functions import Length
 
 from matches.models import Leaderboard, RatingSnapshot
 from matches.ratings.standings import Z95
-from matches.store import tables
+from matches.store import snapshot_tables
 
 WIDTH, HEIGHT = 1_000, 220
 TOP, BOTTOM = 14, 14
@@ -56,7 +56,7 @@ def of_agent(board: Leaderboard, agent: int) -> History | None:
     taken = RatingSnapshot.objects.filter(leaderboard=board)
     spread = RatingSnapshot.objects.filter(pk__in=_spread(board, taken))
     chosen = list(spread.defer("table").order_by("taken_at"))
-    rows = [known.get(agent) for known in tables.kept(chosen, [agent])]
+    rows = [known.get(agent) for known in snapshot_tables.kept(chosen, [agent])]
     points = [
         _point(snapshot.taken_at, row) for snapshot, row in zip(chosen, rows, strict=True) if row
     ]

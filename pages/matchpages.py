@@ -8,8 +8,8 @@ from django.views.decorators.http import require_safe
 
 from matches.models import Match
 from matches.operations import explain
+from matches.store.catalog import game_title
 from matches.store.clock import db_now
-from matches.store.titles import game_title
 from pages import replays
 from pages.addresses import optional
 from pages.replays import Recorded, Replay

@@ -11,8 +11,8 @@ from matches.models import Leaderboard, Rating
 from matches.ratings import standings
 from matches.ratings.standings import TOP, Row
 from matches.store import selectors
+from matches.store.catalog import game_problem, game_title
 from matches.store.clock import db_now
-from matches.store.titles import game_problem, game_title
 from pages import campaignpages, curves, filters, plots, rowtexts, transitivity, winrates
 from pages.addresses import MAX_DIGITS, number
 from pages.columns import columns

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from matches.models import Season, SeasonRow
 from matches.ratings.standings import Z95
-from matches.store.titles import game_title
+from matches.store.catalog import game_title
 from pages.addresses import number
 
 ROWS_A_PAGE = 200

@@ -6,13 +6,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from matches.ledger import pairingwarnings
+from matches.ledger import pairing_warnings
 from matches.models import Entrant, Tournament
 from matches.operations import explain
 from matches.ratings import standings
 from matches.store import selectors
+from matches.store.catalog import game_title
 from matches.store.clock import db_now
-from matches.store.titles import game_title
 from pages import brackets, campaignpages, crosstables, paces
 from pages.addresses import number
 from pages.seating import seats
@@ -41,7 +41,7 @@ def tournament(request: HttpRequest, pk: int) -> HttpResponse:
         "n_entrants": n_entrants,
         "campaign_html": _campaign(found, now=now),
         "rounds": brackets.of_tournament(found),
-        "warning": pairingwarnings.of_budget(found) or pairingwarnings.of_pairing(found),
+        "warning": pairing_warnings.of_budget(found) or pairing_warnings.of_pairing(found),
         "matches": [
             {"match": match, "seats": seats(match, game=found.leaderboard.game)} for match in shown
         ],

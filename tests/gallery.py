@@ -32,10 +32,10 @@ from matches.models import (
 )
 from matches.operations.system import pushing
 from matches.ratings import seasons, snapshots
+from matches.store.attempt_counters import Kind, Tally
 from matches.store.auditing import Actor
 from matches.store.clock import db_now
 from matches.store.leases import PLAYING_LEASE
-from matches.store.tallies import Kind, Tally
 from matches.tests import boards, factories
 from matches.tests.factories import NOW
 from pages.tests.test_plots import GEOMETRIC, trained

@@ -21,7 +21,7 @@ from benchmarks.campaigns import accuracy, durations, real, reliability, sequent
 from benchmarks.campaigns.play import IN_FLIGHT, Adaptive, Fixed, Ledger, watch
 from benchmarks.campaigns.worlds import WORLDS, Normal, Seed
 from launcher.folders import ROOT
-from matches.ledger.adapting import AHEAD_OF_KNOWN
+from matches.ledger.adaptive_pairing import AHEAD_OF_KNOWN
 
 
 @pytest.mark.parametrize("name", WORLDS)

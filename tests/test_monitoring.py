@@ -19,8 +19,8 @@ from inference.settings import Settings
 from inference.tests.echo import EchoEngine
 from matches.models import RecorderMark
 from matches.operations.system import pushing
+from matches.store.attempt_counters import Kind, Tally
 from matches.store.clock import db_now
-from matches.store.tallies import Kind, Tally
 from matches.tests import factories
 
 pytestmark = pytest.mark.django_db

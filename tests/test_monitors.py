@@ -15,10 +15,10 @@ from inference.errors import UnavailableError
 from inference.publisher import Publisher as GpuPublisher
 from inference.tasks import check
 from matches import dispatch, tasks
-from matches.artifacts import checks
-from matches.ledger import marks
+from matches.artifacts import checkpoint_checks
+from matches.ledger import recorder_marks
 from matches.models import Checkpoint, Tournament
-from matches.store.order_tokens import tournament_secret
+from matches.store.signing import tournament_secret
 from matches.tests import factories
 from matches.tests.factories import NOW
 from workers.publisher import Publisher as NodePublisher
@@ -54,7 +54,7 @@ def test_orders_are_shown_by_their_name(broker: Redis) -> None:
 
 
 def test_marks_and_checks_are_shown_without_tokens_and_links(broker: Redis) -> None:
-    marks.send(now=NOW)
+    recorder_marks.send(now=NOW)
     assert _shown(broker, "reports") == f"(mark of {NOW.isoformat()}) {{}}"
     Checkpoint.objects.create(
         sha256="ab" * 32,
@@ -66,7 +66,7 @@ def test_marks_and_checks_are_shown_without_tokens_and_links(broker: Redis) -> N
         created_at=NOW,
     )
     factories.alive(node="gpu-1", capabilities=["gpu"])
-    assert checks.order_due(now=NOW) == 1
+    assert checkpoint_checks.order_due(now=NOW) == 1
     shown = _shown(broker, "gpu")
     assert shown == f"(checkpoint {'ab' * 32} of connect_four) {{}}"
     assert not SECRET.search(shown)

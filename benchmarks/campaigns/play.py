@@ -15,7 +15,7 @@ from benchmarks.campaigns.worlds import World
 COUPLE = 2
 IN_FLIGHT = 1 / 9
 """Of the matches planned, those whose result is not known yet: control plans an eighth ahead of
-what is known (matches.ledger.adapting)."""
+what is known (matches.ledger.adaptive_pairing)."""
 GROWTH = 0.1
 """The field is settled anew when the results have grown by this much."""
 

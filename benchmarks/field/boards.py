@@ -19,7 +19,7 @@ from matches.models import (
     RatingSnapshot,
     Tournament,
 )
-from matches.store import tables
+from matches.store import snapshot_tables
 
 MAIN = "field"
 N_ON_SMALL = 6
@@ -215,4 +215,4 @@ def _table(mu: Floats, sd: Floats, *, share: float) -> bytes:
     doubt = sd / np.sqrt(share)
     agents = range(1, len(mu) + 1)
     columns = zip(agents, then.tolist(), doubt.tolist(), strict=True)
-    return tables.packed([agent, m, s, m + 0.1, 1.2 * s] for agent, m, s in columns)
+    return snapshot_tables.packed([agent, m, s, m + 0.1, 1.2 * s] for agent, m, s in columns)

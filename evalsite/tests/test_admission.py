@@ -14,7 +14,7 @@ from arena.acl import ADMIN, SERVERS
 from launcher.tests.guarded import KEY, Guarded, guarded_server
 from matches.ledger import quarantine
 from matches.models import Worker
-from matches.nodes import admission, nodekeys
+from matches.nodes import node_keys, server_users
 from matches.store.auditing import COMMAND_LINE
 from matches.tests import factories
 
@@ -32,9 +32,9 @@ def servers(tmp_path: Path, settings: Settings) -> Iterator[list[Guarded]]:
         ]
         settings.SECRET_KEY = KEY
         settings.EVALSITE_ADMIN_URLS = {each.server: each.role_url(ADMIN) for each in both}
-        admission.forget()
+        server_users.forget()
         yield both
-        admission.forget()
+        server_users.forget()
 
 
 def may_log_in(server: Guarded, name: str, *, generation: int = 1) -> bool:
@@ -46,12 +46,12 @@ def may_log_in(server: Guarded, name: str, *, generation: int = 1) -> bool:
 
 
 def copied(servers: list[Guarded], name: str, *, generation: int = 1) -> list[bool]:
-    admission.copy_users()
+    server_users.copy_users()
     return [may_log_in(server, name, generation=generation) for server in servers]
 
 
 def add(name: str) -> None:
-    nodekeys.add_node(name, actor=COMMAND_LINE, now=NOW)
+    node_keys.add_node(name, actor=COMMAND_LINE, now=NOW)
 
 
 def test_a_node_that_is_added_may_log_in_and_one_that_is_revoked_may_not(
@@ -60,7 +60,7 @@ def test_a_node_that_is_added_may_log_in_and_one_that_is_revoked_may_not(
     assert copied(servers, "node-7") == [False, False]
     add("node-7")
     assert copied(servers, "node-7") == [True, True]
-    nodekeys.revoke("node-7", actor=COMMAND_LINE, now=NOW)
+    node_keys.revoke("node-7", actor=COMMAND_LINE, now=NOW)
     assert copied(servers, "node-7") == [False, False]
 
 
@@ -89,7 +89,7 @@ def test_replaced_secrets_end_the_connections_made_with_the_old_ones(
     assert copied(servers, "node-1") == [True, True]
     old = servers[0].node("node-1")
     assert old.ping()
-    nodekeys.replace_secrets("node-1", actor=COMMAND_LINE, now=NOW)
+    node_keys.replace_secrets("node-1", actor=COMMAND_LINE, now=NOW)
     assert copied(servers, "node-1", generation=2) == [True, True]
     assert not may_log_in(servers[0], "node-1", generation=1)
     with pytest.raises(RedisError):
@@ -102,7 +102,7 @@ def test_a_server_that_has_forgotten_all_is_told_again(servers: list[Guarded]) -
     admin = servers[0].admin()
     admin.acl_deluser("node-1", "evalsite-web")
     # As if it had started again: the run that was told is another one.
-    admission._copied["broker"] = admission._Copied("before", {"node-1": 1})
+    server_users._copied["broker"] = server_users._Copied("before", {"node-1": 1})
     assert copied(servers, "node-1") == [True, True]
     with Redis.from_url(servers[0].role_url("web")) as web:
         assert web.ping()
@@ -112,7 +112,7 @@ def test_users_of_others_on_a_shared_server_are_left_alone(servers: list[Guarded
     admin = servers[0].admin()
     admin.acl_setuser("node-exporter", enabled=True, nopass=True, commands=["+ping"])
     add("node-1")
-    admission.copy_users()
+    server_users.copy_users()
     assert "node-exporter" in admin.acl_users()
 
 
@@ -124,6 +124,6 @@ def test_a_server_that_is_away_holds_nothing_up(
         **settings.EVALSITE_ADMIN_URLS,
         "broker": "redis://127.0.0.1:1/0",
     }
-    admission.copy_users()
+    server_users.copy_users()
     assert may_log_in(servers[1], "node-1")
     assert "users are not copied to the broker" in caplog.text

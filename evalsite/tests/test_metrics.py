@@ -9,9 +9,9 @@ from redis import Redis
 from arena.messages import Serving, serving_key
 from matches.models import RecorderMark
 from matches.operations.system import pushing
-from matches.store import fast
+from matches.store import fast_store
+from matches.store.attempt_counters import Kind, Tally
 from matches.store.clock import db_now
-from matches.store.tallies import Kind, Tally
 from matches.tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -77,7 +77,7 @@ async def test_requests_of_the_real_server_are_timed_too(
 
 def test_without_the_fast_store_it_says_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     nobody = Redis.from_url("redis://127.0.0.1:1/0")
-    monkeypatch.setattr(fast, "store", lambda: nobody)
+    monkeypatch.setattr(fast_store, "store", lambda: nobody)
     told = client.get("/metrics").content.decode()
     assert 'evalsite_part_up{part="fast store"} 0.0' in told
     assert "process_resident_memory_bytes" in told

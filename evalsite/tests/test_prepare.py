@@ -12,7 +12,7 @@ from knox.models import AuthToken
 from launcher.folders import read_generations, read_variables
 from matches.ledger import quarantine
 from matches.models import TokenAccess, Worker
-from matches.nodes import nodekeys
+from matches.nodes import node_keys
 from matches.store.auditing import COMMAND_LINE
 from matches.tests import factories as make
 
@@ -26,13 +26,13 @@ def test_the_launcher_starts_a_node_in_quarantine_with_its_newest_secrets(
     """Else it would be refused still when it is released."""
     settings.VAR = tmp_path
     monkeypatch.setenv("EVALSITE_NODES", "2")
-    nodekeys.add_node("node-1", actor=COMMAND_LINE, now=NOW)
-    nodekeys.replace_secrets("node-1", actor=COMMAND_LINE, now=NOW)
+    node_keys.add_node("node-1", actor=COMMAND_LINE, now=NOW)
+    node_keys.replace_secrets("node-1", actor=COMMAND_LINE, now=NOW)
     make.alive(node="node-1")
     worker = Worker.objects.get(node="node-1")
     quarantine.quarantine_worker(worker, actor=COMMAND_LINE, reason="odd", now=NOW)
-    nodekeys.add_node("node-9", actor=COMMAND_LINE, now=NOW)
-    nodekeys.revoke("node-9", actor=COMMAND_LINE, now=NOW)
+    node_keys.add_node("node-9", actor=COMMAND_LINE, now=NOW)
+    node_keys.revoke("node-9", actor=COMMAND_LINE, now=NOW)
     call_command("prepare", stdout=StringIO())
     assert read_generations(tmp_path) == {"node-1": 2, "node-2": 1}
 

@@ -28,8 +28,7 @@ from matches.errors import BadInputError
 from matches.ledger.tournaments import check_agents
 from matches.models import Agent, Alarm, Campaign, Leaderboard, Tournament
 from matches.models.choices import pairing_choices
-from matches.models.limited import MAX_WEIGHT
-from matches.models.tournament import MAX_MATCHES
+from matches.models.tournament import MAX_MATCHES, MAX_WEIGHT
 from matches.store.clock import db_now
 
 ASKED = ("question", "parameters", "error", "margin")

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
-from matches.access import repeats
-from matches.access.repeats import Answer, Call
+from matches.access import idempotency
+from matches.access.idempotency import Answer, Call
 from matches.store.clock import db_now
 
 FIELD: Final = "once"
@@ -36,12 +36,12 @@ def only_once(request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpRes
     if not once or not user.is_authenticated:
         return view()
     call = Call(user.pk, f"admin:{once}", sha256(request.path.encode()).hexdigest())
-    if repeats.claim(call, now=db_now()) is not None:
+    if idempotency.claim(call, now=db_now()) is not None:
         return DONE_BEFORE
     try:
         response = view()
         if response.status_code != HTTPStatus.OK or response.headers.get(DONE_HEADER):
-            repeats.answer(call, Answer(HTTPStatus.OK, "{}"))
+            idempotency.answer(call, Answer(HTTPStatus.OK, "{}"))
     finally:
-        repeats.release(call)
+        idempotency.release(call)
     return response

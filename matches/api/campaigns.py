@@ -21,7 +21,7 @@ from matches.api.pagination import NewestFirst
 from matches.campaigns import forecasting, inputs, results
 from matches.campaigns.inputs import MAX_AGENTS, Margin
 from matches.campaigns.starting import CampaignPlan, start
-from matches.ledger import pairingwarnings
+from matches.ledger import pairing_warnings
 from matches.models import Agent, Campaign, CampaignPoint, Leaderboard
 from matches.models.choices import question_choices
 from matches.operations import explain
@@ -137,7 +137,7 @@ class CampaignDetailSerializer(CampaignSerializer):
 
     def get_warning(self, campaign: Campaign) -> str | None:
         """Return it, made once a minute."""
-        return pairingwarnings.of_pairing(campaign.tournament)
+        return pairing_warnings.of_pairing(campaign.tournament)
 
     @extend_schema_field(PairsSerializer(allow_null=True))
     def get_pairs(self, campaign: Campaign) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ from matches.api.pagination import NewestFirst
 from matches.artifacts.checkpoints import MAX_STEP, New, add
 from matches.models import Checkpoint
 from matches.models.choices import Placement
-from matches.store import links, selectors
+from matches.store import selectors, signing
 from matches.store.clock import db_now
 
 
@@ -118,8 +118,8 @@ class CheckpointView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints
     def link(self, request: Request, sha256: str) -> Response:
         """Return a link to the sealed file."""
         del request, sha256
-        path = links.checkpoint_path(self.get_object().sha256)
-        return Response({"href": links.signed("GET", path, now=db_now())})
+        path = signing.checkpoint_path(self.get_object().sha256)
+        return Response({"href": signing.signed("GET", path, now=db_now())})
 
 
 def _check_waits_for() -> str:

@@ -12,7 +12,7 @@ from arena.messages import Limits
 from matches.api.base import Endpoints, created, read
 from matches.api.fields import AnyJson, Parameters
 from matches.api.ratings import RatingSerializer, ranked
-from matches.ledger import evaluation, pairingwarnings
+from matches.ledger import evaluation, pairing_warnings
 from matches.ledger.evaluation import Evaluation
 from matches.ledger.reporting import Report
 from matches.ledger.tournaments import Plan
@@ -146,5 +146,5 @@ def _started(tournament: Tournament) -> dict[str, Any]:
         "tournament": tournament.pk,
         "leaderboard": tournament.leaderboard.name,
         "n_agents": tournament.entrant_set.count(),
-        "warning": pairingwarnings.of_budget(tournament),
+        "warning": pairing_warnings.of_budget(tournament),
     }

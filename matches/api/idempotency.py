@@ -14,8 +14,8 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from matches.access import repeats
-from matches.access.repeats import Answer, Call
+from matches.access import idempotency
+from matches.access.idempotency import Answer, Call
 from matches.errors import BadInputError
 from matches.store.clock import db_now
 
@@ -39,15 +39,15 @@ def once(handler: Handler, *, is_atomic: bool, hidden: Iterable[str] = ()) -> Ha
         if key is None:
             return handler(request, *args, **kwargs)
         call = _call(request, key)
-        earlier = repeats.claim(call, now=db_now())
+        earlier = idempotency.claim(call, now=db_now())
         if earlier is not None:
             return Response(json.loads(earlier.body), earlier.status, headers={REPLAYED: "true"})
         try:
             with _transaction(is_atomic=is_atomic):
                 response = handler(request, *args, **kwargs)
-                repeats.answer(call, _answer(response, hidden))
+                idempotency.answer(call, _answer(response, hidden))
         except BaseException:
-            repeats.release(call)
+            idempotency.release(call)
             raise
         return response
 

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from matches.access.readers import may_read
+from matches.access.visitors import may_read
 from matches.models import Scope
 
 

@@ -8,7 +8,7 @@ from rest_framework import serializers
 from matches.api.names import AgentNameSerializer
 from matches.models import Rating, RatingSnapshot
 from matches.ratings import standings
-from matches.store import tables
+from matches.store import snapshot_tables
 
 
 class RatingSerializer(serializers.ModelSerializer[Rating]):
@@ -108,10 +108,10 @@ def shown(ratings: Iterable[Rating]) -> list[dict[str, Any]]:
 
 def points(page: Sequence[RatingSnapshot], agent: int) -> list[dict[str, Any]]:
     """Return the ratings of an agent in the snapshots that have it."""
-    rows = [known.get(agent) for known in tables.kept(page, [agent])]
+    rows = [known.get(agent) for known in snapshot_tables.kept(page, [agent])]
     return [_point(snapshot, row) for snapshot, row in zip(page, rows, strict=True) if row]
 
 
 def _point(snapshot: RatingSnapshot, row: Sequence[float]) -> dict[str, Any]:
-    known = dict(zip(tables.COLUMNS, row, strict=True))
+    known = dict(zip(snapshot_tables.COLUMNS, row, strict=True))
     return {**known, "taken_at": snapshot.taken_at, "n_outcomes": snapshot.n_outcomes}

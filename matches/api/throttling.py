@@ -8,8 +8,8 @@ from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from matches.access import minutes
-from matches.access.clients import counted_address
+from matches.access import rate_counter
+from matches.access.visitors import counted_address
 
 
 class Throttle(BaseThrottle):
@@ -22,11 +22,11 @@ class Throttle(BaseThrottle):
         if not user.is_authenticated:
             return _takes_stranger(request)
         limit: int = settings.EVALSITE_USER_RATE
-        return not limit or minutes.count(f"user-{user.pk}") <= limit
+        return not limit or rate_counter.count(f"user-{user.pk}") <= limit
 
     def wait(self) -> float | None:
         """Return in how many seconds the next request may come."""
-        return minutes.seconds_left()
+        return rate_counter.seconds_left()
 
 
 def count_refused(request: Request) -> None:
@@ -35,10 +35,10 @@ def count_refused(request: Request) -> None:
     DRF throttles after it has authenticated: who fails there would never be counted.
     """
     if not _takes_stranger(request):
-        raise Throttled(wait=minutes.seconds_left())
+        raise Throttled(wait=rate_counter.seconds_left())
 
 
 def _takes_stranger(request: Request) -> bool:
     django_request: HttpRequest = request._request
     limit: int = settings.EVALSITE_ANONYMOUS_RATE
-    return not limit or minutes.count(f"address-{counted_address(django_request)}") <= limit
+    return not limit or rate_counter.count(f"address-{counted_address(django_request)}") <= limit

@@ -14,7 +14,7 @@ from matches.api.pagination import NewestFirst
 from matches.artifacts import manifests
 from matches.errors import BadInputError
 from matches.models import Tournament, TrajectoryPiece
-from matches.store import links
+from matches.store import signing
 from matches.store.clock import db_now
 
 
@@ -33,8 +33,8 @@ class PieceSerializer(serializers.ModelSerializer[TrajectoryPiece]):
 
     def get_href(self, piece: TrajectoryPiece) -> str:
         """Return path and query on this server."""
-        return links.signed(
-            "GET", links.piece_path(piece.order.hex, piece.sha256), now=self.context["now"]
+        return signing.signed(
+            "GET", signing.piece_path(piece.order.hex, piece.sha256), now=self.context["now"]
         )
 
 

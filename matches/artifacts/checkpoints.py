@@ -27,7 +27,7 @@ from matches.artifacts.agents import bad_input, version_here
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
 from matches.models.choices import Placement
-from matches.store import selectors, vault
+from matches.store import blobs, selectors
 
 POLICY = "network"
 MAX_STEP = 2**63 - 1
@@ -254,7 +254,7 @@ def _store(sealed: Sequence[Sealed], *, now: datetime) -> list[Agent]:
     """Keep the files, then write the rows: a row never names a file that is not there."""
     try:
         for one in sealed:
-            vault.keep(one.path, Checkpoint(sha256=one.sha256).path)
+            blobs.keep(one.path, Checkpoint(sha256=one.sha256).path)
         return _insert(sealed, now=now)
     except BaseException:
         _remove_unknown(sealed)
@@ -265,7 +265,7 @@ def _remove_unknown(sealed: Sequence[Sealed]) -> None:
     hashes = [one.sha256 for one in sealed]
     known = Checkpoint.objects.filter(sha256__in=hashes).exclude(state=Checkpoint.State.REFUSED)
     for sha256 in set(hashes) - set(known.values_list("sha256", flat=True)):
-        vault.remove(Checkpoint(sha256=sha256).path)
+        blobs.remove(Checkpoint(sha256=sha256).path)
 
 
 def _insert(sealed: Sequence[Sealed], *, now: datetime) -> list[Agent]:

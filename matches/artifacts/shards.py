@@ -22,7 +22,7 @@ from matches.artifacts.trajectories import STORAGE
 from matches.errors import MatchError
 from matches.models import Match, Tournament, TrajectoryPiece
 from matches.models.match import numbers
-from matches.store import vault
+from matches.store import blobs
 
 MAX_PIECES = 32
 """Pieces in memory; matches of one order lie in as many as it had players, and some more."""
@@ -188,7 +188,7 @@ class Exporter:
 
     def _read(self, digest: str) -> Mapping[int, pa.Table]:
         path = TrajectoryPiece(tournament=self._tournament, sha256=digest).path
-        file = vault.opened(path, storage=STORAGE)
+        file = blobs.opened(path, storage=STORAGE)
         if file is None:
             days = self._tournament.trajectory_days
             why = f"pieces are deleted after {days} days" if days else "its file was deleted"

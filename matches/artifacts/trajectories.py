@@ -17,7 +17,7 @@ from django.db.models import Sum
 
 from matches.errors import MatchError
 from matches.models import Order, Tournament, TrajectoryPiece
-from matches.store import vault
+from matches.store import blobs
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def store(order: UUID, digest: str, content: Stream, *, n_bytes: int, now: datet
         expires_at=None if days is None else now + timedelta(days=days),
     )
     with _staged(content, digest, n_bytes) as staged:
-        vault.keep(staged, piece.path, storage=STORAGE)
+        blobs.keep(staged, piece.path, storage=STORAGE)
     try:
         piece.save()
     except IntegrityError:  # put twice at the same moment: it is stored
@@ -123,6 +123,6 @@ def delete_expired(*, now: datetime) -> int:
     )
     # The row goes last: a file without a row would stay for ever.
     for piece in expired:
-        vault.remove(piece.path, storage=STORAGE)
+        blobs.remove(piece.path, storage=STORAGE)
     TrajectoryPiece.objects.filter(pk__in=[piece.pk for piece in expired]).delete()
     return len(expired)

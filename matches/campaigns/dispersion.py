@@ -13,7 +13,7 @@ from arena.verdicts.dispersion import measure_sum_dispersion
 from matches.campaigns.paired_blocks import N_LOOKED_AT
 from matches.models import Leaderboard, Match
 from matches.models.match import numbers
-from matches.store.rows import among
+from matches.store.bulk import among
 
 _POINTS = (1.0, 0.5, 0.0)
 

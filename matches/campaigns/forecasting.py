@@ -14,7 +14,7 @@ from arena.verdicts.sprt import SequentialTest
 from matches.campaigns import paired_blocks, sprt_forecasts
 from matches.campaigns.belief import belief_of
 from matches.campaigns.starting import IS_SPRT, CampaignPlan, checked, test_of
-from matches.ledger import costs, pairingwarnings
+from matches.ledger import costs, pairing_warnings
 from matches.ledger.costs import Cost
 from matches.models import Agent, Campaign, Leaderboard
 from matches.ratings.closed_prefix import late_results
@@ -77,7 +77,7 @@ def before(
         belief = belief_of(leaderboard, entered, results, late=late)
         found = _foreseen(asked, belief, cost)
     suited = plan.pairing, plan.pairing_parameters
-    warning = pairingwarnings.before(*suited, leaderboard=leaderboard, agents=entered)
+    warning = pairing_warnings.before(*suited, leaderboard=leaderboard, agents=entered)
     return Ahead(n_known, found, n_elsewhere, warning)
 
 

@@ -7,7 +7,7 @@ from arena.errors import ArenaError
 from arena.verdicts.scale import gap_of_elo, gap_of_points
 from matches.errors import BadInputError
 from matches.models import Agent, Leaderboard
-from matches.store.rows import among
+from matches.store.bulk import among
 
 SHOWN_MISSING = 10
 MAX_AGENTS = 10_000

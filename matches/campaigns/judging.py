@@ -32,10 +32,10 @@ from matches.models import Agent, Campaign, CampaignPoint, Leaderboard, Tourname
 from matches.ratings.closed_prefix import Late, late_results
 from matches.ratings.entrants import entrants_of
 from matches.ratings.evidence import boards_of, evidence, known, marks_of
+from matches.store.bulk import among
+from matches.store.catalog import game_problem
 from matches.store.clock import is_within
 from matches.store.failures import Failures
-from matches.store.rows import among
-from matches.store.titles import game_problem
 
 GROWTH = 0.1
 """Judged anew when what came since the start has grown by so much: between, little changes."""

@@ -16,7 +16,7 @@ from matches.models import Leaderboard, Match, Seat, Tournament
 from matches.models.match import joined, numbers
 from matches.ratings.entrants import points
 from matches.ratings.evidence import boards_of
-from matches.store.rows import among
+from matches.store.bulk import among
 
 N_CELLS = 5
 """0, 1/2, 1, 3/2 and 2 points of two games."""

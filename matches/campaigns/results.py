@@ -9,7 +9,7 @@ from matches.campaigns.starting import NAMED
 from matches.ledger import costs
 from matches.models import Agent, Campaign
 from matches.ratings.entrants import entrants_of
-from matches.store.rows import among
+from matches.store.bulk import among
 
 SHOWN = 200
 """Entrants whose chances are shown: the likeliest ones."""

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from django.views.decorators.http import require_GET
 
 from matches.models import Checkpoint
-from matches.store import links, vault
+from matches.store import blobs, signing
 from matches.store.clock import db_now
 
 FOREVER = "public, max-age=31536000, immutable"
@@ -18,11 +18,11 @@ PIECE_BYTES = 2**20
 @require_GET
 def checkpoint_file(request: HttpRequest, sha256: str) -> HttpResponseBase:
     """Answer the sealed file of that hash; its content never changes."""
-    refusal = links.check("GET", links.checkpoint_path(sha256), request.GET, now=db_now())
+    refusal = signing.check("GET", signing.checkpoint_path(sha256), request.GET, now=db_now())
     if refusal is not None:
         return _text(refusal, status=403)
     found = Checkpoint.objects.filter(sha256=sha256).first()
-    file = vault.opened(found.path) if found else None
+    file = blobs.opened(found.path) if found else None
     if file is None:
         return _text(f"there is no file of checkpoint {sha256}: it may be refused", status=404)
     return streamed(file, sha256, content_type="application/octet-stream")

@@ -12,7 +12,7 @@ from matches.artifacts import trajectories
 from matches.artifacts.trajectories import PieceError
 from matches.files.checkpoints import streamed
 from matches.models import TrajectoryPiece
-from matches.store import links, vault
+from matches.store import blobs, signing
 from matches.store.clock import db_now
 
 _HASH = re.compile("[0-9a-f]{64}")
@@ -27,12 +27,12 @@ def piece(request: HttpRequest, order: str, sha256: str) -> HttpResponseBase:
 
 def _get(request: HttpRequest, order: str, sha256: str) -> HttpResponseBase:
     """Answer a piece; its link is of its own, not that of its order."""
-    link = links.piece_path(order, sha256)
-    refusal = links.check("GET", link, request.GET, now=db_now())
+    link = signing.piece_path(order, sha256)
+    refusal = signing.check("GET", link, request.GET, now=db_now())
     if refusal is not None:
         return _answer(HTTPStatus.FORBIDDEN, refusal)
     found = TrajectoryPiece.objects.filter(order=UUID(order), sha256=sha256).first()
-    file = vault.opened(found.path, storage=trajectories.STORAGE) if found else None
+    file = blobs.opened(found.path, storage=trajectories.STORAGE) if found else None
     if file is None:
         return _answer(HTTPStatus.NOT_FOUND, f"there is no piece {sha256}: its time may be over")
     return streamed(file, sha256, content_type="application/vnd.apache.parquet")
@@ -41,8 +41,8 @@ def _get(request: HttpRequest, order: str, sha256: str) -> HttpResponseBase:
 def _put(request: HttpRequest, order: str, sha256: str) -> HttpResponse:
     """Store the body; safe to repeat."""
     now = db_now()
-    link = links.trajectories_path(order)
-    refusal = links.check("PUT", link, request.GET, now=now)
+    link = signing.trajectories_path(order)
+    refusal = signing.check("PUT", link, request.GET, now=now)
     if refusal is not None:
         return _answer(HTTPStatus.FORBIDDEN, refusal)
     if not _HASH.fullmatch(sha256):

@@ -10,9 +10,9 @@ from django.db.models import F
 
 from arena.messages import Reason
 from matches.models import Attempt, Match, Tournament
-from matches.store import tallies
+from matches.store import attempt_counters
+from matches.store.bulk import among, insert_rows
 from matches.store.leases import MAX_FAILURES, MAX_INTERRUPTIONS
-from matches.store.rows import among, insert_rows
 
 Ending = Attempt.Ending
 COLUMNS = (
@@ -55,8 +55,8 @@ def write_attempts(ended: Iterable[Ended], *, now: datetime) -> None:
         [(*e, stamp) for e in rows],
         replaces=("match_id", "number"),
     )
-    kinds = [tallies.Kind(e.ending, e.reason) for e in rows]
-    transaction.on_commit(lambda: tallies.note(kinds))
+    kinds = [attempt_counters.Kind(e.ending, e.reason) for e in rows]
+    transaction.on_commit(lambda: attempt_counters.note(kinds))
 
 
 def give_back(tournament_id: int, ended: Sequence[Ended], *, now: datetime) -> int:

@@ -12,7 +12,7 @@ from matches.models import Agent, Campaign, Leaderboard, Outcome, Tournament
 from matches.models.choices import Placement
 from matches.ratings.entrants import entrants_of
 from matches.store import selectors
-from matches.store.rows import among
+from matches.store.bulk import among
 
 N_MEASURED = 50
 """Outcomes whose number of steps is looked at."""

@@ -19,15 +19,15 @@ from arena.pairing.base import Field, Lineup, count_blocks, draw_partners, rotat
 from arena.seeding import derive
 from matches import dispatch
 from matches.errors import BadInputError
-from matches.ledger import adapting, holding, reuse
+from matches.ledger import adaptive_pairing, code_versions, reuse
 from matches.ledger.reuse import Known, Place
 from matches.ledger.tournaments import cancel, finish_if_closed, refuse_unusable
 from matches.models import Agent, Checkpoint, Leaderboard, Match, Seat, Tournament
 from matches.models.choices import Placement
 from matches.models.match import joined
 from matches.ratings.entrants import entrants_of
+from matches.store.bulk import among, batches, insert_rows
 from matches.store.failures import Failures
-from matches.store.rows import among, batches, insert_rows
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ def _plan_slice(tournament: Tournament, *, now: datetime) -> int | None:
     try:
         draft = _drafts.get(tournament.pk)
         if draft is None:
-            if not (holding.is_plannable(tournament) and _is_checked(tournament)):
+            if not (code_versions.is_plannable(tournament) and _is_checked(tournament)):
                 return None
             draft = _drafts[tournament.pk] = Draft(tournament, plan_slices(tournament, now=now))
         draft.turn = next(_turns)
@@ -154,11 +154,11 @@ def _plan_more(
     tournament: Tournament, entrants: Sequence[int], *, now: datetime
 ) -> Generator[int, None, None]:
     n_left = tournament.n_matches - tournament.n_planned
-    choice = adapting.choose(tournament, entrants, n_left=n_left, now=now)
+    choice = adaptive_pairing.choose(tournament, entrants, n_left=n_left, now=now)
     chosen = islice(_fresh_blocks(tournament, choice.lineups), n_left)
     is_written = yield from _write_all(tournament, entrants, chosen, now=now)
     if is_written and choice.is_over and tournament.n_planned:
-        adapting.shorten(tournament)
+        adaptive_pairing.shorten(tournament)
     if is_written and tournament.n_planned >= tournament.n_matches:
         _end(tournament, now=now)
 

@@ -9,7 +9,7 @@ from django.db.models import Q
 from arena.messages import Reason, play_queue
 from matches import dispatch
 from matches.errors import ConflictError
-from matches.ledger.liveness import lose_orders
+from matches.ledger.order_states import lose_orders
 from matches.models import Agent, Order, Worker
 from matches.models.choices import PLAYS
 from matches.store import auditing

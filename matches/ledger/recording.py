@@ -26,21 +26,20 @@ from arena.messages import (
     read_report,
 )
 from matches import dispatch
-from matches.artifacts import checks, trajectories
-from matches.ledger import liveness as nodes
-from matches.ledger import marks, reuse
+from matches.artifacts import checkpoint_checks, trajectories
+from matches.ledger import node_presence, order_states, recorder_marks, reuse
 from matches.ledger.attempts import Ended, give_back, write_attempts
-from matches.ledger.sorting import OpenMatch, SortedRows, sort_rows
+from matches.ledger.result_rows import OpenMatch, SortedRows, sort_rows
 from matches.ledger.tournaments import finish_if_closed
 from matches.models import Match, Order, Outcome, Tournament, Uncounted
 from matches.models.match import joined
-from matches.nodes import provenance
-from matches.store import tallies
+from matches.nodes import report_keys
+from matches.store import attempt_counters
+from matches.store.bulk import among, insert_rows
+from matches.store.catalog import game_problem
 from matches.store.leases import PLAYING_LEASE
 from matches.store.locks import lock_matches_in_flight, lock_orders
-from matches.store.order_tokens import is_same, tournament_secret
-from matches.store.rows import among, insert_rows
-from matches.store.titles import game_problem
+from matches.store.signing import is_same, tournament_secret
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +83,7 @@ def receive(wires: Sequence[object], *, now: datetime) -> Recorded:
             log.warning("refused: %s", error)
             n_broken += 1
     recorded = record_all(reports, now=now) + Recorded(n_refused=n_broken)
-    tallies.flush(now=now)
+    attempt_counters.flush(now=now)
     return recorded
 
 
@@ -122,17 +121,17 @@ def _parts(reports: Sequence[Report]) -> Iterator[list[Report]]:
 
 def _record_part(reports: Sequence[Report], *, now: datetime) -> Recorded:
     signed = [report for report in reports if isinstance(report, Alive | Started | Results)]
-    keys = provenance.read_keys(signed) if signed else {}
+    keys = report_keys.read_keys(signed) if signed else {}
     recorded, results = Recorded(), list[Results]()
     later = list[Report]()
     for report in reports:
-        if isinstance(report, Alive | Started | Results) and not provenance.is_genuine(
+        if isinstance(report, Alive | Started | Results) and not report_keys.is_genuine(
             report, keys
         ):
-            provenance.note_forged(report, now=now)
+            report_keys.note_forged(report, now=now)
             recorded += Recorded(n_refused=max(1, len(getattr(report, "results", ()))))
         elif isinstance(report, Started):
-            nodes.note_started(report, now=now)
+            node_presence.note_started(report, now=now)
         elif isinstance(report, Results):
             results.append(report)
         else:
@@ -146,11 +145,11 @@ def _record_part(reports: Sequence[Report], *, now: datetime) -> Recorded:
 def _note(report: Report, *, now: datetime) -> None:
     match report:
         case Alive():
-            nodes.note_alive(report, now=now)
+            node_presence.note_alive(report, now=now)
         case Mark():
-            marks.note(report)
+            recorder_marks.note(report)
         case Checked():
-            checks.note(report, now=now)
+            checkpoint_checks.note(report, now=now)
 
 
 def _record_results(reports: Sequence[Results], *, now: datetime) -> Recorded:
@@ -181,7 +180,7 @@ def _refused(report: Results, order: Order | None, *, now: datetime) -> Recorded
         # Without the game nobody can say who shares a rank; the order is played again later.
         log.warning("results of order %s refused: %s", report.order, problem)
         return Recorded(n_refused=len(report.results))
-    if nodes.is_quarantined(report.node, order.node):
+    if node_presence.is_quarantined(report.node, order.node):
         log.warning("results of %s refused: it is in quarantine", report.node)
         return _refuse_all(report, order, now=now)
     return None
@@ -213,7 +212,7 @@ def _refuse_all(report: Results, order: Order, *, now: datetime) -> Recorded:
     Tournament.objects.filter(pk=order.tournament_id).update(
         n_refused=F("n_refused") + len(report.results)
     )
-    nodes.take_back(order, now=now)
+    order_states.take_back(order, now=now)
     return Recorded(n_refused=len(report.results))
 
 
@@ -348,7 +347,7 @@ def _update_order(order: Order, report: Results, *, now: datetime) -> int:
     """Note what the node has in hand; with its last report, give back what it did not play."""
     if order.state not in Order.OPEN or not _has_in_hand(order, report.node):
         return 0
-    n_returned = nodes.end_order(order, report, now=now) if report.is_last else 0
+    n_returned = order_states.end_order(order, report, now=now) if report.is_last else 0
     if not report.is_last:
         Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(
             executing=report.executing[: order.n_matches],

@@ -18,14 +18,14 @@ from django.db.models import F
 
 from matches import dispatch
 from matches.errors import BrokerError
-from matches.ledger import holding, moving
-from matches.ledger.orders import OrderedMatch, order_message
+from matches.ledger import code_versions, order_balancing
+from matches.ledger.order_messages import OrderedMatch, order_message
 from matches.models import Match, Order, Tournament
-from matches.nodes import shares
-from matches.nodes.playnodes import ORDER_AIM_S, ORDERS_PER_NODE, PlayNode, read_nodes
+from matches.nodes import fair_shares
+from matches.nodes.play_nodes import ORDER_AIM_S, ORDERS_PER_NODE, PlayNode, read_nodes
 from matches.store import disk, selectors
+from matches.store.bulk import among
 from matches.store.leases import QUEUED_LEASE
-from matches.store.rows import among
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ def relay(*, now: datetime) -> int:
         try:
             _send_all(line, now=now)
             _begin_new(line, now=now)
-            moving.feed_idle(line.nodes)
+            order_balancing.feed_idle(line.nodes)
         except BrokerError as error:
             log.warning("nothing more is sent until the next tick: %s", error)
         return line.n_sent
@@ -118,8 +118,8 @@ def order_size(
 def _send_one(node: PlayNode, line: Line, *, now: datetime) -> bool:
     """Send a node one order of the tournament whose turn it is; False when none has any for it."""
     active = _active_tournaments()
-    at = shares.clock(active)
-    due = sorted(active, key=lambda row: shares.begins(row, at))
+    at = fair_shares.clock(active)
+    due = sorted(active, key=lambda row: fair_shares.begins(row, at))
     return any(_send(row, node, line, at, now=now) for row in due)
 
 
@@ -135,7 +135,7 @@ def _send(tournament: Tournament, node: PlayNode, line: Line, at: float, *, now:
         return False
     order, matches = taken
     _publish(order, matches, tournament, now=now)
-    shares.charge(tournament, at, order.n_matches)
+    fair_shares.charge(tournament, at, order.n_matches)
     node.add(tournament.pk, order.n_matches, tournament.mean_match_s)
     node.note_waiting((order.pk, order.uuid))
     return True
@@ -149,7 +149,7 @@ def _begin_new(line: Line, *, now: datetime) -> None:
     """
     begun = {pk for node in line.nodes for pk in node.untimed}
     active = _active_tournaments()
-    at = shares.clock(active)
+    at = fair_shares.clock(active)
     for tournament in active:
         if tournament.mean_match_s is None and tournament.pk not in begun:
             full = [node for node in line.nodes if node.n_orders <= ORDERS_PER_NODE]
@@ -202,7 +202,7 @@ def _active_tournaments() -> Sequence[Tournament]:
     active = Tournament.objects.filter(
         state__in=(Tournament.State.PLANNING, Tournament.State.RUNNING)
     )
-    return holding.runnable(active.select_related("leaderboard").order_by("pk"))
+    return code_versions.runnable(active.select_related("leaderboard").order_by("pk"))
 
 
 @transaction.atomic

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from arena.ratings.accuracy import seed_accuracy, strict_accuracy
-from matches.ledger import pairingwarnings, reuse
+from matches.ledger import pairing_warnings, reuse
 from matches.ledger.evaluation import SKILL_GAME
 from matches.models import Attempt, Leaderboard, Rating, Tournament, Uncounted
 from matches.store import selectors
@@ -58,7 +58,7 @@ def build_report(tournament: Tournament, *, now: datetime) -> Report:
         is_rated=_is_rated(tournament),
         play_s=selectors.elapsed_s(tournament, now=now),
         accuracy=_accuracy(tournament.leaderboard, ratings),
-        warning=pairingwarnings.of_budget(tournament),
+        warning=pairing_warnings.of_budget(tournament),
         ratings=ratings,
     )
 

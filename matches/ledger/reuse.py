@@ -26,7 +26,7 @@ from matches import dispatch
 from matches.models import Agent, Entrant, Leaderboard, Match, Outcome, Tournament, Uncounted
 from matches.models.match import numbers
 from matches.ratings.evidence import are_alike, listed
-from matches.store.rows import among, batches, insert_rows, update_rows
+from matches.store.bulk import among, batches, insert_rows, update_rows
 
 log = logging.getLogger(__name__)
 

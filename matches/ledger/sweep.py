@@ -1,15 +1,28 @@
 """Give up orders that nobody plays any more, so that their matches are tried again."""
 
+import logging
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Q
 
 from arena.messages import Reason, play_queue
-from matches.ledger import marks
-from matches.ledger.liveness import lose_order
+from matches.ledger import recorder_marks
+from matches.ledger.order_states import lose_order
 from matches.models import Order, Worker
-from matches.store.leases import ALIVE_WITHIN, POPPED_GRACE, POPPED_LIMIT
+from matches.store.leases import (
+    ALIVE_WITHIN,
+    PLAYING_LEASE,
+    POPPED_GRACE,
+    POPPED_LIMIT,
+    QUEUED_LEASE,
+)
+
+log = logging.getLogger(__name__)
+
+AHEAD = timedelta(seconds=5)
+"""What is written meanwhile by others may be a little ahead of `now`."""
+LEASES = {Order.State.QUEUED: QUEUED_LEASE, Order.State.PLAYING: PLAYING_LEASE}
 
 
 def sweep(*, now: datetime, waiting: Mapping[str, Collection[str]]) -> int:
@@ -19,7 +32,7 @@ def sweep(*, now: datetime, waiting: Mapping[str, Collection[str]]) -> int:
     hold fewer than they should. Only reports older than the mark are known to be recorded, so only
     times before the mark are judged, and nothing while it lags.
     """
-    mark = marks.recorded_until(now=now)
+    mark = recorder_marks.recorded_until(now=now)
     if mark is None:
         return 0
     expired = Order.objects.filter(Order.is_open(), deadline_at__lt=mark)
@@ -35,7 +48,7 @@ def lost_queues(*, now: datetime) -> list[str]:
     """
     held = Worker.objects.filter(quarantined_at__isnull=False).values_list("node", flat=True)
     queues = {play_queue(node) for node in held}
-    mark = marks.recorded_until(now=now)
+    mark = recorder_marks.recorded_until(now=now)
     if mark is not None:
         queues.update(order.queue for order in _waiting_for_the_lost(mark))
     return sorted(queues)
@@ -92,3 +105,21 @@ def _silent_since(heard_at: datetime, mark: datetime) -> datetime:
 
 def _queued_orders() -> list[Order]:
     return list(Order.objects.filter(Order.is_open(), state=Order.State.QUEUED))
+
+
+def shorten_leases(*, now: datetime) -> int:
+    """Bring back what lies further in the future than it could have been put; return how many.
+
+    After the clock was set back, deadlines would pass hours late, and a node that died would count
+    as alive until the clock has caught up.
+    """
+    latest = now + AHEAD
+    n_moved = Worker.objects.filter(last_seen_at__gt=latest).update(last_seen_at=now)
+    open_orders = Order.objects.filter(Order.is_open())
+    for state, lease in LEASES.items():
+        late = open_orders.filter(state=state, deadline_at__gt=latest + lease)
+        n_moved += late.update(deadline_at=now + lease)
+    n_moved += open_orders.filter(missed_at__gt=latest).update(missed_at=None)
+    if n_moved:
+        log.warning("the clock was set back: %s times in the future were mended", n_moved)
+    return n_moved

@@ -15,7 +15,7 @@ from arena.pairing import registry as pairings
 from arena.pairing.base import MIN_AGENTS, Field, PairingError
 from matches import dispatch
 from matches.errors import BadInputError, ConflictError
-from matches.ledger.versions import adopt_rules, outdated_agent, outdated_board
+from matches.ledger.code_versions import adopt_rules, outdated_agent, outdated_board
 from matches.models import (
     Agent,
     Campaign,
@@ -30,9 +30,9 @@ from matches.models import (
 from matches.models.tournament import MAX_MATCHES, new_key
 from matches.models.validation import first_refusal
 from matches.store import selectors
+from matches.store.bulk import among
+from matches.store.catalog import game_problem
 from matches.store.locks import lock_matches_in_flight, lock_orders
-from matches.store.rows import among
-from matches.store.titles import game_problem
 
 _STATES = Tournament.State
 

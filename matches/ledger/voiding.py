@@ -29,7 +29,7 @@ from matches.models import (
 from matches.models.match import numbers
 from matches.store import auditing
 from matches.store.auditing import Actor, Target
-from matches.store.rows import among
+from matches.store.bulk import among
 
 MAX_AT_ONCE = 10_000
 BY_PEOPLE = "operator"

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from matches import dispatch
 from matches.errors import NoNodeError
-from matches.ledger import holding
+from matches.ledger import code_versions
 from matches.management import asked
 from matches.models import Campaign, Leaderboard, Tournament, Worker
 from matches.store import selectors
@@ -66,7 +66,7 @@ def follow(
         is_enough = seen.completed + seen.error >= fraction * seen.n_matches
         is_late = timeout_s is not None and elapsed_s >= timeout_s
         # Without its code nothing of it can begin: the caller says why.
-        is_held = holding.is_held(tournament) and not tournament.n_planned
+        is_held = code_versions.is_held(tournament) and not tournament.n_planned
         if is_enough or is_late or is_held or tournament.finished_at is not None:
             out.write(("\r" if out.isatty() else "") + seen.line(elapsed_s))
             return elapsed_s

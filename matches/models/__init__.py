@@ -2,13 +2,12 @@
 
 from matches.models.access import IdempotencyKey, Scope, TokenAccess
 from matches.models.agent import Agent
-from matches.models.alarm import Alarm
 from matches.models.attempt import Attempt
 from matches.models.audit import AuditRow
-from matches.models.campaign import Campaign, CampaignPoint
+from matches.models.campaign import Alarm, Campaign, CampaignPoint
 from matches.models.checkpoint import Checkpoint
 from matches.models.leaderboard import Leaderboard
-from matches.models.match import Match, Seat
+from matches.models.match import Match, Replacement, Seat, Voiding
 from matches.models.order import Order
 from matches.models.outcome import Outcome, Uncounted
 from matches.models.rating import PairCount, Rating, RatingSnapshot, TeamCount
@@ -16,7 +15,6 @@ from matches.models.schedule import Schedule, ScheduleRun
 from matches.models.season import Season, SeasonRow
 from matches.models.tournament import Entrant, Tournament
 from matches.models.trajectory import TrajectoryPiece
-from matches.models.voiding import Replacement, Voiding
 from matches.models.worker import NodeKey, RecorderMark, Worker
 
 __all__ = [

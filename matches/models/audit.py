@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 
-from matches.models.lasting import LastingModel
+from matches.models.append_only import LastingModel
 
 
 class AuditRow(LastingModel):

@@ -8,9 +8,8 @@ from django_celery_beat.models import PeriodicTask
 from matches.models.agent import Agent
 from matches.models.choices import SeasonMode, pairing_choices, question_choices
 from matches.models.leaderboard import Leaderboard
-from matches.models.limited import Limited
 from matches.models.season import Season
-from matches.models.tournament import MAX_DAYS, MAX_MATCHES, Tournament
+from matches.models.tournament import MAX_DAYS, MAX_MATCHES, Limited, Tournament
 from matches.models.validation import validate_finite
 
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 from django.db import models
 
 from matches.models.agent import Agent
-from matches.models.lasting import LastingModel
+from matches.models.append_only import LastingModel
 from matches.models.leaderboard import Leaderboard
 
 

@@ -8,20 +8,42 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from arena.messages import FaultRates
+from arena.messages import FaultRates, Limits
 from matches.models.agent import Agent
 from matches.models.choices import pairing_choices
 from matches.models.leaderboard import Leaderboard
-from matches.models.limited import Limited
-from matches.models.validation import check_pairing
+from matches.models.validation import check_pairing, validate_finite
 
 MAX_MATCHES = 100_000_000
 MAX_DAYS = 36_500
+MAX_WEIGHT = 1_000
+_LIMITS = (validate_finite, MinValueValidator(0.01), MaxValueValidator(86_400))
 
 
 def new_key() -> str:
     """Return a random key; the tokens of a tournament's matches are made with it."""
     return secrets.token_hex(16)
+
+
+class Limited(models.Model):
+    """The fields that tournaments, and the schedules that start them, share."""
+
+    pairing_parameters = models.JSONField(
+        default=dict, blank=True, help_text='Of the pairing, such as {"best_of": 5}.'
+    )
+    weight = models.PositiveSmallIntegerField(
+        default=1,
+        db_default=1,
+        validators=(MinValueValidator(1), MaxValueValidator(MAX_WEIGHT)),
+        help_text="Its share of the nodes against that of others that run at the same time.",
+    )
+    move_s = models.FloatField(default=Limits().move_s, validators=_LIMITS)
+    match_s = models.FloatField(default=Limits().match_s, validators=_LIMITS)
+
+    class Meta:
+        """No table of its own."""
+
+        abstract = True
 
 
 class Tournament(Limited):

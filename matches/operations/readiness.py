@@ -13,9 +13,9 @@ from redis.exceptions import RedisError
 from arena import plugins
 from matches import dispatch
 from matches.errors import BrokerError
-from matches.ledger import marks
+from matches.ledger import recorder_marks
 from matches.operations.system import pushing
-from matches.store import disk, fast
+from matches.store import disk, fast_store
 from matches.store.explanation import span
 
 CONTROL_WITHIN = timedelta(seconds=10)
@@ -118,7 +118,7 @@ def _broker() -> str:
 
 
 def _fast() -> str:
-    fast.store().ping()
+    fast_store.store().ping()
     return f"answers{_rights('fast')}"
 
 
@@ -147,7 +147,7 @@ def _plugins() -> Check:
 
 
 def _recorder(now: datetime) -> str:
-    mark = marks.slowest(marks.read())
+    mark = recorder_marks.slowest(recorder_marks.read())
     name = f"{mark.recorder} " if settings.EVALSITE_RECORDERS > 1 else ""
     lag_s = mark.lag_s(now=now)
     if lag_s is None:

@@ -28,7 +28,7 @@ from matches.models.conditions import is_in_state
 from matches.ratings.counting import Result, Tally, tally, teams_of
 from matches.ratings.fitting import COUPLE, SideCounts
 from matches.store import selectors
-from matches.store.rows import among
+from matches.store.bulk import among
 
 MOST_LOOKED_AT = 200
 """Pending or cancelled matches, the first ones, among which one that was sent is looked for: what a

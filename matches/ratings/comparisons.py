@@ -14,7 +14,7 @@ from arena.ratings.counts import PairCounts
 from arena.ratings.gap_variance import gap_variance
 from matches.models import Leaderboard, PairCount, Rating
 from matches.ratings.fitting import PAIR_COUNTERS, evidence, fit
-from matches.store.rows import among
+from matches.store.bulk import among
 
 MOST_FITTED = 100
 """Of so many agents all results are fitted: 0.1 s. Of more, those of the two are looked at."""

@@ -15,7 +15,7 @@ from arena.teams import NO_TEAMS, Teams, are_mates
 from matches.models import Leaderboard, PairCount, TeamCount
 from matches.models.match import joined, numbers
 from matches.ratings.fitting import PAIR_COUNTERS
-from matches.store.rows import add_to_rows
+from matches.store.bulk import add_to_rows
 
 LOCAL_COUNTERS = tuple(f"{name}_{kind}" for kind in ("copied", "limited") for name in PAIR_COUNTERS)
 """Of those: what counts on its own leaderboard only, see matches.ratings.evidence."""

@@ -25,7 +25,7 @@ from arena.ratings.counts import PairCounts
 from matches.models import Leaderboard, PairCount, Rating, Tournament
 from matches.models.validation import checked_game
 from matches.ratings.counting import Tally
-from matches.store.rows import among
+from matches.store.bulk import among
 
 MOST_BOARDS = 100
 """Leaderboards that are asked: the own one, and of the others those with the most results."""

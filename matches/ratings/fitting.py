@@ -15,7 +15,7 @@ from arena.ratings.settled import PairCounts, SettledRatings, TeamCounts, settle
 from arena.ratings.teamcounts import TeamSide
 from matches.models import Agent, Leaderboard, PairCount, TeamCount
 from matches.models.match import numbers
-from matches.store.rows import among
+from matches.store.bulk import among
 
 PAIR_COUNTERS = ("n_first_wins", "n_draws", "n_second_wins")
 COUPLE = 2

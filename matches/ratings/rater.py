@@ -19,10 +19,10 @@ from matches.ratings import live_ratings
 from matches.ratings.counting import KINDS, Result, Tally, tally, teams_of
 from matches.ratings.fitting import fit
 from matches.ratings.live_ratings import Rules, State
+from matches.store.bulk import among, update_rows
+from matches.store.catalog import game_problem
 from matches.store.clock import is_within
 from matches.store.failures import Failures
-from matches.store.rows import among, update_rows
-from matches.store.titles import game_problem
 
 LIVE = ("prefix_mu", "prefix_sigma", "live_mu", "live_sigma")
 COUNTERS = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")

@@ -26,9 +26,9 @@ from matches.ratings.counting import KINDS, Result, Stored, Tally, tally, teams_
 from matches.ratings.rater import COUNTERS
 from matches.store import auditing
 from matches.store.auditing import Actor
+from matches.store.bulk import among, batches, insert_rows, update_rows
+from matches.store.catalog import game_problem
 from matches.store.failures import Failures
-from matches.store.rows import among, batches, insert_rows, update_rows
-from matches.store.titles import game_problem
 
 log = logging.getLogger(__name__)
 

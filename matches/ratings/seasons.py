@@ -18,7 +18,7 @@ from matches.models.choices import SeasonMode
 from matches.ratings import rater, standings
 from matches.store import auditing
 from matches.store.auditing import Actor
-from matches.store.rows import batches
+from matches.store.bulk import batches
 
 BATCH = 500
 MAX_NAME = 80

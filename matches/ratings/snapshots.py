@@ -5,12 +5,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from matches.models import Leaderboard, Rating, RatingSnapshot
-from matches.store import tables
+from matches.store import snapshot_tables
+from matches.store.bulk import among
 from matches.store.clock import is_within
-from matches.store.rows import among
 
 INTERVAL = timedelta(minutes=1)
-COLUMNS = tables.COLUMNS
+COLUMNS = snapshot_tables.COLUMNS
 
 
 class Tier(NamedTuple):
@@ -38,12 +38,12 @@ def take_due(*, now: datetime) -> int:
 
 def rows(snapshot: RatingSnapshot) -> list[list[float]]:
     """Return the rows of a snapshot in the order of COLUMNS."""
-    return tables.rows(snapshot)
+    return snapshot_tables.rows(snapshot)
 
 
 def row_of(snapshot: RatingSnapshot, agent: int) -> list[float] | None:
     """Return the row of one agent, None if it has none."""
-    return tables.rows_of(snapshot, [agent]).get(agent)
+    return snapshot_tables.rows_of(snapshot, [agent]).get(agent)
 
 
 def _take(board: Leaderboard, *, now: datetime) -> bool:
@@ -58,7 +58,7 @@ def _take(board: Leaderboard, *, now: datetime) -> bool:
         taken_at=now,
         n_outcomes=board.n_settled,
         results_hash=board.results_hash,
-        table=tables.packed(ratings),
+        table=snapshot_tables.packed(ratings),
     )
     thin(board, now=now)
     return True

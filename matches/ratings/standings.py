@@ -16,7 +16,7 @@ from arena.ratings.base import MU
 from matches.models import Leaderboard, Rating, Tournament
 from matches.ratings import p_best, trends
 from matches.store import selectors
-from matches.store.titles import policy_title
+from matches.store.catalog import policy_title
 
 TOP = 200
 """Rows that are live; a longer board has plain pages for the rest."""

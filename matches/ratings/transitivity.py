@@ -12,8 +12,8 @@ from arena.ratings.counts import Floats, PairCounts
 from arena.transitivity.examination import Examination, examine_results
 from matches.models import Leaderboard, Rating
 from matches.ratings.fitting import COUPLE, evidence
-from matches.store.kept import kept
-from matches.store.titles import game_problem
+from matches.store.catalog import game_problem
+from matches.store.fast_store import kept
 
 N_AGENTS = 30
 FEWEST = 3

@@ -6,7 +6,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from matches.models import Leaderboard, RatingSnapshot
-from matches.store import tables
+from matches.store import snapshot_tables
 
 WINDOW = timedelta(hours=1)
 NOTHING: Mapping[int, float] = MappingProxyType({})
@@ -30,5 +30,5 @@ def before(board: Leaderboard) -> Mapping[int, float]:
 @lru_cache(maxsize=_N_KEPT)
 def _mus(pk: int, _taken_at: datetime, _results_hash: str) -> Mapping[int, float]:
     """Return mu by agent id of one snapshot, which never changes once it is taken."""
-    rows = tables.rows(RatingSnapshot.objects.get(pk=pk))
+    rows = snapshot_tables.rows(RatingSnapshot.objects.get(pk=pk))
     return {int(agent): mu for agent, mu, *_ in rows}

@@ -1,7 +1,17 @@
-"""Several duties, of which one may fail: the others are done, then what was raised is raised."""
+"""What to do when something fails: do the other duties first, or wait for the database."""
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import sleep as real_sleep
+from typing import TypeVar
+
+from django.db import OperationalError, connection
+
+log = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
+WAITS_S = (0.1, 0.3, 1.0, 3.0, 5.0, 10.0, 10.0)
 
 
 class Failures:
@@ -26,3 +36,19 @@ class Failures:
             raise self._errors[0]
         if self._errors:
             raise ExceptionGroup("several duties failed", self._errors)
+
+
+def patiently(work: Callable[[], Result], *, sleep: Callable[[float], None] = real_sleep) -> Result:
+    """Return what work returns, trying again while the database does not answer.
+
+    Not Celery's retry: that puts a report behind the marks sent after it. Raises OperationalError
+    after the last wait; the deadline of the order then brings its matches back.
+    """
+    for wait_s in WAITS_S:
+        try:
+            return work()
+        except OperationalError as error:
+            log.warning("the database does not answer, again in %g s: %s", wait_s, error)
+            connection.close()
+            sleep(wait_s)
+    return work()

@@ -7,7 +7,7 @@ end in a deadlock, and PostgreSQL then ends one of them. SQLite lets one write a
 from collections.abc import Sequence
 
 from matches.models import Match, Order
-from matches.store.rows import among
+from matches.store.bulk import among
 
 
 def lock_orders(ids: Sequence[int]) -> list[Order]:

@@ -28,7 +28,7 @@ from matches.models import (
     Tournament,
     Worker,
 )
-from matches.nodes import nodekeys
+from matches.nodes import node_keys
 from matches.store.auditing import CONTROL
 from matches.tests import boards, factories
 from matches.tests.factories import NOW
@@ -81,12 +81,12 @@ def _held_worker() -> Worker:
 
 
 def a_node_key() -> NodeKey:
-    return nodekeys.add_node("node-7", actor=CONTROL, now=NOW)
+    return node_keys.add_node("node-7", actor=CONTROL, now=NOW)
 
 
 def _revoked_key() -> NodeKey:
     a_node_key()
-    return nodekeys.revoke("node-7", actor=CONTROL, now=NOW)
+    return node_keys.revoke("node-7", actor=CONTROL, now=NOW)
 
 
 def done_match() -> Match:

@@ -23,11 +23,11 @@ from arena.messages import (
 )
 from matches.artifacts.agents import register_spelled
 from matches.ledger import planning, recording
-from matches.ledger.orders import order_message
+from matches.ledger.order_messages import order_message
 from matches.ledger.relay import relay, take
 from matches.ledger.tournaments import Plan, open_leaderboard, schedule
 from matches.models import Agent, Match, NodeKey, Tournament
-from matches.nodes import nodekeys
+from matches.nodes import node_keys
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 NODE, INCARNATION = "node-1", "first-life"
@@ -69,7 +69,7 @@ def planned(n_matches: int = 12, **options: object) -> Tournament:
 def key_of(node: str) -> str:
     """Return the key of a node's reports; it is admitted if nobody has decided about it."""
     row, _ = NodeKey.objects.get_or_create(name=node, defaults={"created_at": NOW})
-    return nodekeys.secret_of(row, "reports")
+    return node_keys.secret_of(row, "reports")
 
 
 def alive(

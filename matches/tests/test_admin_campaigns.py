@@ -8,7 +8,7 @@ from django.test import Client
 from redis import Redis
 
 from matches.campaigns import judging
-from matches.ledger import pairingwarnings
+from matches.ledger import pairing_warnings
 from matches.ledger.tournaments import cancel
 from matches.models import Agent, Alarm, AuditRow, Campaign, Tournament
 from matches.tests import boards
@@ -97,7 +97,7 @@ def test_a_sequential_test_is_foreseen(admin_client: Client, form: dict[str, Any
 def test_the_form_says_that_a_pairing_suits_the_field_badly(
     admin_client: Client, form: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pairingwarnings, "before", lambda *_, **__: "This field is close.")
+    monkeypatch.setattr(pairing_warnings, "before", lambda *_, **__: "This field is close.")
     page = admin_client.post(ADD, {**form, "pairing": "quality"}).content.decode()
     assert "This field is close." in page
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from redis import Redis
 
-from matches.access import minutes
+from matches.access import rate_counter
 from matches.artifacts.agents import register_spelled
 from matches.models import Agent
 from matches.tests import callers, factories
@@ -18,7 +18,7 @@ AGENTS = "/api/v1/agents/"
 @pytest.fixture(autouse=True)
 def _fast_store_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget that the fast store was away in a test before."""
-    monkeypatch.setattr(minutes._Store, "away_until_s", 0.0)
+    monkeypatch.setattr(rate_counter._Store, "away_until_s", 0.0)
 
 
 def _get(client: Client, address: str = AGENTS, **headers: str) -> Any:
@@ -89,7 +89,7 @@ def test_text_within_parameters_has_no_nul(admin_client: Client) -> None:
 @pytest.fixture
 def _slow(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.EVALSITE_USER_RATE, settings.EVALSITE_ANONYMOUS_RATE = 3, 2
-    monkeypatch.setattr(minutes, "clock", lambda: 1_000_000_030.0)
+    monkeypatch.setattr(rate_counter, "clock", lambda: 1_000_000_030.0)
 
 
 @pytest.mark.usefixtures("_slow")
@@ -119,7 +119,7 @@ def test_the_next_minute_counts_anew(
     client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert [_get(client).status_code for _ in range(3)][-1] == 429
-    monkeypatch.setattr(minutes, "clock", lambda: 1_000_000_080.0)
+    monkeypatch.setattr(rate_counter, "clock", lambda: 1_000_000_080.0)
     assert _get(client).status_code == 200
 
 

@@ -14,8 +14,8 @@ from django.db import connection
 from django.test import Client
 from redis import Redis
 
-from matches.access import repeats
-from matches.access.repeats import Answer, Call
+from matches.access import idempotency
+from matches.access.idempotency import Answer, Call
 from matches.errors import ConflictError, RepeatedKeyError
 from matches.ledger import tournaments
 from matches.models import Agent, Checkpoint, IdempotencyKey, Leaderboard, Scope, Tournament
@@ -140,29 +140,29 @@ def call(db: None) -> Callable[..., Call]:
 
 
 def test_the_second_of_two_calls_at_once_is_told_to_wait(call: Callable[..., Call]) -> None:
-    assert repeats.claim(call(), now=NOW) is None
+    assert idempotency.claim(call(), now=NOW) is None
     with pytest.raises(ConflictError, match="under way"):
-        repeats.claim(call(), now=NOW)
+        idempotency.claim(call(), now=NOW)
     with pytest.raises(RepeatedKeyError):
-        repeats.claim(call("other"), now=NOW)
+        idempotency.claim(call("other"), now=NOW)
 
 
 def test_an_answer_is_kept_for_a_day(call: Callable[..., Call]) -> None:
-    repeats.claim(call(), now=NOW)
-    repeats.answer(call(), Answer(201, "{}"))
-    last = NOW + repeats.KEPT - timedelta(seconds=1)
-    assert repeats.claim(call(), now=last) == Answer(201, "{}")
-    assert repeats.claim(call("other"), now=NOW + repeats.KEPT) is None
+    idempotency.claim(call(), now=NOW)
+    idempotency.answer(call(), Answer(201, "{}"))
+    last = NOW + idempotency.KEPT - timedelta(seconds=1)
+    assert idempotency.claim(call(), now=last) == Answer(201, "{}")
+    assert idempotency.claim(call("other"), now=NOW + idempotency.KEPT) is None
 
 
 def test_a_call_that_died_may_be_sent_again(call: Callable[..., Call]) -> None:
-    repeats.claim(call(), now=NOW)
-    assert repeats.claim(call(), now=NOW + repeats.UNANSWERED) is None
+    idempotency.claim(call(), now=NOW)
+    assert idempotency.claim(call(), now=NOW + idempotency.UNANSWERED) is None
 
 
 def test_old_keys_of_others_are_forgotten(call: Callable[..., Call]) -> None:
-    repeats.claim(Call(callers.user("other").pk, "key", "f"), now=NOW)
-    repeats.claim(call(), now=NOW + repeats.KEPT)
+    idempotency.claim(Call(callers.user("other").pk, "key", "f"), now=NOW)
+    idempotency.claim(call(), now=NOW + idempotency.KEPT)
     assert IdempotencyKey.objects.count() == 1
 
 

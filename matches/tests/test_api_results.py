@@ -18,7 +18,7 @@ from matches.models import Leaderboard, Match, Order, Rating, Tournament
 from matches.ratings import comparisons, snapshots
 from matches.ratings.comparisons import compare, p_above
 from matches.ratings.fitting import fit
-from matches.store import links
+from matches.store import signing
 from matches.store.clock import db_now
 from matches.tests import boards, callers, factories
 
@@ -318,7 +318,7 @@ def test_pieces_of_trajectories_are_listed_with_links_that_fetch_them(
     order = factories.ordered(tournament)
     content = b"rows"
     name = sha256(content).hexdigest()
-    put = links.signed("PUT", links.trajectories_path(order.order), now=db_now())
+    put = signing.signed("PUT", signing.trajectories_path(order.order), now=db_now())
     path, _, query = put.partition("?")
     assert Client().put(f"{path}/{name}?{query}", content).status_code == 201
     (piece,) = _pages(reader, f"trajectories/?tournament={tournament.pk}")

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from matches.files import checkpoints as view
 from matches.models import Checkpoint
-from matches.store import links
+from matches.store import signing
 from matches.store.clock import db_now
 from matches.tests.factories import NOW
 from matches.tests.weights import added
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 def _link(sha256: str) -> str:
-    return links.signed("GET", links.checkpoint_path(sha256), now=db_now())
+    return signing.signed("GET", signing.checkpoint_path(sha256), now=db_now())
 
 
 def _text(response: Any) -> str:
@@ -29,7 +29,7 @@ def _text(response: Any) -> str:
 
 
 def test_the_address_is_the_one_that_links_sign() -> None:
-    assert reverse("checkpoint-file", args=["ab"]) == links.checkpoint_path("ab")
+    assert reverse("checkpoint-file", args=["ab"]) == signing.checkpoint_path("ab")
 
 
 def test_the_file_comes_in_pieces_and_may_be_kept_for_ever(
@@ -51,8 +51,8 @@ async def _collected(pieces: AsyncIterator[bytes]) -> list[bytes]:
 
 def test_without_a_good_link_nothing_is_answered(client: Client, tmp_path: Path) -> None:
     sha256 = str(added(tmp_path).checkpoint_id)
-    path = links.checkpoint_path(sha256)
-    expired = links.signed("GET", path, now=NOW)
+    path = signing.checkpoint_path(sha256)
+    expired = signing.signed("GET", path, now=NOW)
     for address, words in (
         (path, "needs a signed link"),
         (f"{_link(sha256)}0", "does not fit GET"),

@@ -16,7 +16,7 @@ from redis import Redis
 from arena.checkpoints import hash_file
 from matches.artifacts.agents import register_spelled
 from matches.models import Agent, Checkpoint
-from matches.store import uploads
+from matches.store import blobs
 from matches.tests.weights import GAME, added, verdict, weights
 
 pytestmark = pytest.mark.django_db
@@ -122,7 +122,7 @@ def test_an_upload_without_a_file_is_refused(admin_client: Client) -> None:
 def test_an_upload_is_cut_off_and_refused_where_it_is_too_large(
     admin_client: Client, content: bytes, stored: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(uploads, "MAX_BYTES", 100)
+    monkeypatch.setattr(blobs, "MAX_BYTES", 100)
     sizes = []
     write = TemporaryFileUploadHandler.receive_data_chunk
 

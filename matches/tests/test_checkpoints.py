@@ -15,7 +15,7 @@ from matches.artifacts import agents, checkpoints
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
 from matches.models.validation import check_policy
-from matches.store import vault
+from matches.store import blobs
 from matches.tests.factories import NOW
 from matches.tests.weights import GAME, added, new, verdict, weights
 
@@ -68,7 +68,7 @@ def test_a_file_is_sealed_and_stored_under_its_hash(tmp_path: Path, stored: Stor
     agent = added(tmp_path, "run", step=7, parameters={"hidden": 64})
     row = Checkpoint.objects.get()
     assert stored() == [row.sha256]
-    with vault.opened(row.path) or pytest.fail("not stored") as file:
+    with blobs.opened(row.path) or pytest.fail("not stored") as file:
         kept = Path(file.name or "")
         assert files.hash_file(kept) == row.sha256
         seal = files.inspect_file(kept).seal

@@ -12,8 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from arena.messages import Ending, Reason
 from matches.artifacts.agents import register_spelled
-from matches.ledger import liveness as nodes
-from matches.ledger import planning, recording, tournaments
+from matches.ledger import order_states, planning, recording, tournaments
 from matches.models import (
     Agent,
     Attempt,
@@ -355,7 +354,7 @@ def test_a_worker_that_plays_names_its_orders_and_a_lost_one_what_becomes_of_the
     assert (found.state, found.age_s) == ("lost", 90)
     assert found.next == "its orders are given up and sent again"
     assert found.next_at == Order.objects.get().deadline_at
-    nodes.lose_order(Order.objects.get(), reason=Reason.NODE_LOST, now=later(90))
+    order_states.lose_order(Order.objects.get(), reason=Reason.NODE_LOST, now=later(90))
     assert explain.of_worker(worker, now=later(90)).next == ""
 
 

@@ -11,8 +11,7 @@ from arena.messages import Alive
 from matches import dispatch
 from matches.artifacts.agents import register_spelled
 from matches.errors import BadInputError
-from matches.ledger import generation, planning
-from matches.ledger import liveness as nodes
+from matches.ledger import generation, node_presence, planning
 from matches.ledger.generation import Generation, Side
 from matches.ledger.tournaments import Plan
 from matches.management import generating
@@ -57,7 +56,7 @@ def _node_of_now() -> None:
         orders=[],
         key="",
     )
-    nodes.note_alive(report, now=db_now())
+    node_presence.note_alive(report, now=db_now())
 
 
 @pytest.fixture

@@ -11,14 +11,13 @@ from django.db import connection
 from redis import Redis
 
 from arena.messages import Mark, MatchOrder, Reason, mark_token, play_queue
-from matches.ledger import liveness as nodes
-from matches.ledger import marks, recording, relay, voiding
+from matches.ledger import order_states, recorder_marks, recording, relay, voiding
 from matches.ledger.sweep import sweep
 from matches.ledger.tournaments import cancel
 from matches.models import Match, Order, Tournament
 from matches.ratings import rater
 from matches.store.auditing import Actor
-from matches.store.order_tokens import secret
+from matches.store.signing import secret
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -70,10 +69,10 @@ def _round(tournament: Tournament) -> Iterator[tuple[str, Callable[[], object]]]
     yield "start", lambda: make.start(first)
     yield "record", lambda: recording.record(make.finished(first), now=make.NOW)
     yield "rate", lambda: rater.rate(tournament.leaderboard_id, now=make.later(1))
-    yield "lose", lambda: nodes.lose_order(_row(second), reason=Reason.EXPIRED, now=make.NOW)
+    yield "lose", lambda: order_states.lose_order(_row(second), reason=Reason.EXPIRED, now=make.NOW)
     yield "alive", lambda: make.alive(orders=[first.order])
     yield "relay", lambda: relay.relay(now=make.NOW)
-    marks.note(_mark())
+    recorder_marks.note(_mark())
     yield "sweep", lambda: sweep(now=make.NOW, waiting={play_queue(make.NODE): ()})
     yield "void", lambda: _void(tournament.matches.latest("sequence"))
     yield "cancel", lambda: cancel(tournament, now=make.NOW)

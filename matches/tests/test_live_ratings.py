@@ -17,7 +17,7 @@ from matches.models.match import numbers
 from matches.ratings import live_ratings, rater, rerating
 from matches.ratings.counting import Result
 from matches.ratings.live_ratings import Rest, Rules, State
-from matches.store import rows as rows_of
+from matches.store import bulk as rows_of
 from matches.tests import factories as make
 
 RULES = Rules(Constants(), NO_TEAMS)

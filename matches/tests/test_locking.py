@@ -13,8 +13,7 @@ from django.db import connection
 from redis import Redis
 
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
-from matches.ledger import liveness as nodes
-from matches.ledger import recording, tournaments, voiding
+from matches.ledger import order_states, recording, tournaments, voiding
 from matches.models import Match, Order, Tournament
 from matches.store.auditing import Actor
 from matches.tests import factories as make
@@ -61,7 +60,7 @@ def record(orders: list[MatchOrder]) -> None:
 
 def lose(orders: list[MatchOrder]) -> None:
     for row in Order.objects.filter(uuid__in=[order.order for order in orders]).order_by("-pk"):
-        nodes.lose_order(row, reason=Reason.EXPIRED, now=make.NOW)
+        order_states.lose_order(row, reason=Reason.EXPIRED, now=make.NOW)
 
 
 def restart(orders: list[MatchOrder]) -> None:

@@ -9,11 +9,11 @@ from django.db.migrations.executor import MigrationExecutor
 from redis import Redis
 
 from arena.messages import play_queue
-from matches.ledger import holding, relay
+from matches.ledger import code_versions, relay
+from matches.ledger.code_versions import outdated_agent, outdated_board
 from matches.ledger.sweep import sweep
-from matches.ledger.versions import outdated_agent, outdated_board
 from matches.models import Agent, Leaderboard, Match, NodeKey, Order, RecorderMark, Tournament
-from matches.nodes import shares
+from matches.nodes import fair_shares
 from matches.tests import factories
 from matches.tests.factories import NOW, later
 
@@ -98,8 +98,8 @@ def test_what_was_under_way_goes_on(before: Any) -> None:
     add_rows(before)
     migrate()
     tournament = Tournament.objects.get()
-    assert shares.clock([tournament]) == 0
-    assert holding.runnable([tournament]) == [tournament]
+    assert fair_shares.clock([tournament]) == 0
+    assert code_versions.runnable([tournament]) == [tournament]
     entered = Agent.objects.filter(tournaments=tournament)
     assert not outdated_agent(entered, is_new=True)
     assert not outdated_board(tournament.leaderboard, is_new=True)

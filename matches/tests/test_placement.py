@@ -13,7 +13,7 @@ from matches.ledger import planning, recording, relay
 from matches.management import following
 from matches.models import Agent, Attempt, Match, Order, Tournament
 from matches.ratings import standings
-from matches.store import links, selectors
+from matches.store import selectors, signing
 from matches.tests import factories as make
 from matches.tests.weights import added, ready, verdict
 
@@ -81,8 +81,8 @@ def test_an_order_says_where_each_network_runs_and_where_its_file_is(
     assert sorted(agent.placement for agent in order.agents) == ["gpu", "local"]
     for agent in order.agents:
         assert verdict_of[agent.checkpoint].placement == agent.placement
-        path = links.checkpoint_path(agent.checkpoint)
-        assert agent.source == links.signed("GET", path, now=make.NOW)
+        path = signing.checkpoint_path(agent.checkpoint)
+        assert agent.source == signing.signed("GET", path, now=make.NOW)
     plain = make.ordered(mixed, needs=Needs.TORCH).agents
     assert [a.source for a in plain if a.policy == "random"] == [""]
 

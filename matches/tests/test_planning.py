@@ -10,7 +10,7 @@ from matches.errors import BadInputError
 from matches.ledger import planning
 from matches.ledger.tournaments import Plan, cancel, extend, open_leaderboard, schedule
 from matches.models import Match, Seat, Tournament
-from matches.store.rows import batches
+from matches.store.bulk import batches
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

@@ -11,15 +11,15 @@ from redis import Redis
 
 from arena.messages import Mark, mark_token, reports_aside, reports_queue, shard_of
 from matches import dispatch
-from matches.ledger import intake, marks, recording
+from matches.ledger import recorder_marks, recording, report_queue
 from matches.models import Outcome, RecorderMark, Tournament
 from matches.operations import explain, readiness
 from matches.operations.system import pushing
 from matches.operations.system.sampling import look
-from matches.store.order_tokens import secret
+from matches.store.signing import secret
 from matches.tests import factories as make
 from matches.tests.factories import NOW, later
-from matches.tests.test_intake import item
+from matches.tests.test_report_queue import item
 
 pytestmark = pytest.mark.django_db
 
@@ -49,7 +49,7 @@ def record_next(broker: Redis, queue: str) -> recording.Recorded:
     """Do what the recorder of a queue does with the oldest item and those behind it."""
     raw: Any = broker.rpop(queue)
     wire = json.loads(b64decode(json.loads(raw)["body"]))[0][0]
-    return intake.receive(wire, queue=queue, clock=lambda: NOW)
+    return report_queue.receive(wire, queue=queue, clock=lambda: NOW)
 
 
 def test_an_order_names_the_queue_of_its_tournament(settings: Any, broker: Redis) -> None:
@@ -66,15 +66,15 @@ def test_what_is_recorded_is_what_the_slowest_recorder_has_recorded(
 ) -> None:
     settings.EVALSITE_RECORDERS = 2
     mark(0, 10)
-    assert marks.recorded_until(now=later(11)) is None
+    assert recorder_marks.recorded_until(now=later(11)) is None
     mark(1, 8)
-    assert marks.recorded_until(now=later(11)) == later(8)
+    assert recorder_marks.recorded_until(now=later(11)) == later(8)
     mark(0, 14)
-    assert marks.recorded_until(now=later(14)) is None
+    assert recorder_marks.recorded_until(now=later(14)) is None
     mark(1, 12)
-    assert marks.recorded_until(now=later(14)) == later(12)
+    assert recorder_marks.recorded_until(now=later(14)) == later(12)
     settings.EVALSITE_RECORDERS = 1
-    assert marks.recorded_until(now=later(14)) == later(14)
+    assert recorder_marks.recorded_until(now=later(14)) == later(14)
 
 
 def test_a_mark_of_one_shard_is_none_of_another() -> None:
@@ -93,7 +93,7 @@ def test_each_recorder_gets_a_mark_and_takes_only_its_own_reports(
     for played in (order, other):
         make.start(played)
         broker.lpush(played.reports, item(make.finished(played)))
-    marks.send(now=NOW)
+    recorder_marks.send(now=NOW)
     assert (marks_in(broker, "reports"), marks_in(broker, "reports.1")) == ([0], [1])
     assert record_next(broker, "reports.1").n_closed == 2
     assert [row.shard for row in RecorderMark.objects.all()] == [1]
@@ -115,11 +115,11 @@ def test_reports_of_recorders_that_run_no_more_are_recorded_before_any_mark(
     dispatch.set_reports_aside("reports.2")
     assert broker.llen(reports_aside("reports.2")) == 1
     settings.EVALSITE_RECORDERS = 1
-    marks.send(now=NOW)
+    recorder_marks.send(now=NOW)
     assert broker.keys("reports*") == [b"reports"]
     assert marks_in(broker, "reports") == [0]
     assert record_next(broker, "reports").n_closed == 6
-    assert marks.recorded_until(now=later(1)) == NOW
+    assert recorder_marks.recorded_until(now=later(1)) == NOW
     assert Outcome.objects.count() == 6
 
 
@@ -129,9 +129,9 @@ def test_no_mark_is_sent_while_such_reports_are_left(
     monkeypatch.setattr(dispatch, "MOST_MOVED", 3)
     broker.lpush("reports.1", *[item({"kind": "alive"})] * 3)
     broker.lpush("reports.4", *[item({"kind": "alive"})] * 2)
-    marks.send(now=NOW)
+    recorder_marks.send(now=NOW)
     assert (broker.llen("reports"), marks_in(broker, "reports")) == (3, [])
-    marks.send(now=NOW)
+    recorder_marks.send(now=NOW)
     assert (broker.llen("reports"), marks_in(broker, "reports")) == (6, [0])
 
 
@@ -139,7 +139,7 @@ def test_a_broker_that_is_away_gets_no_mark(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(dispatch, "broker", lambda: Redis(port=1, socket_connect_timeout=0.1))
-    marks.send(now=NOW)
+    recorder_marks.send(now=NOW)
     assert "no mark sent, so nothing will expire" in caplog.text
 
 

@@ -6,11 +6,11 @@ from redis import Redis
 from arena.messages import Mark, Started, mark_token, play_queue
 from matches import control, dispatch
 from matches.errors import BrokerError
-from matches.ledger import marks, recording, relay
+from matches.ledger import recorder_marks, recording, relay
 from matches.ledger.sweep import sweep
 from matches.models import Attempt, Match, Order, Tournament, Worker
-from matches.nodes.playnodes import ORDERS_PER_NODE
-from matches.store.order_tokens import secret
+from matches.nodes.play_nodes import ORDERS_PER_NODE
+from matches.store.signing import secret
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -319,7 +319,7 @@ def test_an_order_that_its_node_has_just_taken_is_not_moved(broker: Redis) -> No
 
 def test_a_forged_mark_is_refused(broker: Redis) -> None:
     recording.record(Mark(at=make.NOW.isoformat(), token="forged"), now=make.NOW)
-    assert marks.recorded_until(now=make.NOW) is None
+    assert recorder_marks.recorded_until(now=make.NOW) is None
 
 
 def test_a_new_incarnation_gives_the_old_ones_orders_back_at_once(broker: Redis) -> None:

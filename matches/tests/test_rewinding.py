@@ -7,8 +7,8 @@ from redis import Redis
 
 from matches import control
 from matches.control import Pace
-from matches.ledger import marks, recording
-from matches.ledger.rewinding import shorten_leases
+from matches.ledger import recorder_marks, recording
+from matches.ledger.sweep import shorten_leases
 from matches.models import Leaderboard, Order, RatingSnapshot, RecorderMark, Worker
 from matches.ratings import rater, snapshots
 from matches.store.clock import is_within
@@ -43,7 +43,7 @@ def test_a_tick_mends_them(broker: Redis) -> None:
 
 def test_a_mark_from_the_future_lets_nothing_expire() -> None:
     RecorderMark.objects.create(pk=1, marked_at=make.later(HOUR_S))
-    assert marks.recorded_until(now=make.NOW) is None
+    assert recorder_marks.recorded_until(now=make.NOW) is None
 
 
 def test_outcomes_are_rated_though_the_board_was_rated_in_the_future(broker: Redis) -> None:

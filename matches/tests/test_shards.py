@@ -13,7 +13,7 @@ from matches.artifacts import manifests, shards
 from matches.artifacts.manifests import ManifestError
 from matches.artifacts.shards import Exporter, ExportError
 from matches.models import Match, Tournament, TrajectoryPiece
-from matches.store import vault
+from matches.store import blobs
 from matches.tests import factories as make
 from matches.tests import pieces
 
@@ -183,7 +183,7 @@ def test_self_play_fills_both_seats_with_one_agent(broker: Redis, tmp_path: Path
 def test_a_piece_that_is_gone_is_named(tournament: Tournament, tmp_path: Path) -> None:
     pieces.play(tournament)
     piece = TrajectoryPiece.objects.order_by("pk")[0]
-    vault.remove(piece.path, storage="trajectories")
+    blobs.remove(piece.path, storage="trajectories")
     with pytest.raises(ExportError, match=f"{piece.sha256[:12]} are gone: its file was deleted"):
         _exporter(tournament, tmp_path).advance()
     Tournament.objects.update(trajectory_days=3)

@@ -13,17 +13,16 @@ from redis import Redis
 
 from arena.messages import Reason, Serving, serving_key
 from matches import dispatch
-from matches.ledger import liveness as nodes
-from matches.ledger import recording
+from matches.ledger import order_states, recording
 from matches.ledger.quarantine import quarantine_worker
 from matches.models import Attempt, Match, Order, RecorderMark, Uncounted, Worker
 from matches.operations.system import pushing, sampling
 from matches.operations.system.display import shown
 from matches.operations.system.sample import Sample, State
 from matches.operations.system.sampling import look
-from matches.store import fast, tallies
+from matches.store import attempt_counters, fast_store
+from matches.store.attempt_counters import Kind, Tally
 from matches.store.auditing import Actor
-from matches.store.tallies import Kind, Tally
 from matches.tests import factories as make
 from matches.tests.factories import NOW, later
 
@@ -187,7 +186,7 @@ def test_the_rate_is_of_the_last_seconds_and_never_below_zero(broker: Redis) -> 
     tell(30)
     second = look(now=later(2), last=first, history=[first.point])
     assert (first.point.matches_per_s, second.point.matches_per_s) == (0, 15)
-    broker.delete(tallies.KEY)
+    broker.delete(attempt_counters.KEY)
     third = look(now=later(3), last=second, history=[first.point, second.point])
     assert third.point.matches_per_s == 0
 
@@ -215,7 +214,7 @@ def test_what_does_not_answer_is_said_and_the_rest_is_shown(
 ) -> None:
     make.alive()
     nobody = Redis.from_url("redis://127.0.0.1:1/0")
-    for module, name in ((fast, "store"), (dispatch, "broker")):
+    for module, name in ((fast_store, "store"), (dispatch, "broker")):
         monkeypatch.setattr(module, name, lambda: nobody)
     sample = look(now=NOW, last=None)
     assert sample.trouble == ["fast store", "broker"]
@@ -289,5 +288,5 @@ def test_no_look_asks_more_when_more_was_played(broker: Redis) -> None:
     make.start(order)
     recording.record(make.finished(order), now=NOW)
     lost = make.ordered(tournament, 100)
-    nodes.lose_order(Order.objects.get(uuid=lost.order), reason=Reason.EXPIRED, now=NOW)
+    order_states.lose_order(Order.objects.get(uuid=lost.order), reason=Reason.EXPIRED, now=NOW)
     assert n_queries() <= before + 1

@@ -17,7 +17,7 @@ from matches.artifacts import trajectories
 from matches.ledger import recording
 from matches.ledger.tournaments import cancel
 from matches.models import Attempt, Match, Order, Outcome, Tournament, TrajectoryPiece, Uncounted
-from matches.store import links, vault
+from matches.store import blobs, signing
 from matches.store.clock import db_now
 from matches.tests import factories as make
 
@@ -51,7 +51,7 @@ def order(tournament: Tournament) -> MatchOrder:
 def _put(
     order: MatchOrder, content: bytes = PIECE, *, name: str = NAME, link: str = ""
 ) -> tuple[int, str]:
-    fresh = links.signed("PUT", links.trajectories_path(order.order), now=db_now())
+    fresh = signing.signed("PUT", signing.trajectories_path(order.order), now=db_now())
     path, _, query = (link or fresh).partition("?")
     response = Client().put(f"{path}/{name}?{query}", content, "application/octet-stream")
     return response.status_code, response.content.decode()
@@ -68,8 +68,8 @@ def test_an_order_carries_a_link_for_its_pieces_and_only_for_them(order: MatchOr
     path, _, query = order.trajectories.partition("?")
     given = dict(part.split("=") for part in query.split("&"))
     assert path == f"/files/trajectories/{order.order}"
-    assert links.check("PUT", path, given, now=make.NOW) is None
-    assert links.check("GET", path, given, now=make.NOW) is not None
+    assert signing.check("PUT", path, given, now=make.NOW) is None
+    assert signing.check("GET", path, given, now=make.NOW) is not None
 
 
 def test_an_order_of_a_tournament_that_keeps_none_has_no_link(broker: Redis) -> None:
@@ -84,7 +84,7 @@ def test_a_piece_is_stored_under_its_hash_and_may_be_put_again(
     piece = TrajectoryPiece.objects.get()
     assert (piece.sha256, piece.n_bytes, piece.tournament) == (NAME, len(PIECE), tournament)
     assert (piece.order.hex, piece.expires_at) == (order.order, None)
-    file = vault.opened(piece.path, storage="trajectories")
+    file = blobs.opened(piece.path, storage="trajectories")
     assert file is not None
     with file:
         assert file.read() == PIECE
@@ -110,8 +110,8 @@ def test_what_is_not_as_told_is_refused_and_nothing_is_stored(
 
 
 def test_the_link_of_another_order_does_not_do(order: MatchOrder, tournament: Tournament) -> None:
-    other = links.signed("PUT", links.trajectories_path("0" * 32), now=db_now())
-    mixed = f"{links.trajectories_path(order.order)}?{other.partition('?')[2]}"
+    other = signing.signed("PUT", signing.trajectories_path("0" * 32), now=db_now())
+    mixed = f"{signing.trajectories_path(order.order)}?{other.partition('?')[2]}"
     assert _put(order, link=mixed)[0] == 403
 
 
@@ -143,7 +143,7 @@ def test_too_much_is_refused(
 def test_only_put_with_a_length_will_do(order: MatchOrder) -> None:
     path, _, query = order.trajectories.partition("?")
     assert Client().post(f"{path}/{NAME}?{query}").status_code == 405
-    link = links.signed("PUT", path, now=db_now()).partition("?")[2]
+    link = signing.signed("PUT", path, now=db_now()).partition("?")[2]
     assert Client().generic("PUT", f"{path}/{NAME}?{link}").status_code == 411
 
 
@@ -155,11 +155,11 @@ def test_the_link_of_an_order_fetches_nothing(order: MatchOrder) -> None:
 
 def test_a_piece_is_fetched_by_a_link_of_its_own(order: MatchOrder) -> None:
     _put(order)
-    link = links.signed("GET", links.piece_path(order.order, NAME), now=db_now())
+    link = signing.signed("GET", signing.piece_path(order.order, NAME), now=db_now())
     response: Any = Client().get(link)
     assert response.status_code == 200
     assert b"".join(async_to_sync(_collected)(response.streaming_content)) == PIECE
-    gone = links.signed("GET", links.piece_path(order.order, "0" * 64), now=db_now())
+    gone = signing.signed("GET", signing.piece_path(order.order, "0" * 64), now=db_now())
     assert Client().get(gone).status_code == 404
 
 
@@ -238,7 +238,7 @@ def test_pieces_go_when_their_days_are_over(order: MatchOrder, tournament: Tourn
     Order.objects.filter(tournament=tournament).update(state=Order.State.CLOSED)
     control.tick(now=piece.expires_at + (piece.expires_at - piece.created_at))
     assert not TrajectoryPiece.objects.exists()
-    assert vault.opened(piece.path, storage="trajectories") is None
+    assert blobs.opened(piece.path, storage="trajectories") is None
 
 
 def test_pieces_without_days_stay(order: MatchOrder) -> None:

@@ -7,7 +7,7 @@ from redis import Redis
 
 from matches.models import Leaderboard, Rating, RatingSnapshot
 from matches.ratings import snapshots, standings, trends
-from matches.store import tables
+from matches.store import snapshot_tables
 from matches.tests import factories
 from matches.tests.factories import NOW
 
@@ -45,7 +45,7 @@ def test_an_agent_that_is_new_has_no_trend(board: Leaderboard) -> None:
     newest = RatingSnapshot.objects.get(results_hash="70")
     kept = snapshots.rows(newest)[1:]
     RatingSnapshot.objects.filter(pk=newest.pk).update(
-        table=tables.packed(kept), results_hash="other"
+        table=snapshot_tables.packed(kept), results_hash="other"
     )
     assert _trends(board) == {"", "+4.00"}
 

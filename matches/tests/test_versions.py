@@ -13,7 +13,7 @@ from arena.policies import registry as policies
 from matches import control
 from matches.artifacts.agents import register, register_spelled
 from matches.errors import BadInputError
-from matches.ledger import holding, planning, reuse
+from matches.ledger import code_versions, planning, reuse
 from matches.ledger.tournaments import Plan, open_leaderboard, schedule
 from matches.models import Agent, Leaderboard, Match, Tournament
 from matches.models.versions import version_of_agent
@@ -155,7 +155,7 @@ def test_of_old_rows_the_version_is_not_known_and_they_mix_with_nothing_new(
     Agent.objects.update(version="")
     Leaderboard.objects.update(game_version="")
     under_way = Tournament.objects.get(pk=first.pk)
-    assert holding.runnable([under_way]) == [under_way]
+    assert code_versions.runnable([under_way]) == [under_way]
     agents = list(first.agents.order_by("entrant__position"))
     with pytest.raises(BadInputError, match="version not known of nim"):
         schedule(Plan(name="more", n_matches=4), leaderboard=under_way.leaderboard, agents=agents)

@@ -25,7 +25,7 @@ from matches.models import (
 from matches.operations import explain
 from matches.ratings import rater, rerating
 from matches.store.auditing import Actor
-from matches.store.patience import patiently
+from matches.store.failures import patiently
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db

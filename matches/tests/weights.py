@@ -11,7 +11,7 @@ from matches.artifacts import checkpoints
 from matches.artifacts.checkpoints import New
 from matches.ledger import recording
 from matches.models import Agent, Checkpoint
-from matches.store.order_tokens import secret
+from matches.store.signing import secret
 from matches.tests.factories import NOW
 
 GAME = "connect_four"

@@ -16,7 +16,7 @@ from launcher.folders import read_variables, write_generations, write_variables
 from launcher.programs import node_name
 from matches.access import tokens
 from matches.models import Agent, NodeKey
-from matches.nodes import nodekeys
+from matches.nodes import node_keys
 from matches.store.auditing import Actor
 from matches.store.clock import db_now
 
@@ -53,7 +53,7 @@ class Command(BaseCommand):
         """
         n_nodes = whole("EVALSITE_NODES", 0, highest=MAX_NODES)
         names = [node_name(number) for number in range(1, n_nodes + 1)]
-        nodekeys.add_missing(names, actor=Actor("set-up"), now=db_now())
+        node_keys.add_missing(names, actor=Actor("set-up"), now=db_now())
         keys = NodeKey.objects.filter(revoked_at=None)
         write_generations(settings.VAR, {key.name: key.generation for key in keys})
 

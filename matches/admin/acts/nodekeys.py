@@ -2,7 +2,7 @@
 
 from matches.admin.acts.base import Act, Chosen, Confirmed, ReasonForm, Touch, refused
 from matches.models import NodeKey
-from matches.nodes import nodekeys
+from matches.nodes import node_keys
 
 CHANGE = "matches.change_worker"
 
@@ -28,7 +28,7 @@ class Revoke(Act[NodeKey]):
 
     def do(self, chosen: Confirmed[NodeKey]) -> str:
         """Revoke it."""
-        nodekeys.revoke(
+        node_keys.revoke(
             chosen.row.name,
             actor=chosen.actor,
             now=chosen.now,
@@ -56,7 +56,7 @@ class Admit(Act[NodeKey]):
 
     def do(self, chosen: Confirmed[NodeKey]) -> str:
         """Admit it."""
-        nodekeys.add_node(chosen.row.name, actor=chosen.actor, now=chosen.now)
+        node_keys.add_node(chosen.row.name, actor=chosen.actor, now=chosen.now)
         return f"{chosen.row} may log in with its new secrets"
 
 

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from matches.errors import MatchError
 from matches.models import NodeKey
-from matches.nodes import nodekeys
+from matches.nodes import node_keys
 from matches.store.auditing import COMMAND_LINE
 from matches.store.clock import db_now
 
@@ -41,18 +41,18 @@ class Command(BaseCommand):
 
     def _do(self, act: str, name: str) -> None:
         if act == "gpu":
-            self._write(nodekeys.environment_of_gpus())
+            self._write(node_keys.environment_of_gpus())
         elif act == "list":
             for key in NodeKey.objects.all():
                 state = "admitted" if key.revoked_at is None else f"revoked {key.revoked_at:%F %R}"
                 self.stdout.write(f"{key.name:<60} {state}")
         elif act == "revoke":
-            nodekeys.revoke(name, actor=COMMAND_LINE, now=db_now())
+            node_keys.revoke(name, actor=COMMAND_LINE, now=db_now())
             self.stdout.write(f"{name} is let in no more")
         else:
-            change = nodekeys.add_node if act == "add" else nodekeys.replace_secrets
+            change = node_keys.add_node if act == "add" else node_keys.replace_secrets
             key = change(name, actor=COMMAND_LINE, now=db_now())
-            self._write(nodekeys.environment_of(key))
+            self._write(node_keys.environment_of(key))
 
     def _write(self, variables: dict[str, str]) -> None:
         for name, value in variables.items():

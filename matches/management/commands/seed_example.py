@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from matches.ledger.examples import seed
+from matches.ledger.example_tournaments import seed
 
 
 class Command(BaseCommand):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from matches.ledger import marks
+from matches.ledger import recorder_marks
 from matches.models import Match, Worker
 from matches.models.choices import PLAYS, Capability
 from matches.store import disk
@@ -23,7 +23,7 @@ class Presence:
     """What reported lately, read once for an explanation."""
 
     workers: tuple[Worker, ...]
-    mark: marks.Marked
+    mark: recorder_marks.Marked
     """Of the recorder that is the furthest behind."""
     now: datetime
 
@@ -68,7 +68,7 @@ class Presence:
 def presence(*, now: datetime) -> Presence:
     """Return who is there; two queries."""
     recent = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN)
-    return Presence(tuple(recent), marks.slowest(marks.read()), now)
+    return Presence(tuple(recent), recorder_marks.slowest(recorder_marks.read()), now)
 
 
 def plays(worker: Worker) -> bool:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from matches.ledger import pairingwarnings
-from matches.ledger.holding import is_held
+from matches.ledger import pairing_warnings
+from matches.ledger.code_versions import is_held
 from matches.models import Agent, Campaign, Checkpoint, Order, Tournament
 from matches.operations.explanations.busy_nodes import busy_with_others
 from matches.operations.explanations.checkpoints import waiting_check
@@ -149,7 +149,7 @@ def _notes(tournament: Tournament) -> list[str]:
         (tournament.n_refused, "reports were refused"),
         (tournament.n_differing, "matches came out otherwise than the same games before"),
     )
-    budget = pairingwarnings.of_budget(tournament)
+    budget = pairing_warnings.of_budget(tournament)
     return [f"{n:,} {words}" for n, words in counts if n] + ([budget] if budget else [])
 
 

@@ -4,8 +4,8 @@ from datetime import datetime
 
 from arena.messages import play_queue
 from matches.models import Match, Order, Tournament, Worker
-from matches.nodes.playnodes import ORDERS_PER_NODE
-from matches.nodes.provenance import warnings_of
+from matches.nodes.play_nodes import ORDERS_PER_NODE
+from matches.nodes.report_keys import warnings_of
 from matches.operations.explanations.presence import Presence, plays, presence
 from matches.store import selectors
 from matches.store.explanation import RELEASE, Explanation, age_s, ago

@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from matches.operations.system.display import SILENT_AFTER, shown
 from matches.operations.system.sample import State
 from matches.operations.system.sampling import look
-from matches.store import fast
+from matches.store import fast_store
 from matches.store.clock import is_within
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ def text(*, now: datetime) -> str:
 
 def latest() -> State | None:
     """Return what was seen last, however long ago. Raises RedisError."""
-    raw = fast.store().get(KEY)
+    raw = fast_store.store().get(KEY)
     try:
         return None if raw is None else msgspec.json.decode(raw, type=State)
     except msgspec.DecodeError:
@@ -79,7 +79,7 @@ def _push_once(*, now: datetime, control_at: datetime | None) -> None:
         if last is not None and is_within(last.sample.at, MIN_INTERVAL, now=now):
             return
         state = _next(last, now=now, control_at=control_at)
-        fast.store().set(KEY, msgspec.json.encode(state), ex=_KEPT_S)
+        fast_store.store().set(KEY, msgspec.json.encode(state), ex=_KEPT_S)
     finally:
         cache.delete(_LOCK)
     layer = get_channel_layer()

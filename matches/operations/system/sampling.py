@@ -11,10 +11,10 @@ from redis.exceptions import RedisError
 from arena.messages import Serving, gpu_queue, play_queue, reports_queue, serving_key
 from matches import dispatch
 from matches.errors import BrokerError
-from matches.ledger import marks
+from matches.ledger import recorder_marks
 from matches.models import Attempt, Order, Outcome, Uncounted, Worker
 from matches.models.choices import Capability
-from matches.nodes.provenance import warnings_of
+from matches.nodes.report_keys import warnings_of
 from matches.operations.system.sample import (
     Counts,
     Delays,
@@ -26,7 +26,7 @@ from matches.operations.system.sample import (
     Sample,
     Tallied,
 )
-from matches.store import disk, fast, tallies
+from matches.store import attempt_counters, disk, fast_store
 from matches.store.clock import is_within
 from matches.store.leases import ALIVE_WITHIN
 
@@ -139,7 +139,7 @@ def _listed(nodes: Sequence[Node]) -> list[Node]:
 def _serving(nodes: Iterable[Node]) -> list[Serving]:
     """Return what the gpu workers said within the last seconds. Raises RedisError."""
     keys = [serving_key(node.name) for node in nodes if node.kind == "gpu" and node.is_alive]
-    raws = fast.store().mget(keys) if keys else []
+    raws = fast_store.store().mget(keys) if keys else []
     return [read for read in map(_read_serving, raws) if read is not None]
 
 
@@ -151,7 +151,7 @@ def _read_serving(raw: bytes | str | None) -> Serving | None:
 
 
 def _tallied() -> list[Tallied]:
-    return [Tallied(*kind, n) for kind, n in sorted(tallies.read().items())]
+    return [Tallied(*kind, n) for kind, n in sorted(attempt_counters.read().items())]
 
 
 def _queues(
@@ -187,7 +187,8 @@ def _play(orders: Sequence[tuple[Any, ...]], nodes: Sequence[Node], *, now: date
 
 def _reports(*, now: datetime) -> list[Queue]:
     return [
-        Queue(reports_queue(mark.shard), None, mark.lag_s(now=now), None) for mark in marks.read()
+        Queue(reports_queue(mark.shard), None, mark.lag_s(now=now), None)
+        for mark in recorder_marks.read()
     ]
 
 
@@ -244,7 +245,7 @@ def _failures(last: Sample | None, *, now: datetime) -> Failures:
 
 def _delays(*, now: datetime) -> Delays:
     waits = _start_waits(now=now)
-    mark = marks.slowest(marks.read())
+    mark = recorder_marks.slowest(recorder_marks.read())
     return Delays(
         recorder_s=mark.lag_s(now=now),
         recorder=mark.recorder,

@@ -1,0 +1,139 @@
+"""Checks of checkpoints: control orders them on the gpu queue, the recorder takes the verdicts."""
+
+import logging
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from arena.credentials import gpu_key
+from arena.errors import ArenaError
+from arena.games import registry as games
+from arena.messages import Checked, CheckOrder, checkpoint_token
+from matches import dispatch
+from matches.errors import BrokerError
+from matches.models import Agent, Checkpoint
+from matches.models.choices import Placement
+from matches.models.conditions import is_in_state
+from matches.store import blobs, selectors, signing
+from matches.store.signing import is_same, secret
+
+log = logging.getLogger(__name__)
+
+ASK_AGAIN = timedelta(seconds=30)
+"""A check without a verdict is ordered again after this: three times its limit."""
+ASKED_PER_WORKER = 2
+"""Checks waiting per gpu worker: done before they would be ordered again."""
+MAX_ASKED = 10
+"""Checks without a verdict after which a checkpoint is refused: it may be what ends the workers."""
+
+
+def order_due(*, now: datetime) -> int:
+    """Order the checks that are due while a gpu worker is alive; return how many were sent."""
+    n_workers = len(selectors.alive_gpu_workers(now=now))
+    if not n_workers:
+        return 0
+    asked = Q(asked_at__gte=now - ASK_AGAIN, asked_at__lte=now)  # not by a clock since set back
+    checking = _checking()
+    n_free = ASKED_PER_WORKER * n_workers - checking.filter(asked).count()
+    due = checking.exclude(asked, asked_at__isnull=False).order_by("n_asked", "pk")
+    return sum(_order(checkpoint, now=now) for checkpoint in due[: max(0, n_free)])
+
+
+@transaction.atomic
+def note(report: Checked, *, now: datetime) -> None:
+    """Take the first verdict on a checkpoint; refuse one without its token."""
+    wanted = checkpoint_token(secret(), report.checkpoint)
+    if not is_same(wanted, report.token):
+        log.warning("verdict on %s from %s without its token refused", report.checkpoint, report)
+        return
+    found = Checkpoint.objects.filter(sha256=report.checkpoint).first()
+    if found is None:
+        log.warning("verdict on %s, which is not here, refused", report.checkpoint)
+    elif report.refusal:
+        # PostgreSQL takes no NUL in a text.
+        _refuse(found, report.refusal.replace("\0", " "), now=now)
+    else:
+        _accept(found, report, now=now)
+
+
+def _accept(checkpoint: Checkpoint, report: Checked, *, now: datetime) -> None:
+    is_small = report.row_ms < settings.EVALSITE_LOCAL_MS
+    measured = Placement.LOCAL if is_small else Placement.GPU
+    ready = _close(
+        checkpoint,
+        Checkpoint.State.READY,
+        n_parameters=report.n_parameters,
+        state_size=report.state_size,
+        row_ms=report.row_ms,
+        measured_placement=measured,
+        checked_at=now,
+    )
+    if ready:
+        placement = checkpoint.forced_placement or measured
+        Agent.objects.filter(checkpoint=checkpoint).update(placement=placement)
+
+
+def _refuse(checkpoint: Checkpoint, reason: str, *, now: datetime) -> None:
+    if _close(checkpoint, Checkpoint.State.REFUSED, reason=reason[:500], checked_at=now):
+        log.warning("checkpoint %s is refused: %s", checkpoint, reason)
+        transaction.on_commit(lambda: blobs.remove(checkpoint.path))
+
+
+def _close(checkpoint: Checkpoint, state: Checkpoint.State, **fields: object) -> bool:
+    """Write the verdict unless there is one; the tournaments that wait for it are looked at."""
+    still = Checkpoint.objects.filter(pk=checkpoint.pk, state=Checkpoint.State.CHECKING)
+    if not still.update(state=state, **fields):
+        return False
+    transaction.on_commit(dispatch.wake_planner)
+    return True
+
+
+def _order(checkpoint: Checkpoint, *, now: datetime) -> bool:
+    if checkpoint.n_asked >= MAX_ASKED:
+        _refuse(
+            checkpoint,
+            f"no verdict came of {MAX_ASKED} checks: look into the log of the gpu worker, then "
+            "add the file again",
+            now=now,
+        )
+        return False
+    asked = _checking().filter(pk=checkpoint.pk, asked_at=checkpoint.asked_at)
+    if not asked.update(asked_at=now, n_asked=F("n_asked") + 1):
+        return False
+    return _publish(checkpoint, now=now)
+
+
+def _publish(checkpoint: Checkpoint, *, now: datetime) -> bool:
+    try:
+        dispatch.publish_check(_message(checkpoint, now=now))
+    except ArenaError as error:
+        _refuse(checkpoint, f"its game cannot be played here: {error}", now=now)
+        return False
+    except BrokerError as error:
+        log.warning("check of %s is taken back: %s", checkpoint, error)
+        Checkpoint.objects.filter(pk=checkpoint.pk).update(
+            asked_at=checkpoint.asked_at, n_asked=checkpoint.n_asked
+        )
+        return False
+    return True
+
+
+def _message(checkpoint: Checkpoint, *, now: datetime) -> CheckOrder:
+    spec = games.get(checkpoint.game).spec
+    sha256 = checkpoint.sha256
+    return CheckOrder(
+        checkpoint=sha256,
+        source=signing.signed("GET", signing.checkpoint_path(sha256), now=now),
+        token=checkpoint_token(secret(), sha256),
+        game=checkpoint.game,
+        n_actions=spec.n_actions,
+        observation_shape=list(spec.observation_shape),
+        key=gpu_key(settings.SECRET_KEY),
+    )
+
+
+def _checking() -> QuerySet[Checkpoint]:
+    """Return what has no verdict, by the condition of the index checkpoint_checking."""
+    return Checkpoint.objects.filter(is_in_state("matches_checkpoint", [Checkpoint.State.CHECKING]))

@@ -1,0 +1,110 @@
+"""What a tournament whose pairing goes by the results plays next, and how far it runs ahead."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from arena.games import registry as games
+from arena.pairing import registry as pairings
+from arena.pairing.base import AdaptivePairing, Lineup, count_blocks
+from arena.ratings.base import MU
+from arena.seeding import derive
+from matches.ledger import costs
+from matches.models import Campaign, Rating, Tournament, Uncounted
+from matches.ratings import closed_prefix
+from matches.ratings import entrants as standings_of
+from matches.store import selectors
+from matches.store.bulk import among
+
+LEAST_AHEAD, MOST_AHEAD = 16, 10_000
+AHEAD_OF_KNOWN = 8
+"""To get the last orders of a field right, a quarter of the known results in flight costs a tenth
+more matches, an eighth 3 %: they are a race, decided match by match (docs/figures.md)."""
+LEAST_PAID = 2
+"""Near the end of a budget in core-seconds or money, what is in flight is all that it pays for."""
+MOST_LATE = 3
+REFILL = 4
+"""What is missing is planned once it is a quarter of what may be in flight."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The next lineups, by position of the entrants; over: no result could bring more."""
+
+    lineups: Sequence[Lineup] = ()
+    is_over: bool = False
+
+
+def configured(tournament: Tournament) -> AdaptivePairing:
+    """Return the pairing of a tournament under its parameters."""
+    return pairings.get_adaptive(tournament.pairing).configured(tournament.pairing_parameters)
+
+
+def choose(tournament: Tournament, agents: Sequence[int], *, n_left: int, now: datetime) -> Choice:
+    """Return what to plan now, at most n_left matches; nothing while enough is in flight."""
+    campaign = Campaign.objects.filter(tournament=tournament).first()
+    if campaign is not None and campaign.n_known and campaign.judged_at is None:
+        return Choice()  # what is known may be the answer
+    if tournament.n_known and _is_behind(tournament):
+        return Choice()  # what was taken over is to be learnt from first
+    pairing = configured(tournament)
+    n_seats = games.get(tournament.leaderboard.game).spec.n_seats
+    n_open = tournament.n_planned - tournament.n_closed
+    wanted = n_left
+    if not pairing.needs_meetings:
+        wanted = _missing(tournament, campaign, len(agents), now)
+    if wanted <= 0:
+        return Choice()
+    _seed_field(tournament, agents)
+    known = standings_of.standing(tournament, agents, needs_meetings=pairing.needs_meetings)
+    n_blocks = count_blocks(min(wanted, n_left), n_seats)
+    seed = derive("pairing", tournament.seed, tournament.n_planned)
+    lineups = pairing.choose(known, n_blocks, seed=seed)
+    return Choice(lineups, pairing.is_over(known) or not (lineups or n_open))
+
+
+def shorten(tournament: Tournament) -> None:
+    """Let a tournament whose pairing is over have as many matches as it has planned."""
+    shorter = Tournament.objects.filter(pk=tournament.pk, n_matches=tournament.n_matches)
+    if shorter.update(n_matches=tournament.n_planned):
+        tournament.n_matches = tournament.n_planned
+
+
+def ahead(n_agents: int, n_known: int, n_slots: int) -> int:
+    """Return how many matches may be in flight, such that choosing them early costs nothing."""
+    return min(MOST_AHEAD, max(LEAST_AHEAD, n_agents, n_slots, n_known // AHEAD_OF_KNOWN))
+
+
+def _missing(
+    tournament: Tournament, campaign: Campaign | None, n_agents: int, now: datetime
+) -> int:
+    n_open = tournament.n_planned - tournament.n_closed
+    n_slots = sum(node.slots for node in selectors.alive_workers(now=now))
+    # Its own results only: those known before may be of others than the newcomers.
+    limit = ahead(n_agents, tournament.n_done, n_slots)
+    if campaign is not None:
+        limit = min(limit, max(LEAST_PAID, costs.affordable(campaign, now=now) or 0))
+        # What is over behind a slow match counts later: it may be as much as three times what is
+        # in flight, so that slots have work meanwhile, and no more, as the plan may change.
+        n_late = closed_prefix.n_beyond_prefix(tournament, most=MOST_LATE * limit)
+        if n_late >= MOST_LATE * limit:
+            return 0
+    missing = limit - n_open
+    return missing if missing * REFILL >= limit else 0
+
+
+def _is_behind(tournament: Tournament) -> bool:
+    """Say whether outcomes of it are not counted yet."""
+    waiting = Uncounted.objects.filter(leaderboard=tournament.leaderboard_id, is_counted=False)
+    return waiting.filter(match__tournament=tournament).exists()
+
+
+def _seed_field(tournament: Tournament, agents: Sequence[int]) -> None:
+    """Note once how the entrants stood at the start: brackets and groups go by it."""
+    if tournament.seeding:
+        return
+    rated = Rating.objects.filter(leaderboard=tournament.leaderboard_id, agent__in=among(agents))
+    mu = dict(rated.values_list("agent_id", "mu"))
+    order = sorted(range(len(agents)), key=lambda position: -mu.get(agents[position], MU))
+    if Tournament.objects.filter(pk=tournament.pk, seeding=[]).update(seeding=order):
+        tournament.seeding = order

@@ -1,0 +1,124 @@
+"""Whether agents and leaderboards are made of the code that is here; what waits where they are not.
+
+An edited plug-in is another competitor, or another game: what is known of the one says nothing of
+the other. So an agent keeps its version for ever, and registering it again under its name makes
+the next one (matches.artifacts.agents); a leaderboard keeps the rules that it was opened under.
+
+Tournaments whose code is missing are held back, never cancelled: a plug-in may be missing only
+because one process was started without EVALSITE_PLUGINS, or broken only until its author saves the
+file again.
+"""
+
+import logging
+from collections.abc import Iterable
+from functools import lru_cache
+
+from django.db.models import QuerySet
+
+from arena import catalogs
+from matches.models import Agent, Leaderboard, Tournament
+from matches.models.versions import (
+    is_same_version,
+    short_version,
+    version_of_agent,
+    version_of_game,
+)
+from matches.store.catalog import game_problem, policy_problem
+
+log = logging.getLogger(__name__)
+
+GAME, AGENTS = "held back, game: ", "held back, agents: "
+"""How the problem of a tournament begins, by who looks: each clears its own only."""
+_MAX = 300
+
+
+def runnable(tournaments: Iterable[Tournament]) -> list[Tournament]:
+    """Return those whose game can be used here; of the others it is written down why not."""
+    return [t for t in tournaments if not _note(t, GAME, _rules_problem(t)) and _has_agents(t)]
+
+
+def is_plannable(tournament: Tournament) -> bool:
+    """Say whether all the code that its matches need is here; write down what is not."""
+    return bool(runnable([tournament]))
+
+
+def is_held(tournament: Tournament) -> bool:
+    """Say whether it waits for code."""
+    return tournament.problem.startswith((GAME, AGENTS))
+
+
+def _rules_problem(tournament: Tournament) -> str:
+    board = tournament.leaderboard
+    return game_problem(board.game) or outdated_board(board, is_new=False)
+
+
+def _has_agents(tournament: Tournament) -> bool:
+    """Say whether the code of every entrant is here, as it was when they were registered."""
+    problem = _agents_problem(tournament.pk, tournament.key, catalogs.count_reloads())
+    return not _note(tournament, AGENTS, problem)
+
+
+@lru_cache(maxsize=10_000)
+def _agents_problem(pk: int, _key: str, _generation: int) -> str:
+    """Return what is wrong with the code of its entrants; looked up once, as neither changes.
+
+    The relay asks before every order. The key is of this tournament alone, in whatever database.
+    """
+    entered = Agent.objects.filter(tournaments=pk)
+    kinds = entered.order_by().values_list("policy", flat=True).distinct()
+    problems = (policy_problem(kind) for kind in sorted(kinds))
+    return next(filter(None, problems), "") or outdated_agent(entered, is_new=False)
+
+
+def _note(tournament: Tournament, begins: str, problem: str) -> str:
+    """Write down why a tournament is held back, or that this holds it back no more."""
+    text = f"{begins}{problem}"[:_MAX] if problem else ""
+    if text != tournament.problem and (problem or tournament.problem.startswith(begins)):
+        Tournament.objects.filter(pk=tournament.pk).update(problem=text)
+        tournament.problem = text
+        log.warning("tournament %s: %s", tournament.pk, text or "goes on: its code is here again")
+    return problem
+
+
+def outdated_agent(agents: QuerySet[Agent], *, is_new: bool) -> str:
+    """Return why one of these agents cannot play any more; empty when all can.
+
+    is_new: what is not known of the versions of old rows is no reason for tournaments under way,
+    but a new one must not mix results of two codes. Raises UnknownNameError, CatalogError.
+    """
+    columns = ("policy", "checkpoint__architecture", "version")
+    for policy, architecture, version in agents.order_by().values_list(*columns).distinct():
+        here = version_of_agent(policy, architecture or "")
+        if not is_same_version(version, here) and (version or is_new):
+            named = agents.filter(policy=policy, version=version).order_by("pk").first()
+            return (
+                f"{named} is of version {short_version(version)} of {policy}, which is "
+                f"{short_version(here)} here: register it again under its name, which makes a new "
+                "agent of it, or bring the old file back"
+            )
+    return ""
+
+
+def outdated_board(board: Leaderboard, *, is_new: bool) -> str:
+    """Return why a leaderboard is of other rules than those that are here; empty when it is not.
+
+    is_new: as of `outdated_agent`. Raises UnknownNameError, CatalogError.
+    """
+    here = version_of_game(board.game)
+    is_unused_or_under_way = not (is_new and board.next_sequence > 1)
+    if is_same_version(board.game_version, here):
+        return ""
+    if not board.game_version and is_unused_or_under_way:
+        return ""
+    return (
+        f"leaderboard {board.name} is of version {short_version(board.game_version)} of "
+        f"{board.game}, which is {short_version(here)} here: open a new leaderboard, or bring the "
+        "old file back"
+    )
+
+
+def adopt_rules(board: Leaderboard) -> None:
+    """Note the rules of a leaderboard that was opened before versions were kept, and never used."""
+    if not board.game_version:
+        board.game_version = version_of_game(board.game)
+        Leaderboard.objects.filter(pk=board.pk).update(game_version=board.game_version)

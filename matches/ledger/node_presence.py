@@ -1,0 +1,120 @@
+"""What play nodes say of themselves: that they live, and that they have begun an order."""
+
+import logging
+from datetime import datetime
+
+from django.db import transaction
+
+from arena.messages import Alive, Reason, Started, order_token
+from matches import dispatch
+from matches.ledger.order_states import extend, hard_cap, lose_orders, take_back
+from matches.models import Match, Order, Worker
+from matches.store.leases import ALIVE_WITHIN, PLAYING_LEASE
+from matches.store.signing import is_same, tournament_secret
+
+log = logging.getLogger(__name__)
+
+
+@transaction.atomic
+def note_alive(report: Alive, *, now: datetime) -> None:
+    """Keep what a node says of itself; with a new process of it the old one's orders are lost.
+
+    A second process of the same name that may live beside the first is shown and replaces nothing:
+    two nodes would take each other's matches away. What it plays all the same counts.
+    """
+    before = Worker.objects.filter(node=report.node).first()
+    if before is not None and _is_rival(report, before, now=now):
+        _note_rival(report, before, now=now)
+    else:
+        _note_presence(report, now=now)
+        # Whoever replaced the first is no rival of itself.
+        Worker.objects.filter(node=report.node, rival_incarnation=report.incarnation).update(
+            rival_incarnation="", rival_seen_at=None
+        )
+        if not is_quarantined(report.node):  # else its orders have been taken back
+            _lose_orders_of_the_dead(report, before, now=now)
+    mine = Order.objects.filter(Order.is_open(), node=report.node, state=Order.State.PLAYING)
+    for order in mine.filter(incarnation=report.incarnation, uuid__in=report.orders):
+        extend(order, now=now)
+    transaction.on_commit(dispatch.wake_relay)
+
+
+def _is_rival(report: Alive, before: Worker, *, now: datetime) -> bool:
+    """Say whether the process that was heard before may live beside the one that reports.
+
+    Not where both are on one machine, which runs one process of a name at a time: a node that was
+    restarted is back at once. Elsewhere only silence tells that it is dead.
+    """
+    if report.incarnation == before.incarnation:
+        return False
+    if report.place and report.place == before.place:
+        return False
+    return before.last_seen_at >= now - ALIVE_WITHIN
+
+
+def _note_rival(report: Alive, before: Worker, *, now: datetime) -> None:
+    if before.rival_incarnation != report.incarnation:
+        log.error("two nodes call themselves %s: give each its own name and key", report.node)
+    Worker.objects.filter(pk=before.pk).update(
+        rival_incarnation=report.incarnation, rival_seen_at=now
+    )
+
+
+def _note_presence(report: Alive, *, now: datetime) -> None:
+    described = {
+        "incarnation": report.incarnation,
+        "place": report.place,
+        "slots": report.slots,
+        "capabilities": list(report.capabilities),
+        "versions": report.versions,
+        "last_seen_at": now,
+    }
+    Worker.objects.update_or_create(
+        node=report.node,
+        defaults=described,
+        create_defaults={**described, "first_seen_at": now},
+    )
+
+
+def _lose_orders_of_the_dead(report: Alive, before: Worker | None, *, now: datetime) -> None:
+    """Give up what other processes of this node played, but for a rival that was heard lately."""
+    alive = {report.incarnation}
+    if before and before.rival_seen_at and before.rival_seen_at >= now - ALIVE_WITHIN:
+        alive.add(before.rival_incarnation)
+    playing = Order.objects.filter(Order.is_open(), node=report.node, state=Order.State.PLAYING)
+    lose_orders(playing.exclude(incarnation__in=alive), reason=Reason.NODE_LOST, now=now)
+
+
+@transaction.atomic
+def note_started(report: Started, *, now: datetime) -> None:
+    """Note which node plays an order; its matches run now."""
+    order = Order.objects.select_related("tournament").filter(uuid=report.order).first()
+    if order is None:
+        log.warning("start of an unknown order %s from %s refused", report.order, report.node)
+        return
+    wanted = order_token(tournament_secret(order.tournament), report.order)
+    if not is_same(wanted, report.token):
+        log.warning("start of order %s without its token refused", report.order)
+        return
+    if is_quarantined(report.node):
+        log.warning("order %s was taken by %s, which is in quarantine", order.pk, report.node)
+        take_back(order, now=now)
+        return
+    started = Order.objects.filter(pk=order.pk, state=Order.State.QUEUED).update(
+        state=Order.State.PLAYING,
+        node=report.node,
+        incarnation=report.incarnation,
+        started_at=now,
+        deadline_at=now + PLAYING_LEASE,
+        hard_deadline_at=now + hard_cap(order),
+    )
+    if started:
+        queued = Match.objects.filter(Match.is_in_flight(), order=order)
+        queued.filter(state__in=Match.sources(Match.State.RUNNING)).update(
+            state=Match.State.RUNNING
+        )
+
+
+def is_quarantined(*nodes: str) -> bool:
+    """Say whether one of these nodes is in quarantine."""
+    return Worker.objects.filter(node__in=nodes, quarantined_at__isnull=False).exists()

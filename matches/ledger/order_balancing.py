@@ -1,0 +1,57 @@
+"""Move orders that wait for a busy node to one that idles: no tournament ends with the slowest."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from django.db.models.expressions import RawSQL
+
+from matches import dispatch
+from matches.models import Match, Order
+from matches.nodes.play_nodes import PlayNode
+
+Waiting = Mapping[Match.Needs, list[Order]]
+
+# All matches of an order need the same. Written out because SQLite uses the index match_in_flight
+# for these very states only, not for values that are bound.
+_NEEDS = """
+    SELECT needs FROM matches_match
+    WHERE order_id = matches_order.id AND state IN ('queued', 'running') LIMIT 1
+"""
+
+
+def feed_idle(nodes: Sequence[PlayNode]) -> int:
+    """Give every node that has nothing an order that waits for another; return how many moved.
+
+    The relay has filled the nodes before: one that has nothing found nothing pending for it.
+    Raises BrokerError.
+    """
+    idle = [node for node in nodes if not node.n_orders]
+    busy = {node.queue: node for node in nodes if node.n_queued}
+    if not idle or not busy:
+        return 0
+    waiting = _waiting_orders(busy)
+    return sum(_feed(node, waiting) for node in idle)
+
+
+def _waiting_orders(busy: Mapping[str, PlayNode]) -> Waiting:
+    """Return the orders that these nodes have not begun, by needs; those to move first last."""
+    queued = Order.objects.filter(Order.is_open(), state=Order.State.QUEUED)
+    waiting: defaultdict[Match.Needs, list[Order]] = defaultdict(list)
+    # Of the node with the most work the newest order goes first.
+    with_needs = queued.annotate(needs=RawSQL(_NEEDS, []))
+    movable = [order for order in with_needs if order.needs and order.queue in busy]
+    for order in sorted(movable, key=lambda order: (busy[order.queue].load, order.pk)):
+        waiting[Match.Needs(order.needs)].append(order)
+    return waiting
+
+
+def _feed(idle: PlayNode, waiting: Waiting) -> bool:
+    """Move one order that the idle node can play to its queue; False when there is none."""
+    for needs, orders in waiting.items():
+        while orders and idle.can_play(needs):
+            order = orders.pop()
+            if dispatch.move_order(order.uuid.hex, order.queue, idle.queue):
+                # Were control to end before this, the sweep would miss it in its old queue.
+                Order.objects.filter(pk=order.pk).update(queue=idle.queue, missed_at=None)
+                return True
+    return False

@@ -1,0 +1,92 @@
+"""Build the message of a match order from its rows."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from django.conf import settings
+
+from arena.games import registry as games
+from arena.messages import (
+    AgentOrder,
+    Limits,
+    MatchOrder,
+    MatchOrderRow,
+    match_token,
+    order_token,
+    reports_queue,
+    shard_of,
+)
+from matches.models import Agent, Order, Tournament
+from matches.models.match import numbers
+from matches.models.tournament import read_faults
+from matches.store import signing
+from matches.store.signing import tournament_secret
+
+
+class OrderedMatch(NamedTuple):
+    """A match as an order names it."""
+
+    pk: int
+    attempt: int
+    game_seed: int
+    lineup: str
+
+
+def order_message(
+    order: Order, tournament: Tournament, matches: Sequence[OrderedMatch]
+) -> MatchOrder:
+    """Return the order as it is sent: everything that a node needs to play the matches."""
+    board = tournament.leaderboard
+    lineups = {lineup: numbers(lineup) for lineup in {match.lineup for match in matches}}
+    agent_ids = sorted({agent for lineup in lineups.values() for agent in lineup})
+    index = {agent: position for position, agent in enumerate(agent_ids)}
+    seats = {text: [index[agent] for agent in lineup] for text, lineup in lineups.items()}
+    agents = Agent.objects.select_related("checkpoint").in_bulk(agent_ids)
+    secret = tournament_secret(tournament)
+    return MatchOrder(
+        order=order.uuid.hex,
+        token=order_token(secret, order.uuid.hex),
+        game=board.game,
+        rules_version=games.get(board.game).spec.rules_version,
+        game_version=board.game_version,
+        game_parameters=board.game_parameters,
+        opening_plies=board.plies,
+        limits=Limits(move_s=tournament.move_s, match_s=tournament.match_s),
+        agents=[_agent_order(agents[agent], now=order.created_at) for agent in agent_ids],
+        matches=[_row(match, seats[match.lineup], secret) for match in matches],
+        faults=None if tournament.faults is None else read_faults(tournament.faults),
+        trajectories=_link(order) if tournament.keeps_trajectories else "",
+        # One recorder writes all of a tournament: two would wait for each other at its row.
+        reports=reports_queue(shard_of(tournament.pk, settings.EVALSITE_RECORDERS)),
+    )
+
+
+def _link(order: Order) -> str:
+    path = signing.trajectories_path(order.uuid.hex)
+    return signing.signed("PUT", path, now=order.created_at)
+
+
+def _agent_order(agent: Agent, *, now: datetime) -> AgentOrder:
+    if agent.checkpoint is None:
+        return AgentOrder(policy=agent.policy, parameters=agent.parameters, version=agent.version)
+    sha256 = agent.checkpoint.sha256
+    return AgentOrder(
+        policy=agent.policy,
+        parameters=agent.parameters,
+        version=agent.version,
+        checkpoint=sha256,
+        placement=agent.placement,
+        source=signing.signed("GET", signing.checkpoint_path(sha256), now=now),
+        state_size=agent.checkpoint.state_size,
+    )
+
+
+def _row(match: OrderedMatch, seats: list[int], secret: bytes) -> MatchOrderRow:
+    return MatchOrderRow(
+        match=match.pk,
+        attempt=match.attempt,
+        game_seed=match.game_seed,
+        seats=seats,
+        token=match_token(secret, match.pk, match.attempt),
+    )

@@ -1,0 +1,112 @@
+"""The states of an order after it was sent: its deadline moves, its node ends it, or it is lost."""
+
+import logging
+from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from arena.messages import Reason, Results
+from matches import dispatch
+from matches.ledger.attempts import Ended, give_back
+from matches.ledger.tournaments import finish_if_closed
+from matches.models import Attempt, Match, Order
+from matches.nodes import fair_shares
+from matches.store.leases import MATCHES_AT_LIMIT, ORDER_SLACK, PLAYING_LEASE
+from matches.store.locks import lock_matches_in_flight, lock_orders
+
+log = logging.getLogger(__name__)
+
+
+def take_back(order: Order, *, now: datetime) -> None:
+    """Have the matches of an order sent again that a node in quarantine took off its queue.
+
+    Not one that another node plays: it may have been sent to both.
+    """
+    if order.state == Order.State.QUEUED:
+        lose_order(order, reason=Reason.RETURNED, now=now)
+
+
+def hard_cap(order: Order) -> timedelta:
+    """Return how long an order may take at all, however often its node says that it plays it.
+
+    Some times the work that is expected, and a few matches at their limit; never more than all of
+    them at it, one after the other, which may be a week: what is left goes to another node.
+    """
+    n_matches, match_s = order.n_matches, order.tournament.match_s
+    expected_s = fair_shares.work_s(n_matches, order.tournament.mean_match_s)
+    most_s = ORDER_SLACK * expected_s + MATCHES_AT_LIMIT * match_s
+    return timedelta(seconds=min(n_matches * match_s, most_s)) + PLAYING_LEASE
+
+
+def extend(order: Order, *, now: datetime) -> None:
+    """Move the deadline of an order whose node is alive, never past its hard cap."""
+    deadline = now + PLAYING_LEASE
+    if order.hard_deadline_at is not None:
+        deadline = min(deadline, order.hard_deadline_at)
+    Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(deadline_at=deadline)
+
+
+def end_order(order: Order, report: Results, *, now: datetime) -> int:
+    """Close an order with its last report; return how many matches it gives back unplayed."""
+    closed = Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(
+        state=Order.State.CLOSED, closed_at=now
+    )
+    if not closed:
+        return 0
+    order.state = Order.State.CLOSED  # for the next report of a batch
+    return _give_back_rest(
+        order, Attempt.Ending.INTERRUPTED, Reason.RETURNED, report.executing, now=now
+    )
+
+
+@transaction.atomic
+def lose_orders(orders: Iterable[Order], *, reason: Reason, now: datetime) -> int:
+    """Give up orders; return how many of their matches were still in flight."""
+    locked = lock_orders([order.pk for order in orders])
+    lock_matches_in_flight([order.pk for order in locked])
+    in_order = sorted(locked, key=lambda order: (order.tournament_id, order.pk))
+    return sum(lose_order(order, reason=reason, now=now) for order in in_order)
+
+
+@transaction.atomic
+def lose_order(order: Order, *, reason: Reason, now: datetime) -> int:
+    """Give up an order; return how many of its matches were still in flight. Once only."""
+    lost = Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(
+        state=Order.State.LOST, closed_at=now
+    )
+    if not lost:
+        return 0
+    log.warning("order %s on %s is lost: %s", order.pk, order.node or "no node", reason.value)
+    ending = Attempt.Ending.EXPIRED if reason is Reason.EXPIRED else Attempt.Ending.INTERRUPTED
+    n_rest = _give_back_rest(order, ending, reason, order.executing, now=now)
+    finish_if_closed([order.tournament_id], now=now)
+    transaction.on_commit(dispatch.wake_relay)
+    transaction.on_commit(dispatch.wake_rater)
+    return n_rest
+
+
+def _give_back_rest(
+    order: Order,
+    ending: Attempt.Ending,
+    reason: Reason,
+    executing: Collection[int],
+    *,
+    now: datetime,
+) -> int:
+    rest = Match.objects.filter(Match.is_in_flight(), order=order).order_by("pk")
+    rest = rest.select_for_update(no_key=True)
+    begun = set(executing)
+    ended = [
+        Ended(
+            match=pk,
+            number=attempt,
+            ending=ending.value,
+            reason=reason.value,
+            node=order.node,
+            was_executing=pk in begun,
+        )
+        for pk, attempt in rest.values_list("pk", "attempt")
+    ]
+    give_back(order.tournament_id, ended, now=now)
+    return len(ended)

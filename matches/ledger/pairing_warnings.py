@@ -1,0 +1,92 @@
+"""What a reader of a tournament should know: a pairing that suits its field badly."""
+
+from collections.abc import Mapping, Sequence
+
+from arena.games import registry as games
+from arena.pairing import registry as pairings
+from arena.pairing.base import AdaptivePairing, Field, Standing
+from matches.ledger import adaptive_pairing
+from matches.models import Leaderboard, Tournament
+from matches.ratings import entrants
+from matches.ratings.evidence import evidence
+from matches.ratings.fitting import fit, sides
+from matches.store.fast_store import kept
+
+MOST_AGENTS = 200
+"""Of more agents the ratings are not fitted for a page."""
+EVERY_S = 60.0
+
+
+def of_pairing(tournament: Tournament) -> str | None:
+    """Return the warning of its pairing while it runs: made once a minute for all who look."""
+    is_over = tournament.state in (Tournament.State.DONE, Tournament.State.CANCELLED)
+    if tournament.pairing not in pairings.adaptive_names() or is_over:
+        return None
+    key = f"warning.{tournament.pk}"
+    mark = str(tournament.n_done)
+    return kept(key, mark, lambda: _found(tournament), form=str | None, every_s=EVERY_S)
+
+
+def of_budget(tournament: Tournament) -> str | None:
+    """Return what the number of its matches keeps a pairing with an end from; None when nothing.
+
+    Before it starts: that its matches cannot suffice. Once it is done: that they did not.
+    """
+    if tournament.pairing not in pairings.adaptive_names():
+        return None
+    pairing, spec = (
+        adaptive_pairing.configured(tournament),
+        games.get(tournament.leaderboard.game).spec,
+    )
+    agents = entrants.entrants_of(tournament)
+    least = pairing.least_blocks(Field(len(agents), spec.n_seats, spec.team_size)) * spec.n_seats
+    if not least or tournament.state == Tournament.State.CANCELLED:
+        return None
+    if tournament.state != Tournament.State.DONE:
+        if tournament.n_matches >= least:
+            return None
+        return (
+            f"{tournament.n_matches:,} matches end it before {pairing.goal}: {pairing.title} of "
+            f"{len(agents):,} agents needs {least:,} at least, so extend it"
+        )
+    if len(agents) > MOST_AGENTS or _is_over(tournament, pairing, agents):
+        return None
+    return f"it was stopped by its budget of {tournament.n_matches:,} matches before {pairing.goal}"
+
+
+def _is_over(tournament: Tournament, pairing: AdaptivePairing, agents: Sequence[int]) -> bool:
+    return pairing.is_over(entrants.standing(tournament, agents, needs_meetings=True))
+
+
+def before(
+    pairing: str,
+    parameters: Mapping[str, object],
+    *,
+    leaderboard: Leaderboard,
+    agents: Sequence[int],
+) -> str | None:
+    """Return the warning of a pairing before a tournament with it starts, by what is known."""
+    if pairing not in pairings.adaptive_names() or len(agents) > MOST_AGENTS:
+        return None
+    spec, counts = games.get(leaderboard.game).spec, evidence(leaderboard, agents)
+    known = fit(leaderboard, agents, counts)
+    now = Standing(
+        field=Field(len(agents), spec.n_seats, spec.team_size),
+        mu=known.mu,
+        covariance=known.covariance,
+        sd=known.sd,
+        spread=known.spread,
+        counts=counts,
+        n_in_flight={},
+        meetings=(),
+        draw_probability=leaderboard.draw_probability,
+        sides=sides(leaderboard, agents) if spec.teams else None,
+    )
+    return pairings.get_adaptive(pairing).configured(parameters).warning(now)
+
+
+def _found(tournament: Tournament) -> str | None:
+    agents = entrants.entrants_of(tournament)
+    if len(agents) > MOST_AGENTS:
+        return None
+    return adaptive_pairing.configured(tournament).warning(entrants.standing(tournament, agents))

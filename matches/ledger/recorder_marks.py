@@ -1,0 +1,80 @@
+"""Marks: control sends the time through each queue of reports to learn what is recorded."""
+
+import logging
+from datetime import datetime
+from typing import NamedTuple
+
+from django.conf import settings
+
+from arena.messages import Mark, mark_token, recorder_name
+from matches import dispatch
+from matches.errors import BrokerError
+from matches.models import RecorderMark
+from matches.store.leases import MARK_MAX_AGE
+from matches.store.signing import is_same, secret
+
+log = logging.getLogger(__name__)
+
+
+class Marked(NamedTuple):
+    """The newest mark that came through the queue of a shard; None: none did ever."""
+
+    shard: int
+    at: datetime | None
+
+    @property
+    def recorder(self) -> str:
+        """Return the name of the program that records this shard."""
+        return recorder_name(self.shard)
+
+    def lag_s(self, *, now: datetime) -> float | None:
+        """Return how old the mark is."""
+        return None if self.at is None else max(0.0, (now - self.at).total_seconds())
+
+
+def send(*, now: datetime) -> None:
+    """Send a mark of this moment to every recorder.
+
+    Before that, what lies in queues that are no recorder's goes where a mark comes after it: else
+    the marks would say that it is recorded.
+    """
+    n_recorders = settings.EVALSITE_RECORDERS
+    try:
+        if not dispatch.collect_reports(n_recorders):
+            log.warning("no mark sent: reports of earlier recorders are being moved")
+            return
+        for shard in range(n_recorders):
+            dispatch.publish_mark(now.isoformat(), shard)
+    except BrokerError as error:
+        log.warning("no mark sent, so nothing will expire: %s", error)
+
+
+def note(mark: Mark) -> None:
+    """Note a mark that has come through; refuse one that control did not make."""
+    if not is_same(mark_token(secret(), mark.at, mark.shard), mark.token):
+        log.warning("a mark that control did not make was refused")
+        return
+    RecorderMark.objects.update_or_create(
+        shard=mark.shard, defaults={"marked_at": datetime.fromisoformat(mark.at)}
+    )
+
+
+def read() -> list[Marked]:
+    """Return the newest mark of each shard that a recorder runs for now."""
+    n_recorders = settings.EVALSITE_RECORDERS
+    rows = RecorderMark.objects.filter(shard__lt=n_recorders).values_list("shard", "marked_at")
+    times = dict(rows)
+    return [Marked(shard, times.get(shard)) for shard in range(n_recorders)]
+
+
+def slowest(marks: list[Marked]) -> Marked:
+    """Return the mark of the shard that is the furthest behind; one that never came is."""
+    return min(marks, key=lambda mark: (mark.at is not None, mark.at))
+
+
+def recorded_until(*, now: datetime) -> datetime | None:
+    """Return a time before which every report is recorded, or None while a recorder lags."""
+    times = [mark.at for mark in read()]
+    # One in the future was made before the clock was set back; it says nothing of the reports now.
+    fresh = [at for at in times if at is not None and now - MARK_MAX_AGE <= at <= now]
+    return min(fresh) if len(fresh) == len(times) else None

@@ -1,0 +1,62 @@
+"""Take reports off the queue: those that wait are recorded in one transaction."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+
+from django.db import OperationalError
+
+from arena.errors import MessageError
+from arena.messages import to_wire
+from arena.task_messages import REPORT_TASKS, read_item
+from matches import dispatch
+from matches.ledger import recording
+from matches.ledger.recording import Recorded
+from matches.store.failures import patiently
+
+log = logging.getLogger(__name__)
+
+
+def receive(wire: object, *, queue: str, clock: Callable[[], datetime]) -> Recorded:
+    """Record a report and those that wait behind it in the queue, which nobody else consumes.
+
+    They are kept aside until they are recorded: a recorder that is killed loses none of them.
+    """
+    waiting = dispatch.set_reports_aside(queue)
+    wires = [wire]
+    if waiting is not None:
+        wires = [*_opened(waiting.left_over), wire, *_opened(waiting.newer)]
+    try:
+        recorded = patiently(lambda: recording.receive(wires, now=clock()))
+    except OperationalError:
+        raise
+    except Exception as error:  # whatever it is, what is aside would raise it again for ever
+        # Such as a NUL in a text: of what nodes send, only the report that has it is lost.
+        log.warning("a batch is recorded one by one: %s", error)
+        recorded = _receive_each(wires, clock=clock)
+    if waiting is not None:
+        dispatch.drop_reports_aside(queue)
+    return recorded
+
+
+def _receive_each(wires: Sequence[object], *, clock: Callable[[], datetime]) -> Recorded:
+    recorded = Recorded()
+    for wire in wires:
+        try:
+            recorded += recording.receive([wire], now=clock())
+        except OperationalError:
+            raise
+        except Exception:
+            log.exception("a report cannot be recorded")
+            recorded += Recorded(n_refused=1)
+    return recorded
+
+
+def _opened(items: Sequence[bytes]) -> Iterator[object]:
+    for item in items:
+        try:
+            (report,) = read_item(item, REPORT_TASKS)
+        except MessageError as error:
+            log.warning("an item of the reports queue was dropped: %s", error)
+        else:
+            yield to_wire(report)

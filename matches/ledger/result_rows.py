@@ -1,0 +1,137 @@
+"""Sort the rows of a report by what they do: close a match, give it back, or nothing."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+import msgspec
+
+from arena.games import registry as games
+from arena.games.base import forfeit_ranks
+from arena.messages import Ending, Reason, ResultRow
+from arena.teams import Teams, group_by_team
+from matches.models import Attempt, Match, Tournament
+from matches.store.bulk import among
+
+log = logging.getLogger(__name__)
+
+NEEDS_PROOF = frozenset((Reason.TIMEOUT, Reason.CRASH))
+"""Of a failed attempt: may have been the machine's, unless another attempt ends with the same."""
+# Plain strings, because a row read as values has no enum.
+_OPEN = frozenset(state.value for state in Match.OPEN)
+_CLOSING = frozenset((Ending.DONE, Ending.FORFEIT))
+_IN_FLIGHT = frozenset(state.value for state in Match.IN_FLIGHT)
+
+
+class OpenMatch(NamedTuple):
+    """What the recorder must know of a match."""
+
+    pk: int
+    leaderboard: int
+    sequence: int
+    n_seats: int
+    teams: Teams
+    state: str
+    attempt: int
+
+
+@dataclass
+class SortedRows:
+    """The rows of a report by what they do."""
+
+    closing: list[tuple[OpenMatch, ResultRow]] = field(default_factory=list)
+    given_back: list[ResultRow] = field(default_factory=list)
+    n_refused: int = 0
+
+
+def sort_rows(genuine: dict[int, ResultRow], tournament: Tournament) -> SortedRows:
+    """Sort rows: the first valid one of an open match closes it, whichever attempt it is from."""
+    matches = _read_matches(list(genuine), tournament)
+    by_kind = SortedRows(n_refused=len(genuine))
+    earlier = _other_suspicions(list(genuine.values()))
+    for number, row in genuine.items():
+        match = matches.get(number)
+        if match is None or match.state not in _OPEN or row.attempt > match.attempt:
+            continue
+        settled = _charged(row, match, earlier)
+        if settled.ending in _CLOSING:
+            if not (_has_valid_ranks(settled, match) and _names_guilty(settled, match)):
+                continue
+            by_kind.closing.append((match, settled))
+        elif row.attempt == match.attempt and match.state in _IN_FLIGHT:
+            by_kind.given_back.append(row)
+        else:
+            continue
+        by_kind.n_refused -= 1
+    return by_kind
+
+
+def _read_matches(numbers: Sequence[int], tournament: Tournament) -> dict[int, OpenMatch]:
+    """Return the matches of these numbers that are of the tournament."""
+    # Not filtered by tournament: SQLite would then read all of its matches instead of these.
+    locked = Match.objects.filter(pk__in=among(numbers))
+    columns = ("pk", "leaderboard_id", "sequence", "lineup", "state", "attempt", "tournament_id")
+    teams = games.get(tournament.leaderboard.game).spec.teams
+    return {
+        pk: OpenMatch(pk, board, sequence, lineup.count(",") + 1, teams, state, attempt)
+        for pk, board, sequence, lineup, state, attempt, of in locked.values_list(*columns)
+        if of == tournament.pk
+    }
+
+
+def _other_suspicions(rows: Sequence[ResultRow]) -> set[tuple[int, int, str]]:
+    """Return (match, seat, reason) of what needs proof, of other attempts than the reported ones.
+
+    Other ones, because a report may come twice: the same attempt is no proof of itself.
+    """
+    suspected = {row.match: row for row in rows if _needs_proof(row)}
+    if not suspected:
+        return set()
+    reasons = [reason.value for reason in NEEDS_PROOF]
+    earlier = Attempt.objects.filter(
+        match__in=among(list(suspected)), reason__in=reasons, seat__gte=0
+    )
+    columns = ("match_id", "seat", "reason", "number")
+    return {
+        (match, seat, reason)
+        for match, seat, reason, number in earlier.values_list(*columns)
+        if number != suspected[match].attempt
+    }
+
+
+def _needs_proof(row: ResultRow) -> bool:
+    return row.reason in NEEDS_PROOF and row.seat >= 0
+
+
+def _charged(row: ResultRow, match: OpenMatch, earlier: set[tuple[int, int, str]]) -> ResultRow:
+    """Return the row as it counts: a forfeit's ranks are ours, a repeated suspicion is one."""
+    is_repeated = _needs_proof(row) and (row.match, row.seat, row.reason.value) in earlier
+    if (row.ending is Ending.FORFEIT or is_repeated) and 0 <= row.seat < match.n_seats:
+        ranks = forfeit_ranks(row.seat, match.n_seats, match.teams)
+        return msgspec.structs.replace(row, ending=Ending.FORFEIT, ranks=ranks)
+    return row
+
+
+def _has_valid_ranks(row: ResultRow, match: OpenMatch) -> bool:
+    if _are_ranks(tuple(row.ranks), match.n_seats, match.teams):
+        return True
+    log.warning("result of match %s with ranks %s refused", row.match, row.ranks)
+    return False
+
+
+def _names_guilty(row: ResultRow, match: OpenMatch) -> bool:
+    """Say whether a forfeit names one of the seats; other results are nobody's fault."""
+    if row.ending is not Ending.FORFEIT or 0 <= row.seat < match.n_seats:
+        return True
+    log.warning("forfeit of match %s by seat %s refused", row.match, row.seat)
+    return False
+
+
+@lru_cache(maxsize=1_024)
+def _are_ranks(ranks: tuple[int, ...], n_seats: int, teams: Teams) -> bool:
+    """Say whether every rank is the number of seats that are better, and team mates share one."""
+    if len(ranks) != n_seats or any(r != sum(other < r for other in ranks) for r in ranks):
+        return False
+    return not teams or all(len(set(shared)) == 1 for shared in group_by_team(teams, ranks))

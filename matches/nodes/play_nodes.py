@@ -1,0 +1,100 @@
+"""The play nodes that may be sent orders, and how much work each has in hand."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from arena.messages import play_queue
+from matches.models import Match, Order
+from matches.nodes.fair_shares import work_s
+from matches.store import selectors
+
+ORDERS_PER_NODE = 3
+"""One in play and two waiting: no node runs dry while reports are under way."""
+ORDER_AIM_S = 2.0
+"""Work that one order aims at, per slot of a node; no more is sent while so much waits."""
+
+
+@dataclass
+class PlayNode:
+    """A node that is alive and not in quarantine; its own queue is its only source of orders."""
+
+    name: str
+    slots: int
+    capabilities: frozenset[str]
+    n_orders: int = 0
+    n_queued: int = 0
+    """Of its orders: those that it has not begun."""
+    work_s: float = 0.0
+    """Slot-seconds of its open orders."""
+    queued_s: float = 0.0
+    """Of these: slot-seconds of those that it has not begun."""
+    free_at: datetime | None = None
+    """When it will have played what it plays now."""
+    next_order: tuple[int, UUID] | None = None
+    """Of its orders: the one that has waited longest, by number."""
+    untimed: set[int] = field(default_factory=set)
+    """Tournaments of unknown length of which it has an order."""
+
+    @property
+    def queue(self) -> str:
+        """Return the queue that it consumes."""
+        return play_queue(self.name)
+
+    @property
+    def has_room(self) -> bool:
+        """True when another order may wait for it: as little as keeps it busy."""
+        is_short = self.queued_s < ORDER_AIM_S * self.slots
+        return self.n_orders < ORDERS_PER_NODE and is_short
+
+    @property
+    def load(self) -> tuple[float, int, str]:
+        """Return by what nodes are sorted, the one with the least work per slot first."""
+        return (self.work_s / self.slots, self.n_orders, self.name)
+
+    def can_play(self, needs: Match.Needs) -> bool:
+        """Say whether it has what the players of a match need."""
+        return needs.capability in self.capabilities
+
+    def add(self, tournament: int, n_matches: int, mean_s: float | None) -> None:
+        """Count an order that waits for it."""
+        self._count(tournament, n_matches, mean_s)
+        self.n_queued += 1
+        self.queued_s += work_s(n_matches, mean_s)
+
+    def note_waiting(self, order: tuple[int, UUID]) -> None:
+        """Note an order that it has not begun."""
+        self.next_order = min(order, self.next_order or order)
+
+    def add_playing(
+        self, tournament: int, n_matches: int, mean_s: float | None, *, since: datetime
+    ) -> None:
+        """Count an order that it plays."""
+        self._count(tournament, n_matches, mean_s)
+        free_at = since + timedelta(seconds=work_s(n_matches, mean_s) / self.slots)
+        self.free_at = max(free_at, self.free_at or free_at)
+
+    def _count(self, tournament: int, n_matches: int, mean_s: float | None) -> None:
+        self.n_orders += 1
+        self.work_s += work_s(n_matches, mean_s)
+        if mean_s is None:
+            self.untimed.add(tournament)
+
+
+def read_nodes(*, now: datetime) -> list[PlayNode]:
+    """Return the nodes whose last report is young enough, with their open orders."""
+    workers = selectors.alive_workers(now=now)
+    nodes = [PlayNode(w.node, w.slots, frozenset(map(str, w.capabilities))) for w in workers]
+    by_queue = {node.queue: node for node in nodes}
+    columns = ("queue", "tournament", "n_matches", "tournament__mean_match_s", "started_at")
+    rows = Order.objects.filter(Order.is_open()).values_list("pk", "uuid", *columns)
+    for pk, uuid, queue, *order, started_at in rows:
+        node = by_queue.get(queue)
+        if node is None:
+            continue
+        if started_at is None:
+            node.add(*order)
+            node.note_waiting((pk, uuid))
+        else:
+            node.add_playing(*order, since=started_at)
+    return nodes

@@ -1,0 +1,123 @@
+"""Copies who is admitted as a play node to the users of both servers; only control may make users.
+
+The rows say who is; the servers forget what they were told when they start again.
+"""
+
+import logging
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, close_old_connections
+from redis import Redis
+from redis.exceptions import RedisError
+
+from arena.acl import SERVERS, Server, node_rule, role_rules, rule_words
+from arena.credentials import node_user
+from matches.models import NodeKey
+from matches.nodes import node_keys
+
+log = logging.getLogger(__name__)
+EVERY_S = 1.0
+
+
+@dataclass(frozen=True)
+class _Copied:
+    """What a server was told: the run of the server, and the generation of each node."""
+
+    run: str
+    generations: dict[str, int]
+
+
+_copied: dict[str, _Copied] = {}
+
+
+def copy_users() -> None:
+    """Make, change and remove users where rows and servers differ."""
+    admitted = {key.name: key.generation for key in node_keys.list_admitted()}
+    for server in SERVERS:
+        url = settings.EVALSITE_ADMIN_URLS[server]
+        if not url:
+            continue
+        try:
+            _copy(server, _client(url), admitted)
+        except RedisError as error:
+            log.warning("users are not copied to the %s, tried again soon: %s", server, error)
+
+
+def keep_copied() -> None:
+    """Copy for ever, about once a second.
+
+    Not as a duty of the tick: on a server that has lost its users nobody could send one.
+    """
+    while True:
+        close_old_connections()
+        try:
+            copy_users()
+        except DatabaseError as error:
+            log.warning("users are not copied, tried again soon: %s", error)
+        time.sleep(EVERY_S)
+
+
+def forget() -> None:
+    """Forget what the servers were told, as a new process of control has."""
+    _copied.clear()
+
+
+@cache
+def _client(url: str) -> "Redis":
+    return Redis.from_url(url, socket_timeout=2, socket_connect_timeout=1, decode_responses=True)
+
+
+def _copy(server: Server, client: "Redis", admitted: dict[str, int]) -> None:
+    about = client.info("server")
+    # A server that has started again has another one, and the users of its file.
+    run, version = str(about["run_id"]), str(about["redis_version"])
+    before = _copied.get(server)
+    if before == _Copied(run, admitted):
+        return
+    is_same_run = before is not None and before.run == run
+    told = before.generations if before is not None and is_same_run else {}
+    rules = {} if is_same_run else _missing_programs(server, client)
+    rules |= dict(
+        _node_rule(server, name, generation)
+        for name, generation in admitted.items()
+        if told.get(name) != generation
+    )
+    with client.pipeline(transaction=True) as pipeline:
+        for name in _list_refused(admitted):
+            pipeline.acl_deluser(node_user(name))
+        for user, rule in rules.items():
+            words = rule_words(rule, version=version)
+            if words[1] not in _passwords(client, user):
+                # Removing the user ends its connections: another password alone would not.
+                pipeline.acl_deluser(user)
+            call = ("ACL", "SETUSER", user, "reset", *words)
+            pipeline.execute_command(*call)  # type: ignore[no-untyped-call]
+        pipeline.execute()
+    _copied[server] = _Copied(run, admitted)
+
+
+def _missing_programs(server: Server, client: "Redis") -> dict[str, str]:
+    """Return the rules of programs that a server has lost, as one that somebody else runs may."""
+    there = client.acl_users()
+    rules = role_rules(settings.SECRET_KEY, server)
+    return {user: rule for user, rule in rules.items() if user not in there}
+
+
+def _node_rule(server: Server, name: str, generation: int) -> tuple[str, str]:
+    n_shards = settings.EVALSITE_SHARDS
+    return node_rule(settings.SECRET_KEY, server, name, generation=generation, n_shards=n_shards)
+
+
+def _list_refused(admitted: dict[str, int]) -> list[str]:
+    """Return the nodes that had a user once; others' users on a shared server are left alone."""
+    return list(NodeKey.objects.exclude(name__in=admitted).values_list("name", flat=True))
+
+
+def _passwords(client: "Redis", user: str) -> list[str]:
+    """Return the digests of a user's passwords, written as in its rule."""
+    its: Any = client.acl_getuser(user)  # None, or a mapping
+    return [] if its is None else [f"#{digest}" for digest in its["passwords"]]

@@ -1,0 +1,61 @@
+"""Files named by the hash of their content, in the storages of the settings, and their uploads."""
+
+import os
+from pathlib import Path
+
+from django.core.files import File
+from django.core.files.storage import storages
+from django.core.files.uploadhandler import TemporaryFileUploadHandler
+
+from arena.checkpoints import MAX_BYTES
+
+CHECKPOINTS = "checkpoints"
+
+
+class Staged(File):  # type: ignore[type-arg]  # generic for the type checker only
+    """A whole file that a storage on the same file system may take over by renaming it."""
+
+    def temporary_file_path(self) -> str:
+        """Return where it is: Django's storages then move it instead of copying."""
+        return os.fspath(self.name or "")
+
+
+def keep(staged: Path, name: str, *, storage: str = CHECKPOINTS) -> None:
+    """Move a whole file into the storage; one that is there with this size stays."""
+    shelf = storages[storage]
+    if shelf.exists(name):
+        if shelf.size(name) == staged.stat().st_size:
+            return
+        shelf.delete(name)
+    with staged.open("rb") as file:
+        kept = shelf.save(name, Staged(file, os.fspath(staged)))
+    if kept != name:
+        # Another process has put the same content meanwhile.
+        shelf.delete(kept)
+
+
+def opened(name: str, *, storage: str = CHECKPOINTS) -> "File[bytes] | None":
+    """Return the file to read, or None when it is not there."""
+    try:
+        file: File[bytes] = storages[storage].open(name)
+    except FileNotFoundError:
+        return None
+    return file
+
+
+def remove(name: str, *, storage: str = CHECKPOINTS) -> None:
+    """Delete a file; one that is not there is no error."""
+    storages[storage].delete(name)
+
+
+class BoundedUpload(TemporaryFileUploadHandler):
+    """Writes every file of a form to disk, at most one byte more than a checkpoint may have.
+
+    That byte lets the check of the file refuse it, with its reason, in the form that was sent.
+    """
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
+        """Write what there is room for."""
+        room = MAX_BYTES + 1 - start
+        if room > 0:
+            super().receive_data_chunk(raw_data[:room], start)

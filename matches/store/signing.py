@@ -1,0 +1,76 @@
+"""Keys derived from the secret key, which never leave the server, and links signed with one.
+
+A signed link is an address under /files/ that its holder may use for a while without a login: a
+path with `until` (Unix seconds) and `signature`, an HMAC over method, path and `until`.
+"""
+
+import hmac
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.conf import settings
+
+from matches.models import Tournament
+
+LIFETIME_S = 86_400
+ROUNDED_S = 3_600
+"""Links made within an hour are equal, so that orders repeat them and caches know them."""
+
+_MAX_DIGITS = 12
+
+
+def secret(scope: str = "") -> bytes:
+    """Return a key derived from the secret key for one scope."""
+    return hmac.digest(settings.SECRET_KEY.encode(), f"evalsite:{scope}".encode(), "sha256")
+
+
+def tournament_secret(tournament: Tournament) -> bytes:
+    """Return the key of a tournament's tokens.
+
+    Its random part keeps a message of an earlier database from fitting a match of this one.
+    """
+    return secret(tournament.key)
+
+
+def is_same(wanted: str, given: str) -> bool:
+    """Compare a token with one that came in, in constant time; it may be any text."""
+    return hmac.compare_digest(wanted.encode(), given.encode(errors="replace"))
+
+
+def checkpoint_path(sha256: str) -> str:
+    """Return the address of the file of a checkpoint."""
+    return f"/files/checkpoints/{sha256}"
+
+
+def trajectories_path(order: str) -> str:
+    """Return the address under which an order (32 hex digits) puts pieces, each by its hash."""
+    return f"/files/trajectories/{order}"
+
+
+def piece_path(order: str, sha256: str) -> str:
+    """Return the address of one piece of an order (32 hex digits)."""
+    return f"{trajectories_path(order)}/{sha256}"
+
+
+def signed(method: str, path: str, *, now: datetime) -> str:
+    """Return the path with its signature: good for this method, for a day to the full hour."""
+    until = (int(now.timestamp()) + LIFETIME_S) // ROUNDED_S * ROUNDED_S + ROUNDED_S
+    return f"{path}?until={until}&signature={_signature(method, path, until)}"
+
+
+def check(method: str, path: str, query: Mapping[str, str], *, now: datetime) -> str | None:
+    """Return why the link may not be used, or None when it may."""
+    until, signature = query.get("until", ""), query.get("signature", "")
+    if not (until.isascii() and until.isdecimal() and len(until) <= _MAX_DIGITS and signature):
+        return "this address needs a signed link: until=<Unix seconds>&signature=<hex>"
+    wanted = _signature(method, path, int(until))
+    if not hmac.compare_digest(wanted.encode(), signature.encode(errors="replace")):
+        return f"the signature does not fit {method} {path}: use the link as it was given"
+    if now.timestamp() > int(until):
+        return f"the link was good until {until} (Unix seconds): ask for a new one"
+    return None
+
+
+def _signature(method: str, path: str, until: int) -> str:
+    text = f"{method}\n{path}\n{until}"
+    return hmac.digest(secret("link"), text.encode(), "sha256").hex()

@@ -1,0 +1,143 @@
+"""Whose reports count: those with the key of their node, and of two of a name the first."""
+
+from datetime import datetime
+
+import msgspec
+import pytest
+from django.conf import settings
+from redis import Redis
+
+from arena.credentials import gpu_key, node_secret
+from arena.messages import Alive, MatchOrder, Report
+from matches.ledger import recording
+from matches.models import Match, NodeKey, Order, Worker
+from matches.nodes import node_keys
+from matches.operations import explain
+from matches.store.auditing import Actor
+from matches.tests import factories as make
+
+pytestmark = pytest.mark.django_db
+ACTOR = Actor("test")
+
+
+def alive(node: str, key: str, *, incarnation: str = "forged", capability: str = "cpu") -> Alive:
+    return Alive(node, incarnation, 1, [capability], {}, [], key)
+
+
+def key_of_other(node: str) -> str:
+    """Return the key that a node in quarantine has, which renames itself."""
+    return node_secret(settings.SECRET_KEY, "reports", node, 1)
+
+
+@pytest.fixture
+def order(broker: Redis) -> MatchOrder:
+    """Have node-1 play an order."""
+    make.alive()
+    order = make.ordered(make.planned(4))
+    make.start(order)
+    return order
+
+
+def states() -> set[str]:
+    return set(Match.objects.values_list("state", flat=True))
+
+
+def describe_worker(now: datetime) -> str:
+    said = explain.of_worker(Worker.objects.get(), now=now)
+    return " ".join((said.summary, *said.waits_for, *said.notes))
+
+
+def test_six_forged_signs_of_life_change_nothing(order: MatchOrder) -> None:
+    before: dict[str, object] = {**Worker.objects.values().get()}
+    for number in range(6):
+        recording.record(alive(make.NODE, "7" * 64, incarnation=str(number)), now=make.later(1))
+    after: dict[str, object] = {**Worker.objects.values().get()}
+    assert states() == {"running"}
+    assert after == before | {"n_forged": 6, "forged_at": make.later(1)}
+    assert "6 reports in its name without its key" in describe_worker(make.later(2))
+
+
+@pytest.mark.parametrize("key", ["", "\ud800", "7" * 64, key_of_other("node-2")])
+def test_no_report_counts_without_the_key_of_its_node(order: MatchOrder, key: str) -> None:
+    for genuine in (
+        alive("node-7", ""),
+        make.finished(order),
+        make.reported(order, [], is_last=True),
+    ):
+        forged: Report = msgspec.structs.replace(genuine, key=key)
+        assert recording.record(forged, now=make.NOW).n_refused
+    assert states() == {"running"}
+    assert Order.objects.get().state == Order.State.PLAYING
+    assert not Worker.objects.filter(node="node-7").exists()
+
+
+def test_a_key_that_was_replaced_or_revoked_counts_no_more(order: MatchOrder) -> None:
+    report = make.finished(order)
+    node_keys.replace_secrets(make.NODE, actor=ACTOR, now=make.NOW)
+    assert recording.record(report, now=make.NOW).n_refused
+    fresh = make.finished(order)
+    node_keys.revoke(make.NODE, actor=ACTOR, now=make.NOW)
+    assert recording.record(fresh, now=make.NOW).n_refused
+    assert states() == {"running"}
+
+
+def test_a_play_node_is_no_gpu_worker_and_a_gpu_worker_no_play_node(order: MatchOrder) -> None:
+    of_gpu = gpu_key(settings.SECRET_KEY)
+    assert recording.record(alive(make.NODE, of_gpu, capability="gpu"), now=make.NOW).n_refused
+    assert recording.record(alive("gpu-1", of_gpu), now=make.NOW).n_refused
+    own = make.key_of(make.NODE)
+    assert recording.record(alive(make.NODE, own, capability="gpu"), now=make.NOW).n_refused
+    assert not recording.record(alive("gpu-1", of_gpu, capability="gpu"), now=make.NOW).n_refused
+    both = msgspec.structs.replace(alive("gpu-2", of_gpu), capabilities=["gpu", "cpu"])
+    assert recording.record(both, now=make.NOW).n_refused
+    assert not Worker.objects.filter(node="gpu-2").exists()
+
+
+def test_a_node_closes_no_order_of_another(order: MatchOrder) -> None:
+    other = msgspec.structs.replace(
+        make.reported(order, []), node="node-2", key=make.key_of("node-2")
+    )
+    recording.record(other, now=make.NOW)
+    assert Order.objects.get().state == Order.State.PLAYING
+    assert states() == {"running"}
+
+
+def test_two_nodes_of_one_name_lose_nothing_and_are_shown(order: MatchOrder) -> None:
+    second = make.ordered(make.planned(4, board="other"))
+    for seconds in (1, 11, 21):
+        make.alive(incarnation="twin", place="machine-2", now=make.later(seconds))
+        make.start(second, incarnation="twin", now=make.later(seconds))
+        make.alive(orders=[order.order], now=make.later(seconds))
+    assert states() == {"running"}
+    assert Worker.objects.get().incarnation == make.INCARNATION
+    assert set(Order.objects.values_list("state", flat=True)) == {Order.State.PLAYING}
+    assert "two nodes call themselves node-1: give each its own name" in describe_worker(
+        make.later(22)
+    )
+
+
+def test_a_node_that_was_restarted_is_back_at_once(order: MatchOrder) -> None:
+    make.alive(incarnation="second-life", now=make.later(1))
+    assert Worker.objects.get().incarnation == "second-life"
+    assert states() == {"pending"}
+
+
+def test_a_node_that_moved_is_back_when_its_old_machine_is_silent(order: MatchOrder) -> None:
+    make.alive(incarnation="second-life", place="machine-2", now=make.later(29))
+    assert states() == {"running"}
+    make.alive(incarnation="second-life", place="machine-2", now=make.later(31))
+    assert Worker.objects.get().place == "machine-2"
+    assert states() == {"pending"}
+    assert "call themselves" not in describe_worker(make.later(32))
+
+
+def test_machines_that_name_no_place_are_not_taken_for_one(order: MatchOrder) -> None:
+    Worker.objects.update(place="")
+    make.alive(incarnation="second-life", place="", now=make.later(1))
+    assert states() == {"running"}
+
+
+def test_a_node_that_nobody_admitted_does_not_exist() -> None:
+    assert recording.record(alive("node-9", "7" * 64), now=make.NOW).n_refused
+    assert not NodeKey.objects.exists()
+    assert not Worker.objects.exists()
