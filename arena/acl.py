@@ -10,32 +10,67 @@ from dataclasses import dataclass
 from typing import Literal
 
 from arena.credentials import node_secret, node_user, role_secret
-from arena.faststore import player_rights
-from arena.grants import Grant, Rights
+from arena.faststore import queue_key, reply_key
 from arena.messages import REPORTS_QUEUE, gpu_queue, play_queue, reports_aside, reports_queue
 
 Server = Literal["broker", "fast"]
 SERVERS: tuple[Server, ...] = ("broker", "fast")
 CONTROL_QUEUE = "control"
 ADMIN = "admin"
+# Stands for the name of a node in the table that people read.
 ANY_NODE = "<name>"
-"""Stands for the name of a node in the table that people read."""
+
+# What every connection of redis-py does before its first command, and kombu when it opens one.
+_SESSION = "ping hello auth select client|setinfo client|setname"
+
+
+@dataclass(frozen=True)
+class Grant:
+    """Commands that may touch keys of these patterns, or only read or only write them."""
+
+    commands: str
+    keys: str
+    mode: Literal["", "%R", "%W"] = ""
+
+    @property
+    def selector(self) -> str:
+        """Return the grant as a rule of its own: none of its commands touches other keys."""
+        commands = " ".join(f"+{command}" for command in self.commands.split())
+        keys = " ".join(f"{self.mode}~{key}" for key in self.keys.split())
+        return f"({commands} {keys})"
+
+
+@dataclass(frozen=True)
+class Rights:
+    """What a user may do at one server. `commands` touch no key; `channels` are to talk on."""
+
+    grants: tuple[Grant, ...] = ()
+    commands: str = ""
+    channels: str = ""
+
+    def __str__(self) -> str:
+        """Return the rules; what they do not name is refused."""
+        commands = " ".join(f"+{command}" for command in f"{_SESSION} {self.commands}".split())
+        channels = "".join(f" &{channel}" for channel in self.channels.split())
+        selectors = "".join(f" {grant.selector}" for grant in self.grants)
+        return f"resetkeys resetchannels -@all {commands}{channels}{selectors}"
 
 
 @dataclass(frozen=True)
 class Role:
-    """A program and its rights; None: it has no user there."""
+    """A program and its rights at the two servers; None where it has no user."""
 
     about: str
     broker: Rights | None
     fast: Rights | None
 
-    def at(self, server: Server) -> Rights | None:
-        """Return its rights at a server."""
+    def rights_at(self, server: Server) -> Rights | None:
+        """Return what it may do there, or None where it has no user."""
         return self.broker if server == "broker" else self.fast
 
 
 _SINCE_7_2 = "+client|setinfo"
+# redis-py and kombu wrap several commands in a transaction, so all that use them need these.
 _PIPELINE = "multi exec discard"
 _EVENTS = "/0.celeryev/*"
 _GPU_QUEUES = f"{gpu_queue(0)} {gpu_queue(0)}.*"
@@ -139,7 +174,7 @@ def role_user(role: str) -> str:
 
 
 def role_password(secret_key: str, server: Server, role: str) -> str:
-    """Return the password of a program at a server."""
+    """Return the password of a program at a server: 64 hexadecimal digits, derived from the key."""
     return role_secret(secret_key, server, role)
 
 
@@ -158,11 +193,34 @@ def node_rights(server: Server, name: str, *, n_shards: int) -> Rights:
     )
 
 
+def player_rights(node: str, *, n_shards: int) -> Rights:
+    """Return what the players of a node may do in the fast store.
+
+    node: its name, without characters that patterns know; "*" means every node. Players run agents'
+    code. One may ask, see whether anybody answers and take answers to players of its own node;
+    client names are random, so that it cannot take another's.
+    """
+    # One by one: in the list of a shard that no gpu worker serves, a request would stay for ever.
+    shards = range(n_shards)
+    asking = " ".join(queue_key(shard) for shard in shards)
+    # Leases, which decide who answers, are read only: with a far expiry in one, a player could stop
+    # inference for everybody.
+    looking = " ".join(f"inf:{{{shard}}}:*" for shard in shards)
+    return Rights(
+        commands="time",
+        grants=(
+            Grant("rpush", asking, "%W"),
+            Grant("llen mget zcount", looking, "%R"),
+            Grant("blmpop lmpop", f"{reply_key(node)}:*"),
+        ),
+    )
+
+
 def role_rules(secret_key: str, server: Server) -> dict[str, str]:
     """Return the rules of every program's user at a server, by the user's name."""
     users = {ADMIN: "~* &* +@all"}
     for role, its in ROLES.items():
-        rights = its.at(server)
+        rights = its.rights_at(server)
         if rights is not None:
             users[role] = str(rights)
     return {

@@ -23,6 +23,7 @@ from arena.errors import CatalogError, UnknownNameError
 
 PLUGINS = "EVALSITE_PLUGINS"
 _MAIN = "__init__.py"
+# Reentrant: a plug-in that is being loaded may ask for another family, which loads that too.
 _loading = RLock()
 _generation = [0]
 
@@ -53,13 +54,13 @@ class PluginProblem:
     """Its id; empty for a folder."""
 
     def __str__(self) -> str:
-        """Return it as one line."""
+        """Return file and reason as one line, as pages and commands show it."""
         return f"{self.file}: {self.reason}"
 
 
 @dataclass(frozen=True)
 class _Plugin:
-    """A plug-in that was loaded."""
+    """A loaded plug-in and the hash of the code that it was loaded from."""
 
     entry: object
     sha256: str
@@ -98,7 +99,12 @@ def get_entry(family: Family, name: str) -> object:
         return _get_member(module, family)
     if name in catalog.problems:
         raise CatalogError(f"{family.name} {name!r} cannot be used: {catalog.problems[name]}")
-    raise UnknownNameError(family.name, name, list_ids(family), hint=_explain_absence(catalog))
+    # A plug-in that another process knows is most often missing because this one lacks its folder.
+    absent = [str(problem) for problem in catalog.problems.values() if not problem.name]
+    hint = "; ".join(absent) or f"{PLUGINS} names {os.environ.get(PLUGINS)}, which has no such file"
+    if not _plugin_roots():
+        hint = f"if it is a plug-in, {PLUGINS} must name its folder, for this process as for ./run"
+    raise UnknownNameError(family.name, name, list_ids(family), hint=hint)
 
 
 def plugin_hash(family: Family, name: str) -> str:
@@ -125,7 +131,7 @@ def count_reloads() -> int:
 
 
 def clear_loaded() -> None:
-    """Forget what was loaded: the next call reads the folders again."""
+    """Forget all plug-ins that were loaded, so that the next call reads the folders again."""
     _generation[0] += 1
     _load_family.cache_clear()
     get_entry.cache_clear()
@@ -133,7 +139,11 @@ def clear_loaded() -> None:
 
 @cache
 def _load_family(family: Family) -> _Loaded:
-    """Return what there is of a family; plug-ins are loaded, shipped files are not."""
+    """Return the ids and the problems of a family.
+
+    Plug-ins are loaded, since only that shows whether they can be used. Shipped files are not:
+    a process that needs one game need not load the engines of all.
+    """
     with _loading:
         package = import_module(family.package)
         folders = [root / family.folder for root in _plugin_roots()]
@@ -181,8 +191,10 @@ def _load_plugin(family: Family, name: str, path: Path) -> _Plugin:
     module = module_from_spec(spec)
     source = path.read_bytes()
     code_hash = sha256(source).hexdigest() if path.name != _MAIN else _hash_code(path)
+    # Before it runs, as import does it: dataclasses and pickle look their module up by name.
     sys.modules[full_name] = module
     try:
+        # Not loader.exec_module: it would read the file again, maybe after an edit.
         exec(loader.source_to_code(source, str(path)), module.__dict__)
         return _Plugin(_get_member(module, family), code_hash)
     except BaseException:
@@ -223,11 +235,3 @@ def _hash_code(path: Path) -> str:
 
 def _plugin_roots() -> list[Path]:
     return [Path(root) for root in os.environ.get(PLUGINS, "").split(os.pathsep) if root]
-
-
-def _explain_absence(catalog: _Loaded) -> str:
-    """Return why a plug-in may be unknown here."""
-    if not _plugin_roots():
-        return f"if it is a plug-in, {PLUGINS} must name its folder, for this process as for ./run"
-    absent = [str(problem) for problem in catalog.problems.values() if not problem.name]
-    return "; ".join(absent) or f"{PLUGINS} names {os.environ[PLUGINS]}, which has no such file"

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
+from shutil import copyfileobj
 from tempfile import NamedTemporaryFile
 from typing import BinaryIO
 
@@ -44,6 +45,7 @@ _N = r"[0-9]+(?:\.[0-9]+)?(?:[kmb](?![a-z]))?"
 _STEPS = [
     re.compile(text) for text in (rf"steps?[=_.-]?({_N})", rf"({_N})[_.-]?steps?", rf"({_N})")
 ]
+# A longer number is a date or a hash, and would not fit the database's bigint.
 _MAX_STEP_DIGITS = 18
 
 
@@ -78,8 +80,17 @@ def inspect_file(path: Path, *, max_bytes: int = MAX_BYTES) -> CheckpointContent
     """
     with _open_checked(path, max_bytes) as (_, layout):
         seal = _read_seal(layout.metadata)
-        _check_with_library(path, layout)
-        return CheckpointContents(seal, layout.forms(), layout.data_start + layout.data_bytes)
+        # The reference reader loads the tensors later: where it disagrees with ours, refuse now.
+        try:
+            with safe_open(path, framework="numpy") as opened:
+                is_agreed = set(opened.keys()) == set(layout.entries)
+        except (SafetensorError, OSError) as error:
+            raise CheckpointFileError(f"safetensors cannot read it: {error!s:.200}") from None
+        if not is_agreed:
+            raise CheckpointFileError("safetensors reads other tensors than the header names")
+        return CheckpointContents(
+            seal, layout.tensor_specs(), layout.data_start + layout.data_bytes
+        )
 
 
 def write_sealed(source: Path, target: Path, seal: Seal, *, max_bytes: int = MAX_BYTES) -> str:
@@ -90,18 +101,23 @@ def write_sealed(source: Path, target: Path, seal: Seal, *, max_bytes: int = MAX
     replaced at once when all is written. Raises CheckpointFileError, leaving no target.
     """
     check_seal(seal)
-    found = inspect_file(source, max_bytes=max_bytes).seal
-    if found is not None and _seal_to_metadata(found) != _seal_to_metadata(seal):
-        raise CheckpointFileError(
-            _say_other_seal(_seal_to_metadata(found), _seal_to_metadata(seal))
-        )
+    metadata, is_sealed = _seal_to_metadata(seal), False
+    present_seal = inspect_file(source, max_bytes=max_bytes).seal
+    if present_seal is not None:
+        present, is_sealed = _seal_to_metadata(present_seal), True
+        others = [key for key in _KEYS if present[key] != metadata[key]]
+        if others:
+            told = [
+                f"{key} {shorten(present[key])}, not {shorten(metadata[key])}" for key in others
+            ]
+            raise CheckpointFileError(f"the file is already sealed with {'; '.join(told)}")
     with _open_checked(source, max_bytes) as (file, layout), _replace_when_whole(target) as sealed:
-        if found is None:
-            write_header(sealed, _seal_to_metadata(seal), layout.entries)
-            file.seek(layout.data_start)
-        else:
+        if is_sealed:
             file.seek(0)
-        _copy(file, sealed)
+        else:
+            write_header(sealed, metadata, layout.entries)
+            file.seek(layout.data_start)
+        copyfileobj(file, sealed, _PIECE_BYTES)
         if sealed.tell() > max_bytes:
             raise CheckpointFileError(_say_oversized(sealed.tell(), max_bytes))
     return hash_file(target)
@@ -133,14 +149,27 @@ def check_seal(seal: Seal) -> None:
     _check_parameters(seal.parameters)
     if type(seal.n_actions) is not int or not 1 <= seal.n_actions <= _MAX_ACTIONS:
         raise CheckpointFileError(f"n_actions is {shorten(seal.n_actions)}: 1..{_MAX_ACTIONS}")
-    _check_shape(seal.observation_shape)
+    shape = seal.observation_shape
+    n_floats = 1 if 1 <= len(shape) <= _MAX_DIMENSIONS else 0
+    for length in shape[:_MAX_DIMENSIONS]:
+        # type() and not isinstance(): JSON's true is an int to Python.
+        n_floats *= length if type(length) is int and 0 < length <= _MAX_OBSERVATION else 0
+    if not 1 <= n_floats <= _MAX_OBSERVATION:
+        wanted = f"must be 1..{_MAX_DIMENSIONS} lengths of at most {_MAX_OBSERVATION} floats in all"
+        raise CheckpointFileError(f"observation_shape is {shorten(list(shape))}: {wanted}")
 
 
 @contextmanager
 def _open_checked(path: Path, max_bytes: int) -> Iterator[tuple[BinaryIO, Layout]]:
     try:
         status = path.stat()
-        _check_kind_and_size(status, max_bytes)
+        # Before opening: to open a named pipe waits until somebody writes to it.
+        if stat.S_ISDIR(status.st_mode):
+            raise CheckpointFileError("this is a folder: give its files")
+        if not stat.S_ISREG(status.st_mode):
+            raise CheckpointFileError("this is no regular file")
+        if status.st_size > max_bytes:
+            raise CheckpointFileError(_say_oversized(status.st_size, max_bytes))
         file = path.open("rb")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -149,54 +178,23 @@ def _open_checked(path: Path, max_bytes: int) -> Iterator[tuple[BinaryIO, Layout
         yield file, read_layout(file, status.st_size)
 
 
-def _check_kind_and_size(status: os.stat_result, max_bytes: int) -> None:
-    """Refuse before opening: opening a pipe waits for a writer."""
-    if stat.S_ISDIR(status.st_mode):
-        raise CheckpointFileError("this is a folder: give its files")
-    if not stat.S_ISREG(status.st_mode):
-        raise CheckpointFileError("this is no regular file")
-    if status.st_size > max_bytes:
-        raise CheckpointFileError(_say_oversized(status.st_size, max_bytes))
-
-
 def _say_oversized(n_bytes: int, max_bytes: int) -> str:
     return f"too large: {n_bytes} bytes, at most {max_bytes} are taken"
 
 
-def _check_with_library(path: Path, layout: Layout) -> None:
-    """Let the reference reader, which loads the tensors later, agree with ours."""
-    try:
-        with safe_open(path, framework="numpy") as opened:
-            agreed = set(opened.keys()) == set(layout.entries)
-    except (SafetensorError, OSError) as error:
-        raise CheckpointFileError(f"safetensors cannot read it: {error!s:.200}") from None
-    if not agreed:
-        raise CheckpointFileError("safetensors reads other tensors than the header names")
-
-
 @contextmanager
 def _replace_when_whole(target: Path) -> Iterator[BinaryIO]:
-    """Write a file beside the target; only a whole one takes its name."""
+    """Yield a file beside the target, on the same disk; only a whole one takes its name."""
     with NamedTemporaryFile(dir=target.parent, prefix=".sealing-", delete=False) as file:
         try:
             yield file  # type: ignore[misc]
+            # The rename may reach the disk before the bytes do: sync first.
             file.flush()
             os.fsync(file.fileno())
             Path(file.name).replace(target)
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise
-
-
-def _copy(source: BinaryIO, target: BinaryIO) -> None:
-    while piece := source.read(_PIECE_BYTES):
-        target.write(piece)
-
-
-def _say_other_seal(found: Mapping[str, str], wanted: Mapping[str, str]) -> str:
-    names = [key for key in _KEYS if found[key] != wanted[key]]
-    shown = "; ".join(f"{key} {shorten(found[key])}, not {shorten(wanted[key])}" for key in names)
-    return f"the file is already sealed with {shown}"
 
 
 def _seal_to_metadata(seal: Seal) -> dict[str, str]:
@@ -256,12 +254,3 @@ def _is_value(value: object) -> bool:
     if isinstance(value, float):
         return isfinite(value)
     return isinstance(value, int) and abs(value) < 2**63
-
-
-def _check_shape(shape: tuple[int, ...]) -> None:
-    size = 1 if 1 <= len(shape) <= _MAX_DIMENSIONS else 0
-    for length in shape[:_MAX_DIMENSIONS]:
-        size *= length if type(length) is int and 0 < length <= _MAX_OBSERVATION else 0
-    if not 1 <= size <= _MAX_OBSERVATION:
-        wanted = f"must be 1..{_MAX_DIMENSIONS} lengths of at most {_MAX_OBSERVATION} floats in all"
-        raise CheckpointFileError(f"observation_shape is {shorten(list(shape))}: {wanted}")

@@ -12,6 +12,7 @@ Purpose = Literal["broker", "fast", "reports"]
 
 NAME_RULE = "1 to 60 of the characters A-Z a-z 0-9 _ . -"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+# So that no node, whatever it is called, has the user name of a program.
 _PREFIX = "node-"
 
 
@@ -37,6 +38,7 @@ def gpu_key(secret_key: str) -> str:
 
 def role_secret(secret_key: str, server: str, role: str) -> str:
     """Return the password of a role, such as "web", at one of the servers."""
+    # The first word of the text keeps nodes and roles apart, whatever they are called.
     return _derive_secret(secret_key, f"role:{server}:{role}")
 
 

@@ -17,14 +17,14 @@ from arena.errors import EmulatedFaultError, ParameterError
 from arena.games.base import State
 from arena.seeding import derive_uniforms
 
+# What an invalid fault returns in the place of a result or an action.
 INVALID_VALUES: tuple[object, ...] = ("", -10, 0.5, {}, True, 0.0, float("nan"))
-"""What an invalid fault returns in the place of a result or an action."""
 
 _RATES = ("error_rate", "invalid_rate", "hang_rate")
 
 
 class FaultKind(StrEnum):
-    """What goes wrong."""
+    """What goes wrong: an exception, an invalid value, or no answer for hang_s seconds."""
 
     ERROR = "error"
     INVALID = "invalid"
@@ -77,6 +77,7 @@ def draw_fault(plan: FaultPlan, game_seed: int, attempt: int, n_seats: int) -> F
 
     A caller whose matches share game seeds mixes the lineup into the seed that it passes.
     """
+    # Three numbers in any case, so that another rate moves no other fault to another seat.
     which, where, what = derive_uniforms(3, "fault", game_seed, attempt)
     seat = int(where * n_seats)
     if which < plan.error_rate:
@@ -134,15 +135,12 @@ class _FaultyState:
     def apply(self, action: int) -> None:
         if not self._is_struck:
             self._is_struck = True
-            self._strike()
+            if self._fault.kind is FaultKind.ERROR:
+                raise EmulatedFaultError("emulated error of the game")
+            if self._fault.kind is FaultKind.HANG:
+                self._sleep(self._hang_s)
         self._state.apply(action)
 
     def returns(self) -> object:
         is_invalid = self._fault.kind is FaultKind.INVALID
         return self._fault.value if is_invalid else self._state.returns()
-
-    def _strike(self) -> None:
-        if self._fault.kind is FaultKind.ERROR:
-            raise EmulatedFaultError("emulated error of the game")
-        if self._fault.kind is FaultKind.HANG:
-            self._sleep(self._hang_s)

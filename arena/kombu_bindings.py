@@ -18,16 +18,18 @@ class InProcessBindings:
 
     def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
         del pattern
+        # Events of workers and Flower's inspection go by publish, which needs the routing key here.
         if self.typeof(exchange).type == "fanout":
             self._fanout_queues[queue] = (exchange, routing_key.replace("#", "*"))
 
     def get_table(self, exchange: str) -> list[tuple[str, str, str]]:
-        """Return the bindings that this process has made."""
+        """Return (routing key, pattern, queue) of each binding that this process has made."""
         table: list[tuple[str, str, str]] = self.state.exchanges[exchange]["table"]
         return table
 
     def maybe_refresh_binding_expiry(self) -> None:
         """Do nothing: what is kept here ends with the process."""
 
+    # Kombu would remove the binding from the broker's set, which we do not have.
     def _delete(self, queue: str, *_args: Any, **_options: Any) -> None:
         self.auto_delete_queues.discard(queue)

@@ -16,13 +16,14 @@ from arena.errors import MessageError
 from arena.parameters import Value
 from arena.seeding import derive
 
+# Names by which processes call each other: a rename strands what is in the queues.
 PLAY_TASK = "workers.play"
 RECORD_TASK = "matches.record"
 DRAIN_TASK = "inference.drain"
 CHECK_TASK = "inference.check"
 REPORTS_QUEUE = "reports"
+# So that one pattern of keys, `reports.[1-9]`, names every queue of reports but the first.
 MAX_RECORDERS = 10
-"""So that one pattern of keys, `reports.[1-9]`, names every queue of reports but the first."""
 MAX_DETAIL = 500
 
 Text = Annotated[str, msgspec.Meta(max_length=200)]
@@ -307,7 +308,7 @@ def serving_key(gpu: str) -> str:
 
 
 def to_wire(message: Report | MatchOrder | CheckOrder) -> dict[str, Any]:
-    """Return the JSON object that is sent for a message."""
+    """Return the JSON object that is sent for a message; read_order and the like take it back."""
     wire: dict[str, Any] = msgspec.to_builtins(message)
     return wire
 
@@ -355,6 +356,7 @@ def read_report(wire: object) -> Report:
 def _read_message(wire: object, form: Any, what: str) -> Any:
     try:
         return msgspec.convert(wire, type=form, strict=True)
+    # msgspec lets huge ints and deep nesting through as errors of Python's own.
     except (msgspec.ValidationError, OverflowError, RecursionError) as error:
         raise MessageError(f"broken {what}: {error}") from error
 
@@ -380,5 +382,5 @@ def checkpoint_token(secret: bytes, checkpoint: str) -> str:
 
 
 def _sign_token(secret: bytes, text: str) -> str:
-    digest = hmac.digest(secret, text.encode(), "sha256")
-    return digest[:16].hex()
+    # Half of the digest: 128 bits cannot be guessed, and an order carries a token for every match.
+    return hmac.digest(secret, text.encode(), "sha256")[:16].hex()

@@ -21,14 +21,22 @@ class Parameter:
     minimum: float | None = None
     maximum: float | None = None
 
-    def read(self, owner: str, raw: object) -> Value:
+    def read_value(self, owner: str, raw: object) -> Value:
         """Return raw as this parameter's type. Raises ParameterError naming value and range."""
-        value = self._converted(owner, raw)
-        self._check_range(owner, value)
+        value = self._convert_value(owner, raw)
+        if isinstance(value, str | bool):
+            return value
+        low = self.minimum if self.minimum is not None else float("-inf")
+        high = self.maximum if self.maximum is not None else float("inf")
+        # Infinity lies within the widest range, and NaN within none: both are refused.
+        if not low <= value <= high or value in (float("inf"), float("-inf")):
+            wanted = f"must be {low:.15g}..{high:.15g}"
+            raise ParameterError(owner, self.name, f"{wanted}, got {_shorten(value)}")
         return value
 
-    def _converted(self, owner: str, raw: object) -> Value:
+    def _convert_value(self, owner: str, raw: object) -> Value:
         wanted = type(self.default)
+        # A bool is an int to Python, and never meant as one here.
         if isinstance(raw, wanted) and isinstance(raw, bool) == (wanted is bool):
             return raw
         try:
@@ -40,15 +48,6 @@ class Parameter:
             pass
         shown = _shorten(raw)
         raise ParameterError(owner, self.name, f"must be {wanted.__name__}, got {shown}") from None
-
-    def _check_range(self, owner: str, value: Value) -> None:
-        if isinstance(value, str | bool):
-            return
-        low = self.minimum if self.minimum is not None else float("-inf")
-        high = self.maximum if self.maximum is not None else float("inf")
-        if not low <= value <= high or value in (float("inf"), float("-inf")):
-            wanted = f"must be {low:.15g}..{high:.15g}"
-            raise ParameterError(owner, self.name, f"{wanted}, got {_shorten(value)}")
 
 
 def _shorten(raw: object) -> str:
@@ -71,6 +70,6 @@ def read_parameters(
             choices = ", ".join(known) or "none"
             raise ParameterError(owner, name, f"is unknown: {owner} takes {choices}")
     return {
-        name: p.read(owner, given[name]) if name in given else p.default
+        name: p.read_value(owner, given[name]) if name in given else p.default
         for name, p in known.items()
     }

@@ -7,8 +7,8 @@ from arena.pairing import registry as pairings
 from arena.policies import registry as policies
 from arena.verdicts import registry as questions
 
+# Architectures need torch: where they are used, inference.architectures.registry has them.
 FAMILIES = (games.FAMILY, policies.FAMILY, pairings.FAMILY, questions.FAMILY)
-"""Architectures need torch: where they are used, inference.architectures.registry has them."""
 
 
 def list_problems() -> list[PluginProblem]:

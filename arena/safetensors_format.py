@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from arena.errors import CheckpointFileError
 
+# A thousand times what a catalog network needs; it bounds the time and memory of reading one.
 MAX_HEADER_BYTES = 2**20
-"""A thousand times what a catalog network needs; it bounds the time and memory of reading one."""
 MAX_TENSORS = 4096
 MAX_DIMENSIONS = 8
 METADATA = "__metadata__"
@@ -72,7 +72,7 @@ class Layout:
     data_start: int
     data_bytes: int
 
-    def forms(self) -> dict[str, TensorSpec]:
+    def tensor_specs(self) -> dict[str, TensorSpec]:
         """Return dtype and shape by name of tensor."""
         return {name: entry.form for name, entry in self.entries.items()}
 
@@ -90,10 +90,11 @@ def read_layout(file: BinaryIO, n_bytes: int) -> Layout:
     if head[_LENGTH_BYTES:] != b"{" or n_header > MAX_HEADER_BYTES or data_start > n_bytes:
         _refuse_foreign(file, head, n_bytes)
     header = strict_json("the header", b"{" + file.read(n_header - 1))
-    metadata = _check_metadata(header.pop(METADATA, {}))
-    return Layout(
-        metadata, _read_entries(header, n_bytes - data_start), data_start, n_bytes - data_start
-    )
+    metadata = header.pop(METADATA, {})
+    if not isinstance(metadata, dict) or not all(isinstance(t, str) for t in metadata.values()):
+        raise CheckpointFileError(f"{METADATA} must map texts to texts, got {shorten(metadata)}")
+    data_bytes = n_bytes - data_start
+    return Layout(metadata, _read_entries(header, data_bytes), data_start, data_bytes)
 
 
 def write_header(
@@ -104,6 +105,7 @@ def write_header(
     for name, ((dtype, shape), begin, end) in entries.items():
         header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [begin, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
+    # Readers map the buffer into memory, where 8-byte numbers must lie on multiples of 8.
     text += b" " * (-len(text) % _LENGTH_BYTES)
     if len(text) > MAX_HEADER_BYTES:
         raise CheckpointFileError(_say_oversized(len(text)))
@@ -116,7 +118,13 @@ def shorten(value: object) -> str:
 
 
 def _refuse_foreign(file: BinaryIO, head: bytes, n_bytes: int) -> NoReturn:
-    foreign = _name_foreign(file, head, n_bytes)
+    if head.startswith(b"PK"):
+        # A zip lists its files at its end; reading more of it would be as long as its author likes.
+        file.seek(max(0, n_bytes - _TAIL_BYTES))
+        tail = file.read(_TAIL_BYTES)
+        foreign = next((what for mark, what in _ARCHIVES.items() if mark in tail), "a zip archive")
+    else:
+        foreign = next((what for mark, what in _FOREIGN.items() if head.startswith(mark)), "")
     if foreign:
         raise CheckpointFileError(
             f"this is {foreign}: {_WANTED} (`./run manage checkpoints convert` makes one)"
@@ -132,16 +140,6 @@ def _refuse_foreign(file: BinaryIO, head: bytes, n_bytes: int) -> NoReturn:
             f"truncated, or a lying header: it claims {n_header} bytes where {room} follow"
         )
     raise CheckpointFileError(_say_oversized(n_header))
-
-
-def _name_foreign(file: BinaryIO, head: bytes, n_bytes: int) -> str | None:
-    """Return what the file is instead, if its first bytes say so."""
-    if head.startswith(b"PK"):
-        # A zip lists its files at its end; reading more of it would be as long as its author likes.
-        file.seek(max(0, n_bytes - _TAIL_BYTES))
-        tail = file.read(_TAIL_BYTES)
-        return next((what for mark, what in _ARCHIVES.items() if mark in tail), "a zip archive")
-    return next((what for mark, what in _FOREIGN.items() if head.startswith(mark)), None)
 
 
 def _say_oversized(n_header: int) -> str:
@@ -165,21 +163,15 @@ def strict_json(what: str, text: bytes | str) -> Any:
 
 
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"{shorten(twice)} is named twice")
-    return found
+    return unique
 
 
 def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"it holds {word}")
-
-
-def _check_metadata(raw: object) -> dict[str, str]:
-    if not isinstance(raw, dict) or not all(isinstance(text, str) for text in raw.values()):
-        raise CheckpointFileError(f"{METADATA} must map texts to texts, got {shorten(raw)}")
-    return raw
 
 
 def _read_entries(header: dict[str, Any], data_bytes: int) -> dict[str, TensorEntry]:

@@ -27,8 +27,8 @@ from arena.messages import (
     play_queue,
 )
 
+# Bytes of an item: a full report (2 MB of actions, 1,000 details) in base64 is about 10 MB.
 MAX_ITEM = 24 * 2**20
-"""Bytes of an item: a full report (2 MB of actions, 1,000 details) in base64 is about 10 MB."""
 ShortText = Annotated[str, msgspec.Meta(max_length=2_000)]
 """Celery cuts what it shows of arguments at about 1,024 characters."""
 Scalar = Annotated[str, msgspec.Meta(max_length=1_000)] | int | float | bool | None
@@ -99,7 +99,11 @@ class _EmbeddedCalls(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TaskForm:
-    """A task that a queue may call: the form of its arguments, and whether it may wait."""
+    """A task that a queue may call: the form of its arguments, and whether it may wait.
+
+    envelopes: decodes an item of the queue, as Celery's protocol 2 puts it there; bodies: decodes
+    the arguments in it.
+    """
 
     def __init__(self, arguments: Any, *, keywords: Any = _NO_KEYWORDS, is_timed: bool) -> None:
         self.envelopes = msgspec.json.Decoder(
@@ -133,11 +137,11 @@ def timed_task(*, most: int = 4) -> TaskForm:
 
 REPORT_TASKS = {RECORD_TASK: TaskForm(tuple[Report], is_timed=False)}
 ORDER_TASKS = {PLAY_TASK: TaskForm(tuple[MatchOrder], is_timed=False)}
+# Doorbells come from play nodes, so none may wait; a check is tried again by its worker.
 GPU_TASKS = {
     DRAIN_TASK: TaskForm(tuple[Count, Text], is_timed=False),
     CHECK_TASK: TaskForm(tuple[CheckOrder], is_timed=True),
 }
-"""Doorbells come from play nodes, so none may wait; a check is tried again by its worker."""
 
 
 def tasks_of_queue(queue: str) -> Mapping[str, TaskForm]:
@@ -153,6 +157,7 @@ _BY_KIND = {
 }
 
 
+# Read first and alone: which form an item must have depends on the task that it names.
 class _TaskName(msgspec.Struct):
     task: ShortText
 
@@ -169,6 +174,7 @@ def read_item(item: bytes, calls: Mapping[str, TaskForm]) -> tuple[Any, ...]:
 
     calls: the tasks that the queue may call, by name.
     """
+    # Before anything is parsed: reading costs time and memory in proportion to the bytes.
     if len(item) > MAX_ITEM:
         raise MessageError(f"an item of {len(item)} bytes; at most {MAX_ITEM} are read")
     try:

@@ -13,8 +13,8 @@ from arena.errors import UnsupportedGameError
 Teams = tuple[int, ...]
 NO_TEAMS: Teams = ()
 Item = TypeVar("Item")
+# One team plays against nobody, and a team of one seat is no team.
 _FEWEST = 2
-"""One team plays against nobody, and a team of one seat is no team."""
 
 
 def check_teams(game: str, teams: Sequence[int], n_seats: int) -> None:
@@ -53,12 +53,15 @@ def n_opposed(teams: Sequence[int], n_seats: int) -> int:
 
 
 def are_mates(teams: Sequence[int], seat: int, other: int) -> bool:
-    """Return whether two seats are of one team."""
+    """Return whether two seats are of one team; never where each plays for itself."""
     return bool(teams) and teams[seat] == teams[other]
 
 
 def group_by_team(teams: Sequence[int], of_seats: Sequence[Item]) -> list[tuple[Item, ...]]:
-    """Return what belongs to the seats of each team, in the order of the seats."""
+    """Return for each team what belongs to its seats, in the order of the seats.
+
+    of_seats: one item a seat. Raises ValueError for another number of items.
+    """
     return [
         tuple(item for item, its in zip(of_seats, teams, strict=True) if its == team)
         for team in range(n_teams(teams, len(teams)))

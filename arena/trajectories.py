@@ -22,8 +22,8 @@ from arena.errors import ArenaError
 from arena.games.base import GameSpec
 
 FORMAT = "evalsite trajectories/1"
+# Observations, masks and logits of one row group: what a writer holds in memory.
 GROUP_BYTES = 1 << 24
-"""Observations, masks and logits of one row group: what a writer holds in memory."""
 
 _METADATA = b"evalsite"
 # Nothing here may depend on time or machine: a shard is named by its hash.
@@ -50,23 +50,23 @@ class TrajectorySpec:
     n_actions: int
 
     @classmethod
-    def of(cls, spec: GameSpec) -> "TrajectorySpec":
-        """Return the form of a game."""
+    def of_game(cls, spec: GameSpec) -> "TrajectorySpec":
+        """Return what a game's observations and actions make of the columns."""
         return cls(spec.id, spec.observation_shape, spec.n_actions)
 
     @property
     def n_features(self) -> int:
-        """Floats of one observation."""
+        """Floats of one observation, whatever its shape."""
         return prod(self.observation_shape)
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of one observation, mask and logits."""
+        """Bytes of one row's observation and logits (float32) and mask (a byte an action)."""
         return 4 * self.n_features + 5 * self.n_actions
 
     @property
     def group_rows(self) -> int:
-        """Rows of a row group."""
+        """Rows of a row group: as many as GROUP_BYTES hold, at least 1."""
         return max(1, GROUP_BYTES // self.row_bytes)
 
 
@@ -161,7 +161,11 @@ def build_table(episodes: Iterable[Episode], form: TrajectorySpec) -> pa.Table:
         "episode": np.repeat([episode.number for episode in whole], lengths),
         "step": [index for length in lengths for index in range(length)],
         "seat": [step.seat for step in steps],
-        "agent": [_agent_name(episode, step) for episode in whole for step in episode.steps],
+        "agent": [
+            episode.agents[step.seat] if episode.agents else ""
+            for episode in whole
+            for step in episode.steps
+        ],
         "checkpoint": [step.checkpoint for step in steps],
         "game_seed": np.repeat([episode.game_seed for episode in whole], lengths),
         "observation": _fixed_size_lists(
@@ -184,10 +188,6 @@ def build_table(episodes: Iterable[Episode], form: TrajectorySpec) -> pa.Table:
         for name, column in columns.items()
     ]
     return pa.Table.from_arrays(arrays, schema=declared)
-
-
-def _agent_name(episode: Episode, step: Step) -> str:
-    return episode.agents[step.seat] if episode.agents else ""
 
 
 def _last_step_columns(episodes: Iterable[Episode]) -> tuple[list[float], list[bool], list[bool]]:
@@ -251,7 +251,7 @@ def _cut_row_groups(tables: Iterable[pa.Table], n_rows: int) -> Iterator[pa.Tabl
 
 
 def encode_episodes(episodes: Iterable[Episode], form: TrajectorySpec) -> bytes:
-    """Return the episodes as one file."""
+    """Return the episodes as the bytes of one file. Raises TrajectoryError."""
     sink = BytesIO()
     write_parquet(sink, [build_table(episodes, form)], form)
     return sink.getvalue()
@@ -274,6 +274,7 @@ def split_episodes(rows: pa.Table) -> dict[int, pa.Table]:
     """
     numbers = rows.column("episode").to_numpy()
     steps = rows.column("step").to_numpy()
+    # An episode starts where the number changes; before the first row stands another one.
     starts = np.flatnonzero(np.diff(numbers, prepend=numbers[:1] - 1))
     lengths = np.diff(starts, append=len(numbers))
     if not np.array_equal(steps, np.arange(len(steps)) - np.repeat(starts, lengths)):

@@ -92,7 +92,7 @@ def of_the_top(
     settled: SettledRatings, counts: PairCounts
 ) -> tuple[list[float], list[list[float]]]:
     """Return P(best) of the highest agents and P(row above column) among them."""
-    sampler = Sampler.of(
+    sampler = Sampler.of_field(
         counts,
         settled.mu,
         settled.covariance,

@@ -45,7 +45,7 @@ def derived_variables(plan: Plan, made: dict[str, str]) -> dict[str, str]:
     variables = {}
     for server in SERVERS:
         for role in (ADMIN, *ROLES):
-            if role == ADMIN or ROLES[role].at(server) is not None:
+            if role == ADMIN or ROLES[role].rights_at(server) is not None:
                 name = f"{server.upper()}_URL_{role.upper()}"
                 variables[name] = plan.role_url(server, role, made)
     variables["GPU_KEY"] = gpu_key(made["EVALSITE_SECRET_KEY"])

@@ -85,7 +85,7 @@ class Plan:
         url = self._plain_url(server)
         if not self.has_users(server):
             return url
-        if role != ADMIN and ROLES[role].at(server) is None:
+        if role != ADMIN and ROLES[role].rights_at(server) is None:
             return without_login(url)
         return with_login(url, role_user(role), role_password(self._key(secrets), server, role))
 

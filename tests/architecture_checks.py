@@ -29,7 +29,7 @@ def says_what_it_is(architecture: Architecture, game: Game) -> None:
     names = [parameter.name for parameter in architecture.parameters]
     assert len(set(names)) == len(names)
     for parameter in architecture.parameters:
-        assert parameter.read(architecture.id, parameter.default) == parameter.default
+        assert parameter.read_value(architecture.id, parameter.default) == parameter.default
         assert parameter.help
 
 

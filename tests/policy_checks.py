@@ -36,7 +36,7 @@ def says_what_it_is(kind: PolicyKind, game: Game) -> None:
     names = [parameter.name for parameter in kind.parameters]
     assert len(set(names)) == len(names)
     for parameter in kind.parameters:
-        assert parameter.read(kind.id, parameter.default) == parameter.default
+        assert parameter.read_value(kind.id, parameter.default) == parameter.default
         assert parameter.help
 
 

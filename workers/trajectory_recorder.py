@@ -139,5 +139,5 @@ def open_recorder(
     if not url.startswith(("http://", "https://")):
         raise OrderError(f"{SITE} is {url!r}: trajectories need the address of the web server")
     return PieceRecorder(
-        TrajectorySpec.of(game.spec), prepare.agents, Site(url, prepare.trajectories).put
+        TrajectorySpec.of_game(game.spec), prepare.agents, Site(url, prepare.trajectories).put
     )

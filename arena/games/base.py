@@ -13,8 +13,8 @@ from arena.errors import InvalidReturnsError
 from arena.parameters import Parameter, Value
 from arena.teams import NO_TEAMS, Teams
 
+# What State.to_move returns once the episode has ended.
 OVER = -1
-"""What State.to_move returns once the episode has ended."""
 
 
 @dataclass(frozen=True)
@@ -131,24 +131,17 @@ def ranks(returns: object, n_seats: int, teams: Teams = NO_TEAMS) -> list[int]:
     """
     if not isinstance(returns, (list, tuple)):
         raise InvalidReturnsError(f"returns must be a list or tuple of floats, got {returns!r}")
-    if len(returns) != n_seats or not all(map(_is_finite_float, returns)):
+    # type() and not isinstance(): a bool is an int, and numpy's float64 a float, to Python.
+    is_sound = all(type(value) is float and isfinite(value) for value in returns)
+    if len(returns) != n_seats or not is_sound:
         raise InvalidReturnsError(f"returns must be {n_seats} finite floats, got {returns!r}")
-    if teams:
-        _check_team_returns(returns, teams)
-    ordered = sorted(returns, reverse=True)
-    return [ordered.index(value) for value in returns]
-
-
-def _check_team_returns(returns: Sequence[float], teams: Teams) -> None:
-    for team, shared in enumerate(sides.group_by_team(teams, returns)):
+    for team, shared in enumerate(sides.group_by_team(teams, returns)) if teams else ():
         if len(set(shared)) > 1:
             raise InvalidReturnsError(
                 f"team mates must have equal returns, those of team {team} have {shared}"
             )
-
-
-def _is_finite_float(value: object) -> bool:
-    return type(value) is float and isfinite(value)
+    ordered = sorted(returns, reverse=True)
+    return [ordered.index(value) for value in returns]
 
 
 def forfeit_ranks(guilty: int, n_seats: int, teams: Teams = NO_TEAMS) -> list[int]:

@@ -28,7 +28,7 @@ class NativeState(Protocol):
     """What we use of pyspiel.State. Its chance is open: a copy of it shows nothing to come."""
 
     def get_game(self) -> Any:
-        """Return the engine's game."""
+        """Return the engine's game, as its search takes it."""
         ...
 
     def child(self, action: int) -> "NativeState":
@@ -72,15 +72,15 @@ class NativeGame(Protocol):
     """What we use of pyspiel.Game."""
 
     def new_initial_state(self) -> NativeState:
-        """Return a new episode."""
+        """Return the start of an episode, where chance may be the first to move."""
         ...
 
     def num_players(self) -> int:
-        """Return the number of seats."""
+        """Return the number of seats, which may follow from the parameters."""
         ...
 
     def num_distinct_actions(self) -> int:
-        """Return A."""
+        """Return A, the number of actions there are in any state."""
         ...
 
     def observation_tensor_shape(self) -> list[int]:
@@ -92,7 +92,7 @@ class NativeGame(Protocol):
         ...
 
     def get_type(self) -> Any:
-        """Return the declaration of the game."""
+        """Return what the game declares: dynamics, chance, information, utility."""
         ...
 
 
@@ -110,6 +110,7 @@ class OpenSpielState:
         self._game, self.native, self._chance = game, native, chance
         self.opening: Sequence[int] = opening
         self.actions: list[int] = []
+        # Asked for twice a step, by the policy and by the check of its action; made on demand.
         self._legal: tuple[int, ...] | None = None
         self._settle()
 
@@ -193,6 +194,7 @@ class OpenSpielGame:
 
     def configured(self, parameters: Mapping[str, object]) -> "OpenSpielGame":
         """Return the same game under other parameters. Raises ParameterError."""
+        # A shallow copy: what must not be shared, the engine's game and buffer, is loaded anew.
         game = copy(self)
         game._load(read_parameters(self._name, self._declared, parameters))
         return game
@@ -205,7 +207,7 @@ class OpenSpielGame:
         if opening_plies < 0 or (opening_plies and self._spec.has_chance):
             wanted = "0, as the game has chance" if self._spec.has_chance else "0 or more"
             raise ParameterError(self._name, "opening_plies", f"must be {wanted}: {opening_plies}")
-        native, opening = self._opened(game_seed, opening_plies)
+        native, opening = self._draw_opening(game_seed, opening_plies)
         chance = Random(game_seed) if self._spec.has_chance else _NO_CHANCE
         return OpenSpielState(self, native, opening, chance)
 
@@ -214,38 +216,45 @@ class OpenSpielGame:
         self._observer.set_from(native, seat)
         return self._tensor.copy()
 
-    def _opened(self, game_seed: int, plies: int) -> tuple[NativeState, tuple[int, ...]]:
+    def _draw_opening(self, game_seed: int, plies: int) -> tuple[NativeState, tuple[int, ...]]:
         if not plies:
             return self.native.new_initial_state(), ()
         rng = Random(derive("opening", game_seed))
+        # Openings that end the game are drawn again, from the same generator: never shortened, or
+        # some blocks would start nearer to the end than others.
         for _ in range(MAX_OPENING_DRAWS):
-            native, opening = self._random_line(plies, rng)
+            native, opening = self.native.new_initial_state(), list[int]()
+            while len(opening) < plies and not native.is_terminal():
+                legal = native.legal_actions()
+                opening.append(legal[int(rng.random() * len(legal))])
+                native.apply_action(opening[-1])
             if not native.is_terminal():
-                return native, opening
+                return native, tuple(opening)
         wanted = f"{plies} plies ended the game in each of {MAX_OPENING_DRAWS} draws"
         raise ParameterError(self._name, "opening_plies", f"is too large: {wanted}")
 
-    def _random_line(self, plies: int, rng: Random) -> tuple[NativeState, tuple[int, ...]]:
-        native = self.native.new_initial_state()
-        line: list[int] = []
-        while len(line) < plies and not native.is_terminal():
-            legal = native.legal_actions()
-            line.append(legal[int(rng.random() * len(legal))])
-            native.apply_action(line[-1])
-        return native, tuple(line)
-
     def _load(self, parameters: Mapping[str, Value]) -> None:
         engine: Any = pyspiel.load_game(self._engine_name, {**self._fixed, **parameters})
-        _check_supported(self._name, engine.get_type())
+        name, kind = self._name, engine.get_type()
+        if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
+            raise UnsupportedGameError(
+                f"{name}: seats that move at the same time are not supported"
+            )
+        if kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
+            raise UnsupportedGameError(
+                f"{name}: its engine draws chance itself, so it has no replay"
+            )
+        if not kind.provides_observation_tensor:
+            raise UnsupportedGameError(f"{name}: its engine offers no observation tensor")
         self.native: NativeGame = engine
         self._parameters = dict(parameters)
-        self._spec = self._described()
+        self._spec = self._read_spec()
         # The observer fills one buffer of its own: 5 to 35 times faster than a Python list.
         self._observer: Any = pyspiel._Observation(engine, engine.make_observer({}))
         flat = np.frombuffer(self._observer, np.float32)
         self._tensor = flat.reshape(self._spec.observation_shape)
 
-    def _described(self) -> GameSpec:
+    def _read_spec(self) -> GameSpec:
         kind = self.native.get_type()
         return GameSpec(
             id=self._name,
@@ -275,18 +284,12 @@ def native_of(state: State) -> NativeState:
     return native
 
 
-def _check_supported(name: str, kind: Any) -> None:
-    """Raise UnsupportedGameError for what this adapter cannot play."""
-    if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
-        raise UnsupportedGameError(f"{name}: seats that move at the same time are not supported")
-    if kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
-        raise UnsupportedGameError(f"{name}: its engine draws chance itself, so it has no replay")
-    if not kind.provides_observation_tensor:
-        raise UnsupportedGameError(f"{name}: its engine offers no observation tensor")
-
-
 def _draw_outcome(outcomes: Sequence[tuple[int, float]], rng: Random) -> int:
-    """Return an outcome drawn by its probability; spelled out, so that it never changes."""
+    """Return an outcome drawn by its probability; one float of rng a draw.
+
+    Spelled out: how random.choices draws may change between versions of Python, and with it every
+    game with chance.
+    """
     left = rng.random()
     for outcome, probability in outcomes:
         left -= probability

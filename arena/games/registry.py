@@ -7,7 +7,7 @@ from arena.games.base import Game, GameSpec
 from arena.ratings.base import MIN_SEATS
 
 
-def _say_refusal(game: Game) -> str:
+def _refuse_game(game: Game) -> str:
     """Return why a game cannot be offered; empty when it can."""
     if not isinstance(game.spec, GameSpec):
         return f"has a spec that is no GameSpec, got {game.spec!r:.80}"
@@ -20,7 +20,7 @@ def _say_refusal(game: Game) -> str:
 
 
 FAMILY = catalogs.Family(
-    "arena.games.catalog", "game", ("spec", "configured", "parameters", "start"), _say_refusal
+    "arena.games.catalog", "game", ("spec", "configured", "parameters", "start"), _refuse_game
 )
 
 

@@ -36,7 +36,7 @@ class Adaptive:
         return "it compares agents, and a match of 1 seat does not" if field.n_seats == 1 else None
 
     def warning(self, standing: Standing) -> str | None:  # noqa: ARG002
-        """Return None: nothing to say."""
+        """Return None; a pairing that suits some fields badly says so here."""
         return None
 
     def least_blocks(self, field: Field) -> int:  # noqa: ARG002
@@ -55,6 +55,7 @@ class Adaptive:
             raise PairingError(f"pairing {self.id!r} cannot pair this field: {reason}")
         if n_blocks == 0:
             return []
+        # All randomness comes from the seed: planning again after a crash plans the same blocks.
         return self.lineups(standing, n_blocks, np.random.default_rng(seed))
 
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
@@ -63,10 +64,10 @@ class Adaptive:
 
 
 class AdaptiveCouples(Adaptive):
-    """One whose matches have two seats."""
+    """An adaptive pairing for matches of two seats; it refuses any other field."""
 
     def refusal(self, field: Field) -> str | None:
-        """Return why it cannot pair this field: anything but two seats."""
+        """Return why it cannot pair this field, or None when its matches have two seats."""
         if field.n_seats == COUPLE:
             return None
         return f"its matches have 2 seats, and these have {field.n_seats}"

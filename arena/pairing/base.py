@@ -17,8 +17,8 @@ from arena.ratings.counts import Floats, PairCounts
 from arena.ratings.teamcounts import TeamCounts
 
 MIN_AGENTS = 2
+# The seats of most games, for which pairings have a faster way.
 COUPLE = 2
-"""The seats of most games, for which pairings have a faster way."""
 
 Lineup = tuple[int, ...]
 """The agents of a block by the seats of its first match."""
@@ -136,7 +136,10 @@ class Standing:
 
 
 class AdaptivePairing(Protocol):
-    """A way to choose lineups from what is known so far; a catalog file offers one as PAIRING."""
+    """A way to choose lineups from what is known so far; a catalog file offers one as PAIRING.
+
+    See Adaptive for what most of them need of it.
+    """
 
     @property
     def id(self) -> str:
@@ -213,6 +216,7 @@ def count_blocks(n_matches: int, n_seats: int) -> int:
         raise PairingError(f"n_matches must be 0 or more, got {n_matches}")
     if n_seats < 1:
         raise PairingError(f"n_seats must be 1 or more, got {n_seats}")
+    # Floor division of the negative rounds up, exactly for ints of any size.
     return -(-n_matches // n_seats)
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from arena.pairing.base import Lineup, Meeting, PairingError
 
+# The most points that one block of two matches gives.
 _PER_BLOCK = 2.0
-"""The most points that one block of two matches gives."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Bracket:
 
     @property
     def winner(self) -> int | None:
-        """Who won the final, or None."""
+        """Who won the final, or None while it is open."""
         return self.rounds[-1][0].winner
 
 
@@ -75,10 +75,19 @@ def build_bracket(
     """Return the bracket of the agents, best first, after these blocks. Raises PairingError."""
     if len(seeding) < 2:  # noqa: PLR2004
         raise PairingError(f"a bracket needs 2 or more agents, got {len(seeding)}")
-    played = _group_by_pair(meetings)
+    played: dict[Lineup, list[Meeting]] = {}
+    for meeting in meetings:
+        played.setdefault(tuple(sorted(meeting.lineup)), []).append(meeting)
     rank = {agent: place for place, agent in enumerate(seeding)}
     order = [seeding[seed] if seed < len(seeding) else None for seed in _order_seeds(len(seeding))]
-    slots = [_make_first_slot(*pair, played, rank, rules) for pair in _pair_up(order)]
+    slots = list[BracketSlot]()
+    for first, second in _pair_up(order):
+        if first is None or second is None:
+            # The field is no power of two: whom this seed would meet does not exist.
+            alone = second if first is None else first
+            slots.append(BracketSlot(alone, None, is_bye=True, winner=alone))
+        else:
+            slots.append(_fill_slot(BracketSlot(first, second), played, rank, rules))
     rounds = [tuple(slots)]
     while len(slots) > 1:
         pairs = _pair_up([slot.winner for slot in slots])
@@ -95,19 +104,6 @@ def open_slots(made: Bracket) -> list[BracketSlot]:
         for slot in slots
         if slot.first is not None and slot.second is not None and slot.winner is None
     ]
-
-
-def _make_first_slot(
-    first: int | None,
-    second: int | None,
-    played: Mapping[Lineup, Sequence[Meeting]],
-    rank: Mapping[int, int],
-    rules: KnockoutRules,
-) -> BracketSlot:
-    if first is None or second is None:
-        alone = second if first is None else first
-        return BracketSlot(alone, None, is_bye=True, winner=alone)
-    return _fill_slot(BracketSlot(first, second), played, rank, rules)
 
 
 def _fill_slot(
@@ -136,21 +132,15 @@ def _fill_slot(
 
 
 def points_of(slot: BracketSlot, agent: int) -> float:
-    """Return the points of one of the two agents."""
+    """Return the points of one of the slot's two agents over the closed blocks."""
     return slot.points[0] if agent == slot.first else slot.points[1]
-
-
-def _group_by_pair(meetings: Sequence[Meeting]) -> dict[Lineup, list[Meeting]]:
-    played: dict[Lineup, list[Meeting]] = {}
-    for meeting in meetings:
-        played.setdefault(tuple(sorted(meeting.lineup)), []).append(meeting)
-    return played
 
 
 def _order_seeds(n: int) -> list[int]:
     """Return seeds 0..size-1 in the order of the bracket, size the next power of two."""
     order = [0]
     while len(order) < n:
+        # Doubling the bracket, each seed gets the opponent that adds up with it to the last seed.
         size = 2 * len(order)
         order = [seed for best in order for seed in (best, size - 1 - best)]
     return order

@@ -9,8 +9,8 @@ from arena.ratings.base import BETA
 from arena.ratings.counts import Floats
 
 _NEVER = -np.inf
+# Standard deviations beyond which a match tells next to nothing, and never exactly nothing.
 _FAR = 8.0
-"""Standard deviations beyond which a match tells next to nothing, and never exactly nothing."""
 
 
 def expected_information(gap: Floats) -> Floats:
@@ -52,6 +52,7 @@ def match_greedily(value: Floats, n_seats: int) -> list[Lineup]:
 
 def _match_couples(value: Floats) -> list[Lineup]:
     """Match those that are each other's best, over and over: the greedy matching, all at once."""
+    # Greedily one by one this takes n passes over the matrix; this way about log n are enough.
     agents, found = np.arange(len(value)), list[tuple[float, int, int]]()
     while len(agents) > 1:
         best = value.argmax(axis=1)

@@ -1,12 +1,16 @@
 """Which pairings there are, by id: those that know all lineups beforehand and those that adapt."""
 
+from collections.abc import Mapping
 from typing import cast
 
 from arena import catalogs
 from arena.errors import UnknownNameError
 from arena.pairing.base import AdaptivePairing, Pairing
+from arena.parameters import Value
 
 FAMILY = catalogs.Family("arena.pairing.catalog", "pairing", ("title",))
+ORDER = "order_information"
+SAMPLE = "posterior_sample"
 
 
 def names() -> tuple[str, ...]:
@@ -27,6 +31,21 @@ def get(name: str) -> Pairing:
 def get_adaptive(name: str) -> AdaptivePairing:
     """Return the adaptive pairing of that id, with its defaults. Raises UnknownNameError."""
     return cast(AdaptivePairing, _get_entry(name, adaptive_names()))
+
+
+def choose_pairing(
+    question: str, parameters: Mapping[str, Value]
+) -> tuple[str, Mapping[str, Value]]:
+    """Return the pairing of a question with these parameters, and the parameters of the pairing.
+
+    The best turns on the first two ranks, a top k on the ranks k and k + 1; all other questions are
+    about the order of many.
+    """
+    if question == "best":
+        return SAMPLE, {"top": 2}
+    if question == "top_k":
+        return SAMPLE, {"edge": parameters["k"]}
+    return ORDER, {}
 
 
 def _get_entry(name: str, choices: tuple[str, ...]) -> object:

@@ -6,8 +6,8 @@ from itertools import count
 from arena.pairing.base import Lineup
 
 NOBODY = -1
+# How many ways are tried before rematches are allowed: more than any field of 100 agents needs.
 _MAX_TURNS = 20_000
-"""How many ways are tried before rematches are allowed: more than any field of 100 agents needs."""
 
 
 def pair_without_rematches(
@@ -35,6 +35,7 @@ def _search_pairs(
     taken: set[int] = set()
     tried = [0]
     """The place after the partner that was tried last, for each pair and the one sought now."""
+    # A loop and no recursion: fields are deeper than Python's stack, and turns can be counted.
     for _ in range(_MAX_TURNS):
         first = next((agent for agent in ranked if agent not in taken), None)
         if first is None:

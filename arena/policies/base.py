@@ -24,16 +24,18 @@ class Row:
         return derive("decision", self.game_seed, self.seat, len(self.state.actions))
 
     def rng(self) -> Random:
-        """Return a generator for this decision only."""
+        """Return a generator of this decision's own, seeded by `seed`."""
         return Random(self.seed())
 
     def pick(self, actions: Sequence[int]) -> int:
         """Return one of the actions, uniformly by this decision's seed; cheaper than rng."""
+        # A multiplication instead of a modulo: no action is likelier than another by more than
+        # 2^-63, and no generator has to be set up.
         return actions[self.seed() * len(actions) >> SEED_BITS]
 
 
 class Policy(Protocol):
-    """Observation block -> actions."""
+    """A block of rows in, a block of actions out; built once and asked for many matches."""
 
     def act(self, rows: Sequence[Row]) -> Sequence[int]:
         """Return one action per row; must not change the states."""

@@ -74,7 +74,7 @@ class NetworkPolicy(ABC):
     network: Network
 
     def attach(self, network: Network) -> None:
-        """Take the network to ask."""
+        """Take the network to ask; before the first row, as `build` does not know it."""
         self.network = network
 
     @abstractmethod
@@ -89,5 +89,5 @@ class NetworkPolicy(ABC):
         """Wait for the answer and choose. Raises InvalidOutputError for what is no distribution."""
 
     def act(self, rows: Sequence[Row]) -> Sequence[int]:
-        """Return one action per row."""
+        """Return one action per row: ask and wait, for a caller with nothing else to do."""
         return self.decide(self.ask(rows)).actions

@@ -31,11 +31,12 @@ class RecurrentStates:
     """
 
     def __init__(self, game: Game) -> None:
-        """Remember nothing yet."""
+        """Keep the game, to replay its matches; remember nothing yet."""
         self._game = game
+        # Weak: what is kept of a match ends with its state.
         self._kept: WeakKeyDictionary[State, dict[int, SeatMemory]] = WeakKeyDictionary()
 
-    def before(self, rows: Sequence[Row], network: Network) -> FloatBatch:
+    def read_before(self, rows: Sequence[Row], network: Network) -> FloatBatch:
         """Return the recurrent state of each row's seat before the row, float32 [B, S].
 
         Raises whatever the network raises where a state has to be computed again.
@@ -43,22 +44,22 @@ class RecurrentStates:
         states = np.zeros((len(rows), network.state_size), np.float32)
         unknown = []
         for place, row in enumerate(rows):
-            known = self._known(row)
+            known = self._look_up(row)
             if known is not None:
                 states[place] = known
             elif row.state.actions:
                 unknown.append(place)
         if unknown:
-            states[unknown] = self._replayed([rows[place] for place in unknown], network)
+            states[unknown] = self._recompute([rows[place] for place in unknown], network)
         return states
 
-    def keep(self, rows: Sequence[Row], before: FloatBatch, after: FloatBatch) -> None:
+    def keep_after(self, rows: Sequence[Row], before: FloatBatch, after: FloatBatch) -> None:
         """Remember the states before and after the rows."""
         for row, old, new in zip(rows, before, after, strict=True):
             seats = self._kept.setdefault(row.state, {})
             seats[row.seat] = SeatMemory(len(row.state.actions), old.copy(), new.copy())
 
-    def _known(self, row: Row) -> FloatBatch | None:
+    def _look_up(self, row: Row) -> FloatBatch | None:
         last = self._kept.get(row.state, {}).get(row.seat)
         n_actions = len(row.state.actions)
         if last is None or last.n_actions > n_actions:
@@ -66,10 +67,11 @@ class RecurrentStates:
         # The same row again, as when a block failed and its rows are asked one by one.
         return last.before if last.n_actions == n_actions else last.after
 
-    def _replayed(self, rows: Sequence[Row], network: Network) -> FloatBatch:
+    def _recompute(self, rows: Sequence[Row], network: Network) -> FloatBatch:
         """Return the states that the network reaches by what the rows' seats have seen so far."""
-        seen = [self._seen(row) for row in rows]
+        seen = [self._replay_observations(row) for row in rows]
         states = np.zeros((len(rows), network.state_size), np.float32)
+        # All rows in step, one block a depth: 50 matches cost as many forwards as the longest.
         for depth in range(max(map(len, seen))):
             places = [place for place, blocks in enumerate(seen) if len(blocks) > depth]
             observations = np.stack([seen[place][depth] for place in places])
@@ -77,7 +79,7 @@ class RecurrentStates:
             states[places] = check_states(answer.states, len(places), network)
         return states
 
-    def _seen(self, row: Row) -> list[FloatBatch]:
+    def _replay_observations(self, row: Row) -> list[FloatBatch]:
         """Return the observations that the seat has decided on, in their order."""
         seen = []
         state = self._game.start(row.game_seed, opening_plies=len(row.state.opening))

@@ -7,17 +7,17 @@ from statistics import NormalDist
 
 from arena.errors import ArenaError
 
+# The rating of an agent of which nothing is known.
 MU = 25.0
-"""The rating of an agent of which nothing is known."""
+# The doubt about an agent of which nothing is known.
 SIGMA = 25 / 3
-"""The doubt about an agent of which nothing is known."""
+# The standard deviation of one performance: a gap of beta wins about 76 % of the matches.
 BETA = 25 / 6
-"""The standard deviation of one performance: a gap of beta wins about 76 % of the matches."""
+# How often two equal agents draw.
 DRAW_PROBABILITY = 0.10
-"""How often two equal agents draw."""
 
+# A result compares at least two agents.
 MIN_SEATS = 2
-"""A result compares at least two agents."""
 
 
 class RatingError(ArenaError):

@@ -31,7 +31,11 @@ class PairCounts:
     def __post_init__(self) -> None:
         """Check and sort. Raises RatingError and SelfPlayError."""
         names = [column.name for column in fields(self)]
-        table = _stack_columns([_read_column(name, getattr(self, name)) for name in names])
+        columns = [_read_column(name, getattr(self, name)) for name in names]
+        lengths = [len(column) for column in columns]
+        if len(set(lengths)) > 1:
+            raise RatingError(f"the columns of pair counts must be of one length, got {lengths}")
+        table = np.stack(columns)
         for name, column in zip(names, table, strict=True):
             _check_range(name, column)
         _check_distinct(table[0], table[1])
@@ -45,7 +49,7 @@ class PairCounts:
         """Return the counts of rows (first, second, n_first_wins, n_draws, n_second_wins)."""
         return cls(*_read_rows(rows, 5).T)
 
-    def within(self, agents: Ints) -> "PairCounts":
+    def reindex(self, agents: Ints) -> "PairCounts":
         """Return the same counts by the agents' places in this sorted list, which has them all."""
         if np.array_equal(agents, np.arange(len(agents))):
             return self
@@ -59,7 +63,7 @@ class PairCounts:
 
     @property
     def has_draws(self) -> bool:
-        """Whether some result is a draw."""
+        """Whether some result is a draw, which a draw probability of 0 rules out."""
         return bool(self.n_draws.any())
 
     @cached_property
@@ -70,6 +74,7 @@ class PairCounts:
     @cached_property
     def digest(self) -> str:
         """The SHA-256 (hex) of the canonical columns: equal for equal sets of results only."""
+        # Little-endian whatever the machine, as hashes of several machines are compared.
         columns = (getattr(self, column.name) for column in fields(self))
         return sha256(b"".join(column.astype("<i8").tobytes() for column in columns)).hexdigest()
 
@@ -87,6 +92,7 @@ def count_results(results: Iterable[tuple[int, int, int]] | Ints) -> PairCounts:
     if wrong.any():
         raise ScoreError(int(score[wrong.argmax()]))
     span = 1 + int(max(first.max(initial=0), second.max(initial=0)))
+    # One int64 names pair and score, so that sorting once counts all: LIMIT keeps it from overflow.
     keys, totals = np.unique((first * span + second) * 3 + (1 - score), return_counts=True)
     pairs, kinds = np.divmod(keys, 3)
     return PairCounts(*np.divmod(pairs, span), *(totals * (kinds == kind) for kind in range(3)))
@@ -97,8 +103,8 @@ def sum_by_key(keys: Ints, values: Floats, n_keys: int) -> Floats:
     return np.bincount(keys, weights=values, minlength=n_keys).astype(np.float64, copy=False)
 
 
+# Indices and counts stay below this, so that the key of a pair and every sum fit into int64.
 LIMIT = 2**30
-"""Indices and counts stay below this, so that the key of a pair and every sum fit into int64."""
 
 
 def _read_rows(rows: Iterable[tuple[int, ...]] | Ints, width: int) -> Ints:
@@ -122,13 +128,6 @@ def _read_column(name: str, values: Ints) -> Ints:
     if column.ndim != 1 or column.dtype.kind not in "iu":
         raise RatingError(f"{name} must be a column of ints, got {column.dtype} {column.shape}")
     return column.astype(np.int64)
-
-
-def _stack_columns(columns: list[Ints]) -> Ints:
-    lengths = [len(column) for column in columns]
-    if len(set(lengths)) > 1:
-        raise RatingError(f"the columns of pair counts must be of one length, got {lengths}")
-    return np.stack(columns)
 
 
 def _check_range(name: str, column: Ints) -> None:

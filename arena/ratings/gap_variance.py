@@ -38,15 +38,11 @@ def gap_variance(
     pulls = likelihood.at((mu - MU) / _UNIT).curvature
     low, high = (order(likelihood.i, likelihood.j) for order in (np.minimum, np.maximum))
     between = float(pulls[high < _PAIR].sum())
-    to = [_sum_by_opponent(pulls * (low == agent), high, len(mu)) for agent in range(_PAIR)]
+    # How strongly each opponent pulls at either agent: float64 [n - 2].
+    to = [sum_by_key(high, pulls * (low == agent), len(mu))[_PAIR:] for agent in range(_PAIR)]
     alone = (_UNIT / spread) ** 2
     others = np.maximum((_UNIT / sd[_PAIR:]) ** 2 - to[0] - to[1], alone) + to[0] + to[1]
     own = [alone + between + float((pull - pull**2 / others).sum()) for pull in to]
     cross = between + float((to[0] * to[1] / others).sum())
     # Of the inverse of [[own 0, -cross], [-cross, own 1]].
     return _UNIT**2 * (own[0] + own[1] - 2 * cross) / (own[0] * own[1] - cross**2)
-
-
-def _sum_by_opponent(pulls: Floats, opponents: np.ndarray, n: int) -> Floats:
-    """Return how strongly each opponent pulls: float64 [n - 2]."""
-    return sum_by_key(opponents, pulls, n)[_PAIR:]

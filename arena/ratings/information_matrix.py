@@ -15,18 +15,18 @@ from scipy.sparse.linalg import cg
 from arena.ratings.base import RatingError
 from arena.ratings.counts import Floats, Ints, sum_by_key
 
+# A factor costs the cube of the agents in time, the covariance their square in memory: 0.2 s and 32
+# MB here, but 25 s and 800 MB at 10,000.
 DENSE_LIMIT = 2_000
-"""A factor costs the cube of the agents in time, the covariance their square in memory: 0.2 s and
-32 MB here, but 25 s and 800 MB at 10,000."""
+# Samples of the posterior of a larger field, whose sd are good to a percent or two.
 _N_SAMPLES = 32
-"""Samples of the posterior of a larger field, whose sd are good to a percent or two."""
+# The residual of a sparse solution, relative to the right side.
 _SOLVED = 1e-9
-"""The residual of a sparse solution, relative to the right side."""
+# The residual and the number of samples that are enough on the way to the mode.
 _CLOSE, _FEW = 1e-3, 4
-"""The residual and the number of samples that are enough on the way to the mode."""
 _MAX_TURNS = 10_000
+# Samples solved together: one pass over the pairs serves them all, and they stay in the cache.
 _TOGETHER = 32
-"""Samples solved together: one pass over the pairs serves them all, and they stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class Uncertainty:
 
 
 class InformationMatrix(Protocol):
-    """Minus the second derivatives of a logarithm of a posterior."""
+    """Minus the second derivatives of the logarithm of a posterior, a matrix [n, n]."""
 
-    def solved(self, right_side: Floats) -> Floats:
+    def solve(self, right_side: Floats) -> Floats:
         """Return x [n] such that matrix @ x = right_side."""
         ...
 
-    def doubt(self) -> Uncertainty:
-        """Return what the inverse says."""
+    def estimate_uncertainty(self) -> Uncertainty:
+        """Return the variances, and where it is dense the covariance, which are the inverse."""
         ...
 
 
@@ -69,17 +69,19 @@ class DenseInformation:
         if status:
             raise RatingError(f"the information matrix is not positive definite (row {status})")
 
-    def solved(self, right_side: Floats) -> Floats:
+    def solve(self, right_side: Floats) -> Floats:
         """Return x [n] such that matrix @ x = right_side."""
         solution: Floats
         solution, _ = lapack.dpotrs(self._factor, right_side, lower=1)
         return solution
 
-    def doubt(self) -> Uncertainty:
-        """Return the exact inverse."""
+    def estimate_uncertainty(self) -> Uncertainty:
+        """Return the exact covariance, and the variances about the mean of the field."""
         inverse, _ = lapack.dpotri(self._factor, lower=1)
+        # LAPACK fills one triangle and leaves what it likes in the other.
         lower: Floats = np.tril(inverse)
         covariance = lower + np.tril(lower, -1).T
+        # About the mean of the field, which the results do not fix: the prior alone does.
         variances = np.diag(covariance) - 2 * covariance.mean(axis=1) + covariance.mean()
         return Uncertainty(variances, covariance)
 
@@ -95,7 +97,7 @@ class DesignRows:
         self.by_row, self.by_agent = design, csr_array(design.T)
         self._widths = np.diff(design.indptr)
 
-    def matrix(self, curvature: Floats) -> csr_array[np.float64]:
+    def build_matrix(self, curvature: Floats) -> csr_array[np.float64]:
         """Return what rows of these curvatures add to the matrix: [n, n]."""
         rows = self.by_row
         weighted = rows.data * np.repeat(curvature, self._widths)
@@ -104,11 +106,11 @@ class DesignRows:
 
 
 class DenseRows(DenseInformation):
-    """The same of rows that pull at several agents each."""
+    """The exact matrix of rows that pull at several agents each."""
 
     def __init__(self, rows: DesignRows, curvature: Floats, precision: Floats | float) -> None:
         """Raise RatingError unless the matrix is positive definite."""
-        matrix: Floats = rows.matrix(curvature).toarray()
+        matrix: Floats = rows.build_matrix(curvature).toarray()
         self._factorise(matrix + np.diag(np.broadcast_to(precision, len(matrix))))
 
 
@@ -123,16 +125,17 @@ class SparsityPattern:
         self.low, self.high = np.divmod(pairs, n)
         rows = np.concatenate([self.low, self.high])
         columns = np.concatenate([self.high, self.low])
+        # Newton's steps change the curvatures only, so sorting once serves all of them.
         self._layout = np.lexsort((columns, rows))
         self._columns = columns[self._layout].astype(np.int32)
         ends = np.cumsum(np.bincount(rows, minlength=n))
         self._starts = np.concatenate([[0], ends]).astype(np.int32)
 
-    def merged(self, curvature: Floats) -> Floats:
+    def merge_pairs(self, curvature: Floats) -> Floats:
         """Return the curvature of each unordered pair from that of each row given."""
         return sum_by_key(self._pair_of, curvature, self.n_pairs)
 
-    def matrix(self, merged: Floats) -> csr_array[np.float64]:
+    def build_matrix(self, merged: Floats) -> csr_array[np.float64]:
         """Return minus the curvature of both halves, nothing on the diagonal."""
         values = -np.concatenate([merged, merged])[self._layout]
         return csr_array((values, self._columns, self._starts), shape=(self.n, self.n))
@@ -153,17 +156,18 @@ class SparseInformation:
 
         is_rough: solve to a thousandth and sample little, which is enough on the way.
         """
-        merged, self._pattern = pattern.merged(curvature), pattern
+        merged, self._pattern = pattern.merge_pairs(curvature), pattern
         self._root = np.sqrt(merged)
         self._precision = np.broadcast_to(precision, pattern.n)
         drawn = sum_by_key(pattern.low, merged, pattern.n)
         self._diagonal = drawn + sum_by_key(pattern.high, merged, pattern.n) + self._precision
-        self._pairs = pattern.matrix(merged)
+        self._pairs = pattern.build_matrix(merged)
         self._tolerance, self._n_samples = (_CLOSE, _FEW) if is_rough else (_SOLVED, _N_SAMPLES)
 
-    def solved(self, right_side: Floats) -> Floats:
+    def solve(self, right_side: Floats) -> Floats:
         """Return x [n] such that matrix @ x = right_side, nearly. Raises RatingError."""
         x: Floats
+        # Preconditioned by the diagonal: agents differ much in how many results they have.
         scale = diags_array(1 / self._diagonal)
         matrix = self._pairs + diags_array(self._diagonal).tocsr()
         x, failed = cg(matrix, right_side, rtol=self._tolerance, atol=0.0, M=scale)
@@ -171,27 +175,25 @@ class SparseInformation:
             raise _say_unsolved(len(right_side), failed)
         return x
 
-    def doubt(self) -> Uncertainty:
+    def estimate_uncertainty(self) -> Uncertainty:
         """Return the variances from samples of the posterior.
 
         Given the others, an agent's variance is the inverse of its diagonal; only how far the
         others move it is left to the samples.
         """
-        samples = self.samples(np.random.default_rng(0), self._n_samples)
+        samples = self.draw_samples(np.random.default_rng(0), self._n_samples)
         moved = self._pairs @ (samples - samples.mean(axis=0))
         squares = (moved**2).mean(axis=1)
         return Uncertainty(1 / self._diagonal + squares / self._diagonal**2, None)
 
-    def samples(self, rng: np.random.Generator, n_samples: int) -> Floats:
+    def draw_samples(self, rng: np.random.Generator, n_samples: int) -> Floats:
         """Return samples of N(0, inverse): float64 [n, n_samples]."""
         groups = [min(_TOGETHER, n_samples - at) for at in range(0, n_samples, _TOGETHER)]
-        return np.concatenate([self._some_samples(rng, n) for n in groups], axis=1)
+        noises = (np.stack([self._draw_noise(rng) for _ in range(n)], axis=1) for n in groups)
+        # The inverse applied to N(0, matrix) is N(0, inverse). Few samples need no closer solution.
+        return np.concatenate([self._solve_together(noise, _CLOSE) for noise in noises], axis=1)
 
-    def _some_samples(self, rng: np.random.Generator, n_samples: int) -> Floats:
-        noise = np.stack([self._noise(rng) for _ in range(n_samples)], axis=1)
-        return self._conjugated(noise, _CLOSE)
-
-    def _noise(self, rng: np.random.Generator) -> Floats:
+    def _draw_noise(self, rng: np.random.Generator) -> Floats:
         """Return one sample of N(0, matrix)."""
         by_pair, n = self._root * rng.standard_normal(len(self._root)), self._pattern.n
         alone: Floats = np.sqrt(self._precision) * rng.standard_normal(n)
@@ -201,7 +203,7 @@ class SparseInformation:
             - sum_by_key(self._pattern.high, by_pair, n)
         )
 
-    def _conjugated(self, right_sides: Floats, tolerance: float) -> Floats:
+    def _solve_together(self, right_sides: Floats, tolerance: float) -> Floats:
         """Solve for several right sides at once: one pass over the matrix serves all of them."""
         diagonal = self._diagonal[:, None]
         x, left = np.zeros_like(right_sides), right_sides.copy()
@@ -222,20 +224,20 @@ class SparseInformation:
 
 
 class SparseRows(SparseInformation):
-    """The same of rows that pull at several agents each."""
+    """The sparse matrix of rows that pull at several agents each."""
 
     def __init__(
         self, rows: DesignRows, curvature: Floats, precision: Floats | float, *, is_rough: bool
     ) -> None:
-        """Keep the rows."""
+        """Keep the rows; arguments as of SparseInformation."""
         self._rows, self._root = rows, np.sqrt(curvature)
-        gram = rows.matrix(curvature)
+        gram = rows.build_matrix(curvature)
         self._precision = np.broadcast_to(precision, gram.shape[0])
         self._diagonal = gram.diagonal() + self._precision
         self._pairs = csr_array(gram - diags_array(gram.diagonal()))
         self._tolerance, self._n_samples = (_CLOSE, _FEW) if is_rough else (_SOLVED, _N_SAMPLES)
 
-    def _noise(self, rng: np.random.Generator) -> Floats:
+    def _draw_noise(self, rng: np.random.Generator) -> Floats:
         by_row = self._root * rng.standard_normal(len(self._root))
         alone: Floats = np.sqrt(self._precision) * rng.standard_normal(len(self._diagonal))
         noise: Floats = alone + self._rows.by_agent @ by_row
@@ -249,20 +251,20 @@ class BorderedInformation:
     """
 
     def __init__(self, agents: InformationMatrix, cross: Floats, own: float) -> None:
-        """Find how far the advantage moves each agent."""
+        """Solve once for how far the advantage moves each agent, for all later solutions."""
         self._agents, self._cross = agents, cross
-        self._pull = agents.solved(cross)
+        self._pull = agents.solve(cross)
         self._own = own - float(cross @ self._pull)
 
-    def solved(self, right_side: Floats) -> Floats:
+    def solve(self, right_side: Floats) -> Floats:
         """Return x [n + 1] such that matrix @ x = right_side."""
-        x = self._agents.solved(right_side[:-1])
+        x = self._agents.solve(right_side[:-1])
         seat = (right_side[-1] - self._cross @ x) / self._own
         return np.append(x - self._pull * seat, seat)
 
-    def doubt(self) -> Uncertainty:
+    def estimate_uncertainty(self) -> Uncertainty:
         """Return that of the agents, widened by that of the advantage, and the latter."""
-        alone = self._agents.doubt()
+        alone = self._agents.estimate_uncertainty()
         joint = alone.covariance
         if joint is not None:
             joint = joint + np.outer(self._pull, self._pull) / self._own

@@ -16,8 +16,8 @@ from arena.ratings.counts import Floats, Ints, PairCounts, sum_by_key
 
 _SQRT_HALF = sqrt(0.5)
 _SQRT_2_OVER_PI = sqrt(2 / pi)
+# A win expected by this much has probability 1; above it erfcx would overflow.
 _CERTAIN = 30.0
-"""A win expected by this much has probability 1; above it erfcx would overflow."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class OutcomeTerms:
 def win_terms(lead: Floats, margin: float) -> OutcomeTerms:
     """Return the terms of one win each, by the winner's lead z_winner - z_loser."""
     x = np.minimum(lead - margin, _CERTAIN)
+    # By erfcx, which is scaled: the quotient of density and tail stays exact where both vanish.
     v = _SQRT_2_OVER_PI / erfcx(-_SQRT_HALF * x)
     return OutcomeTerms(log_ndtr(x), v, np.clip(v * (v + x), 0, 1))
 
@@ -40,6 +41,7 @@ def draw_terms(lead: Floats, margin: float) -> OutcomeTerms:
     """Return the terms of one draw each; margin > 0."""
     gap = np.abs(lead)
     low, high = gap - margin, gap + margin
+    # Scaled by the density at the near margin: far out the plain difference of tails is 0 / 0.
     fall = np.exp(-2 * margin * gap)
     mass = erfcx(_SQRT_HALF * low) - fall * erfcx(_SQRT_HALF * high)
     v = -_SQRT_2_OVER_PI * np.expm1(-2 * margin * gap) / mass
@@ -78,7 +80,16 @@ class PairLikelihood:
     ) -> None:
         """Keep wins as (winner, loser, how often) and draws as (first, second, how often)."""
         self.n_agents, self._margin = n_agents, margin
-        parts = _split_seats(counts) if is_seated else _merge_seats(counts)
+        if is_seated:
+            # Who sat first matters then: the wins of either seat stay apart.
+            first, second = counts.first, counts.second
+            parts = [
+                _sum_columns(first, second, counts.n_first_wins),
+                _sum_columns(second, first, counts.n_second_wins),
+                _sum_columns(first, second, counts.n_draws),
+            ]
+        else:
+            parts = _merge_seats(counts)
         (self.i, self.j, times), self.seat = np.concatenate([p[:3] for p in parts], axis=1), None
         self._n_decided = sum(part.shape[1] for part in parts[:-1])
         self._times = weight * times.astype(np.float64)
@@ -88,26 +99,26 @@ class PairLikelihood:
 
     @cached_property
     def is_seated(self) -> bool:
-        """Whether the advantage of the first seat is a term."""
+        """Whether the advantage of the first seat is a term, the last number of z."""
         return self.seat is not None
 
     def at(self, z: Floats) -> LikelihoodPoint:
         """Return value, gradient and curvature at z: float64 [n], [n + 1] with a seat term."""
-        terms, n = self._terms(z), self.n_agents
+        terms, n = self._evaluate_terms(z), self.n_agents
         slope, curvature = self._times * terms.slope, self._times * terms.curvature
         gradient = sum_by_key(self.i, slope, n) - sum_by_key(self.j, slope, n)
         if self.seat is not None:
             gradient = np.append(gradient, self.seat @ slope)
         return LikelihoodPoint(float(self._times @ terms.value), gradient, curvature)
 
-    def cross(self, curvature: Floats) -> Floats:
+    def seat_curvature(self, curvature: Floats) -> Floats:
         """Return minus the second derivatives by each agent and the seat: [n]."""
         if self.seat is None:
             raise RatingError("this likelihood has no term for the seat")
         pull, n = self.seat * curvature, self.n_agents
         return sum_by_key(self.i, pull, n) - sum_by_key(self.j, pull, n)
 
-    def _terms(self, z: Floats) -> OutcomeTerms:
+    def _evaluate_terms(self, z: Floats) -> OutcomeTerms:
         lead, n = z[self.i] - z[self.j], self._n_decided
         if self.seat is not None:
             lead = lead + self.seat * z[-1]
@@ -120,7 +131,7 @@ class PairLikelihood:
 
 
 def _merge_seats(counts: PairCounts) -> list[Ints]:
-    """Return the wins and the draws, [3, m] each."""
+    """Return the wins and the draws whoever sat first, [3, m] each."""
     decided = _sum_columns(
         np.concatenate([counts.first, counts.second]),
         np.concatenate([counts.second, counts.first]),
@@ -132,15 +143,6 @@ def _merge_seats(counts: PairCounts) -> list[Ints]:
         counts.n_draws,
     )
     return [decided, drawn]
-
-
-def _split_seats(counts: PairCounts) -> list[Ints]:
-    """Return the wins of the first seat, those of the second, and the draws, [3, m] each."""
-    return [
-        _sum_columns(counts.first, counts.second, counts.n_first_wins),
-        _sum_columns(counts.second, counts.first, counts.n_second_wins),
-        _sum_columns(counts.first, counts.second, counts.n_draws),
-    ]
 
 
 def _sum_columns(first: Ints, second: Ints, times: Ints) -> Ints:

@@ -8,8 +8,8 @@ from arena.ratings.base import BETA, RatingError
 from arena.ratings.counts import Ints
 from arena.ratings.posterior import NO_LINKS, Prior
 
+# How far an agent is from its parent, as a standard deviation, on the scale of the ratings.
 LINK_SPREAD = 2.0
-"""How far an agent is from its parent, as a standard deviation, on the scale of the ratings."""
 _UNIT = 2**0.5 * BETA
 
 
@@ -23,8 +23,15 @@ def check_parents(parents: Sequence[int] | Ints | None, n_agents: int) -> Ints:
     for agent, parent in enumerate(found.tolist()):
         if not -1 <= parent < n_agents:
             raise RatingError(f"parents: {parent} of agent {agent} is not -1..{n_agents - 1}")
-    _check_circles(found.astype(np.int64))
-    return found.astype(np.int64)
+    checked = found.astype(np.int64)
+    # All climb to their parents together; who is not at a root after n + 1 steps runs in a circle.
+    ancestors = checked
+    for _ in range(n_agents + 1):
+        if (ancestors < 0).all():
+            return checked
+        ancestors = np.where(ancestors >= 0, checked[ancestors], -1)
+    agent = int(np.flatnonzero(ancestors >= 0)[0])
+    raise RatingError(f"parents: agent {agent} is among its own ancestors, or one of these is")
 
 
 def linked_agents(parents: Ints) -> Ints:
@@ -40,13 +47,3 @@ def parent_prior(parents: Ints, fitted: Ints) -> Prior:
         return NO_LINKS
     places = np.searchsorted(fitted, children), np.searchsorted(fitted, parents[children])
     return Prior(*places, LINK_SPREAD / _UNIT)
-
-
-def _check_circles(parents: Ints) -> None:
-    ancestors = parents
-    for _ in range(len(parents) + 1):
-        if (ancestors < 0).all():
-            return
-        ancestors = np.where(ancestors >= 0, parents[ancestors], -1)
-    agent = int(np.flatnonzero(ancestors >= 0)[0])
-    raise RatingError(f"parents: agent {agent} is among its own ancestors, or one of these is")

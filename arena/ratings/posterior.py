@@ -15,10 +15,10 @@ from arena.ratings.teamlikelihood import TeamLikelihood
 
 _STEP_TOLERANCE = 1e-9
 _ROUGH_TOLERANCE = 1e-3
+# Steps below this shrink quadratically; one that does not is rounding noise.
 _ROUNDING = 1e-5
-"""Steps below this shrink quadratically; one that does not is rounding noise."""
+# How much of its own size the objective may fall: its rounding.
 _SLACK = 1e-10
-"""How much of its own size the objective may fall: its rounding."""
 _MAX_STEPS = 200
 
 Likelihood = PairLikelihood | TeamLikelihood
@@ -50,13 +50,13 @@ NO_LINKS = Prior(np.empty(0, np.int64), np.empty(0, np.int64), 1.0)
 
 @dataclass(frozen=True)
 class Posterior:
-    """The mode z [n] under the prior N(0, spread^2), and the doubt there.
+    """The mode z [n] under the prior N(0, spread^2), and the uncertainty there.
 
     seat: the advantage of the first seat, where it is fitted.
     """
 
     z: Floats
-    doubt: Uncertainty
+    uncertainty: Uncertainty
     spread: float
     seat: float | None = None
 
@@ -84,7 +84,7 @@ class Objective:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the field is too large for a dense matrix."""
+        """Whether the field has more than DENSE_LIMIT agents, too many for a dense matrix."""
         return self.n_agents > information_matrix.DENSE_LIMIT
 
     @cached_property
@@ -102,12 +102,12 @@ class Objective:
         np.add.at(gradient, prior.parents, slope)
         value = found.value - float(precision @ z**2) / 2 - float(slope @ apart) / 2
         curvature = np.concatenate([found.curvature, self._link])
-        agents = self._of_agents(curvature, precision[: self.n_agents], is_rough=is_rough)
+        agents = self._agent_information(curvature, precision[: self.n_agents], is_rough=is_rough)
         return _ObjectivePoint(
-            z, value, gradient, self._seated(agents, found.curvature, precision[-1])
+            z, value, gradient, self._add_seat(agents, found.curvature, precision[-1])
         )
 
-    def _of_agents(
+    def _agent_information(
         self, curvature: Floats, precision: Floats, *, is_rough: bool
     ) -> InformationMatrix:
         """Return the information by the curvature of each pair, then of each link."""
@@ -118,12 +118,12 @@ class Objective:
         n = self.n_agents
         return information_matrix.DenseInformation(self._i, self._j, curvature, n, precision)
 
-    def _seated(
+    def _add_seat(
         self, agents: InformationMatrix, curvature: Floats, precision: float
     ) -> InformationMatrix:
         if not isinstance(self.likelihood, PairLikelihood) or not self.likelihood.is_seated:
             return agents
-        cross, own = self.likelihood.cross(curvature), float(curvature.sum() + precision)
+        cross, own = self.likelihood.seat_curvature(curvature), float(curvature.sum() + precision)
         return information_matrix.BorderedInformation(agents, cross, own)
 
 
@@ -143,7 +143,7 @@ class TeamObjective(Objective):
         super().__init__(likelihood, prior)
         self._of_teams = likelihood.design
 
-    def _of_agents(
+    def _agent_information(
         self, curvature: Floats, precision: Floats, *, is_rough: bool
     ) -> InformationMatrix:
         if self.is_sparse:
@@ -154,7 +154,7 @@ class TeamObjective(Objective):
 
 
 def make_objective(likelihood: Likelihood, prior: Prior = NO_LINKS) -> Objective:
-    """Return the objective of either kind of likelihood."""
+    """Return the objective of a likelihood of pairs or of teams, and a prior."""
     if isinstance(likelihood, TeamLikelihood):
         return TeamObjective(likelihood, prior)
     return Objective(likelihood, prior)
@@ -172,18 +172,16 @@ def find_mode(
     tolerance = _ROUGH_TOLERANCE if is_rough else _STEP_TOLERANCE
     here, last = objective.at(start, spread, is_rough=is_rough), np.inf
     for _ in range(_MAX_STEPS):
-        step = here.information.solved(here.gradient)
+        # Newton's: far from the mode it may overshoot, so it is halved until it climbs.
+        step = here.information.solve(here.gradient)
         here = _climb_step(objective, spread, here, step, is_rough)
         size = float(np.abs(step).max())
         if size < tolerance or (size < _ROUNDING and size > last / 2):
-            return _make_posterior(here, objective.n_agents, spread)
+            n, uncertainty = objective.n_agents, here.information.estimate_uncertainty()
+            seat = float(here.z[-1]) if len(here.z) > n else None
+            return Posterior(here.z[:n], uncertainty, spread, seat)
         last = size
     raise RatingError(f"the ratings of {len(start)} agents did not settle in {_MAX_STEPS} steps")
-
-
-def _make_posterior(here: _ObjectivePoint, n_agents: int, spread: float) -> Posterior:
-    seat = float(here.z[-1]) if len(here.z) > n_agents else None
-    return Posterior(here.z[:n_agents], here.information.doubt(), spread, seat)
 
 
 def _climb_step(

@@ -24,8 +24,8 @@ _UNIT = sqrt(2) * BETA
 _JITTER = 1e-10
 
 
+# Returns so many samples of N(0, inverse information): [n_samples, n].
 _Noise = Callable[[np.random.Generator, int], Floats]
-"""Returns so many samples of N(0, inverse information): [n_samples, n]."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Sampler:
     _noise: _Noise
 
     @classmethod
-    def of(
+    def of_field(
         cls,
         counts: PairCounts | TeamCounts,
         mu: Floats,
@@ -57,7 +57,7 @@ class Sampler:
         )
 
     def draw(self, rng: np.random.Generator, n_samples: int) -> Floats:
-        """Return samples: float64 [n_samples, n]."""
+        """Return samples of all skills together: float64 [n_samples, n]."""
         drawn: Floats = self.mu + self._noise(rng, n_samples)
         return drawn
 
@@ -83,6 +83,7 @@ def superiority_shares(samples: Floats) -> Floats:
 
 
 def _dense_noise(covariance: Floats) -> _Noise:
+    # The covariance of equal agents may be singular by rounding.
     jitter = _JITTER * float(np.diag(covariance).max(initial=0))
     factor, status = lapack.dpotrf(covariance + jitter * np.eye(len(covariance)), lower=1)
     if status:
@@ -97,29 +98,21 @@ def _sparse_noise(
     played, n = counts.agents, len(mu)
     if played.size == 0:
         return lambda rng, n_samples: spread * rng.standard_normal((n_samples, n))
-    within, z = counts.within(played), (mu[played] - MU) / _UNIT
+    # Only those with results need the matrix: the others are independent, by the prior.
+    within, z = counts.reindex(played), (mu[played] - MU) / _UNIT
     precision = (_UNIT / spread) ** 2
     if isinstance(within, TeamCounts):
         sides = TeamLikelihood(within, len(z), margin=margin, weight=weight)
-        information = _side_information(sides, z, precision)
+        rows, curvature = DesignRows(sides.design), sides.at(z).curvature
+        information: SparseInformation = SparseRows(rows, curvature, precision, is_rough=True)
     else:
         pairs = PairLikelihood(within, len(z), margin=margin, weight=weight)
-        information = _pair_information(pairs, z, precision)
+        pattern, curvature = SparsityPattern(pairs.i, pairs.j, len(z)), pairs.at(z).curvature
+        information = SparseInformation(pattern, curvature, precision, is_rough=True)
 
     def noise(rng: np.random.Generator, n_samples: int) -> Floats:
         drawn: Floats = spread * rng.standard_normal((n_samples, n))
-        drawn[:, played] = _UNIT * information.samples(rng, n_samples).T
+        drawn[:, played] = _UNIT * information.draw_samples(rng, n_samples).T
         return drawn
 
     return noise
-
-
-def _pair_information(likelihood: PairLikelihood, z: Floats, precision: float) -> SparseInformation:
-    pattern = SparsityPattern(likelihood.i, likelihood.j, len(z))
-    return SparseInformation(pattern, likelihood.at(z).curvature, precision, is_rough=True)
-
-
-def _side_information(likelihood: TeamLikelihood, z: Floats, precision: float) -> SparseInformation:
-    return SparseRows(
-        DesignRows(likelihood.design), likelihood.at(z).curvature, precision, is_rough=True
-    )

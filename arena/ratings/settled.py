@@ -43,9 +43,9 @@ __all__ = [
 
 _UNIT = sqrt(2) * BETA
 _MIN_SPREAD, _MAX_SPREAD = 0.5, 40.0
+# How often the spread is fitted anew. On little evidence it moves slowly from SIGMA, which guards
+# against the bias of the Laplace approximation there; on much evidence four rounds are enough.
 _N_SPREAD_ROUNDS = 4
-"""How often the spread is fitted anew. On little evidence it moves slowly from SIGMA, which guards
-against the bias of the Laplace approximation there; on much evidence four rounds are enough."""
 
 
 @dataclass(frozen=True)
@@ -122,14 +122,17 @@ def settle_ratings(
     is N(parent, 2^2). has_seat_term: fit how much sitting first (before the other) is worth, too;
     the seats of the results matter then. Raises RatingError.
     """
-    margin = _check_margin(counts, draw_probability)
+    margin = unit_draw_margin(draw_probability)
+    if margin == 0 and counts.has_draws:
+        raise DrawWithoutDrawProbabilityError
     _check_field(counts, n_agents, weight)
     parent_of = check_parents(parents, n_agents)
+    # Agents without results cost nothing: the fit leaves them out, but for parents and children.
     fitted = np.union1d(counts.agents, linked_agents(parent_of))
     if fitted.size == 0:
         return _assemble_field(counts, n_agents, fitted, None)
     terms = _Terms(len(fitted), margin, weight, has_seat_term)
-    likelihood = _make_likelihood(counts.within(fitted), terms)
+    likelihood = _make_likelihood(counts.reindex(fitted), terms)
     z = (_starting_point(start, n_agents)[fitted] - MU) / _UNIT
     found = _fit_skills(make_objective(likelihood, parent_prior(parent_of, fitted)), z)
     return _assemble_field(counts, n_agents, fitted, found)
@@ -159,6 +162,7 @@ def _fit_skills(objective: Objective, z: Floats) -> Posterior:
     """Fit skills and spread in turn: the spread is the one that explains the field (EM)."""
     spread, seat = SIGMA / _UNIT, [0.0] * objective.likelihood.is_seated
     for _ in range(_N_SPREAD_ROUNDS):
+        # A rough mode is enough to fit the spread by: the last fit, below, starts from it.
         found = find_mode(objective, spread, np.append(z, seat), is_rough=True)
         z, spread = found.z, _next_spread(found, objective.prior.children)
         seat = [] if found.seat is None else [found.seat]
@@ -170,7 +174,7 @@ def _next_spread(posterior: Posterior, children: Ints) -> float:
 
     Those with a parent say nothing about it, as their prior is another.
     """
-    z, variances = (np.delete(c, children) for c in (posterior.z, posterior.doubt.variances))
+    z, variances = (np.delete(c, children) for c in (posterior.z, posterior.uncertainty.variances))
     if len(z) == 1:
         return posterior.spread
     about_mean = float(z @ z + variances.sum())
@@ -187,25 +191,16 @@ def _assemble_field(
     spread = posterior.spread * _UNIT
     mu, sd = np.full(n_agents, MU), np.full(n_agents, spread)
     mu[fitted] = MU + posterior.z * _UNIT
-    sd[fitted] = np.sqrt(posterior.doubt.variances) * _UNIT
-    covariance = _embed_covariance(posterior.doubt.covariance, fitted, sd)
-    seat = _scale_seat(posterior)
+    sd[fitted] = np.sqrt(posterior.uncertainty.variances) * _UNIT
+    covariance, joint = None, posterior.uncertainty.covariance
+    if joint is not None:
+        # Agents without results are independent of all others.
+        covariance = np.diag(sd**2)
+        covariance[np.ix_(fitted, fitted)] = joint * _UNIT**2
+    seat = None
+    if posterior.seat is not None and posterior.uncertainty.seat is not None:
+        seat = SeatAdvantage(posterior.seat * _UNIT, sqrt(posterior.uncertainty.seat) * _UNIT)
     return SettledRatings(mu, sd, covariance, spread, counts.n_results, counts.digest, seat)
-
-
-def _scale_seat(posterior: Posterior) -> SeatAdvantage | None:
-    if posterior.seat is None or posterior.doubt.seat is None:
-        return None
-    return SeatAdvantage(posterior.seat * _UNIT, sqrt(posterior.doubt.seat) * _UNIT)
-
-
-def _embed_covariance(joint: Floats | None, played: Ints, sd: Floats) -> Floats | None:
-    """Return the covariance of all agents from that of those that played; the others are alone."""
-    if joint is None:
-        return None
-    covariance = np.diag(sd**2)
-    covariance[np.ix_(played, played)] = joint * _UNIT**2
-    return covariance
 
 
 def _starting_point(start: Sequence[float] | Floats | None, n_agents: int) -> Floats:
@@ -216,13 +211,6 @@ def _starting_point(start: Sequence[float] | Floats | None, n_agents: int) -> Fl
             raise RatingError(f"start must be at most {n_agents} finite floats, got {start!r}")
         full[: len(known)] = known
     return full
-
-
-def _check_margin(counts: PairCounts | TeamCounts, draw_probability: float) -> float:
-    margin = unit_draw_margin(draw_probability)
-    if margin == 0 and counts.has_draws:
-        raise DrawWithoutDrawProbabilityError
-    return margin
 
 
 def _check_field(counts: PairCounts | TeamCounts, n_agents: int, weight: float) -> None:

@@ -13,8 +13,8 @@ from arena.teams import group_by_team
 
 TeamSide = tuple[int, ...]
 """Team mates, sorted: their seats play no part."""
+# Won, drawn and lost by the first side.
 N_KINDS = 3
-"""Won, drawn and lost by the first side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,9 @@ class TeamCounts:
         first, second, times = (np.asarray(c) for c in (self.first, self.second, self.times))
         _check_columns(first, second, times)
         for name, column in (("agents", first), ("agents", second), ("times", times)):
-            _check_range(name, column)
+            wrong = (column < 0) | (column >= LIMIT)
+            if wrong.any():
+                raise RatingError(f"{name} must be 0..{LIMIT - 1}, got {column[wrong][0]}")
         columns = _merge_sides(np.sort(first, axis=1), np.sort(second, axis=1), times)
         for name, column in zip(("first", "second", "times"), columns, strict=True):
             column.setflags(write=False)
@@ -56,7 +58,7 @@ class TeamCounts:
 
     @property
     def size(self) -> int:
-        """How many agents a side has."""
+        """How many agents a side has, the same for all sides of a game."""
         return int(self.first.shape[1])
 
     @cached_property
@@ -76,7 +78,7 @@ class TeamCounts:
 
     @property
     def has_draws(self) -> bool:
-        """Whether some result is a draw."""
+        """Whether some result is a draw, which a draw probability of 0 rules out."""
         return bool(self.times[:, 1].any())
 
     @cached_property
@@ -85,7 +87,7 @@ class TeamCounts:
         columns = (np.array([self.size]), self.first, self.second, self.times)
         return sha256(b"".join(column.astype("<i8").tobytes() for column in columns)).hexdigest()
 
-    def within(self, agents: Ints) -> "TeamCounts":
+    def reindex(self, agents: Ints) -> "TeamCounts":
         """Return the same counts by the agents' places in this sorted list, which has them all."""
         first, second = np.searchsorted(agents, self.first), np.searchsorted(agents, self.second)
         return TeamCounts(first, second, self.times)
@@ -134,12 +136,6 @@ def _check_columns(first: Ints, second: Ints, times: Ints) -> None:
     is_named_twice = members[:, 1:] == members[:, :-1]
     if is_named_twice.any():
         raise SelfPlayError(int(members[:, 1:][is_named_twice][0]))
-
-
-def _check_range(name: str, column: Ints) -> None:
-    wrong = (column < 0) | (column >= LIMIT)
-    if wrong.any():
-        raise RatingError(f"{name} must be 0..{LIMIT - 1}, got {column[wrong][0]}")
 
 
 def _merge_sides(first: Ints, second: Ints, times: Ints) -> tuple[Ints, Ints, Ints]:

@@ -45,7 +45,14 @@ class TeamLikelihood:
 
     def at(self, z: Floats) -> LikelihoodPoint:
         """Return value, gradient [n] and curvature by the lead of each row [m] at z [n]."""
-        terms = self._terms(z[self.members] @ self._pull)
+        lead, n = z[self.members] @ self._pull, self._n_decided
+        # Wins stand before draws, as __init__ laid the rows out.
+        parts = win_terms(lead[:n], self._margin), draw_terms(lead[n:], self._margin)
+        terms = OutcomeTerms(
+            np.concatenate([part.value for part in parts]),
+            np.concatenate([part.slope for part in parts]),
+            np.concatenate([part.curvature for part in parts]),
+        )
         slope = (self._times * terms.slope)[:, None] * self._pull
         gradient = sum_by_key(self.members.ravel(), slope.ravel(), self.n_agents)
         return LikelihoodPoint(
@@ -59,12 +66,3 @@ class TeamLikelihood:
         starts = np.arange(0, m * width + 1, width)
         pulls = np.tile(self._pull, m)
         return csr_array((pulls, self.members.ravel(), starts), shape=(m, self.n_agents))
-
-    def _terms(self, lead: Floats) -> OutcomeTerms:
-        n = self._n_decided
-        parts = win_terms(lead[:n], self._margin), draw_terms(lead[n:], self._margin)
-        return OutcomeTerms(
-            np.concatenate([part.value for part in parts]),
-            np.concatenate([part.slope for part in parts]),
-            np.concatenate([part.curvature for part in parts]),
-        )

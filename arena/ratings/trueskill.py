@@ -39,9 +39,12 @@ def update_pair(
         v, w = win_moments((mu_2 - mu_1 - constants.draw_margin) / c)
         v = -v
     elif score == 0:
-        v, w = draw_moments((mu_1 - mu_2) / c, _require_margin(constants) / c)
+        if constants.draw_margin == 0:
+            raise DrawWithoutDrawProbabilityError
+        v, w = draw_moments((mu_1 - mu_2) / c, constants.draw_margin / c)
     else:
         raise ScoreError(score)
+    # v and w are of the standardised difference: back to the scale of the ratings.
     v /= c
     w /= total
     return (
@@ -72,9 +75,3 @@ def fold_results(
         mus[first], sigmas[first], mus[second], sigmas[second] = update_pair(
             mus[first], sigmas[first], mus[second], sigmas[second], score, constants
         )
-
-
-def _require_margin(constants: Constants) -> float:
-    if constants.draw_margin == 0:
-        raise DrawWithoutDrawProbabilityError
-    return constants.draw_margin

@@ -13,12 +13,13 @@ from numpy.polynomial.legendre import leggauss
 SQRT_HALF = sqrt(0.5)
 SQRT_2_OVER_PI = sqrt(2 / pi)
 
+# From here on v + x would cancel, so the continued fraction takes over.
 _TAIL = 5.0
-"""From here on v + x would cancel, so the continued fraction takes over."""
+# Levels of the continued fraction; enough for full accuracy from _TAIL on.
 _N_LEVELS = 60
-"""Levels of the continued fraction; enough for full accuracy from _TAIL on."""
+# Below this width of the draw interval the difference of two tails would cancel.
 _NARROW = 0.02
-"""Below this width of the draw interval the difference of two tails would cancel."""
+# Eight nodes integrate polynomials of degree 15 exactly: more than the flat density needs.
 _QUADRATURE = [((1 + float(x)) / 2, float(w)) for x, w in zip(*leggauss(8), strict=True)]
 
 
@@ -74,6 +75,7 @@ def _draw_far(low: float, high: float, width: float) -> tuple[float, float]:
 
 def _tail_excess(z: float) -> float:
     """Return phi(z) / Phi(-z) - z for z >= _TAIL: how far beyond z its tail lies on average."""
+    # From the innermost level outwards, which needs no test of convergence.
     fraction = 0.0
     for level in range(_N_LEVELS, 0, -1):
         fraction = level / (z + fraction)

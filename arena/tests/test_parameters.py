@@ -39,7 +39,7 @@ def test_everything_has_its_default_in_the_declared_order() -> None:
     ],
 )
 def test_a_value_or_its_text_is_read(parameter: Parameter, raw: object, value: Value) -> None:
-    read = parameter.read("toy", raw)
+    read = parameter.read_value("toy", raw)
     assert read == value
     assert type(read) is type(value)
 
@@ -67,7 +67,7 @@ def test_a_value_or_its_text_is_read(parameter: Parameter, raw: object, value: V
 )
 def test_anything_else_is_refused_by_name(parameter: Parameter, raw: object, wanted: str) -> None:
     with pytest.raises(ParameterError) as caught:
-        parameter.read("toy", raw)
+        parameter.read_value("toy", raw)
     assert str(caught.value).startswith(f"toy: parameter {parameter.name!r} {wanted}")
     assert (caught.value.owner, caught.value.name) == ("toy", parameter.name)
     assert len(str(caught.value)) < 200
@@ -75,14 +75,14 @@ def test_anything_else_is_refused_by_name(parameter: Parameter, raw: object, wan
 
 def test_a_large_bound_is_shown_in_full() -> None:
     with pytest.raises(ParameterError, match=r"must be 1\.\.1000000, got 0"):
-        Parameter("n", 5, "many", 1, 1_000_000).read("toy", 0)
+        Parameter("n", 5, "many", 1, 1_000_000).read_value("toy", 0)
 
 
 def test_a_one_sided_range_holds_on_its_side() -> None:
     only_low = Parameter("n", 5, "many", minimum=3)
-    assert only_low.read("toy", 10**30) == 10**30
+    assert only_low.read_value("toy", 10**30) == 10**30
     with pytest.raises(ParameterError, match=r"3\.\.inf"):
-        only_low.read("toy", 2)
+        only_low.read_value("toy", 2)
 
 
 @pytest.mark.parametrize(("declared", "choices"), [(DECLARED, "depth, speed"), ((), "none")])
@@ -106,7 +106,7 @@ def test_the_text_of_a_value_is_read_as_the_value(depth: int, speed: float, is_l
 def test_whatever_is_given_is_read_or_refused(raw: object) -> None:
     for parameter in DECLARED:
         try:
-            read = parameter.read("toy", raw)
+            read = parameter.read_value("toy", raw)
         except ParameterError:
             continue
         assert type(read) is type(parameter.default)

@@ -38,7 +38,7 @@ def _written(tables: list[pa.Table]) -> bytes:
 
 
 def test_the_form_is_that_of_the_game() -> None:
-    assert TrajectorySpec.of(games.get("tic_tac_toe").spec) == FORM
+    assert TrajectorySpec.of_game(games.get("tic_tac_toe").spec) == FORM
 
 
 def test_every_decision_is_a_row_with_all_that_was_seen_and_said() -> None:

@@ -29,9 +29,12 @@ class Cycle:
 def find_cycles(met: PairTable, *, level: float = LEVEL, limit: int = MAX_CYCLES) -> list[Cycle]:
     """Return the cycles that are significant at this level, the surest first, at most limit."""
     doubts = _binomial_doubts(met)
-    n_possible = _count_possible(doubts)
+    # The trace of the cube counts each triple whose pairs all met six times; it has two cycles.
+    met_pairs = (doubts <= 1).astype(np.float64)
+    n_possible = round(float(np.trace(met_pairs @ met_pairs @ met_pairs)) / 3)
     if n_possible == 0:
         return []
+    # Holm's correction, largest factor first: the surest cycle is tested as if all were tested.
     found = sorted(_find_candidates(doubts, level / n_possible))
     shares = np.full((met.n_agents, met.n_agents), 0.5)
     shares[met.low, met.high], shares[met.high, met.low] = met.share, 1 - met.share
@@ -60,12 +63,6 @@ def _binomial_doubts(met: PairTable) -> Floats:
     return doubts
 
 
-def _count_possible(doubts: Floats) -> int:
-    """Return twice the number of triples of which all three pairs met."""
-    met = (doubts <= 1).astype(np.float64)
-    return round(float(np.trace(met @ met @ met)) / 3)
-
-
 def _find_candidates(doubts: Floats, threshold: float) -> list[tuple[float, tuple[int, int, int]]]:
     """Return (doubt, agents) of cycles whose three doubts are at most so much, lowest index first.
 
@@ -75,6 +72,7 @@ def _find_candidates(doubts: Floats, threshold: float) -> list[tuple[float, tupl
     found: list[tuple[float, tuple[int, int, int]]] = []
     for a, b in zip(*np.nonzero(np.triu(beats)), strict=True):
         for c in np.flatnonzero(beats[b] & beats[:, a]).tolist():
+            # Each cycle is found from each of its agents: keep that from the lowest index.
             if c > a:
                 doubt = max(doubts[a, b], doubts[b, c], doubts[c, a])
                 found.append((float(doubt), (int(a), int(b), c)))

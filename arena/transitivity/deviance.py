@@ -26,8 +26,8 @@ N_REPLICATES = 500
 _UNIT = sqrt(2) * BETA
 _N_FITS = 2
 _FEWEST, _MOST = 1e-4, 0.95
+# Numbers of replicates held at a time.
 _CHUNK = 2_000_000
-"""Numbers of replicates held at a time."""
 _LEAST_SHARE = 1e-12
 
 
@@ -58,14 +58,19 @@ def deviance_test(
     if n_agents > DENSE_LIMIT:
         raise RatingError(f"the test is for {DENSE_LIMIT} agents at most, got {n_agents}")
     met = tabulate_pairs(counts, n_agents)
-    df = _degrees_of_freedom(met)
+    # Pairs less the differences that the ratings fit: one fewer than agents in each part of the
+    # field in which all met, directly or through others.
+    n, ones = met.n_agents, np.ones(len(met.low))
+    n_parts = connected_components(coo_array((ones, (met.low, met.high)), shape=(n, n)))[0]
+    df = len(met.low) - (n - n_parts)
     settled, draw_probability = fit_field(counts, met)
     if df == 0:
         return Deviance(0.0, 0, 1.0, draw_probability, 0.0)
     replicates = _Replicates(met, settled, unit_draw_margin(draw_probability))
-    found = replicates.observed()
-    drawn = replicates.drawn(n_replicates, np.random.default_rng(seed))
+    found = replicates.measure_observed()
+    drawn = replicates.draw_deviances(n_replicates, np.random.default_rng(seed))
     n_as_far = int(np.count_nonzero(drawn >= found))
+    # The results count as one replicate of themselves, so that no p-value is 0.
     p_value = (1 + n_as_far) / (1 + n_replicates)
     return Deviance(found, df, p_value, draw_probability, float(drawn.mean()))
 
@@ -115,30 +120,34 @@ class _Replicates:
         self._covariance = np.asarray(settled.covariance) / _UNIT**2
         self._n = met.n_results
 
-    def observed(self) -> float:
-        """Return the deviance of what was seen."""
+    def measure_observed(self) -> float:
+        """Return the deviance of the results themselves."""
         return float(self._deviance(self._met.share[None], self._gap[None])[0])
 
-    def drawn(self, n_replicates: int, rng: np.random.Generator) -> Floats:
-        """Return the deviance of each replicate."""
+    def draw_deviances(self, n_replicates: int, rng: np.random.Generator) -> Floats:
+        """Return the deviance of each replicate, [n_replicates], after one step of Newton's."""
         size = max(1, _CHUNK // (3 * len(self._gap)))
         sizes = [min(size, n_replicates - at) for at in range(0, n_replicates, size)]
-        return np.concatenate([self._some(n, rng) for n in sizes])
+        return np.concatenate([self._draw_some(n, rng) for n in sizes])
 
-    def _some(self, n_replicates: int, rng: np.random.Generator) -> Floats:
+    def _draw_some(self, n_replicates: int, rng: np.random.Generator) -> Floats:
         win, loss = _win_chances(self._gap, self._margin)
         chances = np.stack([win, np.maximum(1 - win - loss, 0), loss], axis=1)
         chances /= chances.sum(axis=1, keepdims=True)
         times = rng.multinomial(self._n.astype(np.int64), chances, (n_replicates, len(self._gap)))
         share = (times[..., 0] + times[..., 1] / 2) / self._n
-        moved = self._deviance(share, self._gap + self._moved(times))
+        moved = self._deviance(share, self._gap + self._refit_gaps(times))
         # A step that a rare upset made too long is worse than none.
         return np.minimum(moved, self._deviance(share, self._gap[None]))
 
-    def _moved(self, times: Ints) -> Floats:
+    def _refit_gaps(self, times: Ints) -> Floats:
         """Return how much one step of Newton's method changes the gaps: [replicates, m]."""
         met, n = self._met, self._met.n_agents
-        slopes = self._slopes()
+        # The slope of the logarithm of each outcome's chance by the gap: [m, 3].
+        win = win_terms(self._gap, self._margin).slope
+        loss = -win_terms(-self._gap, self._margin).slope
+        drawn = draw_terms(self._gap, self._margin).slope if self._margin else np.zeros_like(win)
+        slopes = np.stack([win, drawn, loss], axis=1)
         seen = np.stack([met.low_wins, met.draws, met.high_wins], axis=1)
         # At the mode the slope of the prior is minus that of what was seen.
         slope = ((times - seen) * slopes).sum(axis=2)
@@ -148,13 +157,6 @@ class _Replicates:
         step = gradient @ self._covariance
         moved: Floats = step[:, met.low] - step[:, met.high]
         return moved
-
-    def _slopes(self) -> Floats:
-        """Return the slope of the logarithm of each outcome's chance by the gap: [m, 3]."""
-        win = win_terms(self._gap, self._margin).slope
-        loss = -win_terms(-self._gap, self._margin).slope
-        drawn = draw_terms(self._gap, self._margin).slope if self._margin else np.zeros_like(win)
-        return np.stack([win, drawn, loss], axis=1)
 
     def _deviance(self, share: Floats, gap: Floats) -> Floats:
         """Return twice the loss of likelihood by the ratings: [replicates]."""

@@ -14,10 +14,10 @@ from arena.transitivity.nash import NashAverage, nash_average
 from arena.transitivity.pair_table import PairTable, tabulate_pairs
 
 LEVEL = 0.01
+# About ten seconds; the time grows with the square of the agents and more.
 MAX_AGENTS = 500
-"""About ten seconds; the time grows with the square of the agents and more."""
+# So many matches of each pair are thought to have gone as the ratings say.
 _PRIOR_MATCHES = 1.0
-"""So many matches of each pair are thought to have gone as the ratings say."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +65,7 @@ def smooth_shares(met: PairTable, mu: Floats) -> Floats:
     """Return the share of points of row against column, [n, n], one half on the diagonal."""
     shares: Floats = ndtr((mu[:, None] - mu) / (np.sqrt(2) * BETA))
     n = met.n_results
+    # A pair that met once is not a sure win: the ratings count as one match more of each pair.
     seen = (n * met.share + _PRIOR_MATCHES * shares[met.low, met.high]) / (n + _PRIOR_MATCHES)
     shares[met.low, met.high], shares[met.high, met.low] = seen, 1 - seen
     return shares

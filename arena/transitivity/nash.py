@@ -88,6 +88,7 @@ def _maximise_entropy(payoff: Floats, support: Ints) -> Floats:
         bounds=[(None if free else 0, None) for free in is_free],
         options={"maxiter": _MAX_TURNS, "maxfun": _MAX_TURNS, "ftol": 0.0, "gtol": 1e-9},
     )
+    # Less the largest before exp, which would overflow: a constant factor cancels in the weights.
     level = -np.asarray(found.x) @ payoff
     even: Floats = np.exp(level - level.max())
     weights: Floats = even / even.sum()

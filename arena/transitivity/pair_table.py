@@ -20,7 +20,7 @@ class PairTable:
 
     @property
     def n_results(self) -> Floats:
-        """How many results each pair has."""
+        """How many results each pair has: float64 [m], 1 or more."""
         return self.low_wins + self.draws + self.high_wins
 
     @property
@@ -30,7 +30,7 @@ class PairTable:
 
 
 def tabulate_pairs(counts: PairCounts, n_agents: int) -> PairTable:
-    """Return the table of these counts."""
+    """Return the results of each pair that met, rows sorted by pair, whoever sat first."""
     is_turned = counts.first > counts.second
     low = np.minimum(counts.first, counts.second)
     high = np.maximum(counts.first, counts.second)

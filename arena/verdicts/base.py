@@ -15,7 +15,7 @@ MIN_AGENTS = 2
 
 
 class VerdictError(ArenaError):
-    """A question that cannot be asked so."""
+    """A question, test, budget or scale with terms that are out of range."""
 
 
 def check_field(n_agents: int) -> None:
@@ -77,7 +77,7 @@ class Verdict:
     probability: float
     why: StopReason
 
-    def said(self, names: Sequence[str]) -> str:
+    def format_statement(self, names: Sequence[str]) -> str:
         """Return the statement with the names of the agents."""
         return self.statement.format(*(names[agent] for agent in self.subjects))
 

@@ -17,12 +17,12 @@ from arena.ratings.counts import Floats, Ints, PairCounts
 from arena.ratings.settled import SettledRatings
 
 N_SAMPLES = 8_192
+# More agents than this are judged by their top, as the rest cannot be among the best.
 N_TOP = 200
-"""More agents than this are judged by their top, as the rest cannot be among the best."""
 _JITTER = 1e-9
+# Of skills, to weigh evidence by: fitted to few agents it follows their results too closely. With 2
+# for all, two equal agents among others far away got a wrong "beats" in 5.3 % instead of 5.
 LEAST_SPREAD, MOST_SPREAD = 2.0, 4.0
-"""Of skills, to weigh evidence by: fitted to few agents it follows their results too closely. With
-2 for all, two equal agents among others far away got a wrong "beats" in 5.3 % instead of 5."""
 
 Bools = NDArray[np.bool_]
 
@@ -44,7 +44,7 @@ class Belief:
 
     @property
     def n_agents(self) -> int:
-        """How many agents there are."""
+        """How many agents the belief is about, n."""
         return len(self.mu)
 
     @cached_property
@@ -59,6 +59,7 @@ class Belief:
             return independent
         joint, alone = self.covariance, np.diag(self.covariance)
         gaps: Floats = alone[above] + alone[below] - 2 * joint[above, below]
+        # Rounding may leave the gap of two nearly equal agents a variance below 0.
         return np.maximum(gaps, _JITTER)
 
     def superiority(self, above: Ints, below: Ints, lead: float = 0.0) -> Floats:
@@ -86,7 +87,7 @@ class Belief:
         densities = (z**2 - z_before**2 + min(0.0, log(variance / before))) / 2
         return float(log_ndtr(side * z) - log_ndtr(side * z_before) + densities)
 
-    def among(self, agents: Ints) -> "Belief":
+    def restrict_to(self, agents: Ints) -> "Belief":
         """Return the same belief about these agents only, in this order."""
         joint = None if self.covariance is None else self.covariance[np.ix_(agents, agents)]
         return replace(
@@ -110,6 +111,7 @@ class Belief:
         normal = _normal_numbers(self.n_samples, self.n_agents)
         if self.covariance is None:
             return self.mu + normal * self.sd
+        # By rounding, equal agents may make a matrix that Cholesky does not take.
         joint = self.covariance + _JITTER * np.eye(self.n_agents)
         drawn: Floats = self.mu + normal @ np.linalg.cholesky(joint).T
         return drawn
@@ -117,7 +119,7 @@ class Belief:
     def chances_of_best(self) -> Floats:
         """Return P(this agent is the best of all) for each; they add up to 1."""
         chances = np.zeros(self.n_agents)
-        best = self.among(self.top).samples.argmax(axis=1)
+        best = self.restrict_to(self.top).samples.argmax(axis=1)
         chances[self.top] = np.bincount(best, minlength=len(self.top)) / self.n_samples
         return chances
 
@@ -139,8 +141,10 @@ def count_matches(counts: PairCounts, n_agents: int) -> Ints:
     return np.bincount(both, weights=np.tile(times, 2), minlength=n_agents).astype(np.int64)
 
 
+# A campaign asks about the same few sizes of field again and again.
 @lru_cache(maxsize=8)
 def _normal_numbers(n_samples: int, n_agents: int) -> Floats:
+    # Antithetic pairs: with each sample its mirror image, so that the mean is exact.
     half = np.random.default_rng(n_agents).standard_normal((n_samples // 2, n_agents))
     normal = np.concatenate([half, -half])
     normal.setflags(write=False)

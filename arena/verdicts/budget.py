@@ -53,6 +53,7 @@ def count_matches_left(budget: Amounts, spent: Amounts, per_match: Amounts) -> i
     per_match: what one costs, as measured or guessed; of `matches` always 1.
     """
     used, cost = dict(spent.named), {**dict(per_match.named), "matches": 1.0}
+    # A cost that is unknown, or 0, sets no limit yet.
     left = [
         max(0, floor((limit - used.get(name, 0.0)) / cost[name]))
         for name, limit in budget.named

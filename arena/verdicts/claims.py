@@ -13,8 +13,8 @@ import numpy as np
 from arena.ratings.counts import Floats, Ints
 from arena.verdicts.beliefs import Belief, Bools
 
+# Two blocks: before that, an agent's rating is the prior's rather than its own.
 MIN_MATCHES = 4
-"""Two blocks: before that, an agent's rating is the prior's rather than its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +52,7 @@ def claim_probability(belief: Belief, claim: Claim) -> float:
 
 def is_sure(belief: Belief, claim: Claim, error: float) -> bool:
     """Return whether the claim is wrong with at most this probability."""
+    # The two cheap bounds first: most looks of a campaign end at one of them.
     doubts = 1 - belief.superiority(*claim.pairs, -claim.margin)
     if doubts.max(initial=0.0) > error:
         return False

@@ -41,37 +41,38 @@ class OrderQuestion:
             raise VerdictError(f"k must be from 1 to below the {n_agents} agents, got {got}")
 
     def judge(self, belief: Belief, terms: Terms) -> Verdict | None:
-        """Return the verdict, or None to go on."""
-        considered = belief.among(belief.top)
-        near = self._claim(considered, terms, terms.margin)
+        """Return the verdict if it is sure enough, exactly or up to the margin, else None."""
+        # Of a large field only the top can change the answer, and samples of it are cheap.
+        considered = belief.restrict_to(belief.top)
+        near = self._make_claim(considered, terms, terms.margin)
         error = terms.safe_error(belief.n_agents)
         named = near.order[: self._n_named(terms, considered.n_agents)]
         if not is_ready(considered, named) or not is_sure(considered, near, error):
             return None
-        exact = self._claim(considered, terms, 0.0)
+        exact = self._make_claim(considered, terms, 0.0)
         is_exact = is_sure(considered, exact, error)
         why, claim = (StopReason.DECIDED, exact) if is_exact else (StopReason.WITHIN_MARGIN, near)
-        return self._verdict(belief, terms, claim_probability(considered, claim), why)
+        return self._make_verdict(belief, terms, claim_probability(considered, claim), why)
 
     def guess(self, belief: Belief, terms: Terms) -> Verdict:
-        """Return the likeliest answer so far."""
-        considered = belief.among(belief.top)
-        likely = claim_probability(considered, self._claim(considered, terms, 0.0))
-        return self._verdict(belief, terms, likely, StopReason.OUT_OF_BUDGET)
+        """Return the order that the ratings suggest, and the probability of exactly that."""
+        considered = belief.restrict_to(belief.top)
+        likely = claim_probability(considered, self._make_claim(considered, terms, 0.0))
+        return self._make_verdict(belief, terms, likely, StopReason.OUT_OF_BUDGET)
 
     def _n_named(self, terms: Terms, n_agents: int) -> int:
         return min(int(terms.parameters.get("k", self.n_named)), n_agents)
 
-    def _claim(self, belief: Belief, terms: Terms, margin: float) -> Claim:
+    def _make_claim(self, belief: Belief, terms: Terms, margin: float) -> Claim:
         n = belief.n_agents
         n_named = self._n_named(terms, n)
         sizes = [1] * n if self.is_ranking else [n_named, n - n_named]
         return Claim(belief.order, sizes, margin)
 
-    def _verdict(
+    def _make_verdict(
         self, belief: Belief, terms: Terms, probability: float, why: StopReason
     ) -> Verdict:
-        named = belief.top[belief.among(belief.top).order].tolist()
+        named = belief.top[belief.restrict_to(belief.top).order].tolist()
         subjects = tuple(named[: self._n_named(terms, len(named))])
         said = self.near if why is StopReason.WITHIN_MARGIN else self.exact
         names = (

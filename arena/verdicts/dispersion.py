@@ -15,8 +15,8 @@ from arena.ratings.counts import Floats, Ints
 from arena.verdicts.base import VerdictError
 from arena.verdicts.sprt import BLOCKS
 
+# Fewer blocks say too little about their variance.
 MIN_BLOCKS = 30
-"""Fewer blocks say too little about their variance."""
 _UNIT = sqrt(2) * BETA
 _POINTS = np.arange(BLOCKS) / 2
 
@@ -40,6 +40,7 @@ def measure_dispersion(
     if n_blocks.sum() < MIN_BLOCKS:
         return 1.0
     mean, variance = _game_moments(mu[first] - mu[second], unit_draw_margin(draw_probability))
+    # Squares about what the ratings expect, not about the mean: what they miss is variance, too.
     squares = (outcomes * (_POINTS - 2 * mean[:, None]) ** 2).sum()
     return max(1.0, float(squares / (n_blocks * 2 * variance).sum()))
 

@@ -18,8 +18,8 @@ from arena.ratings.counts import Floats, Ints
 from arena.verdicts.base import Question, Terms, VerdictError
 from arena.verdicts.beliefs import Belief
 
+# Of a larger field, those with the highest mu + 3 sd are looked at.
 MAX_AGENTS = 60
-"""Of a larger field, those with the highest mu + 3 sd are looked at."""
 _N_TRUTHS = 32
 _N_SAMPLES = 512
 _GROWTH = 0.25
@@ -62,8 +62,8 @@ def weigh_evenly(state: BeliefState) -> Floats:
     return np.ones_like(state.covariance)
 
 
+# What the pairing of a question attends to; that of any other to the order.
 _ALLOCATIONS: dict[str, Allocation] = {"best": weigh_best}
-"""What the pairing of a question attends to; that of any other to the order."""
 
 
 def match_information(gap: Floats) -> Floats:
@@ -116,8 +116,8 @@ def forecast_matches(
         raise VerdictError(f"limit must be 1 or more, got {limit}")
     looked_at = _restrict_to_top(belief)
     adaptive = _ALLOCATIONS.get(question.id, weigh_order)
-    matches = _Futures(looked_at, seed).until(question, terms, adaptive, limit)
-    even = _Futures(looked_at, seed).until(question, terms, weigh_evenly, limit)
+    matches = _Futures(looked_at, seed).play_until(question, terms, adaptive, limit)
+    even = _Futures(looked_at, seed).play_until(question, terms, weigh_evenly, limit)
     low, high = np.quantile(matches, [_LOW, _HIGH])
     return Forecast(
         float(np.median(matches)),
@@ -136,9 +136,10 @@ def forecast_change(
         raise VerdictError(f"n_matches must be 1 or more, got {n_matches}")
     looked_at = _restrict_to_top(belief)
     futures = _Futures(looked_at, seed)
+    # In four parts: the pairing looks at the ratings again between them.
     for _ in range(4):
-        futures.play(n_matches / 4, _ALLOCATIONS.get(question.id, weigh_order))
-    then = futures.beliefs()
+        futures.play_matches(n_matches / 4, _ALLOCATIONS.get(question.id, weigh_order))
+    then = futures.list_beliefs()
     return Outlook(
         question.guess(looked_at, terms).probability,
         float(np.mean([question.guess(one, terms).probability for one in then])),
@@ -157,7 +158,7 @@ def round_robin_matches(
         raise VerdictError(f"limit must be 1 or more, got {limit}")
     looked_at = _restrict_to_top(belief)
     futures = _Futures(looked_at, seed, known=prior_belief(looked_at.n_agents))
-    return float(np.median(futures.until(question, terms, weigh_evenly, limit)))
+    return float(np.median(futures.play_until(question, terms, weigh_evenly, limit)))
 
 
 class _Futures:
@@ -180,22 +181,27 @@ class _Futures:
         self._covariance = np.repeat(joint[None], _N_TRUTHS, axis=0)
         self._n_matches = np.repeat(known.n_matches[None].astype(np.float64), _N_TRUTHS, axis=0)
 
-    def until(self, question: Question, terms: Terms, allocation: Allocation, limit: int) -> Floats:
+    def play_until(
+        self, question: Question, terms: Terms, allocation: Allocation, limit: int
+    ) -> Floats:
         """Return the matches to the verdict in each: float64 [t], at most the limit."""
         ended, waiting = np.full(_N_TRUTHS, float(limit)), np.arange(_N_TRUTHS)
         known, n_played = float(self._n_matches[0].sum()) / 2, 0.0
         while n_played < limit and len(waiting):
             more = max(len(self._mu[0]) / 2, (known + n_played) * _GROWTH)
             more = min(more, limit - n_played)
-            self.play(more, allocation)
+            self.play_matches(more, allocation)
             n_played += more
-            is_over = np.array([question.judge(b, terms) is not None for b in self.beliefs()])
+            is_over = np.array([question.judge(b, terms) is not None for b in self.list_beliefs()])
             ended[waiting[is_over]] = n_played - more / 2  # somewhere since the last look
             waiting = waiting[~is_over]
-            self._keep(~is_over)
+            # All that is kept of each truth stands in arrays of as many rows.
+            for name, value in vars(self).items():
+                if isinstance(value, np.ndarray):
+                    setattr(self, name, value[~is_over])
         return ended
 
-    def play(self, n_matches: float, allocation: Allocation) -> None:
+    def play_matches(self, n_matches: float, allocation: Allocation) -> None:
         """Spend so many matches in each, and learn."""
         weights = np.triu(allocation(BeliefState(self._mu, self._covariance)), 1)
         share = weights / weights.sum(axis=(1, 2), keepdims=True)
@@ -211,8 +217,8 @@ class _Futures:
         self._covariance = np.linalg.inv(self._precision)
         self._mu = (self._covariance @ self._pull[:, :, None])[:, :, 0]
 
-    def beliefs(self) -> list[Belief]:
-        """Return what would be believed in each."""
+    def list_beliefs(self) -> list[Belief]:
+        """Return what would be believed in each truth that goes on, by few samples each."""
         return [
             Belief(
                 mu,
@@ -225,15 +231,10 @@ class _Futures:
             for mu, joint, n in zip(self._mu, self._covariance, self._n_matches, strict=True)
         ]
 
-    def _keep(self, which: np.ndarray) -> None:
-        for name, value in vars(self).items():
-            if isinstance(value, np.ndarray):
-                setattr(self, name, value[which])
-
 
 def _restrict_to_top(belief: Belief) -> Belief:
     agents: Ints = np.sort(np.argsort(-(belief.mu + 3 * belief.sd), kind="stable")[:MAX_AGENTS])
-    return belief if belief.n_agents <= MAX_AGENTS else belief.among(agents)
+    return belief if belief.n_agents <= MAX_AGENTS else belief.restrict_to(agents)
 
 
 def _pair_gaps(state: BeliefState) -> tuple[Floats, Floats]:

@@ -16,8 +16,8 @@ from arena.ratings.counts import Ints
 from arena.verdicts.base import VerdictError
 from arena.verdicts.sprt import BLOCKS, ELO_PER_T, EloEstimate, estimate_elo
 
+# What A got of the two games, by cell.
 POINTS = ("0", "1/2", "1", "3/2", "2")
-"""What A got of the two games, by cell."""
 _Z95 = 1.96
 _NORMAL = NormalDist()
 _VALUES = np.linspace(0, 1, BLOCKS)

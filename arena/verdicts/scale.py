@@ -14,8 +14,8 @@ from arena.verdicts.base import VerdictError
 
 _UNIT = sqrt(2) * BETA
 _NORMAL = NormalDist()
+# In standard deviations of a performance difference: beyond it the score is 0 or 1.
 _WIDEST = 30.0
-"""In standard deviations of a performance difference: beyond it the score is 0 or 1."""
 _ELO = 400.0
 _MAX_ELO = 4_000.0
 
@@ -31,6 +31,7 @@ def gap_of_score(score: float, *, draw_probability: float = DRAW_PROBABILITY) ->
     if not 0 < score < 1:
         raise VerdictError(f"score must be between 0 and 1, got {score!r}")
     widest = _WIDEST * _UNIT
+    # No closed form: with draws the score is a sum of two normal tails.
     found: float = brentq(
         lambda gap: score_of_gap(gap, draw_probability=draw_probability) - score,
         -widest,

@@ -23,20 +23,20 @@ from arena.ratings.counts import Floats, Ints
 from arena.verdicts.base import MAX_ERROR, VerdictError
 from arena.verdicts.scale import elo_of_score, score_of_elo
 
+# Cells of single games and of blocks of two.
 SINGLES, BLOCKS = 3, 5
-"""Cells of single games and of blocks of two."""
+# Points of normalised Elo of one standard deviation of a game.
 ELO_PER_T = 800 / log(10)
-"""Points of normalised Elo of one standard deviation of a game."""
 
+# What a cell without any outcome counts.
 _UNSEEN = 1e-3
-"""What a cell without any outcome counts."""
 _N_HALVINGS = 45
 _N_TURNS = 12
 _TINY = 1e-9
 
 
 class EloModel(StrEnum):
-    """What the bounds are measured in."""
+    """The scale of elo0 and elo1."""
 
     LOGISTIC = "logistic"
     """Elo of the expected score."""
@@ -44,12 +44,12 @@ class EloModel(StrEnum):
     """Expected score above one half in standard deviations of a game: independent of draws."""
 
 
+# Bounds lie within; a score so far from one half in standard deviations may not exist.
 MOST_ELO = {EloModel.LOGISTIC: 1_000.0, EloModel.NORMALISED: 200.0}
-"""Bounds lie within; a score so far from one half in standard deviations may not exist."""
 
 
 class Decision(StrEnum):
-    """What a test says."""
+    """What a test says after the outcomes so far."""
 
     ACCEPT = "accept"
     """Better by elo1."""
@@ -69,7 +69,7 @@ class SprtState:
 
     @property
     def decision(self) -> Decision:
-        """What follows from it."""
+        """Which bound was reached, or to go on."""
         if self.llr >= self.upper:
             return Decision.ACCEPT
         return Decision.REJECT if self.llr <= self.lower else Decision.CONTINUE
@@ -84,8 +84,6 @@ class SequentialTest:
     alpha: float = 0.05
     beta: float = 0.05
     model: EloModel = EloModel.LOGISTIC
-
-    __test__ = False  # it is none of pytest's
 
     def __post_init__(self) -> None:
         """Refuse bounds that are no test."""
@@ -116,7 +114,14 @@ class SequentialTest:
         table = _check_counts(counts)
         seen = np.where(table == 0, _UNSEEN, table)
         found = seen / seen.sum(axis=-1, keepdims=True)
-        at_1, at_0 = (self._fitted(found, elo) for elo in (self.elo1, self.elo0))
+        if self.model is EloModel.LOGISTIC:
+            at_1, at_0 = (fit_to_score(found, score_of_elo(elo)) for elo in (self.elo1, self.elo0))
+        else:
+            # A block of two games has half the variance of one, so its effect is larger by sqrt(2).
+            scale = sqrt(2) if found.shape[-1] == BLOCKS else 1.0
+            at_1, at_0 = (
+                fit_to_effect(found, elo / ELO_PER_T * scale) for elo in (self.elo1, self.elo0)
+            )
         ratio: Floats = (seen * np.log(at_1 / at_0)).sum(axis=-1)
         return np.where(table.any(axis=-1), ratio, 0.0)
 
@@ -129,12 +134,6 @@ class SequentialTest:
     def curve(self, outcomes: Sequence[int] | Ints, n_cells: int = BLOCKS) -> Floats:
         """Return the log-likelihood ratio after each outcome, [m], for outcomes 0..n_cells-1."""
         return self.llr(np.cumsum(np.eye(n_cells, dtype=np.int64)[np.asarray(outcomes)], axis=0))
-
-    def _fitted(self, found: Floats, elo: float) -> Floats:
-        if self.model is EloModel.LOGISTIC:
-            return fit_to_score(found, score_of_elo(elo))
-        per_outcome = sqrt(2) if found.shape[-1] == BLOCKS else 1.0
-        return fit_to_effect(found, elo / ELO_PER_T * per_outcome)
 
 
 def fit_to_score(found: Floats, score: float) -> Floats:
@@ -161,6 +160,7 @@ def _find_root(found: Floats, values: Floats) -> Floats:
     """Return x [..., 1] where sum found * values / (1 + x * values) = 0; the sum falls with x."""
     low = -1 / values.max(axis=-1, keepdims=True) + _TINY
     high = -1 / values.min(axis=-1, keepdims=True) - _TINY
+    # Halving, and not Newton's method: all rows of [...] at once, and none can run away.
     for _ in range(_N_HALVINGS):
         x = (low + high) / 2
         is_low = (found * values / (1 + x * values)).sum(axis=-1, keepdims=True) > 0

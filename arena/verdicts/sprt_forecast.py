@@ -26,12 +26,12 @@ from arena.verdicts.sprt import BLOCKS, ELO_PER_T, Decision, EloModel, Sequentia
 
 N_WALKS = 512
 _N_GAPS, _WIDEST = 161, 4.0
+# How many blocks what the rating model expects of a gap is worth: agents do not keep to it.
 _TRUST = 50.0
-"""How many blocks what the rating model expects of a gap is worth: agents do not keep to it."""
+# Every block is looked at up to fifty, later some together: between, it may cross and return.
 _GROWTH = 0.02
-"""Every block is looked at up to fifty, later some together: between, it may cross and return."""
+# Of so many blocks the ratio is exact: their variance says little yet.
 _EXACT = 40
-"""Of so many blocks the ratio is exact: their variance says little yet."""
 _UNSEEN = 1e-3
 _UNIT = sqrt(2) * BETA
 _LOW, _HIGH = 0.1, 0.9
@@ -64,8 +64,6 @@ class SprtForecast:
     decided: float
     accepted: float
 
-    __test__ = False  # it is none of pytest's
-
 
 @dataclass(frozen=True)
 class SprtOutlook:
@@ -78,8 +76,6 @@ class SprtOutlook:
     now: float
     then: float
     verdict: float
-
-    __test__ = False
 
 
 @dataclass(frozen=True)
@@ -165,6 +161,7 @@ def draw_block_shares(
     logs = (gammaln(seen + expected) - gammaln(expected)).sum(axis=1) - z**2 / 2
     weights = np.exp(logs - logs.max())
     chosen = rng.choice(_N_GAPS, size=n, p=weights / weights.sum())
+    # Normalised gammas are a Dirichlet draw; numpy's own takes one set of parameters a call.
     gammas = rng.standard_gamma(seen + expected[chosen])
     shapes: Floats = gammas / gammas.sum(axis=1, keepdims=True)
     return shapes
@@ -190,6 +187,7 @@ def walk_ratios(
     ratio, n_played = _Ratio(test, seen), 0
     while n_played < limit and len(walking):
         step = max(1, int(_GROWTH * (n_known + n_played)))
+        # Never past n_more or the limit, at which something is read off.
         step = min(step, min(mark for mark in (n_more, limit) if mark > n_played) - n_played)
         seen += rng.multinomial(step, shapes[walking])
         n_played += step
@@ -212,14 +210,14 @@ class _Ratio:
     """
 
     def __init__(self, test: SequentialTest, counts: Ints) -> None:
-        """Begin exactly."""
+        """Begin with the exact ratio of counts [t, 5]."""
         self._test = test
         self.value = test.llr(counts)
         found, self.variance = ratio_moments(test, counts)
         self._offset = self.value - found
 
     def after(self, counts: Ints) -> Floats:
-        """Return it after more blocks: counts [t, 5] of all."""
+        """Return the ratio after more blocks: counts [t, 5] of all blocks so far."""
         found, self.variance = ratio_moments(self._test, counts)
         if counts[0].sum() <= _EXACT:
             self._offset = self._test.llr(counts) - found
@@ -227,7 +225,7 @@ class _Ratio:
         return self.value
 
     def keep(self, which: Bools) -> None:
-        """Go on with some of the walks."""
+        """Go on with some of the walks: which, bool [t]."""
         self.value, self.variance = self.value[which], self.variance[which]
         self._offset = self._offset[which]
 

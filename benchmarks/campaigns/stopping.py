@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import beta
 
 from arena.pairing import registry as pairings
-from arena.pairing.suited import choose_pairing
+from arena.pairing.registry import choose_pairing
 from arena.parameters import read_parameters
 from arena.ratings.counts import Floats
 from arena.verdicts import registry as questions

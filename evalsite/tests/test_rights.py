@@ -8,8 +8,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError
 
-from arena.acl import ROLES, SERVERS, Server, format_table, node_rights, role_user
-from arena.grants import Rights
+from arena.acl import ROLES, SERVERS, Rights, Server, format_table, node_rights, role_user
 from launcher.folders import ROOT
 from launcher.tests.guarded import Guarded, guarded_server
 
@@ -57,7 +56,7 @@ def guarded(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def users_of(server: Server) -> dict[str, Rights]:
-    users = {role_user(role): its.at(server) for role, its in ROLES.items()}
+    users = {role_user(role): its.rights_at(server) for role, its in ROLES.items()}
     users[NODE] = node_rights(server, NODE, n_shards=2)
     return {user: rights for user, rights in users.items() if rights is not None}
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from arena.faststore import leases_key, player_rights, queue_key, reply_key, served_key, taken_key
+from arena.acl import player_rights
+from arena.faststore import leases_key, queue_key, reply_key, served_key, taken_key
 from inference.client import InferenceClient
 from inference.connection import Link
 from inference.settings import Settings

@@ -91,7 +91,11 @@ def test_a_program_gets_the_addresses_of_its_own_users(role: str) -> None:
     if role == "commands":
         return  # prepare, and what is run in a container of a program
     logins = {name for name in asked_of(SERVICES[role]["environment"]) if "_URL" in name}
-    own = {f"{server.upper()}_URL_{role.upper()}" for server in SERVERS if ROLES[role].at(server)}
+    own = {
+        f"{server.upper()}_URL_{role.upper()}"
+        for server in SERVERS
+        if ROLES[role].rights_at(server)
+    }
     admin = {f"{server.upper()}_URL_{ADMIN.upper()}" for server in SERVERS}
     assert logins == own | (admin if role == "control" else set())
 

@@ -28,7 +28,7 @@ class ManifestError(MatchError):
 
 def form_of(tournament: Tournament) -> TrajectorySpec:
     """Return the form of a tournament's trajectories."""
-    return TrajectorySpec.of(_spec(tournament))
+    return TrajectorySpec.of_game(_spec(tournament))
 
 
 def write(exporter: Exporter, tournament: Tournament, folder: Path) -> None:

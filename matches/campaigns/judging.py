@@ -298,7 +298,7 @@ def _close(campaign: Campaign, found: Judgement | None, stop: str, *, now: datet
     if found.belief is not None:
         in_hindsight = forecasting.round_robin(campaign, found.belief)
     fields: dict[str, object] = {
-        "statement": verdict.said([names[agent] for agent in agents])[:4_000],
+        "statement": verdict.format_statement([names[agent] for agent in agents])[:4_000],
         "subjects": [agents[position] for position in verdict.subjects],
         "probability": verdict.probability,
         "why": f"{verdict.why.value}: {stop}" if stop else verdict.why.value,

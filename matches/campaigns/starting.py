@@ -10,7 +10,7 @@ from django.db.models import Max
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.messages import Limits
-from arena.pairing.suited import choose_pairing
+from arena.pairing.registry import choose_pairing
 from arena.parameters import Value, read_parameters
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms

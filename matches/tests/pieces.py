@@ -30,7 +30,7 @@ def episode(order: MatchOrder, row: MatchOrderRow) -> Episode:
 
 def put(order: MatchOrder, episodes: Sequence[Episode]) -> str:
     """Store a piece of these episodes; return its hash."""
-    piece = encode_episodes(episodes, TrajectorySpec.of(games.get(order.game).spec))
+    piece = encode_episodes(episodes, TrajectorySpec.of_game(games.get(order.game).spec))
     digest = sha256(piece).hexdigest()
     size = len(piece)
     trajectories.store(UUID(order.order), digest, BytesIO(piece), n_bytes=size, now=make.NOW)

@@ -20,7 +20,7 @@ from workers.trajectory_upload import PutError
 from workers.wire import EndedRow, Item, Prepare
 
 GAME = SumGame()
-FORM = TrajectorySpec.of(GAME.spec)
+FORM = TrajectorySpec.of_game(GAME.spec)
 AGENTS = (
     AgentOrder("random", {}),
     AgentOrder("network", {"temperature": 0.5}, checkpoint="c" * 64),
@@ -203,7 +203,7 @@ def _prepare() -> Prepare:
 def test_a_recorder_is_opened_for_the_game_of_the_order() -> None:
     game = games.get("connect_four")
     recorder = open_recorder(_prepare(), game, {"EVALSITE_SITE_URL": "http://site/"})
-    assert cast(Any, recorder)._form == TrajectorySpec.of(game.spec)
+    assert cast(Any, recorder)._form == TrajectorySpec.of_game(game.spec)
 
 
 @pytest.mark.parametrize("environ", [{}, {"EVALSITE_SITE_URL": "ftp://site"}])

@@ -27,7 +27,7 @@ _LEVELS = tuple(range(RATING_RANGE))
 _MASK = np.ones(RATING_RANGE, dtype=np.bool_)
 _NO_MASK = np.zeros(RATING_RANGE, dtype=np.bool_)
 _MASK.setflags(write=False)
-_NO_MASK.setflags(write=False)
+_NO_MASK.setflags(write=False)  # both are shared by all states
 _FIRST_WINS, _SECOND_WINS, _TIE = (1.0, -1.0), (-1.0, 1.0), (0.0, 0.0)
 _DURATION = Parameter("duration_s", 0.0, "seconds that playing a match takes", 0, 3600)
 _SPEC = GameSpec(

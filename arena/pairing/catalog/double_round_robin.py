@@ -24,20 +24,19 @@ class _DoubleRoundRobin:
 
     def pair(self, field: Field, n_blocks: int, *, seed: int) -> list[Lineup]:
         check_blocks(n_blocks)
-        cycle = list(islice(_draw_cycle(field, Random(seed)), n_blocks))
+        rng, circle = Random(seed), list(range(field.n_agents))
+        rng.shuffle(circle)
+        lineups = (
+            _circle_rounds(circle)
+            if field.n_seats == COUPLE
+            else _turn_shapes(circle, field.n_seats, rng)
+        )
+        # A cycle of a large field may have millions of lineups: no more are made than are needed.
+        cycle = list(islice(lineups, n_blocks))
         if len(cycle) < n_blocks:
             # Who sits behind whom matters from three seats on, so every other cycle turns it round.
             cycle += [lineup[::-1] for lineup in cycle]
         return (cycle * (n_blocks // len(cycle) + 1))[:n_blocks] if cycle else []
-
-
-def _draw_cycle(field: Field, rng: Random) -> Iterator[Lineup]:
-    """Yield each set of n_seats agents exactly once."""
-    circle = list(range(field.n_agents))
-    rng.shuffle(circle)
-    if field.n_seats == COUPLE:
-        return _circle_rounds(circle)
-    return _turn_shapes(circle, field.n_seats, rng)
 
 
 def _circle_rounds(circle: Sequence[int]) -> Iterator[Lineup]:

@@ -37,15 +37,21 @@ class _Gauntlet(Adaptive):
         return super().refusal(field)
 
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
-        newcomers = self._newcomers or _find_newcomers(standing, rng)
+        newcomers = self._newcomers
+        if not newcomers:
+            n = count_agent_results(standing)
+            few = np.flatnonzero(n < np.median(n) / 2).tolist()
+            # Noise below 1 breaks ties between agents of as many results.
+            newcomers = few or [int(np.argmin(n + rng.random(len(n))))]
         others = np.setdiff1d(np.arange(standing.field.n_agents), newcomers)
         if len(others) < standing.field.n_seats - 1:
             raise PairingError(f"{len(newcomers)} newcomers leave nobody to meet")
         rows = np.array(newcomers)
-        gain, waiting = (
-            _expected_gain(standing, rows, others),
-            _count_in_flight(standing, rows, others),
-        )
+        waiting = _count_in_flight(standing, rows, others)
+        # How much a match of each pair narrows their difference: [newcomers, others].
+        variance = standing.sd**2
+        gap = standing.mu[rows][:, None] - standing.mu[others]
+        gain = expected_information(gap) * (variance[rows][:, None] + variance[others])
         tie = 1 + 1e-9 * rng.random(gain.shape)
         chosen: list[Lineup] = []
         for place in range(n_blocks):
@@ -55,13 +61,6 @@ class _Gauntlet(Adaptive):
             waiting[row, met] += standing.field.n_seats
             chosen.append((int(rows[row]), *others[met].tolist()))
         return chosen
-
-
-def _expected_gain(standing: Standing, rows: Ints, others: Ints) -> Floats:
-    """Return how much a match of each pair narrows their difference: [rows, others]."""
-    variance = standing.sd**2
-    gap = standing.mu[rows][:, None] - standing.mu[others]
-    return expected_information(gap) * (variance[rows][:, None] + variance[others])
 
 
 def _count_in_flight(standing: Standing, rows: Ints, others: Ints) -> Floats:
@@ -74,13 +73,6 @@ def _count_in_flight(standing: Standing, rows: Ints, others: Ints) -> Floats:
             if one in row_of and other in column_of:
                 table[row_of[one], column_of[other]] += n_matches
     return table
-
-
-def _find_newcomers(standing: Standing, rng: np.random.Generator) -> list[int]:
-    """Return who has less than half of the median number of results, else who has fewest."""
-    n = count_agent_results(standing)
-    few = np.flatnonzero(n < np.median(n) / 2).tolist()
-    return few or [int(np.argmin(n + rng.random(len(n))))]
 
 
 def _parse_places(text: str) -> list[int]:

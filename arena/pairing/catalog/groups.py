@@ -30,26 +30,27 @@ class _Groups(Adaptive):
     )
 
     def least_blocks(self, field: Field) -> int:
-        return sum(self._n_lineups(field))
+        return sum(self._count_lineups(field))
 
     def is_over(self, standing: Standing) -> bool:
         return len(standing.meetings) >= self.least_blocks(standing.field)
 
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
+        # Groups are made from ratings, so a stage begins when all that was planned has a result.
         if any(meeting.points is None for meeting in standing.meetings):
             return []
         n_played = len(standing.meetings)
         for sizes, n_lineups in zip(
-            self._stages(standing.field), self._n_lineups(standing.field), strict=True
+            self._group_sizes(standing.field), self._count_lineups(standing.field), strict=True
         ):
             if n_played < n_lineups:
                 # A stage that was cut short goes on in new groups.
                 left = min(n_lineups - n_played, n_blocks)
-                return self._stage(standing, sizes, rng)[:left]
+                return self._pair_stage(standing, sizes, rng)[:left]
             n_played -= n_lineups
         return []
 
-    def _stage(
+    def _pair_stage(
         self, standing: Standing, sizes: list[int], rng: np.random.Generator
     ) -> list[Lineup]:
         """Return the lineups of groups of these sizes, a lineup of each group in turn."""
@@ -59,13 +60,14 @@ class _Groups(Adaptive):
         found: list[list[Lineup]] = []
         for size in sizes:
             group, ranked = ranked[:size], ranked[size:]
-            seed, n_lineups = int(rng.integers(_SEED_LIMIT)), self._per_group(size, n_seats)
+            seed, n_lineups = int(rng.integers(_SEED_LIMIT)), self._lineups_per_group(size, n_seats)
             places = ROUND_ROBIN.pair(Field(size, n_seats), n_lineups, seed=seed)
             found.append([tuple(group[place] for place in lineup) for lineup in places])
+        # So that a stage cut short by the budget is cut short in all groups alike.
         in_turn = chain.from_iterable(zip_longest(*found))
         return [lineup for lineup in in_turn if lineup is not None]
 
-    def _stages(self, field: Field) -> list[list[int]]:
+    def _group_sizes(self, field: Field) -> list[list[int]]:
         """Return the sizes of the groups of each stage, best first."""
         n = field.n_agents
         least = max(self.number("group_size"), field.n_seats)
@@ -75,13 +77,13 @@ class _Groups(Adaptive):
         semifinals = [[n_final, n_final]] if 2 * n_final < n else []
         return [groups] * self.number("stages") + semifinals + [[n_final]]
 
-    def _n_lineups(self, field: Field) -> list[int]:
+    def _count_lineups(self, field: Field) -> list[int]:
         return [
-            sum(self._per_group(size, field.n_seats) for size in sizes)
-            for sizes in self._stages(field)
+            sum(self._lineups_per_group(size, field.n_seats) for size in sizes)
+            for sizes in self._group_sizes(field)
         ]
 
-    def _per_group(self, size: int, n_seats: int) -> int:
+    def _lineups_per_group(self, size: int, n_seats: int) -> int:
         return self.number("rounds") * (size // n_seats)
 
 

@@ -24,7 +24,7 @@ class _Knockout(AdaptiveCouples):
     )
 
     def bracket(self, standing: Standing) -> Bracket:
-        """Return the bracket as it stands."""
+        """Return the bracket after the meetings so far, seeded by the standing at the start."""
         seeding = standing.seeding or range(standing.field.n_agents)
         return build_bracket(seeding, standing.meetings, self._rules())
 

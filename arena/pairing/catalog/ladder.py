@@ -18,6 +18,7 @@ class _Ladder(Adaptive):
         met = _count_met(standing, order, n_seats)
         chosen: list[Lineup] = []
         while len(chosen) < n_blocks:
+            # Noise below 1 breaks ties between rungs that met as often.
             found = _select_disjoint(np.argsort(met + rng.random(len(met))).tolist(), n_seats)
             found = found[: n_blocks - len(chosen)]
             met[found] += n_seats

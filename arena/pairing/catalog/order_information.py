@@ -30,11 +30,11 @@ from arena.ratings.counts import Floats
 
 _LEAST_VARIANCE = 1e-9
 _TIE_BREAK = 1e-9
+# t^2, in units of rating: one is some 45 points of Elo.
 _PAIR_VARIANCE = 1.0
-"""t^2, in units of rating: one is some 45 points of Elo."""
 _HORIZON = 0.4
+# The part of a matching.
 _TAKEN = 0.25
-"""The part of a matching."""
 
 
 class _OrderInformation(Adaptive):
@@ -45,10 +45,16 @@ class _OrderInformation(Adaptive):
         gap = standing.mu[:, None] - standing.mu
         information = standing.field.pair_weight * expected_information(gap)
         known = count_met(standing)
-        joint = _widen_covariance(_require_covariance(standing), known * information)
+        if standing.covariance is None:
+            raise PairingError(
+                f"pairing {self.id!r} needs the joint covariance, which {len(standing.mu)} "
+                "agents are too many for: choose posterior_sample or ladder"
+            )
+        joint = _widen_covariance(standing.covariance, known * information)
         variance = _difference_variances(joint)
         openness = np.exp(-(gap**2) / (2 * _HORIZON * variance)) / np.sqrt(variance)
-        worth = information * (1 + _TIE_BREAK * _symmetric_noise(rng, len(joint)))
+        noise = rng.random((len(joint), len(joint)))
+        worth = information * (1 + _TIE_BREAK * (noise + noise.T))
         others = np.linalg.inv(joint) - _graph_laplacian(_discount_repeats(known * information))
         times = known + count_in_flight(standing)
         chosen: list[Lineup] = []
@@ -60,7 +66,9 @@ class _OrderInformation(Adaptive):
             found = match_greedily(value, standing.field.n_seats)
             found = found[: max(1, int(len(found) * _TAKEN))][: n_blocks - len(chosen)]
             chosen += found
-            times += _count_planned(found, len(joint))
+            for lineup in found:
+                times[np.ix_(lineup, lineup)] += len(lineup)
+            np.fill_diagonal(times, 0)
         return chosen
 
 
@@ -71,6 +79,7 @@ def _discount_repeats(information: Floats) -> Floats:
 
 def _widen_covariance(joint: Floats, information: Floats) -> Floats:
     """Return the covariance of a fit that takes every lead for the difference of two ratings."""
+    # The sandwich of a misspecified fit: C (1/C + t^2 S) C.
     return joint + _PAIR_VARIANCE * joint @ _graph_laplacian(information**2) @ joint
 
 
@@ -79,15 +88,6 @@ def _expected_narrowing(joint: Floats, openness: Floats) -> Floats:
     weights = openness / np.sqrt(_difference_variances(joint))
     np.fill_diagonal(weights, 0)
     return _difference_variances(joint @ _graph_laplacian(weights) @ joint)
-
-
-def _require_covariance(standing: Standing) -> Floats:
-    if standing.covariance is None:
-        raise PairingError(
-            f"pairing 'order_information' needs the joint covariance, which {len(standing.mu)} "
-            "agents are too many for: choose posterior_sample or ladder"
-        )
-    return standing.covariance
 
 
 def _difference_variances(joint: Floats) -> Floats:
@@ -99,20 +99,6 @@ def _difference_variances(joint: Floats) -> Floats:
 def _graph_laplacian(information: Floats) -> Floats:
     """Return what information about differences [n, n] adds to the precision of the skills."""
     return np.diag(information.sum(axis=1)) - information
-
-
-def _count_planned(lineups: list[Lineup], n_agents: int) -> Floats:
-    """Return the number of matches of every two agents in these blocks: [n, n]."""
-    table = np.zeros((n_agents, n_agents))
-    for lineup in lineups:
-        table[np.ix_(lineup, lineup)] += len(lineup)
-    np.fill_diagonal(table, 0)
-    return table
-
-
-def _symmetric_noise(rng: np.random.Generator, n: int) -> Floats:
-    noise = rng.random((n, n))
-    return noise + noise.T
 
 
 PAIRING = _OrderInformation()

@@ -16,8 +16,8 @@ from arena.parameters import Parameter
 from arena.ratings.counts import Floats
 from arena.ratings.samples import Sampler
 
+# How often a draw may be refused because its pairs have matches in flight.
 _N_TRIES = 4
-"""How often a draw may be refused because its pairs have matches in flight."""
 
 
 class _PosteriorSample(Adaptive):
@@ -31,20 +31,25 @@ class _PosteriorSample(Adaptive):
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
         chosen: list[Lineup] = []
         waiting = dict(standing.n_in_flight)
-        samples = self._samples(standing, rng)
+        samples = self._draw_samples(standing, rng)
         n_refused = 0
         while len(chosen) < n_blocks:
-            drawn = self._drawn(standing, next(samples), rng)
-            wanted = drawn
+            sample = next(samples)
+            if self.number("edge"):
+                drawn = [self._pair_edge(sample, standing.field.n_seats)]
+            else:
+                drawn = list(self._pair_neighbours(standing, sample, rng))
+            # After some refusals in a row all are taken: the blocks asked for must come.
+            played = drawn
             if n_refused < _N_TRIES:
-                wanted = [one for one in drawn if _is_worth_playing(one, standing, waiting, rng)]
-            n_refused = 0 if wanted else n_refused + 1
-            chosen += wanted
-            for pair in (pair for lineup in wanted for pair in _list_pairs(lineup)):
+                played = [one for one in drawn if _is_worth_playing(one, standing, waiting, rng)]
+            n_refused = 0 if played else n_refused + 1
+            chosen += played
+            for pair in (pair for lineup in played for pair in _list_pairs(lineup)):
                 waiting[pair] = waiting.get(pair, 0) + standing.field.n_seats
         return chosen[:n_blocks]
 
-    def _samples(self, standing: Standing, rng: np.random.Generator) -> Iterator[Floats]:
+    def _draw_samples(self, standing: Standing, rng: np.random.Generator) -> Iterator[Floats]:
         """Yield samples; of a large field, where each gives a few pairs only, independent ones.
 
         A joint sample of 10,000 agents takes 40 ms, and hundreds would be asked for at a time.
@@ -53,7 +58,7 @@ class _PosteriorSample(Adaptive):
         if standing.covariance is None and gives_few:
             while True:
                 yield rng.normal(standing.mu, standing.sd)
-        sampler = Sampler.of(
+        sampler = Sampler.of_field(
             standing.counts if standing.sides is None else standing.sides,
             standing.mu,
             standing.covariance,
@@ -64,12 +69,7 @@ class _PosteriorSample(Adaptive):
         while True:
             yield sampler.draw(rng, 1)[0]
 
-    def _drawn(self, standing: Standing, sample: Floats, rng: np.random.Generator) -> list[Lineup]:
-        if self.number("edge"):
-            return [self._at_the_edge(sample, standing.field.n_seats)]
-        return list(self._neighbours(standing, sample, rng))
-
-    def _neighbours(
+    def _pair_neighbours(
         self, standing: Standing, sample: Floats, rng: np.random.Generator
     ) -> Iterator[Lineup]:
         """Yield lineups in a random order; the best and the worst alike may be left out."""
@@ -81,7 +81,7 @@ class _PosteriorSample(Adaptive):
         for start in rng.permutation(starts).tolist():
             yield tuple(order[start : start + n_seats])
 
-    def _at_the_edge(self, sample: Floats, n_seats: int) -> Lineup:
+    def _pair_edge(self, sample: Floats, n_seats: int) -> Lineup:
         """Return the agents on both sides of the edge, as many above as below."""
         first = self.number("edge") - n_seats // 2
         first = min(max(first, 0), len(sample) - n_seats)

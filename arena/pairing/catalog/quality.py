@@ -37,6 +37,7 @@ class _Quality(Adaptive):
         chosen: list[Lineup] = []
         while len(chosen) < n_blocks:
             round_ = _draw_round(quality, played, n_seats)[: n_blocks - len(chosen)]
+            # A pair that is planned is worth half as much, so that the next round has others.
             for lineup in round_:
                 quality[np.ix_(lineup, lineup)] /= 2
                 played[list(lineup)] += n_seats * (n_seats - 1)

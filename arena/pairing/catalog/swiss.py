@@ -15,8 +15,8 @@ from arena.pairing.base import Field, Lineup, Meeting, Standing
 from arena.pairing.rematches import pair_without_rematches
 from arena.parameters import Parameter
 
+# The points of a block that is won.
 _BYE = 2.0
-"""The points of a block that is won."""
 
 
 class _Swiss(AdaptiveCouples):
@@ -42,9 +42,9 @@ class _Swiss(AdaptiveCouples):
         before = standing.meetings[: len(standing.meetings) - n_begun]
         if any(meeting.points is None for meeting in before):
             return []
-        return self._round(standing, before, standing.meetings[len(before) :], rng)[:n_blocks]
+        return self._pair_round(standing, before, standing.meetings[len(before) :], rng)[:n_blocks]
 
-    def _round(
+    def _pair_round(
         self,
         standing: Standing,
         before: Sequence[Meeting],
@@ -55,6 +55,7 @@ class _Swiss(AdaptiveCouples):
         n_agents = standing.field.n_agents
         n_byes, points = _byes_and_points(before, n_agents, _per_round(standing))
         taken = {agent for meeting in begun for agent in meeting.lineup}
+        # Equal points and ratings are ordered by chance, not by who was registered first.
         place = {agent: at for at, agent in enumerate(rng.permutation(n_agents).tolist())}
         free = sorted(
             (agent for agent in range(n_agents) if agent not in taken),

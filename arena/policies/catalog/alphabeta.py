@@ -13,8 +13,8 @@ from arena.policies.base import Row, accepted
 from arena.policies.search import minimax_refusal
 
 _DEPTH = Parameter("depth", 2, "plies to look ahead", 1, 12)
+# By how much a return is worth more for every ply that it comes sooner, as a fraction of it.
 _SOONER = 1e-3
-"""By how much a return is worth more for every ply that it comes sooner, as a fraction of it."""
 
 
 class AlphaBetaPolicy:
@@ -23,7 +23,7 @@ class AlphaBetaPolicy:
     __slots__ = ("_depth",)
 
     def __init__(self, depth: int) -> None:
-        """Keep the number of plies to look ahead."""
+        """Keep the number of plies to look ahead, 1 or more."""
         self._depth = depth
 
     def act(self, rows: Sequence[Row]) -> list[int]:
@@ -51,6 +51,7 @@ class AlphaBetaKind:
 
 def _search_row(row: Row, depth: int) -> int:
     """Return the first best action in a random order: a later equal one cannot exceed alpha."""
+    # Shuffled: among equal actions the first would win every time.
     native = native_of(row.state)
     actions = list(row.state.legal_actions())
     row.rng().shuffle(actions)
@@ -71,6 +72,7 @@ def _search_child(state: NativeState, seat: int, depth: int, alpha: float, beta:
         return state.player_return(seat) * (1 + _SOONER * depth)
     if depth == 0:
         return 0.0
+    # Not always the other seat: in dots and boxes, who closes a box moves again.
     mover = state.current_player()
     if mover != seat:
         return -_search_best(state, mover, depth, -beta, -alpha)

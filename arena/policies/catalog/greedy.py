@@ -7,7 +7,7 @@ row's seed picks. What the others may answer is not looked at.
 from collections.abc import Mapping, Sequence
 
 from arena.games.base import Game, GameSpec
-from arena.games.openspiel import NativeState, native_of
+from arena.games.openspiel import native_of
 from arena.parameters import Parameter
 from arena.policies.base import Row, accepted
 from arena.policies.search import search_refusal
@@ -42,13 +42,13 @@ class GreedyKind:
 
 def _choose_action(row: Row) -> int:
     native = native_of(row.state)
-    values = {a: _value(native.child(a), row.seat) for a in row.state.legal_actions()}
+    children = {action: native.child(action) for action in row.state.legal_actions()}
+    values = {
+        action: child.player_return(row.seat) if child.is_terminal() else 0.0
+        for action, child in children.items()
+    }
     best = max(values.values())
     return row.pick([action for action, value in values.items() if value == best])
-
-
-def _value(child: NativeState, seat: int) -> float:
-    return child.player_return(seat) if child.is_terminal() else 0.0
 
 
 POLICY = GreedyKind()

@@ -14,12 +14,16 @@ from arena.policies.search import search_refusal
 _SIMULATIONS = Parameter("simulations", 100, "rollouts per decision", 1, 100_000)
 _EXPLORATION = Parameter("exploration", 2.0, "the constant c of UCT", 0, 100)
 _MAX_TREE_MIB = 256
+# OpenSpiel takes seeds of 31 bits.
 _ENGINE_SEEDS = 2**31
-"""OpenSpiel takes seeds of 31 bits."""
 
 
 class MctsPolicy:
-    """UCT with one rollout per simulation, a new tree for every decision."""
+    """UCT with one rollout per simulation.
+
+    A new tree for every decision: one that is kept would make an answer depend on what was asked
+    before, and a replayed match would differ.
+    """
 
     __slots__ = ("_exploration", "_simulations")
 
@@ -29,9 +33,9 @@ class MctsPolicy:
 
     def act(self, rows: Sequence[Row]) -> list[int]:
         """Return the action that was tried most per row; each row is searched on its own."""
-        return [self._decide(row) for row in rows]
+        return [self._search_row(row) for row in rows]
 
-    def _decide(self, row: Row) -> int:
+    def _search_row(self, row: Row) -> int:
         """Search with fresh generators, so that the row alone decides what it answers."""
         native, seed = native_of(row.state), row.seed() % _ENGINE_SEEDS
         searcher: Any = pyspiel.MCTSBot(

@@ -11,7 +11,6 @@ from arena.policies.network_policy import (
     Decisions,
     FloatBatch,
     InferenceRequest,
-    MaskBatch,
     NetworkOutput,
     NetworkPolicy,
 )
@@ -30,17 +29,25 @@ class LogitsPolicy(NetworkPolicy):
         """Keep the game, to replay its matches, and how far to stray from the best action."""
         self._shape, self._n_actions = game.spec.observation_shape, game.spec.n_actions
         self._temperature = temperature
-        self._recall = RecurrentStates(game)
+        self._recurrent = RecurrentStates(game)
 
     def ask(self, rows: Sequence[Row]) -> InferenceRequest:
         """Send the observations and recurrent states of the rows; look up the legal actions.
 
         Raises what the game raises, or the network where a recurrent state is computed again.
         """
-        observations = self._observations(rows)
-        states = self._states(rows)
+        observations = np.empty((len(rows), *self._shape), np.float32)
+        for place, row in enumerate(rows):
+            observations[place] = row.state.observation(row.seat)
+        states = np.zeros((len(rows), 0), np.float32)
+        if rows and self.network.state_size:
+            states = self._recurrent.read_before(rows, self.network)
         ticket = self.network.submit(observations, states) if rows else None
-        return InferenceRequest(rows, ticket, observations, states, self._masks(rows))
+        # Masks are looked up while the network is under way.
+        masks = np.empty((len(rows), self._n_actions), np.bool_)
+        for place, row in enumerate(rows):
+            masks[place] = row.state.legal_mask()
+        return InferenceRequest(rows, ticket, observations, states, masks)
 
     def decide(self, question: InferenceRequest) -> Decisions:
         """Return an action per row. Raises InvalidOutputError for a block with NaN or infinity.
@@ -49,15 +56,17 @@ class LogitsPolicy(NetworkPolicy):
         """
         rows = question.rows
         if not rows:
-            return Decisions([], _empty_output(self._n_actions))
+            no_states = np.zeros((0, 0), np.float32)
+            no_logits, no_values = np.zeros((0, self._n_actions), np.float32), no_states.reshape(0)
+            return Decisions([], NetworkOutput(no_logits, no_values, no_states))
         evaluation = self.network.result(question.ticket)
         check_logits(evaluation.logits, question.masks)
         if self.network.state_size:
             after = check_states(evaluation.states, len(rows), self.network)
-            self._recall.keep(rows, question.states, after)
-        return Decisions(self._chosen(evaluation.logits, question), evaluation)
+            self._recurrent.keep_after(rows, question.states, after)
+        return Decisions(self._choose_actions(evaluation.logits, question), evaluation)
 
-    def _chosen(self, logits: FloatBatch, question: InferenceRequest) -> list[int]:
+    def _choose_actions(self, logits: FloatBatch, question: InferenceRequest) -> list[int]:
         masks, temperature = question.masks, self._temperature
         if temperature:
             chosen = sample_actions(
@@ -67,28 +76,6 @@ class LogitsPolicy(NetworkPolicy):
             chosen = choose_greedy(logits, masks)
         actions: list[int] = chosen.tolist()
         return actions
-
-    def _observations(self, rows: Sequence[Row]) -> FloatBatch:
-        block = np.empty((len(rows), *self._shape), np.float32)
-        for place, row in enumerate(rows):
-            block[place] = row.state.observation(row.seat)
-        return block
-
-    def _states(self, rows: Sequence[Row]) -> FloatBatch:
-        if rows and self.network.state_size:
-            return self._recall.before(rows, self.network)
-        return np.zeros((len(rows), 0), np.float32)
-
-    def _masks(self, rows: Sequence[Row]) -> MaskBatch:
-        masks = np.empty((len(rows), self._n_actions), np.bool_)
-        for place, row in enumerate(rows):
-            masks[place] = row.state.legal_mask()
-        return masks
-
-
-def _empty_output(n_actions: int) -> NetworkOutput:
-    nothing = np.zeros((0, 0), np.float32)
-    return NetworkOutput(np.zeros((0, n_actions), np.float32), nothing[:, 0:0].reshape(0), nothing)
 
 
 class NetworkKind:

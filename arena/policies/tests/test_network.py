@@ -227,7 +227,7 @@ def test_the_same_decision_asked_again_is_shown_the_same_state() -> None:
 def test_a_match_that_is_over_is_forgotten() -> None:
     policy = policy_of(Linear(FOUR, size=4))
     row = played(policy, FOUR, n_steps=2)
-    kept = policy._recall._kept
+    kept = policy._recurrent._kept
     assert len(kept) == 1
     del row
     gc.collect()

@@ -35,24 +35,24 @@ def test_the_dense_one_is_the_inverse_of_the_matrix() -> None:
         matrix[np.ix_([i, j], [i, j])] += curvature * np.array([[1, -1], [-1, 1]])
     made = DenseInformation(FIRST, SECOND, CURVATURE, N, 0.3)
     centred = np.eye(N) - 1 / N
-    assert made.doubt().covariance == pytest.approx(np.linalg.inv(matrix))
-    assert made.doubt().variances == pytest.approx(
+    assert made.estimate_uncertainty().covariance == pytest.approx(np.linalg.inv(matrix))
+    assert made.estimate_uncertainty().variances == pytest.approx(
         np.diag(centred @ np.linalg.inv(matrix) @ centred)
     )
-    assert matrix @ made.solved(RIGHT_SIDE) == pytest.approx(RIGHT_SIDE)
+    assert matrix @ made.solve(RIGHT_SIDE) == pytest.approx(RIGHT_SIDE)
 
 
 def test_the_sparse_one_solves_as_the_dense_one_does() -> None:
     dense, sparse = both()
-    assert sparse.solved(RIGHT_SIDE) == pytest.approx(dense.solved(RIGHT_SIDE), abs=1e-7)
+    assert sparse.solve(RIGHT_SIDE) == pytest.approx(dense.solve(RIGHT_SIDE), abs=1e-7)
 
 
 def test_the_variances_of_the_sparse_one_are_nearly_right() -> None:
     dense, sparse = both()
-    ratio = sparse.doubt().variances / dense.doubt().variances
+    ratio = sparse.estimate_uncertainty().variances / dense.estimate_uncertainty().variances
     assert ratio.mean() == pytest.approx(1, abs=0.05)
     assert ratio == pytest.approx(np.ones(N), abs=0.15)
-    assert sparse.doubt().covariance is None
+    assert sparse.estimate_uncertainty().covariance is None
 
 
 def test_a_step_that_is_not_found_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ def test_a_step_that_is_not_found_is_an_error(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(module, "cg", give_up)
     with pytest.raises(RatingError, match="not found in 10 turns"):
-        both()[1].solved(np.ones(N))
+        both()[1].solve(np.ones(N))
 
 
 def test_one_row_more_is_solved_by_its_border() -> None:
@@ -71,12 +71,12 @@ def test_one_row_more_is_solved_by_its_border() -> None:
     bordered = np.block([[bordered, cross[:, None]], [cross[None], np.array([[own]])]])
     right_side = RNG.normal(size=N + 1)
     made, inverse = BorderedInformation(dense, cross, own), np.linalg.inv(bordered)
-    assert made.solved(right_side) == pytest.approx(inverse @ right_side, abs=1e-8)
+    assert made.solve(right_side) == pytest.approx(inverse @ right_side, abs=1e-8)
     assert joint(made) == pytest.approx(inverse[:N, :N], abs=1e-8)
-    assert made.doubt().seat == pytest.approx(inverse[N, N])
+    assert made.estimate_uncertainty().seat == pytest.approx(inverse[N, N])
 
 
 def joint(made: InformationMatrix) -> Floats:
-    covariance = made.doubt().covariance
+    covariance = made.estimate_uncertainty().covariance
     assert covariance is not None
     return covariance

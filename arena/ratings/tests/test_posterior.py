@@ -30,7 +30,7 @@ def test_it_ends_at_the_same_point_from_anywhere(start: list[float], spread: flo
     wanted = find_mode(CHAIN, spread, np.zeros(3))
     found = find_mode(CHAIN, spread, np.array(start))
     assert found.z == pytest.approx(wanted.z, abs=1e-9)
-    assert found.doubt.covariance == pytest.approx(wanted.doubt.covariance, abs=1e-9)
+    assert found.uncertainty.covariance == pytest.approx(wanted.uncertainty.covariance, abs=1e-9)
 
 
 def test_a_step_too_far_is_shortened() -> None:

@@ -6,8 +6,7 @@ from random import Random
 import pytest
 
 from arena.ratings.base import MU, SIGMA
-from arena.ratings.freeforall import fold_ranked
-from arena.ratings.live import fold_matches
+from arena.ratings.live import fold_matches, fold_ranked
 from arena.ratings.settled import count_results, settle_ratings
 
 N_AGENTS = 6

@@ -14,7 +14,7 @@ SETTLED = settle_ratings(COUNTS, 14)
 
 
 def drawn(covariance: Floats | None, n_samples: int) -> Floats:
-    sampler = Sampler.of(
+    sampler = Sampler.of_field(
         COUNTS, SETTLED.mu, covariance, SETTLED.spread, draw_probability=0.1, weight=1.0
     )
     return sampler.draw(np.random.default_rng(1), n_samples)
@@ -42,14 +42,14 @@ def test_shares_are_the_probabilities() -> None:
 
 
 def test_before_any_result_the_prior_is_drawn() -> None:
-    sampler = Sampler.of(count_results([]), np.full(3, 25.0), None, 8.0, draw_probability=0.1)
+    sampler = Sampler.of_field(count_results([]), np.full(3, 25.0), None, 8.0, draw_probability=0.1)
     samples = sampler.draw(np.random.default_rng(0), 4000)
     assert samples.std(axis=0) == pytest.approx(np.full(3, 8.0), rel=0.1)
 
 
 def test_what_is_no_covariance_is_refused() -> None:
     with pytest.raises(RatingError, match="not positive definite"):
-        Sampler.of(COUNTS, np.zeros(2), -np.eye(2), 8.0, draw_probability=0.1)
+        Sampler.of_field(COUNTS, np.zeros(2), -np.eye(2), 8.0, draw_probability=0.1)
 
 
 def test_samples_that_are_not_found_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,11 +111,11 @@ def test_the_doubt_is_that_of_the_whole_matrix() -> None:
     ]
     matrix = np.array(rows) + np.diag([1 / 1.5**2] * 5 + [1.0])
     inverse = np.linalg.inv(matrix)
-    assert found.doubt.covariance == pytest.approx(inverse[:5, :5], rel=1e-5)
-    assert found.doubt.seat == pytest.approx(inverse[5, 5], rel=1e-5)
+    assert found.uncertainty.covariance == pytest.approx(inverse[:5, :5], rel=1e-5)
+    assert found.uncertainty.seat == pytest.approx(inverse[5, 5], rel=1e-5)
 
 
 def test_a_likelihood_without_the_term_has_no_border() -> None:
     likelihood = PairLikelihood(count_results([(0, 1, 1)]), 2, margin=0.1, weight=1.0)
     with pytest.raises(RatingError, match="no term for the seat"):
-        likelihood.cross(np.ones(1))
+        likelihood.seat_curvature(np.ones(1))

@@ -24,8 +24,7 @@ from arena.ratings.base import (
     unit_draw_margin,
 )
 from arena.ratings.counts import Floats, count_results
-from arena.ratings.freeforall import update_ranked
-from arena.ratings.live import fold_matches
+from arena.ratings.live import fold_matches, update_ranked
 from arena.ratings.posterior import TeamObjective, find_mode
 from arena.ratings.samples import Sampler
 from arena.ratings.settled import settle_ratings
@@ -149,7 +148,7 @@ def test_a_row_that_never_occurred_is_left_out() -> None:
     assert counts.first.tolist() == [[0, 3]]
     assert counts.times.tolist() == [[3, 2, 1]]
     assert counts.agents.tolist() == [0, 2, 3, 4]
-    assert counts.within(counts.agents).members.tolist() == [[0, 2, 1, 3]]
+    assert counts.reindex(counts.agents).members.tolist() == [[0, 2, 1, 3]]
     assert (counts.size, counts.has_draws) == (2, True)
 
 
@@ -269,7 +268,7 @@ def test_samples_of_a_large_field_vary_as_its_covariance_says() -> None:
     _, played = simulated(8, 400, 8)
     counts = count_teams(played, TWO)
     settled = settle_ratings(counts, 8)
-    sampler = Sampler.of(counts, settled.mu, None, settled.spread, draw_probability=0.1)
+    sampler = Sampler.of_field(counts, settled.mu, None, settled.spread, draw_probability=0.1)
     drawn = sampler.draw(np.random.default_rng(1), 4_000)
     assert drawn.mean(axis=0) == pytest.approx(settled.mu, abs=0.5)
     assert np.cov(drawn.T) == pytest.approx(settled.covariance, abs=0.12 * SIGMA**2)

@@ -64,6 +64,7 @@ def _judge_margin(belief: Belief, terms: Terms, needed: float) -> Verdict | None
     """Return that the gap is within the margin of the lead, if that is sure on both sides."""
     a, b, lead = _read_terms(terms)
     low, high = lead - terms.margin, lead + terms.margin
+    # The weight of evidence speaks for the side on which the gap is: that must be the inner one.
     if not low < belief.mu[a] - belief.mu[b] < high:
         return None
     if min(belief.weight_of_evidence(a, b, bound) for bound in (low, high)) < needed:

@@ -23,7 +23,7 @@ CLEAR = belief_of([30.0, 20.0, 25.0, 15.0], 0.5)
 def said(name: str, **parameters: int | float) -> str:
     verdict = registry.get(name).judge(CLEAR, Terms(parameters=parameters))
     assert verdict is not None
-    return verdict.said(NAMES)
+    return verdict.format_statement(NAMES)
 
 
 def test_the_verdict_names_the_agents() -> None:
@@ -38,7 +38,7 @@ def test_the_verdict_names_the_agents() -> None:
 
 def test_names_with_braces_are_said_as_they_are() -> None:
     verdict = registry.get("best").guess(CLEAR, Terms())
-    assert verdict.said(["{0}", "", "", ""]) == "{0} is the best"
+    assert verdict.format_statement(["{0}", "", "", ""]) == "{0} is the best"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_equal_agents_are_said_to_be_near(name: str, near: str) -> None:
     verdict = registry.get(name).judge(equal, Terms(margin=1.0))
     assert verdict is not None
     assert verdict.why is StopReason.WITHIN_MARGIN
-    assert verdict.said(NAMES) == near
+    assert verdict.format_statement(NAMES) == near
 
 
 def test_beats_is_open_near_its_lead() -> None:

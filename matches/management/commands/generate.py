@@ -185,7 +185,7 @@ def _sizes(options: dict[str, Any]) -> tuple[int, int | None]:
 def _n_bytes(wanted: Generation, game: str) -> int:
     spec = games.get(game).spec
     steps = min(spec.max_steps, TYPICAL_STEPS)
-    return wanted.plan.n_matches * steps * TrajectorySpec.of(spec).row_bytes // COMPRESSED
+    return wanted.plan.n_matches * steps * TrajectorySpec.of_game(spec).row_bytes // COMPRESSED
 
 
 def _asked(wanted: Generation, agents: Sequence[Agent], options: dict[str, Any]) -> dict[str, Any]:

@@ -16,8 +16,7 @@ from arena.ratings.base import (
     SelfPlayError,
     UnknownAgentError,
 )
-from arena.ratings.freeforall import fold_ranked, update_ranked
-from arena.ratings.live import fold_matches
+from arena.ratings.live import fold_matches, fold_ranked, update_ranked
 from arena.ratings.tests.simulated import simulated
 from arena.ratings.trueskill import fold_results, update_pair
 

@@ -3,7 +3,7 @@
 import pytest
 
 from arena.pairing import registry as pairings
-from arena.pairing.suited import choose_pairing
+from arena.pairing.registry import choose_pairing
 from arena.parameters import read_parameters
 from arena.verdicts import registry as questions
 
