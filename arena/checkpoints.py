@@ -137,6 +137,7 @@ def read_step(name: str) -> int | None:
     """
     stem, dot, suffix = Path(name).name.lower().rpartition(".")
     text = stem if dot and stem and not suffix.isdigit() else Path(name).name.lower()
+    # From the surest pattern to the vaguest: the first that finds a number decides.
     numbers = next(filter(None, (pattern.findall(text) for pattern in _STEPS)), [])
     digits = numbers[-1].lstrip("0") or "0" if numbers else ""
     return int(digits) if digits.isdecimal() and len(digits) <= _MAX_STEP_DIGITS else None
@@ -201,6 +202,7 @@ def _seal_to_metadata(seal: Seal) -> dict[str, str]:
     return {
         "format": FORMAT,
         "architecture": seal.architecture,
+        # Sorted and without spaces: equal seals give equal bytes, and so equal hashes.
         "parameters": json.dumps(seal.parameters, sort_keys=True, separators=(",", ":")),
         "game": seal.game,
         "observation_shape": json.dumps(seal.observation_shape, separators=(",", ":")),
@@ -251,6 +253,7 @@ def _check_parameters(parameters: object) -> None:
 def _is_value(value: object) -> bool:
     if isinstance(value, str):
         return value.isprintable() and len(value) <= _MAX_TEXT
+    # JSON as Python reads it has NaN, infinity and ints without a limit.
     if isinstance(value, float):
         return isfinite(value)
     return isinstance(value, int) and abs(value) < 2**63

@@ -54,6 +54,7 @@ class FaultPlan:
         for name, rate in rates.items():
             if not 0 <= rate <= 1:
                 raise ParameterError("faults", name, f"must be 0..1, got {rate!r}")
+        # A match has at most one fault: the rates share one draw.
         if sum(rates.values()) > 1 + 1e-9:  # .7 + .2 + .1 is a little more than 1
             raise ParameterError("faults", " + ".join(rates), f"must be at most 1, got {rates}")
         if not 0 <= self.hang_s < float("inf"):

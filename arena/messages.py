@@ -121,6 +121,7 @@ class AgentOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of its code (matches.models.versions); empty: not known, so it is not compared."""
 
 
+# array_like: an order has many rows, which travel without the names of their fields.
 class MatchOrderRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """One match of an order; `seats` are indices into the agents of the order."""
 
@@ -174,6 +175,7 @@ class MatchOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     """Where its start and its results are reported."""
 
 
+# array_like as above: fields are told by their place, so new ones go to the end.
 class ResultRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """How one attempt ended; `ranks` is empty unless it was played to the end or forfeited."""
 
@@ -278,6 +280,7 @@ class Checked(
     """Measured forward of one row on one CPU core: small networks are placed in the player."""
 
 
+# Not sent through a queue: it is overwritten in the fast store, and only the last one counts.
 class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a gpu worker did lately, for dashboards: it puts this into the fast store every second.
 

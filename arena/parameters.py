@@ -65,6 +65,7 @@ def read_parameters(
     Raises ParameterError for a name that is not declared, a wrong type or a value out of range.
     """
     known = {parameter.name: parameter for parameter in declared}
+    # First what is unknown: a misspelt name must not fall back to the default.
     for name in given:
         if name not in known:
             choices = ", ".join(known) or "none"

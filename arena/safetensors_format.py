@@ -84,6 +84,7 @@ def read_layout(file: BinaryIO, n_bytes: int) -> Layout:
     """
     if n_bytes == 0:
         raise CheckpointFileError(f"the file is empty: {_WANTED}")
+    # One byte more than the length: a header begins with a brace, and other formats do not.
     head = file.read(_LENGTH_BYTES + 1)
     n_header = int.from_bytes(head[:_LENGTH_BYTES], "little")
     data_start = _LENGTH_BYTES + n_header
@@ -180,6 +181,7 @@ def _read_entries(header: dict[str, Any], data_bytes: int) -> dict[str, TensorEn
     if len(header) > MAX_TENSORS:
         raise CheckpointFileError(f"{len(header)} tensors: at most {MAX_TENSORS} are read")
     entries = [(name, _read_entry(name, raw, data_bytes)) for name, raw in header.items()]
+    # By their place in the buffer; empty tensors share one, so the name decides.
     entries.sort(key=lambda pair: (pair[1].begin, pair[1].end, pair[0]))
     _check_no_gaps(entries, data_bytes)
     return dict(entries)
@@ -207,6 +209,7 @@ def _read_entry(name: str, raw: object, data_bytes: int) -> TensorEntry:
         raise CheckpointFileError(
             f"truncated, or a lying header: {who} ends at byte {end} of {data_bytes}"
         )
+    # Else a reader would take bytes of another tensor for this one.
     if prod(shape) * BYTES_OF[dtype] != end - begin:
         claim = f"{dtype} {shorten(shape)}"
         raise CheckpointFileError(f"a lying header: {who} is {claim} in {end - begin} bytes")

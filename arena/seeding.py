@@ -10,6 +10,7 @@ _MAX_UNIFORMS = 8
 
 def derive(*parts: str | int) -> int:
     """Return a 63-bit seed that depends on every part and on their order (BLAKE2b)."""
+    # 63 bits: seeds are stored in signed bigints.
     return int.from_bytes(_hash_parts(parts, _WORD), "big") >> 8 * _WORD - SEED_BITS
 
 

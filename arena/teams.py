@@ -49,6 +49,7 @@ def team_size(teams: Sequence[int]) -> int:
 def n_opposed(teams: Sequence[int], n_seats: int) -> int:
     """Return how many pairs of seats play against each other in a match."""
     n_mates = team_size(teams) - 1
+    # Each seat against all but itself and its mates, and every pair once.
     return n_seats * (n_seats - 1 - n_mates) // 2
 
 

@@ -143,6 +143,7 @@ def read_spec(found: pa.Schema) -> TrajectorySpec:
     except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
         raise TrajectoryError(f"no trajectories of {FORMAT!r}: {error}") from error
     if not found.equals(wanted):
+        # Other columns are refused and not dropped: what a file declares is what it has.
         odd = [field.name for field in found if field not in wanted]
         raise TrajectoryError(f"not the columns of {FORMAT!r}: {odd or found.names}")
     return form
@@ -198,6 +199,8 @@ def _last_step_columns(episodes: Iterable[Episode]) -> tuple[list[float], list[b
         for index, step in enumerate(episode.steps):
             is_last = last[step.seat] == index
             is_over = episode.returns is not None
+            # Games here have no reward before their end: a seat has all of it with its last
+            # decision.
             rewards.append(episode.returns[step.seat] if is_last and episode.returns else 0.0)
             terminated.append(is_last and is_over)
             truncated.append(is_last and not is_over)
@@ -209,6 +212,7 @@ def _fixed_size_lists(
 ) -> Any:
     """Return the rows as lists of fixed length, null where there is None."""
     length = prod(shape)
+    # One block instead of lists of lists, which cost a Python object for each number.
     block = np.zeros((len(rows), length), dtype=kind)
     for index, row in enumerate(rows):
         if row is not None:
@@ -227,6 +231,7 @@ def write_parquet(target: Path | BinaryIO, tables: Iterable[pa.Table], form: Tra
     The bytes depend on the rows only, not on how they are cut into tables. Holds about one row
     group in memory. Raises OSError.
     """
+    # Groups are cut by rows alone: how the tables were cut does not show in the hash.
     n_rows = 0
     with pq.ParquetWriter(target, arrow_schema(form), **_OPTIONS) as writer:
         for group in _cut_row_groups(tables, form.group_rows):

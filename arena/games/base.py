@@ -141,11 +141,13 @@ def ranks(returns: object, n_seats: int, teams: Teams = NO_TEAMS) -> list[int]:
                 f"team mates must have equal returns, those of team {team} have {shared}"
             )
     ordered = sorted(returns, reverse=True)
+    # The first place of a value: those with equal returns share the better rank.
     return [ordered.index(value) for value in returns]
 
 
 def forfeit_ranks(guilty: int, n_seats: int, teams: Teams = NO_TEAMS) -> list[int]:
     """Return the ranks when one seat forfeits: its team is last, the others share first place."""
+    # A seat falls with its team, or mates would be rated apart for one result.
     n_last = sides.team_size(teams)
     return [
         n_seats - n_last if seat == guilty or sides.are_mates(teams, guilty, seat) else 0

@@ -100,6 +100,7 @@ class OpenSpielState:
     """One episode; `native` is the engine's state, which a policy may copy and must not change."""
 
     __slots__ = (
+        # Weak references: recurrent states are kept by the state of the game.
         "__weakref__", "_chance", "_game", "_legal", "_seat", "actions", "native", "opening",
     )  # fmt: skip
 

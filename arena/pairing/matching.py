@@ -16,6 +16,7 @@ _FAR = 8.0
 def expected_information(gap: Floats) -> Floats:
     """Return what one match of agents that far apart tells about their difference (1/variance)."""
     z = np.minimum(np.abs(gap) / (np.sqrt(2) * BETA), _FAR)
+    # Fisher information of a win or loss about the difference: density^2 / (p (1 - p)).
     density = np.exp(-(z**2)) / (2 * np.pi)
     information: Floats = density / (ndtr(z) * ndtr(-z)) / (2 * BETA**2)
     return information

@@ -71,6 +71,7 @@ class Decisions(NamedTuple):
 class NetworkPolicy(ABC):
     """A policy whose network is attached by whoever plays it."""
 
+    # Set by attach: a policy is built before it is known where its network runs.
     network: Network
 
     def attach(self, network: Network) -> None:

@@ -66,5 +66,6 @@ def log_prob(
 
 def row_uniforms(rows: Sequence[Row]) -> NDArray[np.float64]:
     """Return a float64 in [0, 1) per row, by the row's own seed."""
+    # The upper bits of the seed, as many as a float64 holds.
     seeds = np.array([row.seed() for row in rows], np.uint64)
     return (seeds >> np.uint64(SEED_BITS - _FLOAT_BITS)) / 2.0**_FLOAT_BITS

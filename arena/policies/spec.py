@@ -18,6 +18,7 @@ def parse_policy(text: str) -> tuple[str, dict[str, Value]]:
     """
     kind, colon, arguments = text.strip().partition(":")
     declared = registry.get(kind).parameters
+    # `mcts:` has an empty argument, which is refused; `mcts` has none.
     given = _read_arguments(kind, declared, arguments.split(",")) if colon else {}
     return kind, read_parameters(kind, declared, given)
 
@@ -44,6 +45,7 @@ def split_policies(text: str) -> list[str]:
     """
     found: list[str] = []
     for piece in text.split(","):
+        # Parameters are separated by commas, too: only `name=` tells them from the next policy.
         if found and "=" in piece.partition(":")[0]:
             found[-1] += f",{piece}"
         else:

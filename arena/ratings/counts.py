@@ -84,6 +84,7 @@ def count_results(results: Iterable[tuple[int, int, int]] | Ints) -> PairCounts:
 
     results: an iterable of triples or int [m, 3]. Raises RatingError, ScoreError, SelfPlayError.
     """
+    # Columns, as results come by the million.
     first, second, score = _read_rows(results, 3).T
     for name, agents in (("first", first), ("second", second)):
         _check_range(name, agents)
@@ -94,6 +95,7 @@ def count_results(results: Iterable[tuple[int, int, int]] | Ints) -> PairCounts:
     span = 1 + int(max(first.max(initial=0), second.max(initial=0)))
     # One int64 names pair and score, so that sorting once counts all: LIMIT keeps it from overflow.
     keys, totals = np.unique((first * span + second) * 3 + (1 - score), return_counts=True)
+    # Kinds 0, 1 and 2: the first won, they drew, the second won.
     pairs, kinds = np.divmod(keys, 3)
     return PairCounts(*np.divmod(pairs, span), *(totals * (kinds == kind) for kind in range(3)))
 
@@ -109,6 +111,7 @@ LIMIT = 2**30
 
 def _read_rows(rows: Iterable[tuple[int, ...]] | Ints, width: int) -> Ints:
     """Return int64 [m, width]. Raises RatingError."""
+    # numpy would turn floats and bools into ints without a word: refused below by their kind.
     listed = rows if isinstance(rows, np.ndarray) else list(rows)
     if len(listed) == 0:
         return np.empty((0, width), np.int64)

@@ -70,6 +70,7 @@ def update_ranked(
         raise RatingError(f"two or more seats need a rank each, got {len(ratings)} and {ranks}")
     if teams:
         check_team_ranks(ranks, teams)
+    # Where each plays for itself a seat is a team of one, so that one way serves both.
     sides = _make_sides(ratings, ranks, teams or tuple(range(len(ratings))))
     if constants.draw_margin == 0 and len({rank for rank, _ in sides}) < len(sides):
         raise DrawWithoutDrawProbabilityError
@@ -97,6 +98,7 @@ def _rate_sides(
     sides: Sequence[RankedSide], constants: Constants
 ) -> dict[RankedSide, dict[tuple[float, float], tuple[float, float]]]:
     """Return what becomes of each rating of each side; of what is equal, the same."""
+    # An order that the sides themselves give: the package compares neighbours only.
     standing = sorted(sides)
     model = _make_model(constants)
     groups = [tuple(model.create_rating(-m, sigma) for m, sigma in mates) for _, mates in standing]
@@ -135,6 +137,7 @@ def fold_ranked(
     """
     lineup, ranks = match
     check_lineup(lineup, ranks, len(mus))
+    # All before any is written: a match that is refused changes nothing.
     before = [(mus[agent], sigmas[agent]) for agent in lineup]
     after = update_ranked(before, ranks, constants, teams)
     for agent, (mu, sigma) in zip(lineup, after, strict=True):
@@ -151,6 +154,7 @@ def _make_model(constants: Constants) -> Any:
         draw_probability=constants.draw_probability,
         backend=(normal.cdf, normal.pdf, normal.inv_cdf),
     )
+    # The package passes the lead t and the margin e.
     model.v_win = lambda t, e: win_moments(t - e)[0]
     model.w_win = lambda t, e: win_moments(t - e)[1]
     model.v_draw = lambda t, e: draw_moments(t, e)[0]

@@ -39,6 +39,7 @@ class Prior:
     def precision(self, spread: float, likelihood: Likelihood) -> Floats:
         """Return one number an agent, 0 for children, and one for the seat where it is fitted."""
         precision = np.full(likelihood.n_agents + likelihood.is_seated, 1 / spread**2)
+        # The prior of a child is its link; the spread is that of agents without a parent.
         precision[self.children] = 0.0
         if likelihood.is_seated:
             precision[-1] = 1 / self.seat_spread**2
@@ -96,6 +97,7 @@ class Objective:
         found, prior = self.likelihood.at(z), self.prior
         precision = prior.precision(spread, self.likelihood)
         apart = z[prior.children] - z[prior.parents]
+        # A link is a spring between child and parent: a slope at both ends, curvature between.
         slope = self._link * apart
         gradient = found.gradient - precision * z
         np.subtract.at(gradient, prior.children, slope)
@@ -135,6 +137,7 @@ class TeamObjective(Objective):
         """The lead of each row and of each child over its parent, by the skills."""
         k = len(self._i)
         ends = np.arange(0, 2 * k + 1, 2), np.stack([self._i, self._j], axis=1).ravel()
+        # A link is a row as well: 1 for the child, -1 for its parent.
         links = csr_array((np.tile([1.0, -1.0], k), ends[1], ends[0]), shape=(k, self.n_agents))
         return information_matrix.DesignRows(csr_array(vstack([self._of_teams, links])))
 
@@ -189,6 +192,7 @@ def _climb_step(
 ) -> _ObjectivePoint:
     """Return the point after the step, or after less of it while that would go down."""
     there = objective.at(here.z + step, spread, is_rough=is_rough)
+    # At the mode itself the value may fall by rounding, which is no reason to halve.
     while there.value < here.value - _SLACK * abs(here.value):
         step = step / 2
         there = objective.at(here.z + step, spread, is_rough=is_rough)

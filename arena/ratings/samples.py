@@ -85,6 +85,7 @@ def superiority_shares(samples: Floats) -> Floats:
 def _dense_noise(covariance: Floats) -> _Noise:
     # The covariance of equal agents may be singular by rounding.
     jitter = _JITTER * float(np.diag(covariance).max(initial=0))
+    # LAPACK and not numpy: its status says which row failed, instead of an exception.
     factor, status = lapack.dpotrf(covariance + jitter * np.eye(len(covariance)), lower=1)
     if status:
         raise RatingError(f"the covariance is not positive definite (row {status})")

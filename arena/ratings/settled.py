@@ -160,6 +160,7 @@ def _make_likelihood(counts: PairCounts | TeamCounts, terms: _Terms) -> Likeliho
 
 def _fit_skills(objective: Objective, z: Floats) -> Posterior:
     """Fit skills and spread in turn: the spread is the one that explains the field (EM)."""
+    # SIGMA is what is thought of an agent of which nothing is known: the first guess.
     spread, seat = SIGMA / _UNIT, [0.0] * objective.likelihood.is_seated
     for _ in range(_N_SPREAD_ROUNDS):
         # A rough mode is enough to fit the spread by: the last fit, below, starts from it.
@@ -177,6 +178,7 @@ def _next_spread(posterior: Posterior, children: Ints) -> float:
     z, variances = (np.delete(c, children) for c in (posterior.z, posterior.uncertainty.variances))
     if len(z) == 1:
         return posterior.spread
+    # EM: the expected square of a skill is that of its mode plus its variance.
     about_mean = float(z @ z + variances.sum())
     return float(np.clip(sqrt(about_mean / (len(z) - 1)), _MIN_SPREAD / _UNIT, _MAX_SPREAD / _UNIT))
 

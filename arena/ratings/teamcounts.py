@@ -145,6 +145,7 @@ def _merge_sides(first: Ints, second: Ints, times: Ints) -> tuple[Ints, Ints, In
     sides = np.where(is_turned, np.hstack([second, first]), np.hstack([first, second]))
     times = np.where(is_turned, times[:, ::-1], times)
     is_some = times.any(axis=1)
+    # np.unique also sorts the rows, which makes the counts canonical.
     unique, which = np.unique(sides[is_some], axis=0, return_inverse=True)
     totals = np.zeros((len(unique), N_KINDS), np.int64)
     np.add.at(totals, which.reshape(-1), times[is_some])

@@ -31,6 +31,7 @@ class TeamLikelihood:
         """Keep wins as (winners, losers, how often) and draws as (first, second, how often)."""
         self.n_agents, self._margin = n_agents, margin
         ahead, behind, times = counts.first, counts.second, counts.times
+        # Rows that the first side lost are turned round: whoever won is ahead, as in a pair.
         parts = [
             (ahead, behind, times[:, _WON]),
             (behind, ahead, times[:, _LOST]),
@@ -41,6 +42,8 @@ class TeamLikelihood:
         one, two, n_times = (np.concatenate([part[i] for part in kept]) for i in range(3))
         self.members: Ints = np.concatenate([one, two], axis=1)
         self._times = weight * n_times.astype(np.float64)
+        # The sum of s performances has s times the variance of one: a standard deviation of
+        # sqrt(s).
         self._pull: Floats = np.repeat([1.0, -1.0], counts.size) / sqrt(counts.size)
 
     def at(self, z: Floats) -> LikelihoodPoint:

@@ -30,6 +30,7 @@ def update_pair(
 
     Raises ScoreError and DrawWithoutDrawProbabilityError.
     """
+    # Plain floats: an array of two costs more than the arithmetic on it.
     variance_1, variance_2 = sigma_1 * sigma_1, sigma_2 * sigma_2
     total = variance_1 + variance_2 + constants.performance_variance
     c = sqrt(total)
@@ -66,6 +67,7 @@ def fold_results(
     Only what the lists hold is carried from one result to the next, so folding in parts gives the
     same bits as folding at once. Raises RatingError; the lists then hold all earlier results.
     """
+    # Each result is checked before it is folded, so that a refused one changes nothing.
     n_agents = len(mus)
     for first, second, score in results:
         if first == second:

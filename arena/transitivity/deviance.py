@@ -126,6 +126,7 @@ class _Replicates:
 
     def draw_deviances(self, n_replicates: int, rng: np.random.Generator) -> Floats:
         """Return the deviance of each replicate, [n_replicates], after one step of Newton's."""
+        # Replicates in parts: [replicates, pairs, 3] of a large field would not fit into memory.
         size = max(1, _CHUNK // (3 * len(self._gap)))
         sizes = [min(size, n_replicates - at) for at in range(0, n_replicates, size)]
         return np.concatenate([self._draw_some(n, rng) for n in sizes])
@@ -161,6 +162,7 @@ class _Replicates:
     def _deviance(self, share: Floats, gap: Floats) -> Floats:
         """Return twice the loss of likelihood by the ratings: [replicates]."""
         win, loss = _win_chances(gap, self._margin)
+        # A share of 0 or 1 that the ratings call impossible has an endless deviance.
         wanted = np.clip((1 + win - loss) / 2, _LEAST_SHARE, 1 - _LEAST_SHARE)
         apart = xlogy(share, share / wanted) + xlogy(1 - share, (1 - share) / (1 - wanted))
         return 2 * apart @ self._n

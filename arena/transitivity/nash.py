@@ -51,6 +51,7 @@ def _find_support(payoff: Floats) -> Ints:
     that is 1 or more wherever any is above 0: maximise the sum of min(q, 1).
     """
     n = len(payoff)
+    # The variables are q [n], then min(q, 1) [n], whose sum is maximised.
     nobody_beats = np.hstack([payoff, np.zeros((n, n))])
     capped = np.hstack([-np.eye(n), np.eye(n)])
     found = linprog(
@@ -75,6 +76,7 @@ def _maximise_entropy(payoff: Floats, support: Ints) -> Floats:
 
     def dual(prices: Floats) -> tuple[float, Floats]:
         level = -prices @ payoff
+        # The gradient comes with the value, as both need the weights.
         weights = np.exp(level - level.max())
         total = weights.sum()
         return float(np.log(total) + level.max()), -payoff @ (weights / total)

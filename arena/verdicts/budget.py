@@ -14,6 +14,7 @@ def price_seconds(seconds: Mapping[str, float], prices: Mapping[str, float]) -> 
 
     prices: of an hour, by class. Raises VerdictError for a class without a price.
     """
+    # All at once: who runs a campaign adds the missing prices in one go.
     unpriced = sorted(set(seconds) - set(prices))
     if unpriced:
         raise VerdictError(f"prices: give a price of an hour for {', '.join(unpriced)}")

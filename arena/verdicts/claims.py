@@ -39,6 +39,7 @@ class Claim:
         """Return whether it is true of skills float64 [s, n]: bool [s]."""
         starts = np.cumsum([0, *self.sizes[:-1]])
         ordered = skills[:, self.order]
+        # The highest of each group must stay below the lowest of all groups before it.
         lowest = np.minimum.accumulate(np.minimum.reduceat(ordered, starts, axis=1), axis=1)
         highest = np.maximum.reduceat(ordered, starts, axis=1)
         are_right: Bools = np.all(highest[:, 1:] < lowest[:, :-1] + self.margin, axis=1)

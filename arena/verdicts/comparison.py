@@ -49,6 +49,7 @@ class OrderQuestion:
         named = near.order[: self._n_named(terms, considered.n_agents)]
         if not is_ready(considered, named) or not is_sure(considered, near, error):
             return None
+        # Second, as it is the stronger claim: what is not sure with the margin is not sure without.
         exact = self._make_claim(considered, terms, 0.0)
         is_exact = is_sure(considered, exact, error)
         why, claim = (StopReason.DECIDED, exact) if is_exact else (StopReason.WITHIN_MARGIN, near)

@@ -45,6 +45,7 @@ def weigh_best(state: BeliefState) -> Floats:
     gap, variance = _pair_gaps(state)
     which = np.arange(len(best))
     may_lead: Floats = ndtr(-gap[which, best] / np.sqrt(variance[which, best]))
+    # The leader against itself: by the gap of 0 it would be one half.
     may_lead[which, best] = 1.0
     both: Floats = may_lead[:, :, None] * may_lead[:, None, :]
     return both
@@ -175,6 +176,7 @@ class _Futures:
         self._information = match_information(self._gap)
         known = known or belief
         joint = np.diag(known.sd**2) if known.covariance is None else known.covariance
+        # In information form what a match tells is added, and an inverse gives the belief.
         self._precision = np.repeat(np.linalg.inv(joint)[None], _N_TRUTHS, axis=0)
         self._pull = self._precision @ known.mu
         self._mu = np.repeat(known.mu[None], _N_TRUTHS, axis=0)
@@ -188,6 +190,7 @@ class _Futures:
         ended, waiting = np.full(_N_TRUTHS, float(limit)), np.arange(_N_TRUTHS)
         known, n_played = float(self._n_matches[0].sum()) / 2, 0.0
         while n_played < limit and len(waiting):
+            # Looks get rarer as the matches grow: a quarter more between two of them.
             more = max(len(self._mu[0]) / 2, (known + n_played) * _GROWTH)
             more = min(more, limit - n_played)
             self.play_matches(more, allocation)
@@ -206,6 +209,7 @@ class _Futures:
         weights = np.triu(allocation(BeliefState(self._mu, self._covariance)), 1)
         share = weights / weights.sum(axis=(1, 2), keepdims=True)
         said = n_matches * share * self._information
+        # A result is normal about the true gap, with the variance that its information says.
         noise = np.sqrt(said) * self._rng.standard_normal(said.shape)
         evidence = said * self._gap + noise
         both = said + said.transpose(0, 2, 1)

@@ -67,12 +67,16 @@ def compare_blocks(counts: Sequence[int] | Ints) -> PairedResult | None:
 def _normalised_elo(lead: float, sd: float, n_blocks: int) -> EloEstimate:
     """Return the lead in standard deviations of a game, of which a block has half the variance."""
     t = lead / sd
+    # Delta method: mean / sd of n normal scores has the variance (1 + t^2 / 2) / n.
     half = _Z95 * sqrt((1 + t**2 / 2) / n_blocks)
+    # t counts standard deviations of a block, the mean of two games: sqrt(2) times as many as of a
+    # game.
     points = (ELO_PER_T / sqrt(2) * bound for bound in (t, t - half, t + half))
     return EloEstimate(*points)
 
 
 def _likelihood_of_superiority(lead: float, sd: float, n_blocks: int) -> float:
+    # All blocks alike: without a variance they only say which side is ahead.
     if not sd:
         return 0.5 + 0.5 * (lead > 0) - 0.5 * (lead < 0)
     return _NORMAL.cdf(lead / sd * sqrt(n_blocks))

@@ -141,6 +141,7 @@ def block_shares(gaps: Floats, draw_probability: float) -> Floats:
     margin, lead = unit_draw_margin(draw_probability), gaps / _UNIT
     win, loss = ndtr(lead - margin), ndtr(-lead - margin)
     draw = 1 - win - loss
+    # 0, 1/2, 1, 3/2 and 2 points of two games; one point is two draws or a win each.
     cells = (loss**2, 2 * loss * draw, draw**2 + 2 * win * loss, 2 * win * draw, win**2)
     shapes: Floats = np.maximum(np.stack(cells, axis=-1), _UNSEEN / BLOCKS)
     shares: Floats = shapes / shapes.sum(axis=-1, keepdims=True)
@@ -158,6 +159,7 @@ def draw_block_shares(
     z = np.linspace(-_WIDEST, _WIDEST, _N_GAPS)
     expected = _TRUST * block_shares(gap.mu + gap.sd * z, gap.draw_probability)
     seen = np.asarray(counts, np.float64)
+    # The Dirichlet-multinomial likelihood of the blocks, times the normal density of the gap.
     logs = (gammaln(seen + expected) - gammaln(expected)).sum(axis=1) - z**2 / 2
     weights = np.exp(logs - logs.max())
     chosen = rng.choice(_N_GAPS, size=n, p=weights / weights.sum())
@@ -194,6 +196,7 @@ def walk_ratios(
         before, now = ratio.value, ratio.after(seen)
         up, down = _cross_bounds(test, before, now, ratio.variance * (step if step > 1 else 0), rng)
         if n_played <= n_more:
+            # A walk that left the bounds has ended, so that its ratio stays where it left.
             then[walking] = np.where(up, test.upper, np.where(down, test.lower, now))
         ended = up | down
         which = walking[ended]

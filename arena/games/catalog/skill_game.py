@@ -49,6 +49,7 @@ _SPEC = GameSpec(
 class SkillState:
     """One episode: at most one level a seat, in the order of the seats."""
 
+    # Weak references: recurrent states are kept by the state of the game.
     __slots__ = ("__weakref__", "_game", "_game_seed", "actions")
     n_seats: ClassVar = _N_SEATS
     opening: Sequence[int] = ()

@@ -43,6 +43,7 @@ def _circle_rounds(circle: Sequence[int]) -> Iterator[Lineup]:
     """Yield the pairs round by round: the first stays, the others move on by one place."""
     bye = -1
     ring = [*circle, bye] if len(circle) % 2 else list(circle)
+    # Turning all but one of n by a place meets every pair once in n - 1 rounds.
     for _ in range(len(ring) - 1):
         for pair in zip(ring[: len(ring) // 2], reversed(ring), strict=False):
             if bye not in pair:
@@ -76,6 +77,7 @@ def _draw_shapes(n: int, n_seats: int, rng: Random) -> Iterator[list[int]]:
     """
     total = comb(n - 1, n_seats - 1)
     number, step = rng.randrange(total), rng.randrange(total)
+    # A step without a common divisor visits every number once before it repeats.
     while gcd(step, total) != 1:
         step = rng.randrange(total)
     for _ in range(total):

@@ -56,6 +56,7 @@ class _Gauntlet(Adaptive):
         chosen: list[Lineup] = []
         for place in range(n_blocks):
             row = place % len(rows)
+            # What is in flight narrows the difference first: V becomes V / (1 + V I n).
             value = gain[row] * tie[row] / (1 + gain[row] * waiting[row])
             met = np.argsort(-value)[: standing.field.n_seats - 1]
             waiting[row, met] += standing.field.n_seats

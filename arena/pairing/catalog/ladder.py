@@ -33,6 +33,7 @@ def _count_met(standing: Standing, order: Ints, n: int) -> Floats:
     place = np.argsort(order)
     met = np.zeros(len(order) - n + 1)
     first, second = place[counts.first], place[counts.second]
+    # A rung is n neighbours: whether they met is asked of its two ends.
     is_rung = np.abs(first - second) == n - 1
     np.add.at(met, np.minimum(first, second)[is_rung], times[is_rung])
     for (i, j), n_matches in standing.n_in_flight.items():

@@ -76,6 +76,8 @@ class _PosteriorSample(Adaptive):
         n_seats = standing.field.n_seats
         n_paired = max(self.number("top") or len(sample), n_seats)
         order = np.argsort(-sample)[:n_paired].tolist()
+        # Where the seats do not divide the field, chance says whether the best or the worst sit
+        # out.
         offset = int(rng.integers(len(order) % n_seats + 1)) if n_paired == len(sample) else 0
         starts = np.arange(offset, len(order) - n_seats + 1, n_seats)
         for start in rng.permutation(starts).tolist():

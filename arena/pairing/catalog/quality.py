@@ -40,6 +40,7 @@ class _Quality(Adaptive):
             # A pair that is planned is worth half as much, so that the next round has others.
             for lineup in round_:
                 quality[np.ix_(lineup, lineup)] /= 2
+                # A block is n_seats matches, and each gives an agent n_seats - 1 results.
                 played[list(lineup)] += n_seats * (n_seats - 1)
             chosen += round_
         return chosen
@@ -48,6 +49,7 @@ class _Quality(Adaptive):
 def draw_quality(standing: Standing) -> Floats:
     """Return sqrt(2 beta^2 / c^2) exp(-d^2 / 2c^2), c^2 = 2 beta^2 + sd_i^2 + sd_j^2: [n, n]."""
     gap, variance = standing.mu[:, None] - standing.mu, standing.sd**2
+    # What two performances and two unsure skills add to the variance of their difference.
     total = 2 * BETA**2 + variance[:, None] + variance
     quality: Floats = np.sqrt(2 * BETA**2 / total) * np.exp(-(gap**2) / (2 * total))
     return quality

@@ -63,6 +63,7 @@ class _Swiss(AdaptiveCouples):
         )
         met = Counter(tuple(sorted(meeting.lineup)) for meeting in standing.meetings)
         lowest_first = free[::-1] if len(free) % 2 else []
+        # A stable sort: of those with as few byes the lowest stays first.
         byes = sorted(lowest_first, key=lambda agent: n_byes[agent])
         return pair_without_rematches(free, met, byes)
 
@@ -79,6 +80,7 @@ def _byes_and_points(
     for start in range(0, len(meetings), per_round):
         played = meetings[start : start + per_round]
         idle = set(range(n_agents)) - {agent for meeting in played for agent in meeting.lineup}
+        # Who has no lineup in a whole round had its bye.
         n_byes.update(idle)
         points.update(dict.fromkeys(idle, _BYE))
         for meeting in played:

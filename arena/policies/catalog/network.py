@@ -67,6 +67,7 @@ class LogitsPolicy(NetworkPolicy):
         return Decisions(self._choose_actions(evaluation.logits, question), evaluation)
 
     def _choose_actions(self, logits: FloatBatch, question: InferenceRequest) -> list[int]:
+        # At temperature 0 the formula would divide by 0; its limit is the best action.
         masks, temperature = question.masks, self._temperature
         if temperature:
             chosen = sample_actions(
