@@ -79,9 +79,9 @@ def test_wake_ups_have_nothing_to_show(broker: Redis) -> None:
 
 def test_reports_of_nodes_are_shown_by_what_they_say(broker: Redis, app: Celery) -> None:
     publisher = NodePublisher(app)
-    publisher.publish(Started("node-1", "life", ORDER, "7" * 32, "8" * 64), "reports")
+    publisher.publish_report(Started("node-1", "life", ORDER, "7" * 32, "8" * 64), "reports")
     assert _shown(broker, "reports") == f"(node-1 has started order {ORDER}) {{}}"
-    publisher.ring(0, "lease")
+    publisher.publish_doorbell(0, "lease")
     assert _shown(broker, "gpu") == "(0, 'lease') {}"
 
 

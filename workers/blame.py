@@ -1,174 +1,170 @@
 """Who is to blame when a player had to be killed or died: a seat, the game, or nobody yet.
 
 A call of one row that takes too long is proof. Of a block, every match becomes a suspect; so does
-the match whose call ended in the player's death. A suspect goes on alone, in a hand of its own,
-until it has moved: dying there, it is guilty, unless somebody else may have killed its player: then
-control charges it only if another attempt ends alike. All others go on from their recorded actions.
+the match whose call ended in the player's death. A suspect goes on alone in a player until it has
+moved: if that player dies as well, the match is guilty, unless somebody else may have killed it:
+then control charges it only if another attempt ends alike. All others go on from their actions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from arena.games.base import forfeit_ranks
 from arena.messages import Ending, Limits, Reason
-from workers.current_call import Phase, Sighting
-from workers.pool import Player
-from workers.progress import Entry, Ledger, failed, interrupted
-from workers.wire import EndedRow
+from workers.current_call import CurrentCall, Phase
+from workers.player_process import PlayerProcess
+from workers.progress import MatchProgress, OrderProgress, failed_ending, interrupted_ending
+from workers.wire import EndedMatch
 
+# A match whose player was lost so often, without proof against a seat, fails.
 MAX_LOSSES = 3
-"""A match whose player was lost so often, without proof against a seat, fails."""
 
 
-def executing(player: Player, sighting: Sighting) -> list[Entry]:
-    """Return the matches in the call that a player shows."""
-    match sighting.phase:
+def matches_in_call(player: PlayerProcess, call: CurrentCall) -> list[MatchProgress]:
+    """Return the matches that a player was executing in this call."""
+    match call.phase:
         case Phase.POLICY | Phase.GAME:
-            indices = [sighting.subject]
+            indices = [call.subject]
         case Phase.BLOCK:
             indices = player.block
         case _:
             indices = []
-    return [player.hand[index] for index in indices if index in player.hand]
+    # What a player writes into its memory is not trusted: it may name matches of others.
+    return [player.assigned[index] for index in indices if index in player.assigned]
 
 
-def begun(player: Player, sighting: Sighting) -> list[Entry]:
+def matches_begun(player: PlayerProcess, call: CurrentCall) -> list[MatchProgress]:
     """Return the matches of a player that have begun and not ended."""
-    now = {entry.index for entry in executing(player, sighting)} | player.begun
-    return [entry for entry in player.hand.values() if entry.actions or entry.index in now]
+    begun = {match.index for match in matches_in_call(player, call)} | player.begun
+    return [m for m in player.assigned.values() if m.actions or m.index in begun]
 
 
-def charge(player: Player, sighting: Sighting, seconds: float) -> Entry | None:
+def charge_matches(
+    player: PlayerProcess, call: CurrentCall, seconds: float
+) -> MatchProgress | None:
     """Add a call's seconds to its matches; return the one that has used the most, if any."""
-    rows = executing(player, sighting)
-    for entry in rows:
-        entry.spent_s[_payer(entry, sighting)] += seconds / len(rows)
-    return max(rows, key=lambda entry: sum(entry.spent_s), default=None)
+    matches = matches_in_call(player, call)
+    for match in matches:
+        match.spent_s[_payer_of(match, call)] += seconds / len(matches)
+    return max(matches, key=lambda match: sum(match.spent_s), default=None)
 
 
-def _payer(entry: Entry, sighting: Sighting) -> int:
+def _payer_of(match: MatchProgress, call: CurrentCall) -> int:
     """Return the seat that a call belongs to; the last place is the game's."""
-    if sighting.phase is Phase.POLICY and sighting.seat < len(entry.row.seats):
-        return sighting.seat
-    if sighting.phase is Phase.BLOCK and sighting.subject in entry.row.seats:
-        return entry.row.seats.index(sighting.subject)
+    if call.phase is Phase.POLICY and call.seat < len(match.row.seats):
+        return call.seat
+    if call.phase is Phase.BLOCK and call.subject in match.row.seats:
+        return match.row.seats.index(call.subject)
     return -1
 
 
-class Inquest:
-    """Closes or suspects the matches in the hands of lost players, and lets the others wait."""
+class FaultAttribution:
+    """Closes or suspects the matches of lost players, and lets the others wait."""
 
     def __init__(
-        self, ledger: Ledger, limits: Limits, end: Callable[[Entry, EndedRow], None]
+        self,
+        progress: OrderProgress,
+        limits: Limits,
+        close_match: Callable[[MatchProgress, EndedMatch], None],
     ) -> None:
-        self._ledger, self._limits, self._end = ledger, limits, end
+        self._progress, self._limits, self._close_match = progress, limits, close_match
 
-    def died(self, player: Player, sighting: Sighting) -> None:
-        """Deal with the hand of a player that died by itself."""
-        if sighting.phase is Phase.WAIT:
-            self._lose(player, begun(player, sighting))
-            return
-        accused = executing(player, sighting) or begun(player, sighting)
-        accused = accused or list(player.hand.values())
-        for entry in accused:
-            is_proven = len(accused) == 1 and entry.is_struck
-            self._accuse(player, entry, sighting, is_proven=is_proven)
-        self._scatter(player)
+    def blame_death(self, player: PlayerProcess, call: CurrentCall) -> None:
+        """Deal with the matches of a player that died by itself."""
+        if call.phase is Phase.WAIT:
+            # Nobody's code ran: no seat is to blame.
+            for match in matches_begun(player, call):
+                match.count_loss()
+                if match.n_losses >= MAX_LOSSES:
+                    self._fail_lost_match(player, match)
+        else:
+            accused = matches_in_call(player, call) or matches_begun(player, call)
+            accused = accused or list(player.assigned.values())
+            for match in accused:
+                is_proven = len(accused) == 1 and match.is_suspect
+                self._accuse_match(player, match, call, is_proven=is_proven)
+        self._put_back(player)
 
-    def hung(self, player: Player, sighting: Sighting) -> None:
-        """Deal with the hand of a player that was killed because one call took too long."""
-        accused = executing(player, sighting)
-        for entry in accused:
-            if len(accused) == 1:
-                self._time_out(player, entry, sighting)
-            else:
-                self._suspect(player, entry)
-        self._scatter(player)
+    def blame_hang(self, player: PlayerProcess, call: CurrentCall) -> None:
+        """Deal with the matches of a player that was killed because one call took too long."""
+        accused = matches_in_call(player, call)
+        for match in accused:
+            if len(accused) > 1:
+                self._suspect_match(player, match)
+                continue
+            is_policy = call.phase in (Phase.POLICY, Phase.BLOCK)
+            seat = _payer_of(match, call) if is_policy else -1
+            who = f"seat {seat}" if seat >= 0 else "the game"
+            detail = f"{who} took over {self._limits.move_s:g} s for one step"
+            self._close(player, match, failed_ending(match, Reason.TIMEOUT, detail, seat=seat))
+        self._put_back(player)
 
-    def overran(self, player: Player, entry: Entry) -> None:
-        """Deal with the hand of a player that was killed because one match took too long in all."""
-        if entry.index in player.hand:  # else it ended just before the kill
-            self._close(player, entry, self._overrun(entry))
-        self._scatter(player)
+    def blame_long_match(self, player: PlayerProcess, match: MatchProgress) -> None:
+        """Deal with the matches of a player that was killed because one took too long in all."""
+        if match.index in player.assigned:  # else it ended just before the kill
+            payer = max(range(len(match.spent_s)), key=match.spent_s.__getitem__)
+            seat = payer if payer < len(match.spent_s) - 1 else -1
+            whose = f"most of them seat {seat}'s" if seat >= 0 else "most of them the game's"
+            detail = f"the match took over {self._limits.match_s:g} s, {whose}"
+            self._close(player, match, failed_ending(match, Reason.TIMEOUT, detail, seat=seat))
+        self._put_back(player)
 
-    def _overrun(self, entry: Entry) -> EndedRow:
-        spent = entry.spent_s
-        payer = max(range(len(spent)), key=spent.__getitem__)
-        seat = payer if payer < len(spent) - 1 else -1
-        whose = f"most of them seat {seat}'s" if seat >= 0 else "most of them the game's"
-        detail = f"the match took over {self._limits.match_s:g} s, {whose}"
-        return failed(entry, Reason.TIMEOUT, detail, seat=seat)
-
-    def held(self, player: Player, sighting: Sighting) -> None:
-        """Deal with the hand of a player that was stopped or starved: no seat is to blame."""
-        for entry in executing(player, sighting):
-            entry.n_losses += 1
-            if entry.n_losses >= MAX_LOSSES:
+    def blame_stall(self, player: PlayerProcess, call: CurrentCall) -> None:
+        """Deal with the matches of a player that was stopped or starved: no seat is to blame."""
+        for match in matches_in_call(player, call):
+            match.n_losses += 1
+            if match.n_losses >= MAX_LOSSES:
                 detail = f"its player stood still for {self._limits.match_s:g} s and was lost"
-                self._close(player, entry, failed(entry, Reason.TIMEOUT, detail))
-        self._scatter(player)
+                self._close(player, match, failed_ending(match, Reason.TIMEOUT, detail))
+        self._put_back(player)
 
-    def unanswered(self, player: Player, sighting: Sighting) -> None:
-        """Deal with the hand of a player that was killed because it waited without an end."""
-        for entry in begun(player, sighting):
-            detail = "its player waited without an end for what is computed elsewhere"
-            self._close(player, entry, interrupted(entry, detail, reason=Reason.GPU_LOST))
-        self._scatter(player)
+    def blame_missing_answer(self, player: PlayerProcess, call: CurrentCall) -> None:
+        """Deal with the matches of a player that was killed because it waited without an end."""
+        detail = "its player waited without an end for what is computed elsewhere"
+        for match in matches_begun(player, call):
+            self._close(player, match, interrupted_ending(match, detail, reason=Reason.GPU_LOST))
+        self._put_back(player)
 
-    def _lose(self, player: Player, entries: Sequence[Entry]) -> None:
-        """Let matches go on whose player died while nobody's code ran: no seat is to blame."""
-        for entry in entries:
-            entry.lose()
-            if entry.n_losses >= MAX_LOSSES:
-                detail = f"its player was lost {MAX_LOSSES} times, the last one {player.fate}"
-                self._close(player, entry, failed(entry, Reason.ERROR, detail))
-        self._scatter(player)
+    def blame_nobody(self, player: PlayerProcess) -> None:
+        """Deal with the matches of a player whose call returned just before it was killed."""
+        self._put_back(player)
 
-    def spared(self, player: Player) -> None:
-        """Deal with the hand of a player whose call returned just before it was killed."""
-        self._scatter(player)
-
-    def _accuse(self, player: Player, entry: Entry, sighting: Sighting, *, is_proven: bool) -> None:
+    def _accuse_match(
+        self, player: PlayerProcess, match: MatchProgress, call: CurrentCall, *, is_proven: bool
+    ) -> None:
         how = player.fate
-        if is_proven and sighting.phase is Phase.POLICY:
-            seat = sighting.seat
+        if is_proven and call.phase is Phase.POLICY:
+            seat, n_seats = call.seat, len(match.row.seats)
             detail = f"its player {how} twice while seat {seat} decided"
             if player.is_own_doing:
-                self._close(player, entry, _crashed(entry, seat, detail))
+                ranks = forfeit_ranks(seat, n_seats)
+                ending = EndedMatch(
+                    match.index, Ending.FORFEIT, ranks, Reason.CRASH, seat, detail, 0
+                )
             else:
                 # As by a machine that is out of memory: proof only if another attempt ends so.
-                self._close(player, entry, failed(entry, Reason.CRASH, detail, seat=seat))
-        elif is_proven and sighting.phase is Phase.GAME:
+                ending = failed_ending(match, Reason.CRASH, detail, seat=seat)
+            self._close(player, match, ending)
+        elif is_proven and call.phase is Phase.GAME:
             detail = f"its player {how} twice in the game"
-            self._close(player, entry, failed(entry, Reason.ERROR, detail))
-        elif entry.n_losses + 1 >= MAX_LOSSES:
-            detail = f"its player was lost {MAX_LOSSES} times, the last one {how}"
-            self._close(player, entry, failed(entry, Reason.ERROR, detail))
+            self._close(player, match, failed_ending(match, Reason.ERROR, detail))
+        elif match.n_losses + 1 >= MAX_LOSSES:
+            self._fail_lost_match(player, match)
         else:
-            self._suspect(player, entry)
+            self._suspect_match(player, match)
 
-    def _suspect(self, player: Player, entry: Entry) -> None:
-        del player.hand[entry.index]
-        self._ledger.suspect(entry)
+    def _fail_lost_match(self, player: PlayerProcess, match: MatchProgress) -> None:
+        detail = f"its player was lost {MAX_LOSSES} times, the last one {player.fate}"
+        self._close(player, match, failed_ending(match, Reason.ERROR, detail))
 
-    def _time_out(self, player: Player, entry: Entry, sighting: Sighting) -> None:
-        is_policy = sighting.phase in (Phase.POLICY, Phase.BLOCK)
-        seat = _payer(entry, sighting) if is_policy else -1
-        who = f"seat {seat}" if seat >= 0 else "the game"
-        detail = f"{who} took over {self._limits.move_s:g} s for one step"
-        self._close(player, entry, failed(entry, Reason.TIMEOUT, detail, seat=seat))
+    def _suspect_match(self, player: PlayerProcess, match: MatchProgress) -> None:
+        del player.assigned[match.index]
+        self._progress.add_suspect(match)
 
-    def _close(self, player: Player, entry: Entry, ended: EndedRow) -> None:
-        del player.hand[entry.index]
-        self._end(entry, ended)
+    def _close(self, player: PlayerProcess, match: MatchProgress, ending: EndedMatch) -> None:
+        del player.assigned[match.index]
+        self._close_match(match, ending)
 
-    def _scatter(self, player: Player) -> None:
-        """Let what is left of a hand wait again."""
-        self._ledger.put_back([player.hand[index] for index in sorted(player.hand)])
-        player.hand.clear()
-
-
-def _crashed(entry: Entry, seat: int, detail: str) -> EndedRow:
-    n_seats = len(entry.row.seats)
-    return EndedRow(
-        entry.index, Ending.FORFEIT, forfeit_ranks(seat, n_seats), Reason.CRASH, seat, detail, 0
-    )
+    def _put_back(self, player: PlayerProcess) -> None:
+        """Let all others wait again, in the order in which the order names them."""
+        self._progress.put_back([player.assigned[index] for index in sorted(player.assigned)])
+        player.assigned.clear()

@@ -17,10 +17,10 @@ from workers.errors import SettingsError
 app = Celery("workers", include=["workers.tasks"])
 
 
-def configuration() -> dict[str, Any]:
+def read_configuration() -> dict[str, Any]:
     """Return Celery's settings. Raises SettingsError."""
     return {
-        "broker_url": settings.read(os.environ).redis_url,
+        "broker_url": settings.read_settings(os.environ).redis_url,
         # What is no call of ours is dropped, not fatal.
         "broker_transport": "inference.transport:Transport",
         "task_serializer": "json",
@@ -45,19 +45,19 @@ def configuration() -> dict[str, Any]:
     }
 
 
-app.add_defaults(configuration)  # read when first needed: the import needs no environment
+app.add_defaults(read_configuration)  # read when first needed: the import needs no environment
 
 
 @celeryd_after_setup.connect
 def check_queue(instance: Any, **_: object) -> None:
     """Refuse any other queue than the node's own, and a name that another process here has."""
     taken = ",".join(instance.app.amqp.queues.consume_from)
-    own = play_queue(settings.read(os.environ).node)
+    own = play_queue(settings.read_settings(os.environ).node)
     if taken != own:
         # Celery logs what its signals raise and goes on, unless it is the end of the process.
         sys.exit(str(SettingsError("-Q", taken, f"{own}, the queue of EVALSITE_NODE")))
     try:
-        node.here()
+        node.this_node()
     except SettingsError as error:
         sys.exit(str(error))
 
@@ -65,10 +65,10 @@ def check_queue(instance: Any, **_: object) -> None:
 @worker_ready.connect
 def open_node(**_: object) -> None:
     """Start the players once the broker can be reached."""
-    node.here().open()
+    node.this_node().open()
 
 
 @worker_shutdown.connect
 def close_node(**_: object) -> None:
     """End the players and send the last reports."""
-    node.here().close()
+    node.this_node().close()

@@ -37,8 +37,8 @@ class Phase(IntEnum):
     """Nobody's: it waits for what is computed or kept elsewhere."""
 
 
-class Sighting(NamedTuple):
-    """What a beacon shows: `turn` counts the calls, so that two alike sightings are one call.
+class CurrentCall(NamedTuple):
+    """What a player is executing: `turn` counts the calls, so equal ones are one call.
 
     subject: the match of the order; of a BLOCK, the agent. seat: the one that decides.
     """
@@ -49,8 +49,8 @@ class Sighting(NamedTuple):
     phase: Phase
 
 
-class Beacon:
-    """One end of the shared memory; the player shows and clears, the parent reads."""
+class CallMemory:
+    """One end of the shared memory: the player shows its calls, the parent reads them."""
 
     __slots__ = ("_memory", "_rows", "_turn", "_word")
 
@@ -61,7 +61,7 @@ class Beacon:
         self._rows = memoryview(self._memory).cast("I")
         self._turn = 0
 
-    def show(self, index: int, seat: int, phase: Phase) -> None:
+    def show_call(self, index: int, seat: int, phase: Phase) -> None:
         """Say what is called next."""
         self._turn = turn = self._turn + _ONE_TURN & _ALL_TURNS
         self._word[0] = turn | index << _INDEX | seat << _SEAT | phase
@@ -72,28 +72,28 @@ class Beacon:
         rows = array("I", indices[:MAX_BLOCK])
         self._rows[_COUNT] = len(rows)
         self._rows[_ROWS : _ROWS + len(rows)] = memoryview(rows)
-        self.show(agent, 0, Phase.BLOCK)
+        self.show_call(agent, 0, Phase.BLOCK)
 
     @contextmanager
-    def waiting(self) -> Iterator[None]:
+    def show_waiting(self) -> Iterator[None]:
         """Say that nobody's code runs; after it, what was shown before, as a new call."""
         before = self._word[0] & ~_ALL_TURNS
-        self.show(0, 0, Phase.WAIT)
+        self.show_call(0, 0, Phase.WAIT)
         try:
             yield
         finally:
             self._turn = turn = self._turn + _ONE_TURN & _ALL_TURNS
             self._word[0] = turn | before if before else 0
 
-    def clear(self) -> None:
+    def clear_call(self) -> None:
         """Say that no agent and no game is running."""
         self._word[0] = 0
 
-    def read(self) -> Sighting:
+    def read_call(self) -> CurrentCall:
         """Return what is shown."""
         word = self._word[0]
         phase = word & 15
-        return Sighting(
+        return CurrentCall(
             turn=word >> _TURN,
             subject=word >> _INDEX & MAX_MATCHES - 1,
             seat=word >> _SEAT & MAX_SEATS - 1,

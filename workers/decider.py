@@ -1,7 +1,7 @@
 """Ask an agent for the decision of one match, and judge what comes of it.
 
-Every call is shown on the beacon before it is made: the game's where a network is asked, as only
-the game is called there, the agent's where it decides.
+Every call is shown in the call memory before it is made: the game's where a network is asked, as
+only the game is called there, the agent's where it decides.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,14 +9,19 @@ from typing import Any
 
 from arena.fault_injection import inject_into_action
 from arena.policies.network_policy import Decisions, InferenceRequest, NetworkPolicy
-from workers.current_call import Beacon, Phase
-from workers.failures import Verdict, network_verdict, question_verdict, verdict
-from workers.match_in_play import Live
-from workers.order_setup import Agent, Setup
-from workers.stepper import Insight, Playing
+from workers.current_call import CallMemory, Phase
+from workers.failures import (
+    Failure,
+    failure_of_network,
+    failure_of_policy,
+    failure_of_question,
+)
+from workers.match_in_play import MatchInPlay
+from workers.order_setup import Setup
+from workers.stepper import MatchStepper, StepRecord
 
 
-class AskingError(Exception):
+class QuestionError(Exception):
     """A network could not be asked; its cause says why."""
 
     def __init__(self, cause: Exception) -> None:
@@ -25,73 +30,76 @@ class AskingError(Exception):
         super().__init__(str(cause))
 
 
-class Deciding:
+class Decider:
     """Takes matches on by one decision each."""
 
     def __init__(
-        self, setup: Setup, beacon: Beacon, playing: Playing, sleep: Callable[[float], object]
+        self,
+        setup: Setup,
+        call_memory: CallMemory,
+        stepper: MatchStepper,
+        sleep: Callable[[float], object],
     ) -> None:
-        self._setup, self._show, self._playing = setup, beacon.show, playing
+        self._setup, self._show_call, self._stepper = setup, call_memory.show_call, stepper
         self._sleep = sleep
 
-    def advance(self, match: Live) -> Verdict | None:
+    def advance_match(self, match: MatchInPlay) -> Failure | None:
         """Play one decision of one match; return how the match ended if its agent failed."""
-        self._show(match.index, match.turn, Phase.POLICY)
+        self._show_call(match.index, match.turn, Phase.POLICY)
         try:
             answer = self._decide_struck(match) if match.is_struck else self._decide(match)
         except Exception as error:  # judged: the agent's fault, the game's or the platform's
-            judged = self.judge(match, error)
-            self._playing.end(match, judged)
-            return judged
-        self._playing.play(match, *answer)
+            failure = self.judge_error(match, error)
+            self._stepper.end_match(match, failure)
+            return failure
+        self._stepper.apply_answer(match, *answer)
         return None
 
-    def advance_each(self, matches: Sequence[Live], pulse: Callable[[], object]) -> None:
+    def advance_each(
+        self, matches: Sequence[MatchInPlay], flush_if_due: Callable[[], object]
+    ) -> None:
         """Play one decision of each; if the platform fails one, it fails those behind it too."""
-        lost: Verdict | None = None
+        platform_failure: Failure | None = None
         for match in matches:
-            if lost is not None:
-                self._playing.end(match, lost)
+            if platform_failure is not None:
+                # Each would wait as long for the same answer, and find it as lost.
+                self._stepper.end_match(match, platform_failure)
             else:
-                judged = self.advance(match)
-                lost = judged if judged is not None and judged.is_platforms else None
-            pulse()
+                failure = self.advance_match(match)
+                if failure is not None and failure.is_platform_fault:
+                    platform_failure = failure
+            flush_if_due()
 
-    def judge(self, match: Live, error: Exception) -> Verdict:
+    def judge_error(self, match: MatchInPlay, error: Exception) -> Failure:
         """Return how a match ends whose agent raised this."""
-        if isinstance(error, AskingError):
-            return question_verdict(error.cause)
-        is_network = isinstance(self._agent(match).policy, NetworkPolicy)
-        return network_verdict(error) if is_network else verdict(error)
+        if isinstance(error, QuestionError):
+            return failure_of_question(error.cause)
+        is_network = isinstance(self._setup.agents[match.agent].policy, NetworkPolicy)
+        return failure_of_network(error) if is_network else failure_of_policy(error)
 
-    def _agent(self, match: Live) -> Agent:
-        return self._setup.agents[match.agent]
-
-    def _decide(self, match: Live) -> tuple[object, Insight | None]:
-        policy = self._agent(match).policy
-        if isinstance(policy, NetworkPolicy):
-            return self._decide_network(policy, match)
-        return _only(policy.act([match.row()])), None
-
-    def _decide_network(self, policy: NetworkPolicy, match: Live) -> tuple[object, Insight | None]:
-        self._show(match.index, match.turn, Phase.GAME)
+    def _decide(self, match: MatchInPlay) -> tuple[object, StepRecord | None]:
+        policy = self._setup.agents[match.agent].policy
+        if not isinstance(policy, NetworkPolicy):
+            return _only_one(policy.act([match.decision_row()])), None
+        self._show_call(match.index, match.turn, Phase.GAME)
         try:
-            question = policy.ask([match.row()])
+            question = policy.ask([match.decision_row()])
         except Exception as error:
-            raise AskingError(error) from error
-        self._show(match.index, match.turn, Phase.POLICY)
+            raise QuestionError(error) from error
+        self._show_call(match.index, match.turn, Phase.POLICY)
         decisions = policy.decide(question)
-        insight = insight_of(question, decisions, 0) if self._playing.is_recorded else None
-        return _only(decisions.actions), insight
+        record = record_of(question, decisions, 0) if self._stepper.is_recorded else None
+        return _only_one(decisions.actions), record
 
-    def _decide_struck(self, match: Live) -> tuple[object, Insight | None]:
+    def _decide_struck(self, match: MatchInPlay) -> tuple[object, StepRecord | None]:
         """Return the answer of a seat that a fault strikes, once."""
         fault, plan = match.fault, self._setup.faults
         if fault is None or plan is None:
             return self._decide(match)
         match.fault = None
-        decided: list[tuple[object, Insight | None]] = []
+        decided: list[tuple[object, StepRecord | None]] = []
 
+        # Only some faults ask the agent at all, so what it decided comes out by this list.
         def act() -> object:
             decided.append(self._decide(match))
             return decided[0][0]
@@ -100,18 +108,18 @@ class Deciding:
         return answer, decided[0][1] if decided else None
 
 
-def insight_of(question: InferenceRequest, decisions: Decisions, place: int) -> Insight:
+def record_of(question: InferenceRequest, decisions: Decisions, place: int) -> StepRecord:
     """Return what was seen and said in one row of a block."""
-    said = decisions.evaluation
-    return Insight(
+    evaluation = decisions.evaluation
+    return StepRecord(
         question.observations[place],
         question.masks[place],
-        said.logits[place],
-        float(said.values[place]),
+        evaluation.logits[place],
+        float(evaluation.values[place]),
     )
 
 
-def _only(answers: Any) -> object:
+def _only_one(answers: Any) -> object:
     """Return the one answer; what is not one answer is no action either: refused as what it is."""
     try:
         (answer,) = answers

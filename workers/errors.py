@@ -13,6 +13,10 @@ class SettingsError(WorkerError):
         super().__init__(f"{name}={value!r}: must be {wanted}")
 
 
+class OrderError(WorkerError):
+    """This node cannot play an order."""
+
+
 class ChannelError(WorkerError):
     """The other end of a channel is gone, does not read, or sent what is no message."""
 

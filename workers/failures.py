@@ -1,4 +1,4 @@
-"""Judge what agents and games answer, and say in one line what was wrong."""
+"""How a match ends whose agent or game failed: by whose fault, told in one line."""
 
 from pathlib import Path
 from reprlib import Repr
@@ -20,7 +20,7 @@ from inference.errors import (
 _SHOWN_BITS = 256
 
 
-class Verdict(NamedTuple):
+class Failure(NamedTuple):
     """How a match ends that cannot be played on."""
 
     ending: Ending
@@ -28,7 +28,7 @@ class Verdict(NamedTuple):
     detail: str
 
     @property
-    def is_platforms(self) -> bool:
+    def is_platform_fault(self) -> bool:
         """True when no agent and no game is to blame: it would strike the next match too."""
         return self.ending is Ending.INTERRUPTED or self.reason is Reason.NO_ARCHITECTURE
 
@@ -54,46 +54,46 @@ def read_action(answer: object) -> int | None:
     return None
 
 
-def verdict(error: Exception) -> Verdict:
+def failure_of_policy(error: Exception) -> Failure:
     """Return by whose fault an agent has not decided; whatever it raises is its own fault.
 
     But for memory, which others in its player may have taken: that is no proof yet.
     """
     ending = Ending.FAILED if isinstance(error, MemoryError) else Ending.FORFEIT
-    return Verdict(ending, Reason.CRASH, reason_of(error))
+    return Failure(ending, Reason.CRASH, describe_error(error))
 
 
-def network_verdict(error: Exception) -> Verdict:
+def failure_of_network(error: Exception) -> Failure:
     """Return by whose fault a network has not decided."""
-    said = one_line(str(error))
+    detail = one_line(str(error))
     match error:
         case NoArchitectureError():
-            return Verdict(Ending.FAILED, Reason.NO_ARCHITECTURE, said)
+            return Failure(Ending.FAILED, Reason.NO_ARCHITECTURE, detail)
         case UnavailableError():
-            return Verdict(Ending.INTERRUPTED, Reason.GPU_LOST, said)
+            return Failure(Ending.INTERRUPTED, Reason.GPU_LOST, detail)
         case InvalidOutputError() | InvalidAnswerError():
-            return Verdict(Ending.FORFEIT, Reason.INVALID, said)
+            return Failure(Ending.FORFEIT, Reason.INVALID, detail)
         case ModelError():
-            return Verdict(Ending.FORFEIT, Reason.CRASH, said)
+            return Failure(Ending.FORFEIT, Reason.CRASH, detail)
         case InferenceError():
-            return Verdict(Ending.FAILED, Reason.ERROR, said)
+            return Failure(Ending.FAILED, Reason.ERROR, detail)
         case _:
-            return verdict(error)
+            return failure_of_policy(error)
 
 
-def question_verdict(error: Exception) -> Verdict:
+def failure_of_question(error: Exception) -> Failure:
     """Return by whose fault a network could not be asked: else than its own, it is the game's."""
     if isinstance(error, InferenceError | InvalidOutputError):
-        return network_verdict(error)
-    return Verdict(Ending.FAILED, Reason.ERROR, reason_of(error))
+        return failure_of_network(error)
+    return Failure(Ending.FAILED, Reason.ERROR, describe_error(error))
 
 
-def shown(answer: object) -> str:
+def describe_value(answer: object) -> str:
     """Return a short text for any object, also for one whose repr raises."""
     return one_line(_brief.repr(answer))
 
 
-def reason_of(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return the error and where it was raised, in one line."""
     text = format_exception_only(error)[-1].strip()
     frames = extract_tb(error.__traceback__)

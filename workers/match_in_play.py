@@ -1,12 +1,12 @@
-"""A match in a player's hand that has begun."""
+"""A match of a player that has begun."""
 
 from arena.fault_injection import Fault
 from arena.games.base import OVER, State
 from arena.policies.base import Row
-from workers.wire import Item
+from workers.wire import Assignment
 
 
-class Live:
+class MatchInPlay:
     """A match in play; `group` is the one of two that it is stepped with."""
 
     __slots__ = (
@@ -24,11 +24,15 @@ class Live:
         "turn",
     )
 
-    def __init__(self, item: Item, state: State, fault: Fault | None) -> None:
+    def __init__(self, assignment: Assignment, state: State, fault: Fault | None) -> None:
         """Start from a state whose recorded actions have been applied."""
-        self.index, self.match, self.attempt = item.index, item.match, item.attempt
-        self.game_seed, self.seats = item.game_seed, item.seats
-        self.n_steps = len(item.actions)
+        self.index, self.match, self.attempt = (
+            assignment.index,
+            assignment.match,
+            assignment.attempt,
+        )
+        self.game_seed, self.seats = assignment.game_seed, assignment.seats
+        self.n_steps = len(assignment.actions)
         self.state, self.fault = state, fault
         self.turn = OVER
         self.began = 0.0
@@ -45,6 +49,6 @@ class Live:
         """True when an emulated fault strikes the seat that decides next."""
         return self.fault is not None and self.fault.seat == self.turn
 
-    def row(self) -> Row:
+    def decision_row(self) -> Row:
         """Return the decision that is due."""
         return Row(self.state, self.turn, self.game_seed)

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Protocol
 
-from workers.wire import EndedRow, Message, News
+from workers.wire import EndedMatch, Message, Progress
 
+# So much play may be lost with a player; it is played again.
 FLUSH_S = 0.005
-"""So much play may be lost with a player; it is played again."""
 
 
 class Sender(Protocol):
@@ -18,7 +18,7 @@ class Sender(Protocol):
         ...
 
 
-class Stream:
+class MessageBuffer:
     """Actions and endings that wait to be sent."""
 
     __slots__ = ("_clock", "_flush_at", "_sender", "acted", "ended")
@@ -27,12 +27,12 @@ class Stream:
         self._sender, self._clock = sender, clock
         self._flush_at = clock() + FLUSH_S
         self.acted: list[int] = []
-        self.ended: list[EndedRow] = []
+        self.ended: list[EndedMatch] = []
 
     def flush(self) -> None:
         """Send what waits."""
         if self.acted or self.ended:
-            self._sender.send(News(self.acted, self.ended))
+            self._sender.send(Progress(self.acted, self.ended))
             self.acted, self.ended = [], []
         self._flush_at = self._clock() + FLUSH_S
 
@@ -40,12 +40,12 @@ class Stream:
         """Return True when what waits should be sent."""
         return self._clock() >= self._flush_at
 
-    def pulse(self) -> None:
+    def flush_if_due(self) -> None:
         """Send what waits if it is time."""
         if self.is_due():
             self.flush()
 
-    def tell(self, message: Message) -> None:
+    def send_now(self, message: Message) -> None:
         """Send a message after all that waits."""
         self.flush()
         self._sender.send(message)

@@ -5,6 +5,7 @@ What answers them is opened when an order first needs it and kept for the next o
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -23,32 +24,33 @@ from inference.client import (
     UnavailableError,
     open_local,
 )
-from workers.current_call import Beacon
-from workers.order_setup import GPU, OrderError
+from workers.current_call import CallMemory
+from workers.errors import OrderError
+from workers.order_setup import GPU
 
 ADDRESS = "EVALSITE_INFERENCE_URL"
 FIRST_PAUSE_S = 0.01
 LONGEST_PAUSE_S = 1.0
+# Deadlines for which a full queue is asked again and again, before it counts as lost.
 PATIENCE = 5
-"""Deadlines for which a full queue is asked again and again, before it counts as lost."""
 
 Ring = Callable[[int, str], None]
 
 
-class PatientNetwork:
+class RetryingNetwork:
     """A network far away: while it is asked and answers, nobody in this player is charged."""
 
     def __init__(
         self,
         network: Network,
-        beacon: Beacon,
+        call_memory: CallMemory,
         *,
         patience_s: float,
         clock: Callable[[], float],
         sleep: Callable[[float], object],
     ) -> None:
         """patience_s: how long a full queue is asked again."""
-        self._network, self._beacon, self._patience_s = network, beacon, patience_s
+        self._network, self._call_memory, self._patience_s = network, call_memory, patience_s
         self._clock, self._sleep = clock, sleep
 
     @property
@@ -60,7 +62,7 @@ class PatientNetwork:
         """Ask, later where the queue is full. Raises UnavailableError where it stays full."""
         until, pause_s = self._clock() + self._patience_s, FIRST_PAUSE_S
         while True:
-            with self._beacon.waiting():
+            with self._call_memory.show_waiting():
                 try:
                     return self._network.submit(observations, states)
                 except QueueFullError as error:
@@ -71,7 +73,7 @@ class PatientNetwork:
 
     def result(self, ticket: Any) -> NetworkOutput:
         """Return the answer when it is there."""
-        with self._beacon.waiting():
+        with self._call_memory.show_waiting():
             return self._network.result(ticket)
 
 
@@ -83,39 +85,40 @@ class Networks:
         environ: Mapping[str, str],
         *,
         ring: Ring,
-        beacon: Beacon,
+        call_memory: CallMemory,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._environ, self._ring, self._beacon = environ, ring, beacon
+        self._environ, self._ring, self._call_memory = environ, ring, call_memory
         self._clock, self._sleep = clock, sleep
         self._remote: Inference | None = None
         self._local: Inference | None = None
 
-    def open(self, order: AgentOrder, spec: GameSpec) -> Network:
+    def open_network(self, order: AgentOrder, spec: GameSpec) -> Network:
         """Return the network of an agent. Raises OrderError where this node cannot ask it."""
-        own = self._settings()
+        try:
+            own = settings.read(self._environ)
+        except InferenceError as error:
+            raise OrderError(str(error)) from error
         ref = CheckpointRef(order.checkpoint, order.source)
         if order.placement != GPU:
-            local = self._local = self._local or _local(own)
-            _warm(local, ref, order, spec)
+            local = self._local = self._local or _open_local(own)
+            # Fetched and loaded now, while nobody's time runs; what is wrong is said again to the
+            # matches that it concerns, when they ask.
+            observation = np.zeros((1, *spec.observation_shape), np.float32)
+            with suppress(InferenceError):
+                local.infer(ref, observation, np.zeros((1, order.state_size), np.float32))
             return RemoteNetwork(local, ref, order.state_size)
-        remote = self._remote = self._remote or self._connected(own)
-        return PatientNetwork(
+        remote = self._remote = self._remote or self._connect(own)
+        return RetryingNetwork(
             RemoteNetwork(remote, ref, order.state_size),
-            self._beacon,
+            self._call_memory,
             patience_s=PATIENCE * own.deadline_ms / 1000,
             clock=self._clock,
             sleep=self._sleep,
         )
 
-    def _settings(self) -> settings.Settings:
-        try:
-            return settings.read(self._environ)
-        except InferenceError as error:
-            raise OrderError(str(error)) from error
-
-    def _connected(self, own: settings.Settings) -> Inference:
+    def _connect(self, own: settings.Settings) -> Inference:
         # The address of the broker's side of the fast store, FAST_REDIS_URL, is not for players.
         url = self._environ.get(ADDRESS, "")
         if not url:
@@ -126,18 +129,9 @@ class Networks:
         return InferenceClient(url, settings=own, ring=self._ring)
 
 
-def _local(own: settings.Settings) -> Inference:
+def _open_local(own: settings.Settings) -> Inference:
     try:
         return open_local(own)
     except ImportError as error:
         detail = f"networks placed locally need torch, the extra [inference], on this node: {error}"
         raise OrderError(detail) from error
-
-
-def _warm(local: Inference, ref: CheckpointRef, order: AgentOrder, spec: GameSpec) -> None:
-    """Have the checkpoint fetched and loaded while nobody's time runs."""
-    observation = np.zeros((1, *spec.observation_shape), np.float32)
-    try:
-        local.infer(ref, observation, np.zeros((1, order.state_size), np.float32))
-    except InferenceError:
-        return  # said again, to the matches that it concerns, when they ask

@@ -1,4 +1,4 @@
-"""One play node: its settings, its players and its courier, from start to stop."""
+"""One play node: its settings, its players and its outbox, from start to stop."""
 
 import gc
 import logging
@@ -15,16 +15,16 @@ from celery.app import app_or_default
 
 from arena.messages import Alive, MatchOrder
 from workers import node_lock, settings
-from workers.doorbells import Ring, unheard
+from workers.doorbells import Ring, ignore_doorbell
 from workers.orphans import adopt_orphans
-from workers.outbox import Courier, Publish
-from workers.pool import Crew
-from workers.progress import Pace
+from workers.outbox import OutboxThread, Publish
+from workers.pool import PlayerPool
+from workers.progress import PaceEstimate
 from workers.publisher import Publisher
 from workers.reports import OrderReports
-from workers.scheduler import Conductor
+from workers.scheduler import Scheduler
 from workers.settings import Settings
-from workers.stop_signals import Stopper
+from workers.stop_signals import StopSignals
 
 log = logging.getLogger(__name__)
 
@@ -42,38 +42,44 @@ class Node:
         incarnation: str,
         place: str = "",
         publish: Publish,
-        ring: Ring = unheard,
+        ring: Ring = ignore_doorbell,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._own, self._incarnation, self._place, self._clock = own, incarnation, place, clock
-        self._versions = versions()
+        self._versions = installed_versions()
         self._orders: list[str] = []
-        self._paces: dict[bytes, Pace] = {}
-        self._stopper = Stopper()
-        self._courier = Courier(publish, self.alive, alive_s=own.alive_s, clock=clock, ring=ring)
-        self._crew = Crew(
-            own.slots, clock=clock, ring=self._ring, wait_s=own.wait_s, player_mb=own.player_mb
+        self._paces: dict[bytes, PaceEstimate] = {}
+        self._stop_signals = StopSignals()
+        self._outbox = OutboxThread(
+            publish, self.sign_of_life, alive_s=own.alive_s, clock=clock, ring=ring
+        )
+        self._pool = PlayerPool(
+            own.slots,
+            clock=clock,
+            ring=self._pass_doorbell_on,
+            wait_s=own.wait_s,
+            player_mb=own.player_mb,
         )
 
     def open(self) -> None:
         """Start the players and say that the node lives."""
-        self._stopper.install()
+        self._stop_signals.install_handlers()
         adopt_orphans()
         # Celery's objects live as long as the worker: going through them at each collection took
         # a third of the parent's time in orders of short matches.
         gc.collect()
         gc.freeze()
-        self._crew.fill()
-        self._courier.start()
+        self._pool.start_missing_players()
+        self._outbox.start()
         log.info("node %s plays with %d players", self._own.node, self._own.slots)
 
     def close(self) -> None:
         """End the players and send the reports that wait."""
-        self._crew.close()
+        self._pool.close()
         adopt_orphans(adopt=False)
-        self._courier.close(self._own.notice_s)
+        self._outbox.close(self._own.notice_s)
 
-    def alive(self) -> Alive:
+    def sign_of_life(self) -> Alive:
         """Return the sign of life."""
         return Alive(
             node=self._own.node,
@@ -86,71 +92,72 @@ class Node:
             place=self._place,
         )
 
-    def play(self, order: MatchOrder) -> dict[str, int]:
+    def play_order(self, order: MatchOrder) -> dict[str, int]:
         """Play an order; report what becomes of its matches and return how many ended how."""
         reports = OrderReports(
             order,
             node=self._own.node,
             incarnation=self._incarnation,
             key=self._own.key,
-            post=self._courier.post,
+            post=self._outbox.post_report,
             report_s=self._own.report_s,
             now=self._clock(),
         )
-        conductor = Conductor(
+        scheduler = Scheduler(
             order,
-            self._crew,
+            self._pool,
             reports,
-            self._pace(order),
-            stop=self._stopper,
+            self._recall_pace(order),
+            stop=self._stop_signals,
             notice_s=self._own.notice_s,
             clock=self._clock,
         )
         self._orders.append(order.order)
         try:
-            conductor.run()
+            scheduler.play_order()
         finally:
             self._orders.remove(order.order)
         return reports.endings
 
-    def _ring(self, shard: int, lease: str) -> None:
+    def _recall_pace(self, order: MatchOrder) -> PaceEstimate:
+        """Return what is known of how long matches of this game and these parameters take."""
+        kind = msgspec.json.encode([order.game, order.game_parameters], order="sorted")
+        known = self._paces.pop(kind, None)
+        if len(self._paces) >= MAX_PACES:
+            # Taken out and put in at each use, so the first is the one that was used longest ago.
+            self._paces.pop(next(iter(self._paces)))
+        pace = self._paces[kind] = PaceEstimate(None if known is None else known.match_s)
+        return pace
+
+    def _pass_doorbell_on(self, shard: int, lease: str) -> None:
         """Pass a doorbell on; a shard that does not exist would fill a queue nobody reads."""
         if shard < self._own.n_shards:
-            self._courier.ring(shard, lease)
+            self._outbox.post_doorbell(shard, lease)
         else:
             log.warning("a player rings for shard %d of %d", shard, self._own.n_shards)
 
-    def _pace(self, order: MatchOrder) -> Pace:
-        """Return what is known of how long matches of this game and these parameters take."""
-        key = msgspec.json.encode([order.game, order.game_parameters], order="sorted")
-        known = self._paces.pop(key, None)
-        if len(self._paces) >= MAX_PACES:
-            self._paces.pop(next(iter(self._paces)))
-        pace = self._paces[key] = Pace(None if known is None else known.match_s)
-        return pace
 
-
-def versions() -> dict[str, str]:
+def installed_versions() -> dict[str, str]:
     """Return the versions of what decides how a match is played."""
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             log.debug("%s is not installed as a package: its version is not reported", package)
-    return found
+    return versions
 
 
 @cache
-def here() -> Node:
+def this_node() -> Node:
     """Return the node that this process is."""
     app = app_or_default()  # a proxy would find no app in another thread
     publisher = Publisher(app)
-    own = settings.read(os.environ)
+    own = settings.read_settings(os.environ)
     return Node(
         own,
         incarnation=uuid4().hex,
-        place=node_lock.take(own.node, own.redis_url),
-        publish=publisher.publish,
-        ring=publisher.ring,
+        place=node_lock.lock_node_name(own.node, own.redis_url),
+        publish=publisher.publish_report,
+        ring=publisher.publish_doorbell,
     )

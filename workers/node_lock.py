@@ -15,20 +15,23 @@ from urllib.parse import urlsplit
 from workers.errors import SettingsError
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+# Kept open until the process ends; players do not inherit them.
 _locks: list[int] = []
-"""Kept open until the process ends; players do not inherit them."""
 
 
-def take(node: str, broker_url: str, *, folder: Path | None = None) -> str:
+def lock_node_name(node: str, broker_url: str, *, folder: Path | None = None) -> str:
     """Take the name on this machine and return the name of the machine.
 
     Raises SettingsError when another process that is alive has the node name. Empty where the
     folder for temporary files cannot be written: then nothing is proven.
     """
+    # Other brokers have nodes of the same names.
+    at = urlsplit(broker_url)
+    name = sha256(f"{node} {at.hostname} {at.port} {at.path}".encode()).hexdigest()[:16]
+    path = (folder or Path(tempfile.gettempdir())) / f"evalsite-{os.getuid()}-{name}.lock"
     try:
-        lock = os.open(
-            _path(node, broker_url, folder), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600
-        )
+        # No link is followed: the folder belongs to all users of the machine.
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError:
         return ""
     try:
@@ -38,18 +41,7 @@ def take(node: str, broker_url: str, *, folder: Path | None = None) -> str:
         wanted = "a name of its own: another node that runs on this machine is called so"
         raise SettingsError("EVALSITE_NODE", node, wanted) from None
     _locks.append(lock)
-    return _machine(lock)
-
-
-def _path(node: str, broker_url: str, folder: Path | None) -> Path:
-    """Return the file of the lock: other brokers have nodes of the same names."""
-    at = urlsplit(broker_url)
-    name = sha256(f"{node} {at.hostname} {at.port} {at.path}".encode()).hexdigest()[:16]
-    return (folder or Path(tempfile.gettempdir())) / f"evalsite-{os.getuid()}-{name}.lock"
-
-
-def _machine(lock: int) -> str:
-    """Return what only processes that share this lock have in common."""
+    # What only processes that share this lock have in common.
     file = os.fstat(lock)
     boot = BOOT_ID.read_text() if BOOT_ID.exists() else ""
     text = f"{boot} {socket.gethostname()} {file.st_dev} {file.st_ino}"

@@ -2,38 +2,31 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 
 from arena.fault_injection import Charge, FaultPlan
 from arena.games import registry as games
 from arena.games.base import Game, GameSpec
-from arena.messages import AgentOrder, FaultRates
+from arena.messages import AgentOrder
 from arena.policies import registry as policies
 from arena.policies.base import Policy, PolicyKind
 from arena.policies.network_policy import Network, NetworkPolicy
 from workers.current_call import MAX_SEATS
-from workers.errors import WorkerError
+from workers.errors import OrderError
 from workers.recorder import Recorder
 from workers.wire import Prepare
 
+# Where the network of an agent runs: in its player, or behind the gpu queue.
 LOCAL, GPU = "local", "gpu"
-"""Where the network of an agent runs: in its player, or behind the gpu queue."""
 
 
-class OrderError(WorkerError):
-    """This node cannot play an order."""
-
-
-def no_network(order: AgentOrder, spec: GameSpec) -> Network:
+def refuse_network(order: AgentOrder, spec: GameSpec) -> Network:
     """Refuse an agent that needs a network. Raises OrderError."""
     raise OrderError(f"{order.policy}: this player asks no networks for {spec.id}")
 
 
-def open_recorder(prepare: Prepare, game: Game) -> Recorder:
-    """Return who keeps the trajectories of an order. Raises OrderError."""
-    # Imported only for such an order: it takes each player some 50 MB.
-    recorder: Recorder = import_module("workers.trajectory_recorder").open_recorder(prepare, game)
-    return recorder
+def refuse_recorder(prepare: Prepare, game: Game) -> Recorder:
+    """Refuse an order whose trajectories are kept. Raises OrderError."""
+    raise OrderError(f"{game.spec.id}: this player keeps no trajectories for {prepare.serial}")
 
 
 @dataclass(frozen=True)
@@ -42,8 +35,8 @@ class Catalogs:
 
     game: Callable[[str], Game] = games.get
     policy: Callable[[str], PolicyKind] = policies.get
-    network: Callable[[AgentOrder, GameSpec], Network] = no_network
-    recorder: Callable[[Prepare, Game], Recorder] = open_recorder
+    network: Callable[[AgentOrder, GameSpec], Network] = refuse_network
+    recorder: Callable[[Prepare, Game], Recorder] = refuse_recorder
     game_version: Callable[[str], str] = games.version
     policy_version: Callable[[str], str] = policies.version
 
@@ -78,47 +71,55 @@ class Setup:
         return any(agent.is_batched for agent in self.agents)
 
 
-def build(prepare: Prepare, catalogs: Catalogs) -> Setup:
+def build_setup(prepare: Prepare, catalogs: Catalogs) -> Setup:
     """Return the setup of an order.
 
     Raises ArenaError for what the catalogs refuse, OrderError for what this node cannot play.
     """
     game = catalogs.game(prepare.game).configured(prepare.game_parameters)
-    spec = game.spec
-    _check_rules(spec, prepare.rules_version)
-    _check_code(prepare, catalogs)
+    _check_versions(game.spec, prepare, catalogs)
+    rates, faults = prepare.faults, None
+    if rates is not None:
+        if rates.charge not in set(Charge):
+            raise OrderError(f"faults: charge={rates.charge!r}: choose one of {', '.join(Charge)}")
+        faults = FaultPlan(
+            error_rate=rates.error_rate,
+            invalid_rate=rates.invalid_rate,
+            hang_rate=rates.hang_rate,
+            hang_s=rates.hang_s,
+            charge=Charge(rates.charge),
+        )
     return Setup(
         game=game,
-        spec=spec,
+        spec=game.spec,
         opening_plies=prepare.opening_plies,
-        agents=tuple(_agent(game, order, catalogs) for order in prepare.agents),
-        faults=None if prepare.faults is None else _plan(prepare.faults),
+        agents=tuple(_build_agent(game, order, catalogs) for order in prepare.agents),
+        faults=faults,
         recorder=catalogs.recorder(prepare, game) if prepare.trajectories else None,
     )
 
 
-def _check_rules(spec: GameSpec, wanted: int) -> None:
-    if spec.rules_version != wanted:
-        raise OrderError(
-            f"{spec.id}: this node plays rules version {spec.rules_version}, the order asks for "
-            f"{wanted}: install the same version of evalsite on control and on this node"
-        )
-    if not 1 <= spec.n_seats <= MAX_SEATS:
-        raise OrderError(f"{spec.id}: n_seats={spec.n_seats}: must be 1..{MAX_SEATS}")
-
-
-def _check_code(prepare: Prepare, catalogs: Catalogs) -> None:
+def _check_versions(spec: GameSpec, prepare: Prepare, catalogs: Catalogs) -> None:
     """Refuse an order of other code than this node has: its results would be of something else.
 
     Raises OrderError. Of an agent the policy kind is compared, which comes before the plus: its
     architecture is loaded where its network runs.
     """
-    asked = [("game", prepare.game, prepare.game_version, catalogs.game_version)]
-    asked += [
+    if spec.rules_version != prepare.rules_version:
+        raise OrderError(
+            f"{spec.id}: this node plays rules version {spec.rules_version}, the order asks for "
+            f"{prepare.rules_version}: install the same version of evalsite on control and on this "
+            "node"
+        )
+    # A seat must fit into its 8 bits of the call memory.
+    if not 1 <= spec.n_seats <= MAX_SEATS:
+        raise OrderError(f"{spec.id}: n_seats={spec.n_seats}: must be 1..{MAX_SEATS}")
+    ordered = [("game", prepare.game, prepare.game_version, catalogs.game_version)]
+    ordered += [
         ("policy", agent.policy, agent.version.partition("+")[0], catalogs.policy_version)
         for agent in prepare.agents
     ]
-    for family, name, version, here in asked:
+    for family, name, version, here in ordered:
         if version and version != here(name):
             raise OrderError(
                 f"{family} {name!r}: this node has version {here(name):.12}, the order asks for "
@@ -126,7 +127,7 @@ def _check_code(prepare: Prepare, catalogs: Catalogs) -> None:
             )
 
 
-def _agent(game: Game, order: AgentOrder, catalogs: Catalogs) -> Agent:
+def _build_agent(game: Game, order: AgentOrder, catalogs: Catalogs) -> Agent:
     kind = catalogs.policy(order.policy)
     policy = kind.build(game, order.parameters)
     is_network = isinstance(policy, NetworkPolicy)
@@ -146,16 +147,4 @@ def _agent(game: Game, order: AgentOrder, catalogs: Catalogs) -> Agent:
         identity=repr((order.policy, sorted(order.parameters.items()), order.checkpoint)),
         checkpoint=order.checkpoint,
         is_remote=order.placement == GPU,
-    )
-
-
-def _plan(rates: FaultRates) -> FaultPlan:
-    if rates.charge not in set(Charge):
-        raise OrderError(f"faults: charge={rates.charge!r}: choose one of {', '.join(Charge)}")
-    return FaultPlan(
-        error_rate=rates.error_rate,
-        invalid_rate=rates.invalid_rate,
-        hang_rate=rates.hang_rate,
-        hang_s=rates.hang_s,
-        charge=Charge(rates.charge),
     )

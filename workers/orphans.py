@@ -2,7 +2,7 @@
 
 One that forks twice, or begins a session of its own, is in no group that dies with its player. But
 its parent dies at some time, and the kernel then hands it to the next ancestor that asked for such
-orphans: us. None can get into our session, so what is in it is never taken for a stray.
+orphans: us. None can get into our session, so what is in it is never taken for an orphan.
 """
 
 import ctypes
@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 
 import psutil
 
@@ -27,7 +28,7 @@ def adopt_orphans(*, adopt: bool = True) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(adopt))
 
 
-def end_strays(
+def end_orphans(
     players: Collection[int],
     *,
     with_children: bool,
@@ -41,12 +42,16 @@ def end_strays(
     ended: set[int] = set()
     until = clock() + LIMIT_S
     # Again, as long as there are any: one may fork while the others are being ended.
-    while strays := _find_strays(players, with_children=with_children):
-        for stray in strays:
-            _end(stray)
-        ended.update(stray.pid for stray in strays)
+    while orphans := _find_orphans(players, with_children=with_children):
+        for orphan in orphans:
+            with suppress(psutil.Error, ChildProcessError):
+                orphan.kill()
+                # Only a child of ours can be waited for; the others become our children when
+                # theirs is.
+                os.waitpid(orphan.pid, os.WNOHANG)
+        ended.update(orphan.pid for orphan in orphans)
         if clock() > until:
-            log.error("%d processes of agents do not end, such as %d", len(strays), strays[0].pid)
+            log.error("%d processes of agents do not end, such as %d", len(orphans), orphans[0].pid)
             break
         time.sleep(_PAUSE_S)
     if ended:
@@ -54,21 +59,18 @@ def end_strays(
     return len(ended)
 
 
-def _find_strays(players: Collection[int], *, with_children: bool) -> list[psutil.Process]:
+def _find_orphans(players: Collection[int], *, with_children: bool) -> list[psutil.Process]:
     ours = psutil.Process()
     if with_children:
         candidates = ours.children(recursive=True)
     else:
-        orphans = [child for child in ours.children() if child.pid not in players]
-        candidates = orphans + [one for orphan in orphans for one in _children(orphan)]
+        candidates = []
+        for child in ours.children():
+            if child.pid not in players:
+                candidates.append(child)
+                with suppress(psutil.Error):  # it may have ended meanwhile
+                    candidates += child.children(recursive=True)
     return [one for one in candidates if one.pid not in players and _is_elsewhere(one)]
-
-
-def _children(orphan: psutil.Process) -> list[psutil.Process]:
-    try:
-        return orphan.children(recursive=True)
-    except psutil.Error:
-        return []
 
 
 def _is_elsewhere(one: psutil.Process) -> bool:
@@ -78,12 +80,3 @@ def _is_elsewhere(one: psutil.Process) -> bool:
         return is_left and os.getsid(one.pid) != os.getsid(0)
     except (psutil.Error, ProcessLookupError):
         return False
-
-
-def _end(stray: psutil.Process) -> None:
-    try:
-        stray.kill()
-        # Only a child of ours can be waited for; the others become our children when theirs is.
-        os.waitpid(stray.pid, os.WNOHANG)
-    except (psutil.Error, ChildProcessError):
-        return

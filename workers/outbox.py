@@ -8,20 +8,20 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from arena.messages import REPORTS_QUEUE, Alive, Report
-from workers.doorbells import Ring, unheard
+from workers.doorbells import Ring, ignore_doorbell
 from workers.errors import PublishError
 
 log = logging.getLogger(__name__)
 
 BACKOFF_S = 0.5
+# Sends a report to a queue. Raises PublishError.
 Publish = Callable[[Report, str], None]
-"""Sends a report to a queue. Raises PublishError."""
-MAX_BELLS = 256
-"""Doorbells that wait for a broker that hangs; whoever rang rings again."""
+# Doorbells that wait for a broker that hangs; whoever rang rings again.
+MAX_DOORBELLS = 256
 
 
-class Kept(NamedTuple):
-    """A report that waits, for which queue, and until when it is worth sending."""
+class WaitingReport(NamedTuple):
+    """A report, for which queue, and until when it is worth sending."""
 
     report: Report
     queue: str
@@ -34,114 +34,113 @@ class Outbox:
     def __init__(
         self,
         publish: Publish,
-        alive: Callable[[], Alive],
+        sign_of_life: Callable[[], Alive],
         *,
         alive_s: float,
         now: float,
-        ring: Ring = unheard,
+        ring: Ring = ignore_doorbell,
     ) -> None:
-        self._publish, self._alive, self._alive_s = publish, alive, alive_s
+        self._publish, self._sign_of_life, self._alive_s = publish, sign_of_life, alive_s
         self._ring = ring
-        self._bells: deque[tuple[int, str]] = deque(maxlen=MAX_BELLS)
+        self._doorbells: deque[tuple[int, str]] = deque(maxlen=MAX_DOORBELLS)
         self._alive_at = self._retry_at = now
-        self._kept: deque[Kept] = deque()
+        self._reports: deque[WaitingReport] = deque()
         self._is_up = True
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._reports)
 
-    def add_bell(self, shard: int, lease: str) -> None:
+    def add_doorbell(self, shard: int, lease: str) -> None:
         """Have a doorbell sent before all reports; one that cannot be sent is dropped."""
-        self._bells.append((shard, lease))
+        self._doorbells.append((shard, lease))
 
-    def add(self, report: Report, *, queue: str, until: float) -> None:
+    def add_report(self, report: Report, *, queue: str, until: float) -> None:
         """Keep a report; what cannot be sent until then is given up."""
-        self._kept.append(Kept(report, queue, until))
+        self._reports.append(WaitingReport(report, queue, until))
 
-    def pump(self, now: float) -> float:
+    def send_due(self, now: float) -> float:
         """Send what is due; return the seconds after which to come again."""
-        self._ring_all()
-        self._give_up(now)
+        self._ring_doorbells()
+        self._drop_expired(now)
         if now < self._retry_at:
             return self._retry_at - now
         try:
-            self._send_due(now)
+            self._send_reports(now)
         except PublishError as error:
-            self._note_down(error)
+            if self._is_up:  # said once, not at each try
+                n_waiting = len(self._reports)
+                log.warning("%d reports wait until the broker takes them: %s", n_waiting, error)
+            self._is_up = False
             self._retry_at = now + BACKOFF_S
             return BACKOFF_S
         return max(0.0, self._alive_at - now)
 
-    def _ring_all(self) -> None:
+    def _ring_doorbells(self) -> None:
         try:
-            while self._bells:
-                self._ring(*self._bells.popleft())
+            while self._doorbells:
+                self._ring(*self._doorbells.popleft())
         except PublishError as error:
             log.warning("a doorbell of the gpu queue was not sent: %s", error)
 
-    def _send_due(self, now: float) -> None:
+    def _send_reports(self, now: float) -> None:
+        # First: a node that is silent for long is taken for lost, however much it has to report.
         if now >= self._alive_at:
-            self._publish(self._alive(), REPORTS_QUEUE)
+            self._publish(self._sign_of_life(), REPORTS_QUEUE)
             self._alive_at = now + self._alive_s
-            self._note_up()
-        while self._kept:
-            self._publish(self._kept[0].report, self._kept[0].queue)
-            self._kept.popleft()
-            self._note_up()
-            self._ring_all()
+            self._note_sent()
+        while self._reports:
+            self._publish(self._reports[0].report, self._reports[0].queue)
+            # Only now: a report whose sending failed is sent again, and control counts it once.
+            self._reports.popleft()
+            self._note_sent()
+            self._ring_doorbells()
 
-    def _give_up(self, now: float) -> None:
-        n_before = len(self._kept)
-        while self._kept and self._kept[0].until < now:
-            self._kept.popleft()
-        if len(self._kept) < n_before:
-            n_lost = n_before - len(self._kept)
+    def _drop_expired(self, now: float) -> None:
+        n_before = len(self._reports)
+        while self._reports and self._reports[0].until < now:
+            self._reports.popleft()
+        if len(self._reports) < n_before:
             log.error(
                 "%d reports given up, the broker is away too long: deadlines bring them back",
-                n_lost,
+                n_before - len(self._reports),
             )
 
-    def _note_down(self, error: PublishError) -> None:
-        if self._is_up:
-            log.warning("%d reports wait until the broker takes them: %s", len(self._kept), error)
-        self._is_up = False
-
-    def _note_up(self) -> None:
+    def _note_sent(self) -> None:
         if not self._is_up:
             log.warning("the broker takes reports again")
         self._is_up = True
 
 
-class Courier:
-    """The thread that pumps an outbox."""
+class OutboxThread:
+    """Sends what is in an outbox, in a thread of its own."""
 
     def __init__(
         self,
         publish: Publish,
-        alive: Callable[[], Alive],
+        sign_of_life: Callable[[], Alive],
         *,
         alive_s: float,
         clock: Callable[[], float] = time.monotonic,
-        ring: Ring = unheard,
+        ring: Ring = ignore_doorbell,
     ) -> None:
         self._clock = clock
-        self._outbox = Outbox(publish, alive, alive_s=alive_s, now=clock(), ring=ring)
+        self._outbox = Outbox(publish, sign_of_life, alive_s=alive_s, now=clock(), ring=ring)
         self._has_news = threading.Event()
         self._is_closing = False
-        self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
+        self._thread = threading.Thread(target=self._send_until_closed, name="outbox", daemon=True)
 
     def start(self) -> None:
         """Begin, with a sign of life."""
         self._thread.start()
 
-    def post(self, report: Report, *, queue: str, keep_s: float) -> None:
+    def post_report(self, report: Report, *, queue: str, keep_s: float) -> None:
         """Have a report sent to a queue soon; while the broker is away keep it so many seconds."""
-        self._outbox.add(report, queue=queue, until=self._clock() + keep_s)
+        self._outbox.add_report(report, queue=queue, until=self._clock() + keep_s)
         self._has_news.set()
 
-    def ring(self, shard: int, lease: str) -> None:
+    def post_doorbell(self, shard: int, lease: str) -> None:
         """Have a doorbell sent at once; returns at once."""
-        self._outbox.add_bell(shard, lease)
+        self._outbox.add_doorbell(shard, lease)
         self._has_news.set()
 
     def close(self, limit_s: float) -> None:
@@ -153,10 +152,11 @@ class Courier:
         if len(self._outbox):
             log.error("%d reports could not be sent before the node stopped", len(self._outbox))
 
-    def _run(self) -> None:
+    def _send_until_closed(self) -> None:
         while True:
+            # Cleared before the look: what is posted during it wakes the thread again.
             self._has_news.clear()
-            wait_s = self._outbox.pump(self._clock())
+            wait_s = self._outbox.send_due(self._clock())
             if self._is_closing and not len(self._outbox):
                 return
             self._has_news.wait(wait_s)

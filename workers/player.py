@@ -1,6 +1,6 @@
-"""A player: a process of its own that plays the matches its parent deals, and dies with its parent.
+"""A player: a process that plays the matches its parent assigns, and dies with its parent.
 
-    python -m workers.player CHANNEL_DESCRIPTOR BEACON_DESCRIPTOR PARENT_PID
+    python -m workers.player CHANNEL_DESCRIPTOR MEMORY_DESCRIPTOR PARENT_PID
 
 It runs agents' code, so nothing here is trusted by the parent, and nothing here is secret.
 """
@@ -14,24 +14,23 @@ import socket
 import sys
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from time import perf_counter
-from typing import Any
 
 from arena.errors import ArenaError
-from arena.games.base import GameSpec
+from arena.games.base import Game, GameSpec
 from arena.messages import AgentOrder
 from arena.policies.network_policy import Network
-from workers.current_call import Beacon, Phase
-from workers.errors import ChannelError
-from workers.failures import one_line, reason_of
-from workers.message_buffer import Stream
-from workers.order_setup import Catalogs, OrderError, Setup, build
-from workers.runner import Table
+from workers.current_call import CallMemory, Phase
+from workers.errors import ChannelError, OrderError
+from workers.failures import describe_error, one_line
+from workers.message_buffer import MessageBuffer
+from workers.order_setup import Catalogs, build_setup
+from workers.recorder import Recorder
+from workers.runner import MatchRunner
 from workers.wire import (
+    Assign,
     Channel,
     Command,
-    Deal,
     Prepare,
     Prepared,
     Ready,
@@ -51,71 +50,67 @@ class Player:
     def __init__(
         self,
         channel: Channel,
-        beacon: Beacon,
+        call_memory: CallMemory,
         catalogs: Catalogs,
         *,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        self._channel, self._beacon, self._catalogs = channel, beacon, catalogs
+        self._channel, self._call_memory, self._catalogs = channel, call_memory, catalogs
         self._clock = clock
-        self._stream = Stream(channel, clock=clock)
-        self._table: Table | None = None
+        self._buffer = MessageBuffer(channel, clock=clock)
+        self._runner: MatchRunner | None = None
 
-    def run(self) -> None:
+    def play_until_closed(self) -> None:
         """Play until the parent is gone."""
         gc.freeze()  # what was imported stays: no collection need look at it again
         self._channel.send(Ready())
         try:
             while True:
-                self._turn()
+                self._take_turn()
         except ChannelError:
             return
 
-    def _turn(self) -> None:
+    def _take_turn(self) -> None:
         """Obey what has come, play for some milliseconds, tell what happened."""
-        table = self._table
-        for frame in self._channel.receive(wait=table is None or not table.is_busy):
-            self._obey(commands.decode(frame))
-        if self._table is not None:
-            self._play(self._table)
-            self._table.give_out()
-            self._beacon.clear()
-            self._stream.flush()
+        runner = self._runner
+        for frame in self._channel.receive(wait=runner is None or not runner.is_busy):
+            self._obey_command(commands.decode(frame))
+        runner = self._runner  # a command may have brought another order
+        if runner is not None:
+            while runner.is_busy:
+                runner.step()
+                if self._buffer.is_due():
+                    break
+            runner.report_stored()
+            self._call_memory.clear_call()
+            self._buffer.flush()
 
-    def _play(self, table: Table) -> None:
-        while table.is_busy:
-            table.step()
-            if self._stream.is_due():
-                break
-
-    def _obey(self, command: Command) -> None:
+    def _obey_command(self, command: Command) -> None:
         match command:
             case Prepare():
-                self._prepare(command)
-            case Deal(items) if self._table is not None:
-                self._table.add(items)
-            case Release(n, is_begun_too) if self._table is not None:
-                indices = self._table.release(n, is_begun_too=is_begun_too)
-                self._stream.tell(Released(indices))
+                self._prepare_order(command)
+            case Assign(assignments) if self._runner is not None:
+                self._runner.add_matches(assignments)
+            case Release(n, is_begun_too) if self._runner is not None:
+                indices = self._runner.release_matches(n, is_begun_too=is_begun_too)
+                self._buffer.send_now(Released(indices))
 
-    def _prepare(self, prepare: Prepare) -> None:
-        self._table = None
-        self._beacon.show(0, 0, Phase.SETUP)
-        setup = self._build(prepare)
-        self._beacon.clear()
-        if isinstance(setup, Refused):
-            self._channel.send(setup)
-        else:
-            self._table = Table(setup, self._beacon, self._stream, clock=self._clock)
-            self._channel.send(Prepared(prepare.serial, setup.is_batched))
-
-    def _build(self, prepare: Prepare) -> Setup | Refused:
+    def _prepare_order(self, prepare: Prepare) -> None:
+        self._runner = None
+        # Shown as a call: building runs the code of plug-ins, which may hang or die.
+        self._call_memory.show_call(0, 0, Phase.SETUP)
+        answer: Prepared | Refused
         try:
-            return build(prepare, self._catalogs)
+            setup = build_setup(prepare, self._catalogs)
         except (ArenaError, OrderError) as error:
-            return Refused(prepare.serial, one_line(str(error)))
+            answer = Refused(prepare.serial, one_line(str(error)))
         except Exception as error:  # whatever the code of a plug-in raises refuses the order
-            return Refused(prepare.serial, reason_of(error))
+            answer = Refused(prepare.serial, describe_error(error))
+        else:
+            self._runner = MatchRunner(setup, self._call_memory, self._buffer, clock=self._clock)
+            answer = Prepared(prepare.serial, setup.is_batched)
+        self._call_memory.clear_call()
+        self._channel.send(answer)
 
 
 def die_with_parent(parent: int) -> None:
@@ -139,33 +134,40 @@ def limit_memory(mebibytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (n_bytes, n_bytes))
 
 
-def catalogs_of(channel: Channel, beacon: Beacon) -> Catalogs:
+def catalogs_of(channel: Channel, call_memory: CallMemory) -> Catalogs:
     """Return the catalogs of a player that asks networks and has its parent ring for them."""
 
     def ring(shard: int, lease: str) -> None:
         channel.send(Ring(shard, lease))
 
     @cache
-    def networks() -> Any:
-        # Imported for the first order that needs it: the client of the fast store takes 80 ms.
-        return import_module("workers.networks").Networks(os.environ, ring=ring, beacon=beacon)
+    def connect_networks() -> Callable[[AgentOrder, GameSpec], Network]:
+        # For the first order that needs it: the client of the fast store takes 80 ms to import.
+        from workers.networks import Networks  # noqa: PLC0415
 
-    def network(order: AgentOrder, spec: GameSpec) -> Network:
-        opened: Network = networks().open(order, spec)
-        return opened
+        return Networks(os.environ, ring=ring, call_memory=call_memory).open_network
 
-    return Catalogs(network=network)
+    def open_network(order: AgentOrder, spec: GameSpec) -> Network:
+        return connect_networks()(order, spec)
+
+    def open_recorder(prepare: Prepare, game: Game) -> Recorder:
+        # Only for an order whose trajectories are kept: pyarrow takes each player some 50 MB.
+        from workers.trajectory_recorder import open_recorder  # noqa: PLC0415
+
+        return open_recorder(prepare, game)
+
+    return Catalogs(network=open_network, recorder=open_recorder)
 
 
-def main(arguments: list[str], catalogs: Callable[[Channel, Beacon], Catalogs]) -> None:
+def main(arguments: list[str], catalogs: Callable[[Channel, CallMemory], Catalogs]) -> None:
     """Play for the parent that started this process."""
     end, shared, parent = (int(argument) for argument in arguments)
     die_with_parent(parent)
     limit_memory(int(os.environ["EVALSITE_PLAYER_MB"]))
     # Ctrl-C reaches every process of a terminal: the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    channel, beacon = Channel(socket.socket(fileno=end)), Beacon(shared)
-    Player(channel, beacon, catalogs(channel, beacon)).run()
+    channel, call_memory = Channel(socket.socket(fileno=end)), CallMemory(shared)
+    Player(channel, call_memory, catalogs(channel, call_memory)).play_until_closed()
 
 
 if __name__ == "__main__":

@@ -1,21 +1,21 @@
-"""Where the matches of one order stand: waiting, suspected, in a player's hand, or ended."""
+"""Where the matches of one order stand: waiting, suspected, with a player, or ended."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
 
 from arena.messages import Detail, Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
-from workers.wire import EndedRow, Item
+from workers.wire import Assignment, EndedMatch
 
 MAX_ACTIONS_TEXT = 100_000
 
+# What a player may miss; whether its node stops is for the parent to say.
 _LOST = (Reason.GPU_LOST, Reason.SITE_LOST)
-"""What a player may miss; whether its node stops is for the parent to say."""
 
 
-class Entry:
+class MatchProgress:
     """One match of an order as its parent knows it."""
 
-    __slots__ = ("actions", "index", "is_struck", "lost_at", "n_losses", "row", "spent_s")
+    __slots__ = ("actions", "index", "is_suspect", "lost_at", "n_losses", "row", "spent_s")
 
     def __init__(self, index: int, row: MatchOrderRow) -> None:
         self.index, self.row = index, row
@@ -24,20 +24,22 @@ class Entry:
         self.spent_s = [0.0] * (len(row.seats) + 1)
         self.n_losses = 0
         self.lost_at = -1
-        self.is_struck = False
+        self.is_suspect = False
 
-    def lose(self) -> None:
+    def count_loss(self) -> None:
         """Count a loss that nobody is to blame for; one that has moved since the last is new."""
         has_moved = len(self.actions) > self.lost_at
         self.n_losses = 1 if has_moved else self.n_losses + 1
         self.lost_at = len(self.actions)
 
-    def item(self) -> Item:
+    def to_assignment(self) -> Assignment:
         """Return what a player needs to play or resume the match."""
         row = self.row
-        return Item(self.index, row.attempt, row.game_seed, row.seats, self.actions, row.match)
+        return Assignment(
+            self.index, row.attempt, row.game_seed, row.seats, self.actions, row.match
+        )
 
-    def result(self, ended: EndedRow) -> ResultRow:
+    def to_result(self, ended: EndedMatch) -> ResultRow:
         """Return the row to report."""
         text = " ".join(map(str, self.actions))
         return ResultRow(
@@ -56,15 +58,15 @@ class Entry:
         )
 
 
-class Pace:
-    """Seconds that a match of an order takes, as far as known."""
+class PaceEstimate:
+    """How long a match of an order takes, in seconds, as far as known."""
 
     def __init__(self, known_s: float | None = None) -> None:
         """Start from what an earlier order of the same kind took."""
         self.match_s = known_s
         self._n, self._sum_s = 0, 0.0
 
-    def add(self, ended: Iterable[EndedRow]) -> None:
+    def learn(self, ended: Iterable[EndedMatch]) -> None:
         """Learn from matches that ended; the first of them replace what was known before."""
         for row in ended:
             if row.ending is not Ending.INTERRUPTED:  # it may have waited for long
@@ -74,59 +76,59 @@ class Pace:
             self.match_s = self._sum_s / self._n
 
 
-class Ledger:
-    """The matches of one order that have not ended, in the order in which they are dealt."""
+class OrderProgress:
+    """The matches of one order that have not ended, in the order in which they are assigned."""
 
     def __init__(self, order: MatchOrder) -> None:
         self.order = order
         # Trajectories are told whole: a match that changes its player starts again.
         self.is_recorded = bool(order.trajectories)
-        self.open = {index: Entry(index, row) for index, row in enumerate(order.matches)}
-        self.waiting: deque[Entry] = deque(self.open.values())
+        self.open = {index: MatchProgress(index, row) for index, row in enumerate(order.matches)}
+        self.waiting: deque[MatchProgress] = deque(self.open.values())
         # Each was executing when its player was lost: it goes on alone until it has moved.
-        self.suspects: deque[Entry] = deque()
+        self.suspects: deque[MatchProgress] = deque()
 
     @property
     def is_open(self) -> bool:
         """True while a match has not ended."""
         return bool(self.open)
 
-    def take(self, n: int) -> list[Entry]:
+    def take_waiting(self, n: int) -> list[MatchProgress]:
         """Return up to n of the waiting matches."""
         waiting = self.waiting
         return [waiting.popleft() for _ in range(min(n, len(waiting)))]
 
-    def put_back(self, entries: Sequence[Entry]) -> None:
+    def put_back(self, matches: Sequence[MatchProgress]) -> None:
         """Let matches wait again, before all others."""
-        self._rewind(entries)
-        self.waiting.extendleft(reversed(entries))
+        self._forget_actions(matches)
+        self.waiting.extendleft(reversed(matches))
 
-    def suspect(self, entry: Entry) -> None:
+    def add_suspect(self, match: MatchProgress) -> None:
         """Let a match that may have cost a player go on alone."""
-        self._rewind([entry])
-        entry.n_losses += 1
-        entry.is_struck = True
-        self.suspects.append(entry)
+        self._forget_actions([match])
+        match.n_losses += 1
+        match.is_suspect = True
+        self.suspects.append(match)
 
-    def _rewind(self, entries: Sequence[Entry]) -> None:
+    def _forget_actions(self, matches: Sequence[MatchProgress]) -> None:
         if self.is_recorded:
-            for entry in entries:
-                entry.actions = []
+            for match in matches:
+                match.actions = []
 
-    def forget(self) -> None:
+    def forget_waiting(self) -> None:
         """Let nothing wait any more."""
         self.waiting.clear()
         self.suspects.clear()
 
-    def end(self, entry: Entry, ended: EndedRow) -> ResultRow:
+    def close_match(self, match: MatchProgress, ended: EndedMatch) -> ResultRow:
         """Close a match; return the row to report."""
-        del self.open[entry.index]
-        return entry.result(ended)
+        del self.open[match.index]
+        return match.to_result(ended)
 
 
-def check(entry: Entry, ended: EndedRow) -> None:
+def check_ending(match: MatchProgress, ended: EndedMatch) -> None:
     """Raise ValueError unless the ending is one that a player may say of this match."""
-    n_seats = len(entry.row.seats)
+    n_seats = len(match.row.seats)
     match ended.ending:
         case Ending.DONE:
             is_sound = len(ended.ranks) == n_seats and ended.seat == -1
@@ -141,20 +143,26 @@ def check(entry: Entry, ended: EndedRow) -> None:
         raise ValueError(f"no ending of a match of {n_seats} seats: {ended}")
 
 
-def is_unproven_crash(ended: EndedRow) -> bool:
+def is_unproven_crash(ended: EndedMatch) -> bool:
     """Return True for a crash that is charged to its seat only if another attempt repeats it."""
     return ended.ending is Ending.FAILED and ended.reason is Reason.CRASH and ended.seat >= 0
 
 
-def failed(entry: Entry, reason: Reason, detail: Detail, *, seat: int = -1) -> EndedRow:
+def failed_ending(
+    match: MatchProgress, reason: Reason, detail: Detail, *, seat: int = -1
+) -> EndedMatch:
     """Return the ending of an attempt that is no outcome: control tries again."""
-    return EndedRow(entry.index, Ending.FAILED, [], reason, seat, detail, share_ms=_spent_ms(entry))
+    return EndedMatch(
+        match.index, Ending.FAILED, [], reason, seat, detail, share_ms=_spent_ms(match)
+    )
 
 
-def interrupted(entry: Entry, detail: Detail, *, reason: Reason = Reason.RETURNED) -> EndedRow:
+def interrupted_ending(
+    match: MatchProgress, detail: Detail, *, reason: Reason = Reason.RETURNED
+) -> EndedMatch:
     """Return the ending of a match that was executing when its node had to stop."""
-    return EndedRow(entry.index, Ending.INTERRUPTED, [], reason, -1, detail, _spent_ms(entry))
+    return EndedMatch(match.index, Ending.INTERRUPTED, [], reason, -1, detail, _spent_ms(match))
 
 
-def _spent_ms(entry: Entry) -> float:
-    return 1000 * sum(entry.spent_s)
+def _spent_ms(match: MatchProgress) -> float:
+    return 1000 * sum(match.spent_s)

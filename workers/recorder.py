@@ -1,4 +1,4 @@
-"""What a table tells whoever keeps the trajectories of its matches."""
+"""What a match runner tells whoever keeps the trajectories of its matches."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,19 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.policies.network_policy import FloatBatch, MaskBatch
-from workers.match_in_play import Live
-from workers.wire import EndedRow
+from workers.match_in_play import MatchInPlay
+from workers.wire import EndedMatch
 
 
 class Recorder(Protocol):
-    """Keeps the decisions of the matches in hand, and holds back endings until they are stored.
+    """Keeps the decisions of the matches in play, and holds back endings until they are stored.
 
     A match that was resumed elsewhere starts again from its seed: every match is told whole.
     """
 
-    def decided(
+    def add_step(
         self,
-        match: Live,
+        match: MatchInPlay,
         seat: int,
         action: int,
         *,
@@ -35,21 +35,23 @@ class Recorder(Protocol):
         """
         ...
 
-    def ended(self, match: Live, row: EndedRow, returns: Sequence[float] | None) -> bool:
-        """Take note that a match ended; return True to keep the row and give it out in `due`.
+    def add_ending(
+        self, match: MatchInPlay, row: EndedMatch, returns: Sequence[float] | None
+    ) -> bool:
+        """Take note that a match ended; return True to keep the row and give it out in `store_due`.
 
         returns: one float per seat when it was played to its end by the rules, else None.
         """
         ...
 
-    def released(self, match: Live) -> None:
+    def forget_match(self, match: MatchInPlay) -> None:
         """Forget a match that is played elsewhere."""
         ...
 
-    def due(self, *, flush: bool) -> list[EndedRow]:
-        """Return kept rows whose piece has been put (`trajectory` filled in), maybe none.
+    def store_due(self, *, flush: bool) -> list[EndedMatch]:
+        """Return kept rows whose piece has been stored (`trajectory` filled in), maybe none.
 
-        flush: nothing is in play: put what there is, wait for it and return every row kept.
-        Shown on the beacon as waiting: no agent and no game is charged.
+        flush: nothing is in play: store what there is, wait for it and return every row kept.
+        Shown in the call memory as waiting: no agent and no game is charged.
         """
         ...

@@ -11,7 +11,7 @@ MAX_TEXT = 2_000_000
 KEEP_AT_LEAST_S = 60.0
 
 
-class Post(Protocol):
+class PostReport(Protocol):
     """Where reports go; returns at once and does not fail."""
 
     def __call__(self, report: Report, *, queue: str, keep_s: float) -> None:
@@ -29,7 +29,7 @@ class OrderReports:
         node: str,
         incarnation: str,
         key: str,
-        post: Post,
+        post: PostReport,
         report_s: float,
         now: float,
     ) -> None:
@@ -46,7 +46,7 @@ class OrderReports:
         """How many attempts ended how, so far."""
         return dict(self._endings)
 
-    def started(self) -> None:
+    def report_start(self) -> None:
         """Say that the order has been taken."""
         started = Started(
             node=self._node,
@@ -57,7 +57,7 @@ class OrderReports:
         )
         self._post(started, queue=self._order.reports, keep_s=self._keep_s)
 
-    def add(self, row: ResultRow) -> None:
+    def add_result(self, row: ResultRow) -> None:
         """Keep a result for the next report."""
         self._rows.append(row)
         self._endings[row.ending.value] += 1
@@ -72,13 +72,13 @@ class OrderReports:
         """Report the results that wait, and what is executing if that has changed."""
         self._flushed_at = now
         if self._rows or self._executing != executing:
-            self._send(executing, is_last=False)
+            self._send_rows(executing, is_last=False)
 
-    def close(self) -> None:
+    def report_end(self) -> None:
         """Report the results that wait and that the order is done with."""
-        self._send([], is_last=True)
+        self._send_rows([], is_last=True)
 
-    def _send(self, executing: Sequence[int], *, is_last: bool) -> None:
+    def _send_rows(self, executing: Sequence[int], *, is_last: bool) -> None:
         rows, self._rows, self._n_text = self._rows, [], 0
         self._executing = list(executing)
         for start in range(0, max(1, len(rows)), MAX_ROWS):

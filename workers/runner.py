@@ -1,4 +1,4 @@
-"""The matches that a player has in hand, stepped decision by decision.
+"""The matches that a player was assigned, stepped decision by decision.
 
 Where some agent decides rows together, all matches advance in lockstep, one block per agent and
 step. Where none does, lockstep would only put more matches at risk of a kill: they are played one
@@ -9,76 +9,74 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from time import perf_counter, sleep
 
-from workers.current_call import Beacon
-from workers.decider import Deciding
+from workers.current_call import CallMemory
+from workers.decider import Decider
 from workers.lockstep import Lockstep
-from workers.message_buffer import Stream
+from workers.message_buffer import MessageBuffer
 from workers.order_setup import Setup
-from workers.stepper import Playing
-from workers.wire import Begun, Item
+from workers.stepper import MatchStepper
+from workers.wire import Assignment, Begun
 
 
-class Table:
-    """Plays the matches of one order; what happens goes to the stream."""
+class MatchRunner:
+    """Plays the matches of one order; what happens goes to the buffer."""
 
     def __init__(
         self,
         setup: Setup,
-        beacon: Beacon,
-        stream: Stream,
+        call_memory: CallMemory,
+        buffer: MessageBuffer,
         *,
         clock: Callable[[], float] = perf_counter,
         sleep: Callable[[float], object] = sleep,
     ) -> None:
-        self._beacon, self._stream = beacon, stream
+        self._buffer = buffer
         self._is_batched = setup.is_batched
-        self._waiting: deque[Item] = deque()
-        self._playing = Playing(setup, beacon, stream, clock=clock, sleep=sleep)
-        self._deciding = Deciding(setup, beacon, self._playing, sleep)
-        self._lockstep = Lockstep(setup, beacon, self._playing, self._deciding, stream.pulse)
+        self._waiting: deque[Assignment] = deque()
+        self._stepper = MatchStepper(setup, call_memory, buffer, clock=clock, sleep=sleep)
+        self._decider = Decider(setup, call_memory, self._stepper, sleep)
+        self._lockstep = Lockstep(
+            setup, call_memory, self._stepper, self._decider, buffer.flush_if_due
+        )
 
     @property
     def is_busy(self) -> bool:
         """True while there is something to play or to give out."""
-        return self._has_matches or self._playing.n_held > 0
+        return self._has_matches or self._stepper.n_held_back > 0
 
     @property
     def _has_matches(self) -> bool:
-        return bool(self._playing.live or self._waiting)
+        return bool(self._stepper.in_play or self._waiting)
 
-    def add(self, items: Sequence[Item]) -> None:
-        """Take matches in hand."""
-        self._waiting.extend(items)
+    def add_matches(self, assignments: Sequence[Assignment]) -> None:
+        """Take matches on."""
+        self._waiting.extend(assignments)
 
-    def release(self, n: int, *, is_begun_too: bool) -> list[int]:
+    def release_matches(self, n: int, *, is_begun_too: bool) -> list[int]:
         """Give back up to n matches, the last ones first; return their indices."""
-        given = [self._waiting.pop().index for _ in range(min(n, len(self._waiting)))]
-        if is_begun_too and len(given) < n:
-            given += self._playing.release(n - len(given))
-        return given
+        released = [self._waiting.pop().index for _ in range(min(n, len(self._waiting)))]
+        if is_begun_too and len(released) < n:
+            released += self._stepper.release_newest(n - len(released))
+        return released
 
     def step(self) -> None:
         """Play one decision of the match in play, or of all that play in lockstep."""
-        playing = self._playing
+        stepper = self._stepper
         if self._is_batched:
-            self._begin_all()
-            self._lockstep.step()
-        elif playing.live:
-            self._deciding.advance(playing.live[0])
+            if self._waiting:
+                begun = [stepper.begin_match(assignment) for assignment in self._waiting]
+                # The parent must know: a match that waits for its answer shows in no call.
+                self._buffer.send_now(Begun([assignment.index for assignment in self._waiting]))
+                self._waiting.clear()
+                self._lockstep.add_matches([match for match in begun if match is not None])
+            self._lockstep.step_group()
+        elif stepper.in_play:
+            self._decider.advance_match(stepper.in_play[0])
         elif self._waiting:
-            playing.begin(self._waiting.popleft())
-        playing.sweep()
+            stepper.begin_match(self._waiting.popleft())
+        stepper.drop_finished()
 
-    def give_out(self) -> None:
-        """Tell the endings that were held back and no longer need to be."""
-        if self._playing.n_held:
-            self._playing.hand_out(self._beacon, flush=not self._has_matches)
-
-    def _begin_all(self) -> None:
-        """Begin what waits, and say so: a match that waits for its answer shows in no call."""
-        if not self._waiting:
-            return
-        began = [self._playing.begin(item) for item in self._waiting]
-        self._stream.tell(Begun([item.index for item in self._waiting]))
-        self._waiting.clear()
-        self._lockstep.join([match for match in began if match is not None])
+    def report_stored(self) -> None:
+        """Report the endings that were held back and no longer need to be."""
+        if self._stepper.n_held_back:
+            self._stepper.report_stored(flush=not self._has_matches)

@@ -40,21 +40,29 @@ class Settings:
     """Memory of one player in MiB, without what is mapped from files."""
 
 
-def read(environ: Mapping[str, str]) -> Settings:
+def read_settings(environ: Mapping[str, str]) -> Settings:
     """Return the settings. Raises SettingsError naming variable, value and choices."""
+    # Those that this process may use: a container or a scheduler may leave it fewer than there are.
+    n_cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    # Looked for, not imported: the parent of the players computes nothing itself.
+    offered = "cpu,torch" if find_spec("torch") else "cpu"
+    capabilities = (environ.get("EVALSITE_CAPABILITIES") or offered).split(",")
     return Settings(
         redis_url=_redis_url(environ),
-        node=_name("EVALSITE_NODE", environ.get("EVALSITE_NODE") or socket.gethostname()),
-        slots=_slots(environ),
-        key=_key(environ),
-        capabilities=_capabilities(environ),
-        alive_s=_seconds(environ, "EVALSITE_ALIVE_S", 10.0),
-        report_s=_seconds(environ, "EVALSITE_REPORT_S", 1.0),
-        notice_s=_seconds(environ, "EVALSITE_NOTICE_S", 5.0),
-        n_shards=_whole(environ, "EVALSITE_SHARDS", 1, MAX_SHARDS),
-        player_mb=_whole(environ, "EVALSITE_PLAYER_MB", PLAYER_MB, 1 << 24),
+        node=_checked_name("EVALSITE_NODE", environ.get("EVALSITE_NODE") or socket.gethostname()),
+        slots=_whole_number(environ, "EVALSITE_SLOTS", n_cpus or 1, MAX_SLOTS),
+        key=_node_key(environ),
+        capabilities=tuple(
+            _checked_name("EVALSITE_CAPABILITIES", name.strip()) for name in capabilities
+        ),
+        alive_s=_number_of_seconds(environ, "EVALSITE_ALIVE_S", 10.0),
+        report_s=_number_of_seconds(environ, "EVALSITE_REPORT_S", 1.0),
+        notice_s=_number_of_seconds(environ, "EVALSITE_NOTICE_S", 5.0),
+        n_shards=_whole_number(environ, "EVALSITE_SHARDS", 1, MAX_SHARDS),
+        player_mb=_whole_number(environ, "EVALSITE_PLAYER_MB", PLAYER_MB, 1 << 24),
         wait_s=max(
-            WAIT_AT_LEAST_S, 2 * _whole(environ, "EVALSITE_DEADLINE_MS", 60_000, 3_600_000) / 1000
+            WAIT_AT_LEAST_S,
+            2 * _whole_number(environ, "EVALSITE_DEADLINE_MS", 60_000, 3_600_000) / 1000,
         ),
     )
 
@@ -68,7 +76,7 @@ def _redis_url(environ: Mapping[str, str]) -> str:
     return url
 
 
-def _key(environ: Mapping[str, str]) -> str:
+def _node_key(environ: Mapping[str, str]) -> str:
     key = environ.get("EVALSITE_NODE_KEY", "")
     if not re.fullmatch("[0-9a-f]{64}", key):
         # A key that was cut is still a secret: only its length is shown.
@@ -78,38 +86,20 @@ def _key(environ: Mapping[str, str]) -> str:
     return key
 
 
-def _slots(environ: Mapping[str, str]) -> int:
-    return _whole(environ, "EVALSITE_SLOTS", _n_cpus(), MAX_SLOTS)
-
-
-def _whole(environ: Mapping[str, str], name: str, default: int, highest: int) -> int:
+def _whole_number(environ: Mapping[str, str], name: str, default: int, highest: int) -> int:
     raw = environ.get(name) or str(default)
     if not raw.isdecimal() or not 1 <= int(raw) <= highest:
         raise SettingsError(name, raw, f"a whole number, 1..{highest}")
     return int(raw)
 
 
-def _n_cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _capabilities(environ: Mapping[str, str]) -> tuple[str, ...]:
-    # Looked for, not imported: the parent of the players computes nothing itself.
-    offered = "cpu,torch" if find_spec("torch") else "cpu"
-    raw = environ.get("EVALSITE_CAPABILITIES") or offered
-    names = [name.strip() for name in raw.split(",")]
-    return tuple(_name("EVALSITE_CAPABILITIES", name) for name in names)
-
-
-def _name(variable: str, value: str) -> str:
+def _checked_name(variable: str, value: str) -> str:
     if not value or not value.isprintable() or len(value) > MAX_NAME:
         raise SettingsError(variable, value, f"1 to {MAX_NAME} printable characters per name")
     return value
 
 
-def _seconds(environ: Mapping[str, str], name: str, default: float) -> float:
+def _number_of_seconds(environ: Mapping[str, str], name: str, default: float) -> float:
     raw = environ.get(name) or str(default)
     try:
         value = float(raw)

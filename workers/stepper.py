@@ -1,6 +1,6 @@
-"""The matches in play: begun, moved and ended by the rules, whoever decides.
+"""Matches in play: begun, stepped and ended by the rules of their game, whoever decides.
 
-Every call of the game is shown on the beacon before it is made.
+Every call of the game is shown in the call memory before it is made.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,23 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.errors import IllegalActionError, InvalidReturnsError
-from arena.fault_injection import Charge, Fault, draw_fault, inject_into_state
-from arena.games.base import OVER, State, forfeit_ranks, ranks
+from arena.fault_injection import Charge, draw_fault, inject_into_state
+from arena.games.base import OVER, forfeit_ranks, ranks
 from arena.messages import Ending, Reason
 from arena.policies.network_policy import FloatBatch, MaskBatch
 from arena.seeding import derive
-from workers.current_call import Beacon, Phase
-from workers.failures import Verdict, read_action, reason_of, shown
-from workers.match_in_play import Live
-from workers.message_buffer import Stream
-from workers.order_setup import OrderError, Setup
-from workers.wire import EndedRow, Item
+from workers.current_call import CallMemory, Phase
+from workers.errors import OrderError
+from workers.failures import Failure, describe_error, describe_value, read_action
+from workers.match_in_play import MatchInPlay
+from workers.message_buffer import MessageBuffer
+from workers.order_setup import Setup
+from workers.wire import Assignment, EndedMatch
 
 GAME = Phase.GAME
 _FAILED = Ending.FAILED
 
 
-class Insight(NamedTuple):
+class StepRecord(NamedTuple):
     """What the deciding seat saw, and what its network said of it; for the recorder."""
 
     observation: NDArray[np.generic]
@@ -35,26 +36,26 @@ class Insight(NamedTuple):
     value: float | None = None
 
 
-class Playing:
-    """Begins, moves and ends matches; what happens goes to the stream."""
+class MatchStepper:
+    """Begins, steps and ends matches; what happens goes to the buffer."""
 
     def __init__(
         self,
         setup: Setup,
-        beacon: Beacon,
-        stream: Stream,
+        call_memory: CallMemory,
+        buffer: MessageBuffer,
         *,
         clock: Callable[[], float],
         sleep: Callable[[float], object],
     ) -> None:
-        self._setup, self._stream = setup, stream
+        self._setup, self._buffer = setup, buffer
         self._clock, self._sleep = clock, sleep
-        self._show = beacon.show
+        self._call_memory, self._show_call = call_memory, call_memory.show_call
         self._n_seats, self._n_actions = setup.spec.n_seats, setup.spec.n_actions
         self._teams = setup.spec.teams
         self._max_steps = setup.spec.max_steps
-        self.live: list[Live] = []
-        self.n_held = 0
+        self.in_play: list[MatchInPlay] = []
+        self.n_held_back = 0
         self._n_over = 0
         # Seconds of this player per match in play: what one match takes, lockstep or not.
         self._share_s = 0.0
@@ -65,148 +66,129 @@ class Playing:
         """True when somebody keeps the decisions."""
         return self._setup.recorder is not None
 
-    def sweep(self) -> None:
+    def drop_finished(self) -> None:
         """Forget the matches that are over."""
+        # Once per step, not as each ends: whoever ends one may be in a loop over them.
         if self._n_over:
-            self.live = [match for match in self.live if not match.is_over]
+            self.in_play = [match for match in self.in_play if not match.is_over]
             self._n_over = 0
 
-    def release(self, n: int) -> list[int]:
+    def release_newest(self, n: int) -> list[int]:
         """Give up the n matches that began last; return their indices."""
-        keep = max(0, len(self.live) - n)
-        self._share()
-        given = self.live[keep:]
-        del self.live[keep:]
-        for match in given:
+        n_kept = max(0, len(self.in_play) - n)
+        self._add_share()
+        released = self.in_play[n_kept:]
+        del self.in_play[n_kept:]
+        for match in released:
             match.is_over = True  # an answer may still come for it
             if self._setup.recorder is not None:
-                self._setup.recorder.released(match)
-        return [match.index for match in given]
+                self._setup.recorder.forget_match(match)
+        return [match.index for match in released]
 
-    # Beginning
-
-    def begin(self, item: Item) -> Live | None:
+    def begin_match(self, assignment: Assignment) -> MatchInPlay | None:
         """Start a match, or go on with one; return it if it can be played."""
-        self._show(item.index, 0, GAME)
-        began = self._share()
+        self._show_call(assignment.index, 0, GAME)
+        began = self._add_share()
         try:
-            match = self._start(item)
+            match = self._build_match(assignment)
         except Exception as error:  # whatever a game raises is its fault
-            why = reason_of(error)
-            row = EndedRow(item.index, _FAILED, [], Reason.ERROR, -1, why, share_ms=0)
-            self._stream.ended.append(row)
+            why = describe_error(error)
+            ended = EndedMatch(assignment.index, _FAILED, [], Reason.ERROR, -1, why, share_ms=0)
+            self._buffer.ended.append(ended)
             return None
         match.began = began
-        self.live.append(match)
-        self._go_on(match)
+        self.in_play.append(match)
+        self._find_next_seat(match)
         return match
 
-    def _start(self, item: Item) -> Live:
-        setup = self._setup
-        if len(item.seats) != self._n_seats or max(item.seats) >= len(setup.agents):
+    def _build_match(self, assignment: Assignment) -> MatchInPlay:
+        """Return the match with the actions applied that were taken before it came here."""
+        setup, seats = self._setup, assignment.seats
+        if len(seats) != self._n_seats or max(seats) >= len(setup.agents):
             has = f"{setup.spec.id} has {self._n_seats} seats, the order {len(setup.agents)} agents"
-            raise OrderError(f"seats {item.seats}: {has}")
-        state = setup.game.start(item.game_seed, opening_plies=setup.opening_plies)
+            raise OrderError(f"seats {seats}: {has}")
+        state = setup.game.start(assignment.game_seed, opening_plies=setup.opening_plies)
         fault = None
         if setup.faults is not None:
-            fault = draw_fault(setup.faults, self._fault_seed(item), item.attempt, self._n_seats)
+            # Of the lineup too: matches on one block fault independently.
+            lineup = [setup.agents[agent].identity for agent in seats]
+            seed = derive("faults", assignment.game_seed, *lineup)
+            fault = draw_fault(setup.faults, seed, assignment.attempt, self._n_seats)
             if fault is not None and setup.faults.charge is Charge.PLATFORM:
                 state = inject_into_state(
                     state, fault, hang_s=setup.faults.hang_s, sleep=self._sleep
                 )
                 fault = None
-        return self._replayed(item, state, fault)
-
-    def _fault_seed(self, item: Item) -> int:
-        """Return a seed of the game and its lineup: matches on one block fault independently."""
-        lineup = [self._setup.agents[agent].identity for agent in item.seats]
-        return derive("faults", item.game_seed, *lineup)
-
-    def _replayed(self, item: Item, state: State, fault: Fault | None) -> Live:
-        for action in item.actions:
+        for action in assignment.actions:
             # A seat that has decided before was struck before.
             if fault is not None and state.to_move() == fault.seat:
                 fault = None
-            self._show(item.index, 0, GAME)
+            self._show_call(assignment.index, 0, GAME)
             state.apply(action)
-        return Live(item, state, fault)
+        return MatchInPlay(assignment, state, fault)
 
-    # Moving
-
-    def play(self, match: Live, answer: object, insight: Insight | None = None) -> None:
+    def apply_answer(
+        self, match: MatchInPlay, answer: object, record: StepRecord | None = None
+    ) -> None:
         """Apply what a seat answered, if it is an action; record it if somebody does."""
         action = read_action(answer)
         if action is None:
-            detail = f"an action must be an int, got {shown(answer)}"
-            self.end(match, Verdict(Ending.FORFEIT, Reason.INVALID, detail))
-        elif not 0 <= action < self._n_actions:
-            detail = f"action {shown(action)} is not in 0..{self._n_actions - 1}"
-            self.end(match, Verdict(Ending.FORFEIT, Reason.ILLEGAL, detail))
-        else:
-            self._apply(match, action, insight)
-
-    def _apply(self, match: Live, action: int, insight: Insight | None) -> None:
-        self._show(match.index, match.turn, GAME)
+            detail = f"an action must be an int, got {describe_value(answer)}"
+            self.end_match(match, Failure(Ending.FORFEIT, Reason.INVALID, detail))
+            return
+        if not 0 <= action < self._n_actions:
+            detail = f"action {describe_value(action)} is not in 0..{self._n_actions - 1}"
+            self.end_match(match, Failure(Ending.FORFEIT, Reason.ILLEGAL, detail))
+            return
+        recorder = self._setup.recorder
+        self._show_call(match.index, match.turn, GAME)
         try:
-            if self._setup.recorder is not None and insight is None:
-                insight = Insight(match.state.observation(match.turn), match.state.legal_mask())
+            # Before the action: afterwards the state shows what comes of it.
+            if recorder is not None and record is None:
+                record = StepRecord(match.state.observation(match.turn), match.state.legal_mask())
             match.state.apply(action)
         except IllegalActionError as error:
-            self.end(match, Verdict(Ending.FORFEIT, Reason.ILLEGAL, reason_of(error)))
+            self.end_match(match, Failure(Ending.FORFEIT, Reason.ILLEGAL, describe_error(error)))
             return
         except Exception as error:  # whatever a game raises is its fault
-            self.end(match, Verdict(_FAILED, Reason.ERROR, reason_of(error)))
+            self.end_match(match, Failure(_FAILED, Reason.ERROR, describe_error(error)))
             return
-        if insight is not None:
-            self._record(match, action, insight)
+        if recorder is not None and record is not None:
+            recorder.add_step(match, match.turn, action, **record._asdict())
         match.n_steps += 1
-        acted = self._stream.acted
+        acted = self._buffer.acted
         acted.append(match.index)
         acted.append(action)
-        self._go_on(match)
+        self._find_next_seat(match)
 
-    def _record(self, match: Live, action: int, insight: Insight) -> None:
-        if self._setup.recorder is not None:
-            observation, mask, logits, value = insight
-            self._setup.recorder.decided(
-                match,
-                match.turn,
-                action,
-                observation=observation,
-                mask=mask,
-                logits=logits,
-                value=value,
-            )
-
-    def _go_on(self, match: Live) -> None:
+    def _find_next_seat(self, match: MatchInPlay) -> None:
         """Ask the game who is next, and end the match when nobody is."""
         try:
             match.turn = match.state.to_move()
             returns = match.state.returns() if match.turn == OVER else None
             result = None if returns is None else ranks(returns, self._n_seats, self._teams)
         except InvalidReturnsError as error:
-            self.end(match, Verdict(_FAILED, Reason.INVALID, reason_of(error)))
+            self.end_match(match, Failure(_FAILED, Reason.INVALID, describe_error(error)))
         except Exception as error:  # whatever a game raises is its fault
-            self.end(match, Verdict(_FAILED, Reason.ERROR, reason_of(error)))
+            self.end_match(match, Failure(_FAILED, Reason.ERROR, describe_error(error)))
         else:
             if result is not None:
-                self._close(match, Ending.DONE, result, returns=returns)
+                self._close_match(match, Ending.DONE, result, returns=returns)
             elif match.n_steps >= self._max_steps:
                 detail = f"not over after {self._max_steps} steps"
-                self.end(match, Verdict(_FAILED, Reason.TOO_LONG, detail))
+                self.end_match(match, Failure(_FAILED, Reason.TOO_LONG, detail))
 
-    # Ending
-
-    def end(self, match: Live, verdict: Verdict) -> None:
+    def end_match(self, match: MatchInPlay, failure: Failure) -> None:
         """End a match that cannot be played on; a forfeit or crash is that of the seat to move."""
-        is_forfeit = verdict.ending is Ending.FORFEIT
-        seat = match.turn if is_forfeit or verdict.reason is Reason.CRASH else -1
+        ending, reason, detail = failure
+        is_forfeit = ending is Ending.FORFEIT
+        seat = match.turn if is_forfeit or reason is Reason.CRASH else -1
         result = forfeit_ranks(seat, self._n_seats, self._teams) if is_forfeit else []
-        self._close(match, verdict.ending, result, verdict.reason, seat=seat, detail=verdict.detail)
+        self._close_match(match, ending, result, reason, seat=seat, detail=detail)
 
-    def _close(
+    def _close_match(
         self,
-        match: Live,
+        match: MatchInPlay,
         ending: Ending,
         ranks: list[int],
         reason: Reason = Reason.NONE,
@@ -217,25 +199,26 @@ class Playing:
     ) -> None:
         match.is_over = True
         self._n_over += 1
-        share_ms = 1000 * (self._share() - match.began)
-        row = EndedRow(match.index, ending, ranks, reason, seat, detail, share_ms)
+        share_ms = 1000 * (self._add_share() - match.began)
+        ended = EndedMatch(match.index, ending, ranks, reason, seat, detail, share_ms)
         recorder = self._setup.recorder
-        if recorder is not None and recorder.ended(match, row, returns):
-            self.n_held += 1
+        # Told only once its trajectory is stored: else control would count what cannot be read.
+        if recorder is not None and recorder.add_ending(match, ended, returns):
+            self.n_held_back += 1
         else:
-            self._stream.ended.append(row)
+            self._buffer.ended.append(ended)
 
-    def hand_out(self, beacon: Beacon, *, flush: bool) -> None:
-        """Tell the endings whose trajectories have been stored meanwhile."""
+    def report_stored(self, *, flush: bool) -> None:
+        """Report the endings whose trajectories have been stored meanwhile."""
         if self._setup.recorder is not None:
-            with beacon.waiting():
-                rows = self._setup.recorder.due(flush=flush)
-            self.n_held -= len(rows)
-            self._stream.ended += rows
+            with self._call_memory.show_waiting():
+                stored = self._setup.recorder.store_due(flush=flush)
+            self.n_held_back -= len(stored)
+            self._buffer.ended += stored
 
-    def _share(self) -> float:
+    def _add_share(self) -> float:
         """Return the seconds per match in play up to now."""
         now = self._clock()
-        self._share_s += (now - self._shared_at) / (len(self.live) or 1)
+        self._share_s += (now - self._shared_at) / (len(self.in_play) or 1)
         self._shared_at = now
         return self._share_s

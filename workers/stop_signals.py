@@ -23,24 +23,24 @@ class Stop(IntEnum):
     NOW = 2
 
 
-class Stopper:
+class StopSignals:
     """Listens to SIGTERM and Ctrl-C (soon; a second Ctrl-C: now) and to SIGQUIT (now)."""
 
     def __init__(self) -> None:
-        self._wanted = Stop.NO
+        self._stop = Stop.NO
 
     def __call__(self) -> Stop:
-        """Return what is wanted."""
-        return self._wanted
+        """Return how soon to stop."""
+        return self._stop
 
-    def install(self) -> None:
+    def install_handlers(self) -> None:
         """Take over the signals; to be called in the main thread once Celery has set its own."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
-            signal.signal(number, self._note)
+            signal.signal(number, self._note_signal)
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def _note_signal(self, number: int, frame: FrameType | None) -> None:
         del frame
-        is_repeated = number == signal.SIGINT and self._wanted >= Stop.SOON
+        is_repeated = number == signal.SIGINT and self._stop >= Stop.SOON
         is_now = number == signal.SIGQUIT or is_repeated
-        self._wanted = max(self._wanted, Stop.NOW if is_now else Stop.SOON)
+        self._stop = max(self._stop, Stop.NOW if is_now else Stop.SOON)
         _flags.should_stop = 0  # the exit code with which Celery's loop ends

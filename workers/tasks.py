@@ -24,4 +24,4 @@ def play(order: dict[str, Any]) -> dict[str, int]:
         # Nobody can be told: its matches come back by their deadline.
         log.error("order refused: %s", error)
         return {"refused": 1}
-    return node.here().play(read)
+    return node.this_node().play_order(read)

@@ -1,4 +1,4 @@
-"""Put pieces of trajectories on the web server, by the signed link of an order."""
+"""Upload pieces of trajectories to the web server, by the signed link of an order."""
 
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _PASSING = (
 )
 
 
-class PutError(WorkerError):
+class UploadError(WorkerError):
     """A piece was not stored; `ending` and `reason` say what that makes of its matches."""
 
     def __init__(self, detail: str, *, ending: Ending, reason: Reason) -> None:
@@ -31,26 +31,26 @@ class PutError(WorkerError):
 
 
 @dataclass(frozen=True)
-class Site:
+class TrajectorySite:
     """Where an order puts its pieces: the web server, and path and query of the signed link."""
 
     url: str
     link: str
     sleep: Callable[[float], object] = time.sleep
 
-    def put(self, piece: bytes) -> str:
-        """Return the SHA-256 under which the piece is stored, once it is. Raises PutError."""
+    def upload_piece(self, piece: bytes) -> str:
+        """Return the SHA-256 under which the piece is stored, once it is. Raises UploadError."""
         digest = sha256(piece).hexdigest()
         path, _, query = self.link.partition("?")
         address = f"{self.url}{path}/{digest}?{query}"
-        why = _put(address, piece)
+        why = _try_upload(address, piece)
         for wait_s in WAITS_S:
             if not why:
                 return digest
             self.sleep(wait_s)
-            why = _put(address, piece)
+            why = _try_upload(address, piece)
         if why:
-            raise PutError(
+            raise UploadError(
                 f"trajectories not stored at {self.url}: {why}",
                 ending=Ending.INTERRUPTED,
                 reason=Reason.SITE_LOST,
@@ -58,7 +58,7 @@ class Site:
         return digest
 
 
-def _put(address: str, piece: bytes) -> str:
+def _try_upload(address: str, piece: bytes) -> str:
     """Return why the piece is not stored yet, empty when it is. Raises PutError for good."""
     request = Request(address, data=piece, method="PUT")
     request.add_header("Content-Type", "application/vnd.apache.parquet")
@@ -69,7 +69,7 @@ def _put(address: str, piece: bytes) -> str:
         why = f"{error.code} {error.read(200).decode(errors='replace').strip()}"
         if error.code < HTTPStatus.INTERNAL_SERVER_ERROR and error.code not in _PASSING:
             detail = f"trajectories refused: {why}"
-            raise PutError(detail, ending=Ending.FAILED, reason=Reason.ERROR) from error
+            raise UploadError(detail, ending=Ending.FAILED, reason=Reason.ERROR) from error
         return why
     except (URLError, OSError) as error:
         return str(error)

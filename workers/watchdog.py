@@ -1,4 +1,4 @@
-"""How long a player's present call has run, and when it is over a limit.
+"""How long the current call of a player has run, and when it is over a limit.
 
 Time counts as the CPU time of the player where it computes and as wall time where it sleeps, and
 only over ticks in which the parent itself ran: a stopped machine, a starved or a stopped player is
@@ -8,9 +8,9 @@ not charged. All clocks are arguments.
 from enum import Enum, auto
 from typing import NamedTuple
 
-from workers.current_call import Phase, Sighting
+from workers.current_call import CurrentCall, Phase
 
-_NOTHING = Sighting(0, 0, 0, Phase.IDLE)
+_NOTHING = CurrentCall(0, 0, 0, Phase.IDLE)
 
 
 class Activity(Enum):
@@ -39,23 +39,23 @@ class Ticker:
         """Return True when a tick has passed."""
         return now - self._last >= self.tick_s
 
-    def tick(self, now: float) -> float:
+    def count_seconds(self, now: float) -> float:
         """Return the seconds that count; a longer gap means that the parent did not run."""
         counted = min(now - self._last, 2 * self.tick_s)
         self._last = now
         return counted
 
 
-class Watch:
-    """What one player's present call has used so far."""
+class CallTimer:
+    """What the current call of one player has used so far."""
 
     def __init__(self) -> None:
         self.call_s = 0.0
         self.wall_s = 0.0
-        self._sighting = _NOTHING
+        self._call = _NOTHING
         self._cpu_s: float | None = None
 
-    def observe(self, sighting: Sighting, usage: Usage, counted_s: float) -> float:
+    def add_tick(self, call: CurrentCall, usage: Usage, counted_s: float) -> float:
         """Return the seconds to charge to whatever is executing; add them to its call.
 
         A call seen for the first time is charged from here on: most of the tick was another's.
@@ -63,21 +63,17 @@ class Watch:
         """
         used_s = 0.0 if self._cpu_s is None else max(0.0, usage.cpu_s - self._cpu_s)
         self._cpu_s = usage.cpu_s
-        charged_s = _charged(usage.activity, used_s, counted_s)
-        if sighting != self._sighting:
-            self._sighting = sighting
+        match usage.activity:
+            case Activity.COMPUTING:
+                charged_s = min(used_s, counted_s)
+            case Activity.SLEEPING:  # as in time.sleep: an agent must not win time by it
+                charged_s = counted_s
+            case Activity.HELD:
+                charged_s = 0.0
+        if call != self._call:
+            self._call = call
             self.call_s = self.wall_s = 0.0
-        elif sighting.phase != Phase.IDLE:
+        elif call.phase != Phase.IDLE:
             self.call_s += charged_s
             self.wall_s += counted_s
-        return 0.0 if sighting.phase is Phase.WAIT else charged_s
-
-
-def _charged(activity: Activity, used_s: float, counted_s: float) -> float:
-    match activity:
-        case Activity.SLEEPING:
-            return counted_s
-        case Activity.COMPUTING:
-            return min(used_s, counted_s)
-        case Activity.HELD:
-            return 0.0
+        return 0.0 if call.phase is Phase.WAIT else charged_s

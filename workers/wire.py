@@ -35,7 +35,7 @@ class Prepare(msgspec.Struct, frozen=True, array_like=True, tag="prepare"):
     game_version: str = ""
 
 
-class Item(msgspec.Struct, frozen=True, array_like=True):
+class Assignment(msgspec.Struct, frozen=True, array_like=True):
     """One match to play, or to go on with after `actions`; trajectories are told by `match`."""
 
     index: int
@@ -46,10 +46,10 @@ class Item(msgspec.Struct, frozen=True, array_like=True):
     match: BigId = 0
 
 
-class Deal(msgspec.Struct, frozen=True, array_like=True, tag="deal"):
-    """Matches to play beside those in hand."""
+class Assign(msgspec.Struct, frozen=True, array_like=True, tag="assign"):
+    """Matches to play beside those that the player has."""
 
-    items: list[Item]
+    assignments: list[Assignment]
 
 
 class Release(msgspec.Struct, frozen=True, array_like=True, tag="release"):
@@ -90,7 +90,7 @@ class Ring(msgspec.Struct, frozen=True, array_like=True, tag="ring"):
     lease: Annotated[str, msgspec.Meta(max_length=64, pattern="^[0-9A-Za-z:_-]*$")]
 
 
-class EndedRow(msgspec.Struct, frozen=True, array_like=True):
+class EndedMatch(msgspec.Struct, frozen=True, array_like=True):
     """How a match ended; `share_ms` is its part of the player's time."""
 
     index: Count
@@ -103,11 +103,11 @@ class EndedRow(msgspec.Struct, frozen=True, array_like=True):
     trajectory: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")] = ""
 
 
-class News(msgspec.Struct, frozen=True, array_like=True, tag="news"):
-    """What happened since the last news; `acted` is match, action, match, action ..."""
+class Progress(msgspec.Struct, frozen=True, array_like=True, tag="progress"):
+    """What happened since the last such message; `acted` is match, action, match, action ..."""
 
     acted: list[BigId]
-    ended: list[EndedRow]
+    ended: list[EndedMatch]
 
 
 class Released(msgspec.Struct, frozen=True, array_like=True, tag="released"):
@@ -116,8 +116,8 @@ class Released(msgspec.Struct, frozen=True, array_like=True, tag="released"):
     indices: list[Count]
 
 
-Command = Prepare | Deal | Release
-Message = Ready | Prepared | Refused | Begun | Ring | News | Released
+Command = Prepare | Assign | Release
+Message = Ready | Prepared | Refused | Begun | Ring | Progress | Released
 
 commands: msgspec.json.Decoder[Command] = msgspec.json.Decoder(Command)
 messages: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
@@ -159,13 +159,13 @@ class Channel:
         if not chunk:
             raise ChannelError("the other end is closed")
         self._received += chunk
-        return self._frames()
+        return self._split_frames()
 
     def close(self) -> None:
         """Close this end."""
         self._socket.close()
 
-    def _frames(self) -> list[bytes]:
+    def _split_frames(self) -> list[bytes]:
         frames, received, start = [], self._received, 0
         while len(received) - start >= _HEADER.size:
             (length,) = _HEADER.unpack_from(received, start)

@@ -1,26 +1,26 @@
-"""Crews of real players, and a beacon without any."""
+"""Pools of real players, and a call memory without any."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from workers.pool import Crew
+from workers.pool import PlayerPool
 from workers.tests.fake_player import COMMAND
 from workers.tests.orders import make_order, play
 from workers.tests.runners import Lookout, new_lookout
 
 
 @pytest.fixture(scope="session")
-def shared_crew() -> Iterator[Crew]:
-    crew = Crew(2, command=COMMAND)
-    yield crew
-    crew.close()
+def shared_crew() -> Iterator[PlayerPool]:
+    pool = PlayerPool(2, command=COMMAND)
+    yield pool
+    pool.close()
 
 
 @pytest.fixture
-def crew(shared_crew: Crew) -> Crew:
+def pool(shared_crew: PlayerPool) -> PlayerPool:
     """Two real players that are ready; they outlive the test, as they outlive an order."""
-    shared_crew.fill()
+    shared_crew.start_missing_players()
     while not all(player.is_ready for player in shared_crew.players):
         play(make_order(1), shared_crew)
     return shared_crew
@@ -28,6 +28,6 @@ def crew(shared_crew: Crew) -> Crew:
 
 @pytest.fixture
 def lookout() -> Iterator[Lookout]:
-    beacon = new_lookout()
-    yield beacon
-    beacon.close()
+    call_memory = new_lookout()
+    yield call_memory
+    call_memory.close()

@@ -20,8 +20,8 @@ from inference.errors import (
     RequestError,
     UnavailableError,
 )
-from workers.current_call import Beacon
-from workers.networks import PatientNetwork
+from workers.current_call import CallMemory
+from workers.networks import RetryingNetwork
 from workers.order_setup import GPU, LOCAL, Catalogs
 from workers.tests.fakes import CATALOGS, N_ACTIONS
 
@@ -87,18 +87,20 @@ class SumNetwork:
             raise _RAISED[self.what]()
 
 
-def opener(beacon: Beacon) -> Callable[[AgentOrder, GameSpec], Network]:
+def opener(call_memory: CallMemory) -> Callable[[AgentOrder, GameSpec], Network]:
     """Return what opens these networks; those on the gpu queue show that they are waited for."""
 
     def open_network(order: AgentOrder, spec: GameSpec) -> Network:
         inner = SumNetwork(order.source)
         if order.placement == LOCAL:
             return inner
-        return PatientNetwork(inner, beacon, patience_s=5, clock=time.monotonic, sleep=time.sleep)
+        return RetryingNetwork(
+            inner, call_memory, patience_s=5, clock=time.monotonic, sleep=time.sleep
+        )
 
     return open_network
 
 
-def catalogs_with(beacon: Beacon) -> Catalogs:
+def catalogs_with(call_memory: CallMemory) -> Catalogs:
     """Return the fakes, with these networks."""
-    return replace(CATALOGS, network=opener(beacon))
+    return replace(CATALOGS, network=opener(call_memory))

@@ -8,4 +8,4 @@ from workers.tests.fake_networks import catalogs_with
 COMMAND = (sys.executable, "-m", "workers.tests.fake_player")
 
 if __name__ == "__main__":
-    main(sys.argv[1:], lambda channel, beacon: catalogs_with(beacon))
+    main(sys.argv[1:], lambda channel, call_memory: catalogs_with(call_memory))

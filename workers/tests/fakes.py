@@ -211,11 +211,11 @@ POLICIES: Mapping[str, PolicyKind] = {
 }
 
 
-def _finder(family: str, entries: Mapping[str, object]) -> Callable[[str], object]:
+def _finder(family: str, matches: Mapping[str, object]) -> Callable[[str], object]:
     def find(name: str) -> object:
-        if name not in entries:
-            raise UnknownNameError(family, name, entries)
-        return entries[name]
+        if name not in matches:
+            raise UnknownNameError(family, name, matches)
+        return matches[name]
 
     return find
 

@@ -14,10 +14,10 @@ from arena.messages import (
     ResultRow,
     Results,
 )
-from workers.pool import Crew
-from workers.progress import Pace
+from workers.pool import PlayerPool
+from workers.progress import PaceEstimate
 from workers.reports import OrderReports
-from workers.scheduler import Conductor
+from workers.scheduler import Scheduler
 from workers.stop_signals import Stop
 
 ORDER = "0" * 32
@@ -80,7 +80,7 @@ class Posted:
 
 def play(
     order: MatchOrder,
-    crew: Crew,
+    pool: PlayerPool,
     *,
     stop: Callable[[], Stop] = lambda: Stop.NO,
     notice_s: float = 5.0,
@@ -88,7 +88,7 @@ def play(
     clock: Callable[[], float] = time.monotonic,
     posted: Posted | None = None,
 ) -> Posted:
-    """Play an order with a crew and return what is reported."""
+    """Play an order with a pool and return what is reported."""
     posted = posted or Posted()
     reports = OrderReports(
         order,
@@ -99,5 +99,7 @@ def play(
         report_s=report_s,
         now=clock(),
     )
-    Conductor(order, crew, reports, Pace(), stop=stop, notice_s=notice_s, clock=clock).run()
+    Scheduler(
+        order, pool, reports, PaceEstimate(), stop=stop, notice_s=notice_s, clock=clock
+    ).play_order()
     return posted

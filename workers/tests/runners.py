@@ -1,11 +1,11 @@
-"""What a table in a test is given, and what it has said."""
+"""What a match runner in a test is given, and what it has said."""
 
 import tempfile
 from collections.abc import Sequence
 
 from arena.messages import Ending, Reason
-from workers.current_call import SIZE, Beacon, Phase
-from workers.wire import EndedRow, Item, Message, News
+from workers.current_call import SIZE, CallMemory, Phase
+from workers.wire import Assignment, EndedMatch, Message, Progress
 
 
 class Told:
@@ -18,14 +18,14 @@ class Told:
         self.messages.append(message)
 
     @property
-    def ended(self) -> dict[int, EndedRow]:
+    def ended(self) -> dict[int, EndedMatch]:
         rows = [row for news in self.news for row in news.ended]
         assert len({row.index for row in rows}) == len(rows)
         return {row.index: row for row in rows}
 
     @property
-    def news(self) -> list[News]:
-        return [message for message in self.messages if isinstance(message, News)]
+    def news(self) -> list[Progress]:
+        return [message for message in self.messages if isinstance(message, Progress)]
 
     @property
     def actions(self) -> dict[int, list[int]]:
@@ -36,17 +36,17 @@ class Told:
         return by_match
 
 
-class Lookout(Beacon):
-    """A beacon that keeps what it showed."""
+class Lookout(CallMemory):
+    """A call memory that keeps what it showed."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor)
         self.calls: list[tuple[int, int, Phase]] = []
         self.blocks: list[tuple[int, list[int]]] = []
 
-    def show(self, index: int, seat: int, phase: Phase) -> None:
+    def show_call(self, index: int, seat: int, phase: Phase) -> None:
         self.calls.append((index, seat, phase))
-        super().show(index, seat, phase)
+        super().show_call(index, seat, phase)
 
     def show_block(self, agent: int, indices: Sequence[int]) -> None:
         super().show_block(agent, indices)
@@ -60,9 +60,9 @@ def new_lookout() -> Lookout:
         return Lookout(shared.fileno())
 
 
-def items(n: int, actions: Sequence[int] = ()) -> list[Item]:
-    return [Item(i, 1, i + 1, [0, 1], list(actions)) for i in range(n)]
+def items(n: int, actions: Sequence[int] = ()) -> list[Assignment]:
+    return [Assignment(i, 1, i + 1, [0, 1], list(actions)) for i in range(n)]
 
 
-def fate(row: EndedRow) -> tuple[Ending, Reason, int, list[int]]:
+def fate(row: EndedMatch) -> tuple[Ending, Reason, int, list[int]]:
     return row.ending, row.reason, row.seat, row.ranks

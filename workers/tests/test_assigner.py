@@ -5,11 +5,12 @@ from typing import cast
 import pytest
 
 from arena.messages import Ending, Reason
-from workers.assigner import MAX_HAND, Dealer
-from workers.pool import Crew, Player
-from workers.progress import Entry, Ledger, Pace
+from workers.assigner import MAX_SHARE, Assigner
+from workers.player_process import PlayerProcess
+from workers.pool import PlayerPool
+from workers.progress import MatchProgress, OrderProgress, PaceEstimate
 from workers.tests.orders import make_order
-from workers.wire import Command, Deal, EndedRow, Release
+from workers.wire import Assign, Command, EndedMatch, Release
 
 
 class Seated:
@@ -17,135 +18,137 @@ class Seated:
 
     def __init__(self) -> None:
         self.sent: list[Command] = []
-        self.hand: dict[int, Entry] = {}
+        self.assigned: dict[int, MatchProgress] = {}
         self.is_prepared = True
         self.is_alone = self.is_broken = self.is_releasing = False
         self.n_kept = 0
 
-    def send(self, command: Command) -> None:
+    def send_command(self, command: Command) -> None:
         self.sent.append(command)
 
     @property
-    def dealt(self) -> list[list[int]]:
-        deals = [command for command in self.sent if isinstance(command, Deal)]
-        return [[item.index for item in deal.items] for deal in deals]
+    def given(self) -> list[list[int]]:
+        assigns = [command for command in self.sent if isinstance(command, Assign)]
+        return [[assignment.index for assignment in assign.assignments] for assign in assigns]
 
 
 class Seats:
-    """A crew of them."""
+    """A pool of them."""
 
     def __init__(self, n: int) -> None:
         self.players = [Seated() for _ in range(n)]
 
 
-def set_up(n_matches: int, n_players: int, match_s: float | None) -> tuple[Dealer, Ledger, Seats]:
-    ledger, seats = Ledger(make_order(n_matches)), Seats(n_players)
-    return Dealer(ledger, cast(Crew, seats), Pace(match_s)), ledger, seats
+def set_up(
+    n_matches: int, n_players: int, match_s: float | None
+) -> tuple[Assigner, OrderProgress, Seats]:
+    progress, seats = OrderProgress(make_order(n_matches)), Seats(n_players)
+    return Assigner(progress, cast(PlayerPool, seats), PaceEstimate(match_s)), progress, seats
 
 
-def test_a_first_hand_is_one_match_while_nothing_is_known() -> None:
-    dealer, _, seats = set_up(100, 2, None)
-    dealer.deal()
-    assert [player.dealt for player in seats.players] == [[[0]], [[1]]]
+def test_a_first_share_is_one_match_while_nothing_is_known() -> None:
+    assigner, _, seats = set_up(100, 2, None)
+    assigner.assign_matches()
+    assert [player.given for player in seats.players] == [[[0]], [[1]]]
 
 
-def test_a_hand_is_about_a_second_of_work() -> None:
-    dealer, _, seats = set_up(1000, 2, 0.1)
-    dealer.deal()
-    assert [len(player.hand) for player in seats.players] == [10, 10]
+def test_a_share_is_about_a_second_of_work() -> None:
+    assigner, _, seats = set_up(1000, 2, 0.1)
+    assigner.assign_matches()
+    assert [len(player.assigned) for player in seats.players] == [10, 10]
 
 
-def test_a_hand_of_short_matches_is_limited() -> None:
-    dealer, _, seats = set_up(5000, 2, 1e-5)
-    dealer.deal()
-    assert [len(player.hand) for player in seats.players] == [MAX_HAND, MAX_HAND]
+def test_a_share_of_short_matches_is_limited() -> None:
+    assigner, _, seats = set_up(5000, 2, 1e-5)
+    assigner.assign_matches()
+    assert [len(player.assigned) for player in seats.players] == [MAX_SHARE, MAX_SHARE]
 
 
 @pytest.mark.parametrize("match_s", [None, 10.0])
-@pytest.mark.parametrize(("n", "n_players", "size"), [(500, 10, 50), (5000, 2, MAX_HAND)])
+@pytest.mark.parametrize(("n", "n_players", "size"), [(500, 10, 50), (5000, 2, MAX_SHARE)])
 def test_agents_that_decide_together_have_all_their_matches_in_play(
     n: int, n_players: int, size: int, match_s: float | None
 ) -> None:
-    dealer, _, seats = set_up(n, n_players, match_s)
-    dealer.is_batched = True
-    dealer.deal()
-    assert [len(player.hand) for player in seats.players] == [size] * n_players
+    assigner, _, seats = set_up(n, n_players, match_s)
+    assigner.is_batched = True
+    assigner.assign_matches()
+    assert [len(player.assigned) for player in seats.players] == [size] * n_players
 
 
-def test_a_block_that_took_too_long_halves_the_hands() -> None:
-    dealer, _, seats = set_up(5000, 2, None)
-    dealer.is_batched = True
+def test_a_block_that_took_too_long_halves_the_shares() -> None:
+    assigner, _, seats = set_up(5000, 2, None)
+    assigner.is_batched = True
     for _ in range(4):
-        dealer.shrink()
-    dealer.deal()
-    assert len(seats.players[0].hand) == MAX_HAND // 16
+        assigner.halve_shares()
+    assigner.assign_matches()
+    assert len(seats.players[0].assigned) == MAX_SHARE // 16
 
 
-def test_hands_get_smaller_towards_the_end() -> None:
-    dealer, ledger, seats = set_up(64, 2, 1e-5)
+def test_shares_get_smaller_towards_the_end() -> None:
+    assigner, progress, seats = set_up(64, 2, 1e-5)
     sizes = []
-    while ledger.waiting:
-        dealer.deal()
-        sizes += [len(player.hand) for player in seats.players]
+    while progress.waiting:
+        assigner.assign_matches()
+        sizes += [len(player.assigned) for player in seats.players]
         for player in seats.players:
-            player.hand.clear()
+            player.assigned.clear()
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] == 16
     assert sizes[-1] <= 1
 
 
-def test_a_player_with_half_a_hand_gets_no_more_yet() -> None:
-    dealer, _, seats = set_up(1000, 1, 0.1)
-    dealer.deal()
+def test_a_player_with_half_a_share_gets_no_more_yet() -> None:
+    assigner, _, seats = set_up(1000, 1, 0.1)
+    assigner.assign_matches()
     for index in (0, 1, 2):
-        del seats.players[0].hand[index]
-    dealer.deal()
-    assert len(seats.players[0].dealt) == 1
+        del seats.players[0].assigned[index]
+    assigner.assign_matches()
+    assert len(seats.players[0].given) == 1
     for index in (3, 4):
-        del seats.players[0].hand[index]
-    dealer.deal()
-    assert seats.players[0].dealt[1] == [10, 11, 12, 13, 14]
+        del seats.players[0].assigned[index]
+    assigner.assign_matches()
+    assert seats.players[0].given[1] == [10, 11, 12, 13, 14]
 
 
 def test_a_suspect_is_played_alone_and_nothing_beside_it() -> None:
-    dealer, ledger, seats = set_up(10, 1, 0.01)
-    (suspect,) = ledger.take(1)
-    ledger.suspects.append(suspect)
-    dealer.deal()
-    dealer.deal()
-    assert seats.players[0].dealt == [[0]]
+    assigner, progress, seats = set_up(10, 1, 0.01)
+    (suspect,) = progress.take_waiting(1)
+    progress.suspects.append(suspect)
+    assigner.assign_matches()
+    assigner.assign_matches()
+    assert seats.players[0].given == [[0]]
     assert seats.players[0].is_alone
 
 
-def test_hands_run_empty_while_a_suspect_waits() -> None:
-    dealer, ledger, seats = set_up(100, 1, 0.1)
-    dealer.deal()
-    ledger.suspects.append(ledger.take(1)[0])
+def test_players_run_out_of_work_while_a_suspect_waits() -> None:
+    assigner, progress, seats = set_up(100, 1, 0.1)
+    assigner.assign_matches()
+    progress.suspects.append(progress.take_waiting(1)[0])
     for index in range(9):
-        del seats.players[0].hand[index]
-    dealer.deal()
-    assert len(seats.players[0].dealt) == 1
+        del seats.players[0].assigned[index]
+    assigner.assign_matches()
+    assert len(seats.players[0].given) == 1
 
 
-def test_an_idle_player_asks_for_half_of_the_fullest_hand_once() -> None:
-    dealer, ledger, seats = set_up(8, 2, 0.05)
+def test_an_idle_player_asks_for_half_of_the_matches_of_the_busiest_once() -> None:
+    assigner, progress, seats = set_up(8, 2, 0.05)
     busy, _ = seats.players
-    busy.hand = {entry.index: entry for entry in ledger.take(8)}
-    dealer.deal()
-    dealer.deal()
+    busy.assigned = {match.index: match for match in progress.take_waiting(8)}
+    assigner.assign_matches()
+    assigner.assign_matches()
     assert busy.sent == [Release(4, is_begun_too=False)]
     assert busy.is_releasing
 
 
-def test_a_player_that_had_nothing_to_give_is_asked_again_when_its_hand_has_changed() -> None:
-    dealer, ledger, seats = set_up(8, 2, 0.05)
+def test_a_player_that_had_nothing_to_give_is_asked_again_when_its_matches_have_changed() -> None:
+    assigner, progress, seats = set_up(8, 2, 0.05)
     busy, _ = seats.players
-    busy.hand = {entry.index: entry for entry in ledger.take(8)}
+    busy.assigned = {match.index: match for match in progress.take_waiting(8)}
     busy.n_kept = 8
-    dealer.deal()
+    assigner.assign_matches()
     assert busy.sent == []
-    dealer._give(cast(Player, busy), [])
-    dealer.deal()
+    assigner._assign_to(cast(PlayerProcess, busy), [])
+    assigner.assign_matches()
     assert isinstance(busy.sent[-1], Release)
 
 
@@ -153,35 +156,35 @@ def test_a_player_that_had_nothing_to_give_is_asked_again_when_its_hand_has_chan
 def test_begun_matches_move_to_idle_players_unless_their_trajectories_would_be_lost(
     trajectories: str,
 ) -> None:
-    dealer, ledger, seats = set_up(8, 2, 0.05)
-    dealer.is_batched, ledger.is_recorded = True, bool(trajectories)
+    assigner, progress, seats = set_up(8, 2, 0.05)
+    assigner.is_batched, progress.is_recorded = True, bool(trajectories)
     busy, _ = seats.players
-    busy.hand = {entry.index: entry for entry in ledger.take(8)}
-    dealer.deal()
+    busy.assigned = {match.index: match for match in progress.take_waiting(8)}
+    assigner.assign_matches()
     assert busy.sent == [Release(4, is_begun_too=not trajectories)]
 
 
 @pytest.mark.parametrize(("n", "match_s"), [(1, 10.0), (8, 0.001)])
 def test_little_work_is_not_moved(n: int, match_s: float) -> None:
-    dealer, ledger, seats = set_up(n, 2, match_s)
-    seats.players[0].hand = {entry.index: entry for entry in ledger.take(n)}
-    dealer.deal()
+    assigner, progress, seats = set_up(n, 2, match_s)
+    seats.players[0].assigned = {match.index: match for match in progress.take_waiting(n)}
+    assigner.assign_matches()
     assert seats.players[0].sent == []
 
 
 def test_a_player_that_is_not_prepared_gets_nothing() -> None:
-    dealer, _, seats = set_up(8, 1, None)
+    assigner, _, seats = set_up(8, 1, None)
     seats.players[0].is_prepared = False
-    dealer.deal()
+    assigner.assign_matches()
     assert seats.players[0].sent == []
 
 
 def test_the_pace_is_the_mean_of_what_ended() -> None:
-    pace = Pace(9.0)
-    pace.add([])
+    pace = PaceEstimate(9.0)
+    pace.learn([])
     assert pace.match_s == 9.0
-    row = EndedRow(0, Ending.DONE, [0, 1], Reason.NONE, -1, "", 1000)
-    pace.add([row])
-    pace.add([EndedRow(2, Ending.INTERRUPTED, [], Reason.GPU_LOST, -1, "", 60_000)])
-    pace.add([EndedRow(1, Ending.DONE, [0, 1], Reason.NONE, -1, "", 3000)])
+    row = EndedMatch(0, Ending.DONE, [0, 1], Reason.NONE, -1, "", 1000)
+    pace.learn([row])
+    pace.learn([EndedMatch(2, Ending.INTERRUPTED, [], Reason.GPU_LOST, -1, "", 60_000)])
+    pace.learn([EndedMatch(1, Ending.DONE, [0, 1], Reason.NONE, -1, "", 3000)])
     assert pace.match_s == 2.0

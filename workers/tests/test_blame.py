@@ -3,19 +3,25 @@
 from typing import cast
 
 from arena.messages import Ending, Limits, Reason
-from workers.blame import MAX_LOSSES, Inquest, begun, charge, executing
-from workers.current_call import Phase, Sighting
-from workers.pool import Player
-from workers.progress import Entry, Ledger
+from workers.blame import (
+    MAX_LOSSES,
+    FaultAttribution,
+    charge_matches,
+    matches_begun,
+    matches_in_call,
+)
+from workers.current_call import CurrentCall, Phase
+from workers.player_process import PlayerProcess
+from workers.progress import MatchProgress, OrderProgress
 from workers.tests.orders import make_order
-from workers.wire import EndedRow
+from workers.wire import EndedMatch
 
 
 class Corpse:
     """What is left of a player."""
 
-    def __init__(self, entries: list[Entry], block: list[int] | None = None) -> None:
-        self.hand = {entry.index: entry for entry in entries}
+    def __init__(self, matches: list[MatchProgress], block: list[int] | None = None) -> None:
+        self.assigned = {match.index: match for match in matches}
         self.block = block or []
         self.begun: set[int] = set()
         self.fate = "died by SIGSEGV"
@@ -23,48 +29,48 @@ class Corpse:
 
 
 class Case:
-    """An order of six matches, all in the hand of one player."""
+    """An order of six matches, all assigned to one player."""
 
     def __init__(self) -> None:
-        self.ledger = Ledger(make_order(6))
-        self.ended: dict[int, EndedRow] = {}
-        self.inquest = Inquest(self.ledger, Limits(move_s=2, match_s=9), self.end)
+        self.progress = OrderProgress(make_order(6))
+        self.ended: dict[int, EndedMatch] = {}
+        self.attribution = FaultAttribution(self.progress, Limits(move_s=2, match_s=9), self.end)
 
-    def end(self, entry: Entry, ended: EndedRow) -> None:
-        self.ledger.end(entry, ended)
-        self.ended[entry.index] = ended
+    def end(self, match: MatchProgress, ended: EndedMatch) -> None:
+        self.progress.close_match(match, ended)
+        self.ended[match.index] = ended
 
-    def deal(self, *indices: int, block: list[int] | None = None) -> Player:
-        chosen = [self.ledger.open[index] for index in indices]
-        for entry in chosen:
-            for queue in (self.ledger.waiting, self.ledger.suspects):
-                if entry in queue:
-                    queue.remove(entry)
-        return cast(Player, Corpse(chosen, block))
+    def assign(self, *indices: int, block: list[int] | None = None) -> PlayerProcess:
+        chosen = [self.progress.open[index] for index in indices]
+        for match in chosen:
+            for queue in (self.progress.waiting, self.progress.suspects):
+                if match in queue:
+                    queue.remove(match)
+        return cast(PlayerProcess, Corpse(chosen, block))
 
     @property
     def waiting(self) -> list[int]:
-        return [entry.index for entry in self.ledger.waiting]
+        return [match.index for match in self.progress.waiting]
 
     @property
     def suspects(self) -> list[int]:
-        return [entry.index for entry in self.ledger.suspects]
+        return [match.index for match in self.progress.suspects]
 
 
-def at(subject: int, phase: Phase, seat: int = 0) -> Sighting:
-    return Sighting(1, subject, seat, phase)
+def at(subject: int, phase: Phase, seat: int = 0) -> CurrentCall:
+    return CurrentCall(1, subject, seat, phase)
 
 
 def test_the_first_death_makes_a_suspect_and_the_others_go_on_first() -> None:
     case = Case()
-    case.inquest.died(case.deal(0, 1, 2), at(1, Phase.POLICY))
+    case.attribution.blame_death(case.assign(0, 1, 2), at(1, Phase.POLICY))
     assert (case.waiting, case.suspects, case.ended) == ([0, 2, 3, 4, 5], [1], {})
 
 
 def test_the_second_death_of_a_suspect_is_a_crash_of_the_seat() -> None:
     case = Case()
     for _ in range(2):
-        case.inquest.died(case.deal(1), at(1, Phase.POLICY, seat=1))
+        case.attribution.blame_death(case.assign(1), at(1, Phase.POLICY, seat=1))
     row = case.ended[1]
     assert (row.ending, row.reason, row.seat, row.ranks) == (
         Ending.FORFEIT,
@@ -79,9 +85,9 @@ def test_two_kills_that_may_come_from_outside_name_the_seat_and_charge_nobody() 
     """As by the kernel of a machine that is out of memory: another attempt is to repeat it."""
     case = Case()
     for _ in range(2):
-        player = case.deal(1)
+        player = case.assign(1)
         player.fate, player.is_own_doing = "died by SIGKILL", False
-        case.inquest.died(player, at(1, Phase.POLICY, seat=1))
+        case.attribution.blame_death(player, at(1, Phase.POLICY, seat=1))
     row = case.ended[1]
     assert (row.ending, row.reason, row.seat, row.ranks) == (Ending.FAILED, Reason.CRASH, 1, [])
     assert "SIGKILL twice while seat 1" in row.detail
@@ -90,43 +96,43 @@ def test_two_kills_that_may_come_from_outside_name_the_seat_and_charge_nobody() 
 def test_the_second_death_in_the_game_fails_the_attempt() -> None:
     case = Case()
     for _ in range(2):
-        case.inquest.died(case.deal(1), at(1, Phase.GAME))
+        case.attribution.blame_death(case.assign(1), at(1, Phase.GAME))
     row = case.ended[1]
     assert (row.ending, row.reason, row.seat) == (Ending.FAILED, Reason.ERROR, -1)
 
 
 def test_a_suspect_that_moved_in_between_is_not_charged() -> None:
     case = Case()
-    case.inquest.died(case.deal(1), at(1, Phase.POLICY))
-    case.ledger.open[1].is_struck = False  # as its action cleared it
-    case.inquest.died(case.deal(1), at(1, Phase.POLICY))
+    case.attribution.blame_death(case.assign(1), at(1, Phase.POLICY))
+    case.progress.open[1].is_suspect = False  # as its action cleared it
+    case.attribution.blame_death(case.assign(1), at(1, Phase.POLICY))
     assert (case.suspects, case.ended) == ([1], {})
 
 
 def test_a_match_whose_player_is_lost_again_and_again_fails_without_proof() -> None:
     case = Case()
     for _ in range(MAX_LOSSES):
-        case.inquest.died(case.deal(0, 1), at(0, Phase.IDLE))
+        case.attribution.blame_death(case.assign(0, 1), at(0, Phase.IDLE))
     assert {row.reason for row in case.ended.values()} == {Reason.ERROR}
     assert sorted(case.ended) == [0, 1]
 
 
 def test_a_death_between_calls_suspects_what_had_begun() -> None:
     case = Case()
-    case.ledger.open[2].actions.append(3)
-    case.inquest.died(case.deal(0, 1, 2), at(0, Phase.IDLE))
+    case.progress.open[2].actions.append(3)
+    case.attribution.blame_death(case.assign(0, 1, 2), at(0, Phase.IDLE))
     assert (case.waiting, case.suspects) == ([0, 1, 3, 4, 5], [2])
 
 
-def test_a_death_with_an_empty_hand_blames_nobody() -> None:
+def test_a_death_with_no_matches_blames_nobody() -> None:
     case = Case()
-    case.inquest.died(case.deal(), at(0, Phase.IDLE))
+    case.attribution.blame_death(case.assign(), at(0, Phase.IDLE))
     assert (case.waiting, case.suspects) == ([0, 1, 2, 3, 4, 5], [])
 
 
 def test_one_row_that_hangs_times_out_at_once() -> None:
     case = Case()
-    case.inquest.hung(case.deal(0, 1), at(1, Phase.POLICY, seat=1))
+    case.attribution.blame_hang(case.assign(0, 1), at(1, Phase.POLICY, seat=1))
     row = case.ended[1]
     assert (row.ending, row.reason, row.seat, row.ranks) == (Ending.FAILED, Reason.TIMEOUT, 1, [])
     assert "seat 1 took over 2 s" in row.detail
@@ -135,99 +141,102 @@ def test_one_row_that_hangs_times_out_at_once() -> None:
 
 def test_a_game_that_hangs_charges_no_seat() -> None:
     case = Case()
-    case.inquest.hung(case.deal(1), at(1, Phase.GAME, seat=1))
+    case.attribution.blame_hang(case.assign(1), at(1, Phase.GAME, seat=1))
     assert (case.ended[1].reason, case.ended[1].seat) == (Reason.TIMEOUT, -1)
 
 
 def test_every_row_of_a_block_that_hangs_is_a_suspect() -> None:
     case = Case()
-    case.inquest.hung(case.deal(0, 1, 2, 3, block=[0, 2]), at(1, Phase.BLOCK))
+    case.attribution.blame_hang(case.assign(0, 1, 2, 3, block=[0, 2]), at(1, Phase.BLOCK))
     assert (case.waiting, case.suspects, case.ended) == ([1, 3, 4, 5], [0, 2], {})
 
 
 def test_a_block_of_one_row_that_hangs_is_charged_to_its_agents_seat() -> None:
     case = Case()
-    case.inquest.hung(case.deal(0, 1, block=[0, 5]), at(1, Phase.BLOCK))
+    case.attribution.blame_hang(case.assign(0, 1, block=[0, 5]), at(1, Phase.BLOCK))
     assert (case.ended[0].reason, case.ended[0].seat) == (Reason.TIMEOUT, 1)
 
 
 def test_a_match_over_its_limit_is_charged_to_whoever_used_the_most() -> None:
     case = Case()
-    first, second = case.deal(0), case.deal(1)
-    charge(first, at(0, Phase.POLICY, seat=1), 6.0)
-    charge(first, at(0, Phase.GAME), 4.0)
-    charge(second, at(1, Phase.GAME), 6.0)
-    charge(second, at(1, Phase.POLICY), 4.0)
-    case.inquest.overran(first, case.ledger.open[0])
-    case.inquest.overran(second, case.ledger.open[1])
+    first, second = case.assign(0), case.assign(1)
+    charge_matches(first, at(0, Phase.POLICY, seat=1), 6.0)
+    charge_matches(first, at(0, Phase.GAME), 4.0)
+    charge_matches(second, at(1, Phase.GAME), 6.0)
+    charge_matches(second, at(1, Phase.POLICY), 4.0)
+    case.attribution.blame_long_match(first, case.progress.open[0])
+    case.attribution.blame_long_match(second, case.progress.open[1])
     assert [case.ended[index].seat for index in (0, 1)] == [1, -1]
     assert case.ended[0].share_ms == 10_000
 
 
 def test_a_match_that_ended_before_the_kill_is_not_over_its_limit() -> None:
     case = Case()
-    player, entry = case.deal(0, 1), case.ledger.open[0]
-    del player.hand[0]
-    case.inquest.overran(player, entry)
+    player, match = case.assign(0, 1), case.progress.open[0]
+    del player.assigned[0]
+    case.attribution.blame_long_match(player, match)
     assert (case.waiting, case.ended) == ([1, 2, 3, 4, 5], {})
 
 
 def test_a_block_shares_its_seconds_among_its_matches() -> None:
     case = Case()
-    player = case.deal(0, 1, block=[0, 1])
-    dearest = charge(player, at(1, Phase.BLOCK), 3.0)
-    assert dearest is case.ledger.open[0]
-    assert case.ledger.open[1].spent_s == [0, 1.5, 0]
-    assert charge(player, at(0, Phase.IDLE), 3.0) is None
+    player = case.assign(0, 1, block=[0, 1])
+    dearest = charge_matches(player, at(1, Phase.BLOCK), 3.0)
+    assert dearest is case.progress.open[0]
+    assert case.progress.open[1].spent_s == [0, 1.5, 0]
+    assert charge_matches(player, at(0, Phase.IDLE), 3.0) is None
 
 
-def test_what_is_executing_is_in_the_hand() -> None:
+def test_what_is_executing_is_assigned() -> None:
     case = Case()
-    player = case.deal(0, 1, block=[1, 4])
-    assert executing(player, at(5, Phase.POLICY)) == []
-    assert executing(player, at(0, Phase.BLOCK)) == [case.ledger.open[1]]
-    case.ledger.open[0].actions.append(1)
-    assert begun(player, at(1, Phase.GAME)) == [case.ledger.open[0], case.ledger.open[1]]
+    player = case.assign(0, 1, block=[1, 4])
+    assert matches_in_call(player, at(5, Phase.POLICY)) == []
+    assert matches_in_call(player, at(0, Phase.BLOCK)) == [case.progress.open[1]]
+    case.progress.open[0].actions.append(1)
+    assert matches_begun(player, at(1, Phase.GAME)) == [
+        case.progress.open[0],
+        case.progress.open[1],
+    ]
 
 
 def test_matches_that_wait_for_an_answer_have_begun() -> None:
     case = Case()
-    player = case.deal(0, 1, 2)
+    player = case.assign(0, 1, 2)
     player.begun.update((0, 2, 5))
-    assert [entry.index for entry in begun(player, at(0, Phase.WAIT))] == [0, 2]
-    assert executing(player, at(0, Phase.WAIT)) == []
+    assert [match.index for match in matches_begun(player, at(0, Phase.WAIT))] == [0, 2]
+    assert matches_in_call(player, at(0, Phase.WAIT)) == []
 
 
 def test_a_death_while_waiting_blames_nobody() -> None:
     case = Case()
-    case.ledger.open[1].actions.append(3)
-    case.inquest.died(case.deal(0, 1, 2), at(0, Phase.WAIT))
+    case.progress.open[1].actions.append(3)
+    case.attribution.blame_death(case.assign(0, 1, 2), at(0, Phase.WAIT))
     assert (case.waiting, case.suspects, case.ended) == ([0, 1, 2, 3, 4, 5], [], {})
-    assert [case.ledger.open[index].n_losses for index in (0, 1, 2)] == [0, 1, 0]
+    assert [case.progress.open[index].n_losses for index in (0, 1, 2)] == [0, 1, 0]
 
 
 def test_a_match_that_gets_on_between_deaths_while_waiting_is_played_on() -> None:
     case = Case()
     for n_actions in range(2 * MAX_LOSSES):
-        case.ledger.open[0].actions = [1] * (n_actions + 1)
-        case.inquest.died(case.deal(0), at(0, Phase.WAIT))
+        case.progress.open[0].actions = [1] * (n_actions + 1)
+        case.attribution.blame_death(case.assign(0), at(0, Phase.WAIT))
     assert case.ended == {}
 
 
 def test_a_match_that_gets_nowhere_between_deaths_while_waiting_fails() -> None:
     case = Case()
-    case.ledger.open[0].actions.append(3)
+    case.progress.open[0].actions.append(3)
     for _ in range(MAX_LOSSES):
-        case.inquest.died(case.deal(0), at(0, Phase.WAIT))
+        case.attribution.blame_death(case.assign(0), at(0, Phase.WAIT))
     row = case.ended[0]
     assert (row.ending, row.reason, row.seat) == (Ending.FAILED, Reason.ERROR, -1)
 
 
 def test_matches_that_were_never_answered_are_interrupted() -> None:
     case = Case()
-    player = case.deal(0, 1)
+    player = case.assign(0, 1)
     player.begun.add(0)
-    case.inquest.unanswered(player, at(0, Phase.WAIT))
+    case.attribution.blame_missing_answer(player, at(0, Phase.WAIT))
     row = case.ended[0]
     assert (row.ending, row.reason, row.seat) == (Ending.INTERRUPTED, Reason.GPU_LOST, -1)
     assert case.waiting == [1, 2, 3, 4, 5]
@@ -235,17 +244,17 @@ def test_matches_that_were_never_answered_are_interrupted() -> None:
 
 def test_a_recorded_match_starts_again_when_its_player_is_lost() -> None:
     case = Case()
-    case.ledger.is_recorded = True
+    case.progress.is_recorded = True
     for index in (0, 1):
-        case.ledger.open[index].actions.append(3)
-    case.inquest.died(case.deal(0, 1), at(1, Phase.POLICY))
+        case.progress.open[index].actions.append(3)
+    case.attribution.blame_death(case.assign(0, 1), at(1, Phase.POLICY))
     assert (case.waiting[0], case.suspects) == (0, [1])
-    assert [case.ledger.open[index].actions for index in (0, 1)] == [[], []]
+    assert [case.progress.open[index].actions for index in (0, 1)] == [[], []]
 
 
 def test_nobody_is_blamed_for_a_call_that_returned_in_time() -> None:
     case = Case()
-    case.inquest.spared(case.deal(0, 1, 2))
+    case.attribution.blame_nobody(case.assign(0, 1, 2))
     assert (case.waiting, case.suspects, case.ended) == ([0, 1, 2, 3, 4, 5], [], {})
 
 
@@ -253,6 +262,6 @@ def test_a_match_whose_player_stands_still_again_and_again_fails() -> None:
     case = Case()
     for _ in range(MAX_LOSSES):
         assert case.ended == {}
-        case.inquest.held(case.deal(0, 1, 2), at(1, Phase.POLICY))
+        case.attribution.blame_stall(case.assign(0, 1, 2), at(1, Phase.POLICY))
     assert (case.ended[1].reason, case.ended[1].seat) == (Reason.TIMEOUT, -1)
     assert case.waiting == [0, 2, 3, 4, 5]

@@ -9,13 +9,13 @@ from arena.fault_injection import INVALID_VALUES
 from arena.messages import MAX_DETAIL, Ending, Reason
 from inference.errors import NoArchitectureError
 from workers.failures import (
-    Verdict,
-    network_verdict,
+    Failure,
+    describe_error,
+    describe_value,
+    failure_of_network,
+    failure_of_policy,
     one_line,
     read_action,
-    reason_of,
-    shown,
-    verdict,
 )
 
 
@@ -49,18 +49,18 @@ def test_a_line_is_short_and_printable(text: str, limit: int) -> None:
 def test_a_reason_names_error_and_place_in_one_line() -> None:
     with pytest.raises(ValueError, match="two") as raised:
         raise ValueError("two\nlines")
-    assert reason_of(raised.value).startswith("ValueError: two lines (test_failures.py:")
+    assert describe_error(raised.value).startswith("ValueError: two lines (test_failures.py:")
 
 
 def test_a_network_that_cannot_be_built_here_is_the_platforms_fault_by_its_name() -> None:
-    judged = network_verdict(NoArchitectureError("unknown architecture 'own'"))
-    assert judged == Verdict(Ending.FAILED, Reason.NO_ARCHITECTURE, "unknown architecture 'own'")
-    assert judged.is_platforms
+    judged = failure_of_network(NoArchitectureError("unknown architecture 'own'"))
+    assert judged == Failure(Ending.FAILED, Reason.NO_ARCHITECTURE, "unknown architecture 'own'")
+    assert judged.is_platform_fault
 
 
 def test_memory_that_is_missing_is_no_proof_yet() -> None:
-    assert verdict(MemoryError()).ending is Ending.FAILED
-    assert verdict(MemoryError()).reason is Reason.CRASH
+    assert failure_of_policy(MemoryError()).ending is Ending.FAILED
+    assert failure_of_policy(MemoryError()).reason is Reason.CRASH
 
 
 class HostileError(Exception):
@@ -71,11 +71,11 @@ class HostileError(Exception):
 
 
 def test_an_error_that_cannot_be_printed_has_a_reason_too() -> None:
-    assert "Hostile" in reason_of(HostileError())
-    assert "Hostile" in shown(HostileError())
+    assert "Hostile" in describe_error(HostileError())
+    assert "Hostile" in describe_value(HostileError())
 
 
 def test_a_huge_error_is_cut() -> None:
-    assert len(reason_of(ValueError("x" * 10_000))) == MAX_DETAIL
-    assert len(shown("x" * 10_000)) < 200
-    assert len(shown(10**6000)) < 200
+    assert len(describe_error(ValueError("x" * 10_000))) == MAX_DETAIL
+    assert len(describe_value("x" * 10_000)) < 200
+    assert len(describe_value(10**6000)) < 200

@@ -1,4 +1,4 @@
-"""Matches of networks stepped in a player's hand, without processes."""
+"""Matches of networks stepped in one player, without processes."""
 
 from collections.abc import Mapping
 
@@ -11,13 +11,14 @@ from arena.policies.network_policy import Decisions, FloatBatch, InferenceReques
 from inference.errors import UnavailableError
 from workers import lockstep
 from workers.current_call import Phase
-from workers.order_setup import GPU, LOCAL, OrderError
+from workers.errors import OrderError
+from workers.order_setup import GPU, LOCAL
 from workers.tests.fake_networks import CHECKPOINT, GUILTY_SUM, network
 from workers.tests.fakes import GAMES, SumGame, SumState
 from workers.tests.networked import Stage
 from workers.tests.orders import fake
 from workers.tests.runners import Lookout, fate, items
-from workers.wire import Item
+from workers.wire import Assignment
 
 
 @pytest.fixture
@@ -60,9 +61,9 @@ def test_networks_in_the_player_are_asked_about_all_matches_at_once(stage: Stage
 
 
 def test_both_networks_are_asked_before_either_is_waited_for(stage: Stage) -> None:
-    table = stage.table(stage.setup())
+    runner = stage.runner(stage.setup())
     seats = ([0, 1], [0, 1], [1, 0], [1, 0])
-    stage.finish(table, [Item(i, 1, i + 1, seats[i % 4], []) for i in range(8)])
+    stage.finish(runner, [Assignment(i, 1, i + 1, seats[i % 4], []) for i in range(8)])
     assert stage.log[:2] == [("ask", 4)] * 2
 
 
@@ -138,7 +139,7 @@ def test_rows_asked_one_by_one_are_not_each_waited_for_when_the_network_is_lost(
     setup = stage.setup()
     inner = stage.networks[0]
     inner.what = "raise"
-    table = stage.table(setup)
+    runner = stage.runner(setup)
     n_asked = 0
 
     def lose(observations: FloatBatch, states: FloatBatch) -> FloatBatch:
@@ -152,19 +153,19 @@ def test_rows_asked_one_by_one_are_not_each_waited_for_when_the_network_is_lost(
         return observations.copy()
 
     inner.submit = lose  # type: ignore[method-assign]
-    ended = stage.finish(table, items(12))
+    ended = stage.finish(runner, items(12))
     assert {row.ending for row in ended.values()} == {Ending.INTERRUPTED}
     # Two blocks that raise, and the one row that found the network lost in each.
     assert n_asked <= 4
 
 
 def test_nobody_waits_for_the_answer_to_matches_that_were_all_given_back(stage: Stage) -> None:
-    table = stage.table(stage.setup())
-    table.add(items(4))
-    table.step()
-    table.release(4, is_begun_too=True)
-    table.step()
-    table.step()
+    runner = stage.runner(stage.setup())
+    runner.add_matches(items(4))
+    runner.step()
+    runner.release_matches(4, is_begun_too=True)
+    runner.step()
+    runner.step()
     assert stage.log == [("ask", 4)]
 
 
@@ -175,7 +176,7 @@ def test_a_network_that_cannot_be_asked_is_the_platforms_fault(stage: Stage) -> 
         raise UnavailableError("the queue stays full")
 
     stage.networks[1].submit = refuse  # type: ignore[method-assign]
-    ended = stage.finish(stage.table(setup), items(4))
+    ended = stage.finish(stage.runner(setup), items(4))
     for row in ended.values():
         assert fate(row) == (Ending.INTERRUPTED, Reason.GPU_LOST, -1, [])
         assert row.detail == "the queue stays full"
@@ -193,7 +194,7 @@ def test_a_policy_that_answers_too_often_forfeits(stage: Stage, n: int) -> None:
         return Decisions([*actions, *actions], evaluation)
 
     policy.decide = double  # type: ignore[method-assign]
-    ended = stage.finish(stage.table(setup), items(n))
+    ended = stage.finish(stage.runner(setup), items(n))
     assert {fate(row)[1:3] for row in ended.values()} <= {(Reason.INVALID, 1), (Reason.CRASH, 1)}
 
 
@@ -234,13 +235,13 @@ def test_a_match_given_back_while_its_network_is_asked_is_played_on_elsewhere(
 ) -> None:
     undisturbed = stage.play(n=8)
     actions = stage.told.actions
-    table = stage.table(stage.setup())
-    table.add(items(8))
+    runner = stage.runner(stage.setup())
+    runner.add_matches(items(8))
     for _ in range(4):
-        table.step()
-    given = table.release(3, is_begun_too=True)
+        runner.step()
+    given = runner.release_matches(3, is_begun_too=True)
     assert given == [5, 6, 7]
-    ended = stage.finish(table, [])
+    ended = stage.finish(runner, [])
     assert ended == {index: row for index, row in undisturbed.items() if index < 5}
     assert all(stage.told.actions[index] == actions[index] for index in range(5))
     assert len(stage.told.actions[7]) < 6
@@ -260,12 +261,12 @@ def test_what_runs_is_on_the_beacon(stage: Stage, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(lockstep, "LEAST_GROUP", 0)
     stage.play(n=2)
     index, phase = 0, Phase.GAME
-    calls = [call for call in stage.beacon.calls if call[0] == index]
+    calls = [call for call in stage.call_memory.calls if call[0] == index]
     # Each match is a group of its own: begun, and then asked, decided, moved by turns.
     assert [call[2] for call in calls[:4]] == [phase, phase, Phase.POLICY, phase]
-    stage.beacon.blocks.clear()
+    stage.call_memory.blocks.clear()
     stage.play(n=6)
-    assert stage.beacon.blocks[:4] == [
+    assert stage.call_memory.blocks[:4] == [
         (0, [0, 2, 4]),
         (0, [1, 3, 5]),
         (0, [0, 2, 4]),

@@ -1,4 +1,4 @@
-"""What a recorder hears of matches stepped in a player's hand."""
+"""What a recorder hears of matches stepped in one player."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from arena.messages import AgentOrder, Ending
 from arena.policies.network_policy import FloatBatch, MaskBatch
-from workers.match_in_play import Live
+from workers.match_in_play import MatchInPlay
 from workers.order_setup import LOCAL
 from workers.tests.fake_networks import CHECKPOINT, network
 from workers.tests.networked import PAIR, Stage
 from workers.tests.orders import fake
 from workers.tests.runners import Lookout, items
-from workers.wire import EndedRow
+from workers.wire import EndedMatch
 
 
 @pytest.fixture
@@ -29,13 +29,13 @@ class Kept:
 
     def __init__(self) -> None:
         self.steps: dict[int, list[tuple[int, int, int, bool]]] = {}
-        self.rows: list[EndedRow] = []
+        self.rows: list[EndedMatch] = []
         self.returns: dict[int, Sequence[float] | None] = {}
         self.let_go: list[int] = []
 
-    def decided(
+    def add_step(
         self,
-        match: Live,
+        match: MatchInPlay,
         seat: int,
         action: int,
         *,
@@ -51,15 +51,17 @@ class Kept:
         step = (match.n_steps, seat, action, logits is not None)
         self.steps.setdefault(match.index, []).append(step)
 
-    def ended(self, match: Live, row: EndedRow, returns: Sequence[float] | None) -> bool:
+    def add_ending(
+        self, match: MatchInPlay, row: EndedMatch, returns: Sequence[float] | None
+    ) -> bool:
         self.rows.append(row)
         self.returns[row.index] = returns
         return True
 
-    def released(self, match: Live) -> None:
+    def forget_match(self, match: MatchInPlay) -> None:
         self.let_go.append(match.index)
 
-    def due(self, *, flush: bool) -> list[EndedRow]:
+    def store_due(self, *, flush: bool) -> list[EndedMatch]:
         if not flush and len(self.rows) < 2:
             return []
         rows, self.rows = self.rows, []
@@ -74,7 +76,7 @@ def test_a_recorder_is_told_every_decision_and_holds_endings_back(
     stage: Stage, agents: Sequence[AgentOrder]
 ) -> None:
     recorder = Kept()
-    ended = stage.finish(stage.table(replace(stage.setup(agents), recorder=recorder)), items(5))
+    ended = stage.finish(stage.runner(replace(stage.setup(agents), recorder=recorder)), items(5))
     assert {row.trajectory for row in ended.values()} == {CHECKPOINT}
     assert sorted(ended) == list(range(5))
     for index, steps in recorder.steps.items():
@@ -91,13 +93,13 @@ def test_a_recorder_hears_of_forfeits_of_one_asked_alone_and_of_matches_given_ba
 ) -> None:
     recorder = Kept()
     setup = replace(stage.setup([network(), network("nan")]), recorder=recorder)
-    table = stage.table(setup)
-    table.add(items(30))
+    runner = stage.runner(setup)
+    runner.add_matches(items(30))
     for _ in range(3):
-        table.step()
-    given = table.release(4, is_begun_too=True)
+        runner.step()
+    given = runner.release_matches(4, is_begun_too=True)
     assert recorder.let_go == given
-    ended = stage.finish(table, [])
+    ended = stage.finish(runner, [])
     forfeits = [i for i, row in ended.items() if row.ending is Ending.FORFEIT]
     assert forfeits
     assert all(recorder.returns[i] is None for i in forfeits)

@@ -12,9 +12,10 @@ from arena.policies.network_policy import FloatBatch, NetworkOutput
 from inference.errors import RequestError, UnavailableError
 from inference.protocol import CheckpointRef
 from workers import networks
-from workers.current_call import SIZE, Beacon, Phase
-from workers.networks import LONGEST_PAUSE_S, Networks, PatientNetwork
-from workers.order_setup import LOCAL, OrderError
+from workers.current_call import SIZE, CallMemory, Phase
+from workers.errors import OrderError
+from workers.networks import LONGEST_PAUSE_S, Networks, RetryingNetwork
+from workers.order_setup import LOCAL
 from workers.tests.fake_networks import CHECKPOINT, SumNetwork, network
 
 OBSERVATIONS = np.zeros((2, 2), np.float32)
@@ -23,12 +24,12 @@ TWO = games.get("tic_tac_toe").spec
 
 
 @pytest.fixture
-def beacon() -> Iterator[Beacon]:
+def call_memory() -> Iterator[CallMemory]:
     with tempfile.TemporaryFile() as shared:
         shared.truncate(SIZE)
-        beacon = Beacon(shared.fileno())
-    yield beacon
-    beacon.close()
+        call_memory = CallMemory(shared.fileno())
+    yield call_memory
+    call_memory.close()
 
 
 class Clock:
@@ -45,78 +46,78 @@ class Clock:
         self.now += seconds
 
 
-def patient(inner: SumNetwork, beacon: Beacon, clock: Clock) -> PatientNetwork:
-    return PatientNetwork(inner, beacon, patience_s=30, clock=clock, sleep=clock.sleep)
+def patient(inner: SumNetwork, call_memory: CallMemory, clock: Clock) -> RetryingNetwork:
+    return RetryingNetwork(inner, call_memory, patience_s=30, clock=clock, sleep=clock.sleep)
 
 
 class Watched(SumNetwork):
-    """Keeps what the beacon shows while it is asked."""
+    """Keeps what the call memory shows while it is asked."""
 
-    def __init__(self, beacon: Beacon) -> None:
+    def __init__(self, call_memory: CallMemory) -> None:
         super().__init__()
-        self.beacon, self.shown = beacon, list[Phase]()
+        self.call_memory, self.shown = call_memory, list[Phase]()
 
     def submit(self, observations: FloatBatch, states: FloatBatch) -> FloatBatch:
-        self.shown.append(self.beacon.read().phase)
+        self.shown.append(self.call_memory.read_call().phase)
         return super().submit(observations, states)
 
     def result(self, ticket: FloatBatch) -> NetworkOutput:
-        self.shown.append(self.beacon.read().phase)
+        self.shown.append(self.call_memory.read_call().phase)
         return super().result(ticket)
 
 
-def test_waiting_is_shown_and_after_it_a_new_call_of_the_same_kind(beacon: Beacon) -> None:
-    inner = Watched(beacon)
-    asked = patient(inner, beacon, Clock())
-    beacon.show(7, 1, Phase.POLICY)
-    before = beacon.read()
+def test_waiting_is_shown_and_after_it_a_new_call_of_the_same_kind(call_memory: CallMemory) -> None:
+    inner = Watched(call_memory)
+    asked = patient(inner, call_memory, Clock())
+    call_memory.show_call(7, 1, Phase.POLICY)
+    before = call_memory.read_call()
     answer = asked.result(asked.submit(OBSERVATIONS, STATES))
     assert answer.logits.shape == (2, 10)
     assert inner.shown == [Phase.WAIT, Phase.WAIT]
-    after = beacon.read()
+    after = call_memory.read_call()
     assert after[1:] == before[1:]
     assert after.turn == before.turn + 4
     assert asked.state_size == 0
 
 
-def test_a_full_queue_is_asked_again_ever_more_slowly(beacon: Beacon) -> None:
+def test_a_full_queue_is_asked_again_ever_more_slowly(call_memory: CallMemory) -> None:
     clock = Clock()
-    asked = patient(SumNetwork("full"), beacon, clock)
+    asked = patient(SumNetwork("full"), call_memory, clock)
     asked.submit(OBSERVATIONS, STATES)
     assert clock.slept == [0.01, 0.02, 0.04]
 
 
-def test_a_queue_that_stays_full_is_lost(beacon: Beacon) -> None:
+def test_a_queue_that_stays_full_is_lost(call_memory: CallMemory) -> None:
     clock, inner = Clock(), SumNetwork("full")
     inner.n_full = 10**6
     with pytest.raises(UnavailableError, match="stays full: 4096 requests"):
-        patient(inner, beacon, clock).submit(OBSERVATIONS, STATES)
+        patient(inner, call_memory, clock).submit(OBSERVATIONS, STATES)
     assert 30 <= clock.now < 32
     assert max(clock.slept) == LONGEST_PAUSE_S
-    assert beacon.read().phase is Phase.IDLE
+    assert call_memory.read_call().phase is Phase.IDLE
 
 
 def no_ring(shard: int, lease: str) -> None:
     raise AssertionError("nothing is asked")
 
 
-def opened(environ: dict[str, str], beacon: Beacon) -> Networks:
-    return Networks(environ, ring=no_ring, beacon=beacon)
+def opened(environ: dict[str, str], call_memory: CallMemory) -> Networks:
+    return Networks(environ, ring=no_ring, call_memory=call_memory)
 
 
-def test_networks_far_away_need_the_address_that_players_may_know(beacon: Beacon) -> None:
+def test_networks_far_away_need_the_address_that_players_may_know(call_memory: CallMemory) -> None:
     environ = {"FAST_REDIS_URL": "redis://127.0.0.1:1/0"}
     with pytest.raises(OrderError, match="EVALSITE_INFERENCE_URL is not set"):
-        opened(environ, beacon).open(network(), TWO)
+        opened(environ, call_memory).open_network(network(), TWO)
 
 
-def test_a_wrong_setting_refuses_the_order_by_name(beacon: Beacon) -> None:
+def test_a_wrong_setting_refuses_the_order_by_name(call_memory: CallMemory) -> None:
     with pytest.raises(OrderError, match="EVALSITE_SHARDS is 'many'"):
-        opened({"EVALSITE_SHARDS": "many"}, beacon).open(network(), TWO)
+        opened({"EVALSITE_SHARDS": "many"}, call_memory).open_network(network(), TWO)
 
 
 def test_all_networks_far_away_share_one_connection(
-    beacon: Beacon, monkeypatch: pytest.MonkeyPatch
+    call_memory: CallMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
 
@@ -131,8 +132,8 @@ def test_all_networks_far_away_share_one_connection(
             return f"answer of {ticket}"
 
     monkeypatch.setattr(networks, "InferenceClient", Client)
-    where = opened({"EVALSITE_INFERENCE_URL": "redis://play:secret@127.0.0.1:1/0"}, beacon)
-    one, other = where.open(network(), TWO), where.open(network(), TWO)
+    where = opened({"EVALSITE_INFERENCE_URL": "redis://play:secret@127.0.0.1:1/0"}, call_memory)
+    one, other = where.open_network(network(), TWO), where.open_network(network(), TWO)
     assert made == ["redis://play:secret@127.0.0.1:1/0"]
     answer: object = one.result(other.submit(OBSERVATIONS, STATES))
     assert answer == f"answer of {CHECKPOINT}"
@@ -152,19 +153,19 @@ class Engine:
 
 @pytest.mark.parametrize("raised", [None, RequestError("does not fit"), UnavailableError("gone")])
 def test_a_local_network_is_loaded_when_it_is_opened_and_its_faults_wait_for_its_matches(
-    beacon: Beacon, monkeypatch: pytest.MonkeyPatch, raised: Exception | None
+    call_memory: CallMemory, monkeypatch: pytest.MonkeyPatch, raised: Exception | None
 ) -> None:
     engine = Engine(raised)
     monkeypatch.setattr(networks, "open_local", lambda settings: engine)
-    where = opened({}, beacon)
-    assert where.open(network("/files", placement=LOCAL), TWO).state_size == 0
-    where.open(network("/files", placement=LOCAL), TWO)
+    where = opened({}, call_memory)
+    assert where.open_network(network("/files", placement=LOCAL), TWO).state_size == 0
+    where.open_network(network("/files", placement=LOCAL), TWO)
     assert engine.asked == [(CheckpointRef(CHECKPOINT, "/files"), (1, 3, 3, 3))] * 2
 
 
 def test_a_node_without_torch_refuses_local_networks(
-    beacon: Beacon, monkeypatch: pytest.MonkeyPatch
+    call_memory: CallMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "inference.local", None)
     with pytest.raises(OrderError, match="need torch"):
-        opened({}, beacon).open(network(placement=LOCAL), TWO)
+        opened({}, call_memory).open_network(network(placement=LOCAL), TWO)

@@ -18,7 +18,7 @@ from workers.errors import PublishError
 from workers.node import Node
 from workers.publisher import Publisher
 from workers.settings import Settings
-from workers.stop_signals import Stop, Stopper
+from workers.stop_signals import Stop, StopSignals
 from workers.tests.broker import OPTIONS, Broker, wait_until
 from workers.tests.orders import ORDER, make_order
 
@@ -38,11 +38,13 @@ def usual_signals() -> Iterator[None]:
 
 def test_a_node_plays_an_order_between_two_signs_of_life(usual_signals: None) -> None:
     published: list[Report] = []
-    here = Node(OWN, incarnation="first", publish=lambda report, queue: published.append(report))
-    here.open()
-    here.play(make_order(20, game="skill_game", agents=LEVELS))
-    here.play(make_order(20, game="skill_game", agents=LEVELS))
-    here.close()
+    this_node = Node(
+        OWN, incarnation="first", publish=lambda report, queue: published.append(report)
+    )
+    this_node.open()
+    this_node.play_order(make_order(20, game="skill_game", agents=LEVELS))
+    this_node.play_order(make_order(20, game="skill_game", agents=LEVELS))
+    this_node.close()
     alive, *reports = published
     assert isinstance(alive, Alive)
     assert (alive.node, alive.incarnation, alive.slots, alive.orders) == ("node-1", "first", 1, [])
@@ -55,30 +57,30 @@ def test_a_node_names_the_order_that_it_has_in_hand() -> None:
     published: list[Report] = []
 
     def publish(report: Report, queue: str) -> None:
-        published.append(here.alive())
+        published.append(this_node.sign_of_life())
 
-    here = Node(OWN, incarnation="first", publish=publish)
-    here._courier.start()
-    ended = here.play(make_order(3, game="skill_game", agents=LEVELS, duration_s=0.1))
+    this_node = Node(OWN, incarnation="first", publish=publish)
+    this_node._outbox.start()
+    ended = this_node.play_order(make_order(3, game="skill_game", agents=LEVELS, duration_s=0.1))
     assert ended == {"done": 3}
-    here.close()
+    this_node.close()
     assert [ORDER] in [alive.orders for alive in published if isinstance(alive, Alive)]
 
 
 def test_what_is_known_of_the_pace_is_kept_per_game_and_bounded() -> None:
-    here = Node(OWN, incarnation="first", publish=lambda report, queue: None)
+    this_node = Node(OWN, incarnation="first", publish=lambda report, queue: None)
     for n in range(node.MAX_PACES + 5):
-        here._pace(make_order(1, steps=n)).match_s = float(n)
-    assert len(here._paces) == node.MAX_PACES
-    assert here._pace(make_order(1, steps=7)).match_s == 7.0
-    assert here._pace(make_order(1, steps=1)).match_s is None
+        this_node._recall_pace(make_order(1, steps=n)).match_s = float(n)
+    assert len(this_node._paces) == node.MAX_PACES
+    assert this_node._recall_pace(make_order(1, steps=7)).match_s == 7.0
+    assert this_node._recall_pace(make_order(1, steps=1)).match_s is None
 
 
 def test_a_broken_order_is_logged_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     played: list[object] = []
-    monkeypatch.setattr(node.Node, "play", lambda self, order: played.append(order))
+    monkeypatch.setattr(node.Node, "play_order", lambda self, order: played.append(order))
     monkeypatch.setenv("REDIS_URL", OWN.redis_url)
     monkeypatch.setenv("EVALSITE_NODE_KEY", "7" * 64)
     wire = to_wire(make_order(1))
@@ -87,13 +89,13 @@ def test_a_broken_order_is_logged_and_changes_nothing(
     assert "$.limits.move_s" in caplog.text
     tasks.play(wire)
     assert played == [make_order(1)]
-    node.here.cache_clear()
+    node.this_node.cache_clear()
 
 
 def test_the_app_takes_nothing_but_json_and_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REDIS_URL", OWN.redis_url)
     monkeypatch.setenv("EVALSITE_NODE_KEY", "7" * 64)
-    read = celery.configuration()
+    read = celery.read_configuration()
     assert read["broker_url"] == OWN.redis_url
     assert read["accept_content"] == ["json"]
     assert read["worker_enable_remote_control"] is False
@@ -114,11 +116,11 @@ def test_the_app_takes_nothing_but_json_and_no_commands(monkeypatch: pytest.Monk
 def test_a_signal_says_how_soon_to_stop(
     usual_signals: None, sent: list[signal.Signals], wanted: Stop
 ) -> None:
-    stopper = Stopper()
-    stopper.install()
+    stop_signals = StopSignals()
+    stop_signals.install_handlers()
     for number in sent:
         os.kill(os.getpid(), number)
-    assert stopper() is wanted
+    assert stop_signals() is wanted
     assert (vars(state)["should_stop"] == 0) == bool(sent)
 
 
@@ -127,8 +129,8 @@ def test_a_doorbell_goes_to_the_queue_of_its_shard(tmp_path: Path) -> None:
     app = Celery(broker=broker.url, set_as_current=False)
     app.conf.broker_transport_options = OPTIONS
     publisher = Publisher(app)
-    publisher.ring(0, "1a")
-    publisher.ring(2, "2b")
+    publisher.publish_doorbell(0, "1a")
+    publisher.publish_doorbell(2, "2b")
     assert [broker.take("gpu"), broker.take("gpu.2")] == [
         ("inference.drain", [0, "1a"]),
         ("inference.drain", [2, "2b"]),
@@ -145,12 +147,12 @@ def test_a_shard_that_does_not_exist_is_not_rung(caplog: pytest.LogCaptureFixtur
         has_rung.set()
 
     own = replace(OWN, n_shards=2)
-    here = Node(own, incarnation="first", publish=lambda report, queue: None, ring=ring)
-    here._courier.start()
-    here._ring(2, "1a")
-    here._ring(1, "2b")
+    this_node = Node(own, incarnation="first", publish=lambda report, queue: None, ring=ring)
+    this_node._outbox.start()
+    this_node._pass_doorbell_on(2, "1a")
+    this_node._pass_doorbell_on(1, "2b")
     assert has_rung.wait(5)
-    here._courier.close(2)
+    this_node._outbox.close(2)
     assert rung == [(1, "2b")]
     assert "rings for shard 2 of 2" in caplog.text
 
@@ -161,15 +163,15 @@ def test_a_publisher_comes_back_with_its_broker(tmp_path: Path) -> None:
     app.conf.broker_transport_options = OPTIONS
     publisher = Publisher(app)
     alive = Alive("node-1", "first", 1, ["cpu"], {"python": "3.11"}, [], "key")
-    publisher.publish(alive, "reports")
-    publisher.publish(alive, "reports")
+    publisher.publish_report(alive, "reports")
+    publisher.publish_report(alive, "reports")
     broker.kill()
     began = time.monotonic()
     with pytest.raises(PublishError, match="Connection"):
-        publisher.publish(alive, "reports")
+        publisher.publish_report(alive, "reports")
     assert time.monotonic() - began < 5
     broker.start()
-    publisher.publish(alive, "reports")
+    publisher.publish_report(alive, "reports")
     wait_until(lambda: len(broker.read()) == 3, "what was sent is there")
     assert broker.reports == [alive] * 3
     broker.kill()

@@ -7,8 +7,8 @@ import psutil
 import pytest
 
 from arena.messages import Ending, Reason
-from workers.orphans import adopt_orphans, end_strays
-from workers.pool import Crew
+from workers.orphans import adopt_orphans, end_orphans
+from workers.pool import PlayerPool
 from workers.tests.fake_player import COMMAND
 from workers.tests.fakes import left_behind
 from workers.tests.orders import fake, make_order, play
@@ -22,11 +22,11 @@ def adopting() -> Iterator[None]:
     adopt_orphans()
     yield
     adopt_orphans(adopt=False)
-    for one in strays():
+    for one in orphans():
         one.kill()
 
 
-def strays() -> list[psutil.Process]:
+def orphans() -> list[psutil.Process]:
     """Return what agents left behind; what is dead but for its parent has no command."""
     command = left_behind(os.getpid())
     return [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == command]
@@ -34,26 +34,26 @@ def strays() -> list[psutil.Process]:
 
 @pytest.mark.usefixtures("adopting")
 @pytest.mark.parametrize("what", ["detach", "child"])
-def test_nothing_that_an_agent_started_outlives_its_order(crew: Crew, what: str) -> None:
+def test_nothing_that_an_agent_started_outlives_its_order(pool: PlayerPool, what: str) -> None:
     order = make_order(4, agents=[fake(), fake(what, at=1)])
-    assert {row.ending for row in play(order, crew).rows.values()} == {Ending.DONE}
-    assert strays() == []
-    assert all(player.usage() for player in crew.players), "players play on"
+    assert {row.ending for row in play(order, pool).rows.values()} == {Ending.DONE}
+    assert orphans() == []
+    assert all(player.read_usage() for player in pool.players), "players play on"
 
 
 @pytest.mark.usefixtures("adopting")
-def test_what_a_lost_player_left_behind_ends_with_it(crew: Crew) -> None:
+def test_what_a_lost_player_left_behind_ends_with_it(pool: PlayerPool) -> None:
     psutil.Popen(left_behind(os.getpid()), start_new_session=True)
-    player = crew.players[0]
-    crew.dismiss(player)
+    player = pool.players[0]
+    pool.dismiss_player(player)
     player.close()
-    assert strays() == []
+    assert orphans() == []
 
 
-def test_what_is_in_our_own_session_is_never_ended(crew: Crew) -> None:
+def test_what_is_in_our_own_session_is_never_ended(pool: PlayerPool) -> None:
     ours = psutil.Popen(left_behind(os.getpid()))
     try:
-        assert end_strays([player.pid for player in crew.players], with_children=True) == 0
+        assert end_orphans([player.pid for player in pool.players], with_children=True) == 0
         assert ours.poll() is None
     finally:
         ours.kill()
@@ -61,14 +61,14 @@ def test_what_is_in_our_own_session_is_never_ended(crew: Crew) -> None:
 
 
 def test_memory_over_the_limit_fails_the_call_and_names_its_seat() -> None:
-    crew = Crew(1, command=COMMAND, player_mb=256)
-    crew.fill()
-    first = crew.players[0].pid
-    rows = play(make_order(7, agents=[fake(), fake("hoard", every=3, at=1)]), crew).rows
+    pool = PlayerPool(1, command=COMMAND, player_mb=256)
+    pool.start_missing_players()
+    first = pool.players[0].pid
+    rows = play(make_order(7, agents=[fake(), fake("hoard", every=3, at=1)]), pool).rows
     for match in (102, 105):
         row = rows.pop(match)
         assert (row.ending, row.reason, row.seat) == (Ending.FAILED, Reason.CRASH, 1)
         assert "MemoryError" in row.detail
     assert {row.ending for row in rows.values()} == {Ending.DONE}
-    assert crew.players[0].pid != first, "what it keeps would fail others"
-    crew.close()
+    assert pool.players[0].pid != first, "what it keeps would fail others"
+    pool.close()

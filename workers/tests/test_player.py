@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -12,20 +13,21 @@ import pytest
 from arena.games import registry as games
 from arena.messages import AgentOrder, Ending
 from workers import networks
-from workers.current_call import SIZE, Beacon, Phase
+from workers.current_call import SIZE, CallMemory, Phase
 from workers.player import Player, catalogs_of, die_with_parent
 from workers.tests.fake_networks import network
 from workers.tests.fakes import CATALOGS
 from workers.tests.orders import fake
+from workers.trajectory_recorder import open_recorder
 from workers.wire import (
+    Assign,
+    Assignment,
     Channel,
     Command,
-    Deal,
-    Item,
     Message,
-    News,
     Prepare,
     Prepared,
+    Progress,
     Ready,
     Refused,
     Release,
@@ -35,28 +37,33 @@ from workers.wire import (
 )
 
 
-def converse(*heard: Command) -> tuple[list[Message], Beacon]:
+def converse(*heard: Command) -> tuple[list[Message], CallMemory]:
     """Return what a player says that hears all this at once, after which its parent is gone."""
     ours, theirs = socket.socketpair()
     with tempfile.TemporaryFile() as shared, ours:
         shared.truncate(SIZE)
-        beacon = Beacon(shared.fileno())
+        call_memory = CallMemory(shared.fileno())
         parent = Channel(ours)
         for command in heard:
             parent.send(command)
         ours.shutdown(socket.SHUT_WR)
-        # A clock that stands still: it plays all that it is dealt before it listens again.
-        player = Player(Channel(theirs), beacon, CATALOGS, clock=lambda: 0.0)
-        player.run()
-        return [messages.decode(frame) for frame in parent.receive(wait=True)], beacon
+        # A clock that stands still: it plays all that it is assigned before it listens again.
+        player = Player(
+            Channel(theirs),
+            call_memory,
+            replace(CATALOGS, recorder=open_recorder),
+            clock=lambda: 0.0,
+        )
+        player.play_until_closed()
+        return [messages.decode(frame) for frame in parent.receive(wait=True)], call_memory
 
 
 def prepare(what: str = "nothing", game: str = "sum") -> Prepare:
     return Prepare(5, game, 1, {}, 0, [fake(what), fake()], None)
 
 
-def deal(n: int) -> Deal:
-    return Deal([Item(i, 1, i + 1, [0, 1], []) for i in range(n)])
+def assign(n: int) -> Assign:
+    return Assign([Assignment(i, 1, i + 1, [0, 1], []) for i in range(n)])
 
 
 def test_it_is_ready_and_ends_with_its_parent() -> None:
@@ -64,21 +71,21 @@ def test_it_is_ready_and_ends_with_its_parent() -> None:
     assert said == [Ready()]
 
 
-def test_it_prepares_and_plays_what_it_is_dealt() -> None:
-    said, beacon = converse(prepare(), deal(3))
+def test_it_prepares_and_plays_what_it_is_assigned() -> None:
+    said, call_memory = converse(prepare(), assign(3))
     assert said[:2] == [Ready(), Prepared(5, is_batched=False)]
-    rows = [row for news in said[2:] if isinstance(news, News) for row in news.ended]
+    rows = [row for message in said[2:] if isinstance(message, Progress) for row in message.ended]
     assert [(row.index, row.ending) for row in rows] == [(i, Ending.DONE) for i in range(3)]
-    assert beacon.read().phase is Phase.IDLE
+    assert call_memory.read_call().phase is Phase.IDLE
 
 
 def test_it_gives_back_what_it_has_not_begun() -> None:
-    said, _ = converse(prepare(), deal(3), Release(2, is_begun_too=False))
+    said, _ = converse(prepare(), assign(3), Release(2, is_begun_too=False))
     assert said[2] == Released([2, 1])
 
 
 def test_a_new_order_takes_the_place_of_the_old() -> None:
-    said, _ = converse(prepare(), deal(3), prepare())
+    said, _ = converse(prepare(), assign(3), prepare())
     assert said == [Ready(), Prepared(5, is_batched=False), Prepared(5, is_batched=False)]
 
 
@@ -100,7 +107,7 @@ def test_a_new_order_takes_the_place_of_the_old() -> None:
     ],
 )
 def test_it_says_why_it_refuses_an_order(wrong: Prepare, word: str) -> None:
-    said, _ = converse(wrong, deal(1), Release(1, is_begun_too=True))
+    said, _ = converse(wrong, assign(1), Release(1, is_begun_too=True))
     (_, refused) = said
     assert isinstance(refused, Refused)
     assert refused.serial == 5
@@ -125,7 +132,7 @@ def test_a_player_of_an_order_passes_the_doorbell_to_its_parent(
     ours, theirs = socket.socketpair()
     with tempfile.TemporaryFile() as shared, ours, theirs:
         shared.truncate(SIZE)
-        catalogs = catalogs_of(Channel(theirs), Beacon(shared.fileno()))
+        catalogs = catalogs_of(Channel(theirs), CallMemory(shared.fileno()))
         rung: list[object] = []
 
         def asking(url: str, *, settings: object, ring: Callable[[int, str], None]) -> None:

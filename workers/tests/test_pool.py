@@ -2,8 +2,8 @@
 
 import pytest
 
-from workers import pool
-from workers.doorbells import BURST, PER_S, Allowance
+from workers import player_process
+from workers.doorbells import BURST, PER_S, TokenBucket
 
 
 def test_players_know_where_to_ask_networks_and_no_other_address(
@@ -21,13 +21,13 @@ def test_players_know_where_to_ask_networks_and_no_other_address(
     }
     for name, value in given.items():
         monkeypatch.setenv(name, value)
-    environment = pool._environment()
+    environment = player_process.player_environment()
     assert given.items() <= environment.items()
     assert not any("secret" in value for value in environment.values())
 
 
 def test_a_player_may_ring_some_times_a_second() -> None:
-    allowance = Allowance(now=0.0)
-    assert [allowance.take(0.0) for _ in range(int(BURST) + 1)] == [True] * int(BURST) + [False]
-    assert [allowance.take(2 / PER_S) for _ in range(3)] == [True, True, False]
-    assert sum(allowance.take(1e9) for _ in range(1000)) == BURST
+    bucket = TokenBucket(now=0.0)
+    assert [bucket.take_token(0.0) for _ in range(int(BURST) + 1)] == [True] * int(BURST) + [False]
+    assert [bucket.take_token(2 / PER_S) for _ in range(3)] == [True, True, False]
+    assert sum(bucket.take_token(1e9) for _ in range(1000)) == BURST

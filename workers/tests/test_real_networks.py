@@ -21,7 +21,7 @@ from arena.messages import AgentOrder, Ending, MatchOrder, MatchOrderRow, Reason
 from inference.protocol import CheckpointRef
 from inference.tests.sealed import Folder, ref_of
 from inference.tests.servers import Server
-from workers.pool import Crew
+from workers.pool import PlayerPool
 from workers.publisher import Publisher
 from workers.tests.broker import OPTIONS
 from workers.tests.orders import ORDER, make_order, play
@@ -86,7 +86,7 @@ def worker(
 
 
 @pytest.fixture
-def crew(server: Server, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Iterator[Crew]:
+def pool(server: Server, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlayerPool]:
     """Two real players that ring as those of a node do."""
     monkeypatch.setenv("EVALSITE_INFERENCE_URL", server.url)
     monkeypatch.setenv("EVALSITE_CACHE", str(folder.store.folder))
@@ -94,9 +94,9 @@ def crew(server: Server, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.setenv("EVALSITE_RETRY_AFTER_MS", "500")
     app = Celery(broker=server.url, set_as_current=False)
     app.conf.broker_transport_options = OPTIONS
-    crew = Crew(2, ring=Publisher(app).ring)
-    yield crew
-    crew.close()
+    pool = PlayerPool(2, ring=Publisher(app).publish_doorbell)
+    yield pool
+    pool.close()
 
 
 WIDTH = 16
@@ -131,23 +131,25 @@ def essence(rows: Mapping[int, ResultRow]) -> dict[int, tuple[object, ...]]:
 
 
 def test_a_greedy_network_plays_the_same_on_the_queue_and_in_the_player(
-    crew: Crew, worker: GpuWorker, refs: list[CheckpointRef]
+    pool: PlayerPool, worker: GpuWorker, refs: list[CheckpointRef]
 ) -> None:
-    far = play(order_of(agents(refs, "gpu")), crew).rows
-    near = play(order_of(agents(refs, "local")), crew).rows
+    far = play(order_of(agents(refs, "gpu")), pool).rows
+    near = play(order_of(agents(refs, "local")), pool).rows
     assert {row.ending for row in far.values()} == {Ending.DONE}, worker.log.read_text()
     assert essence(far) == essence(near)
     assert len({row.actions for row in far.values()}) > 6
 
 
 def test_a_gpu_worker_that_is_killed_changes_no_result(
-    crew: Crew, worker: GpuWorker, refs: list[CheckpointRef]
+    pool: PlayerPool, worker: GpuWorker, refs: list[CheckpointRef]
 ) -> None:
-    undisturbed = essence(play(order_of(agents(refs, "local"), 200), crew).rows)
+    undisturbed = essence(play(order_of(agents(refs, "local"), 200), pool).rows)
 
     def restart() -> None:
         while not any(
-            entry.actions for player in list(crew.players) for entry in list(player.hand.values())
+            match.actions
+            for player in list(pool.players)
+            for match in list(player.assigned.values())
         ):
             time.sleep(0.005)
         worker.kill()
@@ -155,14 +157,14 @@ def test_a_gpu_worker_that_is_killed_changes_no_result(
 
     killer = threading.Thread(target=restart)
     killer.start()
-    rows = play(order_of(agents(refs, "gpu"), 200), crew).rows
+    rows = play(order_of(agents(refs, "gpu"), 200), pool).rows
     killer.join()
     assert essence(rows) == undisturbed
 
 
 @pytest.mark.parametrize("placement", ["gpu", "local"])
 def test_a_network_of_nan_forfeits_its_own_matches_only(
-    crew: Crew, worker: GpuWorker, refs: list[CheckpointRef], folder: Folder, placement: str
+    pool: PlayerPool, worker: GpuWorker, refs: list[CheckpointRef], folder: Folder, placement: str
 ) -> None:
     broken = spoiled(folder, refs[0])
     agents_of = [*agents(refs, placement), *agents([broken, refs[1]], placement)[:1]]
@@ -172,7 +174,7 @@ def test_a_network_of_nan_forfeits_its_own_matches_only(
         MatchOrderRow(row.match, 1, row.game_seed, seats[row.match % 4], row.token)
         for row in order.matches
     ]
-    ended = play(replace(order, matches=rows), crew).rows
+    ended = play(replace(order, matches=rows), pool).rows
     for match, row in ended.items():
         if 2 in seats[match % 4]:
             guilty = seats[match % 4].index(2)
@@ -195,9 +197,9 @@ def spoiled(folder: Folder, ref: CheckpointRef) -> CheckpointRef:
 
 @pytest.mark.parametrize("placement", ["gpu", "local"])
 def test_a_checkpoint_that_nobody_has_interrupts_its_matches(
-    crew: Crew, worker: GpuWorker, refs: list[CheckpointRef], placement: str
+    pool: PlayerPool, worker: GpuWorker, refs: list[CheckpointRef], placement: str
 ) -> None:
     gone = ref_of("f" * 64)
-    ended = play(order_of(agents([gone, refs[1]], placement), 4), crew).rows
+    ended = play(order_of(agents([gone, refs[1]], placement), 4), pool).rows
     found = {(row.ending, row.reason, row.seat) for row in ended.values()}
     assert found == {(Ending.INTERRUPTED, Reason.GPU_LOST, -1)}, ended

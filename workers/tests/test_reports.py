@@ -21,7 +21,7 @@ def open_reports() -> tuple[OrderReports, Posted]:
 
 def test_a_start_carries_the_token_of_the_order() -> None:
     reports, posted = open_reports()
-    reports.started()
+    reports.report_start()
     assert posted.reports == [Started("n", "i", ORDER, "order-token", "k")]
 
 
@@ -31,9 +31,9 @@ def test_start_and_results_go_where_the_order_says() -> None:
     reports = OrderReports(
         order, node="n", incarnation="i", key="k", post=posted.post, report_s=1.0, now=0.0
     )
-    reports.started()
-    reports.add(result(1))
-    reports.close()
+    reports.report_start()
+    reports.add_result(result(1))
+    reports.report_end()
     assert posted.queues == ["reports.3"] * 2
 
 
@@ -49,13 +49,13 @@ def test_a_full_report_is_due_at_once() -> None:
     reports, _ = open_reports()
     for match in range(MAX_ROWS):
         assert not reports.is_due(0.1)
-        reports.add(result(match))
+        reports.add_result(result(match))
     assert reports.is_due(0.1)
 
 
 def test_long_games_fill_a_report_too() -> None:
     reports, _ = open_reports()
-    reports.add(result(0, actions="1" * MAX_TEXT))
+    reports.add_result(result(0, actions="1" * MAX_TEXT))
     assert reports.is_due(0.1)
 
 
@@ -71,17 +71,17 @@ def test_nothing_new_is_not_reported() -> None:
 
 def test_the_last_report_closes_the_order_even_when_it_is_empty() -> None:
     reports, posted = open_reports()
-    reports.add(result(1))
+    reports.add_result(result(1))
     reports.flush([], now=1.0)
-    reports.close()
+    reports.report_end()
     assert [(len(r.results), r.is_last) for r in posted.results] == [(1, False), (0, True)]
 
 
 def test_more_rows_than_a_report_holds_are_sent_in_several() -> None:
     reports, posted = open_reports()
     for match in range(2 * MAX_ROWS + 1):
-        reports.add(result(match))
-    reports.close()
+        reports.add_result(result(match))
+    reports.report_end()
     assert [len(r.results) for r in posted.results] == [MAX_ROWS, MAX_ROWS, 1]
     assert [r.is_last for r in posted.results] == [False, False, True]
     assert len(posted.rows) == 2 * MAX_ROWS + 1
@@ -89,6 +89,6 @@ def test_more_rows_than_a_report_holds_are_sent_in_several() -> None:
 
 def test_a_report_can_be_read_by_its_consumer() -> None:
     reports, posted = open_reports()
-    reports.add(result(1))
-    reports.close()
+    reports.add_result(result(1))
+    reports.report_end()
     assert [read_report(to_wire(report)) for report in posted.reports] == posted.reports

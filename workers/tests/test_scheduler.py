@@ -12,7 +12,7 @@ import pytest
 from arena.messages import AgentOrder, Ending, Limits, Reason, ResultRow, Started
 from workers.current_call import Phase
 from workers.message_buffer import FLUSH_S
-from workers.pool import Crew
+from workers.pool import PlayerPool
 from workers.stop_signals import Stop
 from workers.tests.fake_networks import network
 from workers.tests.orders import Posted, fake, make_order, play
@@ -44,8 +44,8 @@ def essence(rows: Mapping[int, ResultRow]) -> dict[int, tuple[object, ...]]:
     }
 
 
-def test_every_match_is_played_and_reported_once(crew: Crew) -> None:
-    posted = play(make_order(40), crew)
+def test_every_match_is_played_and_reported_once(pool: PlayerPool) -> None:
+    posted = play(make_order(40), pool)
     assert isinstance(posted.reports[0], Started)
     assert sorted(posted.rows) == list(range(100, 140))
     assert {row.ending for row in posted.rows.values()} == {Ending.DONE}
@@ -55,10 +55,10 @@ def test_every_match_is_played_and_reported_once(crew: Crew) -> None:
     assert (row.n_steps, len(row.actions.split()), row.token) == (6, 6, "token-0")
 
 
-def test_lockstep_gives_the_same_results_as_one_by_one(crew: Crew) -> None:
-    one_by_one = play(make_order(30), crew)
+def test_lockstep_gives_the_same_results_as_one_by_one(pool: PlayerPool) -> None:
+    one_by_one = play(make_order(30), pool)
     batched = [fake(policy="fake_batched"), fake(policy="fake_batched")]
-    lockstep = play(make_order(30, agents=batched), crew)
+    lockstep = play(make_order(30, agents=batched), pool)
     assert essence(lockstep.rows) == essence(one_by_one.rows)
 
 
@@ -75,11 +75,11 @@ def test_lockstep_gives_the_same_results_as_one_by_one(crew: Crew) -> None:
     ],
 )
 def test_a_misbehaving_agent_costs_only_its_own_matches(
-    crew: Crew, policy: str, what: str, ending: Ending, reason: Reason
+    pool: PlayerPool, policy: str, what: str, ending: Ending, reason: Reason
 ) -> None:
     good, bad = fake(policy=policy), fake(what, policy=policy, every=7, at=3)
-    undisturbed = essence(play(make_order(15, agents=[good, good], step_s=TOLD_S), crew).rows)
-    rows = play(make_order(15, agents=[good, bad], limits=QUICK, step_s=TOLD_S), crew).rows
+    undisturbed = essence(play(make_order(15, agents=[good, good], step_s=TOLD_S), pool).rows)
+    rows = play(make_order(15, agents=[good, bad], limits=QUICK, step_s=TOLD_S), pool).rows
     guilty = {106, 113}
     for match in guilty:
         row = rows.pop(match)
@@ -96,18 +96,18 @@ def test_a_misbehaving_agent_costs_only_its_own_matches(
     [("raise", Reason.ERROR), ("die", Reason.ERROR), ("sleep", Reason.TIMEOUT)],
 )
 def test_a_misbehaving_game_fails_its_match_and_charges_no_seat(
-    crew: Crew, what: str, reason: Reason
+    pool: PlayerPool, what: str, reason: Reason
 ) -> None:
-    rows = play(make_order(10, what=what, every=5, at=2, limits=QUICK), crew).rows
+    rows = play(make_order(10, what=what, every=5, at=2, limits=QUICK), pool).rows
     for match in (104, 109):
         row = rows.pop(match)
         assert (row.ending, row.reason, row.seat, row.ranks) == (Ending.FAILED, reason, -1, [])
     assert {row.ending for row in rows.values()} == {Ending.DONE}
 
 
-def test_a_match_over_its_limit_fails_though_no_step_is(crew: Crew) -> None:
+def test_a_match_over_its_limit_fails_though_no_step_is(pool: PlayerPool) -> None:
     limits = Limits(move_s=5, match_s=0.5)
-    rows = play(make_order(2, step_s=0.06, steps=40, limits=limits), crew).rows
+    rows = play(make_order(2, step_s=0.06, steps=40, limits=limits), pool).rows
     for row in rows.values():
         assert (row.ending, row.reason, row.seat) == (Ending.FAILED, Reason.TIMEOUT, -1)
         assert "0.5 s" in row.detail
@@ -126,32 +126,32 @@ def test_a_match_over_its_limit_fails_though_no_step_is(crew: Crew) -> None:
     ],
 )
 def test_an_order_that_cannot_be_played_fails_with_a_clear_detail(
-    crew: Crew, changes: Mapping[str, object], words: Sequence[str]
+    pool: PlayerPool, changes: Mapping[str, object], words: Sequence[str]
 ) -> None:
-    rows = play(make_order(3, **changes), crew).rows  # type: ignore[arg-type]
+    rows = play(make_order(3, **changes), pool).rows  # type: ignore[arg-type]
     assert len(rows) == 3
     for row in rows.values():
         assert (row.ending, row.reason, row.seat) == (Ending.FAILED, Reason.ERROR, -1)
         assert all(word in row.detail for word in words), row.detail
-    assert {row.ending for row in play(make_order(3), crew).rows.values()} == {Ending.DONE}
+    assert {row.ending for row in play(make_order(3), pool).rows.values()} == {Ending.DONE}
 
 
-def test_a_player_killed_from_outside_changes_no_result(crew: Crew) -> None:
+def test_a_player_killed_from_outside_changes_no_result(pool: PlayerPool) -> None:
     order = make_order(60, step_s=0.005)
-    undisturbed = essence(play(order, crew).rows)
-    killer = threading.Timer(0.5, lambda: os.kill(crew.players[0].pid, signal.SIGKILL))
+    undisturbed = essence(play(order, pool).rows)
+    killer = threading.Timer(0.5, lambda: os.kill(pool.players[0].pid, signal.SIGKILL))
     killer.start()
-    assert essence(play(order, crew).rows) == undisturbed
-    assert all(psutil.pid_exists(player.pid) for player in crew.players)
+    assert essence(play(order, pool).rows) == undisturbed
+    assert all(psutil.pid_exists(player.pid) for player in pool.players)
 
 
-def test_a_match_that_moves_between_two_losses_is_not_to_blame(crew: Crew) -> None:
+def test_a_match_that_moves_between_two_losses_is_not_to_blame(pool: PlayerPool) -> None:
     over = threading.Event()
 
     def kill_at(n_steps: int) -> None:
         while not over.wait(0.005):
-            for player in list(crew.players):
-                if any(len(entry.actions) >= n_steps for entry in list(player.hand.values())):
+            for player in list(pool.players):
+                if any(len(match.actions) >= n_steps for match in list(player.assigned.values())):
                     os.kill(player.pid, signal.SIGKILL)
                     return
 
@@ -161,35 +161,35 @@ def test_a_match_that_moves_between_two_losses_is_not_to_blame(crew: Crew) -> No
 
     killer = threading.Thread(target=kill_twice)
     killer.start()
-    rows = play(make_order(1, step_s=0.05, steps=12), crew).rows
+    rows = play(make_order(1, step_s=0.05, steps=12), pool).rows
     over.set()
     killer.join()
     assert (rows[100].ending, rows[100].n_steps) == (Ending.DONE, 12)
 
 
 @pytest.mark.parametrize("placement", ["gpu", "local"])
-def test_networks_give_the_same_results_wherever_they_run(crew: Crew, placement: str) -> None:
+def test_networks_give_the_same_results_wherever_they_run(pool: PlayerPool, placement: str) -> None:
     agents = [network(placement=placement), network(placement=placement)]
-    rows = play(make_order(30, agents=agents), crew).rows
+    rows = play(make_order(30, agents=agents), pool).rows
     assert {row.ending for row in rows.values()} == {Ending.DONE}
     local = [network(placement="local"), network(placement="local")]
-    assert essence(rows) == essence(play(make_order(30, agents=local), crew).rows)
+    assert essence(rows) == essence(play(make_order(30, agents=local), pool).rows)
 
 
-def test_nobody_is_charged_while_a_network_is_waited_for(crew: Crew) -> None:
+def test_nobody_is_charged_while_a_network_is_waited_for(pool: PlayerPool) -> None:
     agents = [network("slow"), network()]
     order = make_order(8, agents=agents, limits=Limits(move_s=0.06, match_s=0.3))
-    rows = play(order, crew).rows
+    rows = play(order, pool).rows
     assert {row.ending for row in rows.values()} == {Ending.DONE}, rows[100].detail
     slow = [network("slow", placement="local"), network()]
     order = make_order(8, agents=slow, limits=Limits(move_s=0.06, match_s=0.3))
-    rows = play(order, crew).rows
+    rows = play(order, pool).rows
     assert Reason.TIMEOUT in {row.reason for row in rows.values()}
 
 
-def test_a_network_that_is_lost_interrupts_its_matches_only(crew: Crew) -> None:
-    undisturbed = essence(play(make_order(30, agents=[network(), network()]), crew).rows)
-    rows = play(make_order(30, agents=[network(), network("lost")]), crew).rows
+def test_a_network_that_is_lost_interrupts_its_matches_only(pool: PlayerPool) -> None:
+    undisturbed = essence(play(make_order(30, agents=[network(), network()]), pool).rows)
+    rows = play(make_order(30, agents=[network(), network("lost")]), pool).rows
     lost = {match for match, row in rows.items() if row.ending is Ending.INTERRUPTED}
     assert lost
     for match in lost:
@@ -200,23 +200,23 @@ def test_a_network_that_is_lost_interrupts_its_matches_only(crew: Crew) -> None:
     assert essence(rows) == undisturbed
 
 
-def kill_waiting(crew: Crew, over: threading.Event) -> None:
+def kill_waiting(pool: PlayerPool, over: threading.Event) -> None:
     """Kill a player that waits for a network and has matches in play; at the end give up."""
     while not over.wait(0.002):
-        for player in list(crew.players):
-            is_waiting = player.sighting().phase is Phase.WAIT
-            if is_waiting and any(entry.actions for entry in list(player.hand.values())):
+        for player in list(pool.players):
+            is_waiting = player.read_call().phase is Phase.WAIT
+            if is_waiting and any(match.actions for match in list(player.assigned.values())):
                 os.kill(player.pid, signal.SIGKILL)
                 return
 
 
-def test_a_player_killed_while_it_waits_changes_no_result(crew: Crew) -> None:
+def test_a_player_killed_while_it_waits_changes_no_result(pool: PlayerPool) -> None:
     order = make_order(20, agents=[network("slow"), network()])
-    undisturbed = essence(play(order, crew).rows)
+    undisturbed = essence(play(order, pool).rows)
     over = threading.Event()
-    killer = threading.Thread(target=kill_waiting, args=(crew, over))
+    killer = threading.Thread(target=kill_waiting, args=(pool, over))
     killer.start()
-    posted = play(order, crew, report_s=0.05)
+    posted = play(order, pool, report_s=0.05)
     over.set()
     killer.join()
     assert essence(posted.rows) == undisturbed
@@ -224,8 +224,8 @@ def test_a_player_killed_while_it_waits_changes_no_result(crew: Crew) -> None:
     assert set(executing) == set(range(100, 120))
 
 
-def test_a_player_that_always_dies_while_it_waits_charges_no_seat(crew: Crew) -> None:
-    rows = play(make_order(6, agents=[network("die"), network("die")]), crew).rows
+def test_a_player_that_always_dies_while_it_waits_charges_no_seat(pool: PlayerPool) -> None:
+    rows = play(make_order(6, agents=[network("die"), network("die")]), pool).rows
     failed = {row.match for row in rows.values() if row.ending is Ending.FAILED}
     assert failed
     for match in failed:
@@ -235,26 +235,26 @@ def test_a_player_that_always_dies_while_it_waits_charges_no_seat(crew: Crew) ->
 
 
 def test_a_player_that_waits_without_an_end_is_lost_to_the_platform(
-    crew: Crew, monkeypatch: pytest.MonkeyPatch
+    pool: PlayerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew, "wait_s", 0.3)
-    rows = play(make_order(4, agents=[network("stuck"), network()]), crew).rows
+    monkeypatch.setattr(pool, "wait_s", 0.3)
+    rows = play(make_order(4, agents=[network("stuck"), network()]), pool).rows
     endings = {(row.ending, row.reason, row.seat) for row in rows.values()}
     assert endings == {(Ending.INTERRUPTED, Reason.GPU_LOST, -1)}
 
 
-def test_a_slow_order_reports_what_is_executing(crew: Crew) -> None:
-    posted = play(make_order(4, step_s=0.05), crew, report_s=0.1)
+def test_a_slow_order_reports_what_is_executing(pool: PlayerPool) -> None:
+    posted = play(make_order(4, step_s=0.05), pool, report_s=0.1)
     seen = [match for results in posted.results[:-1] for match in results.executing]
     assert set(seen) == {100, 101, 102, 103}
     assert len(posted.results) >= 3
 
 
-def test_told_to_stop_it_finishes_what_is_in_play_and_gives_back_the_rest(crew: Crew) -> None:
+def test_told_to_stop_it_finishes_what_is_in_play_and_gives_back_the_rest(pool: PlayerPool) -> None:
     posted = Posted()
     play(
         make_order(100, step_s=0.05),
-        crew,
+        pool,
         stop=lambda: Stop.SOON if len(posted.rows) >= 2 else Stop.NO,
         report_s=0.1,
         posted=posted,
@@ -266,12 +266,12 @@ def test_told_to_stop_it_finishes_what_is_in_play_and_gives_back_the_rest(crew: 
 
 @pytest.mark.parametrize(("stop", "notice_s"), [(Stop.SOON, 0.3), (Stop.NOW, 60.0)])
 def test_what_does_not_end_within_the_notice_is_interrupted(
-    crew: Crew, stop: Stop, notice_s: float
+    pool: PlayerPool, stop: Stop, notice_s: float
 ) -> None:
     posted = Posted()
     play(
         make_order(9, step_s=3.0),
-        crew,
+        pool,
         stop=once_both_step(posted, stop),
         notice_s=notice_s,
         report_s=0.1,
@@ -282,15 +282,15 @@ def test_what_does_not_end_within_the_notice_is_interrupted(
     assert posted.results[-1].is_last
 
 
-def test_agents_that_take_for_ever_to_build_fail_the_order(crew: Crew) -> None:
+def test_agents_that_take_for_ever_to_build_fail_the_order(pool: PlayerPool) -> None:
     agents = [fake(), fake("sleep in build")]
-    rows = play(make_order(2, agents=agents, limits=Limits(move_s=9, match_s=0.2)), crew).rows
+    rows = play(make_order(2, agents=agents, limits=Limits(move_s=9, match_s=0.2)), pool).rows
     assert [row.reason for row in rows.values()] == [Reason.ERROR] * 2
     assert "3 players had to be killed while they set it up" in rows[100].detail
 
 
-def test_a_match_goes_on_when_its_player_was_stopped(crew: Crew) -> None:
+def test_a_match_goes_on_when_its_player_was_stopped(pool: PlayerPool) -> None:
     order = make_order(6, step_s=0.05, limits=Limits(move_s=9, match_s=1.5))
-    stopper = threading.Timer(0.3, lambda: os.kill(crew.players[0].pid, signal.SIGSTOP))
-    stopper.start()
-    assert {row.ending for row in play(order, crew).rows.values()} == {Ending.DONE}
+    stop_signals = threading.Timer(0.3, lambda: os.kill(pool.players[0].pid, signal.SIGSTOP))
+    stop_signals.start()
+    assert {row.ending for row in play(order, pool).rows.values()} == {Ending.DONE}

@@ -12,26 +12,26 @@ import pytest
 
 from arena.messages import Ending, Reason
 from workers import scheduler
-from workers.doorbells import BURST, unheard
-from workers.pool import Crew
+from workers.doorbells import BURST, ignore_doorbell
+from workers.pool import PlayerPool
 from workers.tests.orders import make_order, play
 
 pytestmark = pytest.mark.slow
 
 
-def crew_of(
+def pool_of(
     program: str,
     clock: Callable[[], float] = time.monotonic,
-    ring: Callable[[int, str], None] = unheard,
-) -> Crew:
-    """Return a crew whose players run this instead, with `said` as messages to send."""
+    ring: Callable[[int, str], None] = ignore_doorbell,
+) -> PlayerPool:
+    """Return a pool whose players run this instead, with `said` as messages to send."""
     start = "import socket, sys, time; channel = socket.socket(fileno=int(sys.argv[1]));"
     say = "say = lambda said: channel.sendall(len(said).to_bytes(4) + said);"
     command = (sys.executable, "-c", start + say + program)
-    return Crew(1, command=command, clock=clock, ring=ring)
+    return PlayerPool(1, command=command, clock=clock, ring=ring)
 
 
-ENDS = """say(b'["news",[],[[0,"failed",[],"error",-1,"",0]]]');"""
+ENDS = """say(b'["progress",[],[[0,"failed",[],"error",-1,"",0]]]');"""
 
 
 def test_a_ring_goes_out_but_not_more_often_than_an_honest_player_rings(
@@ -41,9 +41,9 @@ def test_a_ring_goes_out_but_not_more_often_than_an_honest_player_rings(
     rings = f"""[say(b'["ring",3,"1a"]') for _ in range({int(BURST) + 50})];"""
     hello = """say(b'["ready"]'); say(b'["prepared",1,false]'); time.sleep(0.05);"""
     program = f"{hello} channel.recv(9999); {rings} {ENDS} time.sleep(60)"
-    crew = crew_of(program, clock=lambda: 7.0, ring=lambda *rang: rung.append(rang))
-    play(make_order(1), crew)
-    crew.close()
+    pool = pool_of(program, clock=lambda: 7.0, ring=lambda *rang: rung.append(rang))
+    play(make_order(1), pool)
+    pool.close()
     assert rung == [(3, "1a")] * int(BURST)
     assert "rings too often" in caplog.text
 
@@ -52,14 +52,14 @@ def test_a_ring_goes_out_but_not_more_often_than_an_honest_player_rings(
     "nonsense",
     [
         "not json",
-        '["news",[0,1,2],[]]',
-        '["news",[7,1],[]]',
-        '["news",[],[[0,"done",[0],"",-1,"",0]]]',
-        '["news",[],[[0,"forfeit",[0,1],"crash",2,"",0]]]',
-        '["news",[],[[0,"failed",[0,1],"error",-1,"",0]]]',
-        '["news",[],[[0,"interrupted",[],"returned",-1,"",0]]]',
-        '["news",[],[[0,"interrupted",[0,1],"gpu_lost",-1,"",0]]]',
-        '["news",[],[[0,"done",[0,1],"",-1,"",0,"no hash"]]]',
+        '["progress",[0,1,2],[]]',
+        '["progress",[7,1],[]]',
+        '["progress",[],[[0,"done",[0],"",-1,"",0]]]',
+        '["progress",[],[[0,"forfeit",[0,1],"crash",2,"",0]]]',
+        '["progress",[],[[0,"failed",[0,1],"error",-1,"",0]]]',
+        '["progress",[],[[0,"interrupted",[],"returned",-1,"",0]]]',
+        '["progress",[],[[0,"interrupted",[0,1],"gpu_lost",-1,"",0]]]',
+        '["progress",[],[[0,"done",[0,1],"",-1,"",0,"no hash"]]]',
         '["ring",1024,"1a"]',
         '["ring",-1,"1a"]',
         '["ring",0,"a lease"]',
@@ -67,9 +67,9 @@ def test_a_ring_goes_out_but_not_more_often_than_an_honest_player_rings(
 )
 def test_a_player_that_talks_nonsense_is_replaced_and_not_believed(nonsense: str) -> None:
     hello = """say(b'["ready"]'); say(b'["prepared",1,false]'); time.sleep(0.05);"""
-    crew = crew_of(f"{hello} channel.recv(9999); say({nonsense.encode()!r}); time.sleep(60)")
-    posted = play(make_order(1), crew)
-    crew.close()
+    pool = pool_of(f"{hello} channel.recv(9999); say({nonsense.encode()!r}); time.sleep(60)")
+    posted = play(make_order(1), pool)
+    pool.close()
     assert (posted.rows[100].ending, posted.rows[100].reason) == (Ending.FAILED, Reason.ERROR)
     assert "lost 3 times" in posted.rows[100].detail
 
@@ -80,9 +80,9 @@ def test_a_node_that_cannot_start_players_gives_its_order_back(
     def clock() -> float:
         return 100 * time.monotonic()
 
-    crew = crew_of("sys.exit(3)", clock)
-    posted = play(make_order(3), crew, clock=clock)
-    crew.close()
+    pool = pool_of("sys.exit(3)", clock)
+    posted = play(make_order(3), pool, clock=clock)
+    pool.close()
     assert posted.rows == {}
     assert posted.results[-1].is_last
     assert "exited with 3 before it was ready" in caplog.text
@@ -96,9 +96,9 @@ def test_a_player_that_hangs_before_it_is_ready_does_not_hold_the_order(
         return 200 * time.monotonic()
 
     monkeypatch.setattr(scheduler, "STILL_S", 0.3)
-    crew = crew_of("time.sleep(60)", clock)
-    posted = play(make_order(3), crew, clock=clock)
-    crew.close()
+    pool = pool_of("time.sleep(60)", clock)
+    posted = play(make_order(3), pool, clock=clock)
+    pool.close()
     assert posted.rows == {}
     assert posted.results[-1].is_last
     assert "did nothing for 0.3 s" in caplog.text
@@ -115,9 +115,9 @@ def test_a_player_that_hangs_between_calls_does_not_hold_the_order(
     said: str, detail: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scheduler, "STILL_S", 0.5)
-    crew = crew_of(f"{said} time.sleep(60)")
-    posted = play(make_order(2), crew)
-    crew.close()
+    pool = pool_of(f"{said} time.sleep(60)")
+    posted = play(make_order(2), pool)
+    pool.close()
     assert {row.ending for row in posted.rows.values()} == {Ending.FAILED}
     assert detail in posted.rows[100].detail
 
@@ -129,24 +129,24 @@ from threading import Thread
 
 from arena.messages import Limits
 from workers.current_call import Phase
-from workers.pool import Crew
+from workers.pool import PlayerPool
 from workers.tests.fake_player import COMMAND
 from workers.tests.fake_networks import network
 from workers.tests.orders import fake, make_order, play
 
 def tell():
-    while crew.players[0].sighting().phase not in (Phase.GAME, Phase.POLICY):
+    while pool.players[0].read_call().phase not in (Phase.GAME, Phase.POLICY):
         time.sleep(0.01)
     print("playing", flush=True)
 
-crew = Crew(1, command=COMMAND)
-crew.fill()
-print(crew.players[0].pid, flush=True)
+pool = PlayerPool(1, command=COMMAND)
+pool.start_missing_players()
+print(pool.players[0].pid, flush=True)
 Thread(target=tell).start()
 limits = Limits(move_s=1.0, match_s=60)
 order = make_order(1, agents=[fake(sys.argv[1])] * 2, step_s=sys.argv[2], steps=1, limits=limits)
-print(play(order, crew).rows[100].ending.value, flush=True)
-crew.close()
+print(play(order, pool).rows[100].ending.value, flush=True)
+pool.close()
 """
 
 

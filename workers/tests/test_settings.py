@@ -6,14 +6,14 @@ import pytest
 
 from workers import settings
 from workers.errors import SettingsError
-from workers.settings import read
+from workers.settings import read_settings
 
 KEY = {"EVALSITE_NODE_KEY": "7" * 64}
 URL = {"REDIS_URL": "redis://:secret@127.0.0.1:1/0", **KEY}
 
 
 def test_only_the_broker_and_the_key_must_be_given() -> None:
-    own = read(URL)
+    own = read_settings(URL)
     assert own.redis_url == URL["REDIS_URL"]
     assert own.node
     assert own.slots >= 1
@@ -22,7 +22,7 @@ def test_only_the_broker_and_the_key_must_be_given() -> None:
 
 
 def test_everything_can_be_set() -> None:
-    own = read(
+    own = read_settings(
         URL
         | {
             "EVALSITE_NODE": "node-7",
@@ -45,7 +45,7 @@ def test_a_node_offers_torch_where_it_is_installed(
     monkeypatch: pytest.MonkeyPatch, found: object, offered: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(settings, "find_spec", lambda name: found)
-    assert read(URL).capabilities == offered
+    assert read_settings(URL).capabilities == offered
 
 
 @pytest.mark.parametrize(
@@ -72,12 +72,12 @@ def test_a_wrong_value_is_refused_by_name(
     environ: Mapping[str, str], name: str, value: str
 ) -> None:
     with pytest.raises(SettingsError) as refused:
-        read(environ)
+        read_settings(environ)
     assert (refused.value.name, refused.value.value) == (name, value)
     assert name in str(refused.value)
 
 
 def test_the_password_of_a_wrong_address_is_not_shown() -> None:
     with pytest.raises(SettingsError) as refused:
-        read({"REDIS_URL": "amqp://me:secret@host"})
+        read_settings({"REDIS_URL": "amqp://me:secret@host"})
     assert "secret" not in str(refused.value)

@@ -12,12 +12,12 @@ from arena.games import registry as games
 from arena.messages import AgentOrder, Ending, Reason
 from arena.trajectories import TrajectorySpec
 from workers import trajectory_recorder
-from workers.match_in_play import Live
-from workers.order_setup import OrderError
+from workers.errors import OrderError
+from workers.match_in_play import MatchInPlay
 from workers.tests.fakes import SumGame
-from workers.trajectory_recorder import PieceRecorder, open_recorder, temperature_of
-from workers.trajectory_upload import PutError
-from workers.wire import EndedRow, Item, Prepare
+from workers.trajectory_recorder import TrajectoryRecorder, open_recorder, temperature_of
+from workers.trajectory_upload import UploadError
+from workers.wire import Assignment, EndedMatch, Prepare
 
 GAME = SumGame()
 FORM = TrajectorySpec.of_game(GAME.spec)
@@ -32,7 +32,7 @@ class Shelf:
 
     def __init__(self) -> None:
         self.pieces: list[pa.Table] = []
-        self.error: PutError | None = None
+        self.error: UploadError | None = None
 
     def put(self, piece: bytes) -> str:
         if self.error is not None:
@@ -46,16 +46,16 @@ class Desk:
 
     def __init__(self) -> None:
         self.now, self.shelf = 100.0, Shelf()
-        self.recorder = PieceRecorder(FORM, AGENTS, self.shelf.put, clock=lambda: self.now)
+        self.recorder = TrajectoryRecorder(FORM, AGENTS, self.shelf.put, clock=lambda: self.now)
 
-    def begin(self, index: int) -> Live:
-        item = Item(index, 1, 1_000 + index, [0, 1], [], 500 - index)
-        return Live(item, GAME.start(1, opening_plies=0), None)
+    def begin(self, index: int) -> MatchInPlay:
+        assignment = Assignment(index, 1, 1_000 + index, [0, 1], [], 500 - index)
+        return MatchInPlay(assignment, GAME.start(1, opening_plies=0), None)
 
-    def decide(self, match: Live, action: int = 3) -> None:
+    def decide(self, match: MatchInPlay, action: int = 3) -> None:
         seat = match.n_steps % 2
         is_network = match.seats[seat] == 1
-        self.recorder.decided(
+        self.recorder.add_step(
             match,
             seat,
             action,
@@ -66,10 +66,10 @@ class Desk:
         )
         match.n_steps += 1
 
-    def end(self, match: Live, ending: Ending = Ending.DONE) -> bool:
-        row = EndedRow(match.index, ending, [0, 1], Reason.NONE, -1, "", 1.0)
+    def end(self, match: MatchInPlay, ending: Ending = Ending.DONE) -> bool:
+        row = EndedMatch(match.index, ending, [0, 1], Reason.NONE, -1, "", 1.0)
         returns = (1.0, -1.0) if ending is Ending.DONE else None
-        return self.recorder.ended(match, row, returns)
+        return self.recorder.add_ending(match, row, returns)
 
     def play(self, index: int, n_steps: int = 4, ending: Ending = Ending.DONE) -> bool:
         match = self.begin(index)
@@ -86,7 +86,7 @@ def desk() -> Desk:
 def test_a_piece_holds_whole_matches_by_their_numbers(desk: Desk) -> None:
     assert desk.play(0)
     assert desk.play(1, 3)
-    rows = desk.recorder.due(flush=True)
+    rows = desk.recorder.store_due(flush=True)
     (piece,) = desk.shelf.pieces
     found = trajectories.split_episodes(piece)
     assert {number: episode.num_rows for number, episode in found.items()} == {500: 4, 499: 3}
@@ -99,7 +99,7 @@ def test_a_piece_holds_whole_matches_by_their_numbers(desk: Desk) -> None:
 
 def test_only_a_network_says_logits_value_and_probability(desk: Desk) -> None:
     desk.play(0, 2)
-    desk.recorder.due(flush=True)
+    desk.recorder.store_due(flush=True)
     plain, network = desk.shelf.pieces[0].to_pylist()
     assert [plain[name] for name in ("checkpoint", "logits", "log_prob", "value")] == [
         *("", None, None, None)
@@ -113,10 +113,10 @@ def test_only_a_network_says_logits_value_and_probability(desk: Desk) -> None:
 
 def test_nothing_goes_before_its_piece_is_due(desk: Desk) -> None:
     desk.play(0)
-    assert desk.recorder.due(flush=False) == []
+    assert desk.recorder.store_due(flush=False) == []
     desk.now += trajectory_recorder.PIECE_S
-    assert [row.index for row in desk.recorder.due(flush=False)] == [0]
-    assert desk.recorder.due(flush=True) == []
+    assert [row.index for row in desk.recorder.store_due(flush=False)] == [0]
+    assert desk.recorder.store_due(flush=True) == []
 
 
 @pytest.mark.parametrize(("limit", "value"), [("PIECE_MATCHES", 3), ("PIECE_BYTES", 3 * 4 * 58)])
@@ -126,21 +126,21 @@ def test_a_full_piece_goes_at_once(
     monkeypatch.setattr(trajectory_recorder, limit, value)
     desk.play(0)
     desk.play(1)
-    assert desk.recorder.due(flush=False) == []
+    assert desk.recorder.store_due(flush=False) == []
     desk.play(2)
-    assert len(desk.recorder.due(flush=False)) == 3
+    assert len(desk.recorder.store_due(flush=False)) == 3
 
 
 def test_a_forfeited_match_keeps_what_was_played(desk: Desk) -> None:
     assert desk.play(0, 3, Ending.FORFEIT)
-    desk.recorder.due(flush=True)
+    desk.recorder.store_due(flush=True)
     assert desk.shelf.pieces[0].column("truncated").to_pylist() == [False, True, True]
 
 
 @pytest.mark.parametrize("ending", [Ending.FAILED, Ending.INTERRUPTED])
 def test_what_has_no_outcome_leaves_nothing(desk: Desk, ending: Ending) -> None:
     assert not desk.play(0, 3, ending)
-    assert desk.recorder.due(flush=True) == []
+    assert desk.recorder.store_due(flush=True) == []
     assert desk.shelf.pieces == []
 
 
@@ -151,31 +151,31 @@ def test_a_match_without_a_decision_has_nothing_to_wait_for(desk: Desk) -> None:
 def test_a_match_that_starts_again_is_told_once(desk: Desk) -> None:
     first = desk.begin(0)
     desk.decide(first)
-    desk.recorder.released(first)
+    desk.recorder.forget_match(first)
     second = desk.begin(1)
     desk.decide(second)
     desk.play(1, 2)
     desk.play(0, 2)
-    desk.recorder.due(flush=True)
+    desk.recorder.store_due(flush=True)
     assert desk.shelf.pieces[0].column("step").to_pylist() == [0, 1, 0, 1]
 
 
 def test_a_piece_that_cannot_be_stored_interrupts_its_matches(desk: Desk) -> None:
-    desk.shelf.error = PutError("away", ending=Ending.INTERRUPTED, reason=Reason.SITE_LOST)
+    desk.shelf.error = UploadError("away", ending=Ending.INTERRUPTED, reason=Reason.SITE_LOST)
     desk.play(0)
-    (row,) = desk.recorder.due(flush=True)
+    (row,) = desk.recorder.store_due(flush=True)
     assert (row.ending, row.reason, row.detail) == (Ending.INTERRUPTED, Reason.SITE_LOST, "away")
     assert (row.ranks, row.trajectory) == ([], "")
 
 
 def test_rows_of_a_block_are_copied(desk: Desk) -> None:
     match, seen = desk.begin(0), np.zeros(2, np.float32)
-    desk.recorder.decided(
+    desk.recorder.add_step(
         match, 0, 1, observation=seen, mask=np.ones(10, np.bool_), logits=None, value=None
     )
     seen += 9
     desk.end(match)
-    desk.recorder.due(flush=True)
+    desk.recorder.store_due(flush=True)
     assert desk.shelf.pieces[0].column("observation").to_pylist() == [[0.0, 0.0]]
 
 
@@ -191,7 +191,7 @@ def test_a_kind_without_a_temperature_says_no_probability(
     monkeypatch.setattr(trajectory_recorder, "TEMPERATURE", "heat")
     desk = Desk()
     desk.play(0, 2)
-    desk.recorder.due(flush=True)
+    desk.recorder.store_due(flush=True)
     _, network = desk.shelf.pieces[0].to_pylist()
     assert (network["log_prob"], network["value"]) == (None, 0.5)
 

@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 
 from arena.messages import Ending, Reason
-from workers.trajectory_upload import WAITS_S, PutError, Site
+from workers.trajectory_upload import WAITS_S, TrajectorySite, UploadError
 
 LINK = "/files/trajectories/00ff?until=9&signature=ab"
 PIECE = b"rows"
@@ -57,7 +57,7 @@ def store() -> Iterator[Store]:
 
 
 def test_a_piece_goes_to_the_link_of_its_order_under_its_hash(store: Store) -> None:
-    assert Site(store.url, LINK).put(PIECE) == NAME
+    assert TrajectorySite(store.url, LINK).upload_piece(PIECE) == NAME
     assert store.got == [(f"/files/trajectories/00ff/{NAME}?until=9&signature=ab", PIECE)]
 
 
@@ -65,14 +65,14 @@ def test_a_piece_goes_to_the_link_of_its_order_under_its_hash(store: Store) -> N
 def test_what_may_pass_is_tried_again_after_a_growing_wait(store: Store, status: int) -> None:
     store.statuses = [status, status]
     waits: list[float] = []
-    assert Site(store.url, LINK, sleep=waits.append).put(PIECE) == NAME
+    assert TrajectorySite(store.url, LINK, sleep=waits.append).upload_piece(PIECE) == NAME
     assert (len(store.got), tuple(waits)) == (3, WAITS_S[:2])
 
 
 def test_a_server_that_stays_away_interrupts_the_matches() -> None:
     waits: list[float] = []
-    with pytest.raises(PutError, match=r"not stored at http://127\.0\.0\.1:9") as caught:
-        Site("http://127.0.0.1:9", LINK, sleep=waits.append).put(PIECE)
+    with pytest.raises(UploadError, match=r"not stored at http://127\.0\.0\.1:9") as caught:
+        TrajectorySite("http://127.0.0.1:9", LINK, sleep=waits.append).upload_piece(PIECE)
     assert (caught.value.ending, caught.value.reason) == (Ending.INTERRUPTED, Reason.SITE_LOST)
     assert tuple(waits) == WAITS_S
 
@@ -84,6 +84,6 @@ def _never(seconds: float) -> None:
 @pytest.mark.parametrize("status", [400, 403, 404, 410, 413])
 def test_a_refusal_is_final_and_tells_why(store: Store, status: int) -> None:
     store.statuses = [status]
-    with pytest.raises(PutError, match=f"refused: {status} so it is") as caught:
-        Site(store.url, LINK, sleep=_never).put(PIECE)
+    with pytest.raises(UploadError, match=f"refused: {status} so it is") as caught:
+        TrajectorySite(store.url, LINK, sleep=_never).upload_piece(PIECE)
     assert (caught.value.ending, caught.value.reason) == (Ending.FAILED, Reason.ERROR)

@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.current_call import Phase, Sighting
-from workers.watchdog import Activity, Ticker, Usage, Watch
+from workers.current_call import CurrentCall, Phase
+from workers.watchdog import Activity, CallTimer, Ticker, Usage
 
-CALL = Sighting(1, 0, 0, Phase.POLICY)
-NEXT = Sighting(2, 0, 0, Phase.POLICY)
+CALL = CurrentCall(1, 0, 0, Phase.POLICY)
+NEXT = CurrentCall(2, 0, 0, Phase.POLICY)
 
 
-def watched(activity: Activity, cpu_s: list[float], *, counted_s: float = 0.1) -> Watch:
-    watch = Watch()
+def watched(activity: Activity, cpu_s: list[float], *, counted_s: float = 0.1) -> CallTimer:
+    watch = CallTimer()
     for used_s in cpu_s:
-        watch.observe(CALL, Usage(used_s, activity), counted_s)
+        watch.add_tick(CALL, Usage(used_s, activity), counted_s)
     return watch
 
 
@@ -42,24 +42,24 @@ def test_a_starved_player_is_charged_what_it_got() -> None:
 
 def test_a_new_call_starts_from_nothing() -> None:
     watch = watched(Activity.SLEEPING, [0.0] * 5)
-    assert watch.observe(NEXT, Usage(0.0, Activity.SLEEPING), 0.1) == 0.1
+    assert watch.add_tick(NEXT, Usage(0.0, Activity.SLEEPING), 0.1) == 0.1
     assert watch.call_s == watch.wall_s == 0
-    watch.observe(NEXT, Usage(0.0, Activity.SLEEPING), 0.1)
+    watch.add_tick(NEXT, Usage(0.0, Activity.SLEEPING), 0.1)
     assert watch.call_s == 0.1
 
 
 def test_waiting_is_charged_to_nobody_but_its_wall_time_is_known() -> None:
-    watch = Watch()
-    waiting = Sighting(3, 0, 0, Phase.WAIT)
-    charged = [watch.observe(waiting, Usage(0.0, Activity.SLEEPING), 0.1) for _ in range(4)]
+    watch = CallTimer()
+    waiting = CurrentCall(3, 0, 0, Phase.WAIT)
+    charged = [watch.add_tick(waiting, Usage(0.0, Activity.SLEEPING), 0.1) for _ in range(4)]
     assert charged == [0.0] * 4
     assert watch.wall_s == pytest.approx(0.3)
 
 
 def test_no_call_is_charged_nothing() -> None:
-    watch = Watch()
+    watch = CallTimer()
     for _ in range(3):
-        watch.observe(Sighting(0, 0, 0, Phase.IDLE), Usage(0, Activity.SLEEPING), 0.1)
+        watch.add_tick(CurrentCall(0, 0, 0, Phase.IDLE), Usage(0, Activity.SLEEPING), 0.1)
     assert watch.call_s == 0
 
 
@@ -68,7 +68,7 @@ def test_no_gap_counts_more_than_two_ticks(gaps_s: list[float]) -> None:
     now, ticker = 7.0, Ticker(0.05, now=7.0)
     for gap_s in gaps_s:
         now += gap_s
-        assert ticker.tick(now) == pytest.approx(min(gap_s, 0.1))
+        assert ticker.count_seconds(now) == pytest.approx(min(gap_s, 0.1))
 
 
 def test_a_tick_is_due_after_its_time() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workers.errors import ChannelError
-from workers.wire import Channel, Deal, Item, News, Ready, commands, messages
+from workers.wire import Assign, Assignment, Channel, Progress, Ready, commands, messages
 
 
 @pytest.fixture
@@ -28,20 +28,20 @@ def test_frames_come_out_whole_however_the_bytes_are_cut(sizes: list[int], cut: 
     with ours, theirs:
         channel = Channel(ours)
         bodies = [bytes([size % 256]) * size for size in sizes]
-        stream = b"".join(struct.pack(">I", len(body)) + body for body in bodies)
+        buffer = b"".join(struct.pack(">I", len(body)) + body for body in bodies)
         received: list[bytes] = []
-        for start in range(0, len(stream), cut):
-            theirs.sendall(stream[start : start + cut])
+        for start in range(0, len(buffer), cut):
+            theirs.sendall(buffer[start : start + cut])
             received += channel.receive(wait=True)
         assert received == bodies
 
 
 def test_a_command_arrives_as_it_was_sent(ends: tuple[Channel, socket.socket]) -> None:
     sender, theirs = ends
-    deal = Deal([Item(index=3, attempt=1, game_seed=2**62, seats=[0, 1], actions=[4, 5])])
-    sender.send(deal)
+    assign = Assign([Assignment(index=3, attempt=1, game_seed=2**62, seats=[0, 1], actions=[4, 5])])
+    sender.send(assign)
     (frame,) = Channel(theirs).receive(wait=True)
-    assert commands.decode(frame) == deal
+    assert commands.decode(frame) == assign
 
 
 def test_nothing_is_received_when_nothing_has_come(ends: tuple[Channel, socket.socket]) -> None:
@@ -59,7 +59,7 @@ def test_a_closed_end_is_an_error(ends: tuple[Channel, socket.socket]) -> None:
 
 def test_an_end_that_does_not_read_is_an_error(ends: tuple[Channel, socket.socket]) -> None:
     with pytest.raises(ChannelError, match="not sent"):
-        ends[0].send(News(list(range(10**6)), []), limit_s=0.05)
+        ends[0].send(Progress(list(range(10**6)), []), limit_s=0.05)
 
 
 def test_a_frame_of_absurd_length_is_an_error(ends: tuple[Channel, socket.socket]) -> None:
@@ -74,12 +74,12 @@ def test_a_frame_of_absurd_length_is_an_error(ends: tuple[Channel, socket.socket
     [
         b"",
         b"{}",
-        b'["deal",[]]',
-        b'["news",[-1],[]]',
-        b'["news",[true],[]]',
+        b'["assign",[]]',
+        b'["progress",[-1],[]]',
+        b'["progress",[true],[]]',
         b'["released",["x"]]',
-        b'["news",[],[[0,"won",[],"",-1,"",0]]]',
-        b'["news",[],[[0,"done",[],"",256,"",0]]]',
+        b'["progress",[],[[0,"won",[],"",-1,"",0]]]',
+        b'["progress",[],[[0,"done",[],"",256,"",0]]]',
     ],
 )
 def test_what_has_another_form_is_no_message(body: bytes) -> None:
