@@ -22,10 +22,12 @@ NAMES: Final = {
     "tournaments_create": "schedule",
 }
 PLAIN_NAMES: Final = {"list": "list", "retrieve": "get", "create": "create"}
+SINGULARS: Final = {"matches": "match"}
 # The view says of these what its noun is, not what they do.
 DOCS: Final = {
-    "list": "Yield those that fit; a page is fetched when its rows are asked for.",
-    "retrieve": "Return one.",
+    "list": "Yield {}, fetched page by page as they are asked for.",
+    "retrieve": "Return one {}.",
+    "audit_list": "Yield what was done, the newest first.",
     "schedules_destroy": "Remove a schedule; its tournaments stay.",
     "tokens_destroy": "End a token and all that were made with it.",
 }
@@ -55,6 +57,7 @@ class Operation:
         self.types, self.method, self.node = types, method, node
         self.name: str = node["operationId"]
         self.noun, *self.further = address.removeprefix(ROOT).strip("/").split("/")
+        self.subject = SINGULARS.get(self.noun, self.noun.removesuffix("s"))
         self.verb = self.name.rpartition("_")[2]
         content = {}
         if "requestBody" in node:
@@ -87,21 +90,19 @@ class Operation:
         signature = ", ".join(["self", *first, *(["*", *named] if named else [])])
         answer = self.find_answer() or "None"
         shown = f"Iterator[{answer}]" if self.verb == "list" else answer
-        doc = write_doc(
-            self._find_doc(), {one.name: one.doc for one in arguments}, indent="        "
-        )
+        general = DOCS.get(self.verb, "") if self.is_plain else ""
+        general = general.format(self.noun if self.verb == "list" else self.subject)
+        text = DOCS.get(self.name) or general or self.node["description"]
+        doc = write_doc(text, {one.name: one.doc for one in arguments}, indent="        ")
         call = self._write_call(arguments, answer)
-        return f"    def {self._name()}({signature}) -> {shown}:\n{doc}\n        {call}"
+        return f"    def {self.find_method()}({signature}) -> {shown}:\n{doc}\n        {call}"
 
-    def _name(self) -> str:
+    def find_method(self) -> str:
+        """Return what the method is called."""
         if self.name in NAMES:
             return NAMES[self.name]
         middle = self.name.removeprefix(f"{self.noun}_").removesuffix(f"_{self.verb}")
         return PLAIN_NAMES[self.verb] if self.is_plain else middle.replace("explanation", "explain")
-
-    def _find_doc(self) -> str:
-        own = DOCS.get(self.name) or (DOCS.get(self.verb) if self.is_plain else None)
-        return own or str(self.node["description"])
 
     def _is_positional(self, argument: Argument) -> bool:
         """Say whether it comes without its name: what the address or a comparison is about."""
@@ -113,8 +114,7 @@ class Operation:
         for part in self.further:
             if part.startswith("{"):
                 is_number = part in ("{id}", "{agent}")
-                name = "agent" if part == "{agent}" else self.noun.removesuffix("s")
-                name = {"matche": "match"}.get(name, name)
+                name = "agent" if part == "{agent}" else self.subject
                 yield Argument(name, "int" if is_number else "str", REQUIRED, "", part)
         for node in self.node["parameters"]:
             if node["in"] == "query" and node["name"] not in ("cursor", "page_size"):
@@ -145,7 +145,8 @@ class Operation:
         if self.method == "post":
             given.append("key=key")
         # None asks for what the server has by itself; where it has another default None is a value.
-        if kept := [f'"{one.name}"' for one in sent if _is_null_sent(one)]:
+        has_default = [one for one in sent if one.default not in ("None", REQUIRED)]
+        if kept := [f'"{one.name}"' for one in has_default if one.kind.endswith("| None")]:
             given.append(f"nullable=({', '.join(kept)},)")
         call = {"list": "rows", "retrieve": "get"}.get(self.verb, "post")
         written = ", ".join([answer, self._write_path(arguments), *given])
@@ -158,10 +159,6 @@ class Operation:
             shown = one.name if one.kind == "int" else f"quote({one.name}, safe='')"
             path = path.replace(one.sent, f"{{{shown}}}") if one.sent.startswith("{") else path
         return f'f"{path}"' if "{" in path else f'"{path}"'
-
-
-def _is_null_sent(argument: Argument) -> bool:
-    return argument.kind.endswith("| None") and argument.default not in ("None", REQUIRED)
 
 
 def read_operations(types: Types, schema: Mapping[str, Any]) -> list[Operation]:

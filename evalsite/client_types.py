@@ -70,6 +70,7 @@ class Types:
     def find_base(self, name: str) -> str | None:
         """Return the component that this one only adds to: a Tournament of a TournamentDetail."""
         members = self.components[name].get("properties", {})
+        # The schema repeats the members of the one in the other; by the name it is no accident.
         for other, node in self.components.items():
             known = node.get("properties")
             if known and other != name and other in name and known.items() <= members.items():
@@ -108,17 +109,14 @@ def describe(node: Node) -> str:
 
 def write_doc(text: str, members: Mapping[str, str], *, indent: str = "    ") -> str:
     """Return a docstring: a text, and a line for every member that has something to say."""
-    first, _, further = text.strip().partition("\n\n")
-    known = [f"{name}: {said}" for name, said in members.items() if said]
-    blocks = ["\n".join(_wrap(first, indent)), "\n".join(_wrap(further, indent))]
-    blocks.append("\n".join(line for one in known for line in _wrap(one, indent, hang="    ")))
-    written = f"\n{indent}".join(block for block in "\n\n".join(filter(None, blocks)).split("\n"))
-    written = re.sub(r"[ ]+\n", "\n", written)
-    end = f"\n{indent}" if "\n" in written else ""
-    return f'{indent}"""{written}{end}"""'
-
-
-def _wrap(text: str, indent: str, *, hang: str = "") -> list[str]:
-    return textwrap.wrap(
-        " ".join(text.split()), WIDTH - len(indent), subsequent_indent=hang, break_on_hyphens=False
-    )
+    width = WIDTH - len(indent)
+    known = [
+        textwrap.fill(f"{name}: {help_text}", width, subsequent_indent="    ")
+        for name, help_text in members.items()
+        if help_text
+    ]
+    paragraphs = [textwrap.fill(one, width) for one in text.strip().split("\n\n")]
+    written = "\n\n".join([*paragraphs, *(["\n".join(known)] if known else [])])
+    if "\n" in written:
+        written = textwrap.indent(f"{written}\n", indent).lstrip() + indent
+    return f'{indent}"""{written}"""'

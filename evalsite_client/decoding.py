@@ -31,8 +31,9 @@ def decode(kind: type[T], value: Any) -> T:
 
 
 def _read_value(kind: Any, value: Any, where: str) -> Any:
-    if is_dataclass(kind):
-        return _read_object(kind, value, where)
+    # First what most members are: to take other types apart is slow.
+    if kind in _SCALARS:
+        return _read_scalar(kind, value, where)
     origin, inner = get_origin(kind) or kind, get_args(kind)
     if origin in (Union, types.UnionType):
         if value is None and types.NoneType in inner:
@@ -40,13 +41,17 @@ def _read_value(kind: Any, value: Any, where: str) -> Any:
         # Several that remain are choices of texts, so the first reads as well as any.
         first = next(option for option in inner if option is not types.NoneType)
         return _read_value(first, value, where)
+    if origin in (tuple, Mapping):
+        return _read_many(origin, inner, value, where)
+    return (_read_object if is_dataclass(kind) else _read_scalar)(origin, value, where)
+
+
+def _read_many(origin: Any, inner: tuple[Any, ...], value: Any, where: str) -> Any:
     if origin is tuple:
         _require(isinstance(value, list), "a list", value, where)
         return tuple(_read_value(inner[0], one, f"{where}[{n}]") for n, one in enumerate(value))
-    if origin is Mapping:
-        _require(isinstance(value, dict), "an object", value, where)
-        return {name: _read_value(inner[1], one, f"{where}.{name}") for name, one in value.items()}
-    return _read_scalar(origin, value, where)
+    _require(isinstance(value, dict), "an object", value, where)
+    return {name: _read_value(inner[1], one, f"{where}.{name}") for name, one in value.items()}
 
 
 def _read_object(kind: Any, value: Any, where: str) -> Any:

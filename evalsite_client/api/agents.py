@@ -51,7 +51,7 @@ class Agents(Calls):
         policy: str | None = None,
         page_size: int | None = None,
     ) -> Iterator[Agent]:
-        """Yield those that fit; a page is fetched when its rows are asked for."""
+        """Yield agents, fetched page by page as they are asked for."""
         return self._rows(
             Agent,
             "agents",
@@ -93,7 +93,7 @@ class Agents(Calls):
         )
 
     def get(self, agent: int) -> Agent:
-        """Return one."""
+        """Return one agent."""
         return self._get(Agent, f"agents/{agent}")
 
     def explain(self, agent: int) -> Explanation:

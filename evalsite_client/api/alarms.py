@@ -41,13 +41,13 @@ class Alarms(Calls):
         open: bool | None = None,
         page_size: int | None = None,
     ) -> Iterator[Alarm]:
-        """Yield those that fit; a page is fetched when its rows are asked for."""
+        """Yield alarms, fetched page by page as they are asked for."""
         return self._rows(
             Alarm, "alarms", {"leaderboard": leaderboard, "open": open, "page_size": page_size}
         )
 
     def get(self, alarm: int) -> Alarm:
-        """Return one."""
+        """Return one alarm."""
         return self._get(Alarm, f"alarms/{alarm}")
 
     def acknowledge(self, alarm: int, *, reason: str = "", key: str | None = None) -> Alarm:

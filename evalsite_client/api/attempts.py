@@ -28,7 +28,7 @@ class Attempts(Calls):
         tournament: int | None = None,
         page_size: int | None = None,
     ) -> Iterator[ListedAttempt]:
-        """Yield those that fit; a page is fetched when its rows are asked for."""
+        """Yield attempts, fetched page by page as they are asked for."""
         return self._rows(
             ListedAttempt,
             "attempts",

@@ -43,7 +43,7 @@ class Audits(Calls):
         target_kind: str | None = None,
         page_size: int | None = None,
     ) -> Iterator[Audit]:
-        """Yield those that fit; a page is fetched when its rows are asked for."""
+        """Yield what was done, the newest first."""
         return self._rows(
             Audit,
             "audit",

@@ -229,7 +229,7 @@ class Campaigns(Calls):
         tournament: int | None = None,
         page_size: int | None = None,
     ) -> Iterator[Campaign]:
-        """Yield those that fit; a page is fetched when its rows are asked for."""
+        """Yield campaigns, fetched page by page as they are asked for."""
         return self._rows(
             Campaign,
             "campaigns",
@@ -308,7 +308,7 @@ class Campaigns(Calls):
         )
 
     def get(self, campaign: int) -> CampaignDetail:
-        """Return one."""
+        """Return one campaign."""
         return self._get(CampaignDetail, f"campaigns/{campaign}")
 
     def curve(self, campaign: int, *, page_size: int | None = None) -> Iterator[CampaignPoint]:

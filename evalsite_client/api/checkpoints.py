@@ -75,7 +75,7 @@ class Checkpoints(Calls):
         state: CheckpointState | None = None,
         page_size: int | None = None,
     ) -> Iterator[Checkpoint]:
-        """Yield those that fit; a page is fetched when its rows are asked for."""
+        """Yield checkpoints, fetched page by page as they are asked for."""
         return self._rows(
             Checkpoint,
             "checkpoints",
@@ -83,7 +83,7 @@ class Checkpoints(Calls):
         )
 
     def get(self, checkpoint: str) -> Checkpoint:
-        """Return one."""
+        """Return one checkpoint."""
         return self._get(Checkpoint, f"checkpoints/{quote(checkpoint, safe='')}")
 
     def link(self, checkpoint: str) -> Link:

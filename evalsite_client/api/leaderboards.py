@@ -146,7 +146,7 @@ class Leaderboards(Calls):
         is_listed: bool | None = None,
         page_size: int | None = None,
     ) -> Iterator[Leaderboard]:
-        """Yield those that fit; a page is fetched when its rows are asked for."""
+        """Yield leaderboards, fetched page by page as they are asked for."""
         return self._rows(
             Leaderboard,
             "leaderboards",
@@ -178,7 +178,7 @@ class Leaderboards(Calls):
         )
 
     def get(self, leaderboard: str) -> RatedLeaderboard:
-        """Return one."""
+        """Return one leaderboard."""
         return self._get(RatedLeaderboard, f"leaderboards/{quote(leaderboard, safe='')}")
 
     def begin(

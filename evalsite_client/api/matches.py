@@ -115,7 +115,7 @@ class Matches(Calls):
         tournament: int | None = None,
         page_size: int | None = None,
     ) -> Iterator[Match]:
-        """Yield those that fit; a page is fetched when its rows are asked for."""
+        """Yield matches, fetched page by page as they are asked for."""
         return self._rows(
             Match,
             "matches",
@@ -129,7 +129,7 @@ class Matches(Calls):
         )
 
     def get(self, match: int) -> MatchDetail:
-        """Return one."""
+        """Return one match."""
         return self._get(MatchDetail, f"matches/{match}")
 
     def explain(self, match: int) -> Explanation:

@@ -25,7 +25,7 @@ class Outcomes(Calls):
     """The results of a tournament in planned order."""
 
     def list(self, *, tournament: int, page_size: int | None = None) -> Iterator[ListedOutcome]:
-        """Yield those that fit; a page is fetched when its rows are asked for."""
+        """Yield outcomes, fetched page by page as they are asked for."""
         return self._rows(
             ListedOutcome, "outcomes", {"tournament": tournament, "page_size": page_size}
         )

@@ -73,7 +73,7 @@ class Schedules(Calls):
         leaderboard: str | None = None,
         page_size: int | None = None,
     ) -> Iterator[Schedule]:
-        """Yield those that fit; a page is fetched when its rows are asked for."""
+        """Yield schedules, fetched page by page as they are asked for."""
         return self._rows(
             Schedule,
             "schedules",
@@ -155,7 +155,7 @@ class Schedules(Calls):
         )
 
     def get(self, schedule: int) -> Schedule:
-        """Return one."""
+        """Return one schedule."""
         return self._get(Schedule, f"schedules/{schedule}")
 
     def remove(self, schedule: int) -> None:

@@ -42,7 +42,7 @@ class Seasons(Calls):
     """Seasons; nobody changes one. Those of a leaderboard are listed there."""
 
     def get(self, season: int) -> RankedSeason:
-        """Return one."""
+        """Return one season."""
         return self._get(RankedSeason, f"seasons/{season}")
 
     def rows(self, season: int, *, page_size: int | None = None) -> Iterator[SeasonRow]:

@@ -45,7 +45,7 @@ class Tokens(Calls):
     """One's own tokens, the newest first; an administrator sees all."""
 
     def list(self, *, page_size: int | None = None) -> Iterator[Token]:
-        """Yield those that fit; a page is fetched when its rows are asked for."""
+        """Yield tokens, fetched page by page as they are asked for."""
         return self._rows(Token, "tokens", {"page_size": page_size})
 
     def create(

@@ -161,7 +161,7 @@ class Tournaments(Calls):
         state: TournamentState | None = None,
         page_size: int | None = None,
     ) -> Iterator[Tournament]:
-        """Yield those that fit; a page is fetched when its rows are asked for."""
+        """Yield tournaments, fetched page by page as they are asked for."""
         return self._rows(
             Tournament,
             "tournaments",
@@ -223,7 +223,7 @@ class Tournaments(Calls):
         )
 
     def get(self, tournament: int) -> TournamentDetail:
-        """Return one."""
+        """Return one tournament."""
         return self._get(TournamentDetail, f"tournaments/{tournament}")
 
     def agents(self, tournament: int, *, page_size: int | None = None) -> Iterator[Entrant]:

@@ -60,7 +60,7 @@ class Trajectories(Calls):
     """List the pieces of a tournament with a link to each."""
 
     def list(self, *, tournament: int, page_size: int | None = None) -> Iterator[Piece]:
-        """Yield those that fit; a page is fetched when its rows are asked for."""
+        """Yield trajectories, fetched page by page as they are asked for."""
         return self._rows(Piece, "trajectories", {"tournament": tournament, "page_size": page_size})
 
     def manifest(self, tournament: int) -> Manifest:

@@ -35,11 +35,11 @@ class Workers(Calls):
     """Nodes, the newest first."""
 
     def list(self, *, node: str | None = None, page_size: int | None = None) -> Iterator[Worker]:
-        """Yield those that fit; a page is fetched when its rows are asked for."""
+        """Yield workers, fetched page by page as they are asked for."""
         return self._rows(Worker, "workers", {"node": node, "page_size": page_size})
 
     def get(self, worker: int) -> Worker:
-        """Return one."""
+        """Return one worker."""
         return self._get(Worker, f"workers/{worker}")
 
     def explain(self, worker: int) -> Explanation:

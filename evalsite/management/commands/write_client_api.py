@@ -52,7 +52,9 @@ class Command(BaseCommand):
         """Write what differs, and remove what no schema asks for."""
         files = {FOLDER / f"{name}.py": text for name, text in write_modules().items()}
         stale = set(FOLDER.glob("*.py")) - set(files)
-        changed = [path for path, text in files.items() if _read(path) != text]
+        changed = [
+            path for path, text in files.items() if not path.exists() or path.read_text() != text
+        ]
         if options["check"]:
             if wrong := sorted(path.name for path in [*stale, *changed]):
                 names = ", ".join(wrong)
@@ -141,7 +143,3 @@ def _format(code: str) -> str:
         done = subprocess.run(command, input=code, capture_output=True, text=True, check=True)
         code = done.stdout
     return code
-
-
-def _read(path: Path) -> str | None:
-    return path.read_text() if path.is_file() else None
