@@ -14,7 +14,7 @@ from matches.operations import explain
 from matches.ratings.standings import Z95
 from matches.store.catalog import game_title, policy_title
 from matches.store.clock import db_now
-from pages import agentmatches, campaignpages, histories, lineages, records
+from pages import agent_history, agentmatches, campaignpages, lineages, records
 from pages.addresses import optional
 from pages.seating import seats
 
@@ -100,7 +100,7 @@ def _on_board(found: Agent, chosen: Rating | None, *, after: int | None) -> dict
     board = chosen.leaderboard
     page = records.opponents(board.pk, found.pk, after=after, limit=OPPONENTS_A_PAGE)
     return {
-        "history": histories.of_agent(board, found.pk),
+        "history": agent_history.draw_agent(board, found.pk),
         "opponents": page[0],
         "next_opponent": page[1],
     }

@@ -21,7 +21,7 @@ from matches.ratings import standings
 from matches.ratings.closed_prefix import awaited
 from matches.store.clock import db_now
 from matches.store.fast_store import kept
-from pages import campaigncurves
+from pages import campaign_curve
 
 N_CHANCES = 20
 N_LISTED = 8
@@ -102,7 +102,7 @@ def context(found: Campaign, *, now: datetime) -> dict[str, Any]:
         "waits": _planned_earlier(found),
         "wanted": texts.percent(1 - found.error),
         "chances": _chances(found),
-        "curve": campaigncurves.of_campaign(found),
+        "curve": campaign_curve.draw_campaign(found),
         "forecast": texts.expected(foreseen),
         "budget": texts.budget(found),
         "is_test": found.question == IS_SPRT,

@@ -13,7 +13,15 @@ from matches.ratings.standings import TOP, Row
 from matches.store import selectors
 from matches.store.catalog import game_problem, game_title
 from matches.store.clock import db_now
-from pages import campaignpages, curves, filters, plots, rowtexts, transitivity, winrates
+from pages import (
+    board_history,
+    campaignpages,
+    filters,
+    rowtexts,
+    strength_plots,
+    transitivity,
+    winrates,
+)
 from pages.addresses import MAX_DIGITS, number
 from pages.columns import columns
 from pages.filters import View
@@ -86,10 +94,10 @@ def _board_context(found: Leaderboard, view: View, *, page: int) -> dict[str, An
 
 def _drawings(found: Leaderboard, rows: list[Row]) -> dict[str, Any]:
     return {
-        "plots": plots.of_board(found.pk, rows),
-        "history": curves.history(found, rows),
+        "plots": strength_plots.draw_plots(found.pk, rows),
+        "history": board_history.draw_history(found, rows),
         "matrix": winrates.matrix(found.pk, rows) if len(rows) > 1 else [],
-        "rates": curves.rates(found),
+        "rates": board_history.draw_rates(found),
         "one_number": transitivity.of_board(found),
         "seat_advantage": transitivity.seat_advantage(found),
         "alarms": campaignpages.open_alarms(campaign__tournament__leaderboard=found),

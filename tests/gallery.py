@@ -38,7 +38,7 @@ from matches.store.clock import db_now
 from matches.store.leases import PLAYING_LEASE
 from matches.tests import boards, factories
 from matches.tests.factories import NOW
-from pages.tests.test_plots import GEOMETRIC, trained
+from pages.tests.test_strength_plots import GEOMETRIC, trained
 
 DRAWN = ("tic_tac_toe", "othello", "breakthrough", "hex", "chess", "go_9x9")
 TEXTS = ("backgammon", "leduc_poker")

@@ -11,7 +11,7 @@ from matches.board import broadcast
 from matches.models import Leaderboard, Rating
 from matches.store.clock import db_now
 from matches.tests import boards
-from pages.tests.test_plots import GEOMETRIC, trained
+from pages.tests.test_strength_plots import GEOMETRIC, trained
 from tests.browser import chromium, free_port, look, run, texts, wait_until, web_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

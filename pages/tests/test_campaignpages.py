@@ -17,7 +17,7 @@ from matches.ratings import standings
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from matches.tests.test_campaigns import campaign_of, ended, go_on
-from pages import campaigncurves, campaignpages
+from pages import campaign_curve, campaignpages
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -129,7 +129,7 @@ def test_a_sequential_test_shows_its_ratio_between_the_bounds(client: Client) ->
     assert "accepted at 2.94" in page
     assert "rejected at -2.94" in page
     assert "Which may be the best" not in page
-    curve = campaigncurves.of_campaign(campaign)
+    curve = campaign_curve.draw_campaign(campaign)
     assert curve is not None
     assert curve.points[-1].said == f"{CampaignPoint.objects.latest('n_results').llr:+.2f}"
 
@@ -150,7 +150,7 @@ def test_questions_are_asked_in_words(
 
 def test_the_curve_rises_to_what_is_asked_for() -> None:
     campaign = ended(campaign_of())
-    curve = campaigncurves.of_campaign(campaign)
+    curve = campaign_curve.draw_campaign(campaign)
     assert curve is not None
     bound = next(level for level in curve.levels if level.is_bound)
     assert curve.points[-1].y <= bound.at

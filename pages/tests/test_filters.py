@@ -11,7 +11,7 @@ from matches.tests import boards
 from matches.tests.factories import NOW, scheduled
 from pages import filters
 from pages.filters import View
-from pages.tests.test_plots import trained
+from pages.tests.test_strength_plots import trained
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/leaderboards/connect-four/"

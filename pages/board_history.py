@@ -1,7 +1,6 @@
 """Ratings over time and matches per second of a board, from its snapshots, to be drawn.
 
-Snapshots are found by time, a bounded number of them, however long the history is. Across is
-percent and down is pixels, as in pages.plots.
+Snapshots are found by time, a bounded number of them, however long the history is.
 """
 
 from collections.abc import Sequence
@@ -16,20 +15,17 @@ from matches.models import Leaderboard, RatingSnapshot
 from matches.ratings import standings
 from matches.ratings.standings import Z95, Row
 from matches.store import snapshot_tables
-from pages.plots import LEFT, RIGHT, Tick
+from pages.charts import BOTTOM, TOP, Scale, Tick, TimeAxis, join_points, spread_labels
 
-HEIGHT, TOP, BOTTOM = 300, 16, 30
+HEIGHT = 300
 RATE_HEIGHT = 120
 N_AGENTS = 6
 N_MOMENTS = 24
 MIN_MOMENTS = 2
 FEWEST, BUDGET_BYTES = 8, 3_000_000
 """Of large boards fewer snapshots are read: so many compressed bytes for a page."""
-N_TIME_TICKS = 4
-LABEL_GAP = 16
 SHOWN_RATES = timedelta(hours=1)
 N_RATES = 60
-_BRIEF, _SHORT = timedelta(minutes=5), timedelta(hours=36)
 _MINUTE_S = 60
 
 Known = dict[int, tuple[float, float]]
@@ -82,24 +78,7 @@ class Rates(NamedTuple):
     floor: int = RATE_HEIGHT - BOTTOM
 
 
-class Across:
-    """Where moments stand from left to right."""
-
-    def __init__(self, first: datetime, last: datetime) -> None:
-        self._first, self._span = first, max(last - first, timedelta(seconds=1))
-
-    def at(self, moment: datetime) -> float:
-        """Return percent."""
-        return round(LEFT + (RIGHT - LEFT) * ((moment - self._first) / self._span), 2)
-
-    def ticks(self) -> list[Tick]:
-        """Return evenly spaced marks with the time of day: with seconds, or with the date alone."""
-        form = "%H:%M:%S" if self._span < _BRIEF else "%H:%M" if self._span < _SHORT else "%d %b"
-        moments = [self._first + self._span * n / (N_TIME_TICKS - 1) for n in range(N_TIME_TICKS)]
-        return [Tick(self.at(at), at.astimezone(UTC).strftime(form)) for at in moments]
-
-
-def history(board: Leaderboard, rows: Sequence[Row]) -> History | None:
+def draw_history(board: Leaderboard, rows: Sequence[Row]) -> History | None:
     """Return the curves of the first rows, None before there are two moments.
 
     Four queries at most, however long the history.
@@ -108,32 +87,29 @@ def history(board: Leaderboard, rows: Sequence[Row]) -> History | None:
     moments = _moments(board, sorted(row["agent"] for row in top))
     if len(moments) < MIN_MOMENTS or not top:
         return None
-    across = Across(moments[0].taken_at, moments[-1].taken_at)
-    scale = standings.axis_of(_limits(moments, top))
-
-    def down(rating: float) -> float:
-        share = (scale["high"] - rating) / (scale["high"] - scale["low"])
-        return round(TOP + (HEIGHT - TOP - BOTTOM) * share, 1)
-
-    drawn = [_points(row["agent"], moments, across) for row in top]
-    labels = _apart([down(float(row["mu"])) for row in top])
+    times = TimeAxis(moments[0].taken_at, moments[-1].taken_at)
+    axis = standings.axis_of(_limits(moments, top))
+    ratings = Scale(axis["low"], axis["high"], height=HEIGHT)
+    lines = [_points(row["agent"], moments, times) for row in top]
+    heights = [ratings.place(float(row["mu"])) for row in top]
+    labels = spread_labels(heights, lowest=HEIGHT - BOTTOM)
     return History(
         curves=[
             Curve(
                 row,
-                " ".join(f"{x},{down(mu)}" for x, mu, _ in points),
-                " ".join(f"{x},{down(rating)}" for x, rating in _band(points)),
+                join_points((x, ratings.place(mu)) for x, mu, _ in points),
+                join_points((x, ratings.place(rating)) for x, rating in _band(points)),
                 at,
             )
-            for row, points, at in zip(top, drawn, labels, strict=True)
+            for row, points, at in zip(top, lines, labels, strict=True)
         ],
-        times=across.ticks(),
-        ratings=[Tick(down(tick["at"]), tick["label"]) for tick in scale["ticks"]],
+        times=times.ticks(),
+        ratings=[Tick(ratings.place(tick["at"]), tick["label"]) for tick in axis["ticks"]],
         table=[(m.taken_at, [_cell(m.known.get(row["agent"])) for row in top]) for m in moments],
     )
 
 
-def rates(board: Leaderboard) -> Rates | None:
+def draw_rates(board: Leaderboard) -> Rates | None:
     """Return how fast matches were counted lately, None before there are two moments. One query.
 
     Every snapshot says how many outcomes it counts, so no outcome is counted here.
@@ -145,12 +121,12 @@ def rates(board: Leaderboard) -> Rates | None:
     seen = list(newest.values_list("taken_at", "n_outcomes")[:N_RATES])[::-1]
     if len(seen) < MIN_MOMENTS:
         return None
-    across = Across(seen[0][0], seen[-1][0])
+    times = TimeAxis(seen[0][0], seen[-1][0])
     # With a new season the count begins again.
     spans = [(a, b, _per_s(a, b, max(0, n - m))) for (a, m), (b, n) in pairwise(seen)]
     highest = max(rate for _, _, rate in spans)
-    bars = [_bar(span, across, highest or 1.0) for span in spans]
-    return Rates(bars, f"{highest:,.1f}", across.ticks())
+    bars = [_bar(span, times, highest or 1.0) for span in spans]
+    return Rates(bars, f"{highest:,.1f}", times.ticks())
 
 
 def _moments(board: Leaderboard, agents: Sequence[int]) -> list[Moment]:
@@ -193,25 +169,16 @@ def _limits(moments: Sequence[Moment], top: Sequence[Row]) -> list[float]:
 
 
 def _points(
-    agent: int, moments: Sequence[Moment], across: Across
+    agent: int, moments: Sequence[Moment], times: TimeAxis
 ) -> list[tuple[float, float, float]]:
     """Return percent across, mu and half the interval of an agent where it is known."""
-    known = [(across.at(m.taken_at), m.known[agent]) for m in moments if agent in m.known]
+    known = [(times.place(m.taken_at), m.known[agent]) for m in moments if agent in m.known]
     return [(x, mu, Z95 * sd) for x, (mu, sd) in known]
 
 
 def _band(points: Sequence[tuple[float, float, float]]) -> list[tuple[float, float]]:
     upper = [(x, mu + half) for x, mu, half in points]
     return upper + [(x, mu - half) for x, mu, half in reversed(points)]
-
-
-def _apart(wanted: Sequence[float]) -> list[float]:
-    """Return where labels stand, from the highest to the lowest, none over another."""
-    placed: list[float] = []
-    for at in wanted:
-        placed.append(max(at, placed[-1] + LABEL_GAP) if placed else at)
-    excess = max(0.0, placed[-1] - (HEIGHT - BOTTOM)) if placed else 0.0
-    return [round(at - excess, 1) for at in placed]
 
 
 def _cell(known: tuple[float, float] | None) -> str:
@@ -222,10 +189,10 @@ def _per_s(start: datetime, end: datetime, n: int) -> float:
     return max(n, 0) / max((end - start).total_seconds(), 1.0)
 
 
-def _bar(span: tuple[datetime, datetime, float], across: Across, highest: float) -> Bar:
+def _bar(span: tuple[datetime, datetime, float], axis: TimeAxis, highest: float) -> Bar:
     start, end, rate = span
     tall = round((RATE_HEIGHT - TOP - BOTTOM) * rate / highest, 1)
-    x, width = across.at(start), round(across.at(end) - across.at(start), 2)
+    x, width = axis.place(start), round(axis.place(end) - axis.place(start), 2)
     y = round(RATE_HEIGHT - BOTTOM - tall, 1)
     times = f"{start.astimezone(UTC):%H:%M} to {end.astimezone(UTC):%H:%M}"
     return Bar(x, max(width - 0.15, 0.1), y, tall, f"{times}: {rate:,.1f} matches/s")

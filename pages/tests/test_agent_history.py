@@ -11,7 +11,7 @@ from redis import Redis
 from matches.models import Leaderboard, Rating, RatingSnapshot
 from matches.tests import boards
 from matches.tests.factories import later
-from pages import histories
+from pages import agent_history
 
 pytestmark = pytest.mark.django_db
 
@@ -32,8 +32,8 @@ def _remembered(n: int) -> Rating:
     return rating
 
 
-def _history(rating: Rating) -> histories.History | None:
-    return histories.of_agent(Leaderboard.objects.get(), rating.agent_id)
+def _history(rating: Rating) -> agent_history.History | None:
+    return agent_history.draw_agent(Leaderboard.objects.get(), rating.agent_id)
 
 
 def test_a_long_time_is_covered_by_few_points(
@@ -42,20 +42,20 @@ def test_a_long_time_is_covered_by_few_points(
     rating = _remembered(500)
     board = Leaderboard.objects.get()
     with django_assert_num_queries(4):
-        history = histories.of_agent(board, rating.agent_id)
+        history = agent_history.draw_agent(board, rating.agent_id)
     assert history is not None
     minutes = [point.mu for point in history.points]
-    assert (minutes[0], minutes[-1], len(minutes)) == (0, 499, histories.MAX_POINTS)
+    assert (minutes[0], minutes[-1], len(minutes)) == (0, 499, agent_history.MAX_POINTS)
     gaps = [after - before for before, after in pairwise(minutes)]
     assert max(gaps) - min(gaps) <= 1
 
 
 def test_of_large_snapshots_fewer_are_read(broker: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     rating = _remembered(100)
-    monkeypatch.setattr(histories, "BUDGET_BYTES", 1)
+    monkeypatch.setattr(agent_history, "BUDGET_BYTES", 1)
     history = _history(rating)
     assert history is not None
-    assert len(history.points) == histories.FEWEST
+    assert len(history.points) == agent_history.FEWEST
 
 
 @pytest.mark.parametrize("n", [0, 1])
@@ -67,11 +67,14 @@ def test_two_points_span_the_drawing(broker: Redis) -> None:
     history = _history(_remembered(2))
     assert history is not None
     assert history.line.startswith("M0.0,")
-    assert f"L{histories.WIDTH}.0," in history.line
+    assert f" {agent_history.WIDTH}.0," in history.line
     ends = [tick.at for tick in history.ticks]
-    assert (max(ends), min(ends)) == (histories.HEIGHT - histories.BOTTOM, histories.TOP)
+    assert (max(ends), min(ends)) == (
+        agent_history.HEIGHT - agent_history.BOTTOM,
+        agent_history.TOP,
+    )
 
 
 def test_snapshots_before_the_agent_entered_are_left_out(broker: Redis) -> None:
     rating = _remembered(10)
-    assert histories.of_agent(Leaderboard.objects.get(), rating.agent_id + 1) is None
+    assert agent_history.draw_agent(Leaderboard.objects.get(), rating.agent_id + 1) is None

@@ -1,8 +1,7 @@
 """Strength against training step: where a run's checkpoints stand on a leaderboard, to be drawn.
 
-Heights are pixels and everything across is percent, so that one drawing fits every width while its
-text keeps its size. The numbers are the board's own, rounded where the board rounds them, and so is
-the scale of ratings: board.js moves what is drawn here from the rows that are pushed anyway.
+The numbers are the board's own, rounded where the board rounds them, and so is the scale of
+ratings: board.js moves what is drawn here from the rows that are pushed anyway.
 """
 
 from collections import defaultdict
@@ -13,29 +12,17 @@ from typing import NamedTuple
 
 from matches.models import Rating
 from matches.ratings import standings
-from matches.ratings.standings import Axis, Rated, Row
+from matches.ratings.standings import Rated, Row
+from pages.charts import BOTTOM, LABEL_GAP, LEFT, RIGHT, TOP, Scale, Tick, place_across
 
 HEIGHT = 300
-"""Of the drawing, in pixels; TOP and BOTTOM of them are above and below all intervals."""
-TOP, BOTTOM = 16, 30
-LEFT, RIGHT = 9.0, 96.0
-"""Where the first and the last step stand, in percent."""
-
 MAX_POINTS = 400
 MAX_RUNS = 3
 MIN_POINTS = 2
 N_STEP_TICKS = 6
 UNEVEN = 4
 """Steps are spaced by their logarithm where the mean gap is so many times the smallest one."""
-LINE_GAP = 16
 MAX_LINES = 12
-
-
-class Tick(NamedTuple):
-    """A mark of an axis: percent across or pixels down, and its label."""
-
-    at: float
-    label: str
 
 
 class Point(NamedTuple):
@@ -100,7 +87,7 @@ class Steps:
         """Return percent across."""
         low, high = self._spread(self._lowest), self._spread(self._highest)
         share = (self._spread(step) - low) / (high - low) if high > low else 1 / 2
-        return round(LEFT + (RIGHT - LEFT) * share, 2)
+        return place_across(share)
 
     def ticks(self) -> list[Tick]:
         """Return marks at round steps that do not crowd each other."""
@@ -132,7 +119,7 @@ class Steps:
         return 1 + log2(step / self._unit) if step else 0.0
 
 
-def of_board(board_id: int, shown: Iterable[Row] = ()) -> list[Plot]:
+def draw_plots(board_id: int, shown: Iterable[Row] = ()) -> list[Plot]:
     """Return a plot per training run that has two checkpoints or more on the board.
 
     One query, whatever was played. shown: the rows on the page, whose scale is taken; those without
@@ -145,9 +132,15 @@ def of_board(board_id: int, shown: Iterable[Row] = ()) -> list[Plot]:
         runs[rating.run].append((rating.step, standings.row(rating, 0)))
     drawn = {row["agent"]: row for steps in runs.values() for _, row in steps}
     others = [row for row in shown if row["agent"] not in drawn]
-    scale = standings.axis([*drawn.values(), *others])
+    axis = standings.axis([*drawn.values(), *others])
+    scale = Scale(axis["low"], axis["high"], height=HEIGHT)
+    marks = [Tick(scale.place(tick["at"]), tick["label"]) for tick in axis["ticks"]]
     largest = sorted(runs, key=lambda run: (-len(runs[run]), run))[:MAX_RUNS]
-    return [_plot(run, runs[run], others, scale) for run in largest if len(runs[run]) >= MIN_POINTS]
+    return [
+        _draw_plot(run, runs[run], others, scale, marks)
+        for run in largest
+        if len(runs[run]) >= MIN_POINTS
+    ]
 
 
 def short(step: int) -> str:
@@ -168,7 +161,13 @@ def _trained(board_id: int) -> list[Rated]:
     return standings.rated(Rating.objects.filter(pk__in=chosen).order_by(*order))
 
 
-def _plot(run: str, trained: Sequence[tuple[int, Row]], others: Sequence[Row], scale: Axis) -> Plot:
+def _draw_plot(
+    run: str,
+    trained: Sequence[tuple[int, Row]],
+    others: Sequence[Row],
+    scale: Scale,
+    ratings: list[Tick],
+) -> Plot:
     steps = Steps([step for step, _ in trained])
     points = [_point(step, row, steps, scale) for step, row in trained]
     return Plot(
@@ -176,27 +175,22 @@ def _plot(run: str, trained: Sequence[tuple[int, Row]], others: Sequence[Row], s
         points=points,
         segments=[Segment(a.x, a.y, b.x, b.y) for a, b in pairwise(points)],
         steps=steps.ticks(),
-        ratings=[Tick(_down(tick["at"], scale), tick["label"]) for tick in scale["ticks"]],
+        ratings=ratings,
         lines=_lines(others, scale),
     )
 
 
-def _point(step: int, row: Row, steps: Steps, scale: Axis) -> Point:
-    y, y_low, y_high = (_down(float(row[end]), scale) for end in ("mu", "low", "high"))
+def _point(step: int, row: Row, steps: Steps, scale: Scale) -> Point:
+    y, y_low, y_high = (scale.place(float(row[end])) for end in ("mu", "low", "high"))
     return Point(step, row, steps.at(step), y, y_low, y_high)
 
 
-def _lines(others: Sequence[Row], scale: Axis) -> list[Line]:
+def _lines(others: Sequence[Row], scale: Scale) -> list[Line]:
     """Return the agents to compare with, the strongest first; labels stand clear of each other."""
     lines: list[Line] = []
     free_from = 0.0
     for row in others[:MAX_LINES]:
-        at = _down(float(row["mu"]), scale)
+        at = scale.place(float(row["mu"]))
         lines.append(Line(row, at, is_hidden=at < free_from))
-        free_from = max(free_from, 0 if lines[-1].is_hidden else at + LINE_GAP)
+        free_from = max(free_from, 0 if lines[-1].is_hidden else at + LABEL_GAP)
     return lines
-
-
-def _down(rating: float, scale: Axis) -> float:
-    share = (scale["high"] - rating) / (scale["high"] - scale["low"])
-    return round(TOP + (HEIGHT - TOP - BOTTOM) * share, 1)

@@ -1,7 +1,7 @@
 """What a campaign said as evidence came, to be drawn: a probability, or a likelihood ratio.
 
-Across is percent and down is pixels, as in pages.plots. A campaign is judged when its evidence has
-grown by a tenth, so its points are few however much it plays.
+A campaign is judged when its evidence has grown by a tenth, so its points are few however much it
+plays.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from typing import NamedTuple
 from matches.campaigns.starting import IS_SPRT, test_of
 from matches.campaigns.texts import percent
 from matches.models import Campaign, CampaignPoint
-from pages.plots import LEFT, RIGHT, Tick
+from pages.charts import Scale, Tick, join_points, place_across
 
-HEIGHT, TOP, BOTTOM = 220, 16, 30
+HEIGHT = 220
 N_POINTS = 400
 N_TICKS = 4
 _BEYOND = 1.15
@@ -47,20 +47,7 @@ class Curve(NamedTuple):
     height: int = HEIGHT
 
 
-class Scale:
-    """Where values stand from top to bottom; those beyond the ends stand at the ends."""
-
-    def __init__(self, low: float, high: float) -> None:
-        self._low, self._high = low, high
-
-    def down(self, value: float) -> float:
-        """Return pixels."""
-        within = min(max(value, self._low), self._high)
-        share = (self._high - within) / (self._high - self._low)
-        return round(TOP + (HEIGHT - TOP - BOTTOM) * share, 1)
-
-
-def of_campaign(campaign: Campaign) -> Curve | None:
+def draw_campaign(campaign: Campaign) -> Curve | None:
     """Return the curve of a campaign, None before it was judged: one query of bounded size."""
     newest = CampaignPoint.objects.filter(campaign=campaign).order_by("-n_results")[:N_POINTS]
     found = list(newest)[::-1]
@@ -72,10 +59,10 @@ def of_campaign(campaign: Campaign) -> Curve | None:
 
 
 def _of_chance(campaign: Campaign, found: Sequence[CampaignPoint]) -> Curve:
-    scale = Scale(0.0, 1.0)
+    scale = Scale(0.0, 1.0, height=HEIGHT)
     wanted = 1 - campaign.error
-    levels = [Level(scale.down(share), f"{100 * share:.0f} %", False) for share in (0.0, 0.5, 1.0)]
-    levels.append(Level(scale.down(wanted), f"asked for: {percent(wanted)}", True))
+    levels = [Level(scale.place(share), f"{100 * share:.0f} %", False) for share in (0.0, 0.5, 1.0)]
+    levels.append(Level(scale.place(wanted), f"asked for: {percent(wanted)}", True))
     said = [(point.probability, percent(point.probability)) for point in found]
     caption = "Probability of the likeliest answer by the results known"
     return _drawn(caption, found, said, scale, levels)
@@ -84,11 +71,12 @@ def _of_chance(campaign: Campaign, found: Sequence[CampaignPoint]) -> Curve:
 def _of_test(campaign: Campaign, found: Sequence[CampaignPoint]) -> Curve:
     test = test_of(campaign.parameters)
     values = [point.llr or 0.0 for point in found]
-    scale = Scale(_BEYOND * min(test.lower, *values), _BEYOND * max(test.upper, *values))
+    low, high = _BEYOND * min(test.lower, *values), _BEYOND * max(test.upper, *values)
+    scale = Scale(low, high, height=HEIGHT)
     levels = [
-        Level(scale.down(0.0), "0", False),
-        Level(scale.down(test.upper), f"accepted at {test.upper:.2f}", True),
-        Level(scale.down(test.lower), f"rejected at {test.lower:.2f}", True),
+        Level(scale.place(0.0), "0", False),
+        Level(scale.place(test.upper), f"accepted at {test.upper:.2f}", True),
+        Level(scale.place(test.lower), f"rejected at {test.lower:.2f}", True),
     ]
     said = [(value, f"{value:+.2f}") for value in values]
     caption = "Log-likelihood ratio of the test by the results known"
@@ -104,14 +92,12 @@ def _drawn(
 ) -> Curve:
     most = max(found[-1].n_results, 1)
     points = [
-        Point(_across(point.n_results, most), scale.down(value), f"{point.n_results:,}", words)
+        Point(
+            place_across(point.n_results / most), scale.place(value), f"{point.n_results:,}", words
+        )
         for point, (value, words) in zip(found, said, strict=True)
     ]
     ticks = [round(most * place / (N_TICKS - 1)) for place in range(N_TICKS)]
-    line = " ".join(f"{point.x},{point.y}" for point in points)
-    marks = [Tick(_across(tick, most), f"{tick:,}") for tick in sorted(set(ticks))]
+    line = join_points((point.x, point.y) for point in points)
+    marks = [Tick(place_across(tick / most), f"{tick:,}") for tick in sorted(set(ticks))]
     return Curve(caption, points, line, levels, marks)
-
-
-def _across(n_results: int, most: int) -> float:
-    return round(LEFT + (RIGHT - LEFT) * n_results / most, 2)

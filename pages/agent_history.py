@@ -10,6 +10,7 @@ from django.db.models.functions import Length
 from matches.models import Leaderboard, RatingSnapshot
 from matches.ratings.standings import Z95
 from matches.store import snapshot_tables
+from pages.charts import Scale, Tick, join_points
 
 WIDTH, HEIGHT = 1_000, 220
 TOP, BOTTOM = 14, 14
@@ -30,13 +31,6 @@ class Point(NamedTuple):
     high: float
 
 
-class Tick(NamedTuple):
-    """A mark of the axis: pixels down and its label."""
-
-    at: float
-    label: str
-
-
 class History(NamedTuple):
     """The line and band as paths of a drawing of WIDTH x HEIGHT, and the same as numbers."""
 
@@ -48,7 +42,7 @@ class History(NamedTuple):
     height: int = HEIGHT
 
 
-def of_agent(board: Leaderboard, agent: int) -> History | None:
+def draw_agent(board: Leaderboard, agent: int) -> History | None:
     """Return the history of an agent on a leaderboard, None before it has two points.
 
     Four queries at most, however long the history: the snapshots that are read are found by time.
@@ -88,21 +82,16 @@ def _point(taken_at: datetime, row: Sequence[float]) -> Point:
 
 def _drawn(points: Sequence[Point]) -> History:
     low, high = _limits(points)
-    across = [_across(p.taken_at, points) for p in points]
-
-    def down(rating: float) -> float:
-        share = (high - rating) / ((high - low) or 1)
-        return round(TOP + (HEIGHT - TOP - BOTTOM) * share, 1)
-
-    upper = [f"{x},{down(p.high)}" for x, p in zip(across, points, strict=True)]
-    lower = [f"{x},{down(p.low)}" for x, p in zip(across, points, strict=True)]
-    middle = [f"{x},{down(p.mu)}" for x, p in zip(across, points, strict=True)]
+    place = Scale(low, high, height=HEIGHT, top=TOP, bottom=BOTTOM).place
+    placed = [(_across(point.taken_at, points), point) for point in points]
+    upper = [(x, place(point.high)) for x, point in placed]
+    lower = [(x, place(point.low)) for x, point in reversed(placed)]
     marks = [low + (high - low) * n / (_N_TICKS - 1) for n in range(_N_TICKS)]
     return History(
         points=list(points),
-        line="M" + "L".join(middle),
-        band="M" + "L".join([*upper, *reversed(lower)]) + "Z",
-        ticks=[Tick(down(mark), f"{mark:.1f}") for mark in marks],
+        line=f"M{join_points((x, place(point.mu)) for x, point in placed)}",
+        band=f"M{join_points([*upper, *lower])}Z",
+        ticks=[Tick(place(mark), f"{mark:.1f}") for mark in marks],
     )
 
 

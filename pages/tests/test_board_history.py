@@ -13,8 +13,8 @@ from matches.models import Leaderboard, PairCount, Rating, RatingSnapshot
 from matches.ratings import snapshots, standings
 from matches.tests import boards
 from matches.tests.factories import NOW
-from pages import curves, winrates
-from pages.plots import LEFT, RIGHT
+from pages import board_history, charts, winrates
+from pages.charts import LEFT, RIGHT
 
 pytestmark = pytest.mark.django_db
 
@@ -38,9 +38,9 @@ def keep(board: Leaderboard, n: int) -> None:
 
 def test_curves_go_from_the_first_to_the_last_snapshot(board: Leaderboard) -> None:
     rows = standings.rows(board.pk)
-    found = curves.history(board, rows)
+    found = board_history.draw_history(board, rows)
     assert found is not None
-    assert [curve.row for curve in found.curves] == rows[: curves.N_AGENTS]
+    assert [curve.row for curve in found.curves] == rows[: board_history.N_AGENTS]
     first, *_, last = found.curves[0].line.split()
     assert first.startswith(f"{LEFT},")
     assert last.startswith(f"{RIGHT},")
@@ -50,38 +50,38 @@ def test_curves_go_from_the_first_to_the_last_snapshot(board: Leaderboard) -> No
 
 @pytest.mark.parametrize("n", [2, 3, 60, 200])
 def test_moments_are_few_however_long_the_history(board: Leaderboard, n: int) -> None:
-    moments = curves._spread(NOW - timedelta(minutes=n), NOW)
+    moments = board_history._spread(NOW - timedelta(minutes=n), NOW)
     assert moments == sorted(moments)
-    assert len(moments) <= curves.N_MOMENTS + 1
+    assert len(moments) <= board_history.N_MOMENTS + 1
     assert moments[0] == NOW - timedelta(minutes=n)
     assert moments[-1] == NOW
 
 
 def test_labels_stand_clear_of_each_other_within_the_drawing() -> None:
-    placed = curves._apart([100.0, 101.0, 265.0, 268.0, 269.0])
-    assert all(b - a >= curves.LABEL_GAP for a, b in pairwise(placed))
-    assert placed[-1] <= curves.HEIGHT - curves.BOTTOM
+    placed = charts.spread_labels([100.0, 101.0, 265.0, 268.0, 269.0], lowest=270)
+    assert all(b - a >= charts.LABEL_GAP for a, b in pairwise(placed))
+    assert placed[-1] <= 270
 
 
 def test_rates_come_from_what_snapshots_count(board: Leaderboard) -> None:
-    found = curves.rates(board)
+    found = board_history.draw_rates(board)
     assert found is not None
     assert found.highest == "2.0"
-    assert len(found.bars) == curves.N_RATES - 1
+    assert len(found.bars) == board_history.N_RATES - 1
     assert found.bars[-1].title == "11:59 to 12:00: 2.0 matches/s"
 
 
 def test_a_board_without_history_draws_none(broker: Redis) -> None:
     young = boards.planned_board().leaderboard
-    assert curves.history(young, standings.rows(young.pk)) is None
-    assert curves.rates(young) is None
+    assert board_history.draw_history(young, standings.rows(young.pk)) is None
+    assert board_history.draw_rates(young) is None
 
 
 def test_the_first_rank_has_the_highest_label(board: Leaderboard) -> None:
     Rating.objects.filter(agent__name="random").update(mu=90)
     rows = standings.rows(board.pk)
     assert rows[0]["name"] == "random"
-    found = curves.history(board, rows)
+    found = board_history.draw_history(board, rows)
     assert found is not None
     assert found.curves[0].label_at < found.curves[1].label_at
 
