@@ -24,6 +24,8 @@ from matches.store.failures import Failures
 
 log = logging.getLogger(__name__)
 TICK_AGAIN_S = 0.5
+JUDGING_LIMIT_S = 0.5
+"""Of one tick: whoever is due to be planned or sent waits for no more."""
 _planner = Lock()
 _rerater = Lock()
 
@@ -90,7 +92,7 @@ def rate(*, now: datetime) -> None:
         broadcast.push(rated, now=now)
     if rated:
         with failures.kept("judging"):
-            judging.judge_all(now=now)
+            judging.judge_all(now=now, limit_s=JUDGING_LIMIT_S)
         _wake_planner(rated)
     failures.throw()
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from math import inf
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -77,7 +78,7 @@ class Basis(NamedTuple):
     n_results: int
 
 
-def judge_all(*, now: datetime, limit_s: float = 0.5) -> int:
+def judge_all(*, now: datetime, limit_s: float = inf) -> int:
     """Judge the campaigns without a verdict, unless another thread does; return how many ended.
 
     After limit_s it leaves the rest to the next call, which begins with another one.
