@@ -111,12 +111,12 @@ def _n_done() -> int:
 def schedule_levels(n_matches: int) -> Any:
     """Schedule matches of the skill game that last some time."""
     from matches.ledger.evaluation import Evaluation, start  # noqa: PLC0415
-    from matches.ledger.tournaments import Plan  # noqa: PLC0415
+    from matches.plans import TournamentPlan  # noqa: PLC0415
     from matches.store.clock import db_now  # noqa: PLC0415
 
     evaluation = Evaluation(
         game="skill_game",
-        plan=Plan(name="chaos", n_matches=n_matches, pairing="random", seed=11),
+        plan=TournamentPlan(name="chaos", n_matches=n_matches, pairing="random", seed=11),
         num_agents=N_AGENTS,
         game_parameters={"duration_s": MATCH_S},
     )
@@ -125,12 +125,15 @@ def schedule_levels(n_matches: int) -> Any:
 
 def schedule_networks(n_matches: int) -> Any:
     """Schedule matches between networks on the gpu queue, on a leaderboard of their own."""
-    from matches.ledger.tournaments import Plan, open_leaderboard, schedule  # noqa: PLC0415
+    from matches.ledger.tournaments import open_leaderboard, schedule  # noqa: PLC0415
+    from matches.plans import TournamentPlan  # noqa: PLC0415
     from matches.store.clock import db_now  # noqa: PLC0415
 
     agents = register_networks("chaos", N_NETWORKS, parameters={"hidden": "1024,1024,1024,1024"})
     board = open_leaderboard(f"chaos-{db_now():%H%M%S-%f}", game="connect_four")
-    plan = Plan(name="chaos", n_matches=n_matches, pairing="random", seed=11, replays=True)
+    plan = TournamentPlan(
+        name="chaos", n_matches=n_matches, pairing="random", seed=11, replays=True
+    )
     return schedule(plan, leaderboard=board, agents=agents)
 
 

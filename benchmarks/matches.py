@@ -50,13 +50,13 @@ class Timed:
 
 
 def run_ours(n_matches: int, *, seed: int) -> Timed:
-    """Plan, play, record and rate a tournament on the running stack."""
+    """TournamentPlan, play, record and rate a tournament on the running stack."""
     from matches.ledger.evaluation import Evaluation, start  # noqa: PLC0415
-    from matches.ledger.tournaments import Plan  # noqa: PLC0415
     from matches.models import Leaderboard, Tournament  # noqa: PLC0415
+    from matches.plans import TournamentPlan  # noqa: PLC0415
     from matches.store.clock import db_now  # noqa: PLC0415 - Django is set up only now
 
-    plan = Plan(name="bench", n_matches=n_matches, pairing="random", seed=seed)
+    plan = TournamentPlan(name="bench", n_matches=n_matches, pairing="random", seed=seed)
     began = perf_counter()
     evaluation = Evaluation(game="skill_game", plan=plan, num_agents=N_AGENTS)
     tournament = start(evaluation, now=db_now())

@@ -3,8 +3,7 @@
 Written by `./run manage write_client_options` from matches/plans.py: not edited.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, Required, TypedDict
+from typing import Any, Final, NamedTuple
 
 
 class Option(NamedTuple):
@@ -27,75 +26,6 @@ class Option(NamedTuple):
     fixed: tuple[str, ...] = ()
     scale: float = 1
     group: str = ""
-
-
-class TournamentOptions(TypedDict, total=False):
-    """What a tournament may be asked to be."""
-
-    name: Required[str]
-    n_matches: Required[int]
-    pairing: str
-    pairing_parameters: Mapping[str, Any]
-    weight: int
-    move_s: float
-    match_s: float
-    is_paused: bool
-    seed: int
-    faults: Mapping[str, Any] | None
-    is_rated: bool
-    replays: bool
-    keeps_trajectories: bool
-    trajectory_days: int | None
-    order_limit: int | None
-
-
-class QuestionOptions(TypedDict, total=False):
-    """What a campaign may be asked."""
-
-    question: str
-    error: float
-    margin: float | None
-    margin_elo: float | None
-    margin_points: float | None
-    parameters: Mapping[str, Any]
-
-
-class CampaignOptions(QuestionOptions, total=False):
-    """What a campaign may spend."""
-
-    max_matches: Required[int]
-    name: str
-    pairing: str
-    pairing_parameters: Mapping[str, Any]
-    weight: int
-    move_s: float
-    match_s: float
-    is_paused: bool
-    max_core_s: float | None
-    max_money: float | None
-    seed: int | None
-
-
-class ScheduleOptions(TypedDict, total=False):
-    """What a schedule may start."""
-
-    n_matches: int | None
-    pairing: str
-    pairing_parameters: Mapping[str, Any]
-    weight: int
-    move_s: float
-    match_s: float
-    seed: int
-    is_rated: bool
-    keeps_trajectories: bool
-    trajectory_days: int | None
-    order_limit: int | None
-    question: str
-    error: float
-    margin: float
-    parameters: Mapping[str, Any]
-    max_core_s: float | None
-    max_money: float | None
 
 
 TOURNAMENT: Final = (

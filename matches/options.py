@@ -35,6 +35,8 @@ class Option:
     max_length: int | None = None
     choices: Callable[[], list[tuple[str, str]]] | None = None
     """From a catalog, to which plug-ins add: only forms list them."""
+    empty: str = ""
+    """On forms: what none of the choices stands for."""
     fixed: tuple[str, ...] = ()
     """The texts that it may be, where no plug-in adds to them."""
     flags: tuple[str, ...] = ()

@@ -211,7 +211,7 @@ class CampaignPlan(PlayPlan, frozen=True, kw_only=True):
         Id,
         Meta(
             description="Who meets whom; empty: as suits the question.",
-            extra={"choices": pairing_choices},
+            extra={"choices": pairing_choices, "empty": "the one that suits the question"},
         ),
     ] = ""
     seed: Annotated[
@@ -227,7 +227,7 @@ class ScheduledPlan(Struct, frozen=True, kw_only=True):
         Id,
         Meta(
             description="Empty: a tournament without one.",
-            extra={"flags": ("-q", "--question"), "choices": question_choices},
+            extra={"flags": ("-q", "--question"), "choices": question_choices, "empty": "none"},
         ),
     ] = ""
     margin: Annotated[
@@ -249,7 +249,7 @@ class ScheduledPlan(Struct, frozen=True, kw_only=True):
         Id,
         Meta(
             description="Empty: the one that suits the question; without one, double_round_robin.",
-            extra={"choices": pairing_choices},
+            extra={"choices": pairing_choices, "empty": "the one that suits"},
         ),
     ] = ""
     seed: Annotated[
@@ -268,3 +268,8 @@ def schedule_options(
     plans = (tournament, campaign, ScheduledPlan)
     options = [option for plan in plans for option in options_of(plan) if option.is_scheduled]
     return tuple({option.name: option for option in options}.values())
+
+
+def scheduled_names(plan: Plan) -> list[str]:
+    """Return the options of a plan that a schedule has, but the seed: it counts that itself."""
+    return [o.name for o in options_of(plan) if o.is_scheduled and o.name != "seed"]

@@ -13,9 +13,10 @@ from selenium.webdriver.remote.webelement import WebElement
 
 from arena.messages import MatchOrderRow, ResultRow
 from matches.campaigns import judging
-from matches.campaigns.starting import CampaignPlan, start
+from matches.campaigns.starting import start
 from matches.ledger import planning
 from matches.models import Agent, Alarm, Campaign, Leaderboard, Match, Tournament
+from matches.plans import CampaignPlan
 from matches.ratings import rater
 from matches.store.clock import db_now
 from matches.tests import boards, factories
@@ -150,7 +151,9 @@ def _campaign(
     board: Leaderboard, question: str = "best", *, n_agents: int = len(FIELD), **plan: Any
 ) -> Campaign:
     agents = list(Agent.objects.order_by("-pk")[:n_agents])
-    wanted = CampaignPlan(plan.pop("name", "which is best"), question, 2_000, **plan)
+    wanted = CampaignPlan(
+        name=plan.pop("name", "which is best"), question=question, max_matches=2_000, **plan
+    )
     return start(wanted, leaderboard=board, agents=agents)
 
 

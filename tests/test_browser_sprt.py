@@ -7,9 +7,10 @@ import pytest
 from redis import Redis
 
 from matches.campaigns import judging
-from matches.campaigns.starting import CampaignPlan, start
+from matches.campaigns.starting import start
 from matches.ledger import planning
 from matches.models import Agent, Campaign, Match, Tournament
+from matches.plans import CampaignPlan
 from matches.ratings import rater
 from matches.store.clock import db_now
 from matches.tests import boards, factories
@@ -65,7 +66,9 @@ def _test() -> Campaign:
     scheduled = factories.scheduled(12, agents=PAIR, game="connect_four", board="field")
     Tournament.objects.filter(pk=scheduled.pk).update(state=Tournament.State.CANCELLED)
     agents = list(Agent.objects.order_by("pk"))
-    plan = CampaignPlan("is it better", "sprt", 2_000, parameters={"elo0": 0, "elo1": 5})
+    plan = CampaignPlan(
+        name="is it better", question="sprt", max_matches=2_000, parameters={"elo0": 0, "elo1": 5}
+    )
     return start(plan, leaderboard=scheduled.leaderboard, agents=agents)
 
 

@@ -57,8 +57,9 @@ def schedule(stack: Stack, game: str, *, plugins: str) -> None:
     """Schedule a tournament with plug-ins that the programs of the stack have not."""
     code = (
         "from matches.store.clock import db_now; from matches.ledger import evaluation as e; "
-        "from matches.ledger.tournaments import Plan; "
-        f"e.start(e.Evaluation({game!r}, Plan('other', 40), ['random', 'centre']), now=db_now())"
+        "from matches.plans import TournamentPlan; "
+        "plan = TournamentPlan(name='other', n_matches=40); "
+        f"e.start(e.Evaluation({game!r}, plan, ['random', 'centre']), now=db_now())"
     )
     environment = {**stack.env, "EVALSITE_PLUGINS": plugins}
     command = [sys.executable, "manage.py", "shell", "-c", code]

@@ -118,12 +118,15 @@ def _curve(field: RealField, pairing: str, seed: int) -> Curve:
 def _played(field: RealField, pairing: str, seed: int) -> list[tuple[int, int, int]]:
     """Play a tournament through the queue; return (first, second, score) in planned order."""
     from matches.artifacts.agents import register_spelled  # noqa: PLC0415
-    from matches.ledger.tournaments import Plan, open_leaderboard, schedule  # noqa: PLC0415
+    from matches.ledger.tournaments import open_leaderboard, schedule  # noqa: PLC0415
     from matches.models import Match  # noqa: PLC0415 - Django is set up by the stack
+    from matches.plans import TournamentPlan  # noqa: PLC0415
 
     agents = [register_spelled(text, game=GAME) for text in field.agents]
     board = open_leaderboard(_name(field.name, pairing, seed), game=GAME, is_listed=False)
-    plan = Plan(f"{field.name}, {pairing}", field.n_matches, pairing=pairing, seed=seed)
+    plan = TournamentPlan(
+        name=f"{field.name}, {pairing}", n_matches=field.n_matches, pairing=pairing, seed=seed
+    )
     tournament = schedule(plan, leaderboard=board, agents=agents)
     _wait(tournament)
     index = {agent.pk: place for place, agent in enumerate(agents)}
@@ -155,13 +158,21 @@ def _campaigns(field: RealField, replicates: int) -> Row:
 
 def _campaign(field: RealField, seed: int) -> Any:
     from matches.artifacts.agents import register_spelled  # noqa: PLC0415 - as above
-    from matches.campaigns.starting import CampaignPlan, start  # noqa: PLC0415
+    from matches.campaigns.starting import start  # noqa: PLC0415
     from matches.ledger.tournaments import open_leaderboard  # noqa: PLC0415
+    from matches.plans import CampaignPlan  # noqa: PLC0415
 
     agents = [register_spelled(text, game=GAME) for text in field.agents]
     # Not listed: what the others know is no evidence here.
     board = open_leaderboard(_name(field.name, "best", seed), game=GAME, is_listed=False)
-    plan = CampaignPlan(field.name, "best", field.n_matches, error=ERROR, margin=0.5, seed=seed)
+    plan = CampaignPlan(
+        name=field.name,
+        question="best",
+        max_matches=field.n_matches,
+        error=ERROR,
+        margin=0.5,
+        seed=seed,
+    )
     campaign = start(plan, leaderboard=board, agents=agents)
     _wait(campaign.tournament)
     campaign.refresh_from_db()

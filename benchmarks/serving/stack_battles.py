@@ -80,10 +80,11 @@ def _agents(paths: Sequence[Path]) -> list[Any]:
 
 
 def _schedule(agents: Sequence[Any], n: int, *, seed: int) -> Any:
-    from matches.ledger.tournaments import Plan, open_leaderboard, schedule  # noqa: PLC0415
+    from matches.ledger.tournaments import open_leaderboard, schedule  # noqa: PLC0415
+    from matches.plans import TournamentPlan  # noqa: PLC0415
 
     board = open_leaderboard(f"battles-{seed}", game=GAME)
-    plan = Plan(name=f"battles-{seed}", n_matches=n, seed=seed)
+    plan = TournamentPlan(name=f"battles-{seed}", n_matches=n, seed=seed)
     return schedule(plan, leaderboard=board, agents=agents)
 
 

@@ -21,11 +21,12 @@ def main(n_levels: int, n_networked: int, match_s: float) -> None:
     django.setup()
     from benchmarks.networks import register_networks  # noqa: PLC0415 - Django is set up only now
     from matches.artifacts.agents import register_spelled  # noqa: PLC0415
-    from matches.ledger.tournaments import Plan, open_leaderboard, schedule  # noqa: PLC0415
+    from matches.ledger.tournaments import open_leaderboard, schedule  # noqa: PLC0415
+    from matches.plans import TournamentPlan  # noqa: PLC0415
 
     def plan(name: str, board: Any, spelled: Sequence[str], agents: Sequence[Any], n: int) -> None:
         agents = [*agents, *(register_spelled(text, game=board.game) for text in spelled)]
-        terms = Plan(name=name, n_matches=n, pairing="random", seed=SEED, replays=True)
+        terms = TournamentPlan(name=name, n_matches=n, pairing="random", seed=SEED, replays=True)
         schedule(terms, leaderboard=board, agents=agents)
 
     networks = register_networks("storm", N_NETWORKS, parameters={"hidden": "512,512"})

@@ -14,8 +14,9 @@ from redis import Redis
 from benchmarks.watching.figures import Outcomes
 from matches.artifacts.agents import register_spelled
 from matches.board import broadcast
-from matches.ledger.tournaments import Plan, cancel, open_leaderboard, schedule
+from matches.ledger.tournaments import cancel, open_leaderboard, schedule
 from matches.models import Leaderboard, Outcome, Tournament
+from matches.plans import TournamentPlan
 from matches.store.clock import db_now
 
 GAME = "skill_game"
@@ -52,7 +53,7 @@ class Board:
         n_done = sum(total.values_list("n_done", flat=True))
         if self._n_tournaments * self._n_matches - n_done < N_LEFT:
             self._n_tournaments += 1
-            plan = Plan(
+            plan = TournamentPlan(
                 name=f"watched {self._n_tournaments}",
                 n_matches=self._n_matches,
                 pairing="random",

@@ -248,37 +248,44 @@ class Campaigns(Calls):
         leaderboard: str,
         max_matches: int,
         agents: Sequence[str] | None = None,
+        name: str = "",
+        pairing: str = "",
+        pairing_parameters: Mapping[str, Any] | None = None,
+        weight: int = 1,
+        move_s: float = 10.0,
+        match_s: float = 600.0,
+        is_paused: bool = False,
         question: str = "best",
         error: float = 0.05,
         margin: float | None = None,
         margin_elo: float | None = None,
         margin_points: float | None = None,
         parameters: Mapping[str, Any] | None = None,
-        name: str = "",
         max_core_s: float | None = None,
         max_money: float | None = None,
-        pairing: str = "",
-        pairing_parameters: Mapping[str, Any] | None = None,
         seed: int | None = None,
-        weight: int = 1,
-        move_s: float | None = None,
-        match_s: float | None = None,
-        is_paused: bool = False,
         key: str | None = None,
     ) -> CampaignDetail:
         """Start a campaign.
 
         agents: None: all of the leaderboard, less those retired or in quarantine.
-        error: P(the verdict may be wrong).
-        margin: A gap that makes no difference, in rating.
+        max_matches: It stops there at the latest, with the likeliest answer.
+        name: Empty: made of the question.
+        pairing: Who meets whom; empty: as suits the question.
+        pairing_parameters: Of the pairing, such as {"best_of": 5}.
+        weight: Its share of the nodes against that of others that run at the same time.
+        move_s: Limit of a move, in seconds.
+        match_s: Limit of a match, in seconds.
+        is_paused: It waits to be started.
+        question: What is asked of the agents.
+        error: The probability that the verdict may be wrong.
+        margin: A gap in rating that makes no difference; 1 is some 45 points of Elo.
         margin_elo: The same in points of Elo, instead.
         margin_points: The same in points of win rate, instead.
-        parameters: Of the question; agents by name.
-        pairing: Empty: as suits the question.
-        pairing_parameters: Of the pairing, by their names.
-        seed: Null: one that replays no game that is known.
-        weight: Its share of the nodes.
-        is_paused: True: it waits to be started.
+        parameters: Of the question, such as {"k": 3}; agents by name.
+        max_core_s: Core-seconds that it may cost; empty: any.
+        max_money: Money that it may cost; empty: any.
+        seed: Empty: one that replays no game that is known.
         """
         return self._post(
             CampaignDetail,
@@ -286,23 +293,23 @@ class Campaigns(Calls):
             {
                 "leaderboard": leaderboard,
                 "agents": agents,
+                "max_matches": max_matches,
+                "name": name,
+                "pairing": pairing,
+                "pairing_parameters": pairing_parameters,
+                "weight": weight,
+                "move_s": move_s,
+                "match_s": match_s,
+                "is_paused": is_paused,
                 "question": question,
                 "error": error,
                 "margin": margin,
                 "margin_elo": margin_elo,
                 "margin_points": margin_points,
                 "parameters": parameters,
-                "name": name,
-                "max_matches": max_matches,
                 "max_core_s": max_core_s,
                 "max_money": max_money,
-                "pairing": pairing,
-                "pairing_parameters": pairing_parameters,
                 "seed": seed,
-                "weight": weight,
-                "move_s": move_s,
-                "match_s": match_s,
-                "is_paused": is_paused,
             },
             key=key,
         )
@@ -335,11 +342,12 @@ class Campaigns(Calls):
         """Say what a campaign would take, by what is known; none is started.
 
         agents: None: all of the leaderboard, less those retired or in quarantine.
-        error: P(the verdict may be wrong).
-        margin: A gap that makes no difference, in rating.
+        question: What is asked of the agents.
+        error: The probability that the verdict may be wrong.
+        margin: A gap in rating that makes no difference; 1 is some 45 points of Elo.
         margin_elo: The same in points of Elo, instead.
         margin_points: The same in points of win rate, instead.
-        parameters: Of the question; agents by name.
+        parameters: Of the question, such as {"k": 3}; agents by name.
         """
         return self._post(
             Ahead,

@@ -19,12 +19,12 @@ class Schedule:
     timezone: Of the crontab.
     once_at: When, instead of a crontab.
     season: Begin a season of the leaderboard so, and start no tournament.
+    n_matches: Of each tournament, or the budget of each campaign; a season has none.
+    pairing: Empty: the one that suits the question; without one, double_round_robin.
+    weight: Its share of the nodes against that of others that run at the same time.
+    seed: Of the first tournament; each later one takes the next, so that no game recurs.
     error: The probability that the verdict may be wrong.
     margin: A gap in rating that makes no difference; 1 is some 45 points of Elo.
-    seed: Of the first tournament; each later one takes the next, so that no game recurs.
-    pairing: Empty: the one that suits the question; without one, double_round_robin.
-    n_matches: Of each tournament, or the budget of each campaign; a season has none.
-    weight: Its share of the nodes against that of others that run at the same time.
     next_at: Return when it is due next; empty: never.
     problem: Why the last time was passed over.
     """
@@ -38,23 +38,23 @@ class Schedule:
     once_at: datetime | None
     is_enabled: bool
     season: SeasonMode | Literal[""]
+    n_matches: int | None
+    pairing: str
+    pairing_parameters: Mapping[str, Any]
+    weight: int
+    move_s: float
+    match_s: float
+    seed: int
+    is_rated: bool
+    keeps_trajectories: bool
+    trajectory_days: int | None
+    order_limit: int | None
     question: str
     error: float
     margin: float
     parameters: Mapping[str, Any]
     max_core_s: float | None
     max_money: float | None
-    seed: int
-    pairing: str
-    pairing_parameters: Mapping[str, Any]
-    n_matches: int | None
-    weight: int
-    move_s: float
-    match_s: float
-    is_rated: bool
-    keeps_trajectories: bool
-    trajectory_days: int | None
-    order_limit: int | None
     next_at: datetime | None
     last_tournament: int | None
     n_started: int
@@ -92,23 +92,23 @@ class Schedules(Calls):
         once_at: datetime | None = None,
         is_enabled: bool = True,
         season: SeasonMode | Literal[""] = "",
+        n_matches: int | None = None,
+        pairing: str = "",
+        pairing_parameters: Mapping[str, Any] | None = None,
+        weight: int = 1,
+        move_s: float = 10.0,
+        match_s: float = 600.0,
+        seed: int = 0,
+        is_rated: bool = True,
+        keeps_trajectories: bool = False,
+        trajectory_days: int | None = None,
+        order_limit: int | None = None,
         question: str = "",
         error: float = 0.05,
         margin: float = 0.0,
         parameters: Mapping[str, Any] | None = None,
         max_core_s: float | None = None,
         max_money: float | None = None,
-        n_matches: int | None = None,
-        pairing: str = "",
-        pairing_parameters: Mapping[str, Any] | None = None,
-        weight: int = 1,
-        seed: int = 0,
-        move_s: float | None = None,
-        match_s: float | None = None,
-        is_rated: bool = True,
-        keeps_trajectories: bool = False,
-        trajectory_days: int | None = None,
-        order_limit: int | None = None,
         key: str | None = None,
     ) -> Schedule:
         """Add a schedule.
@@ -116,9 +116,23 @@ class Schedules(Calls):
         agents: None: all of the leaderboard at that time, less those retired or quarantined.
         crontab: minute hour day-of-month month day-of-week, such as 30 4 * * 1.
         season: Begin a season of the leaderboard so, and start no tournament.
-        parameters: Of the question; agents by name.
         n_matches: Of each tournament, or the budget of each campaign; a season has none.
         pairing: Empty: the one that suits the question; without one, double_round_robin.
+        pairing_parameters: Of the pairing, such as {"best_of": 5}.
+        weight: Its share of the nodes against that of others that run at the same time.
+        move_s: Limit of a move, in seconds.
+        match_s: Limit of a match, in seconds.
+        seed: Of the first tournament; each later one takes the next, so that no game recurs.
+        is_rated: Unrated outcomes change no rating; only then may an agent play itself.
+        keeps_trajectories: Store observation, action, reward ... of every decision.
+        trajectory_days: Delete them after so many days; empty: never.
+        order_limit: Matches that one order holds at most; empty: by their length.
+        question: Empty: a tournament without one.
+        error: The probability that the verdict may be wrong.
+        margin: A gap in rating that makes no difference; 1 is some 45 points of Elo.
+        parameters: Of the question, such as {"k": 3}; agents by name.
+        max_core_s: Core-seconds that it may cost; empty: any.
+        max_money: Money that it may cost; empty: any.
         """
         return self._post(
             Schedule,
@@ -133,23 +147,23 @@ class Schedules(Calls):
                 "once_at": once_at,
                 "is_enabled": is_enabled,
                 "season": season,
+                "n_matches": n_matches,
+                "pairing": pairing,
+                "pairing_parameters": pairing_parameters,
+                "weight": weight,
+                "move_s": move_s,
+                "match_s": match_s,
+                "seed": seed,
+                "is_rated": is_rated,
+                "keeps_trajectories": keeps_trajectories,
+                "trajectory_days": trajectory_days,
+                "order_limit": order_limit,
                 "question": question,
                 "error": error,
                 "margin": margin,
                 "parameters": parameters,
                 "max_core_s": max_core_s,
                 "max_money": max_money,
-                "n_matches": n_matches,
-                "pairing": pairing,
-                "pairing_parameters": pairing_parameters,
-                "weight": weight,
-                "seed": seed,
-                "move_s": move_s,
-                "match_s": match_s,
-                "is_rated": is_rated,
-                "keeps_trajectories": keeps_trajectories,
-                "trajectory_days": trajectory_days,
-                "order_limit": order_limit,
             },
             key=key,
         )

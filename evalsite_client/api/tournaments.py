@@ -19,14 +19,14 @@ class Tournament(TournamentFigures):
     """A tournament and how far it is; n_done includes forfeits.
 
     n_matches: At most; one whose pairing is over before has as many as were planned.
-    seed: The seed set: the same number replays the same pairings and games.
     weight: Its share of the nodes against that of others that run at the same time.
+    seed: The seed set: the same number replays the same pairings and games.
+    faults: Faults to emulate, to try the platform; usually empty.
     is_rated: Unrated outcomes change no rating; only then may an agent play itself.
     replays: Play again what is known, to see that it comes out the same.
     keeps_trajectories: Store observation, action, reward ... of every decision.
     trajectory_days: Delete them after so many days; empty: never.
     order_limit: Matches that one order holds at most; empty: by their length.
-    faults: Faults to emulate, to try the platform; usually empty.
     state: planning: matches are chosen or written; those that are, are played.
     n_known: Of those done: known from an earlier tournament, so not played again.
     n_differing: Of those done: played again, and came out otherwise than before.
@@ -40,19 +40,19 @@ class Tournament(TournamentFigures):
     id: int
     leaderboard: str
     name: str
+    n_matches: int
     pairing: str
     pairing_parameters: Mapping[str, Any]
-    n_matches: int
-    seed: int
     weight: int
     move_s: float
     match_s: float
+    seed: int
+    faults: Any
     is_rated: bool
     replays: bool
     keeps_trajectories: bool
     trajectory_days: int | None
     order_limit: int | None
-    faults: Any
     state: TournamentState
     created_at: datetime
     started_at: datetime | None
@@ -177,25 +177,36 @@ class Tournaments(Calls):
         n_matches: int,
         pairing: str = "double_round_robin",
         pairing_parameters: Mapping[str, Any] | None = None,
-        seed: int = 0,
         weight: int = 1,
-        move_s: float | None = None,
-        match_s: float | None = None,
+        move_s: float = 10.0,
+        match_s: float = 600.0,
+        is_paused: bool = False,
+        seed: int = 0,
         faults: Any | None = None,
         is_rated: bool = True,
         replays: bool = False,
         keeps_trajectories: bool = False,
         trajectory_days: int | None = None,
         order_limit: int | None = None,
-        is_paused: bool = False,
         key: str | None = None,
     ) -> TournamentDetail:
         """Schedule a tournament.
 
-        pairing_parameters: Such as {"best_of": 5}.
-        weight: Its share of the nodes.
-        replays: True: known games are played again; they count once.
-        is_paused: True: it waits to be started.
+        name: Of the tournament.
+        n_matches: At most; one whose pairing is over before has as many as were planned.
+        pairing: Who meets whom.
+        pairing_parameters: Of the pairing, such as {"best_of": 5}.
+        weight: Its share of the nodes against that of others that run at the same time.
+        move_s: Limit of a move, in seconds.
+        match_s: Limit of a match, in seconds.
+        is_paused: It waits to be started.
+        seed: The seed set: the same number replays the same pairings and games.
+        faults: Faults to emulate, to try the platform; usually empty.
+        is_rated: Unrated outcomes change no rating; only then may an agent play itself.
+        replays: Play again what is known, to see that it comes out the same.
+        keeps_trajectories: Store observation, action, reward ... of every decision.
+        trajectory_days: Delete them after so many days; empty: never.
+        order_limit: Matches that one order holds at most; empty: by their length.
         """
         return self._post(
             TournamentDetail,
@@ -207,17 +218,17 @@ class Tournaments(Calls):
                 "n_matches": n_matches,
                 "pairing": pairing,
                 "pairing_parameters": pairing_parameters,
-                "seed": seed,
                 "weight": weight,
                 "move_s": move_s,
                 "match_s": match_s,
+                "is_paused": is_paused,
+                "seed": seed,
                 "faults": faults,
                 "is_rated": is_rated,
                 "replays": replays,
                 "keeps_trajectories": keeps_trajectories,
                 "trajectory_days": trajectory_days,
                 "order_limit": order_limit,
-                "is_paused": is_paused,
             },
             key=key,
         )

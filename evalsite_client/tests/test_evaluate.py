@@ -16,8 +16,9 @@ from evalsite_client.cli import evaluate, following
 from evalsite_client.cli.show import Answer
 from evalsite_client.tests.commands import Evalsite
 from matches.ledger import planning
-from matches.ledger.tournaments import Plan, schedule
+from matches.ledger.tournaments import schedule
 from matches.models import Agent, Leaderboard, Match, Tournament
+from matches.plans import TournamentPlan
 from matches.ratings import rater
 from matches.tests import boards, factories
 from matches.tests.factories import later
@@ -159,7 +160,7 @@ def test_what_was_stopped_is_gone_on_with_by_the_command_that_it_names(
     monkeypatch.setattr(following, "follow", stop_at_once)
     assert followed(client, played).status == 130
     again = schedule(
-        Plan(name="again", n_matches=40, move_s=2.0),
+        TournamentPlan(name="again", n_matches=40, move_s=2.0),
         leaderboard=played.leaderboard,
         agents=list(played.agents.order_by("entrant__position")),
     )

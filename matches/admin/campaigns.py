@@ -3,108 +3,74 @@
 import json
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from unfold.widgets import (
-    UnfoldAdminIntegerFieldWidget,
-    UnfoldAdminSelectMultipleWidget,
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextInputWidget,
-)
+from unfold.widgets import UnfoldAdminSelectMultipleWidget, UnfoldAdminSelectWidget
 
 from matches.admin.acts import campaigns
 from matches.admin.acts.offering import OffersActs, ReadOnlyWithActs
 from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.many import search_if_many
+from matches.admin.options import PlanForm, names_of, titles_of, with_options
 from matches.campaigns import forecasting, texts
-from matches.campaigns.starting import CampaignPlan, start
+from matches.campaigns.starting import start
 from matches.errors import BadInputError
 from matches.ledger.tournaments import check_agents
 from matches.models import Agent, Alarm, Campaign, Leaderboard, Tournament
-from matches.models.choices import pairing_choices
-from matches.models.tournament import MAX_MATCHES, MAX_WEIGHT
+from matches.options import options_of
+from matches.plans import CampaignPlan
 from matches.store.clock import db_now
 
 ASKED = ("question", "parameters", "error", "margin")
 LIMITS = ("max_matches", "max_core_s", "max_money")
-PLAYED = ("pairing", "weight")
+OPTIONS = options_of(CampaignPlan)
 STANDING = (
     *("statement", "probability", "why", "decided_at", "n_known", "n_played", "n_round_robin"),
     *("n_judged", "judged_at", "forecast_said"),
 )
-LABELS = {
-    "error": "Error at most",
-    "max_matches": "Budget, matches",
-    "max_core_s": "Budget, core-seconds",
-    "max_money": "Budget, money",
-}
 UNSEEN = "not shown yet"
+PARAMETERS_HELP = (
+    'Of the question: {"k": 3} for the best three, '
+    '{"a": "one", "b": "other", "lead": 1} for whether one beats the other, '
+    '{"elo0": 0, "elo1": 20} for the test.'
+)
 
 
-class StartForm(ModelFormWithAllErrors):
+class StartForm(PlanForm):
     """What is asked of whom, and what it may cost; what that takes is shown before it starts."""
 
     leaderboard = forms.ModelChoiceField(
         queryset=Leaderboard.objects.filter(is_listed=True), widget=UnfoldAdminSelectWidget
     )
-    name = forms.CharField(max_length=120, widget=UnfoldAdminTextInputWidget)
     agents = forms.ModelMultipleChoiceField(
         queryset=Agent.objects.filter(is_retired=False).order_by("game", "name"),
         widget=UnfoldAdminSelectMultipleWidget(attrs={"size": 12}),
         help_text="Two or more, all of the leaderboard's game.",
     )
-    max_matches = forms.IntegerField(
-        label=LABELS["max_matches"],
-        min_value=1,
-        max_value=MAX_MATCHES,
-        widget=UnfoldAdminIntegerFieldWidget,
-        help_text="It stops there at the latest, with the likeliest answer.",
-    )
-    pairing = forms.ChoiceField(
-        required=False,
-        choices=lambda: [("", "the one that suits the question"), *pairing_choices()],
-        widget=UnfoldAdminSelectWidget,
-    )
-    weight = forms.IntegerField(
-        initial=1,
-        min_value=1,
-        max_value=MAX_WEIGHT,
-        widget=UnfoldAdminIntegerFieldWidget,
-        help_text="Its share of the nodes against that of others that run at the same time.",
-    )
     foreseen = forms.CharField(required=False, widget=forms.HiddenInput)
     """For which entries the forecast was shown."""
 
     class Meta:
-        """The rest is the tournament's."""
+        """All of it is said to the service."""
 
         model = Campaign
-        fields = (*ASKED, *LIMITS)
-        help_texts: ClassVar[dict[str, str]] = {
-            "parameters": 'Of the question: {"k": 3} for the best three, '
-            '{"a": "one", "b": "other", "lead": 1} for whether one beats the other, '
-            '{"elo0": 0, "elo1": 20} for the test.'
-        }
+        fields = ()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Say with every agent which game it plays."""
         super().__init__(*args, **kwargs)
         search_if_many(self, Tournament)
         self.fields["agents"].label_from_instance = lambda agent: f"{agent.game}: {agent.name}"  # type: ignore[attr-defined]
+        self.fields["parameters"].help_text = PARAMETERS_HELP
         self.ahead: list[texts.Line] = []
 
-    def clean_parameters(self) -> dict[str, Any]:
-        """Refuse what has no names."""
-        given = self.cleaned_data["parameters"]
-        if not isinstance(given, dict):
-            raise ValidationError(f'Write names and values, such as {{"k": 3}}, not {given!r:.40}.')
-        return given
+    def _post_clean(self) -> None:
+        """Leave the row alone: it is the service that writes it."""
 
     def clean(self) -> dict[str, Any]:
         """Refuse what cannot be asked; show the forecast of what was entered before it starts."""
@@ -123,9 +89,7 @@ class StartForm(ModelFormWithAllErrors):
 
     def plan(self) -> CampaignPlan:
         """Return the plan that was entered."""
-        names = ("name", *ASKED, *LIMITS, *PLAYED)
-        given = {name: self.cleaned_data[name] for name in names}
-        return CampaignPlan(**given)
+        return CampaignPlan(**self.given())
 
     def entries(self) -> str:
         """Return what stands for all that was entered."""
@@ -153,21 +117,24 @@ class CampaignAdmin(OffersActs):
     search_fields = ("tournament__name",)
     ordering = ("-pk",)
     acts = campaigns.ACTS
+    options = OPTIONS
     change_form_before_template = "admin/acts/foreseen.html"
 
     def get_form(
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
     ) -> type[ModelFormWithAllErrors]:
         """Return the form that starts, for a new one."""
-        form = ModelFormWithAllErrors if change else StartForm
-        options = {**kwargs, "form": form, "labels": LABELS}
+        form = ModelFormWithAllErrors if change else with_options(StartForm, self.options)
+        options = {**kwargs, "form": form, "labels": titles_of(self.options)}
         found: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
         return found
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and of one that was started also how it stands."""
         if obj is None:
-            return ("leaderboard", "name", "agents", *ASKED, *LIMITS, *PLAYED, "foreseen")
+            first = ("leaderboard", "name", "agents", *ASKED)
+            more = (name for name in names_of(self.options) if name not in first)
+            return (*first, *more, "foreseen")
         return ("campaign", "leaderboard", *ASKED, *LIMITS, *STANDING)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:

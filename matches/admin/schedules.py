@@ -19,42 +19,24 @@ from matches.admin.acts.offering import OffersActs
 from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.echo import Echo, echo
 from matches.admin.many import search_if_many
+from matches.admin.options import PlanForm, names_of, titles_of, with_options
 from matches.campaigns import scheduling
 from matches.errors import BadInputError
 from matches.models import Agent, Schedule, ScheduleRun
+from matches.plans import schedule_options
 from matches.store.auditing import Actor
 from matches.store.clock import db_now
 
 WHEN = ("crontab", "timezone", "once_at")
-ASKED = ("question", "error", "margin", "parameters")
-BUDGET = ("n_matches", "max_core_s", "max_money", "weight")
-ENTERED = (
-    *("name", "leaderboard", "agents", *WHEN, "season", *ASKED, *BUDGET),
-    *("pairing", "pairing_parameters", "seed"),
-)
-LIMITS = ("move_s", "match_s", "is_rated", "keeps_trajectories", "trajectory_days", "order_limit")
+OPTIONS = schedule_options()
+FIRST = ("name", "leaderboard", "agents", *WHEN, "season", "question")
 STANDING = ("is_enabled", "next_due", "n_started", "n_skipped", "problem", "runs")
 LABELS = {
     "once_at": "Or once, at (UTC)",
     "timezone": "Time zone of the crontab",
     "season": "Begin a season",
-    "question": "Question",
-    "error": "Stated error",
-    "margin": "Margin that makes no difference",
-    "parameters": "Parameters of the question",
-    "n_matches": "Matches of each at most",
-    "max_core_s": "Core-seconds of a campaign at most",
-    "max_money": "Money of a campaign at most",
-    "pairing_parameters": "Parameters of the pairing",
-    "move_s": "Limit of a move, s",
-    "match_s": "Limit of a match, s",
-    "is_rated": "Rated",
-    "keeps_trajectories": "Store trajectories",
-    "trajectory_days": "Days to keep them",
-    "order_limit": "Matches of an order at most",
 }
 N_RUNS = 10
-JSON = {"parameters", "pairing_parameters"}
 
 
 class CrontabInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # unfold has no types
@@ -68,7 +50,7 @@ class CrontabInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # unfold 
         )
 
 
-class ScheduleForm(ModelFormWithAllErrors):
+class ScheduleForm(PlanForm):
     """What to start, and when; the service has the last word."""
 
     agents = ModelMultipleChoiceField(
@@ -97,7 +79,7 @@ class ScheduleForm(ModelFormWithAllErrors):
         """The service writes the rest."""
 
         model = Schedule
-        fields = (*ENTERED, *LIMITS)
+        fields = ("name", "leaderboard", *WHEN, "season", *names_of(OPTIONS))
 
     def validate_constraints(self) -> None:
         """Leave the database's words unsaid: clean says the same in better ones."""
@@ -113,8 +95,6 @@ class ScheduleForm(ModelFormWithAllErrors):
     def clean(self) -> dict[str, Any]:
         """Refuse a crontab that is none; what it needs besides, the service knows."""
         cleaned = super().clean() or self.cleaned_data
-        # A field of JSON that was emptied is None.
-        cleaned.update({name: cleaned.get(name) or {} for name in JSON - {*self.errors}})
         if not {*WHEN} & {*self.errors} and bool(cleaned["crontab"]) == bool(cleaned["once_at"]):
             self.add_error("crontab", "Give a crontab, or once at for a single time; not both.")
         elif cleaned.get("crontab"):
@@ -134,6 +114,7 @@ class ScheduleAdmin(OffersActs):
     search_fields = ("name",)
     ordering = ("-pk",)
     acts = schedules.ACTS
+    options = OPTIONS
 
     def get_urls(self) -> list[URLPattern]:
         """Return the addresses of the pages, and that of the echo of a crontab."""
@@ -150,13 +131,14 @@ class ScheduleAdmin(OffersActs):
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
     ) -> type[ModelFormWithAllErrors]:
         """Return the form with its labels."""
-        options = {**kwargs, "form": ScheduleForm, "labels": LABELS}
+        form = with_options(ScheduleForm, self.options)
+        options = {**kwargs, "form": form, "labels": {**LABELS, **titles_of(self.options)}}
         found: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
         return found
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and of one that is there also what became of it."""
-        entered = (*ENTERED, *LIMITS)
+        entered = (*FIRST, *(name for name in names_of(self.options) if name not in FIRST))
         return (*entered, *STANDING) if obj else entered
 
     def get_readonly_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:

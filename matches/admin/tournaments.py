@@ -15,32 +15,24 @@ from matches.admin.acts import tournaments
 from matches.admin.acts.offering import OffersActs
 from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.many import search_if_many
+from matches.admin.options import PlanForm, names_of, titles_of, with_options
 from matches.errors import BadInputError
-from matches.ledger.tournaments import Plan, check_agents, schedule
+from matches.ledger.tournaments import check_agents, schedule
 from matches.models import Agent, Tournament
 from matches.operations import explain
+from matches.options import options_of
+from matches.plans import TournamentPlan
 
-PLANNED = (
-    *("leaderboard", "name", "pairing", "n_matches", "seed", "move_s", "match_s", "faults"),
-    *("is_rated", "replays", "keeps_trajectories", "trajectory_days"),
-)
-LABELS = {
-    "n_matches": "Matches to play",
-    "move_s": "Limit of a move, s",
-    "match_s": "Limit of a match, s",
-    "faults": "Faults to emulate",
-    "is_rated": "Rated",
-    "replays": "Play known games again",
-    "keeps_trajectories": "Store trajectories",
-    "trajectory_days": "Days to keep them",
-}
+OPTIONS = options_of(TournamentPlan)
+PLANNED = ("leaderboard", *(name for name in names_of(OPTIONS) if name != "is_paused"))
+"""What is shown of a scheduled one."""
 COUNTED = (
     *("n_planned", "n_done", "n_known", "n_forfeits"),
     *("n_void", "n_cancelled", "n_retried", "n_refused"),
 )
 
 
-class ScheduleForm(ModelFormWithAllErrors):
+class ScheduleForm(PlanForm):
     """What a tournament is to be, and who takes part."""
 
     agents = ModelMultipleChoiceField(
@@ -75,9 +67,9 @@ class ScheduleForm(ModelFormWithAllErrors):
                 self.add_error(error.field, str(error))
         return cleaned
 
-    def plan(self) -> Plan:
+    def plan(self) -> TournamentPlan:
         """Return the plan that was entered."""
-        return Plan(**{name: self.cleaned_data[name] for name in PLANNED if name != "leaderboard"})
+        return TournamentPlan(**self.given())
 
 
 @admin.register(Tournament)
@@ -89,20 +81,22 @@ class TournamentAdmin(OffersActs):
     list_select_related = ("leaderboard",)
     search_fields = ("name",)
     acts = tournaments.ACTS
+    options = OPTIONS
 
     def get_form(
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
     ) -> type[ModelFormWithAllErrors]:
         """Return the form that schedules, for a new one."""
-        form = ModelFormWithAllErrors if change else ScheduleForm
-        options = {**kwargs, "form": form, "labels": LABELS}
+        form = ModelFormWithAllErrors if change else with_options(ScheduleForm, self.options)
+        options = {**kwargs, "form": form, "labels": titles_of(self.options)}
         found: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
         return found
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and for a scheduled one also how far it is."""
         if obj is None:
-            return ("leaderboard", "name", "agents", *PLANNED[2:])
+            first = ("leaderboard", "name", "agents")
+            return (*first, *(name for name in names_of(self.options) if name not in first))
         shown = ("standing", "problem", "entrants", "progress", *COUNTED)
         return (*PLANNED, *shown, "started_at", "finished_at")
 

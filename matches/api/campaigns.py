@@ -1,6 +1,7 @@
 """Endpoints of campaigns: ask, forecast, follow. One is stopped as its tournament is."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django_filters import BooleanFilter, CharFilter, ChoiceFilter, FilterSet
@@ -13,22 +14,24 @@ from rest_framework.serializers import BaseSerializer
 
 from matches.api.base import ID, Endpoints, created, read
 from matches.api.explanations import Explained
-from matches.api.fields import Parameters
 from matches.api.forecasts import AheadSerializer, ForecastSerializer, PairsSerializer
 from matches.api.matches import IntegerFilter
 from matches.api.names import AgentNameSerializer
+from matches.api.options import PlanSerializer
 from matches.api.pagination import NewestFirst
 from matches.campaigns import forecasting, inputs, results
-from matches.campaigns.inputs import MAX_AGENTS, Margin
-from matches.campaigns.starting import CampaignPlan, start
+from matches.campaigns.inputs import MAX_AGENTS
+from matches.campaigns.starting import start
 from matches.ledger import pairing_warnings
 from matches.models import Agent, Campaign, CampaignPoint, Leaderboard
 from matches.models.choices import question_choices
 from matches.operations import explain
 from matches.operations.explain import Explanation
+from matches.options import Option, options_of
+from matches.plans import CampaignPlan
 from matches.store.clock import db_now
 
-MAX_NAME = 120
+OPTIONS = options_of(CampaignPlan)
 _QUESTIONS = ", ".join(name for name, _ in question_choices())
 BUDGET_UNASKED = 1_000_000
 """A forecast goes so far."""
@@ -156,9 +159,10 @@ class CampaignPointSerializer(serializers.ModelSerializer[CampaignPoint]):
         fields: tuple[str, ...] = ("n_results", "at", "probability", "llr", "matches_left")
 
 
-class CampaignQuestionSerializer(serializers.Serializer[Any]):
+class CampaignQuestionSerializer(PlanSerializer):
     """What is asked of whom: the leaderboard and the agents by name."""
 
+    options: ClassVar[Sequence[Option]] = [option for option in OPTIONS if option.is_asked]
     leaderboard = serializers.SlugRelatedField[Leaderboard](
         slug_field="name", queryset=Leaderboard.objects.all()
     )
@@ -168,38 +172,12 @@ class CampaignQuestionSerializer(serializers.Serializer[Any]):
         default=list,
         help_text="None: all of the leaderboard, less those retired or in quarantine.",
     )
-    question = serializers.CharField(max_length=60, default="best")
-    error = serializers.FloatField(default=0.05, help_text="P(the verdict may be wrong).")
-    margin = serializers.FloatField(
-        default=None, allow_null=True, help_text="A gap that makes no difference, in rating."
-    )
-    margin_elo = serializers.FloatField(
-        default=None, allow_null=True, help_text="The same in points of Elo, instead."
-    )
-    margin_points = serializers.FloatField(
-        default=None, allow_null=True, help_text="The same in points of win rate, instead."
-    )
-    parameters = Parameters(default=dict, help_text="Of the question; agents by name.")
 
 
 class NewCampaignSerializer(CampaignQuestionSerializer):
     """A campaign to start, with its budget."""
 
-    name = serializers.CharField(max_length=MAX_NAME, default="", allow_blank=True)
-    max_matches = serializers.IntegerField()
-    max_core_s = serializers.FloatField(default=None, allow_null=True)
-    max_money = serializers.FloatField(default=None, allow_null=True)
-    pairing = serializers.CharField(
-        max_length=60, default="", allow_blank=True, help_text="Empty: as suits the question."
-    )
-    pairing_parameters = Parameters(default=dict, help_text="Of the pairing, by their names.")
-    seed = serializers.IntegerField(
-        default=None, allow_null=True, help_text="Null: one that replays no game that is known."
-    )
-    weight = serializers.IntegerField(default=1, help_text="Its share of the nodes.")
-    move_s = serializers.FloatField(required=False)
-    match_s = serializers.FloatField(required=False)
-    is_paused = serializers.BooleanField(default=False, help_text="True: it waits to be started.")
+    options = OPTIONS
 
 
 class CampaignFilter(FilterSet):  # type: ignore[misc]  # django-filter has no types
@@ -245,11 +223,11 @@ class CampaignView(
     def forecast(self, request: Request) -> Response:
         """Say what a campaign would take, by what is known; none is started."""
         wanted = {**read(CampaignQuestionSerializer, request), "max_matches": BUDGET_UNASKED}
-        plan, board, agents = _asked({**wanted, "name": "forecast"})
+        plan, board, agents = _asked(wanted)
         ahead = forecasting.before(plan, leaderboard=board, agents=agents, now=db_now())
         shown = {
             "n_agents": len(agents),
-            "margin": plan.margin,
+            "margin": ahead.margin,
             "n_known": ahead.n_known,
             "n_known_elsewhere": ahead.n_known_elsewhere,
             "forecast": ahead.forecast,
@@ -273,7 +251,4 @@ def _asked(wanted: dict[str, Any]) -> tuple[CampaignPlan, Leaderboard, list[Agen
     """Return the plan, the leaderboard and the agents of a body. Raises BadInputError."""
     board = wanted.pop("leaderboard")
     agents = inputs.entrants(board, wanted.pop("agents"))
-    units = (wanted.pop(name) for name in ("margin", "margin_elo", "margin_points"))
-    margin = Margin(*units).on(board)
-    name = wanted.pop("name") or inputs.title(wanted["question"], board, len(agents))
-    return CampaignPlan(name=name, margin=margin, **wanted), board, agents
+    return CampaignPlan(**wanted), board, agents

@@ -15,8 +15,8 @@ from matches.api.ratings import RatingSerializer, ranked
 from matches.ledger import evaluation, pairing_warnings
 from matches.ledger.evaluation import Evaluation
 from matches.ledger.reporting import Report
-from matches.ledger.tournaments import Plan
 from matches.models import Tournament
+from matches.plans import TournamentPlan
 from matches.store.clock import db_now
 
 MAX_AGENTS = 10_000
@@ -138,7 +138,7 @@ def _read(request: Request) -> Evaluation:
     own = {
         n: wanted.pop(n) for n in ("game", "agents", "num_agents", "leaderboard", "game_parameters")
     }
-    return Evaluation(**own, plan=Plan(name="evaluate", **wanted))
+    return Evaluation(**own, plan=TournamentPlan(name="evaluate", **wanted))
 
 
 def _started(tournament: Tournament) -> dict[str, Any]:

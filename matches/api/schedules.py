@@ -11,19 +11,20 @@ from rest_framework.response import Response
 
 from matches.api.base import ID, Endpoints, created, read
 from matches.api.explanations import Explained
-from matches.api.fields import Parameters
 from matches.api.names import agents_by_id
 from matches.api.operating import RemarkSerializer, by, why
+from matches.api.options import PlanSerializer
 from matches.api.pagination import NewestFirst
 from matches.campaigns import scheduling
 from matches.models import Leaderboard, Schedule
 from matches.models.choices import SeasonMode
 from matches.operations import explain
 from matches.operations.explain import Explanation
+from matches.plans import schedule_options
 from matches.store.clock import db_now
 
 MAX_AGENTS = 10_000
-PLANNED = ("season", *scheduling.ASKED, "seed", *scheduling.PLANNED)
+OPTIONS = schedule_options()
 
 
 class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
@@ -43,7 +44,8 @@ class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
         model = Schedule
         fields: tuple[str, ...] = (
             *("id", "name", "leaderboard", "agents", "crontab", "timezone", "once_at"),
-            *("is_enabled", *PLANNED, "next_at", "last_tournament"),
+            *("is_enabled", "season", *(option.name for option in OPTIONS)),
+            *("next_at", "last_tournament"),
             *("n_started", "n_skipped", "problem", "created_at"),
         )
 
@@ -53,12 +55,13 @@ class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
         return scheduling.next_due(schedule, now=now)
 
 
-class NewScheduleSerializer(RemarkSerializer):
+class NewScheduleSerializer(PlanSerializer, RemarkSerializer):
     """A schedule to add: the leaderboard by name, the agents by id, a crontab or a single time.
 
     With a question it starts campaigns, with a season's mode seasons, else tournaments.
     """
 
+    options = OPTIONS
     name = serializers.CharField(max_length=100)
     leaderboard = serializers.SlugRelatedField[Leaderboard](
         slug_field="name", queryset=Leaderboard.objects.all()
@@ -84,32 +87,6 @@ class NewScheduleSerializer(RemarkSerializer):
         allow_blank=True,
         help_text="Begin a season of the leaderboard so, and start no tournament.",
     )
-    question = serializers.CharField(max_length=60, default="", allow_blank=True)
-    error = serializers.FloatField(default=0.05)
-    margin = serializers.FloatField(default=0.0)
-    parameters = Parameters(default=dict, help_text="Of the question; agents by name.")
-    max_core_s = serializers.FloatField(default=None, allow_null=True)
-    max_money = serializers.FloatField(default=None, allow_null=True)
-    n_matches = serializers.IntegerField(
-        default=None,
-        allow_null=True,
-        help_text="Of each tournament, or the budget of each campaign; a season has none.",
-    )
-    pairing = serializers.CharField(
-        max_length=60,
-        default="",
-        allow_blank=True,
-        help_text="Empty: the one that suits the question; without one, double_round_robin.",
-    )
-    pairing_parameters = Parameters(default=dict)
-    weight = serializers.IntegerField(default=1)
-    seed = serializers.IntegerField(default=0)
-    move_s = serializers.FloatField(required=False)
-    match_s = serializers.FloatField(required=False)
-    is_rated = serializers.BooleanField(default=True)
-    keeps_trajectories = serializers.BooleanField(default=False)
-    trajectory_days = serializers.IntegerField(default=None, allow_null=True)
-    order_limit = serializers.IntegerField(default=None, allow_null=True)
 
 
 class ScheduleView(

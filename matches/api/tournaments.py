@@ -13,20 +13,22 @@ from rest_framework.serializers import BaseSerializer
 from matches.api.base import ID, Endpoints, created, read
 from matches.api.evaluations import ReportSerializer
 from matches.api.explanations import Explained
-from matches.api.fields import AnyJson, Parameters
 from matches.api.names import AgentNameSerializer, agents_by_id
+from matches.api.options import PlanSerializer
 from matches.api.pagination import ByPosition, NewestFirst
 from matches.ledger import tournaments
 from matches.ledger.reporting import build_report
-from matches.ledger.tournaments import Plan
 from matches.models import Entrant, Leaderboard, Tournament
 from matches.operations import explain
 from matches.operations.explain import Explanation
+from matches.options import options_of
+from matches.plans import TournamentPlan
 from matches.store.clock import db_now
 
 SHOWN_AGENTS = 200
 """Agents that come with a tournament; the others are pages of their own."""
 MAX_AGENTS = 100_000
+OPTIONS = options_of(TournamentPlan)
 
 
 class TournamentSerializer(serializers.ModelSerializer[Tournament]):
@@ -40,10 +42,8 @@ class TournamentSerializer(serializers.ModelSerializer[Tournament]):
 
         model = Tournament
         fields: tuple[str, ...] = (
-            *("id", "leaderboard", "name", "pairing", "pairing_parameters", "n_matches", "seed"),
-            *("weight", "move_s", "match_s"),
-            *("is_rated", "replays", "keeps_trajectories", "trajectory_days", "order_limit"),
-            *("faults", "state", "created_at", "started_at", "finished_at", "n_planned", "n_done"),
+            *("id", "leaderboard", *(o.name for o in OPTIONS if o.name != "is_paused")),
+            *("state", "created_at", "started_at", "finished_at", "n_planned", "n_done"),
             *(
                 "n_known",
                 "n_differing",
@@ -94,32 +94,16 @@ class EntrantSerializer(serializers.ModelSerializer[Entrant]):
         fields: tuple[str, ...] = ("position", "agent")
 
 
-class NewTournamentSerializer(serializers.Serializer[Any]):
+class NewTournamentSerializer(PlanSerializer):
     """A tournament to schedule: the leaderboard by name, the agents by id."""
 
+    options = OPTIONS
     leaderboard = serializers.SlugRelatedField[Leaderboard](
         slug_field="name", queryset=Leaderboard.objects.all()
     )
     agents = serializers.ListField(
         child=serializers.IntegerField(min_value=1), max_length=MAX_AGENTS
     )
-    name = serializers.CharField(max_length=120)
-    n_matches = serializers.IntegerField()
-    pairing = serializers.CharField(max_length=60, default="double_round_robin")
-    pairing_parameters = Parameters(default=dict, help_text='Such as {"best_of": 5}.')
-    seed = serializers.IntegerField(default=0)
-    weight = serializers.IntegerField(default=1, help_text="Its share of the nodes.")
-    move_s = serializers.FloatField(required=False)
-    match_s = serializers.FloatField(required=False)
-    faults = AnyJson(default=None, allow_null=True)
-    is_rated = serializers.BooleanField(default=True)
-    replays = serializers.BooleanField(
-        default=False, help_text="True: known games are played again; they count once."
-    )
-    keeps_trajectories = serializers.BooleanField(default=False)
-    trajectory_days = serializers.IntegerField(default=None, allow_null=True)
-    order_limit = serializers.IntegerField(default=None, allow_null=True)
-    is_paused = serializers.BooleanField(default=False, help_text="True: it waits to be started.")
 
 
 class ExtensionSerializer(serializers.Serializer[Any]):
@@ -149,7 +133,9 @@ class TournamentView(
         """Schedule a tournament."""
         wanted = read(NewTournamentSerializer, request)
         board, entered = wanted.pop("leaderboard"), agents_by_id(wanted.pop("agents"))
-        scheduled = tournaments.schedule(Plan(**wanted), leaderboard=board, agents=entered)
+        scheduled = tournaments.schedule(
+            TournamentPlan(**wanted), leaderboard=board, agents=entered
+        )
         return created(TournamentDetailSerializer(scheduled))
 
     @extend_schema(responses=EntrantSerializer(many=True), filters=False)

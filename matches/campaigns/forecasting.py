@@ -13,10 +13,12 @@ from arena.verdicts.forecast import forecast_change, forecast_matches, round_rob
 from arena.verdicts.sprt import SequentialTest
 from matches.campaigns import paired_blocks, sprt_forecasts
 from matches.campaigns.belief import belief_of
-from matches.campaigns.starting import IS_SPRT, CampaignPlan, checked, test_of
+from matches.campaigns.inputs import margin_of
+from matches.campaigns.starting import IS_SPRT, checked, test_of
 from matches.ledger import costs, pairing_warnings
 from matches.ledger.costs import Cost
 from matches.models import Agent, Campaign, Leaderboard
+from matches.plans import CampaignPlan
 from matches.ratings.closed_prefix import late_results
 from matches.ratings.evidence import boards_of, evidence, known
 
@@ -53,6 +55,8 @@ class Ahead:
     """Of those known: on other leaderboards of the game."""
     warning: str | None = None
     """What is said of a pairing that suits the field badly."""
+    margin: float = 0.0
+    """In rating."""
 
 
 def before(
@@ -60,6 +64,7 @@ def before(
 ) -> Ahead:
     """Return what a campaign would take from what is known now. Raises BadInputError."""
     parameters = checked(plan, leaderboard=leaderboard, agents=agents)
+    margin = margin_of(plan, leaderboard)
     entered = [agent.pk for agent in agents]
     boards = boards_of(leaderboard, entered)
     late = late_results(boards, entered)
@@ -70,7 +75,7 @@ def before(
         seed, test = plan.seed or 0, test_of(parameters)
         found = _of_test(test, leaderboard, entered, counts, cost, seed)
     else:
-        terms = Terms(plan.error, plan.margin, parameters)
+        terms = Terms(plan.error, margin, parameters)
         question = questions.get(plan.question)
         asked = Asked(question, terms, plan.seed or 0, _worth(leaderboard))
         results = evidence(leaderboard, entered, boards=boards, late=late.tallies)
@@ -78,7 +83,7 @@ def before(
         found = _foreseen(asked, belief, cost)
     suited = plan.pairing, plan.pairing_parameters
     warning = pairing_warnings.before(*suited, leaderboard=leaderboard, agents=entered)
-    return Ahead(n_known, found, n_elsewhere, warning)
+    return Ahead(n_known, found, n_elsewhere, warning, margin)
 
 
 def foresee(campaign: Campaign, belief: Belief, *, now: datetime) -> dict[str, Any]:

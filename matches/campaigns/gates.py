@@ -9,10 +9,11 @@ from django.db import transaction
 from arena.games import registry as games
 from arena.verdicts.sprt import Decision, EloModel, SprtState
 from matches.campaigns import forecasting, judging
-from matches.campaigns.starting import IS_SPRT, SPRT_DEFAULTS, CampaignPlan, start, test_of
+from matches.campaigns.starting import IS_SPRT, SPRT_DEFAULTS, start, test_of
 from matches.errors import BadInputError
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Campaign, Leaderboard
+from matches.plans import CampaignPlan
 from matches.ratings.entrants import entrants_of
 
 
@@ -74,9 +75,9 @@ def enter(
     """
     board = _board(candidate.game, leaderboard)
     plan = CampaignPlan(
-        f"{candidate.name} against {baseline.name}"[:120],
-        IS_SPRT,
-        max_matches,
+        name=f"{candidate.name} against {baseline.name}"[:120],
+        question=IS_SPRT,
+        max_matches=max_matches,
         parameters=bounds.parameters,
     )
     found = _before(board, (candidate, baseline), bounds)

@@ -1,37 +1,30 @@
 """How people ask: agents by name, a margin in units that they know."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from arena.errors import ArenaError
 from arena.verdicts.scale import gap_of_elo, gap_of_points
 from matches.errors import BadInputError
 from matches.models import Agent, Leaderboard
+from matches.plans import CampaignPlan
 from matches.store.bulk import among
 
 SHOWN_MISSING = 10
 MAX_AGENTS = 10_000
 
 
-@dataclass(frozen=True)
-class Margin:
-    """A gap that makes no difference, in one unit: of rating, of Elo or points of win rate."""
-
-    rating: float | None = None
-    elo: float | None = None
-    points: float | None = None
-
-    def on(self, leaderboard: Leaderboard) -> float:
-        """Return the gap in rating between agents that are nearly equal. Raises BadInputError."""
-        given = [unit for unit in (self.rating, self.elo, self.points) if unit is not None]
-        if len(given) > 1:
-            wanted = "give it once, as margin, margin_elo or margin_points"
-            raise BadInputError("margin", f"{wanted}, got {len(given)} of them")
-        if self.elo is not None:
-            return _converted("margin_elo", self.elo, leaderboard)
-        if self.points is not None:
-            return _converted("margin_points", self.points, leaderboard)
-        return self.rating or 0.0
+def margin_of(plan: CampaignPlan, leaderboard: Leaderboard) -> float:
+    """Return the gap in rating between agents that are nearly equal. Raises BadInputError."""
+    units = (plan.margin, plan.margin_elo, plan.margin_points)
+    n_given = sum(unit is not None for unit in units)
+    if n_given > 1:
+        wanted = "give it once, as margin, margin_elo or margin_points"
+        raise BadInputError("margin", f"{wanted}, got {n_given} of them")
+    if plan.margin_elo is not None:
+        return _converted("margin_elo", plan.margin_elo, leaderboard)
+    if plan.margin_points is not None:
+        return _converted("margin_points", plan.margin_points, leaderboard)
+    return plan.margin or 0.0
 
 
 def _converted(field: str, value: float, leaderboard: Leaderboard) -> float:

@@ -13,12 +13,11 @@ from django_celery_beat.models import ClockedSchedule, CrontabSchedule, Periodic
 from matches import dispatch
 from matches.artifacts.agents import bad_input
 from matches.campaigns import crontabs, starting
-from matches.campaigns.starting import CampaignPlan
 from matches.errors import BadInputError
 from matches.ledger import tournaments as tournaments_service
-from matches.ledger.tournaments import Plan
 from matches.models import Agent, Checkpoint, Schedule, ScheduleRun, Season, Tournament
 from matches.models.choices import SeasonMode
+from matches.plans import CampaignPlan, TournamentPlan, scheduled_names
 from matches.ratings import seasons
 from matches.ratings.seasons import MAX_NAME
 from matches.store import auditing
@@ -26,13 +25,12 @@ from matches.store.auditing import Actor
 
 log = logging.getLogger(__name__)
 
-PLANNED = (
-    *("pairing", "pairing_parameters", "n_matches", "weight", "move_s", "match_s", "is_rated"),
-    *("keeps_trajectories", "trajectory_days", "order_limit"),
-)
-ASKED = ("question", "error", "margin", "parameters", "max_core_s", "max_money")
-"""What a campaign is asked and may cost; its budget in matches is n_matches."""
-NOT_OF_CAMPAIGNS = ("pairing_parameters", "keeps_trajectories", "trajectory_days", "order_limit")
+PLANNED, ASKED = scheduled_names(TournamentPlan), scheduled_names(CampaignPlan)
+"""Its options that a tournament takes, and a campaign; the budget of one in matches is n_matches.
+
+Each tournament has a seed of its own, and each campaign one that replays nothing.
+"""
+NOT_OF_CAMPAIGNS = [name for name in PLANNED if name not in (*ASKED, "n_matches", "is_rated")]
 PAIRING = "double_round_robin"
 """Of a tournament without a question, if none is named."""
 MAX_PROBLEM = 300
@@ -236,17 +234,17 @@ def _check_campaign(schedule: Schedule, agents: Sequence[Agent], *, now: datetim
         starting.checked(_asked(schedule, now), leaderboard=board, agents=agents)
 
 
-def _plan(schedule: Schedule, due: datetime) -> Plan:
+def _plan(schedule: Schedule, due: datetime) -> TournamentPlan:
     planned = {name: getattr(schedule, name) for name in PLANNED}
-    return Plan(name=_name(schedule, due), seed=schedule.seed + schedule.n_started, **planned)
+    return TournamentPlan(
+        name=_name(schedule, due), seed=schedule.seed + schedule.n_started, **planned
+    )
 
 
 def _asked(schedule: Schedule, due: datetime) -> CampaignPlan:
     """Return what the next campaign asks; it takes a seed of its own, to learn something new."""
     asked = {name: getattr(schedule, name) for name in ASKED}
-    kept = {name: getattr(schedule, name) for name in ("pairing", "weight", "move_s", "match_s")}
-    n_matches = schedule.n_matches or 0
-    return CampaignPlan(_name(schedule, due), max_matches=n_matches, **asked, **kept)
+    return CampaignPlan(name=_name(schedule, due), max_matches=schedule.n_matches or 0, **asked)
 
 
 def _name(schedule: Schedule, due: datetime) -> str:

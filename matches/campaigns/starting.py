@@ -1,7 +1,7 @@
 """Start a campaign: check the question against the field, schedule its tournament."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -9,18 +9,19 @@ from django.db.models import Max
 
 from arena.errors import ArenaError
 from arena.games import registry as games
-from arena.messages import Limits
 from arena.pairing.registry import choose_pairing
 from arena.parameters import Value, read_parameters
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms
 from arena.verdicts.sprt import EloModel, SequentialTest
 from matches.artifacts.agents import bad_input
+from matches.campaigns.inputs import margin_of, title
 from matches.errors import BadInputError
-from matches.ledger.tournaments import Plan, schedule
+from matches.ledger.tournaments import schedule
 from matches.models import Agent, Campaign, Leaderboard, Tournament
 from matches.models.choices import SPRT
 from matches.models.tournament import MAX_MATCHES
+from matches.plans import CampaignPlan, TournamentPlan
 from matches.ratings.closed_prefix import late_results
 from matches.ratings.evidence import Known, boards_of, known
 
@@ -32,29 +33,6 @@ SPRT_DEFAULTS: Mapping[str, Value] = {
 }
 NAMED = ("a", "b")
 """Parameters of a question that name agents; stored as positions."""
-
-
-@dataclass(frozen=True)
-class CampaignPlan:
-    """What a campaign asks and may spend; see the fields of Campaign and Tournament."""
-
-    name: str
-    question: str
-    max_matches: int
-    error: float = 0.05
-    margin: float = 0.0
-    parameters: Mapping[str, object] = field(default_factory=dict)
-    max_core_s: float | None = None
-    max_money: float | None = None
-    pairing: str = ""
-    """Empty: the one that suits the question."""
-    pairing_parameters: Mapping[str, object] = field(default_factory=dict)
-    seed: int | None = None
-    """None: one that no tournament of the game has, so that no known game is played again."""
-    move_s: float = field(default_factory=lambda: Limits().move_s)
-    match_s: float = field(default_factory=lambda: Limits().match_s)
-    weight: int = 1
-    is_paused: bool = False
 
 
 @transaction.atomic
@@ -69,14 +47,14 @@ def start(plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agen
     # Locked: of two of a game that start at the same time, each has a seed of its own.
     first = Leaderboard.objects.filter(game=leaderboard.game).order_by("pk")
     first.select_for_update().values_list("pk").first()
-    wanted = _tournament(plan, parameters, leaderboard)
+    wanted = _tournament(plan, parameters, leaderboard, len(agents))
     tournament = schedule(wanted, leaderboard=leaderboard, agents=agents)
     at_start = known_of(leaderboard, agents)
     campaign = Campaign(
         tournament=tournament,
         question=plan.question,
         error=plan.error,
-        margin=plan.margin,
+        margin=margin_of(plan, leaderboard),
         parameters=parameters,
         max_matches=plan.max_matches,
         max_core_s=plan.max_core_s,
@@ -100,27 +78,28 @@ def checked(
     if plan.question not in known:
         wanted = f"unknown question {plan.question!r}: choose one of {', '.join(known)}"
         raise BadInputError("question", wanted)
-    _check_terms(plan)
+    margin = margin_of(plan, leaderboard)
+    _check_terms(plan, margin)
     if plan.question == IS_SPRT:
         return _checked_test(plan, leaderboard, agents)
     question = questions.get(plan.question)
     given = _by_position(plan.parameters, agents)
     try:
         read = read_parameters(plan.question, question.parameters, given)
-        question.check(Terms(plan.error, plan.margin, read), len(agents))
+        question.check(Terms(plan.error, margin, read), len(agents))
     except ArenaError as error:
         raise BadInputError("parameters", str(error)) from error
     return dict(read)
 
 
-def _check_terms(plan: CampaignPlan) -> None:
+def _check_terms(plan: CampaignPlan, margin: float) -> None:
     """Refuse a budget, error or margin that no campaign can keep to. Raises BadInputError."""
     if not 1 <= plan.max_matches <= MAX_MATCHES:
         raise BadInputError("max_matches", f"must be 1..{MAX_MATCHES}, got {plan.max_matches}")
-    tried = {"error": Terms(), "margin": Terms()}
-    for name, terms in tried.items():
+    tried: dict[str, Any] = {"error": plan.error, "margin": margin}
+    for name, value in tried.items():
         try:
-            replace(terms, **{name: getattr(plan, name)})
+            Terms(**{name: value})
         except ArenaError as error:
             raise BadInputError(name, str(error)) from error
 
@@ -149,13 +128,15 @@ def fresh_seed(leaderboard: Leaderboard) -> int:
     return 0 if highest is None else int(highest) + 1
 
 
-def _tournament(plan: CampaignPlan, asked: Mapping[str, Value], leaderboard: Leaderboard) -> Plan:
+def _tournament(
+    plan: CampaignPlan, asked: Mapping[str, Value], leaderboard: Leaderboard, n_agents: int
+) -> TournamentPlan:
     pairing, parameters = plan.pairing, plan.pairing_parameters
     if not pairing:
         pairing, its_own = choose_pairing(plan.question, asked)
         parameters = {**its_own, **parameters}
-    return Plan(
-        name=plan.name,
+    return TournamentPlan(
+        name=plan.name or title(plan.question, leaderboard, n_agents),
         n_matches=plan.max_matches,
         pairing=pairing,
         pairing_parameters=dict(parameters),
@@ -180,7 +161,7 @@ def _checked_test(
         raise BadInputError("parameters", f"{unknown[0]!r} is none of {known}")
     wanted_parameters = {**SPRT_DEFAULTS, **plan.parameters}
     try:
-        test = test_of(wanted_parameters)  # type: ignore[arg-type]  # checked by what it does
+        test = test_of(wanted_parameters)
     except (ArenaError, ValueError, TypeError) as error:
         raise BadInputError("parameters", str(error)) from error
     floats = {name: float(getattr(test, name)) for name in ("elo0", "elo1", "alpha", "beta")}

@@ -15,10 +15,11 @@ from arena.verdicts.base import StopReason
 from matches.artifacts.agents import register_spelled
 from matches.artifacts.checkpoints import New, add
 from matches.campaigns.belief import belief_about
-from matches.campaigns.starting import CampaignPlan, start
+from matches.campaigns.starting import start
 from matches.errors import BadInputError
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Alarm, Campaign, Checkpoint, Leaderboard, Rating
+from matches.plans import CampaignPlan
 from matches.ratings.entrants import entrants_of
 
 WRITTEN_FOR_S = 2.0
@@ -125,9 +126,9 @@ def evaluate(watch: Watch, agent: Agent) -> Campaign:
     anchors = [register_spelled(text, game=agent.game) for text in watch.against]
     entrants = _distinct([ancestor, agent, _parent(agent), *anchors])
     plan = CampaignPlan(
-        _title(agent),
-        RANK if ancestor is None else BEATS,
-        watch.budget,
+        name=_title(agent),
+        question=RANK if ancestor is None else BEATS,
+        max_matches=watch.budget,
         error=1 - watch.level,
         margin=watch.margin if ancestor is None else 0.0,
         parameters={} if ancestor is None else _asked(watch),

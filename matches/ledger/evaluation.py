@@ -2,21 +2,23 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
 from typing import TypeVar
 
 from django.db import transaction
+from msgspec.structs import replace
 
 from arena.errors import ArenaError
 from arena.seeding import derive
 from matches.artifacts.agents import register_spelled
 from matches.errors import BadInputError
 from matches.ledger.naming import agent_of, describe_no_board
-from matches.ledger.tournaments import Plan, open_leaderboard, schedule
+from matches.ledger.tournaments import open_leaderboard, schedule
 from matches.models import Agent, Leaderboard, Tournament
 from matches.models.validation import checked_game
+from matches.plans import TournamentPlan
 
 SKILL_GAME = "skill_game"
 N_LEVELS = 100
@@ -28,7 +30,7 @@ class Evaluation:
     """What to evaluate: the agents as spelled, or how many to draw for the test game."""
 
     game: str
-    plan: Plan
+    plan: TournamentPlan
     agents: Sequence[str] = ()
     num_agents: int = 10
     leaderboard: str = ""

@@ -7,8 +7,9 @@ from django.db import transaction
 
 from matches.artifacts.agents import register_spelled
 from matches.artifacts.checkpoints import New, add_run, run_of
-from matches.ledger.tournaments import Plan, open_leaderboard, schedule
+from matches.ledger.tournaments import open_leaderboard, schedule
 from matches.models import Agent, Leaderboard, Tournament
+from matches.plans import TournamentPlan
 from matches.store.clock import db_now
 
 GAME = "connect_four"
@@ -48,5 +49,5 @@ def _scheduled(
     name: str, agents: Sequence[Agent], board: Leaderboard, *, rounds: int, seed: int
 ) -> Tournament:
     n_matches = rounds * len(agents) * (len(agents) - 1)
-    plan = Plan(name=name, n_matches=n_matches, seed=seed)
+    plan = TournamentPlan(name=name, n_matches=n_matches, seed=seed)
     return schedule(plan, leaderboard=board, agents=agents)

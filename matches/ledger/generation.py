@@ -16,10 +16,11 @@ from arena.games import registry as games
 from arena.policies.spec import parse_policy
 from matches.artifacts.agents import register_spelled
 from matches.errors import BadInputError
-from matches.ledger.tournaments import Plan, open_leaderboard, schedule
+from matches.ledger.tournaments import open_leaderboard, schedule
 from matches.models import Agent, Checkpoint, Leaderboard, Match, Tournament
 from matches.models.choices import Placement
 from matches.models.validation import checked_game
+from matches.plans import TournamentPlan
 from matches.store import selectors
 
 TWO = 2
@@ -43,7 +44,7 @@ class Generation:
     """What is to be generated; `plan` holds matches, seed, limits and the key of the run."""
 
     sides: Sequence[Side]
-    plan: Plan
+    plan: TournamentPlan
     game: str = ""
     game_parameters: Mapping[str, object] = field(default_factory=dict)
     opening_plies: int | None = None

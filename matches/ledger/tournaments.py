@@ -1,16 +1,15 @@
 """Schedule, pause, resume, extend and cancel tournaments."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Case, F, Q, QuerySet, Value, When
+from msgspec.structs import asdict
 
 from arena.errors import ArenaError, ParameterError
 from arena.games import registry as games
-from arena.messages import Limits
 from arena.pairing import registry as pairings
 from arena.pairing.base import MIN_AGENTS, Field, PairingError
 from matches import dispatch
@@ -27,38 +26,15 @@ from matches.models import (
     Rating,
     Tournament,
 )
-from matches.models.tournament import MAX_MATCHES, new_key
+from matches.models.tournament import MAX_MATCHES
 from matches.models.validation import first_refusal
+from matches.plans import TournamentPlan
 from matches.store import selectors
 from matches.store.bulk import among
 from matches.store.catalog import game_problem
 from matches.store.locks import lock_matches_in_flight, lock_orders
 
 _STATES = Tournament.State
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a tournament is to be; see the fields of Tournament."""
-
-    name: str
-    n_matches: int
-    pairing: str = "double_round_robin"
-    pairing_parameters: Mapping[str, object] = field(default_factory=dict)
-    seed: int = 0
-    weight: int = 1
-    move_s: float = field(default_factory=lambda: Limits().move_s)
-    match_s: float = field(default_factory=lambda: Limits().match_s)
-    faults: Mapping[str, object] | None = None
-    is_rated: bool = True
-    replays: bool = False
-    """True: what is known is played again, to see that it comes out the same."""
-    keeps_trajectories: bool = False
-    trajectory_days: int | None = None
-    order_limit: int | None = None
-    key: str = field(default_factory=new_key)
-    is_paused: bool = False
-    """True: it waits to be started."""
 
 
 def open_leaderboard(
@@ -85,7 +61,9 @@ def open_leaderboard(
 
 
 @transaction.atomic
-def schedule(plan: Plan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -> Tournament:
+def schedule(
+    plan: TournamentPlan, *, leaderboard: Leaderboard, agents: Sequence[Agent]
+) -> Tournament:
     """Return a new tournament that control will plan and play.
 
     Raises BadInputError: fewer than two agents, one twice, or one of another game. Unrated, one
@@ -93,10 +71,8 @@ def schedule(plan: Plan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -
     """
     check_agents(leaderboard, agents, is_rated=plan.is_rated)
     check_field(plan, leaderboard, len(agents))
-    wanted = asdict(plan)
-    state = _STATES.PAUSED if wanted.pop("is_paused") else _STATES.SCHEDULED
     adopt_rules(leaderboard)
-    tournament = Tournament(leaderboard=leaderboard, state=state, **wanted)
+    tournament = _tournament(plan, leaderboard)
     _clean(tournament)
     tournament.save()
     Entrant.objects.bulk_create(
@@ -109,11 +85,15 @@ def schedule(plan: Plan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -
     return tournament
 
 
-def check_plan(plan: Plan, *, leaderboard: Leaderboard) -> None:
+def check_plan(plan: TournamentPlan, *, leaderboard: Leaderboard) -> None:
     """Refuse a plan that cannot be one of this leaderboard. Raises BadInputError."""
-    wanted = asdict(plan)
-    del wanted["is_paused"]
-    _clean(Tournament(leaderboard=leaderboard, **wanted))
+    _clean(_tournament(plan, leaderboard))
+
+
+def _tournament(plan: TournamentPlan, leaderboard: Leaderboard) -> Tournament:
+    columns = asdict(plan)
+    state = _STATES.PAUSED if columns.pop("is_paused") else _STATES.SCHEDULED
+    return Tournament(leaderboard=leaderboard, state=state, **columns)
 
 
 def check_agents(
@@ -145,7 +125,7 @@ def check_agents(
     refuse_outdated(entered)
 
 
-def check_field(plan: Plan, leaderboard: Leaderboard, n_agents: int) -> None:
+def check_field(plan: TournamentPlan, leaderboard: Leaderboard, n_agents: int) -> None:
     """Refuse a pairing that cannot pair so many agents. Raises BadInputError."""
     if plan.pairing not in pairings.adaptive_names():
         return

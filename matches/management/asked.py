@@ -5,8 +5,8 @@ from typing import Any
 
 from matches.campaigns import results, texts
 from matches.campaigns.forecasting import Ahead
-from matches.campaigns.starting import CampaignPlan
 from matches.models import Campaign
+from matches.plans import CampaignPlan
 
 ABOUT_BEST = ("best", "top_k")
 """Questions to which P(best) says something."""
@@ -18,8 +18,8 @@ def foreseen(plan: CampaignPlan, ahead: Ahead, *, n_agents: int) -> Iterator[str
     """Yield what a campaign would start from and take."""
     known = texts.known(ahead.n_known, ahead.n_known_elsewhere)
     yield f"{plan.question} of {n_agents} agents, known of them: {known}"
-    if plan.margin:
-        yield f"  a gap of {plan.margin:.3g} in rating makes no difference"
+    if ahead.margin:
+        yield f"  a gap of {ahead.margin:.3g} in rating makes no difference"
     if ahead.warning:
         yield f"  {ahead.warning}"
     for label, says in texts.expected(ahead.forecast):

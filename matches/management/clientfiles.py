@@ -1,6 +1,6 @@
 """The options of the plans as a module of the client, which may import nothing of ours."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from arena.messages import FaultRates
 from matches.options import Option, Plan, options_of
@@ -11,8 +11,7 @@ HEAD = '''"""The options of tournaments, campaigns and schedules, as the server 
 Written by `./run manage write_client_options` from matches/plans.py: not edited.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, Required, TypedDict
+from typing import Any, Final, NamedTuple
 
 
 class Option(NamedTuple):
@@ -46,40 +45,17 @@ SHOWN = (
     "scale",
     "group",
 )
-TYPES: Mapping[str, str] = {
-    **{"text": "str", "whole": "int", "real": "float", "truth": "bool"},
-    **{"pairs": "Mapping[str, Any]", "json": "Mapping[str, Any]"},
-}
 
 
 def rendered(tournament: Plan = TournamentPlan, campaign: Plan = CampaignPlan) -> str:
     """Return the source of the client's module of options."""
-    of_tournament, of_campaign = options_of(tournament), options_of(campaign)
-    of_schedule = schedule_options(tournament, campaign)
-    asked = [option for option in of_campaign if option.is_asked]
-    left = [option for option in of_campaign if not option.is_asked]
-    parts = (
-        HEAD,
-        _class("TournamentOptions", "What a tournament may be asked to be.", of_tournament),
-        _class("QuestionOptions", "What a campaign may be asked.", asked),
-        _class("CampaignOptions", "What a campaign may spend.", left, "QuestionOptions"),
-        _class("ScheduleOptions", "What a schedule may start.", of_schedule),
-        _list("TOURNAMENT", of_tournament),
-        _list("CAMPAIGN", of_campaign),
-        _list("SCHEDULE", of_schedule),
+    lists = (
+        _list("TOURNAMENT", options_of(tournament)),
+        _list("CAMPAIGN", options_of(campaign)),
+        _list("SCHEDULE", schedule_options(tournament, campaign)),
         _list("FAULTS", options_of(FaultRates)),
     )
-    return "\n".join(parts)
-
-
-def _class(name: str, says: str, options: Iterable[Option], base: str = "TypedDict") -> str:
-    members = (f"    {option.name}: {_type(option)}\n" for option in options)
-    return f'\nclass {name}({base}, total=False):\n    """{says}"""\n\n{"".join(members)}'
-
-
-def _type(option: Option) -> str:
-    plain = TYPES[option.kind] + (" | None" if option.is_nullable else "")
-    return f"Required[{plain}]" if option.is_required else plain
+    return "\n".join((HEAD, *lists))
 
 
 def _list(name: str, options: Sequence[Option]) -> str:

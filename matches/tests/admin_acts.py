@@ -10,7 +10,7 @@ from django.db.models import Model
 
 from matches.access import tokens
 from matches.campaigns import scheduling
-from matches.campaigns.starting import CampaignPlan, start
+from matches.campaigns.starting import start
 from matches.ledger import quarantine, tournaments, voiding
 from matches.models import (
     Agent,
@@ -29,6 +29,7 @@ from matches.models import (
     Worker,
 )
 from matches.nodes import node_keys
+from matches.plans import CampaignPlan
 from matches.store.auditing import CONTROL
 from matches.tests import boards, factories
 from matches.tests.factories import NOW
@@ -120,7 +121,11 @@ def _token() -> TokenAccess:
 def campaign_under_way() -> Campaign:
     known = factories.planned()
     agents = list(known.agents.order_by("pk"))
-    return start(CampaignPlan("which", "best", 400), leaderboard=known.leaderboard, agents=agents)
+    return start(
+        CampaignPlan(name="which", question="best", max_matches=400),
+        leaderboard=known.leaderboard,
+        agents=agents,
+    )
 
 
 def an_alarm() -> Alarm:

@@ -25,9 +25,10 @@ from matches.artifacts.agents import register_spelled
 from matches.ledger import planning, recording
 from matches.ledger.order_messages import order_message
 from matches.ledger.relay import relay, take
-from matches.ledger.tournaments import Plan, open_leaderboard, schedule
+from matches.ledger.tournaments import open_leaderboard, schedule
 from matches.models import Agent, Match, NodeKey, Tournament
 from matches.nodes import node_keys
+from matches.plans import TournamentPlan
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 NODE, INCARNATION = "node-1", "first-life"
@@ -49,7 +50,7 @@ def scheduled(
 ) -> Tournament:
     """Return a tournament that control has not planned yet."""
     return schedule(
-        Plan(name="test", n_matches=n_matches, **plan),  # type: ignore[arg-type]
+        TournamentPlan(name="test", n_matches=n_matches, **plan),  # type: ignore[arg-type]
         leaderboard=open_leaderboard(board, game=game),
         agents=[
             agent if isinstance(agent, Agent) else register_spelled(agent, game=game)

@@ -5,9 +5,10 @@ from typing import Any
 from django.utils import timezone
 
 from matches.campaigns import scheduling
-from matches.campaigns.starting import CampaignPlan, start
+from matches.campaigns.starting import start
 from matches.ledger import voiding
 from matches.models import Alarm, Schedule, Tournament
+from matches.plans import CampaignPlan
 from matches.ratings import seasons
 from matches.store.auditing import Actor
 
@@ -30,7 +31,7 @@ def arranged(played: Tournament) -> dict[str, Any]:
 def questioned(played: Tournament) -> dict[str, int]:
     """Return the ids of a campaign and of an alarm of the leaderboard of a tournament."""
     agents = list(played.agents.order_by("pk")[:2])
-    plan = CampaignPlan("is it worse", "beats", 100)
+    plan = CampaignPlan(name="is it worse", question="beats", max_matches=100)
     campaign = start(plan, leaderboard=played.leaderboard, agents=agents)
     alarm = Alarm.objects.create(
         agent=agents[1],

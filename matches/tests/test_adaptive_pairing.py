@@ -9,8 +9,9 @@ from arena.pairing import registry as pairings
 from matches.artifacts.agents import register_spelled
 from matches.errors import BadInputError
 from matches.ledger import adaptive_pairing, planning
-from matches.ledger.tournaments import Plan, conclude, schedule
+from matches.ledger.tournaments import conclude, schedule
 from matches.models import Match, Tournament
+from matches.plans import TournamentPlan
 from matches.ratings import rater
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
@@ -30,7 +31,7 @@ def tournament_of(pairing: str, n_matches: int = 60, **plan: object) -> Tourname
 
 
 def go_on(tournament: Tournament, seconds: float) -> None:
-    """Plan, play all that is open, and rate."""
+    """TournamentPlan, play all that is open, and rate."""
     planning.plan_scheduled(now=later(seconds))
     if Match.objects.filter(Match.is_open()).exists():
         boards.play_some(tournament, 10_000, boards.by_strength(forfeits=0), now=later(seconds))
@@ -92,7 +93,7 @@ def test_a_bracket_goes_by_how_the_entrants_stood_at_the_start() -> None:
     go_on(first, 0)
     board = first.leaderboard
     agents = list(first.agents.order_by("entrant__position"))
-    cup = Plan(name="cup", n_matches=60, pairing="knockout")
+    cup = TournamentPlan(name="cup", n_matches=60, pairing="knockout")
     second = schedule(cup, leaderboard=board, agents=agents)
     planning.plan_scheduled(now=later(5))
     second.refresh_from_db()

@@ -5,11 +5,12 @@ from redis import Redis
 
 from arena.messages import MatchOrderRow, ResultRow
 from matches.campaigns import judging, paired_blocks
-from matches.campaigns.starting import CampaignPlan, start
+from matches.campaigns.starting import start
 from matches.errors import BadInputError
 from matches.ledger import planning
 from matches.ledger.tournaments import cancel
 from matches.models import Agent, Campaign, CampaignPoint, Match, Tournament
+from matches.plans import CampaignPlan
 from matches.ratings import rater
 from matches.tests import boards, factories
 from matches.tests.factories import later
@@ -34,7 +35,7 @@ def campaign_of(
     known = factories.scheduled(12, agents=agents, board=f"board of {name}".replace(" ", "-"))
     cancel(known, now=factories.NOW)
     return start(
-        CampaignPlan(name, question, **{"max_matches": 400, **plan}),  # type: ignore[arg-type]
+        CampaignPlan(name=name, question=question, **{"max_matches": 400, **plan}),  # type: ignore[arg-type]
         leaderboard=known.leaderboard,
         agents=list(known.agents.order_by("entrant__position")),
     )
@@ -116,7 +117,7 @@ def test_a_second_campaign_starts_from_what_is_known() -> None:
     first = ended(campaign_of())
     agents = list(first.tournament.agents.order_by("entrant__position"))
     board = first.tournament.leaderboard
-    plan = CampaignPlan("again", "best", 400)
+    plan = CampaignPlan(name="again", question="best", max_matches=400)
     second = start(plan, leaderboard=board, agents=agents)
     assert second.n_known == first.n_played
     judging.judge_all(now=later(300))
@@ -129,7 +130,11 @@ def test_a_new_campaign_plays_no_game_that_is_known() -> None:
     first = ended(campaign_of())
     agents = list(first.tournament.agents.order_by("entrant__position"))
     board = first.tournament.leaderboard
-    second = start(CampaignPlan("again", "best", 400, error=1e-6), leaderboard=board, agents=agents)
+    second = start(
+        CampaignPlan(name="again", question="best", max_matches=400, error=1e-6),
+        leaderboard=board,
+        agents=agents,
+    )
     judging.judge_all(now=later(299))
     go_on(second, 300, boards.by_strength())
     seeds = [

@@ -10,12 +10,13 @@ from arena.messages import MatchOrderRow, ResultRow
 from matches.artifacts.agents import register_spelled
 from matches.campaigns import judging
 from matches.campaigns.belief import belief_of
-from matches.campaigns.starting import CampaignPlan, start
+from matches.campaigns.starting import start
 from matches.errors import ConflictError
 from matches.ledger import costs, planning, quarantine, voiding
 from matches.ledger.tournaments import extend, pause, resume
 from matches.models import Campaign, CampaignPoint, Leaderboard, Match, Tournament
 from matches.operations import explain
+from matches.plans import CampaignPlan
 from matches.ratings import rater, rerating
 from matches.ratings.entrants import entrants_of
 from matches.ratings.evidence import evidence, known
@@ -124,7 +125,7 @@ def test_without_any_result_nothing_is_said() -> None:
 def test_two_at_once_on_one_board_share_what_is_found_out() -> None:
     first = campaign_of()
     agents = list(first.tournament.agents.order_by("entrant__position"))
-    plan = CampaignPlan("other", "top_k", 400, parameters={"k": 2})
+    plan = CampaignPlan(name="other", question="top_k", max_matches=400, parameters={"k": 2})
     second = start(plan, leaderboard=first.tournament.leaderboard, agents=agents)
     assert first.tournament.seed != second.tournament.seed
     play = boards.by_strength(forfeits=0)
@@ -173,8 +174,16 @@ def test_nothing_is_played_before_what_is_known_was_judged() -> None:
     first = ended(campaign_of())
     board = Leaderboard.objects.get()
     agents = list(first.tournament.agents.order_by("entrant__position"))
-    second = start(CampaignPlan("again", "best", 400), leaderboard=board, agents=agents)
-    third = start(CampaignPlan("more", "best", 400, error=1e-9), leaderboard=board, agents=agents)
+    second = start(
+        CampaignPlan(name="again", question="best", max_matches=400),
+        leaderboard=board,
+        agents=agents,
+    )
+    third = start(
+        CampaignPlan(name="more", question="best", max_matches=400, error=1e-9),
+        leaderboard=board,
+        agents=agents,
+    )
     planning.plan_scheduled(now=later(300))
     assert not Match.objects.filter(Match.is_open()).exists()
     judging.judge_all(now=later(301))
@@ -190,7 +199,11 @@ def test_a_newcomer_to_a_known_field_is_judged_as_soon_as_it_has_played() -> Non
     rater.rate(known.leaderboard_id, now=later(2))
     board = Leaderboard.objects.get()
     agents = [*known.agents.order_by("pk"), register_spelled("level:95", game="skill_game")]
-    campaign = start(CampaignPlan("new", "best", 2_000), leaderboard=board, agents=agents)
+    campaign = start(
+        CampaignPlan(name="new", question="best", max_matches=2_000),
+        leaderboard=board,
+        agents=agents,
+    )
     judging.judge_all(now=later(3))
     found = ended(again(campaign))
     assert found.n_known == 600
@@ -201,7 +214,7 @@ def test_a_newcomer_to_a_known_field_is_judged_as_soon_as_it_has_played() -> Non
 def test_what_was_known_and_is_void_holds_nothing_up() -> None:
     first = ended(campaign_of())
     agents = list(first.tournament.agents.order_by("entrant__position"))
-    plan = CampaignPlan("again", "best", 400)
+    plan = CampaignPlan(name="again", question="best", max_matches=400)
     second = start(plan, leaderboard=Leaderboard.objects.get(), agents=agents)
     played = list(Match.objects.filter(state="done").values_list("pk", flat=True))
     voiding.void(played, actor=ANNA, reason="a wrong clock", now=later(300))

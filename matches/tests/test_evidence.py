@@ -1,6 +1,7 @@
 """Campaigns know what other leaderboards of the game know: all that is comparable, and once."""
 
 from random import Random
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -9,11 +10,12 @@ from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from matches.artifacts.agents import register_spelled
 from matches.campaigns import gates, judging, paired_blocks
 from matches.campaigns.gates import Bounds
-from matches.campaigns.starting import CampaignPlan, fresh_seed, start
+from matches.campaigns.starting import fresh_seed, start
 from matches.ledger import planning, voiding
-from matches.ledger.tournaments import Plan, schedule
+from matches.ledger.tournaments import schedule
 from matches.management import gated
 from matches.models import Agent, Campaign, Leaderboard, Match, PairCount, Tournament
+from matches.plans import CampaignPlan, TournamentPlan
 from matches.ratings import rater, rerating
 from matches.ratings.entrants import entrants_of, standing
 from matches.ratings.evidence import evidence, known
@@ -43,7 +45,7 @@ def board_of(name: str, **fields: object) -> Leaderboard:
 def play(board: Leaderboard, seed: int, result: boards.Play = by_seed) -> Tournament:
     """Play a tournament to its end, and rate."""
     agents = [register_spelled(text, game=board.game) for text in FIELD]
-    plan = Plan(name=f"seed {seed}", n_matches=N, seed=seed)
+    plan = TournamentPlan(name=f"seed {seed}", n_matches=N, seed=seed)
     tournament = schedule(plan, leaderboard=board, agents=agents)
     planning.plan(tournament, now=factories.NOW)
     boards.play_some(tournament, N, result)
@@ -55,10 +57,11 @@ def ids() -> list[int]:
     return list(Agent.objects.order_by("pk").values_list("pk", flat=True))
 
 
-def asked(board: Leaderboard, **plan: object) -> Campaign:
+def asked(board: Leaderboard, **plan: Any) -> Campaign:
     wanted = {"max_matches": 400, "error": 1e-6, **plan}
     agents = list(Agent.objects.order_by("pk"))
-    return start(CampaignPlan("asked", "best", **wanted), leaderboard=board, agents=agents)  # type: ignore[arg-type]
+    asked_plan = CampaignPlan(name="asked", question="best", **wanted)
+    return start(asked_plan, leaderboard=board, agents=agents)
 
 
 def judged(campaign: Campaign, seconds: float = 500) -> Campaign:

@@ -13,10 +13,10 @@ from matches.artifacts.agents import register_spelled
 from matches.errors import BadInputError
 from matches.ledger import generation, node_presence, planning
 from matches.ledger.generation import Generation, Side
-from matches.ledger.tournaments import Plan
 from matches.management import generating
 from matches.management.commands.generate import Command
 from matches.models import Agent, Leaderboard, Match, Rating, Tournament
+from matches.plans import TournamentPlan
 from matches.store.clock import db_now
 from matches.tests import factories as make
 from matches.tests import pieces
@@ -263,7 +263,7 @@ def test_a_stored_tournament_is_exported(played: list[int], tmp_path: Path) -> N
 
 
 def _agents(*sides: Side, game: str = "") -> list[str]:
-    plan = Plan(name="x", n_matches=4, is_rated=False, keeps_trajectories=True)
+    plan = TournamentPlan(name="x", n_matches=4, is_rated=False, keeps_trajectories=True)
     return [a.name for a in generation.agents_of(Generation(sides, plan, game))]
 
 
@@ -328,7 +328,7 @@ def test_runs_of_the_same_rules_share_a_board(played: list[int], tmp_path: Path)
     assert _run(RUN, tmp_path / "one") == 0
     Tournament.objects.update(state=Tournament.State.DONE)
     assert dispatch.ping()
-    plan = Plan(name="x", n_matches=4, is_rated=False, keeps_trajectories=True)
+    plan = TournamentPlan(name="x", n_matches=4, is_rated=False, keeps_trajectories=True)
     sides = (Side("level:10"), Side("level:50", field="agent-b"))
     other = generation.start(Generation(sides, plan, "skill_game"))
     assert other.leaderboard == Leaderboard.objects.get()

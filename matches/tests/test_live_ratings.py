@@ -11,9 +11,10 @@ from arena.ratings.base import MU, SIGMA, Constants
 from arena.ratings.live import fold_matches
 from arena.teams import NO_TEAMS
 from matches.ledger import planning, recording
-from matches.ledger.tournaments import Plan, pause, resume, schedule
+from matches.ledger.tournaments import pause, resume, schedule
 from matches.models import Leaderboard, Match
 from matches.models.match import numbers
+from matches.plans import TournamentPlan
 from matches.ratings import live_ratings, rater, rerating
 from matches.ratings.counting import Result
 from matches.ratings.live_ratings import Rest, Rules, State
@@ -83,7 +84,7 @@ def paused(broker: Redis) -> Leaderboard:
 def play_more(board: Leaderboard, seed: int, *, at: float) -> None:
     """Play twelve matches of another tournament to their end, and count."""
     agents = [rating.agent for rating in board.rating_set.order_by("agent_id")[:3]]
-    plan = Plan(name="more", n_matches=12, seed=seed)
+    plan = TournamentPlan(name="more", n_matches=12, seed=seed)
     tournament = schedule(plan, leaderboard=board, agents=agents)
     planning.plan(tournament, now=make.later(at))
     order = make.ordered(tournament, now=make.later(at))

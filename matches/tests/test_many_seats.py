@@ -12,11 +12,12 @@ from arena.ratings.live import fold_matches
 from arena.verdicts.forecast import forecast_matches, prior_belief
 from matches.artifacts.agents import register_spelled
 from matches.campaigns import forecasting, judging
-from matches.campaigns.starting import CampaignPlan, start
+from matches.campaigns.starting import start
 from matches.ledger import planning
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Campaign, Match, Outcome, PairCount, Rating, Tournament
 from matches.models.match import numbers
+from matches.plans import CampaignPlan
 from matches.ratings import rater, rerating
 from matches.ratings.fitting import PAIR_COUNTERS
 from matches.store.auditing import Actor
@@ -47,7 +48,12 @@ def _by_place(agents: list[Agent], seed: int = 1) -> boards.Play:
 def _campaign(question: str, **parameters: object) -> tuple[Campaign, list[Agent]]:
     agents, board = _agents(), open_leaderboard("kuhn", game="kuhn_poker_3")
     plan = CampaignPlan(
-        *("who", question, 600), error=0.05, pairing="order_information", parameters=parameters
+        name="who",
+        question=question,
+        max_matches=600,
+        error=0.05,
+        pairing="order_information",
+        parameters=parameters,
     )
     return start(plan, leaderboard=board, agents=agents), agents
 

@@ -13,9 +13,10 @@ from matches import control
 from matches.board import broadcast
 from matches.errors import BadInputError
 from matches.ledger import recording
-from matches.ledger.tournaments import Plan, open_leaderboard, schedule
+from matches.ledger.tournaments import open_leaderboard, schedule
 from matches.models import Leaderboard, Match, Tournament
 from matches.operations import explain
+from matches.plans import TournamentPlan
 from matches.ratings import rater
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
@@ -180,7 +181,9 @@ def test_it_is_refused_at_the_door_with_the_reason(lost: Tournament) -> None:
     with pytest.raises(BadInputError, match="nim"):
         open_leaderboard("another", game="nim")
     with pytest.raises(BadInputError, match="nim"):
-        schedule(Plan(name="more", n_matches=4), leaderboard=lost.leaderboard, agents=agents)
+        schedule(
+            TournamentPlan(name="more", n_matches=4), leaderboard=lost.leaderboard, agents=agents
+        )
 
 
 def test_a_broken_file_is_named_on_the_system_page_and_by_readiness(

@@ -8,8 +8,9 @@ from redis import Redis
 from matches.artifacts.agents import register, register_spelled
 from matches.errors import BadInputError
 from matches.ledger import planning
-from matches.ledger.tournaments import Plan, cancel, extend, open_leaderboard, schedule
+from matches.ledger.tournaments import cancel, extend, open_leaderboard, schedule
 from matches.models import Match, Seat, Tournament
+from matches.plans import TournamentPlan
 from matches.store.bulk import batches
 from matches.tests import factories as make
 
@@ -168,7 +169,7 @@ def test_it_refuses_agents_that_cannot_meet(broker: Redis, agents: list[str], wa
     rows = [register_spelled(text, game=game.get(text, "skill_game")) for text in agents]
     board = open_leaderboard("board", game="skill_game")
     with pytest.raises(BadInputError, match=wanted) as error:
-        schedule(Plan(name="test", n_matches=10), leaderboard=board, agents=rows)
+        schedule(TournamentPlan(name="test", n_matches=10), leaderboard=board, agents=rows)
     assert error.value.field == "agents"
     assert not Tournament.objects.exists()
 
@@ -193,7 +194,7 @@ def test_it_refuses_a_plan_naming_the_field(
 ) -> None:
     board = open_leaderboard("board", game="skill_game")
     rows = [register_spelled(text, game="skill_game") for text in make.LEVELS]
-    plan = Plan(**({"name": "test", "n_matches": 10} | change))  # type: ignore[arg-type]
+    plan = TournamentPlan(**({"name": "test", "n_matches": 10} | change))  # type: ignore[arg-type]
     with pytest.raises(BadInputError) as error:
         schedule(plan, leaderboard=board, agents=rows)
     assert error.value.field == field

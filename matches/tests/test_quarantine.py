@@ -6,9 +6,10 @@ from redis import Redis
 from matches.errors import BadInputError, ConflictError
 from matches.ledger import quarantine, recording
 from matches.ledger.relay import relay
-from matches.ledger.tournaments import Plan, schedule
+from matches.ledger.tournaments import schedule
 from matches.models import Agent, Attempt, AuditRow, Match, Order, Outcome, Tournament, Worker
 from matches.operations import explain
+from matches.plans import TournamentPlan
 from matches.store.auditing import Actor
 from matches.tests import factories as make
 
@@ -77,7 +78,7 @@ def test_an_agent_in_quarantine_enters_no_tournament(broker: Redis) -> None:
     _hold(_first())
     agents = list(Agent.objects.order_by("pk"))
     with pytest.raises(BadInputError, match=r"'level:10' is in quarantine: release it first"):
-        schedule(Plan(name="next", n_matches=6), leaderboard=board, agents=agents)
+        schedule(TournamentPlan(name="next", n_matches=6), leaderboard=board, agents=agents)
 
 
 def test_every_change_is_made_and_audited_once(broker: Redis) -> None:

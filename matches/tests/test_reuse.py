@@ -8,8 +8,9 @@ from redis import Redis
 
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from matches.ledger import planning, reuse, voiding
-from matches.ledger.tournaments import Plan, cancel, open_leaderboard, schedule
+from matches.ledger.tournaments import cancel, open_leaderboard, schedule
 from matches.models import Leaderboard, Match, Outcome, PairCount, Rating, Tournament, Uncounted
+from matches.plans import TournamentPlan
 from matches.ratings import rater, rerating
 from matches.ratings.entrants import entrants_of
 from matches.ratings.evidence import known
@@ -32,7 +33,7 @@ def again(first: Tournament, *, board: Leaderboard | None = None, **plan: Any) -
     """Return a tournament of the same agents, planned as far as it goes."""
     wanted = {"n_matches": first.n_matches, "seed": first.seed, **plan}
     second = schedule(
-        Plan(name="again", **wanted),
+        TournamentPlan(name="again", **wanted),
         leaderboard=board or first.leaderboard,
         agents=list(first.agents.order_by("entrant__position")),
     )

@@ -6,10 +6,9 @@ from redis import Redis
 from arena.ratings.base import MU, SIGMA
 from matches.artifacts.agents import register_spelled
 from matches.campaigns import paired_blocks, starting
-from matches.campaigns.starting import CampaignPlan
 from matches.errors import BadInputError, ConflictError, LastingRowError
 from matches.ledger import planning, recording, voiding
-from matches.ledger.tournaments import Plan, open_leaderboard, schedule
+from matches.ledger.tournaments import open_leaderboard, schedule
 from matches.models import (
     AuditRow,
     Leaderboard,
@@ -22,6 +21,7 @@ from matches.models import (
     Uncounted,
 )
 from matches.models.choices import SeasonMode
+from matches.plans import CampaignPlan, TournamentPlan
 from matches.ratings import rater, rerating, seasons, standings
 from matches.ratings.fitting import PAIR_COUNTERS, fit
 from matches.store.auditing import Actor
@@ -121,7 +121,7 @@ def _begin(board: Leaderboard, name: str, mode: SeasonMode = SeasonMode.RESET) -
 def _play(broker: Redis, board: Leaderboard, n_matches: int) -> None:
     """Play a tournament whose results follow from seats and places alone."""
     agents = [register_spelled(text, game="skill_game") for text in make.LEVELS]
-    plan = Plan(name="more", n_matches=n_matches)
+    plan = TournamentPlan(name="more", n_matches=n_matches)
     planning.plan(schedule(plan, leaderboard=board, agents=agents), now=make.NOW)
     make.play_all(broker, lambda row: make.result(row, ranks=[[0, 1], [0, 0]][row.seats[0] % 2]))
     rater.rate(board.pk, now=make.later(9))

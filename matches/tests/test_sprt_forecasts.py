@@ -6,9 +6,9 @@ from redis import Redis
 from arena.verdicts.sprt import SequentialTest
 from arena.verdicts.sprt_forecast import Gap
 from matches.campaigns import forecasting, sprt_forecasts
-from matches.campaigns.starting import CampaignPlan
 from matches.models import Agent, CampaignPoint, Leaderboard
 from matches.operations import explain
+from matches.plans import CampaignPlan
 from matches.ratings import rater
 from matches.tests import boards, factories
 from matches.tests.factories import later
@@ -73,7 +73,7 @@ def test_only_those_met_most_often_are_asked(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_forecast_before_the_start_goes_by_what_is_known() -> None:
     board = rated_board()
     agents = [Agent.objects.get(name=name) for name in PAIR]
-    plan = CampaignPlan("test", "sprt", 400, parameters={"elo1": 60.0})
+    plan = CampaignPlan(name="test", question="sprt", max_matches=400, parameters={"elo1": 60.0})
     found = forecasting.before(plan, leaderboard=board, agents=agents, now=later(20))
     assert found.n_known > 0
     assert found.forecast["more"]["llr_now"] != 0
@@ -125,7 +125,7 @@ def test_before_the_start_a_pairing_that_suits_the_field_badly_is_said() -> None
     agents = list(Agent.objects.order_by("pk"))
     said = {
         pairing: forecasting.before(
-            CampaignPlan("best", "best", 400, pairing=pairing),
+            CampaignPlan(name="best", question="best", max_matches=400, pairing=pairing),
             leaderboard=board,
             agents=agents,
             now=later(20),

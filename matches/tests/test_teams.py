@@ -16,7 +16,7 @@ from arena.teams import group_by_team
 from matches.artifacts.agents import register_spelled
 from matches.campaigns import dispersion, judging
 from matches.campaigns.belief import belief_of
-from matches.campaigns.starting import CampaignPlan, start
+from matches.campaigns.starting import start
 from matches.errors import BadInputError
 from matches.ledger import planning, voiding
 from matches.ledger.tournaments import open_leaderboard
@@ -31,6 +31,7 @@ from matches.models import (
     Tournament,
 )
 from matches.models.match import numbers
+from matches.plans import CampaignPlan
 from matches.ratings import comparisons, entrants, evidence, fitting, rater, rerating, transitivity
 from matches.ratings.fitting import PAIR_COUNTERS
 from matches.store.auditing import Actor
@@ -67,7 +68,13 @@ def _lineup(row: MatchOrderRow) -> list[int]:
 
 def _campaign(question: str, n_matches: int = 800) -> tuple[Campaign, list[Agent]]:
     agents, board = _agents(), open_leaderboard("bridge", game="tiny_bridge")
-    plan = CampaignPlan("who", question, n_matches, error=0.05, pairing="order_information")
+    plan = CampaignPlan(
+        name="who",
+        question=question,
+        max_matches=n_matches,
+        error=0.05,
+        pairing="order_information",
+    )
     return start(plan, leaderboard=board, agents=agents), agents
 
 
@@ -234,7 +241,11 @@ def test_points_are_those_against_opponents() -> None:
 def test_a_sequential_test_refuses_a_game_of_teams() -> None:
     agents, board = _agents()[:2], open_leaderboard("bridge", game="tiny_bridge")
     with pytest.raises(BadInputError, match="a game of two seats, got 2 agents and 4 seats"):
-        start(CampaignPlan("who", "sprt", 100), leaderboard=board, agents=agents)
+        start(
+            CampaignPlan(name="who", question="sprt", max_matches=100),
+            leaderboard=board,
+            agents=agents,
+        )
 
 
 def test_blocks_that_repeat_a_game_hold_less_evidence(broker: Redis) -> None:

@@ -14,10 +14,11 @@ from matches import control
 from matches.artifacts.agents import register, register_spelled
 from matches.errors import BadInputError
 from matches.ledger import code_versions, planning, reuse
-from matches.ledger.tournaments import Plan, open_leaderboard, schedule
+from matches.ledger.tournaments import open_leaderboard, schedule
 from matches.models import Agent, Leaderboard, Match, Tournament
 from matches.models.versions import version_of_agent
 from matches.operations import explain
+from matches.plans import TournamentPlan
 from matches.ratings.entrants import entrants_of
 from matches.ratings.evidence import known
 from matches.tests import boards, factories
@@ -48,7 +49,9 @@ def played(board: str = "one") -> Tournament:
 def again(board: Leaderboard) -> Tournament:
     """Return the same tournament once more, as the command line would start it."""
     agents = [register_spelled(text, game="nim") for text in AGENTS]
-    tournament = schedule(Plan(name="again", n_matches=N), leaderboard=board, agents=agents)
+    tournament = schedule(
+        TournamentPlan(name="again", n_matches=N), leaderboard=board, agents=agents
+    )
     planning.plan(tournament, now=later(10))
     tournament.refresh_from_db()
     return tournament
@@ -99,7 +102,9 @@ def test_an_agent_of_old_code_enters_nothing_new(folder: PluginFolder) -> None:
     agents = list(first.agents.order_by("entrant__position"))
     folder.edit(folder.policy, MIDDLE, FIRST)
     with pytest.raises(BadInputError, match=r"centre is of version .* register it again"):
-        schedule(Plan(name="more", n_matches=4), leaderboard=first.leaderboard, agents=agents)
+        schedule(
+            TournamentPlan(name="more", n_matches=4), leaderboard=first.leaderboard, agents=agents
+        )
 
 
 def test_a_tournament_under_way_waits_for_the_code_that_it_began_with(
@@ -158,10 +163,14 @@ def test_of_old_rows_the_version_is_not_known_and_they_mix_with_nothing_new(
     assert code_versions.runnable([under_way]) == [under_way]
     agents = list(first.agents.order_by("entrant__position"))
     with pytest.raises(BadInputError, match="version not known of nim"):
-        schedule(Plan(name="more", n_matches=4), leaderboard=under_way.leaderboard, agents=agents)
+        schedule(
+            TournamentPlan(name="more", n_matches=4),
+            leaderboard=under_way.leaderboard,
+            agents=agents,
+        )
     board = open_leaderboard("two", game="nim")
     with pytest.raises(BadInputError, match="version not known of"):
-        schedule(Plan(name="more", n_matches=4), leaderboard=board, agents=agents)
+        schedule(TournamentPlan(name="more", n_matches=4), leaderboard=board, agents=agents)
     assert again(board).n_known == 0
     assert set(Agent.objects.filter(is_retired=True).values_list("name", flat=True)) == {
         "centre (version 1, not known)",

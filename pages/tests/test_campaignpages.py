@@ -10,9 +10,10 @@ from django.test import Client
 from redis import Redis
 from redis.exceptions import ConnectionError as AwayError
 
-from matches.campaigns.starting import CampaignPlan, start
+from matches.campaigns.starting import start
 from matches.ledger.tournaments import cancel, open_leaderboard
 from matches.models import Agent, Alarm, Campaign, CampaignPoint, Tournament
+from matches.plans import CampaignPlan
 from matches.ratings import standings
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
@@ -79,7 +80,7 @@ def test_before_the_first_result_it_says_what_is_missing(client: Client) -> None
 def test_a_second_campaign_says_what_was_saved(client: Client) -> None:
     first = ended(campaign_of())
     agents = list(first.tournament.agents.order_by("entrant__position"))
-    plan = CampaignPlan("again", "best", 400)
+    plan = CampaignPlan(name="again", question="best", max_matches=400)
     second = start(plan, leaderboard=first.tournament.leaderboard, agents=agents)
     assert f"Saved: {first.n_played} matches: known at the start." in _page(client, second)
     elsewhere = start(plan, leaderboard=open_leaderboard("new", game="skill_game"), agents=agents)

@@ -9,8 +9,9 @@ from django.test import Client
 from redis import Redis
 
 from matches.ledger import planning
-from matches.ledger.tournaments import Plan, schedule
+from matches.ledger.tournaments import schedule
 from matches.models import Attempt, Rating, Tournament
+from matches.plans import TournamentPlan
 from matches.store.clock import db_now
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
@@ -104,7 +105,7 @@ def test_it_says_where_counts_hold_other_tournaments_too(client: Client, broker:
     words = "other tournaments played on it too"
     assert words not in _get(client, address)
     more = schedule(
-        Plan(name="more", n_matches=42),
+        TournamentPlan(name="more", n_matches=42),
         leaderboard=tournament.leaderboard,
         agents=list(tournament.agents.all()),
     )

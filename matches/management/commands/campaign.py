@@ -10,14 +10,14 @@ from arena.policies.spec import split_policies
 from arena.verdicts import registry as questions
 from arena.verdicts.base import StopReason
 from matches.campaigns import forecasting, inputs
-from matches.campaigns.inputs import Margin
-from matches.campaigns.starting import IS_SPRT, CampaignPlan, start
+from matches.campaigns.starting import IS_SPRT, start
 from matches.errors import BadInputError, MatchError
 from matches.management import asked, following
 from matches.management.options import pair, real, whole, writable_file
 from matches.management.saving import save_json
 from matches.management.stopping import INTERRUPTED, stoppable
 from matches.models import Campaign, Leaderboard
+from matches.plans import CampaignPlan
 from matches.store.clock import db_now
 
 DECIDED, BAD_INPUT, UNDECIDED = 0, 2, 3
@@ -126,13 +126,14 @@ class Command(BaseCommand):
 
 def _plan(options: dict[str, Any], board: Leaderboard, n_agents: int) -> CampaignPlan:
     hours = options["max_core_hours"]
-    margin = Margin(options["margin"], options["margin_elo"], options["margin_points"])
     return CampaignPlan(
         name=options["name"] or inputs.title(options["question"], board, n_agents),
         question=options["question"],
         max_matches=options["max_matches"],
         error=options["error"],
-        margin=margin.on(board),
+        margin=options["margin"],
+        margin_elo=options["margin_elo"],
+        margin_points=options["margin_points"],
         parameters=dict(options["parameter"]),
         max_core_s=None if hours is None else hours * HOUR_S,
         max_money=options["max_money"],

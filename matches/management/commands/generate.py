@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
+from msgspec import structs
 
 from arena.games import registry as games
 from arena.messages import Limits
@@ -21,13 +22,13 @@ from matches.artifacts.shards import Exporter, ExportError
 from matches.errors import BadInputError, MatchError
 from matches.ledger import generation
 from matches.ledger.generation import Generation, Side
-from matches.ledger.tournaments import Plan
 from matches.management import generating
 from matches.management.generating import StoppedError
 from matches.management.options import pair, real, whole
 from matches.management.stopping import INTERRUPTED, stoppable
 from matches.models import Agent, Tournament
 from matches.models.tournament import MAX_DAYS, MAX_MATCHES, new_key
+from matches.plans import TournamentPlan
 
 MATCHES_PER_SHARD = 1_000
 KEEP_DAYS = 30
@@ -91,7 +92,7 @@ class Command(BaseCommand):
         n_bytes = _n_bytes(wanted, agents[0].game)
         generating.require(run.folder, needs, n_bytes=n_bytes, site_url=settings.EVALSITE_SITE_URL)
         run.save()
-        plan = replace(wanted.plan, key=run.key)
+        plan = structs.replace(wanted.plan, key=run.key)
         tournament = generation.start(replace(wanted, plan=plan))
         self.stdout.write(f"Tournament {tournament.pk} plays for {run.folder}, unrated.")
         return run.folder, tournament
@@ -145,7 +146,7 @@ def _generation(options: dict[str, Any]) -> Generation:
         game=options["game"],
         game_parameters=dict(options["game_parameter"]),
         opening_plies=options["opening_plies"],
-        plan=Plan(
+        plan=TournamentPlan(
             name=f"generate {options['agent_a']}",
             n_matches=n_matches,
             seed=options["seed"],
