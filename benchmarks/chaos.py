@@ -110,7 +110,7 @@ def _n_done() -> int:
 
 def schedule_levels(n_matches: int) -> Any:
     """Schedule matches of the skill game that last some time."""
-    from matches.ledger.evaluation import Evaluation, start  # noqa: PLC0415
+    from matches.ledger.evaluation import Evaluation, start_evaluation  # noqa: PLC0415
     from matches.plans import TournamentPlan  # noqa: PLC0415
     from matches.store.clock import db_now  # noqa: PLC0415
 
@@ -120,12 +120,12 @@ def schedule_levels(n_matches: int) -> Any:
         num_agents=N_AGENTS,
         game_parameters={"duration_s": MATCH_S},
     )
-    return start(evaluation, now=db_now())
+    return start_evaluation(evaluation, now=db_now())
 
 
 def schedule_networks(n_matches: int) -> Any:
     """Schedule matches between networks on the gpu queue, on a leaderboard of their own."""
-    from matches.ledger.tournaments import open_leaderboard, schedule  # noqa: PLC0415
+    from matches.ledger.tournaments import open_leaderboard, schedule_tournament  # noqa: PLC0415
     from matches.plans import TournamentPlan  # noqa: PLC0415
     from matches.store.clock import db_now  # noqa: PLC0415
 
@@ -134,7 +134,7 @@ def schedule_networks(n_matches: int) -> Any:
     plan = TournamentPlan(
         name="chaos", n_matches=n_matches, pairing="random", seed=11, replays=True
     )
-    return schedule(plan, leaderboard=board, agents=agents)
+    return schedule_tournament(plan, leaderboard=board, agents=agents)
 
 
 def play(tournament: Any, *, on_tick: Callable[[int], None]) -> Any:

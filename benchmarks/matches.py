@@ -51,7 +51,7 @@ class Timed:
 
 def run_ours(n_matches: int, *, seed: int) -> Timed:
     """TournamentPlan, play, record and rate a tournament on the running stack."""
-    from matches.ledger.evaluation import Evaluation, start  # noqa: PLC0415
+    from matches.ledger.evaluation import Evaluation, start_evaluation  # noqa: PLC0415
     from matches.models import Leaderboard, Tournament  # noqa: PLC0415
     from matches.plans import TournamentPlan  # noqa: PLC0415
     from matches.store.clock import db_now  # noqa: PLC0415 - Django is set up only now
@@ -59,7 +59,7 @@ def run_ours(n_matches: int, *, seed: int) -> Timed:
     plan = TournamentPlan(name="bench", n_matches=n_matches, pairing="random", seed=seed)
     began = perf_counter()
     evaluation = Evaluation(game="skill_game", plan=plan, num_agents=N_AGENTS)
-    tournament = start(evaluation, now=db_now())
+    tournament = start_evaluation(evaluation, now=db_now())
     timed = Timed(0.0)
     boards = Leaderboard.objects.filter(pk=tournament.leaderboard_id)
     while perf_counter() - began < LIMIT_S:

@@ -38,11 +38,11 @@ def register_networks(
 
 
 def _add(name: str, n: int, sealed: Seal) -> None:
-    from matches.artifacts.checkpoints import New, add  # noqa: PLC0415
+    from matches.artifacts.checkpoints import New, add_checkpoint  # noqa: PLC0415
     from matches.store.clock import db_now  # noqa: PLC0415
 
     with TemporaryDirectory() as folder:
         for step in range(n):
             path = Path(folder) / f"{name}_{step}.safetensors"
             save_sealed(fresh(sealed, seed=step), path, sealed)
-            add(path, New(name=name, step=step, placement="gpu"), now=db_now())
+            add_checkpoint(path, New(name=name, step=step, placement="gpu"), now=db_now())

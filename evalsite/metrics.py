@@ -24,7 +24,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
-from matches.access.visitors import client_address, may_read
+from matches.access.visitors import find_client_address, may_read
 from matches.operations.system import prometheus, pushing
 from matches.store.clock import db_now
 
@@ -89,7 +89,7 @@ def _may_read(request: HttpRequest) -> bool:
         return False
     # Behind a proxy on this machine everybody would seem to be on it.
     is_forwarded = any(request.META.get(name) for name in FORWARDED)
-    return not is_forwarded and ip_address(client_address(request)).is_loopback
+    return not is_forwarded and ip_address(find_client_address(request)).is_loopback
 
 
 @sync_and_async_middleware

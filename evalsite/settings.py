@@ -178,7 +178,7 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 # Counts by address and by account, too, before anything is hashed: see there for the way back in.
 AXES_HANDLER = "matches.access.login_limits.LoginHandler"
-AXES_CLIENT_IP_CALLABLE = "matches.access.visitors.counted_address"
+AXES_CLIENT_IP_CALLABLE = "matches.access.visitors.find_counted_address"
 # Trying on does not make it longer: it ends a quarter of an hour after the last password.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 SECURE_CONTENT_TYPE_NOSNIFF = True

@@ -66,40 +66,40 @@ def tick(*, now: datetime) -> None:
     """
     failures = Failures()
     for duty in _DUTIES:
-        with failures.kept(duty.__name__):
+        with failures.collect(duty.__name__):
             duty(now=now)
-    failures.throw()
+    failures.raise_all()
 
 
 def plan(*, now: datetime) -> None:
     """Plan what waits for it."""
-    dispatch.woken(dispatch.PLAN)
+    dispatch.note_woken(dispatch.PLAN)
     _plan_once(now=now)
 
 
 def relay(*, now: datetime) -> None:
     """Send what is pending."""
-    dispatch.woken(dispatch.RELAY)
-    relaying.relay(now=now)
+    dispatch.note_woken(dispatch.RELAY)
+    relaying.send_pending_matches(now=now)
 
 
 def rate(*, now: datetime) -> None:
     """Rate what is new."""
-    dispatch.woken(dispatch.RATE)
+    dispatch.note_woken(dispatch.RATE)
     failures = Failures()
     rated = rater.rate_all(now=now, failures=failures)
-    with failures.kept("pushing what was rated"):
+    with failures.collect("pushing what was rated"):
         broadcast.push(rated, now=now)
     if rated:
-        with failures.kept("judging"):
+        with failures.collect("judging"):
             judging.judge_all(now=now, limit_s=JUDGING_LIMIT_S)
         _wake_planner(rated)
-    failures.throw()
+    failures.raise_all()
 
 
 def rerate(*, now: datetime) -> None:
     """Rate again from all outcomes, unless another thread does: it would be for nothing."""
-    dispatch.woken(dispatch.RERATE)
+    dispatch.note_woken(dispatch.RERATE)
     if _rerater.acquire(blocking=False):
         try:
             broadcast.push(rerating.rerate_due(now=now), now=now)
@@ -123,50 +123,50 @@ def _wake_planner(boards: Sequence[int]) -> None:
 
 def _plan_once(*, now: datetime) -> None:
     """Plan, unless another thread does: a second planner draws all pairings again for nothing."""
-    if not disk.shortage() and _planner.acquire(blocking=False):
+    if not disk.describe_shortage() and _planner.acquire(blocking=False):
         try:
             planning.plan_scheduled(now=now)
         finally:
             _planner.release()
 
 
-def _sweep(*, now: datetime) -> None:
+def _give_up_lost_orders(*, now: datetime) -> None:
     """Give up what is lost; before, delete the queues whose orders are sent to other nodes."""
     try:
-        lost = sweep.lost_queues(now=now)
+        lost = sweep.find_lost_queues(now=now)
         if lost:
             dispatch.delete_queues(lost)
-        waiting = _waiting()
+        waiting = _read_short_queues()
     except BrokerError as error:
         log.warning("nothing is given up while the broker is away: %s", error)
         return
-    sweep.sweep(now=now, waiting=waiting)
+    sweep.give_up_lost_orders(now=now, waiting=waiting)
 
 
-def _waiting() -> dict[str, set[str]]:
+def _read_short_queues() -> dict[str, set[str]]:
     """Return what is in the queues that hold fewer orders than wait by the rows."""
     queued = Order.objects.filter(Order.is_open(), state=Order.State.QUEUED)
     n_queued = Counter(queued.values_list("queue", flat=True))
-    lengths = dispatch.queue_lengths(n_queued)
+    lengths = dispatch.read_queue_lengths(n_queued)
     # Messages are long: only their number is asked first.
     short = [queue for queue, n in n_queued.items() if lengths[queue] < n]
-    return {queue: dispatch.waiting_orders(queue) for queue in short}
+    return {queue: dispatch.list_waiting_orders(queue) for queue in short}
 
 
 _DUTIES: Sequence[Callable[..., object]] = (
     sweep.shorten_leases,
-    recorder_marks.send,
-    _sweep,
-    checkpoint_checks.order_due,
+    recorder_marks.send_marks,
+    _give_up_lost_orders,
+    checkpoint_checks.order_due_checks,
     overdue_schedules.start_overdue,
-    relaying.relay,
+    relaying.send_pending_matches,
     rate,
     judging.judge_all,
     _wake_rerater,
     broadcast.push_due,
-    attempt_counters.flush,
+    attempt_counters.flush_counts,
     pushing.push,
     snapshots.take_due,
-    trajectories.delete_expired,
+    trajectories.delete_expired_pieces,
     _plan_once,
 )

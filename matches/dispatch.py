@@ -29,7 +29,7 @@ from arena.messages import (
     to_wire,
 )
 from matches.errors import BrokerError
-from matches.store.signing import secret
+from matches.store.signing import derive_key
 
 log = logging.getLogger(__name__)
 
@@ -61,18 +61,20 @@ _MAX_WAITING = 20
 
 def publish_order(order: MatchOrder, queue: str) -> None:
     """Send an order to a play node's queue. Raises BrokerError when it was not accepted."""
-    _send(PLAY_TASK, [to_wire(order)], queue, task_id=order.order, shown=describe_message(order))
+    _send_task(
+        PLAY_TASK, [to_wire(order)], queue, task_id=order.order, shown=describe_message(order)
+    )
 
 
 def publish_check(order: CheckOrder) -> None:
     """Send a checkpoint to be checked to the gpu workers. Raises BrokerError."""
-    _send(CHECK_TASK, [to_wire(order)], gpu_queue(0), shown=describe_message(order))
+    _send_task(CHECK_TASK, [to_wire(order)], gpu_queue(0), shown=describe_message(order))
 
 
 def publish_mark(at: str, shard: int = 0) -> None:
     """Send a mark through a queue of reports, to learn how far its recorder has come."""
-    mark = Mark(at=at, token=mark_token(secret(), at, shard), shard=shard)
-    _send(RECORD_TASK, [to_wire(mark)], reports_queue(shard), shown=describe_message(mark))
+    mark = Mark(at=at, token=mark_token(derive_key(), at, shard), shard=shard)
+    _send_task(RECORD_TASK, [to_wire(mark)], reports_queue(shard), shown=describe_message(mark))
 
 
 def own_reports_queue() -> str:
@@ -95,19 +97,21 @@ def collect_reports(n_recorders: int) -> bool:
     # Set aside before those that wait: it is the older part of the queue.
     lists = [name for queue in idle for name in (reports_aside(queue), queue)]
     n_left = MOST_MOVED
-    for name, length in queue_lengths(lists).items():
+    for name, length in read_queue_lengths(lists).items():
         if length and not n_left:
             return False
-        n_moved = _collect(name, min(length, n_left))
+        n_moved = _collect_queue(name, min(length, n_left))
         if n_moved < length:
             return False
         n_left -= n_moved
     return True
 
 
-def _collect(source: str, n: int) -> int:
+def _collect_queue(source: str, n: int) -> int:
     try:
-        moved = len(_move(source, REPORTS_QUEUE, n, most_bytes=MOST_MOVED_BYTES)) if n else 0
+        moved = (
+            len(_move_messages(source, REPORTS_QUEUE, n, most_bytes=MOST_MOVED_BYTES)) if n else 0
+        )
     except RedisError as error:
         raise BrokerError(f"broker cannot move the reports of {source}: {error}") from error
     if moved:
@@ -130,24 +134,24 @@ def set_reports_aside(queue: str) -> Aside | None:
     """
     aside = reports_aside(queue)
     try:
-        with broker().pipeline(transaction=False) as pipeline:
+        with get_broker().pipeline(transaction=False) as pipeline:
             pipeline.lrange(aside, 0, -1)
             pipeline.llen(queue)
             left_over, n_waiting = pipeline.execute()
         # While nothing can be recorded, what is aside must not grow with every try.
         n_more = min(n_waiting, max(0, MOST_REPORTS - len(left_over)))
-        return Aside(left_over[::-1], _move(queue, aside, n_more, most_bytes=MOST_BYTES))
+        return Aside(left_over[::-1], _move_messages(queue, aside, n_more, most_bytes=MOST_BYTES))
     except RedisError as error:
         log.warning("reports are recorded one by one, the others cannot be read: %s", error)
         return None
 
 
-def _move(source: str, target: str, n: int, *, most_bytes: int) -> list[bytes]:
+def _move_messages(source: str, target: str, n: int, *, most_bytes: int) -> list[bytes]:
     """Move messages from list to list, the oldest first; return them."""
     moved: list[bytes] = []
     n_bytes = 0
     while len(moved) < n and n_bytes < most_bytes:
-        with broker().pipeline(transaction=False) as pipeline:
+        with get_broker().pipeline(transaction=False) as pipeline:
             for _ in range(min(_STRIDE, n - len(moved))):
                 pipeline.lmove(source, target, "RIGHT", "LEFT")
             items = pipeline.execute()
@@ -162,51 +166,51 @@ def _move(source: str, target: str, n: int, *, most_bytes: int) -> list[bytes]:
 def drop_reports_aside(queue: str) -> None:
     """Forget the reports that were set aside: they are recorded."""
     try:
-        broker().delete(reports_aside(queue))
+        get_broker().delete(reports_aside(queue))
     except RedisError as error:
         log.warning("recorded reports are kept and will be recorded again: %s", error)
 
 
 def wake_planner() -> None:
     """Tell control that a tournament waits to be planned."""
-    _wake(PLAN)
+    _wake_task(PLAN)
 
 
 def wake_relay() -> None:
     """Tell control that there may be matches to send or room for more."""
-    _wake(RELAY)
+    _wake_task(RELAY)
 
 
 def wake_rater() -> None:
     """Tell control that there are outcomes to count."""
-    _wake(RATE)
+    _wake_task(RATE)
 
 
 def wake_rerater() -> None:
     """Tell control that ratings are to be computed again from all outcomes."""
-    _wake(RERATE)
+    _wake_task(RERATE)
 
 
-def woken(task: str) -> None:
+def note_woken(task: str) -> None:
     """Note that a task begins, so that the next wake-up of it is sent."""
     try:
-        broker().delete(_wake_key(task))
+        get_broker().delete(_wake_key(task))
     except RedisError as error:
         log.warning("wake-up of %s not cleared, it expires by itself: %s", task, error)
 
 
-def queue_length(queue: str) -> int:
+def read_queue_length(queue: str) -> int:
     """Return how many messages wait. Raises BrokerError."""
     try:
-        return broker().llen(queue)
+        return get_broker().llen(queue)
     except RedisError as error:
         raise BrokerError(f"broker cannot say how long {queue} is: {error}") from error
 
 
-def queue_lengths(queues: Collection[str]) -> dict[str, int]:
+def read_queue_lengths(queues: Collection[str]) -> dict[str, int]:
     """Return how many messages wait in each queue, in one round trip. Raises BrokerError."""
     try:
-        with broker().pipeline(transaction=False) as pipeline:
+        with get_broker().pipeline(transaction=False) as pipeline:
             for queue in queues:
                 pipeline.llen(queue)
             return dict(zip(queues, pipeline.execute(), strict=True))
@@ -214,9 +218,9 @@ def queue_lengths(queues: Collection[str]) -> dict[str, int]:
         raise BrokerError(f"broker cannot say how long the queues are: {error}") from error
 
 
-def waiting_orders(queue: str) -> set[str]:
+def list_waiting_orders(queue: str) -> set[str]:
     """Return the orders (uuids in hex) that wait in a play node's queue. Raises BrokerError."""
-    return {order for order, _ in _messages(queue)}
+    return {order for order, _ in _read_messages(queue)}
 
 
 def move_order(order: str, source: str, target: str) -> bool:
@@ -225,21 +229,23 @@ def move_order(order: str, source: str, target: str) -> bool:
     Of removing and taking exactly one succeeds, so no two nodes play it. Raises BrokerError; an
     order that is lost in between is in no queue, which the sweep sees.
     """
-    for waiting, message in _messages(source):
+    for waiting, message in _read_messages(source):
         if waiting != order:
             continue
         try:
-            return bool(broker().lrem(source, 1, message) and broker().lpush(target, message))
+            return bool(
+                get_broker().lrem(source, 1, message) and get_broker().lpush(target, message)
+            )
         except RedisError as error:
             raise BrokerError(f"broker cannot move order {order}: {error}") from error
     return False
 
 
-def put_first(queue: str) -> None:
+def move_newest_first(queue: str) -> None:
     """Let a play node take next what was sent to it last. Raises BrokerError."""
     try:
         # Only control fills the queue, at its left end; nodes take from the right.
-        broker().lmove(queue, queue, "LEFT", "RIGHT")
+        get_broker().lmove(queue, queue, "LEFT", "RIGHT")
     except RedisError as error:
         raise BrokerError(f"broker cannot reorder {queue}: {error}") from error
 
@@ -247,25 +253,25 @@ def put_first(queue: str) -> None:
 def delete_queues(queues: Collection[str]) -> None:
     """Forget the orders that wait for these play nodes. Raises BrokerError."""
     try:
-        broker().delete(*queues)
+        get_broker().delete(*queues)
     except RedisError as error:
         raise BrokerError(f"broker cannot delete {', '.join(queues)}: {error}") from error
 
 
-def _messages(queue: str) -> Iterator[tuple[str, Any]]:
+def _read_messages(queue: str) -> Iterator[tuple[str, Any]]:
     """Yield (order, message as it is) of the few that wait for a play node; the newest first."""
     try:
-        messages = broker().lrange(queue, 0, -1)
+        messages = get_broker().lrange(queue, 0, -1)
     except RedisError as error:
         raise BrokerError(f"broker cannot say what waits in {queue}: {error}") from error
     for message in messages:
         yield json.loads(message)["headers"]["id"], message
 
 
-def ping() -> str:
+def ping_broker() -> str:
     """Return the broker's version. Raises BrokerError saying what to do."""
     try:
-        version: str = broker().info("server")["redis_version"]
+        version: str = get_broker().info("server")["redis_version"]
     except RedisError as error:
         raise BrokerError(
             f"broker does not answer ({error}): start the system with ./run, or set REDIS_URL"
@@ -274,15 +280,15 @@ def ping() -> str:
 
 
 @cache
-def broker() -> "Redis":
+def get_broker() -> "Redis":
     """Return a client of the broker whose calls end soon: a web request may wait for one."""
     return Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1)
 
 
-def _wake(task: str) -> None:
+def _wake_task(task: str) -> None:
     try:
-        if broker().set(_wake_key(task), 1, nx=True, px=_WAKE_MS) and _has_room():
-            _send(task, [], CONTROL_QUEUE)
+        if get_broker().set(_wake_key(task), 1, nx=True, px=_WAKE_MS) and _has_room():
+            _send_task(task, [], CONTROL_QUEUE)
     except (BrokerError, RedisError) as error:
         log.warning("%s not woken, the next tick does its work: %s", task, error)
 
@@ -290,19 +296,19 @@ def _wake(task: str) -> None:
 def send_tick() -> None:
     """Have control do all its duties. Raises BrokerError."""
     if _has_room():
-        _send(TICK, [], CONTROL_QUEUE)
+        _send_task(TICK, [], CONTROL_QUEUE)
 
 
 def _has_room() -> bool:
     """Say whether control keeps up: what waits for it does not expire (control.Pace says why)."""
-    return queue_length(CONTROL_QUEUE) < _MAX_WAITING
+    return read_queue_length(CONTROL_QUEUE) < _MAX_WAITING
 
 
 def _wake_key(task: str) -> str:
     return f"wake:{task}"
 
 
-def _send(
+def _send_task(
     task: str,
     args: list[Any],
     queue: str,

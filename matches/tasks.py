@@ -16,7 +16,9 @@ from matches.store.clock import db_now
 @shared_task(name=RECORD_TASK)
 def record(report: dict[str, Any]) -> dict[str, int]:
     """Store a report and those behind it; safe to deliver twice. Returns what changed."""
-    recorded = report_queue.receive(report, queue=dispatch.own_reports_queue(), clock=db_now)
+    recorded = report_queue.receive_reports(
+        report, queue=dispatch.own_reports_queue(), clock=db_now
+    )
     return {what: n for what, n in asdict(recorded).items() if n}
 
 

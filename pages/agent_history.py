@@ -50,7 +50,7 @@ def draw_agent(board: Leaderboard, agent: int) -> History | None:
     taken = RatingSnapshot.objects.filter(leaderboard=board)
     spread = RatingSnapshot.objects.filter(pk__in=_spread(board, taken))
     chosen = list(spread.defer("table").order_by("taken_at"))
-    rows = [known.get(agent) for known in snapshot_tables.kept(chosen, [agent])]
+    rows = [known.get(agent) for known in snapshot_tables.read_rows(chosen, [agent])]
     points = [
         _point(snapshot.taken_at, row) for snapshot, row in zip(chosen, rows, strict=True) if row
     ]

@@ -22,7 +22,7 @@ class Failures(NamedTuple):
 
 def newest(agent: int, *, before: int | None, limit: int) -> Sequence[Match]:
     """Return matches with seats and outcomes, newest first by key: three queries by index."""
-    ids = selectors.seats_of(agent)
+    ids = selectors.filter_matches_of_agent(agent)
     if before is not None:
         ids = ids.filter(match_id__lt=before)
     page = [row["match_id"] for row in ids.order_by("-match_id")[:limit]]

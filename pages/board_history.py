@@ -144,7 +144,7 @@ def _moments(board: Leaderboard, agents: Sequence[int]) -> list[Moment]:
     found = list(at_those.defer("table").order_by("taken_at"))
     return [
         Moment(shot.taken_at, {agent: (row[1], row[2]) for agent, row in rows.items()})
-        for shot, rows in zip(found, snapshot_tables.kept(found, agents), strict=True)
+        for shot, rows in zip(found, snapshot_tables.read_rows(found, agents), strict=True)
     ]
 
 

@@ -10,7 +10,7 @@ from arena.pairing.bracket import Bracket, BracketSlot, KnockoutRules, build_bra
 from arena.parameters import read_parameters
 from matches.models import Agent, Tournament
 from matches.ratings import entrants
-from matches.store.fast_store import kept
+from matches.store.fast_store import get_or_make
 
 KNOCKOUT, SWISS, GROUPS = "knockout", "swiss", "groups"
 MOST_DRAWN = 256
@@ -82,7 +82,7 @@ def of_tournament(tournament: Tournament) -> InRounds | None:
         return None
     mark = f"{tournament.n_planned} {tournament.n_closed}"
     key = f"rounds.{tournament.pk}"
-    return kept(key, mark, lambda: _found(tournament), form=InRounds, every_s=EVERY_S)
+    return get_or_make(key, mark, lambda: _found(tournament), form=InRounds, every_s=EVERY_S)
 
 
 def _found(tournament: Tournament) -> InRounds:

@@ -20,7 +20,7 @@ from matches.operations import explain
 from matches.ratings import standings
 from matches.ratings.closed_prefix import awaited
 from matches.store.clock import db_now
-from matches.store.fast_store import kept
+from matches.store.fast_store import get_or_make
 from pages import campaign_curve
 
 N_CHANCES = 20
@@ -80,7 +80,7 @@ def drawn(found: Campaign, *, now: datetime) -> SafeString:
 
     mark = f"{now.timestamp():.0f} {found.n_judged} {found.decided_at}"
     state = "runs" if found.decided_at is None else "ended"
-    html = kept(f"campaign.{found.pk}.{state}", mark, make, form=str, every_s=EVERY_S)
+    html = get_or_make(f"campaign.{found.pk}.{state}", mark, make, form=str, every_s=EVERY_S)
     return mark_safe(html)  # a template made it; players cannot write the cache
 
 
@@ -107,7 +107,7 @@ def context(found: Campaign, *, now: datetime) -> dict[str, Any]:
         "budget": texts.budget(found),
         "is_test": found.question == IS_SPRT,
         "pairs": _pairs(found),
-        "warning": pairing_warnings.of_pairing(tournament),
+        "warning": pairing_warnings.warn_of_pairing(tournament),
         "stop": _stop_address(found),
         "shown": standings.tournament(tournament, now=now),
         "explanation": explain.of_tournament(tournament, now=now),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from matches.models import Attempt, Tournament
 from matches.store import selectors
-from matches.store.explanation import span
+from matches.store.explanation import format_span
 
 WINDOW = timedelta(minutes=1)
 N_SEEN = 1_000
@@ -35,8 +35,8 @@ def of_tournament(tournament: Tournament, *, now: datetime) -> Pace:
     if not n_ended:
         return Pace("0 matches/s", "unknown: no match of it ended within the last minute")
     rate = n_ended / seconds
-    left = selectors.progress(tournament).pending
-    return Pace(_rate(rate), f"about {span(ceil(left / rate))}")
+    left = selectors.read_progress(tournament).pending
+    return Pace(_rate(rate), f"about {format_span(ceil(left / rate))}")
 
 
 def _ended(tournament: Tournament, *, now: datetime) -> tuple[int, float]:

@@ -34,7 +34,7 @@ BOARDS_A_PAGE = 50
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """Show the newest leaderboard, or what to type first."""
-    newest = selectors.newest_board()
+    newest = selectors.find_newest_board()
     if newest is None:
         context = {"nodes": standings.nodes(now=db_now())}
         return render(request, "pages/empty.html", context)

@@ -6,7 +6,7 @@ from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.teams import NO_TEAMS, Teams, are_mates, team_size
 from matches.models import Match
-from matches.models.match import numbers
+from matches.models.match import parse_numbers
 
 PAIR = 2
 
@@ -14,7 +14,7 @@ PAIR = 2
 def seats(shown: Match, *, game: str) -> list[dict[str, Any]]:
     """Return who sat where and how it ended for each, in words; team mates one after the other."""
     outcome = getattr(shown, "outcome", None)
-    ranks = numbers(outcome.ranks) if outcome else []
+    ranks = parse_numbers(outcome.ranks) if outcome else []
     teams = _teams(game)
     rows = sorted(shown.seat_rows.all(), key=lambda row: (_team(teams, row.seat), row.seat))
     return [

@@ -27,7 +27,7 @@ def tournament(request: HttpRequest, pk: int) -> HttpResponse:
     wanted = Tournament.objects.select_related("leaderboard", "campaign__tournament__leaderboard")
     found = get_object_or_404(wanted, pk=pk)
     after = number(request, "after", default=0)
-    rows = selectors.matches_of(found, after=after, limit=MATCHES_A_PAGE + 1)
+    rows = selectors.list_matches(found, after=after, limit=MATCHES_A_PAGE + 1)
     shown = rows[:MATCHES_A_PAGE]
     n_entrants = Entrant.objects.filter(tournament=found).count()
     context = {
@@ -41,7 +41,8 @@ def tournament(request: HttpRequest, pk: int) -> HttpResponse:
         "n_entrants": n_entrants,
         "campaign_html": _campaign(found, now=now),
         "rounds": brackets.of_tournament(found),
-        "warning": pairing_warnings.of_budget(found) or pairing_warnings.of_pairing(found),
+        "warning": pairing_warnings.warn_of_budget(found)
+        or pairing_warnings.warn_of_pairing(found),
         "matches": [
             {"match": match, "seats": seats(match, game=found.leaderboard.game)} for match in shown
         ],

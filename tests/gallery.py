@@ -32,7 +32,7 @@ from matches.models import (
 )
 from matches.operations.system import pushing
 from matches.ratings import seasons, snapshots
-from matches.store.attempt_counters import Kind, Tally
+from matches.store.attempt_counters import AttemptCounter, Kind
 from matches.store.auditing import Actor
 from matches.store.clock import db_now
 from matches.store.leases import PLAYING_LEASE
@@ -118,7 +118,7 @@ def _pages_of_what_waits() -> dict[str, str]:
 
 def _pages_of_the_system(broker: Redis) -> dict[str, str]:
     make_busy(broker)
-    tally_up(Tally(), 40)
+    tally_up(AttemptCounter(), 40)
     node, bad = (Worker.objects.get(node=name) for name in ("node-1", "node-3"))
     Worker.objects.filter(pk=bad.pk).update(
         quarantined_at=NOW, quarantine_reason="Its results differ from those of others."
@@ -244,7 +244,7 @@ def fail(matches: Sequence[Match]) -> None:
     )
 
 
-def tally_up(tally: Tally, n_seconds: int) -> None:
+def tally_up(tally: AttemptCounter, n_seconds: int) -> None:
     """Let control have looked for a while, as matches were recorded."""
     start = db_now() - n_seconds * pushing.MIN_INTERVAL
     for second in range(n_seconds):

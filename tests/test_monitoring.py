@@ -19,7 +19,7 @@ from inference.settings import Settings
 from inference.tests.echo import EchoEngine
 from matches.models import RecorderMark
 from matches.operations.system import pushing
-from matches.store.attempt_counters import Kind, Tally
+from matches.store.attempt_counters import AttemptCounter, Kind
 from matches.store.clock import db_now
 from matches.tests import factories
 
@@ -50,7 +50,7 @@ def known(broker: Redis, valkey_url: str) -> dict[str, set[str]]:
     factories.start(factories.ordered(tournament, 8, now=now), now=now)
     factories.ordered(tournament, 8, now=now)
     RecorderMark.objects.create(pk=1, marked_at=now)
-    tally = Tally()
+    tally = AttemptCounter()
     tally.note([Kind("done", "")])
     tally.flush(now=now)
     serving = Serving("gpu-1", [0], 5, 3, 812.0, 40.0, 6_496.0, 6.0, 22.0, 0)

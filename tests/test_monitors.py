@@ -18,7 +18,7 @@ from matches import dispatch, tasks
 from matches.artifacts import checkpoint_checks
 from matches.ledger import recorder_marks
 from matches.models import Checkpoint, Tournament
-from matches.store.signing import tournament_secret
+from matches.store.signing import derive_tournament_key
 from matches.tests import factories
 from matches.tests.factories import NOW
 from workers.publisher import Publisher as NodePublisher
@@ -54,7 +54,7 @@ def test_orders_are_shown_by_their_name(broker: Redis) -> None:
 
 
 def test_marks_and_checks_are_shown_without_tokens_and_links(broker: Redis) -> None:
-    recorder_marks.send(now=NOW)
+    recorder_marks.send_marks(now=NOW)
     assert _shown(broker, "reports") == f"(mark of {NOW.isoformat()}) {{}}"
     Checkpoint.objects.create(
         sha256="ab" * 32,
@@ -66,7 +66,7 @@ def test_marks_and_checks_are_shown_without_tokens_and_links(broker: Redis) -> N
         created_at=NOW,
     )
     factories.alive(node="gpu-1", capabilities=["gpu"])
-    assert checkpoint_checks.order_due(now=NOW) == 1
+    assert checkpoint_checks.order_due_checks(now=NOW) == 1
     shown = _shown(broker, "gpu")
     assert shown == f"(checkpoint {'ab' * 32} of connect_four) {{}}"
     assert not SECRET.search(shown)
@@ -118,7 +118,7 @@ def test_the_recorder_says_what_a_report_changed(broker: Redis) -> None:
         "node": "node-1",
         "incarnation": "life",
         "order": order.order,
-        "token": order_token(tournament_secret(Tournament.objects.get()), order.order),
+        "token": order_token(derive_tournament_key(Tournament.objects.get()), order.order),
         "key": factories.key_of("node-1"),
     }
     assert tasks.record(wire) == {}

@@ -223,7 +223,7 @@ def _own_row(noun: str, known: dict[str, Any]) -> Any:
     if noun != "tokens":
         return known.get(noun)
     user = TokenAccess.objects.select_related("token__user").get(name="admin").token.user
-    return tokens.issue(user, name="other", scopes=[Scope.READ], days=1)[0].pk
+    return tokens.issue_token(user, name="other", scopes=[Scope.READ], days=1)[0].pk
 
 
 def _call(case: Any, token: str) -> Any:

@@ -117,17 +117,17 @@ def _curve(field: RealField, pairing: str, seed: int) -> Curve:
 
 def _played(field: RealField, pairing: str, seed: int) -> list[tuple[int, int, int]]:
     """Play a tournament through the queue; return (first, second, score) in planned order."""
-    from matches.artifacts.agents import register_spelled  # noqa: PLC0415
-    from matches.ledger.tournaments import open_leaderboard, schedule  # noqa: PLC0415
+    from matches.artifacts.agents import register_spelled_agent  # noqa: PLC0415
+    from matches.ledger.tournaments import open_leaderboard, schedule_tournament  # noqa: PLC0415
     from matches.models import Match  # noqa: PLC0415 - Django is set up by the stack
     from matches.plans import TournamentPlan  # noqa: PLC0415
 
-    agents = [register_spelled(text, game=GAME) for text in field.agents]
+    agents = [register_spelled_agent(text, game=GAME) for text in field.agents]
     board = open_leaderboard(_name(field.name, pairing, seed), game=GAME, is_listed=False)
     plan = TournamentPlan(
         name=f"{field.name}, {pairing}", n_matches=field.n_matches, pairing=pairing, seed=seed
     )
-    tournament = schedule(plan, leaderboard=board, agents=agents)
+    tournament = schedule_tournament(plan, leaderboard=board, agents=agents)
     _wait(tournament)
     index = {agent.pk: place for place, agent in enumerate(agents)}
     done = Match.objects.filter(tournament=tournament, state=Match.State.DONE)
@@ -157,12 +157,12 @@ def _campaigns(field: RealField, replicates: int) -> Row:
 
 
 def _campaign(field: RealField, seed: int) -> Any:
-    from matches.artifacts.agents import register_spelled  # noqa: PLC0415 - as above
+    from matches.artifacts.agents import register_spelled_agent  # noqa: PLC0415 - as above
     from matches.campaigns.starting import start  # noqa: PLC0415
     from matches.ledger.tournaments import open_leaderboard  # noqa: PLC0415
     from matches.plans import CampaignPlan  # noqa: PLC0415
 
-    agents = [register_spelled(text, game=GAME) for text in field.agents]
+    agents = [register_spelled_agent(text, game=GAME) for text in field.agents]
     # Not listed: what the others know is no evidence here.
     board = open_leaderboard(_name(field.name, "best", seed), game=GAME, is_listed=False)
     plan = CampaignPlan(
@@ -189,10 +189,12 @@ def _wait(tournament: Any) -> None:
 
 
 def _add_checkpoints() -> None:
-    from matches.artifacts.checkpoints import New, add_run, run_of  # noqa: PLC0415
+    from matches.artifacts.checkpoints import New, add_run, read_run_folder  # noqa: PLC0415
     from matches.store.clock import db_now  # noqa: PLC0415
 
-    given = [one for one in run_of(CHECKPOINTS, New("run", game=GAME)) if one[1].step in STEPS]
+    given = [
+        one for one in read_run_folder(CHECKPOINTS, New("run", game=GAME)) if one[1].step in STEPS
+    ]
     add_run(given, now=db_now())
 
 

@@ -215,4 +215,4 @@ def _table(mu: Floats, sd: Floats, *, share: float) -> bytes:
     doubt = sd / np.sqrt(share)
     agents = range(1, len(mu) + 1)
     columns = zip(agents, then.tolist(), doubt.tolist(), strict=True)
-    return snapshot_tables.packed([agent, m, s, m + 0.1, 1.2 * s] for agent, m, s in columns)
+    return snapshot_tables.pack_rows([agent, m, s, m + 0.1, 1.2 * s] for agent, m, s in columns)

@@ -150,4 +150,4 @@ def _write_users(n_tokens: int, *, now: datetime) -> None:
 def token() -> str:
     """Return the secret of a new token that may do everything."""
     operator = User.objects.get(username=ADMIN)
-    return tokens.issue(operator, name="benchmark", scopes=list(Scope), days=1)[1]
+    return tokens.issue_token(operator, name="benchmark", scopes=list(Scope), days=1)[1]

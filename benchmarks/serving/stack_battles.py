@@ -61,12 +61,12 @@ def run(n: int, paths: Sequence[Path]) -> OnStack:
 
 def _agents(paths: Sequence[Path]) -> list[Any]:
     """Register both checkpoints, wait until they are checked, let them sample."""
-    from matches.artifacts.checkpoints import New, add  # noqa: PLC0415
+    from matches.artifacts.checkpoints import New, add_checkpoint  # noqa: PLC0415
     from matches.models import Agent, Checkpoint  # noqa: PLC0415
     from matches.store.clock import db_now  # noqa: PLC0415
 
     agents = [
-        add(path, New(name=f"network-{number}", placement="gpu"), now=db_now())
+        add_checkpoint(path, New(name=f"network-{number}", placement="gpu"), now=db_now())
         for number, path in enumerate(paths)
     ]
     deadline = time.monotonic() + READY_S
@@ -80,12 +80,12 @@ def _agents(paths: Sequence[Path]) -> list[Any]:
 
 
 def _schedule(agents: Sequence[Any], n: int, *, seed: int) -> Any:
-    from matches.ledger.tournaments import open_leaderboard, schedule  # noqa: PLC0415
+    from matches.ledger.tournaments import open_leaderboard, schedule_tournament  # noqa: PLC0415
     from matches.plans import TournamentPlan  # noqa: PLC0415
 
     board = open_leaderboard(f"battles-{seed}", game=GAME)
     plan = TournamentPlan(name=f"battles-{seed}", n_matches=n, seed=seed)
-    return schedule(plan, leaderboard=board, agents=agents)
+    return schedule_tournament(plan, leaderboard=board, agents=agents)
 
 
 def _wait(tournament: Any) -> None:
@@ -106,12 +106,12 @@ def _collected(
     cpu_s: dict[str, float],
     counts: dict[str, float],
 ) -> OnStack:
-    from matches.models.match import numbers  # noqa: PLC0415
+    from matches.models.match import parse_numbers  # noqa: PLC0415
 
     place = {agent.pk: number for number, agent in enumerate(agents)}
     battles, ended = list[Battle](), list[list[int]]()
     for match in tournament.matches.select_related("outcome").order_by("sequence"):
         first, second = (place[agent] for agent in match.agent_ids)
         battles.append(Battle(match.game_seed, (first, second)))
-        ended.append(numbers(match.outcome.ranks))
+        ended.append(parse_numbers(match.outcome.ranks))
     return OnStack(battles, ended, wins_of(battles, ended), wall_s, cpu_s, counts)

@@ -20,14 +20,14 @@ def main(n_levels: int, n_networked: int, match_s: float) -> None:
     """Schedule n_levels matches of match_s seconds each, and n_networked ones of connect four."""
     django.setup()
     from benchmarks.networks import register_networks  # noqa: PLC0415 - Django is set up only now
-    from matches.artifacts.agents import register_spelled  # noqa: PLC0415
-    from matches.ledger.tournaments import open_leaderboard, schedule  # noqa: PLC0415
+    from matches.artifacts.agents import register_spelled_agent  # noqa: PLC0415
+    from matches.ledger.tournaments import open_leaderboard, schedule_tournament  # noqa: PLC0415
     from matches.plans import TournamentPlan  # noqa: PLC0415
 
     def plan(name: str, board: Any, spelled: Sequence[str], agents: Sequence[Any], n: int) -> None:
-        agents = [*agents, *(register_spelled(text, game=board.game) for text in spelled)]
+        agents = [*agents, *(register_spelled_agent(text, game=board.game) for text in spelled)]
         terms = TournamentPlan(name=name, n_matches=n, pairing="random", seed=SEED, replays=True)
-        schedule(terms, leaderboard=board, agents=agents)
+        schedule_tournament(terms, leaderboard=board, agents=agents)
 
     networks = register_networks("storm", N_NETWORKS, parameters={"hidden": "512,512"})
     board = open_leaderboard("storm-networks", game="connect_four")

@@ -12,9 +12,9 @@ from django.db.models import Count
 from redis import Redis
 
 from benchmarks.watching.figures import Outcomes
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.board import broadcast
-from matches.ledger.tournaments import cancel, open_leaderboard, schedule
+from matches.ledger.tournaments import cancel_tournament, open_leaderboard, schedule_tournament
 from matches.models import Leaderboard, Outcome, Tournament
 from matches.plans import TournamentPlan
 from matches.store.clock import db_now
@@ -33,7 +33,7 @@ class Board:
         self._n_matches = n_matches
         self.leaderboard: Leaderboard = open_leaderboard("watched", game=GAME)
         self._agents = [
-            register_spelled(f"level:{n % N_LEVELS}", game=GAME, copy=1 + n // N_LEVELS)
+            register_spelled_agent(f"level:{n % N_LEVELS}", game=GAME, copy=1 + n // N_LEVELS)
             for n in range(n_agents)
         ]
         self._n_tournaments = 0
@@ -59,7 +59,7 @@ class Board:
                 pairing="random",
                 seed=self._n_tournaments,
             )
-            schedule(plan, leaderboard=self.leaderboard, agents=self._agents)
+            schedule_tournament(plan, leaderboard=self.leaderboard, agents=self._agents)
         return n_done
 
     def finish(self) -> None:
@@ -67,7 +67,7 @@ class Board:
         for tournament in Tournament.objects.filter(
             leaderboard=self.leaderboard, finished_at__isnull=True
         ):
-            cancel(tournament, now=db_now())
+            cancel_tournament(tournament, now=db_now())
 
     def outcomes(self) -> Outcomes:
         """Return when how many outcomes were recorded."""

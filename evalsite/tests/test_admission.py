@@ -32,9 +32,9 @@ def servers(tmp_path: Path, settings: Settings) -> Iterator[list[Guarded]]:
         ]
         settings.SECRET_KEY = KEY
         settings.EVALSITE_ADMIN_URLS = {each.server: each.role_url(ADMIN) for each in both}
-        server_users.forget()
+        server_users.forget_copied()
         yield both
-        server_users.forget()
+        server_users.forget_copied()
 
 
 def may_log_in(server: Guarded, name: str, *, generation: int = 1) -> bool:
@@ -60,7 +60,7 @@ def test_a_node_that_is_added_may_log_in_and_one_that_is_revoked_may_not(
     assert copied(servers, "node-7") == [False, False]
     add("node-7")
     assert copied(servers, "node-7") == [True, True]
-    node_keys.revoke("node-7", actor=COMMAND_LINE, now=NOW)
+    node_keys.revoke_node("node-7", actor=COMMAND_LINE, now=NOW)
     assert copied(servers, "node-7") == [False, False]
 
 

@@ -10,7 +10,7 @@ from arena.messages import Serving, serving_key
 from matches.models import RecorderMark
 from matches.operations.system import pushing
 from matches.store import fast_store
-from matches.store.attempt_counters import Kind, Tally
+from matches.store.attempt_counters import AttemptCounter, Kind
 from matches.store.clock import db_now
 from matches.tests import factories
 
@@ -25,7 +25,7 @@ def _busy(broker: Redis) -> None:
     factories.start(factories.ordered(tournament, 8, now=now), now=now)
     factories.ordered(tournament, 8, now=now)
     RecorderMark.objects.create(pk=1, marked_at=now)
-    tally = Tally()
+    tally = AttemptCounter()
     tally.note([Kind("done", ""), Kind("done", ""), Kind("failed", "error")])
     tally.flush(now=now)
     serving = Serving("gpu-1", [0], 5, 3, 812.0, 40.0, 6_496.0, 6.0, 22.0, 0)
@@ -77,7 +77,7 @@ async def test_requests_of_the_real_server_are_timed_too(
 
 def test_without_the_fast_store_it_says_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     nobody = Redis.from_url("redis://127.0.0.1:1/0")
-    monkeypatch.setattr(fast_store, "store", lambda: nobody)
+    monkeypatch.setattr(fast_store, "get_client", lambda: nobody)
     told = client.get("/metrics").content.decode()
     assert 'evalsite_part_up{part="fast store"} 0.0' in told
     assert "process_resident_memory_bytes" in told

@@ -32,7 +32,7 @@ def test_the_launcher_starts_a_node_in_quarantine_with_its_newest_secrets(
     worker = Worker.objects.get(node="node-1")
     quarantine.quarantine_worker(worker, actor=COMMAND_LINE, reason="odd", now=NOW)
     node_keys.add_node("node-9", actor=COMMAND_LINE, now=NOW)
-    node_keys.revoke("node-9", actor=COMMAND_LINE, now=NOW)
+    node_keys.revoke_node("node-9", actor=COMMAND_LINE, now=NOW)
     call_command("prepare", stdout=StringIO())
     assert read_generations(tmp_path) == {"node-1": 2, "node-2": 1}
 

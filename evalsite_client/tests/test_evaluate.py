@@ -16,7 +16,7 @@ from evalsite_client.cli import evaluate, following
 from evalsite_client.cli.show import Answer
 from evalsite_client.tests.commands import Evalsite
 from matches.ledger import planning
-from matches.ledger.tournaments import schedule
+from matches.ledger.tournaments import schedule_tournament
 from matches.models import Agent, Leaderboard, Match, Tournament
 from matches.plans import TournamentPlan
 from matches.ratings import rater
@@ -159,12 +159,12 @@ def test_what_was_stopped_is_gone_on_with_by_the_command_that_it_names(
 ) -> None:
     monkeypatch.setattr(following, "follow", stop_at_once)
     assert followed(client, played).status == 130
-    again = schedule(
+    again = schedule_tournament(
         TournamentPlan(name="again", n_matches=40, move_s=2.0),
         leaderboard=played.leaderboard,
         agents=list(played.agents.order_by("entrant__position")),
     )
-    planning.plan(again, now=later(2))
+    planning.plan_tournament(again, now=later(2))
     states = list(Match.objects.filter(tournament=again).values_list("state", flat=True))
     assert (states.count("done"), states.count("pending")) == (20, 20)
 

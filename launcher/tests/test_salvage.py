@@ -68,7 +68,7 @@ def test_the_page_of_the_system_tells_it_for_a_day(
     sample = look(now=set_at + timedelta(hours=23), last=None)
     text = shown(State(sample, [sample.point], sample.at))["trouble"]
     assert f"the broker's file was damaged and is kept as broker/{kept.name}" in text
-    assert disk.files_set_aside(now=set_at + timedelta(hours=25)) == []
+    assert disk.list_files_set_aside(now=set_at + timedelta(hours=25)) == []
 
 
 def wait_for(condition: Callable[[], bool], *, limit_s: float = 30) -> None:

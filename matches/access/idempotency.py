@@ -33,13 +33,13 @@ class Answer:
     body: str
 
 
-def claim(call: Call, *, now: datetime) -> Answer | None:
+def claim_key(call: Call, *, now: datetime) -> Answer | None:
     """Return the answer that was given before; None: the caller is the one that runs.
 
     Raises RepeatedKeyError when the key stands for another call, ConflictError while the first one
     is under way.
     """
-    _forget(call, now=now)
+    _forget_old_keys(call, now=now)
     key = IdempotencyKey(
         user_id=call.user, key=call.key, fingerprint=call.fingerprint, created_at=now
     )
@@ -47,22 +47,22 @@ def claim(call: Call, *, now: datetime) -> Answer | None:
         with transaction.atomic():
             key.save()
     except IntegrityError:
-        return _earlier(call)
+        return _find_earlier_answer(call)
     return None
 
 
-def answer(call: Call, given: Answer) -> None:
+def store_answer(call: Call, given: Answer) -> None:
     """Keep the answer; in the transaction of what was done, both are there or neither."""
-    _of(call).update(status=given.status, body=given.body)
+    _filter_keys(call).update(status=given.status, body=given.body)
 
 
-def release(call: Call) -> None:
+def release_key(call: Call) -> None:
     """Let the next call under the key run: this one was refused and has left nothing behind."""
-    _of(call).filter(status=None).delete()
+    _filter_keys(call).filter(status=None).delete()
 
 
-def _earlier(call: Call) -> Answer | None:
-    earlier = _of(call).first()
+def _find_earlier_answer(call: Call) -> Answer | None:
+    earlier = _filter_keys(call).first()
     if earlier is not None and earlier.fingerprint != call.fingerprint:
         raise RepeatedKeyError(f"the key {call.key!r} stands for another call: choose a new one")
     if earlier is None or earlier.status is None:
@@ -70,14 +70,14 @@ def _earlier(call: Call) -> Answer | None:
     return Answer(earlier.status, earlier.body)
 
 
-def _forget(call: Call, *, now: datetime) -> None:
-    _of(call).filter(created_at__lte=now - KEPT).delete()
-    _of(call).filter(created_at__lte=now - UNANSWERED, status=None).delete()
+def _forget_old_keys(call: Call, *, now: datetime) -> None:
+    _filter_keys(call).filter(created_at__lte=now - KEPT).delete()
+    _filter_keys(call).filter(created_at__lte=now - UNANSWERED, status=None).delete()
     old = IdempotencyKey.objects.filter(created_at__lte=now - KEPT).order_by("created_at")
     IdempotencyKey.objects.filter(
         pk__in=list(old.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
     ).delete()
 
 
-def _of(call: Call) -> QuerySet[IdempotencyKey]:
+def _filter_keys(call: Call) -> QuerySet[IdempotencyKey]:
     return IdempotencyKey.objects.filter(user=call.user, key=call.key)

@@ -49,19 +49,19 @@ class LoginHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no ty
 def _takes_one_more(request: HttpRequest) -> bool:
     address: str = request.axes_ip_address  # type: ignore[attr-defined]  # set by axes
     limit: int = settings.EVALSITE_LOGIN_RATE
-    return not limit or rate_counter.count(f"login-{address}") <= limit
+    return not limit or rate_counter.count_event(f"login-{address}") <= limit
 
 
 def _is_over(request: Any, credentials: dict[str, Any] | None) -> bool:
     recent = AccessAttempt.objects.filter(attempt_time__gte=get_cool_off_threshold(request))
-    if _sum(recent.filter(ip_address=request.axes_ip_address)) >= WRONG_OF_ADDRESS:
+    if _sum_wrong(recent.filter(ip_address=request.axes_ip_address)) >= WRONG_OF_ADDRESS:
         return True
     account = get_client_username(request, credentials)
-    if _sum(recent.filter(username=account)) < WRONG_OF_ACCOUNT:
+    if _sum_wrong(recent.filter(username=account)) < WRONG_OF_ACCOUNT:
         return False
     logins = AccessLog.objects.filter(username=account, ip_address=request.axes_ip_address)
     return not logins.filter(attempt_time__gte=request.axes_attempt_time - USUAL_FOR).exists()
 
 
-def _sum(attempts: QuerySet[Any]) -> int:
+def _sum_wrong(attempts: QuerySet[Any]) -> int:
     return attempts.aggregate(n_wrong=Sum("failures_since_start"))["n_wrong"] or 0

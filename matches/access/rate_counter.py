@@ -21,7 +21,7 @@ class _Store:
     away_until_s = 0.0
 
 
-def count(name: str) -> int:
+def count_event(name: str) -> int:
     """Count one more; return how many there were in this minute, 0 while the store is away."""
     if monotonic() < _Store.away_until_s:
         return 0
@@ -35,6 +35,6 @@ def count(name: str) -> int:
         return 0
 
 
-def seconds_left() -> int:
+def seconds_to_next_minute() -> int:
     """Return in how many seconds the next minute begins."""
     return ceil(MINUTE_S - clock() % MINUTE_S)

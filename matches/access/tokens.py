@@ -30,7 +30,7 @@ RIGHTS = {
 
 
 @transaction.atomic
-def issue(
+def issue_token(
     user: User,
     *,
     name: str,
@@ -50,14 +50,14 @@ def issue(
         parent = _lock_parent(parent, scopes)
     token, secret = AuthToken.objects.create(user, expiry=None)
     # knox takes a lifetime and adds it to its own now: a child would end after its parent.
-    token.expiry = _expiry(days, parent)
+    token.expiry = _compute_expiry(days, parent)
     token.save(update_fields=["expiry"])
     chosen = [scope.value for scope in Scope if scope in scopes]
     access = TokenAccess.objects.create(token=token, name=name, scopes=chosen, parent=parent)
     return access, secret
 
 
-def grant(user: User, scopes: Collection[Scope]) -> None:
+def grant_rights(user: User, scopes: Collection[Scope]) -> None:
     """Give a user the rights without which a token of these scopes could do nothing."""
     names = [name for scope in scopes for name in RIGHTS[scope]]
     rights = Permission.objects.filter(content_type__app_label="matches", codename__in=names)
@@ -65,7 +65,7 @@ def grant(user: User, scopes: Collection[Scope]) -> None:
 
 
 @transaction.atomic
-def still_valid_or_new(secret: str, *, user: str, name: str) -> str:
+def find_or_issue_token(secret: str, *, user: str, name: str) -> str:
     """Return the secret of a token with all scopes: the given one while it lets in, else a new one.
 
     The user is made if need be, without a password and with the rights of the scopes.
@@ -77,12 +77,12 @@ def still_valid_or_new(secret: str, *, user: str, name: str) -> str:
         owner.set_unusable_password()
         owner.save()
     scopes = list(Scope)
-    grant(owner, scopes)
-    return issue(owner, name=name, scopes=scopes, days=None)[1]
+    grant_rights(owner, scopes)
+    return issue_token(owner, name=name, scopes=scopes, days=None)[1]
 
 
 @transaction.atomic
-def revoke(access: TokenAccess) -> int:
+def revoke_token(access: TokenAccess) -> int:
     """End a token and all that were made with it at once; return how many those were.
 
     The parents are locked before their children are read: what is being made with one of them
@@ -98,7 +98,7 @@ def revoke(access: TokenAccess) -> int:
     return len(digests) - 1
 
 
-def of(user: User) -> QuerySet[TokenAccess]:
+def list_tokens(user: User) -> QuerySet[TokenAccess]:
     """Return the tokens that a user may see: its own, an administrator all."""
     shown = TokenAccess.objects.select_related("token__user")
     return shown if user.is_superuser else shown.filter(token__user=user)
@@ -113,7 +113,7 @@ def _lock_parent(parent: TokenAccess, scopes: Collection[Scope]) -> TokenAccess:
     lacking = [scope.value for scope in scopes if scope.value not in current.scopes]
     if lacking:
         raise ForbiddenError(f"your token lacks {', '.join(lacking)} itself")
-    if _n_ancestors(current) >= MAX_ANCESTORS:
+    if _count_ancestors(current) >= MAX_ANCESTORS:
         raise BadInputError(
             "parent",
             f"token {current.pk} is the last of {MAX_ANCESTORS + 1} that were made with one "
@@ -122,7 +122,7 @@ def _lock_parent(parent: TokenAccess, scopes: Collection[Scope]) -> TokenAccess:
     return current
 
 
-def _n_ancestors(access: TokenAccess) -> int:
+def _count_ancestors(access: TokenAccess) -> int:
     n_ancestors, parent_id = 0, access.parent_id
     while parent_id is not None:
         n_ancestors += 1
@@ -130,7 +130,7 @@ def _n_ancestors(access: TokenAccess) -> int:
     return n_ancestors
 
 
-def _expiry(days: int | None, parent: TokenAccess | None) -> datetime | None:
+def _compute_expiry(days: int | None, parent: TokenAccess | None) -> datetime | None:
     """Return when a token ends that is to last so long: with its parent at the latest."""
     own = None if days is None else timezone.now() + timedelta(days=days)
     end_of_parent = None if parent is None else parent.token.expiry

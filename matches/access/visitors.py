@@ -11,7 +11,7 @@ UNTOLD: Final = "0.0.0.0"
 IPV6_PREFIX: Final = 64
 
 
-def client_address(request: HttpRequest) -> str:
+def find_client_address(request: HttpRequest) -> str:
     """Return the address of the client as the outermost of our own proxies saw it.
 
     X-Forwarded-For grows at its right: only its last EVALSITE_PROXIES entries were written by
@@ -20,23 +20,23 @@ def client_address(request: HttpRequest) -> str:
     hops = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
     n_proxies: int = settings.EVALSITE_PROXIES
     told = hops[-min(n_proxies, len(hops))] if n_proxies else ""
-    address = _parse(told) or _parse(request.META.get("REMOTE_ADDR", ""))
+    address = _parse_address(told) or _parse_address(request.META.get("REMOTE_ADDR", ""))
     return UNTOLD if address is None else str(address)
 
 
-def counted_address(request: HttpRequest) -> str:
+def find_counted_address(request: HttpRequest) -> str:
     """Return what stands for a client where something is counted: of IPv6 its /64.
 
     A single IPv6 customer has 2**64 addresses: counted one by one, none would reach a limit.
     """
-    address = ip_address(client_address(request))
+    address = ip_address(find_client_address(request))
     if isinstance(address, IPv4Address):
         return str(address)
     bits = 128 - IPV6_PREFIX
     return str(IPv6Address(int(address) >> bits << bits))
 
 
-def _parse(text: str) -> IPv4Address | IPv6Address | None:
+def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
     """Return an address; some proxies write it with a port, or in brackets."""
     text = text.strip()
     if text.startswith("["):

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from matches.admin.acts import agents
 from matches.admin.acts.offering import OffersActs
-from matches.artifacts.agents import placement
+from matches.artifacts.agents import choose_placement
 from matches.models import Agent
 from matches.operations import explain
 
@@ -52,5 +52,5 @@ class AgentAdmin(OffersActs):
     def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:
         """Place its network where its checkpoint's verdict says."""
         if not change:
-            obj.placement = placement(obj.checkpoint)
+            obj.placement = choose_placement(obj.checkpoint)
         super().save_model(request, obj, form, change)

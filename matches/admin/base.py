@@ -108,7 +108,7 @@ class Admin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
     def note(self, request: HttpRequest, obj: Model, what: str, touched: dict[str, Any]) -> None:
         """Leave an audit row; where a service has left one already, this is nothing."""
-        auditing.note(
+        auditing.add_audit_row(
             f"{obj._meta.model_name}.{what}",
             actor=Actor.of(request.user),
             targets=[obj],

@@ -17,7 +17,7 @@ from unfold.widgets import (
 
 from arena.checkpoints import MAX_BYTES
 from matches.admin.base import Admin, ModelFormWithAllErrors
-from matches.artifacts.checkpoints import MAX_STEP, New, add
+from matches.artifacts.checkpoints import MAX_STEP, New, add_checkpoint
 from matches.errors import BadInputError
 from matches.models import Checkpoint
 from matches.store.clock import db_now
@@ -78,7 +78,7 @@ class UploadForm(ModelFormWithAllErrors):
         cleaned = super().clean() or self.cleaned_data
         if not self.errors:
             try:
-                self.agent = add(_path(cleaned["file"]), _new(cleaned), now=db_now())
+                self.agent = add_checkpoint(_path(cleaned["file"]), _new(cleaned), now=db_now())
             except BadInputError as error:
                 name = FIELDS.get(error.field, error.field)
                 self.add_error(name if name in self.fields else None, str(error))

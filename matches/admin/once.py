@@ -36,12 +36,12 @@ def only_once(request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpRes
     if not once or not user.is_authenticated:
         return view()
     call = Call(user.pk, f"admin:{once}", sha256(request.path.encode()).hexdigest())
-    if idempotency.claim(call, now=db_now()) is not None:
+    if idempotency.claim_key(call, now=db_now()) is not None:
         return DONE_BEFORE
     try:
         response = view()
         if response.status_code != HTTPStatus.OK or response.headers.get(DONE_HEADER):
-            idempotency.answer(call, Answer(HTTPStatus.OK, "{}"))
+            idempotency.store_answer(call, Answer(HTTPStatus.OK, "{}"))
     finally:
-        idempotency.release(call)
+        idempotency.release_key(call)
     return response

@@ -29,7 +29,7 @@ from matches.operations.system.display import Shown, Table, shown
 from matches.operations.system.sample import State
 from matches.store import selectors
 from matches.store.clock import db_now
-from matches.store.explanation import ago, several, span
+from matches.store.explanation import format_ago, format_count, format_span
 
 log = logging.getLogger(__name__)
 
@@ -107,12 +107,12 @@ def _running(tournaments: Sequence[Tournament], *, now: datetime) -> list[Runnin
 
 
 def _one(tournament: Tournament, rate: float) -> Running:
-    left = selectors.progress(tournament).pending
+    left = selectors.read_progress(tournament).pending
     percent = 100 * tournament.n_closed // max(1, tournament.n_matches)
     closed = f"{tournament.n_closed:,} of {tournament.n_matches:,}"
     if tournament.state == _STATES.PAUSED:
         return Running(tournament, closed, percent, "-", "it is paused")
-    remaining = f"about {span(ceil(left / rate))}" if rate else "not known"
+    remaining = f"about {format_span(ceil(left / rate))}" if rate else "not known"
     return Running(tournament, closed, percent, f"{rate:.3g}/s", remaining)
 
 
@@ -177,7 +177,7 @@ def _boards(*, now: datetime) -> list[tuple[Leaderboard, str]]:
 def _rated(board: Leaderboard, *, now: datetime) -> str:
     if board.is_rerating:
         return "is being rated again"
-    return f"rated{ago(board.rated_at, now=now)}" if board.rated_at else "not rated yet"
+    return f"rated{format_ago(board.rated_at, now=now)}" if board.rated_at else "not rated yet"
 
 
 def _checkpoints() -> dict[str, Any]:
@@ -192,6 +192,6 @@ def _quarantined() -> dict[str, Any]:
     agents = list(Agent.objects.filter(quarantined_at__isnull=False).order_by("pk")[:N_QUARANTINED])
     workers = Worker.objects.filter(quarantined_at__isnull=False).order_by("pk")
     held = list(workers[:N_QUARANTINED])
-    counted = [several(len(agents), "agent")] if agents else []
-    counted += [several(len(held), "worker")] if held else []
+    counted = [format_count(len(agents), "agent")] if agents else []
+    counted += [format_count(len(held), "worker")] if held else []
     return {"agents": agents, "workers": held, "says": ", ".join(counted)}

@@ -65,7 +65,7 @@ class TokenAdmin(OffersActs):
         """Return the tokens that the user may see: its own, an administrator all."""
         user: Any = request.user
         shown: QuerySet[TokenAccess] = super().get_queryset(request)
-        return shown.filter(pk__in=tokens.of(user).values("pk"))
+        return shown.filter(pk__in=tokens.list_tokens(user).values("pk"))
 
     def get_form(
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
@@ -100,7 +100,7 @@ class TokenAdmin(OffersActs):
     def save_model(self, _: HttpRequest, obj: TokenAccess, form: TokenForm, change: bool) -> None:  # noqa: ARG002 - Django's name
         """Make it; the row that the admin goes on with is the service's."""
         given = form.cleaned_data
-        access, obj.secret = tokens.issue(  # type: ignore[attr-defined]  # shown by response_add
+        access, obj.secret = tokens.issue_token(  # type: ignore[attr-defined]  # shown by response_add
             given["user"],
             name=given["name"],
             scopes=[Scope(name) for name in given["scopes"]],

@@ -17,7 +17,7 @@ from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.many import search_if_many
 from matches.admin.options import PlanForm, names_of, titles_of, with_options
 from matches.errors import BadInputError
-from matches.ledger.tournaments import check_agents, schedule
+from matches.ledger.tournaments import check_agents, schedule_tournament
 from matches.models import Agent, Tournament
 from matches.operations import explain
 from matches.options import options_of
@@ -110,7 +110,7 @@ class TournamentAdmin(OffersActs):
 
     def save_model(self, _: HttpRequest, obj: Tournament, form: ScheduleForm, change: bool) -> None:  # noqa: ARG002 - Django's name
         """Schedule it; the row that the admin goes on with is the service's."""
-        scheduled = schedule(
+        scheduled = schedule_tournament(
             form.plan(),
             leaderboard=form.cleaned_data["leaderboard"],
             agents=list(form.cleaned_data["agents"]),

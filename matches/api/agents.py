@@ -69,7 +69,7 @@ class AgentView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, End
     @extend_schema(request=NewAgentSerializer, responses={201: AgentSerializer})
     def create(self, request: Request) -> Response:
         """Register an agent; registering the same one again changes nothing."""
-        agent = agents.register(**read(NewAgentSerializer, request))
+        agent = agents.register_agent(**read(NewAgentSerializer, request))
         return created(AgentSerializer(agent))
 
     @extend_schema(request=None, responses=AgentSerializer)
@@ -77,7 +77,7 @@ class AgentView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, End
     def retire(self, request: Request, pk: str) -> Response:
         """Enter an agent in no tournament any more; those under way go on."""
         del request, pk
-        agents.retire(agent := self.get_object())
+        agents.retire_agent(agent := self.get_object())
         return Response(AgentSerializer(agent).data)
 
     @extend_schema(request=None, responses=AgentSerializer)
@@ -85,7 +85,7 @@ class AgentView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, End
     def unretire(self, request: Request, pk: str) -> Response:
         """Let an agent be entered in tournaments again."""
         del request, pk
-        agents.unretire(agent := self.get_object())
+        agents.unretire_agent(agent := self.get_object())
         return Response(AgentSerializer(agent).data)
 
     @extend_schema(request=ReasonSerializer, responses=AgentSerializer)

@@ -140,7 +140,7 @@ class CampaignDetailSerializer(CampaignSerializer):
 
     def get_warning(self, campaign: Campaign) -> str | None:
         """Return it, made once a minute."""
-        return pairing_warnings.of_pairing(campaign.tournament)
+        return pairing_warnings.warn_of_pairing(campaign.tournament)
 
     @extend_schema_field(PairsSerializer(allow_null=True))
     def get_pairs(self, campaign: Campaign) -> dict[str, Any] | None:

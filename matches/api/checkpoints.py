@@ -17,7 +17,7 @@ from matches.api.base import Endpoints
 from matches.api.fields import AnyJson
 from matches.api.names import AgentNameSerializer
 from matches.api.pagination import NewestFirst
-from matches.artifacts.checkpoints import MAX_STEP, New, add
+from matches.artifacts.checkpoints import MAX_STEP, New, add_checkpoint
 from matches.models import Checkpoint
 from matches.models.choices import Placement
 from matches.store import selectors, signing
@@ -109,7 +109,7 @@ class CheckpointView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints
         wanted = dict(form.validated_data)
         upload: TemporaryUploadedFile = wanted.pop("file")
         new = New(source_name=upload.name or "", expected_sha256=wanted.pop("sha256"), **wanted)
-        agent = add(Path(upload.temporary_file_path()), new, now=db_now())
+        agent = add_checkpoint(Path(upload.temporary_file_path()), new, now=db_now())
         shown = self.get_serializer(Checkpoint.objects.get(agents=agent))
         return Response(shown.data, status=status.HTTP_201_CREATED)
 
@@ -119,8 +119,8 @@ class CheckpointView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints
         """Return a link to the sealed file."""
         del request, sha256
         path = signing.checkpoint_path(self.get_object().sha256)
-        return Response({"href": signing.signed("GET", path, now=db_now())})
+        return Response({"href": signing.sign_link("GET", path, now=db_now())})
 
 
 def _check_waits_for() -> str:
-    return selectors.check_waits_for(now=db_now())
+    return selectors.describe_missing_for_check(now=db_now())

@@ -121,7 +121,7 @@ class EvaluationView(Endpoints[Tournament]):
     @extend_schema(request=NewEvaluationSerializer, responses={201: StartedSerializer})
     def create(self, request: Request) -> Response:
         """Start a tournament between agents as they are spelled."""
-        tournament = evaluation.start(_read(request), now=db_now())
+        tournament = evaluation.start_evaluation(_read(request), now=db_now())
         return created(StartedSerializer(_started(tournament)))
 
     @extend_schema(request=NewEvaluationSerializer, responses=StartedSerializer)
@@ -129,7 +129,9 @@ class EvaluationView(Endpoints[Tournament]):
     def check(self, request: Request) -> Response:
         """Say whether it could start; nothing is left behind, and its ids mean nothing."""
         return Response(
-            StartedSerializer(evaluation.check(_read(request), now=db_now(), of=_started)).data
+            StartedSerializer(
+                evaluation.check_evaluation(_read(request), now=db_now(), of=_started)
+            ).data
         )
 
 
@@ -146,5 +148,5 @@ def _started(tournament: Tournament) -> dict[str, Any]:
         "tournament": tournament.pk,
         "leaderboard": tournament.leaderboard.name,
         "n_agents": tournament.entrant_set.count(),
-        "warning": pairing_warnings.of_budget(tournament),
+        "warning": pairing_warnings.warn_of_budget(tournament),
     }

@@ -39,15 +39,15 @@ def once(handler: Handler, *, is_atomic: bool, hidden: Iterable[str] = ()) -> Ha
         if key is None:
             return handler(request, *args, **kwargs)
         call = _call(request, key)
-        earlier = idempotency.claim(call, now=db_now())
+        earlier = idempotency.claim_key(call, now=db_now())
         if earlier is not None:
             return Response(json.loads(earlier.body), earlier.status, headers={REPLAYED: "true"})
         try:
             with _transaction(is_atomic=is_atomic):
                 response = handler(request, *args, **kwargs)
-                idempotency.answer(call, _answer(response, hidden))
+                idempotency.store_answer(call, _answer(response, hidden))
         except BaseException:
-            idempotency.release(call)
+            idempotency.release_key(call)
             raise
         return response
 

@@ -26,7 +26,7 @@ from matches.api.operating import (
 from matches.api.pagination import ByMatch, InPlannedOrder, NewestFirst
 from matches.ledger import voiding
 from matches.models import Attempt, Match, Outcome, Voiding
-from matches.models.match import numbers
+from matches.models.match import parse_numbers
 from matches.operations import explain
 from matches.operations.explain import Explanation
 from matches.store import selectors
@@ -50,7 +50,7 @@ class OutcomeSerializer(serializers.ModelSerializer[Outcome]):
 
     def get_ranks(self, outcome: Outcome) -> list[int]:
         """Return the ranks by seat."""
-        return numbers(outcome.ranks)
+        return parse_numbers(outcome.ranks)
 
 
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):
@@ -200,10 +200,12 @@ class MatchFilter(FilterSet):  # type: ignore[misc]  # django-filter has no type
         """Return the matches; those of an agent as its seats, which the pages are cut from."""
         wanted = self.form.cleaned_data
         if wanted["agent"] is not None:
-            return selectors.seats_of(wanted["agent"], tournament=wanted["tournament"])
+            return selectors.filter_matches_of_agent(
+                wanted["agent"], tournament=wanted["tournament"]
+            )
         if wanted["leaderboard"]:
             return queryset.filter(leaderboard__name=wanted["leaderboard"])
-        return selectors.planned_in(wanted["tournament"], state=wanted["state"] or "")
+        return selectors.filter_matches(wanted["tournament"], state=wanted["state"] or "")
 
 
 class ByFilter(InPlannedOrder):
@@ -254,7 +256,7 @@ class MatchView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, End
     def void(self, request: Request) -> Response:
         """Declare matches void: open ones end, outcomes are kept and count no more."""
         wanted = read(ChosenMatchesSerializer, request)
-        voided = voiding.void(wanted["matches"], reason=wanted["reason"], **by(request))
+        voided = voiding.void_matches(wanted["matches"], reason=wanted["reason"], **by(request))
         return Response(VoidedSerializer(voided).data)
 
     @extend_schema(request=ChosenMatchesSerializer, responses=RequeuedSerializer)
@@ -262,7 +264,9 @@ class MatchView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, End
     def requeue(self, request: Request) -> Response:
         """Have void matches played again: same agents, seats and game seed, each once."""
         wanted = read(ChosenMatchesSerializer, request)
-        requeued = voiding.requeue(wanted["matches"], reason=wanted["reason"], **by(request))
+        requeued = voiding.requeue_matches(
+            wanted["matches"], reason=wanted["reason"], **by(request)
+        )
         pairs = [{"replaced": old, "match": new} for old, new in requeued.replacements.items()]
         shown = {"n_new": requeued.n_new, "replacements": pairs}
         return Response(RequeuedSerializer(shown).data)
@@ -281,7 +285,9 @@ class OutcomeFilter(FilterSet):  # type: ignore[misc]  # django-filter has no ty
         """Return the matches of the tournament that are done."""
         del queryset
         tournament = self.form.cleaned_data["tournament"]
-        return selectors.planned_in(tournament, state=Match.State.DONE).select_related("outcome")
+        return selectors.filter_matches(tournament, state=Match.State.DONE).select_related(
+            "outcome"
+        )
 
 
 class OutcomesInPlannedOrder(InPlannedOrder):

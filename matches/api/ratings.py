@@ -108,7 +108,7 @@ def shown(ratings: Iterable[Rating]) -> list[dict[str, Any]]:
 
 def points(page: Sequence[RatingSnapshot], agent: int) -> list[dict[str, Any]]:
     """Return the ratings of an agent in the snapshots that have it."""
-    rows = [known.get(agent) for known in snapshot_tables.kept(page, [agent])]
+    rows = [known.get(agent) for known in snapshot_tables.read_rows(page, [agent])]
     return [_point(snapshot, row) for snapshot, row in zip(page, rows, strict=True) if row]
 
 

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from matches.access import rate_counter
-from matches.access.visitors import counted_address
+from matches.access.visitors import find_counted_address
 
 
 class Throttle(BaseThrottle):
@@ -22,11 +22,11 @@ class Throttle(BaseThrottle):
         if not user.is_authenticated:
             return _takes_stranger(request)
         limit: int = settings.EVALSITE_USER_RATE
-        return not limit or rate_counter.count(f"user-{user.pk}") <= limit
+        return not limit or rate_counter.count_event(f"user-{user.pk}") <= limit
 
     def wait(self) -> float | None:
         """Return in how many seconds the next request may come."""
-        return rate_counter.seconds_left()
+        return rate_counter.seconds_to_next_minute()
 
 
 def count_refused(request: Request) -> None:
@@ -35,10 +35,13 @@ def count_refused(request: Request) -> None:
     DRF throttles after it has authenticated: who fails there would never be counted.
     """
     if not _takes_stranger(request):
-        raise Throttled(wait=rate_counter.seconds_left())
+        raise Throttled(wait=rate_counter.seconds_to_next_minute())
 
 
 def _takes_stranger(request: Request) -> bool:
     django_request: HttpRequest = request._request
     limit: int = settings.EVALSITE_ANONYMOUS_RATE
-    return not limit or rate_counter.count(f"address-{counted_address(django_request)}") <= limit
+    return (
+        not limit
+        or rate_counter.count_event(f"address-{find_counted_address(django_request)}") <= limit
+    )

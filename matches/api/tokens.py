@@ -92,13 +92,13 @@ class TokenView(mixins.ListModelMixin, mixins.DestroyModelMixin, Endpoints[Token
         """Return the tokens that the caller may see."""
         if getattr(self, "swagger_fake_view", False):
             return TokenAccess.objects.none()
-        return tokens.of(cast(User, self.request.user))
+        return tokens.list_tokens(cast(User, self.request.user))
 
     @extend_schema(request=NewTokenSerializer, responses={201: IssuedTokenSerializer})
     def create(self, request: Request) -> Response:
         """Make a token for oneself; one made with a token outranks and outlives it in nothing."""
         wanted = read(NewTokenSerializer, request)
-        access, secret = tokens.issue(
+        access, secret = tokens.issue_token(
             cast(User, request.user),
             name=wanted["name"],
             scopes=[Scope(name) for name in wanted["scopes"]],
@@ -113,4 +113,4 @@ class TokenView(mixins.ListModelMixin, mixins.DestroyModelMixin, Endpoints[Token
         lacking = sorted(set(instance.scopes) - scopes_of(self.request))
         if lacking:
             raise PermissionDenied(f"your token lacks {', '.join(lacking)} itself")
-        tokens.revoke(instance)
+        tokens.revoke_token(instance)

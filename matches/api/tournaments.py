@@ -133,7 +133,7 @@ class TournamentView(
         """Schedule a tournament."""
         wanted = read(NewTournamentSerializer, request)
         board, entered = wanted.pop("leaderboard"), agents_by_id(wanted.pop("agents"))
-        scheduled = tournaments.schedule(
+        scheduled = tournaments.schedule_tournament(
             TournamentPlan(**wanted), leaderboard=board, agents=entered
         )
         return created(TournamentDetailSerializer(scheduled))
@@ -158,28 +158,28 @@ class TournamentView(
     def start(self, request: Request, pk: str) -> Response:
         """Begin with a tournament that was scheduled as paused; the same as resume."""
         del request, pk
-        return self._changed(tournaments.resume, now=db_now())
+        return self._changed(tournaments.resume_tournament, now=db_now())
 
     @extend_schema(request=None, responses=TournamentDetailSerializer)
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, pk: str) -> Response:
         """Send no more of its matches; those sent already are played to their end."""
         del request, pk
-        return self._changed(tournaments.pause)
+        return self._changed(tournaments.pause_tournament)
 
     @extend_schema(request=None, responses=TournamentDetailSerializer)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
         """Go on with a paused tournament."""
         del request, pk
-        return self._changed(tournaments.resume, now=db_now())
+        return self._changed(tournaments.resume_tournament, now=db_now())
 
     @extend_schema(request=None, responses=TournamentDetailSerializer)
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
         """Cancel every match that is still open; cancelling again changes nothing."""
         del request, pk
-        return self._changed(tournaments.cancel, now=db_now())
+        return self._changed(tournaments.cancel_tournament, now=db_now())
 
     @extend_schema(request=ExtensionSerializer, responses=TournamentDetailSerializer)
     @action(detail=True, methods=["post"])
@@ -187,7 +187,7 @@ class TournamentView(
         """Let it have so many matches in all; one that was done goes on."""
         del pk
         n_matches = read(ExtensionSerializer, request)["n_matches"]
-        return self._changed(tournaments.extend, n_matches=n_matches)
+        return self._changed(tournaments.extend_tournament, n_matches=n_matches)
 
     def explained(self, row: Tournament, **clock: Any) -> Explanation:
         """Return what it waits for."""

@@ -33,7 +33,7 @@ class PieceSerializer(serializers.ModelSerializer[TrajectoryPiece]):
 
     def get_href(self, piece: TrajectoryPiece) -> str:
         """Return path and query on this server."""
-        return signing.signed(
+        return signing.sign_link(
             "GET", signing.piece_path(piece.order.hex, piece.sha256), now=self.context["now"]
         )
 
@@ -102,5 +102,5 @@ class TrajectoryView(mixins.ListModelMixin, Endpoints[TrajectoryPiece]):
         if found is None or not found.keeps_trajectories:
             raise BadInputError("tournament", f"no tournament {number} keeps trajectories")
         total = self.get_queryset().aggregate(n_pieces=Count("pk"), n_bytes=Sum("n_bytes"))
-        known = {**manifests.of_pieces(found), **total, "n_bytes": total["n_bytes"] or 0}
+        known = {**manifests.describe_pieces(found), **total, "n_bytes": total["n_bytes"] or 0}
         return Response(ManifestSerializer(known).data)

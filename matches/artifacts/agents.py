@@ -10,14 +10,14 @@ from arena.policies.spec import parse_policy
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
 from matches.models.choices import Placement
-from matches.models.validation import first_refusal
+from matches.models.validation import find_first_refusal
 from matches.models.versions import is_same_version, short_version
 from matches.store import selectors
 
 MAX_NAME = 120
 
 
-def register(
+def register_agent(
     name: str,
     *,
     game: str,
@@ -30,33 +30,33 @@ def register(
     `checkpoint` is the hash of a stored one, or the name of an agent that has it. Raises
     BadInputError when a value is refused or another agent has the name.
     """
-    weights = _weights(checkpoint, game=game)
+    weights = _find_weights(checkpoint, game=game)
     wanted = Agent(
         name=name,
         game=game,
         policy=policy,
         parameters=dict(parameters or {}),
         checkpoint=weights,
-        placement=placement(weights),
+        placement=choose_placement(weights),
     )
     found = Agent.objects.filter(game=game, name=name).first()
     if found is not None:
-        return renewed(_same(found, wanted))
+        return renew_agent(_refuse_another_agent(found, wanted))
     try:
         wanted.full_clean()
     except ValidationError as error:
-        raise bad_input(error) from error
+        raise to_bad_input(error) from error
     wanted.save()
     return wanted
 
 
-def renewed(agent: Agent) -> Agent:
+def renew_agent(agent: Agent) -> Agent:
     """Return the agent of this name whose code is the one here: itself, or a new version of it.
 
     The old version keeps its results under a name that tells its version, and is retired: its code
     is not here any more. Raises BadInputError when the new code cannot play the game.
     """
-    if is_same_version(agent.version, version_here(agent)):
+    if is_same_version(agent.version, read_version_here(agent)):
         return agent
     fresh = Agent(
         name=agent.name,
@@ -70,18 +70,18 @@ def renewed(agent: Agent) -> Agent:
         # Of two that come at once the second one finds the name taken by the new version.
         old = Agent.objects.select_for_update().get(pk=agent.pk)
         if old.newer_id is not None:
-            return renewed(Agent.objects.get(pk=old.newer_id))
-        Agent.objects.filter(pk=old.pk).update(name=_name_of_old(old), is_retired=True)
+            return renew_agent(Agent.objects.get(pk=old.newer_id))
+        Agent.objects.filter(pk=old.pk).update(name=_name_old_version(old), is_retired=True)
         try:
             fresh.full_clean()
         except ValidationError as error:
-            raise bad_input(error) from error
+            raise to_bad_input(error) from error
         fresh.save()
         Agent.objects.filter(pk=old.pk).update(newer=fresh)
     return fresh
 
 
-def version_here(agent: Agent) -> str:
+def read_version_here(agent: Agent) -> str:
     """Return the version of its code as it is here. Raises BadInputError where it is not."""
     try:
         return agent.version_here
@@ -89,35 +89,35 @@ def version_here(agent: Agent) -> str:
         raise BadInputError("policy", str(error)) from error
 
 
-def _name_of_old(agent: Agent) -> str:
+def _name_old_version(agent: Agent) -> str:
     """Return the name that an agent gets when a new version takes its own."""
     n_before = Agent.objects.filter(newer__name=agent.name, game=agent.game).count()
     suffix = f" (version {n_before + 1}, {short_version(agent.version)})"
     return agent.name[: MAX_NAME - len(suffix)] + suffix
 
 
-def retire(agent: Agent) -> None:
+def retire_agent(agent: Agent) -> None:
     """Let no tournament be scheduled with it any more; those under way go on."""
     _set_retired(agent, is_retired=True)
 
 
-def unretire(agent: Agent) -> None:
+def unretire_agent(agent: Agent) -> None:
     """Let tournaments be scheduled with it again."""
     _set_retired(agent, is_retired=False)
 
 
-def placement(checkpoint: Checkpoint | None) -> str:
+def choose_placement(checkpoint: Checkpoint | None) -> str:
     """Return where an agent's network runs, as far as it is known; a verdict may change it."""
     return (checkpoint.placement if checkpoint else "") or Placement.LOCAL.value
 
 
-def bad_input(error: ValidationError, *, field: str = "") -> BadInputError:
+def to_bad_input(error: ValidationError, *, field: str = "") -> BadInputError:
     """Return the first refusal of a model as an error that names its field, or this one."""
-    name, refusal = first_refusal(error)
+    name, refusal = find_first_refusal(error)
     return BadInputError(field or name, refusal)
 
 
-def register_spelled(text: str, *, game: str, copy: int = 1) -> Agent:
+def register_spelled_agent(text: str, *, game: str, copy: int = 1) -> Agent:
     """Return the agent spelled as on the command line, such as `alphabeta:4`.
 
     An agent with a checkpoint goes by its name. The second and later copies of one spelling are
@@ -125,10 +125,10 @@ def register_spelled(text: str, *, game: str, copy: int = 1) -> Agent:
     """
     networked = Agent.objects.filter(game=game, name=text, checkpoint__isnull=False).first()
     if networked is not None:
-        return renewed(networked)
+        return renew_agent(networked)
     policy, parameters = parse_policy(text)
     name = text if copy == 1 else f"{text}#{copy}"
-    return register(name, game=game, policy=policy, parameters=parameters)
+    return register_agent(name, game=game, policy=policy, parameters=parameters)
 
 
 def _set_retired(agent: Agent, *, is_retired: bool) -> None:
@@ -136,7 +136,7 @@ def _set_retired(agent: Agent, *, is_retired: bool) -> None:
     agent.is_retired = is_retired
 
 
-def _same(found: Agent, wanted: Agent) -> Agent:
+def _refuse_another_agent(found: Agent, wanted: Agent) -> Agent:
     same = ("policy", "parameters", "checkpoint_id")
     if any(getattr(found, field) != getattr(wanted, field) for field in same):
         raise BadInputError(
@@ -147,8 +147,8 @@ def _same(found: Agent, wanted: Agent) -> Agent:
     return found
 
 
-def _weights(text: str, *, game: str) -> Checkpoint | None:
-    found = selectors.checkpoint(text, game=game) if text else None
+def _find_weights(text: str, *, game: str) -> Checkpoint | None:
+    found = selectors.find_checkpoint(text, game=game) if text else None
     if text and found is None:
         raise BadInputError(
             "checkpoint", f"{text!r} is no SHA-256 of a checkpoint and no agent of {game} with one"

@@ -17,7 +17,7 @@ from matches.models import Agent, Checkpoint
 from matches.models.choices import Placement
 from matches.models.conditions import is_in_state
 from matches.store import blobs, selectors, signing
-from matches.store.signing import is_same, secret
+from matches.store.signing import derive_key, is_same_token
 
 log = logging.getLogger(__name__)
 
@@ -29,23 +29,23 @@ MAX_ASKED = 10
 """Checks without a verdict after which a checkpoint is refused: it may be what ends the workers."""
 
 
-def order_due(*, now: datetime) -> int:
+def order_due_checks(*, now: datetime) -> int:
     """Order the checks that are due while a gpu worker is alive; return how many were sent."""
-    n_workers = len(selectors.alive_gpu_workers(now=now))
+    n_workers = len(selectors.list_alive_gpu_workers(now=now))
     if not n_workers:
         return 0
     asked = Q(asked_at__gte=now - ASK_AGAIN, asked_at__lte=now)  # not by a clock since set back
-    checking = _checking()
+    checking = _filter_checking()
     n_free = ASKED_PER_WORKER * n_workers - checking.filter(asked).count()
     due = checking.exclude(asked, asked_at__isnull=False).order_by("n_asked", "pk")
-    return sum(_order(checkpoint, now=now) for checkpoint in due[: max(0, n_free)])
+    return sum(_order_check(checkpoint, now=now) for checkpoint in due[: max(0, n_free)])
 
 
 @transaction.atomic
-def note(report: Checked, *, now: datetime) -> None:
+def record_verdict(report: Checked, *, now: datetime) -> None:
     """Take the first verdict on a checkpoint; refuse one without its token."""
-    wanted = checkpoint_token(secret(), report.checkpoint)
-    if not is_same(wanted, report.token):
+    wanted = checkpoint_token(derive_key(), report.checkpoint)
+    if not is_same_token(wanted, report.token):
         log.warning("verdict on %s from %s without its token refused", report.checkpoint, report)
         return
     found = Checkpoint.objects.filter(sha256=report.checkpoint).first()
@@ -53,15 +53,15 @@ def note(report: Checked, *, now: datetime) -> None:
         log.warning("verdict on %s, which is not here, refused", report.checkpoint)
     elif report.refusal:
         # PostgreSQL takes no NUL in a text.
-        _refuse(found, report.refusal.replace("\0", " "), now=now)
+        _refuse_checkpoint(found, report.refusal.replace("\0", " "), now=now)
     else:
-        _accept(found, report, now=now)
+        _accept_checkpoint(found, report, now=now)
 
 
-def _accept(checkpoint: Checkpoint, report: Checked, *, now: datetime) -> None:
+def _accept_checkpoint(checkpoint: Checkpoint, report: Checked, *, now: datetime) -> None:
     is_small = report.row_ms < settings.EVALSITE_LOCAL_MS
     measured = Placement.LOCAL if is_small else Placement.GPU
-    ready = _close(
+    ready = _write_verdict(
         checkpoint,
         Checkpoint.State.READY,
         n_parameters=report.n_parameters,
@@ -75,13 +75,13 @@ def _accept(checkpoint: Checkpoint, report: Checked, *, now: datetime) -> None:
         Agent.objects.filter(checkpoint=checkpoint).update(placement=placement)
 
 
-def _refuse(checkpoint: Checkpoint, reason: str, *, now: datetime) -> None:
-    if _close(checkpoint, Checkpoint.State.REFUSED, reason=reason[:500], checked_at=now):
+def _refuse_checkpoint(checkpoint: Checkpoint, reason: str, *, now: datetime) -> None:
+    if _write_verdict(checkpoint, Checkpoint.State.REFUSED, reason=reason[:500], checked_at=now):
         log.warning("checkpoint %s is refused: %s", checkpoint, reason)
-        transaction.on_commit(lambda: blobs.remove(checkpoint.path))
+        transaction.on_commit(lambda: blobs.delete_file(checkpoint.path))
 
 
-def _close(checkpoint: Checkpoint, state: Checkpoint.State, **fields: object) -> bool:
+def _write_verdict(checkpoint: Checkpoint, state: Checkpoint.State, **fields: object) -> bool:
     """Write the verdict unless there is one; the tournaments that wait for it are looked at."""
     still = Checkpoint.objects.filter(pk=checkpoint.pk, state=Checkpoint.State.CHECKING)
     if not still.update(state=state, **fields):
@@ -90,26 +90,26 @@ def _close(checkpoint: Checkpoint, state: Checkpoint.State, **fields: object) ->
     return True
 
 
-def _order(checkpoint: Checkpoint, *, now: datetime) -> bool:
+def _order_check(checkpoint: Checkpoint, *, now: datetime) -> bool:
     if checkpoint.n_asked >= MAX_ASKED:
-        _refuse(
+        _refuse_checkpoint(
             checkpoint,
             f"no verdict came of {MAX_ASKED} checks: look into the log of the gpu worker, then "
             "add the file again",
             now=now,
         )
         return False
-    asked = _checking().filter(pk=checkpoint.pk, asked_at=checkpoint.asked_at)
+    asked = _filter_checking().filter(pk=checkpoint.pk, asked_at=checkpoint.asked_at)
     if not asked.update(asked_at=now, n_asked=F("n_asked") + 1):
         return False
-    return _publish(checkpoint, now=now)
+    return _publish_check(checkpoint, now=now)
 
 
-def _publish(checkpoint: Checkpoint, *, now: datetime) -> bool:
+def _publish_check(checkpoint: Checkpoint, *, now: datetime) -> bool:
     try:
-        dispatch.publish_check(_message(checkpoint, now=now))
+        dispatch.publish_check(_build_check_order(checkpoint, now=now))
     except ArenaError as error:
-        _refuse(checkpoint, f"its game cannot be played here: {error}", now=now)
+        _refuse_checkpoint(checkpoint, f"its game cannot be played here: {error}", now=now)
         return False
     except BrokerError as error:
         log.warning("check of %s is taken back: %s", checkpoint, error)
@@ -120,13 +120,13 @@ def _publish(checkpoint: Checkpoint, *, now: datetime) -> bool:
     return True
 
 
-def _message(checkpoint: Checkpoint, *, now: datetime) -> CheckOrder:
+def _build_check_order(checkpoint: Checkpoint, *, now: datetime) -> CheckOrder:
     spec = games.get(checkpoint.game).spec
     sha256 = checkpoint.sha256
     return CheckOrder(
         checkpoint=sha256,
-        source=signing.signed("GET", signing.checkpoint_path(sha256), now=now),
-        token=checkpoint_token(secret(), sha256),
+        source=signing.sign_link("GET", signing.checkpoint_path(sha256), now=now),
+        token=checkpoint_token(derive_key(), sha256),
         game=checkpoint.game,
         n_actions=spec.n_actions,
         observation_shape=list(spec.observation_shape),
@@ -134,6 +134,6 @@ def _message(checkpoint: Checkpoint, *, now: datetime) -> CheckOrder:
     )
 
 
-def _checking() -> QuerySet[Checkpoint]:
+def _filter_checking() -> QuerySet[Checkpoint]:
     """Return what has no verdict, by the condition of the index checkpoint_checking."""
     return Checkpoint.objects.filter(is_in_state("matches_checkpoint", [Checkpoint.State.CHECKING]))

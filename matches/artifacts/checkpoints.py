@@ -23,7 +23,7 @@ from arena.games import registry as games
 from arena.games.base import GameSpec
 from arena.parameters import Value
 from arena.policies.spec import parse_policy
-from matches.artifacts.agents import bad_input, version_here
+from matches.artifacts.agents import read_version_here, to_bad_input
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
 from matches.models.choices import Placement
@@ -67,7 +67,7 @@ class Sealed(NamedTuple):
     n_bytes: int
 
 
-def add(file: Path, new: New, *, now: datetime) -> Agent:
+def add_checkpoint(file: Path, new: New, *, now: datetime) -> Agent:
     """Return the agent of a new checkpoint, whose check control will order.
 
     Raises BadInputError naming the field that is refused; then nothing is stored.
@@ -80,16 +80,16 @@ def add_run(given: Sequence[tuple[Path, New]], *, now: datetime) -> list[Agent]:
 
     Raises BadInputError naming the field and the file that are refused.
     """
-    with _staging() as folder:
+    with _open_staging_folder() as folder:
         sealed: list[Sealed] = []
         for place, (file, new) in enumerate(given):
             before = sealed[-1].sha256 if sealed else None
-            sealed.append(_sealed(file, new, folder / str(place), before=before))
+            sealed.append(_seal_file(file, new, folder / str(place), before=before))
         _check_distinct(sealed)
-        return _store(sealed, now=now)
+        return _store_files(sealed, now=now)
 
 
-def run_of(folder: Path, new: New) -> list[tuple[Path, New]]:
+def read_run_folder(folder: Path, new: New) -> list[tuple[Path, New]]:
     """Return the safetensors files of a folder as a run, by the steps that their names tell.
 
     Raises BadInputError: no file, a name without a step, or two of one step.
@@ -110,23 +110,23 @@ def run_of(folder: Path, new: New) -> list[tuple[Path, New]]:
 
 
 @contextmanager
-def _staging() -> Iterator[Path]:
+def _open_staging_folder() -> Iterator[Path]:
     """Give a folder beside the storage of files, so that a file is stored by renaming it."""
     with TemporaryDirectory(prefix="staging-", dir=settings.VAR) as folder:
         yield Path(folder)
 
 
-def _sealed(file: Path, new: New, target: Path, *, before: str | None) -> Sealed:
+def _seal_file(file: Path, new: New, target: Path, *, before: str | None) -> Sealed:
     """Check and seal one file; `before` is the hash of its parent in the same run."""
     new = replace(new, source_name=new.source_name or file.name)
     _check_fields(new)
     try:
         found = files.inspect_file(file)
         _check_expected(file, new)
-        seal = _seal(new, found.seal)
+        seal = _choose_seal(new, found.seal)
         new = replace(new, game=seal.game)
         _check_name(new)
-        parent = before or _parent(new)
+        parent = before or _find_parent(new)
         sha256 = files.write_sealed(file, target, seal)
     except CheckpointFileError as error:
         raise BadInputError("file", f"{new.source_name}: {error}") from error
@@ -145,7 +145,7 @@ def _check_fields(new: New) -> None:
     if new.step is not None and not 0 <= new.step <= MAX_STEP:
         raise BadInputError("step", f"{new.step}: must be 0..{MAX_STEP}")
     if new.game:
-        _spec(new.game)
+        _find_game_spec(new.game)
 
 
 def _check_expected(file: Path, new: New) -> None:
@@ -160,12 +160,12 @@ def _check_expected(file: Path, new: New) -> None:
         )
 
 
-def _seal(new: New, found: Seal | None) -> Seal:
+def _choose_seal(new: New, found: Seal | None) -> Seal:
     """Return the seal that the file gets: as given, else as it has."""
     game = new.game or (found.game if found else "")
     if not game:
         raise BadInputError("game", f"{new.source_name} is not sealed: say which game it plays")
-    spec = _spec(game)
+    spec = _find_game_spec(game)
     architecture = new.architecture or (found.architecture if found else "")
     if not architecture:
         wanted = "name its architecture, such as mlp"
@@ -181,7 +181,7 @@ def _seal(new: New, found: Seal | None) -> Seal:
     return seal
 
 
-def _spec(game: str) -> GameSpec:
+def _find_game_spec(game: str) -> GameSpec:
     try:
         return games.get(game).spec
     except ArenaError as error:
@@ -207,10 +207,10 @@ def _may_change(agent: Agent) -> bool:
     return agent.checkpoint is not None and agent.checkpoint.state == Checkpoint.State.REFUSED
 
 
-def _parent(new: New) -> str | None:
+def _find_parent(new: New) -> str | None:
     if not new.parent:
         return None
-    found = selectors.checkpoint(new.parent, game=new.game)
+    found = selectors.find_checkpoint(new.parent, game=new.game)
     if found is None:
         raise BadInputError(
             "parent",
@@ -250,35 +250,35 @@ def _check_new(one: Sealed) -> None:
         )
 
 
-def _store(sealed: Sequence[Sealed], *, now: datetime) -> list[Agent]:
+def _store_files(sealed: Sequence[Sealed], *, now: datetime) -> list[Agent]:
     """Keep the files, then write the rows: a row never names a file that is not there."""
     try:
         for one in sealed:
-            blobs.keep(one.path, Checkpoint(sha256=one.sha256).path)
-        return _insert(sealed, now=now)
+            blobs.store_file(one.path, Checkpoint(sha256=one.sha256).path)
+        return _insert_rows(sealed, now=now)
     except BaseException:
-        _remove_unknown(sealed)
+        _remove_unknown_files(sealed)
         raise
 
 
-def _remove_unknown(sealed: Sequence[Sealed]) -> None:
+def _remove_unknown_files(sealed: Sequence[Sealed]) -> None:
     hashes = [one.sha256 for one in sealed]
     known = Checkpoint.objects.filter(sha256__in=hashes).exclude(state=Checkpoint.State.REFUSED)
     for sha256 in set(hashes) - set(known.values_list("sha256", flat=True)):
-        blobs.remove(Checkpoint(sha256=sha256).path)
+        blobs.delete_file(Checkpoint(sha256=sha256).path)
 
 
-def _insert(sealed: Sequence[Sealed], *, now: datetime) -> list[Agent]:
+def _insert_rows(sealed: Sequence[Sealed], *, now: datetime) -> list[Agent]:
     try:
         with transaction.atomic():
-            return [_register(one, now=now) for one in sealed]
+            return [_register_checkpoint(one, now=now) for one in sealed]
     except IntegrityError as error:
         raise BadInputError(
             "file", "somebody else added the same checkpoint or name at this moment: try again"
         ) from error
 
 
-def _register(one: Sealed, *, now: datetime) -> Agent:
+def _register_checkpoint(one: Sealed, *, now: datetime) -> Agent:
     _check_new(one)
     row, _ = Checkpoint.objects.update_or_create(
         sha256=one.sha256,
@@ -300,10 +300,10 @@ def _register(one: Sealed, *, now: datetime) -> Agent:
             "n_asked": 0,
         },
     )
-    return _agent(one.new, row)
+    return _register_agent(one.new, row)
 
 
-def _agent(new: New, row: Checkpoint) -> Agent:
+def _register_agent(new: New, row: Checkpoint) -> Agent:
     found = Agent.objects.filter(game=row.game, name=new.agent_name).first()
     agent = found or Agent(name=new.agent_name, game=row.game)
     if found is not None and not _may_change(found) and found.checkpoint_id != row.sha256:
@@ -311,10 +311,10 @@ def _agent(new: New, row: Checkpoint) -> Agent:
     agent.policy, agent.parameters = parse_policy(POLICY)
     agent.checkpoint = row
     agent.placement = row.forced_placement or Placement.LOCAL
-    agent.version = version_here(agent)  # also of one that had another checkpoint before
+    agent.version = read_version_here(agent)  # also of one that had another checkpoint before
     try:
         agent.full_clean()
     except ValidationError as error:
-        raise bad_input(error) from error
+        raise to_bad_input(error) from error
     agent.save()
     return agent

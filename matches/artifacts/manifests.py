@@ -11,10 +11,10 @@ import msgspec
 from arena import trajectories
 from arena.games.base import GameSpec
 from arena.trajectories import TrajectorySpec
-from matches.artifacts.shards import Exporter, Shard, as_json
+from matches.artifacts.shards import Exporter, Shard, describe_shards
 from matches.errors import MatchError
 from matches.models import Agent, Tournament
-from matches.models.validation import checked_game
+from matches.models.validation import check_game
 
 NAME = "manifest.json"
 FORMAT = "evalsite generation/1"
@@ -26,22 +26,22 @@ class ManifestError(MatchError):
     """The manifest of a folder cannot be read."""
 
 
-def form_of(tournament: Tournament) -> TrajectorySpec:
+def read_form(tournament: Tournament) -> TrajectorySpec:
     """Return the form of a tournament's trajectories."""
-    return TrajectorySpec.of_game(_spec(tournament))
+    return TrajectorySpec.of_game(_read_game_spec(tournament))
 
 
-def write(exporter: Exporter, tournament: Tournament, folder: Path) -> None:
+def write_manifest(exporter: Exporter, tournament: Tournament, folder: Path) -> None:
     """Write the manifest of what is exported so far, whole or not at all."""
     draft = folder / f".{NAME}.part"
-    text = json.dumps(described(exporter, tournament), indent=2)
+    text = json.dumps(build_manifest(exporter, tournament), indent=2)
     draft.write_text(f"{text}\n", encoding="utf-8")
     draft.replace(folder / NAME)
 
 
-def described(exporter: Exporter, tournament: Tournament) -> dict[str, Any]:
+def build_manifest(exporter: Exporter, tournament: Tournament) -> dict[str, Any]:
     """Return the manifest. Nothing in it tells when, where or how often something was played."""
-    board, tally, spec = tournament.leaderboard, exporter.tally, _spec(tournament)
+    board, tally, spec = tournament.leaderboard, exporter.tally, _read_game_spec(tournament)
     agents = list(tournament.agents.select_related("checkpoint").order_by("entrant__position"))
     return {
         "format": FORMAT,
@@ -52,22 +52,22 @@ def described(exporter: Exporter, tournament: Tournament) -> dict[str, Any]:
         "opening_plies": board.plies,
         "seed": tournament.seed,
         "is_self_play": len(agents) == 1,
-        "agents": [_agent(agent, tally.seats.get(agent.name, {})) for agent in agents],
+        "agents": [_describe_agent(agent, tally.seats.get(agent.name, {})) for agent in agents],
         "matches": tally.n_matches,
         "matches_without_outcome": tally.n_without_outcome,
         "forfeits": tally.n_forfeits,
         "illegal_actions": tally.n_illegal,
         "steps": sum(shard.rows for shard in exporter.shards),
         "trajectories": trajectories.FORMAT,
-        **_columns(form_of(tournament)),
-        "versions": versions(),
-        "shards": as_json(exporter.shards),
+        **_describe_columns(read_form(tournament)),
+        "versions": list_package_versions(),
+        "shards": describe_shards(exporter.shards),
     }
 
 
-def of_pieces(tournament: Tournament) -> dict[str, Any]:
+def describe_pieces(tournament: Tournament) -> dict[str, Any]:
     """Return what the pieces of a tournament hold, for a client that fetches them as they are."""
-    board, spec, form = tournament.leaderboard, _spec(tournament), form_of(tournament)
+    board, spec, form = tournament.leaderboard, _read_game_spec(tournament), read_form(tournament)
     return {
         "tournament": tournament.pk,
         "trajectories": trajectories.FORMAT,
@@ -76,12 +76,12 @@ def of_pieces(tournament: Tournament) -> dict[str, Any]:
         "rules_version": spec.rules_version,
         "opening_plies": board.plies,
         "seed": tournament.seed,
-        **_columns(form),
+        **_describe_columns(form),
         "is_complete": tournament.state in (Tournament.State.DONE, Tournament.State.CANCELLED),
     }
 
 
-def _columns(form: TrajectorySpec) -> dict[str, Any]:
+def _describe_columns(form: TrajectorySpec) -> dict[str, Any]:
     columns = trajectories.arrow_schema(form)
     return {
         "observation_shape": list(form.observation_shape),
@@ -93,12 +93,12 @@ def _columns(form: TrajectorySpec) -> dict[str, Any]:
     }
 
 
-def _spec(tournament: Tournament) -> GameSpec:
+def _read_game_spec(tournament: Tournament) -> GameSpec:
     board = tournament.leaderboard
-    return checked_game(board.game, board.game_parameters).spec
+    return check_game(board.game, board.game_parameters).spec
 
 
-def _agent(agent: Agent, seats: Mapping[int, Sequence[int]]) -> dict[str, Any]:
+def _describe_agent(agent: Agent, seats: Mapping[int, Sequence[int]]) -> dict[str, Any]:
     weights = agent.checkpoint
     return {
         "name": agent.name,
@@ -115,7 +115,7 @@ def _agent(agent: Agent, seats: Mapping[int, Sequence[int]]) -> dict[str, Any]:
     }
 
 
-def versions() -> dict[str, str]:
+def list_package_versions() -> dict[str, str]:
     """Return the versions of what the content depends on, here."""
     found = {}
     for package in PACKAGES:
@@ -126,7 +126,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def finished_shards(folder: Path) -> list[Shard]:
+def read_finished_shards(folder: Path) -> list[Shard]:
     """Return the shards that the manifest of a folder names, none without one.
 
     Raises ManifestError for a manifest of another form.

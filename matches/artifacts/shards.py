@@ -21,7 +21,7 @@ from arena.trajectories import TrajectoryError, TrajectorySpec
 from matches.artifacts.trajectories import STORAGE
 from matches.errors import MatchError
 from matches.models import Match, Tournament, TrajectoryPiece
-from matches.models.match import numbers
+from matches.models.match import parse_numbers
 from matches.store import blobs
 
 MAX_PIECES = 32
@@ -79,7 +79,7 @@ class Tally:
         self.n_matches += 1
         self.n_forfeits += bool(match.is_forfeit)
         self.n_illegal += match.reason == "illegal"
-        ranks = numbers(match.ranks)
+        ranks = parse_numbers(match.ranks)
         for seat, rank in enumerate(ranks):
             counts = self.seats.setdefault(names[seat], {}).setdefault(seat, [0, 0, 0])
             is_shared = rank == 0 and ranks.count(0) > self.team_size
@@ -166,16 +166,16 @@ class Exporter:
             if match.trajectory:
                 rows = self._piece(match.trajectory).get(match.pk)
                 if rows is None:
-                    raise _odd(match, "it has no rows of it")
+                    raise _make_export_error(match, "it has no rows of it")
                 try:
-                    _check(rows, match)
+                    _check_rows(rows, match)
                     names = dict(enumerate(self._seat_names(match)))
                     yield trajectories.renumber_episode(rows, self.n_episodes + place, names)
                 except ArenaError as error:
-                    raise _odd(match, str(error)) from error
+                    raise _make_export_error(match, str(error)) from error
 
     def _seat_names(self, match: Played) -> list[str]:
-        return [self._names[agent] for agent in numbers(match.lineup)]
+        return [self._names[agent] for agent in parse_numbers(match.lineup)]
 
     def _piece(self, digest: str) -> Mapping[int, pa.Table]:
         """Return the episodes of a piece by match; the last pieces are kept in memory."""
@@ -188,7 +188,7 @@ class Exporter:
 
     def _read(self, digest: str) -> Mapping[int, pa.Table]:
         path = TrajectoryPiece(tournament=self._tournament, sha256=digest).path
-        file = blobs.opened(path, storage=STORAGE)
+        file = blobs.open_file(path, storage=STORAGE)
         if file is None:
             days = self._tournament.trajectory_days
             why = f"pieces are deleted after {days} days" if days else "its file was deleted"
@@ -205,7 +205,7 @@ class Exporter:
             raise ExportError(f"the trajectories {digest[:12]} cannot be used: {error}") from error
 
 
-def _check(rows: pa.Table, match: Played) -> None:
+def _check_rows(rows: pa.Table, match: Played) -> None:
     """Raise TrajectoryError unless the rows are those of this match as it was recorded."""
     if set(rows.column("game_seed").to_pylist()) != {match.game_seed}:
         raise TrajectoryError(f"its game seed is not {match.game_seed}")
@@ -215,10 +215,10 @@ def _check(rows: pa.Table, match: Played) -> None:
         raise TrajectoryError("its actions are not those of the outcome")
 
 
-def _odd(match: Played, why: str) -> ExportError:
+def _make_export_error(match: Played, why: str) -> ExportError:
     return ExportError(f"the trajectories of match {match.pk} in {match.trajectory:.12}: {why}")
 
 
-def as_json(shards: Sequence[Shard]) -> list[dict[str, object]]:
+def describe_shards(shards: Sequence[Shard]) -> list[dict[str, object]]:
     """Return the shards for a manifest."""
     return [asdict(shard) for shard in shards]

@@ -48,12 +48,12 @@ class Stream(Protocol):
         ...
 
 
-def store(order: UUID, digest: str, content: Stream, *, n_bytes: int, now: datetime) -> bool:
+def store_piece(order: UUID, digest: str, content: Stream, *, n_bytes: int, now: datetime) -> bool:
     """Store a piece of an order under its SHA-256; say whether it was not there yet.
 
     The file is whole before its row is written. Raises PieceError: nothing is stored then.
     """
-    tournament = _tournament(order, n_bytes)
+    tournament = _find_tournament(order, n_bytes)
     known = TrajectoryPiece.objects.filter(tournament=tournament, sha256=digest)
     if known.exists():
         return False
@@ -66,8 +66,8 @@ def store(order: UUID, digest: str, content: Stream, *, n_bytes: int, now: datet
         created_at=now,
         expires_at=None if days is None else now + timedelta(days=days),
     )
-    with _staged(content, digest, n_bytes) as staged:
-        blobs.keep(staged, piece.path, storage=STORAGE)
+    with _stage_content(content, digest, n_bytes) as staged:
+        blobs.store_file(staged, piece.path, storage=STORAGE)
     try:
         piece.save()
     except IntegrityError:  # put twice at the same moment: it is stored
@@ -75,7 +75,7 @@ def store(order: UUID, digest: str, content: Stream, *, n_bytes: int, now: datet
     return True
 
 
-def _tournament(order: UUID, n_bytes: int) -> Tournament:
+def _find_tournament(order: UUID, n_bytes: int) -> Tournament:
     """Return the tournament of an order that may still put so many bytes. Raises PieceError."""
     found = Order.objects.select_related("tournament").filter(uuid=order).first()
     if found is None or not found.tournament.keeps_trajectories:
@@ -94,7 +94,7 @@ def _tournament(order: UUID, n_bytes: int) -> Tournament:
 
 
 @contextmanager
-def _staged(content: Stream, digest: str, n_bytes: int) -> Iterator[Path]:
+def _stage_content(content: Stream, digest: str, n_bytes: int) -> Iterator[Path]:
     """Give the content as a file beside the storage. Raises PieceError if it is not as told."""
     found, n_left = sha256(), n_bytes
     with TemporaryDirectory(prefix="staging-", dir=settings.VAR) as folder:
@@ -110,19 +110,19 @@ def _staged(content: Stream, digest: str, n_bytes: int) -> Iterator[Path]:
         yield staged
 
 
-def stored(tournament: Tournament, digests: Collection[str]) -> set[str]:
+def find_stored_pieces(tournament: Tournament, digests: Collection[str]) -> set[str]:
     """Return which of the hashes are pieces of the tournament."""
     pieces = TrajectoryPiece.objects.filter(tournament=tournament, sha256__in=digests)
     return set(pieces.values_list("sha256", flat=True))
 
 
-def delete_expired(*, now: datetime) -> int:
+def delete_expired_pieces(*, now: datetime) -> int:
     """Delete pieces whose time is over, the first ones first; return how many."""
     expired = list(
         TrajectoryPiece.objects.filter(expires_at__lt=now).order_by("expires_at")[:DELETED_AT_ONCE]
     )
     # The row goes last: a file without a row would stay for ever.
     for piece in expired:
-        blobs.remove(piece.path, storage=STORAGE)
+        blobs.delete_file(piece.path, storage=STORAGE)
     TrajectoryPiece.objects.filter(pk__in=[piece.pk for piece in expired]).delete()
     return len(expired)

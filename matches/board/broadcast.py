@@ -94,7 +94,9 @@ def push_due(*, now: datetime) -> None:
 
     It sends what the rate limit kept back, the progress of tournaments and who can play.
     """
-    watched = {tournament.leaderboard_id for tournament in selectors.watched_tournaments(now=now)}
+    watched = {
+        tournament.leaderboard_id for tournament in selectors.list_watched_tournaments(now=now)
+    }
     recent = Leaderboard.objects.filter(rated_at__gte=now - RECENT).values_list("pk", flat=True)
     try:
         for board_id in sorted({*watched, *recent, *_paused()}):

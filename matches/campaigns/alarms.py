@@ -17,5 +17,7 @@ def acknowledge(alarm: Alarm, *, actor: Actor, now: datetime, reason: str = "") 
     open_one = Alarm.objects.filter(pk=alarm.pk, acknowledged_at=None)
     if not open_one.update(acknowledged_at=now, acknowledged_by=actor.name):
         return False
-    auditing.note(ACKNOWLEDGE, actor=actor, targets=[alarm], reason=reason, touched={}, now=now)
+    auditing.add_audit_row(
+        ACKNOWLEDGE, actor=actor, targets=[alarm], reason=reason, touched={}, now=now
+    )
     return True

@@ -12,7 +12,7 @@ from arena.ratings.teamcounts import TeamSide, split_sides
 from arena.verdicts.dispersion import measure_sum_dispersion
 from matches.campaigns.paired_blocks import N_LOOKED_AT
 from matches.models import Leaderboard, Match
-from matches.models.match import numbers
+from matches.models.match import parse_numbers
 from matches.store.bulk import among
 
 _POINTS = (1.0, 0.5, 0.0)
@@ -34,9 +34,9 @@ def dispersion_among(
     spec = games.get(leaderboard.game).spec
     blocks: dict[tuple[int, TeamSide, TeamSide], dict[str, float]] = {}
     for seed, lineup, ranks in _newest(leaderboard, late):
-        seats = numbers(lineup)
+        seats = parse_numbers(lineup)
         if all(agent in rating for agent in seats):
-            for first, second, kind in split_sides(seats, numbers(ranks), spec.teams):
+            for first, second, kind in split_sides(seats, parse_numbers(ranks), spec.teams):
                 # The same game again, in another tournament of the same seed set, says nothing new.
                 blocks.setdefault((seed, first, second), {})[lineup] = _POINTS[kind]
     unit = sqrt(2 * spec.team_size) * BETA

@@ -69,7 +69,7 @@ def before(
     boards = boards_of(leaderboard, entered)
     late = late_results(boards, entered)
     n_known, n_elsewhere = known(leaderboard, entered, boards=boards, late=late.tallies)
-    cost = costs.expected(leaderboard, entered, now=now)
+    cost = costs.estimate_match_cost(leaderboard, entered, now=now)
     if plan.question == IS_SPRT:
         counts = paired_blocks.between(leaderboard, *entered).counts
         seed, test = plan.seed or 0, test_of(parameters)
@@ -82,13 +82,15 @@ def before(
         belief = belief_of(leaderboard, entered, results, late=late)
         found = _foreseen(asked, belief, cost)
     suited = plan.pairing, plan.pairing_parameters
-    warning = pairing_warnings.before(*suited, leaderboard=leaderboard, agents=entered)
+    warning = pairing_warnings.warn_before_start(*suited, leaderboard=leaderboard, agents=entered)
     return Ahead(n_known, found, n_elsewhere, warning, margin)
 
 
 def foresee(campaign: Campaign, belief: Belief, *, now: datetime) -> dict[str, Any]:
     """Return the matches to the verdict with what they cost, and what 100 more would change."""
-    return _foreseen(Asked.by(campaign), belief, costs.per_match(campaign.tournament, now=now))
+    return _foreseen(
+        Asked.by(campaign), belief, costs.measure_match_cost(campaign.tournament, now=now)
+    )
 
 
 def foresee_test(
@@ -96,7 +98,7 @@ def foresee_test(
 ) -> dict[str, Any]:
     """Return the same of a sequential test that goes on: counts of its blocks by points."""
     tournament, test = campaign.tournament, test_of(campaign.parameters)
-    cost = costs.per_match(tournament, now=now)
+    cost = costs.measure_match_cost(tournament, now=now)
     return _of_test(test, tournament.leaderboard, pair, counts, cost, tournament.seed)
 
 

@@ -28,7 +28,7 @@ from matches.campaigns import forecasting, paired_blocks
 from matches.campaigns.belief import belief_of
 from matches.campaigns.starting import IS_SPRT, test_of
 from matches.ledger import costs
-from matches.ledger.tournaments import conclude
+from matches.ledger.tournaments import conclude_tournament
 from matches.models import Agent, Campaign, CampaignPoint, Leaderboard, Tournament, Uncounted
 from matches.ratings.closed_prefix import Late, late_results
 from matches.ratings.entrants import entrants_of
@@ -102,11 +102,11 @@ def _judge_in_turn(*, now: datetime, limit_s: float) -> int:
         # A forecast takes up to a second: of all campaigns together one in five seconds.
         if game_problem(campaign.tournament.leaderboard.game):
             continue  # it waits until its plug-in is here again; its page says so
-        with failures.kept(f"judging campaign {campaign.pk}"):
+        with failures.collect(f"judging campaign {campaign.pk}"):
             n_ended += judge(campaign, now=now, forecast_every=FORECAST_EVERY * len(found))
         if time.monotonic() - begun > limit_s:
             break
-    failures.throw()
+    failures.raise_all()
     return n_ended
 
 
@@ -115,10 +115,12 @@ def judge(campaign: Campaign, *, now: datetime, forecast_every: timedelta = FORE
     tournament = campaign.tournament
     if tournament.state == _STATES.CANCELLED:
         return _close(campaign, None, "cancelled", now=now)
-    limit = find_exhausted(costs.budget(campaign), costs.spent(campaign))
+    limit = find_exhausted(costs.read_budget(campaign), costs.sum_spent(campaign))
     is_over = limit is not None or tournament.state in _OVER
     if is_over and tournament.state not in _OVER:
-        conclude(tournament, now=now)  # the hard stop; what was played may not be counted yet
+        conclude_tournament(
+            tournament, now=now
+        )  # the hard stop; what was played may not be counted yet
     agents = entrants_of(tournament)
     boards = _asked(campaign, agents, is_over=is_over)
     if not boards:
@@ -317,6 +319,6 @@ def _write(campaign: Campaign, fields: dict[str, object], *, now: datetime) -> b
     )
     if not written:
         return False
-    conclude(tournament, now=now)
+    conclude_tournament(tournament, now=now)
     transaction.on_commit(dispatch.wake_rater)
     return True

@@ -26,10 +26,10 @@ def start_overdue(*, now: datetime) -> int:
     enabled = list(Schedule.objects.filter(is_enabled=True).order_by("pk"))
     _forget_others(enabled)
     for schedule in enabled:
-        with failures.kept(f"starting schedule {schedule.pk}"):
+        with failures.collect(f"starting schedule {schedule.pk}"):
             if _is_overdue(schedule, now=now):
                 n_started += scheduling.start_due(schedule.pk, now=now) is not None
-    failures.throw()
+    failures.raise_all()
     return n_started
 
 

@@ -13,7 +13,7 @@ from arena.messages import Reason
 from arena.ratings.counts import Floats
 from arena.verdicts.dispersion import measure_dispersion
 from matches.models import Leaderboard, Match, Seat, Tournament
-from matches.models.match import joined, numbers
+from matches.models.match import join_numbers, parse_numbers
 from matches.ratings.entrants import points
 from matches.ratings.evidence import boards_of
 from matches.store.bulk import among
@@ -52,7 +52,7 @@ def between(
     tournament of the test, whose blocks come last: what others find out meanwhile was no part of
     the plan and changes nothing in the order of it.
     """
-    lineups = (joined((first, second)), joined((second, first)))
+    lineups = (join_numbers((first, second)), join_numbers((second, first)))
     boards = {board.pk: board for board in boards_of(leaderboard, (first, second))}
     met = Match.objects.filter(
         pk__in=Seat.objects.filter(agent=first).values("match_id"),
@@ -90,7 +90,7 @@ def _outcomes(games: Iterable[_Planned], agent: int) -> Iterator[int]:
         block = blocks.setdefault(game.game_seed, {})
         # The same game again, in another tournament of the same seed set, says nothing new.
         if game.lineup not in block:
-            block[game.lineup] = points(game.ranks or "")[numbers(game.lineup).index(agent)]
+            block[game.lineup] = points(game.ranks or "")[parse_numbers(game.lineup).index(agent)]
             if len(block) == _TWO:
                 yield round(2 * sum(block.values()))
 
@@ -136,7 +136,7 @@ def _cells(
     """Yield the two agents of each whole block, by position, and what the first one got."""
     blocks: dict[tuple[int, int, int], dict[str, float]] = {}
     for seed, lineup, ranks in _newest(leaderboard, list(index), late):
-        met = [index[agent] for agent in numbers(lineup) if agent in index]
+        met = [index[agent] for agent in parse_numbers(lineup) if agent in index]
         if len(met) == _TWO:
             first, second = sorted(met)
             games = blocks.setdefault((seed, first, second), {})

@@ -60,8 +60,8 @@ def subjects(campaign: Campaign) -> list[Agent]:
 def spent(campaign: Campaign) -> Spent:
     """Return what a campaign has cost so far."""
     tournament = campaign.tournament
-    gpu_s = costs.gpu_s_of(tournament) * (tournament.n_done - tournament.n_known)
-    price = costs.money_of(tournament.played_s, gpu_s)
+    gpu_s = costs.measure_gpu_s(tournament) * (tournament.n_done - tournament.n_known)
+    price = costs.price_seconds_played(tournament.played_s, gpu_s)
     return Spent(tournament.n_done, tournament.played_s, gpu_s, price)
 
 

@@ -11,7 +11,7 @@ from django.db.models import F
 from django_celery_beat.models import ClockedSchedule, CrontabSchedule, PeriodicTask
 
 from matches import dispatch
-from matches.artifacts.agents import bad_input
+from matches.artifacts.agents import to_bad_input
 from matches.campaigns import crontabs, starting
 from matches.errors import BadInputError
 from matches.ledger import tournaments as tournaments_service
@@ -59,7 +59,9 @@ def save(
     _tell_beat(schedule)
     touched = {"when": when(schedule), "n_agents": len(agents), "n_matches": schedule.n_matches}
     action = "schedule.add" if is_new else "schedule.change"
-    auditing.note(action, actor=actor, targets=[schedule], reason=reason, touched=touched, now=now)
+    auditing.add_audit_row(
+        action, actor=actor, targets=[schedule], reason=reason, touched=touched, now=now
+    )
     return schedule
 
 
@@ -76,7 +78,9 @@ def switch(
         raise BadInputError("once_at", f"{schedule.once_at:%Y-%m-%d %H:%M} UTC is over")
     _tell_beat(schedule)
     action = "schedule.enable" if is_enabled else "schedule.disable"
-    auditing.note(action, actor=actor, targets=[schedule], reason=reason, touched={}, now=now)
+    auditing.add_audit_row(
+        action, actor=actor, targets=[schedule], reason=reason, touched={}, now=now
+    )
     return True
 
 
@@ -84,7 +88,7 @@ def switch(
 def delete(schedule: Schedule, *, actor: Actor, reason: str = "", now: datetime) -> None:
     """Remove a schedule; its tournaments stay."""
     touched = {"when": when(schedule), "n_started": schedule.n_started}
-    auditing.note(
+    auditing.add_audit_row(
         "schedule.delete", actor=actor, targets=[schedule], reason=reason, touched=touched, now=now
     )
     task = schedule.periodic_task
@@ -173,7 +177,7 @@ def start_now(
     run = ScheduleRun.objects.create(schedule=schedule, due_at=now)
     _keep(schedule, run, started)
     touched = _named(started)
-    auditing.note(
+    auditing.add_audit_row(
         "schedule.start", actor=actor, targets=[schedule], reason=reason, touched=touched, now=now
     )
     return started
@@ -184,7 +188,7 @@ def _check(schedule: Schedule, agents: Sequence[Agent], *, now: datetime) -> Non
     try:
         schedule.full_clean()
     except ValidationError as error:
-        raise bad_input(error) from error
+        raise to_bad_input(error) from error
     if schedule.season:
         _check_season(schedule, agents)
     elif schedule.n_matches is None:
@@ -269,7 +273,9 @@ def _started(
     if schedule.question:
         asked = _asked(schedule, due)
         return starting.start(asked, leaderboard=board, agents=agents).tournament
-    return tournaments_service.schedule(_plan(schedule, due), leaderboard=board, agents=agents)
+    return tournaments_service.schedule_tournament(
+        _plan(schedule, due), leaderboard=board, agents=agents
+    )
 
 
 def _keep(schedule: Schedule, run: ScheduleRun, started: Tournament | Season) -> None:
@@ -302,7 +308,7 @@ def _pass_over(schedule: Schedule, run: ScheduleRun, problem: str, *, now: datet
 
 
 def _note(schedule: Schedule, action: str, touched: dict[str, object], *, now: datetime) -> None:
-    auditing.note(
+    auditing.add_audit_row(
         action, actor=auditing.CONTROL, targets=[schedule], reason="", touched=touched, now=now
     )
 

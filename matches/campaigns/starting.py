@@ -14,10 +14,10 @@ from arena.parameters import Value, read_parameters
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms
 from arena.verdicts.sprt import EloModel, SequentialTest
-from matches.artifacts.agents import bad_input
+from matches.artifacts.agents import to_bad_input
 from matches.campaigns.inputs import margin_of, title
 from matches.errors import BadInputError
-from matches.ledger.tournaments import schedule
+from matches.ledger.tournaments import schedule_tournament
 from matches.models import Agent, Campaign, Leaderboard, Tournament
 from matches.models.choices import SPRT
 from matches.models.tournament import MAX_MATCHES
@@ -48,7 +48,7 @@ def start(plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agen
     first = Leaderboard.objects.filter(game=leaderboard.game).order_by("pk")
     first.select_for_update().values_list("pk").first()
     wanted = _tournament(plan, parameters, leaderboard, len(agents))
-    tournament = schedule(wanted, leaderboard=leaderboard, agents=agents)
+    tournament = schedule_tournament(wanted, leaderboard=leaderboard, agents=agents)
     at_start = known_of(leaderboard, agents)
     campaign = Campaign(
         tournament=tournament,
@@ -65,7 +65,7 @@ def start(plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agen
     try:
         campaign.full_clean(exclude=("tournament",))
     except ValidationError as error:
-        raise bad_input(error) from error
+        raise to_bad_input(error) from error
     campaign.save()
     return campaign
 

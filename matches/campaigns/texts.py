@@ -13,7 +13,7 @@ from matches.campaigns.starting import IS_SPRT
 from matches.ledger import costs
 from matches.models import Campaign
 from matches.ratings.closed_prefix import Awaited
-from matches.store.explanation import span
+from matches.store.explanation import format_span
 
 _HOUR_S = 3_600
 _SMALL, _MANY = 10, 1_000
@@ -124,7 +124,7 @@ def paired(found: PairedResult) -> list[Line]:
 
 def budget(campaign: Campaign) -> list[Share]:
     """Return what is spent of what it may cost."""
-    spent, limit = costs.spent(campaign), costs.budget(campaign)
+    spent, limit = costs.sum_spent(campaign), costs.read_budget(campaign)
     parts = [_share("Matches", spent.matches or 0, limit.matches, lambda n: f"{n:,.0f}")]
     parts.append(_share("Core time", spent.core_seconds or 0, limit.core_seconds, core_time))
     if limit.money is not None or any(settings.WORKER_PRICES.values()):
@@ -213,7 +213,10 @@ def _costs(cost: Mapping[str, float | None]) -> list[Line]:
     if gpu_s:
         lines.append(Line("GPU time", f"about {core_time(gpu_s)}{GPU_BASIS}"))
     lines.append(
-        Line("On the clock", UNMEASURED if wall_s is None else f"about {span(max(wall_s, 1.0))}")
+        Line(
+            "On the clock",
+            UNMEASURED if wall_s is None else f"about {format_span(max(wall_s, 1.0))}",
+        )
     )
     if money:
         lines.append(Line("Money", f"{money:,.2f}"))

@@ -12,8 +12,8 @@ from django.db.models import QuerySet
 
 from arena.checkpoints import read_step
 from arena.verdicts.base import StopReason
-from matches.artifacts.agents import register_spelled
-from matches.artifacts.checkpoints import New, add
+from matches.artifacts.agents import register_spelled_agent
+from matches.artifacts.checkpoints import New, add_checkpoint
 from matches.campaigns.belief import belief_about
 from matches.campaigns.starting import start
 from matches.errors import BadInputError
@@ -108,7 +108,7 @@ def admit(watch: Watch, step: int, path: Path, *, now: datetime) -> Agent:
         step=step,
         parent=before.sha256 if before else "",
     )
-    return add(path, new, now=now)
+    return add_checkpoint(path, new, now=now)
 
 
 def evaluate(watch: Watch, agent: Agent) -> Campaign:
@@ -123,7 +123,7 @@ def evaluate(watch: Watch, agent: Agent) -> Campaign:
     if unfinished is not None:
         return unfinished
     ancestor = best_ancestor(agent, board)
-    anchors = [register_spelled(text, game=agent.game) for text in watch.against]
+    anchors = [register_spelled_agent(text, game=agent.game) for text in watch.against]
     entrants = _distinct([ancestor, agent, _parent(agent), *anchors])
     plan = CampaignPlan(
         name=_title(agent),

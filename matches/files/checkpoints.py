@@ -18,11 +18,13 @@ PIECE_BYTES = 2**20
 @require_GET
 def checkpoint_file(request: HttpRequest, sha256: str) -> HttpResponseBase:
     """Answer the sealed file of that hash; its content never changes."""
-    refusal = signing.check("GET", signing.checkpoint_path(sha256), request.GET, now=db_now())
+    refusal = signing.find_link_problem(
+        "GET", signing.checkpoint_path(sha256), request.GET, now=db_now()
+    )
     if refusal is not None:
         return _text(refusal, status=403)
     found = Checkpoint.objects.filter(sha256=sha256).first()
-    file = blobs.opened(found.path) if found else None
+    file = blobs.open_file(found.path) if found else None
     if file is None:
         return _text(f"there is no file of checkpoint {sha256}: it may be refused", status=404)
     return streamed(file, sha256, content_type="application/octet-stream")

@@ -28,11 +28,11 @@ def piece(request: HttpRequest, order: str, sha256: str) -> HttpResponseBase:
 def _get(request: HttpRequest, order: str, sha256: str) -> HttpResponseBase:
     """Answer a piece; its link is of its own, not that of its order."""
     link = signing.piece_path(order, sha256)
-    refusal = signing.check("GET", link, request.GET, now=db_now())
+    refusal = signing.find_link_problem("GET", link, request.GET, now=db_now())
     if refusal is not None:
         return _answer(HTTPStatus.FORBIDDEN, refusal)
     found = TrajectoryPiece.objects.filter(order=UUID(order), sha256=sha256).first()
-    file = blobs.opened(found.path, storage=trajectories.STORAGE) if found else None
+    file = blobs.open_file(found.path, storage=trajectories.STORAGE) if found else None
     if file is None:
         return _answer(HTTPStatus.NOT_FOUND, f"there is no piece {sha256}: its time may be over")
     return streamed(file, sha256, content_type="application/vnd.apache.parquet")
@@ -42,14 +42,14 @@ def _put(request: HttpRequest, order: str, sha256: str) -> HttpResponse:
     """Store the body; safe to repeat."""
     now = db_now()
     link = signing.trajectories_path(order)
-    refusal = signing.check("PUT", link, request.GET, now=now)
+    refusal = signing.find_link_problem("PUT", link, request.GET, now=now)
     if refusal is not None:
         return _answer(HTTPStatus.FORBIDDEN, refusal)
     if not _HASH.fullmatch(sha256):
         return _answer(HTTPStatus.BAD_REQUEST, f"{sha256!r} is no SHA-256 in lower-case hex")
     try:
         n_bytes = _announced(request)
-        is_new = trajectories.store(UUID(order), sha256, request, n_bytes=n_bytes, now=now)
+        is_new = trajectories.store_piece(UUID(order), sha256, request, n_bytes=n_bytes, now=now)
     except PieceError as error:
         return _answer(error.status, str(error))
     except OSError as error:

@@ -35,24 +35,26 @@ class Choice:
     is_over: bool = False
 
 
-def configured(tournament: Tournament) -> AdaptivePairing:
+def configure_pairing(tournament: Tournament) -> AdaptivePairing:
     """Return the pairing of a tournament under its parameters."""
     return pairings.get_adaptive(tournament.pairing).configured(tournament.pairing_parameters)
 
 
-def choose(tournament: Tournament, agents: Sequence[int], *, n_left: int, now: datetime) -> Choice:
+def choose_lineups(
+    tournament: Tournament, agents: Sequence[int], *, n_left: int, now: datetime
+) -> Choice:
     """Return what to plan now, at most n_left matches; nothing while enough is in flight."""
     campaign = Campaign.objects.filter(tournament=tournament).first()
     if campaign is not None and campaign.n_known and campaign.judged_at is None:
         return Choice()  # what is known may be the answer
     if tournament.n_known and _is_behind(tournament):
         return Choice()  # what was taken over is to be learnt from first
-    pairing = configured(tournament)
+    pairing = configure_pairing(tournament)
     n_seats = games.get(tournament.leaderboard.game).spec.n_seats
     n_open = tournament.n_planned - tournament.n_closed
     wanted = n_left
     if not pairing.needs_meetings:
-        wanted = _missing(tournament, campaign, len(agents), now)
+        wanted = _count_missing_matches(tournament, campaign, len(agents), now)
     if wanted <= 0:
         return Choice()
     _seed_field(tournament, agents)
@@ -63,27 +65,27 @@ def choose(tournament: Tournament, agents: Sequence[int], *, n_left: int, now: d
     return Choice(lineups, pairing.is_over(known) or not (lineups or n_open))
 
 
-def shorten(tournament: Tournament) -> None:
+def shorten_tournament(tournament: Tournament) -> None:
     """Let a tournament whose pairing is over have as many matches as it has planned."""
     shorter = Tournament.objects.filter(pk=tournament.pk, n_matches=tournament.n_matches)
     if shorter.update(n_matches=tournament.n_planned):
         tournament.n_matches = tournament.n_planned
 
 
-def ahead(n_agents: int, n_known: int, n_slots: int) -> int:
+def count_matches_ahead(n_agents: int, n_known: int, n_slots: int) -> int:
     """Return how many matches may be in flight, such that choosing them early costs nothing."""
     return min(MOST_AHEAD, max(LEAST_AHEAD, n_agents, n_slots, n_known // AHEAD_OF_KNOWN))
 
 
-def _missing(
+def _count_missing_matches(
     tournament: Tournament, campaign: Campaign | None, n_agents: int, now: datetime
 ) -> int:
     n_open = tournament.n_planned - tournament.n_closed
-    n_slots = sum(node.slots for node in selectors.alive_workers(now=now))
+    n_slots = sum(node.slots for node in selectors.list_alive_workers(now=now))
     # Its own results only: those known before may be of others than the newcomers.
-    limit = ahead(n_agents, tournament.n_done, n_slots)
+    limit = count_matches_ahead(n_agents, tournament.n_done, n_slots)
     if campaign is not None:
-        limit = min(limit, max(LEAST_PAID, costs.affordable(campaign, now=now) or 0))
+        limit = min(limit, max(LEAST_PAID, costs.count_affordable_matches(campaign, now=now) or 0))
         # What is over behind a slow match counts later: it may be as much as three times what is
         # in flight, so that slots have work meanwhile, and no more, as the plan may change.
         n_late = closed_prefix.n_beyond_prefix(tournament, most=MOST_LATE * limit)

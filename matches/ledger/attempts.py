@@ -56,10 +56,10 @@ def write_attempts(ended: Iterable[Ended], *, now: datetime) -> None:
         replaces=("match_id", "number"),
     )
     kinds = [attempt_counters.Kind(e.ending, e.reason) for e in rows]
-    transaction.on_commit(lambda: attempt_counters.note(kinds))
+    transaction.on_commit(lambda: attempt_counters.count_attempts(kinds))
 
 
-def give_back(tournament_id: int, ended: Sequence[Ended], *, now: datetime) -> int:
+def give_matches_back(tournament_id: int, ended: Sequence[Ended], *, now: datetime) -> int:
     """Write attempts that brought no outcome and try their matches again; return how many are VOID.
 
     The matches must be in flight with these attempts, and locked by the caller's transaction.
@@ -67,18 +67,18 @@ def give_back(tournament_id: int, ended: Sequence[Ended], *, now: datetime) -> i
     if not ended:
         return 0
     write_attempts(ended, now=now)
-    spent = _spent([e.match for e in ended])
+    spent = _find_spent_matches([e.match for e in ended])
     again = [e.match for e in ended if e.match not in spent]
-    _move(again, Match.State.PENDING)
-    for reason, match_ids in _by_reason(ended, spent).items():
-        _move(match_ids, Match.State.VOID, void_reason=reason)
+    _move_matches(again, Match.State.PENDING)
+    for reason, match_ids in _group_by_reason(ended, spent).items():
+        _move_matches(match_ids, Match.State.VOID, void_reason=reason)
     Tournament.objects.filter(pk=tournament_id).update(
         n_retried=F("n_retried") + len(again), n_void=F("n_void") + len(spent)
     )
     return len(spent)
 
 
-def _spent(match_ids: Sequence[int]) -> set[int]:
+def _find_spent_matches(match_ids: Sequence[int]) -> set[int]:
     """Return the matches that were tried often enough.
 
     An interruption is not a failure, but losing a node again while the same match was executing is.
@@ -101,7 +101,7 @@ def _spent(match_ids: Sequence[int]) -> set[int]:
     }
 
 
-def _by_reason(ended: Sequence[Ended], spent: set[int]) -> dict[str, list[int]]:
+def _group_by_reason(ended: Sequence[Ended], spent: set[int]) -> dict[str, list[int]]:
     grouped: dict[str, list[int]] = defaultdict(list)
     for e in ended:
         if e.match in spent:
@@ -109,7 +109,7 @@ def _by_reason(ended: Sequence[Ended], spent: set[int]) -> dict[str, list[int]]:
     return grouped
 
 
-def _move(match_ids: Sequence[int], target: Match.State, **fields: object) -> None:
+def _move_matches(match_ids: Sequence[int], target: Match.State, **fields: object) -> None:
     if match_ids:
         Match.objects.filter(pk__in=among(match_ids), state__in=Match.sources(target)).update(
             state=target, order=None, **fields

@@ -32,14 +32,18 @@ GAME, AGENTS = "held back, game: ", "held back, agents: "
 _MAX = 300
 
 
-def runnable(tournaments: Iterable[Tournament]) -> list[Tournament]:
+def filter_runnable(tournaments: Iterable[Tournament]) -> list[Tournament]:
     """Return those whose game can be used here; of the others it is written down why not."""
-    return [t for t in tournaments if not _note(t, GAME, _rules_problem(t)) and _has_agents(t)]
+    return [
+        t
+        for t in tournaments
+        if not _note_problem(t, GAME, _describe_rules_problem(t)) and _has_agents(t)
+    ]
 
 
 def is_plannable(tournament: Tournament) -> bool:
     """Say whether all the code that its matches need is here; write down what is not."""
-    return bool(runnable([tournament]))
+    return bool(filter_runnable([tournament]))
 
 
 def is_held(tournament: Tournament) -> bool:
@@ -47,19 +51,19 @@ def is_held(tournament: Tournament) -> bool:
     return tournament.problem.startswith((GAME, AGENTS))
 
 
-def _rules_problem(tournament: Tournament) -> str:
+def _describe_rules_problem(tournament: Tournament) -> str:
     board = tournament.leaderboard
-    return game_problem(board.game) or outdated_board(board, is_new=False)
+    return game_problem(board.game) or describe_outdated_board(board, is_new=False)
 
 
 def _has_agents(tournament: Tournament) -> bool:
     """Say whether the code of every entrant is here, as it was when they were registered."""
-    problem = _agents_problem(tournament.pk, tournament.key, catalogs.count_reloads())
-    return not _note(tournament, AGENTS, problem)
+    problem = _describe_agents_problem(tournament.pk, tournament.key, catalogs.count_reloads())
+    return not _note_problem(tournament, AGENTS, problem)
 
 
 @lru_cache(maxsize=10_000)
-def _agents_problem(pk: int, _key: str, _generation: int) -> str:
+def _describe_agents_problem(pk: int, _key: str, _generation: int) -> str:
     """Return what is wrong with the code of its entrants; looked up once, as neither changes.
 
     The relay asks before every order. The key is of this tournament alone, in whatever database.
@@ -67,10 +71,10 @@ def _agents_problem(pk: int, _key: str, _generation: int) -> str:
     entered = Agent.objects.filter(tournaments=pk)
     kinds = entered.order_by().values_list("policy", flat=True).distinct()
     problems = (policy_problem(kind) for kind in sorted(kinds))
-    return next(filter(None, problems), "") or outdated_agent(entered, is_new=False)
+    return next(filter(None, problems), "") or describe_outdated_agent(entered, is_new=False)
 
 
-def _note(tournament: Tournament, begins: str, problem: str) -> str:
+def _note_problem(tournament: Tournament, begins: str, problem: str) -> str:
     """Write down why a tournament is held back, or that this holds it back no more."""
     text = f"{begins}{problem}"[:_MAX] if problem else ""
     if text != tournament.problem and (problem or tournament.problem.startswith(begins)):
@@ -80,7 +84,7 @@ def _note(tournament: Tournament, begins: str, problem: str) -> str:
     return problem
 
 
-def outdated_agent(agents: QuerySet[Agent], *, is_new: bool) -> str:
+def describe_outdated_agent(agents: QuerySet[Agent], *, is_new: bool) -> str:
     """Return why one of these agents cannot play any more; empty when all can.
 
     is_new: what is not known of the versions of old rows is no reason for tournaments under way,
@@ -99,7 +103,7 @@ def outdated_agent(agents: QuerySet[Agent], *, is_new: bool) -> str:
     return ""
 
 
-def outdated_board(board: Leaderboard, *, is_new: bool) -> str:
+def describe_outdated_board(board: Leaderboard, *, is_new: bool) -> str:
     """Return why a leaderboard is of other rules than those that are here; empty when it is not.
 
     is_new: as of `outdated_agent`. Raises UnknownNameError, CatalogError.

@@ -32,82 +32,82 @@ class Cost:
         core_s = None if self.core_s is None else self.core_s * n_matches
         wall_s = None if self.wall_s is None else self.wall_s * n_matches
         gpu_s = self.gpu_s * n_matches
-        price = None if core_s is None else money_of(core_s, gpu_s)
+        price = None if core_s is None else price_seconds_played(core_s, gpu_s)
         return {"core_s": core_s, "gpu_s": gpu_s, "wall_s": wall_s, "money": price}
 
     @property
     def amounts(self) -> Amounts:
         """What counts against a budget of one match."""
-        price = None if self.core_s is None else money_of(self.core_s, self.gpu_s)
+        price = None if self.core_s is None else price_seconds_played(self.core_s, self.gpu_s)
         return Amounts(1, self.core_s, price)
 
 
-def money_of(core_s: float, gpu_s: float) -> float:
+def price_seconds_played(core_s: float, gpu_s: float) -> float:
     """Return what so many seconds cost by the prices of the settings."""
     return price_seconds({"cpu": core_s, "gpu": gpu_s}, settings.WORKER_PRICES)
 
 
-def spent(campaign: Campaign) -> Amounts:
+def sum_spent(campaign: Campaign) -> Amounts:
     """Return what the matches of a campaign have cost so far."""
     tournament = campaign.tournament
     n_played = tournament.n_done - tournament.n_known
-    gpu_s = gpu_s_of(tournament) * n_played if settings.WORKER_PRICES["gpu"] else 0.0
+    gpu_s = measure_gpu_s(tournament) * n_played if settings.WORKER_PRICES["gpu"] else 0.0
     return Amounts(
         matches=tournament.n_done,
         core_seconds=tournament.played_s,
-        money=money_of(tournament.played_s, gpu_s),
+        money=price_seconds_played(tournament.played_s, gpu_s),
     )
 
 
-def budget(campaign: Campaign) -> Amounts:
+def read_budget(campaign: Campaign) -> Amounts:
     """Return what a campaign may cost."""
     return Amounts(campaign.max_matches, campaign.max_core_s, campaign.max_money)
 
 
-def affordable(campaign: Campaign, *, now: datetime) -> int | None:
+def count_affordable_matches(campaign: Campaign, *, now: datetime) -> int | None:
     """Return how many more matches the budget pays for, by what they cost so far."""
-    one = per_match(campaign.tournament, now=now)
-    return count_matches_left(budget(campaign), spent(campaign), one.amounts)
+    one = measure_match_cost(campaign.tournament, now=now)
+    return count_matches_left(read_budget(campaign), sum_spent(campaign), one.amounts)
 
 
-def per_match(tournament: Tournament, *, now: datetime) -> Cost:
+def measure_match_cost(tournament: Tournament, *, now: datetime) -> Cost:
     """Return what a match costs, by those that were played, at the pace of the nodes alive.
 
     Before the first one: by what else the leaderboard or the game has played.
     """
     n_played = tournament.n_done - tournament.n_known
     if n_played <= 0 or tournament.started_at is None:
-        return expected(tournament.leaderboard, entrants_of(tournament), now=now)
+        return estimate_match_cost(tournament.leaderboard, entrants_of(tournament), now=now)
     # As it went: one after the other on all slots, waiting included.
-    wall_s = selectors.elapsed_s(tournament, now=now) / n_played
-    return Cost(tournament.played_s / n_played, gpu_s_of(tournament), wall_s)
+    wall_s = selectors.compute_elapsed_s(tournament, now=now) / n_played
+    return Cost(tournament.played_s / n_played, measure_gpu_s(tournament), wall_s)
 
 
-def expected(leaderboard: Leaderboard, agents: Sequence[int], *, now: datetime) -> Cost:
+def estimate_match_cost(leaderboard: Leaderboard, agents: Sequence[int], *, now: datetime) -> Cost:
     """Return what a match of these agents may cost, by what was played of the game."""
     played = Tournament.objects.filter(n_done__gt=0)
-    core_s = _mean_s(played.filter(leaderboard=leaderboard))
+    core_s = _measure_mean_s(played.filter(leaderboard=leaderboard))
     if core_s is None:
-        core_s = _mean_s(played.filter(leaderboard__game=leaderboard.game))
-    n_slots = sum(node.slots for node in selectors.alive_workers(now=now))
+        core_s = _measure_mean_s(played.filter(leaderboard__game=leaderboard.game))
+    n_slots = sum(node.slots for node in selectors.list_alive_workers(now=now))
     wall_s = core_s / n_slots if core_s is not None and n_slots else None
     newest = Outcome.objects.filter(match__leaderboard=leaderboard)
-    return Cost(core_s, _gpu_s(Agent.objects.filter(pk__in=among(agents)), newest), wall_s)
+    return Cost(core_s, _compute_gpu_s(Agent.objects.filter(pk__in=among(agents)), newest), wall_s)
 
 
-def gpu_s_of(tournament: Tournament) -> float:
+def measure_gpu_s(tournament: Tournament) -> float:
     """Return the GPU-seconds of a match: its steps, times what a row of its networks costs."""
     newest = Outcome.objects.filter(match__tournament=tournament)
-    return _gpu_s(Agent.objects.filter(tournaments=tournament), newest)
+    return _compute_gpu_s(Agent.objects.filter(tournaments=tournament), newest)
 
 
-def _mean_s(played: QuerySet[Tournament]) -> float | None:
+def _measure_mean_s(played: QuerySet[Tournament]) -> float | None:
     n_played = F("n_done") - F("n_known")
     total = played.aggregate(played_s=Sum("played_s"), n_played=Sum(n_played))
     return total["played_s"] / total["n_played"] if total["n_played"] else None
 
 
-def _gpu_s(entered: QuerySet[Agent], outcomes: QuerySet[Outcome]) -> float:
+def _compute_gpu_s(entered: QuerySet[Agent], outcomes: QuerySet[Outcome]) -> float:
     rows = entered.filter(placement=Placement.GPU)
     row_ms = [float(ms) for ms in rows.values_list("checkpoint__row_ms", flat=True) if ms]
     if not row_ms:

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from arena.errors import ArenaError
 from arena.seeding import derive
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError
-from matches.ledger.naming import agent_of, describe_no_board
-from matches.ledger.tournaments import open_leaderboard, schedule
+from matches.ledger.naming import describe_no_board, find_agent
+from matches.ledger.tournaments import open_leaderboard, schedule_tournament
 from matches.models import Agent, Leaderboard, Tournament
-from matches.models.validation import checked_game
+from matches.models.validation import check_game
 from matches.plans import TournamentPlan
 
 SKILL_GAME = "skill_game"
@@ -38,43 +38,43 @@ class Evaluation:
     game_parameters: Mapping[str, object] = field(default_factory=dict)
 
 
-def check(evaluation: Evaluation, *, now: datetime, of: Callable[[Tournament], T]) -> T:
+def check_evaluation(evaluation: Evaluation, *, now: datetime, of: Callable[[Tournament], T]) -> T:
     """Return what `of` says of the tournament that would be started; leave nothing behind.
 
     Raises BadInputError if it could not start.
     """
     with transaction.atomic():
-        found = of(start(evaluation, now=now))
+        found = of(start_evaluation(evaluation, now=now))
         transaction.set_rollback(True)
     return found
 
 
 @transaction.atomic
-def start(evaluation: Evaluation, *, now: datetime) -> Tournament:
+def start_evaluation(evaluation: Evaluation, *, now: datetime) -> Tournament:
     """Register the agents and schedule their tournament; all or, with BadInputError, nothing.
 
     It measures: what is known is played again, and comes out the same.
     """
     game = evaluation.game
-    agents = _register(evaluation, game=game)
-    board = _board(evaluation, now=now)
+    agents = _register_agents(evaluation, game=game)
+    board = _find_or_open_board(evaluation, now=now)
     plan = replace(evaluation.plan, replays=True)
-    return schedule(plan, leaderboard=board, agents=agents)
+    return schedule_tournament(plan, leaderboard=board, agents=agents)
 
 
-def _board(evaluation: Evaluation, *, now: datetime) -> Leaderboard:
+def _find_or_open_board(evaluation: Evaluation, *, now: datetime) -> Leaderboard:
     """Return the standing leaderboard that was named, else a new one for this evaluation."""
     if evaluation.leaderboard:
-        return _standing_board(evaluation)
+        return _find_standing_board(evaluation)
     return open_leaderboard(
         f"evaluate-{now:%Y%m%d-%H%M%S-%f}",
         title=f"{evaluation.game}, {now:%Y-%m-%d %H:%M}",
         game=evaluation.game,
-        game_parameters=checked_parameters(evaluation.game, evaluation.game_parameters),
+        game_parameters=check_parameters(evaluation.game, evaluation.game_parameters),
     )
 
 
-def _standing_board(evaluation: Evaluation) -> Leaderboard:
+def _find_standing_board(evaluation: Evaluation) -> Leaderboard:
     """Return the leaderboard of the name. Raises BadInputError: none, or of other rules."""
     name = evaluation.leaderboard
     board = Leaderboard.objects.filter(name=name).first()
@@ -83,39 +83,39 @@ def _standing_board(evaluation: Evaluation) -> Leaderboard:
     if board.game != evaluation.game:
         raise BadInputError("leaderboard", f"{name!r} is of {board.game}, not {evaluation.game}")
     given = evaluation.game_parameters
-    if given and checked_parameters(board.game, given) != board.game_parameters:
+    if given and check_parameters(board.game, given) != board.game_parameters:
         raise BadInputError("leaderboard", f"{name!r} has other rules: {board.game_parameters}")
     return board
 
 
-def checked_parameters(game: str, given: Mapping[str, object]) -> dict[str, object]:
+def check_parameters(game: str, given: Mapping[str, object]) -> dict[str, object]:
     """Return all parameters of a game, read as their types."""
-    return dict(checked_game(game, given).parameters)
+    return dict(check_game(game, given).parameters)
 
 
-def drawn_levels(seed: int, n: int) -> list[int]:
+def draw_levels(seed: int, n: int) -> list[int]:
     """Return the hidden levels of n agents of the test game."""
     rng = Random(derive("levels", seed))
     return [rng.randrange(N_LEVELS) for _ in range(n)]
 
 
-def _register(evaluation: Evaluation, *, game: str) -> list[Agent]:
+def _register_agents(evaluation: Evaluation, *, game: str) -> list[Agent]:
     try:
         if evaluation.agents:
-            return [agent_of(text, game=game) for text in evaluation.agents]
-        return _drawn_agents(evaluation, game=game)
+            return [find_agent(text, game=game) for text in evaluation.agents]
+        return _draw_agents(evaluation, game=game)
     except ArenaError as error:
         raise BadInputError("agents", str(error)) from error
 
 
-def _drawn_agents(evaluation: Evaluation, *, game: str) -> list[Agent]:
+def _draw_agents(evaluation: Evaluation, *, game: str) -> list[Agent]:
     """Register agents of drawn levels; several of one level are copies with names of their own."""
-    checked_game(game, {})
+    check_game(game, {})
     if game != SKILL_GAME:
         raise BadInputError("agents", f"{game} needs --agents, such as --agents random,greedy")
     copies: Counter[int] = Counter()
     agents = []
-    for level in drawn_levels(evaluation.plan.seed, evaluation.num_agents):
+    for level in draw_levels(evaluation.plan.seed, evaluation.num_agents):
         copies[level] += 1
-        agents.append(register_spelled(f"level:{level}", game=game, copy=copies[level]))
+        agents.append(register_spelled_agent(f"level:{level}", game=game, copy=copies[level]))
     return agents

@@ -14,12 +14,12 @@ from django.db.models import QuerySet
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.policies.spec import parse_policy
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError
-from matches.ledger.tournaments import open_leaderboard, schedule
+from matches.ledger.tournaments import open_leaderboard, schedule_tournament
 from matches.models import Agent, Checkpoint, Leaderboard, Match, Tournament
 from matches.models.choices import Placement
-from matches.models.validation import checked_game
+from matches.models.validation import check_game
 from matches.plans import TournamentPlan
 from matches.store import selectors
 
@@ -51,7 +51,7 @@ class Generation:
 
 
 @transaction.atomic
-def start(generation: Generation) -> Tournament:
+def start_generation(generation: Generation) -> Tournament:
     """Return the unrated tournament of a run, new or the one that has its key.
 
     Raises BadInputError: an unknown agent, one of another game, a checkpoint that is not ready.
@@ -59,17 +59,19 @@ def start(generation: Generation) -> Tournament:
     found = Tournament.objects.filter(key=generation.plan.key)
     if found.update(order_limit=generation.plan.order_limit):
         return found.select_related("leaderboard").get()
-    agents = agents_of(generation)
-    board = _board(agents[0].game, generation.game_parameters, generation.opening_plies)
+    agents = find_agents(generation)
+    board = _find_or_open_board(
+        agents[0].game, generation.game_parameters, generation.opening_plies
+    )
     _check_opening(board)
-    return schedule(generation.plan, leaderboard=board, agents=agents)
+    return schedule_tournament(generation.plan, leaderboard=board, agents=agents)
 
 
-def check(generation: Generation) -> tuple[list[Agent], Match.Needs]:
+def check_generation(generation: Generation) -> tuple[list[Agent], Match.Needs]:
     """Return the agents and what their matches need; nothing is left behind. Raises as start."""
     with transaction.atomic():
-        agents = agents_of(generation)
-        start(generation)
+        agents = find_agents(generation)
+        start_generation(generation)
         transaction.set_rollback(True)
     places = {agent.placement for agent in agents if agent.checkpoint_id}
     return agents, Match.Needs.of(
@@ -77,14 +79,14 @@ def check(generation: Generation) -> tuple[list[Agent], Match.Needs]:
     )
 
 
-def agents_of(generation: Generation) -> list[Agent]:
+def find_agents(generation: Generation) -> list[Agent]:
     """Return the agents, those spelled on the command line registered. Raises BadInputError."""
-    game = generation.game or _common_game(generation.sides)
-    n_seats = checked_game(game, generation.game_parameters).spec.n_seats
+    game = generation.game or _find_common_game(generation.sides)
+    n_seats = check_game(game, generation.game_parameters).spec.n_seats
     if len({(side.name, side.checkpoint) for side in generation.sides}) == TWO != n_seats:
         reason = f"{game} has {n_seats} seats: only self-play fills them, leave it out"
         raise BadInputError("agent-b", reason)
-    agents = [_agent(side, game) for side in generation.sides]
+    agents = [_find_agent(side, game) for side in generation.sides]
     if len({agent.pk for agent in agents}) == 1:
         agents = agents[:1]
     for agent, side in zip(agents, generation.sides, strict=False):
@@ -92,12 +94,12 @@ def agents_of(generation: Generation) -> list[Agent]:
     return agents
 
 
-def _common_game(sides: Sequence[Side]) -> str:
+def _find_common_game(sides: Sequence[Side]) -> str:
     """Return the one game that stored agents of these names play. Raises BadInputError."""
-    found = [set(_stored(side).values_list("game", flat=True)) for side in sides]
+    found = [set(_filter_stored_agents(side).values_list("game", flat=True)) for side in sides]
     for side, names in zip(sides, found, strict=True):
         if not names and not _is_spelled(side.name):
-            raise BadInputError(side.field, _unknown(side, game=""))
+            raise BadInputError(side.field, _describe_unknown(side, game=""))
     named = [names for names in found if names]
     common = set.intersection(*named) if named else set(games.names())
     if len(common) == 1:
@@ -108,22 +110,22 @@ def _common_game(sides: Sequence[Side]) -> str:
     raise BadInputError("game", f"say which {both} shall play: {', '.join(sorted(common))}")
 
 
-def _agent(side: Side, game: str) -> Agent:
-    stored = list(_stored(side).filter(game=game).select_related("checkpoint")[:2])
+def _find_agent(side: Side, game: str) -> Agent:
+    stored = list(_filter_stored_agents(side).filter(game=game).select_related("checkpoint")[:2])
     if len(stored) == 1:
         return stored[0]
     if stored:
         reason = f"{side.checkpoint!r} fits several checkpoints of {side.name!r}: give more digits"
         raise BadInputError(side.field.replace("agent", "checkpoint"), reason)
     if side.checkpoint or not _is_spelled(side.name):
-        raise BadInputError(side.field, _unknown(side, game=game))
+        raise BadInputError(side.field, _describe_unknown(side, game=game))
     try:
-        return register_spelled(side.name, game=game)
+        return register_spelled_agent(side.name, game=game)
     except ArenaError as error:
         raise BadInputError(side.field, str(error)) from error
 
 
-def _stored(side: Side) -> QuerySet[Agent]:
+def _filter_stored_agents(side: Side) -> QuerySet[Agent]:
     """Return the agents that a side may mean, in any game."""
     text = side.checkpoint.lower()
     if not text:
@@ -145,7 +147,7 @@ def _is_spelled(text: str) -> bool:
     return True
 
 
-def _unknown(side: Side, *, game: str) -> str:
+def _describe_unknown(side: Side, *, game: str) -> str:
     """Return what to say of a side that nobody is: the names and steps that are near."""
     where = f" of {game}" if game else ""
     agents = Agent.objects.filter(game=game) if game else Agent.objects.all()
@@ -171,9 +173,11 @@ def _check_ready(agent: Agent, side: Side) -> None:
     raise BadInputError(side.field, f"the checkpoint of {agent.name!r} {why}")
 
 
-def _board(game: str, parameters: Mapping[str, object], opening_plies: int | None) -> Leaderboard:
+def _find_or_open_board(
+    game: str, parameters: Mapping[str, object], opening_plies: int | None
+) -> Leaderboard:
     """Return the unlisted board of these rules: runs of the same rules share it."""
-    rules = dict(checked_game(game, parameters).parameters)
+    rules = dict(check_game(game, parameters).parameters)
     text = dumps([rules, opening_plies], sort_keys=True)
     name = f"unrated-{game}-{sha256(text.encode()).hexdigest()[:12]}"
     found = Leaderboard.objects.filter(name=name).first()
@@ -192,19 +196,19 @@ def _board(game: str, parameters: Mapping[str, object], opening_plies: int | Non
 def _check_opening(board: Leaderboard) -> None:
     """Refuse opening plies that the game does not take. Raises BadInputError."""
     try:
-        checked_game(board.game, board.game_parameters).start(0, opening_plies=board.plies)
+        check_game(board.game, board.game_parameters).start(0, opening_plies=board.plies)
     except ArenaError as error:
         raise BadInputError("opening-plies", str(error)) from error
 
 
-def missing(needs: Match.Needs, *, now: datetime) -> list[str]:
+def list_missing_workers(needs: Match.Needs, *, now: datetime) -> list[str]:
     """Return what is not there to play matches of these needs."""
-    able = {name for node in selectors.alive_workers(now=now) for name in node.capabilities}
+    able = {name for node in selectors.list_alive_workers(now=now) for name in node.capabilities}
     lacking = []
     if needs.capability not in able:
         lacking.append(
             f"a play node with {needs.capability}: start the system with ./run or ./run up"
         )
-    if needs.wants_gpu and not selectors.alive_gpu_workers(now=now):
+    if needs.wants_gpu and not selectors.list_alive_gpu_workers(now=now):
         lacking.append("a gpu worker: start the system with ./run up --gpus 1")
     return lacking

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from arena.errors import ArenaError, UnknownNameError
 from arena.policies import registry as policies
 from arena.policies.spec import parse_policy
-from matches.artifacts.agents import register_spelled, renewed
+from matches.artifacts.agents import register_spelled_agent, renew_agent
 from matches.errors import BadInputError
 from matches.models import Agent, Leaderboard
 from matches.store import selectors
@@ -16,28 +16,28 @@ N_NEAR = 3
 SHOWN_BOARDS = 20
 
 
-def agent_of(text: str, *, game: str) -> Agent:
+def find_agent(text: str, *, game: str) -> Agent:
     """Return the agent that a text means; one that is spelled, such as `mcts:100`, is registered.
 
     It is looked up as a kind of policy, as the name of a registered agent and as a checkpoint, by
     its hash or the beginning of it. Raises BadInputError, ArenaError.
     """
     try:
-        return register_spelled(text, game=game)
+        return register_spelled_agent(text, game=game)
     except UnknownNameError as error:
         if error.family != "policy":
             raise
-    found = _registered(text, game=game)
+    found = _find_registered_agent(text, game=game)
     if found is None:
         raise BadInputError("agents", describe_unknown(text, game=game))
-    return renewed(found)
+    return renew_agent(found)
 
 
-def _registered(text: str, *, game: str) -> Agent | None:
+def _find_registered_agent(text: str, *, game: str) -> Agent | None:
     named = Agent.objects.filter(game=game, name=text).first()
     if named is not None:
         return named
-    weights = selectors.checkpoint(text)
+    weights = selectors.find_checkpoint(text)
     return None if weights is None else weights.agents.filter(game=game).order_by("pk").first()
 
 

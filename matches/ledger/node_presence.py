@@ -7,10 +7,15 @@ from django.db import transaction
 
 from arena.messages import Alive, Reason, Started, order_token
 from matches import dispatch
-from matches.ledger.order_states import extend, hard_cap, lose_orders, take_back
+from matches.ledger.order_states import (
+    compute_hard_limit,
+    extend_deadline,
+    lose_orders,
+    take_order_back,
+)
 from matches.models import Match, Order, Worker
 from matches.store.leases import ALIVE_WITHIN, PLAYING_LEASE
-from matches.store.signing import is_same, tournament_secret
+from matches.store.signing import derive_tournament_key, is_same_token
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +40,7 @@ def note_alive(report: Alive, *, now: datetime) -> None:
             _lose_orders_of_the_dead(report, before, now=now)
     mine = Order.objects.filter(Order.is_open(), node=report.node, state=Order.State.PLAYING)
     for order in mine.filter(incarnation=report.incarnation, uuid__in=report.orders):
-        extend(order, now=now)
+        extend_deadline(order, now=now)
     transaction.on_commit(dispatch.wake_relay)
 
 
@@ -92,13 +97,13 @@ def note_started(report: Started, *, now: datetime) -> None:
     if order is None:
         log.warning("start of an unknown order %s from %s refused", report.order, report.node)
         return
-    wanted = order_token(tournament_secret(order.tournament), report.order)
-    if not is_same(wanted, report.token):
+    wanted = order_token(derive_tournament_key(order.tournament), report.order)
+    if not is_same_token(wanted, report.token):
         log.warning("start of order %s without its token refused", report.order)
         return
     if is_quarantined(report.node):
         log.warning("order %s was taken by %s, which is in quarantine", order.pk, report.node)
-        take_back(order, now=now)
+        take_order_back(order, now=now)
         return
     started = Order.objects.filter(pk=order.pk, state=Order.State.QUEUED).update(
         state=Order.State.PLAYING,
@@ -106,7 +111,7 @@ def note_started(report: Started, *, now: datetime) -> None:
         incarnation=report.incarnation,
         started_at=now,
         deadline_at=now + PLAYING_LEASE,
-        hard_deadline_at=now + hard_cap(order),
+        hard_deadline_at=now + compute_hard_limit(order),
     )
     if started:
         queued = Match.objects.filter(Match.is_in_flight(), order=order)

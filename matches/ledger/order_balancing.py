@@ -19,7 +19,7 @@ _NEEDS = """
 """
 
 
-def feed_idle(nodes: Sequence[PlayNode]) -> int:
+def feed_idle_nodes(nodes: Sequence[PlayNode]) -> int:
     """Give every node that has nothing an order that waits for another; return how many moved.
 
     The relay has filled the nodes before: one that has nothing found nothing pending for it.
@@ -29,11 +29,11 @@ def feed_idle(nodes: Sequence[PlayNode]) -> int:
     busy = {node.queue: node for node in nodes if node.n_queued}
     if not idle or not busy:
         return 0
-    waiting = _waiting_orders(busy)
-    return sum(_feed(node, waiting) for node in idle)
+    waiting = _group_waiting_orders(busy)
+    return sum(_feed_node(node, waiting) for node in idle)
 
 
-def _waiting_orders(busy: Mapping[str, PlayNode]) -> Waiting:
+def _group_waiting_orders(busy: Mapping[str, PlayNode]) -> Waiting:
     """Return the orders that these nodes have not begun, by needs; those to move first last."""
     queued = Order.objects.filter(Order.is_open(), state=Order.State.QUEUED)
     waiting: defaultdict[Match.Needs, list[Order]] = defaultdict(list)
@@ -45,7 +45,7 @@ def _waiting_orders(busy: Mapping[str, PlayNode]) -> Waiting:
     return waiting
 
 
-def _feed(idle: PlayNode, waiting: Waiting) -> bool:
+def _feed_node(idle: PlayNode, waiting: Waiting) -> bool:
     """Move one order that the idle node can play to its queue; False when there is none."""
     for needs, orders in waiting.items():
         while orders and idle.can_play(needs):

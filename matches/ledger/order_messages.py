@@ -18,10 +18,10 @@ from arena.messages import (
     shard_of,
 )
 from matches.models import Agent, Order, Tournament
-from matches.models.match import numbers
-from matches.models.tournament import read_faults
+from matches.models.match import parse_numbers
+from matches.models.tournament import parse_faults
 from matches.store import signing
-from matches.store.signing import tournament_secret
+from matches.store.signing import derive_tournament_key
 
 
 class OrderedMatch(NamedTuple):
@@ -33,17 +33,17 @@ class OrderedMatch(NamedTuple):
     lineup: str
 
 
-def order_message(
+def build_order_message(
     order: Order, tournament: Tournament, matches: Sequence[OrderedMatch]
 ) -> MatchOrder:
     """Return the order as it is sent: everything that a node needs to play the matches."""
     board = tournament.leaderboard
-    lineups = {lineup: numbers(lineup) for lineup in {match.lineup for match in matches}}
+    lineups = {lineup: parse_numbers(lineup) for lineup in {match.lineup for match in matches}}
     agent_ids = sorted({agent for lineup in lineups.values() for agent in lineup})
     index = {agent: position for position, agent in enumerate(agent_ids)}
     seats = {text: [index[agent] for agent in lineup] for text, lineup in lineups.items()}
     agents = Agent.objects.select_related("checkpoint").in_bulk(agent_ids)
-    secret = tournament_secret(tournament)
+    secret = derive_tournament_key(tournament)
     return MatchOrder(
         order=order.uuid.hex,
         token=order_token(secret, order.uuid.hex),
@@ -53,21 +53,21 @@ def order_message(
         game_parameters=board.game_parameters,
         opening_plies=board.plies,
         limits=Limits(move_s=tournament.move_s, match_s=tournament.match_s),
-        agents=[_agent_order(agents[agent], now=order.created_at) for agent in agent_ids],
-        matches=[_row(match, seats[match.lineup], secret) for match in matches],
-        faults=None if tournament.faults is None else read_faults(tournament.faults),
-        trajectories=_link(order) if tournament.keeps_trajectories else "",
+        agents=[_build_agent_order(agents[agent], now=order.created_at) for agent in agent_ids],
+        matches=[_build_row(match, seats[match.lineup], secret) for match in matches],
+        faults=None if tournament.faults is None else parse_faults(tournament.faults),
+        trajectories=_sign_trajectories_link(order) if tournament.keeps_trajectories else "",
         # One recorder writes all of a tournament: two would wait for each other at its row.
         reports=reports_queue(shard_of(tournament.pk, settings.EVALSITE_RECORDERS)),
     )
 
 
-def _link(order: Order) -> str:
+def _sign_trajectories_link(order: Order) -> str:
     path = signing.trajectories_path(order.uuid.hex)
-    return signing.signed("PUT", path, now=order.created_at)
+    return signing.sign_link("PUT", path, now=order.created_at)
 
 
-def _agent_order(agent: Agent, *, now: datetime) -> AgentOrder:
+def _build_agent_order(agent: Agent, *, now: datetime) -> AgentOrder:
     if agent.checkpoint is None:
         return AgentOrder(policy=agent.policy, parameters=agent.parameters, version=agent.version)
     sha256 = agent.checkpoint.sha256
@@ -77,12 +77,12 @@ def _agent_order(agent: Agent, *, now: datetime) -> AgentOrder:
         version=agent.version,
         checkpoint=sha256,
         placement=agent.placement,
-        source=signing.signed("GET", signing.checkpoint_path(sha256), now=now),
+        source=signing.sign_link("GET", signing.checkpoint_path(sha256), now=now),
         state_size=agent.checkpoint.state_size,
     )
 
 
-def _row(match: OrderedMatch, seats: list[int], secret: bytes) -> MatchOrderRow:
+def _build_row(match: OrderedMatch, seats: list[int], secret: bytes) -> MatchOrderRow:
     return MatchOrderRow(
         match=match.pk,
         attempt=match.attempt,

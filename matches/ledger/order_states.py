@@ -8,7 +8,7 @@ from django.db import transaction
 
 from arena.messages import Reason, Results
 from matches import dispatch
-from matches.ledger.attempts import Ended, give_back
+from matches.ledger.attempts import Ended, give_matches_back
 from matches.ledger.tournaments import finish_if_closed
 from matches.models import Attempt, Match, Order
 from matches.nodes import fair_shares
@@ -18,7 +18,7 @@ from matches.store.locks import lock_matches_in_flight, lock_orders
 log = logging.getLogger(__name__)
 
 
-def take_back(order: Order, *, now: datetime) -> None:
+def take_order_back(order: Order, *, now: datetime) -> None:
     """Have the matches of an order sent again that a node in quarantine took off its queue.
 
     Not one that another node plays: it may have been sent to both.
@@ -27,19 +27,19 @@ def take_back(order: Order, *, now: datetime) -> None:
         lose_order(order, reason=Reason.RETURNED, now=now)
 
 
-def hard_cap(order: Order) -> timedelta:
+def compute_hard_limit(order: Order) -> timedelta:
     """Return how long an order may take at all, however often its node says that it plays it.
 
     Some times the work that is expected, and a few matches at their limit; never more than all of
     them at it, one after the other, which may be a week: what is left goes to another node.
     """
     n_matches, match_s = order.n_matches, order.tournament.match_s
-    expected_s = fair_shares.work_s(n_matches, order.tournament.mean_match_s)
+    expected_s = fair_shares.estimate_work_s(n_matches, order.tournament.mean_match_s)
     most_s = ORDER_SLACK * expected_s + MATCHES_AT_LIMIT * match_s
     return timedelta(seconds=min(n_matches * match_s, most_s)) + PLAYING_LEASE
 
 
-def extend(order: Order, *, now: datetime) -> None:
+def extend_deadline(order: Order, *, now: datetime) -> None:
     """Move the deadline of an order whose node is alive, never past its hard cap."""
     deadline = now + PLAYING_LEASE
     if order.hard_deadline_at is not None:
@@ -55,7 +55,7 @@ def end_order(order: Order, report: Results, *, now: datetime) -> int:
     if not closed:
         return 0
     order.state = Order.State.CLOSED  # for the next report of a batch
-    return _give_back_rest(
+    return _give_rest_back(
         order, Attempt.Ending.INTERRUPTED, Reason.RETURNED, report.executing, now=now
     )
 
@@ -79,14 +79,14 @@ def lose_order(order: Order, *, reason: Reason, now: datetime) -> int:
         return 0
     log.warning("order %s on %s is lost: %s", order.pk, order.node or "no node", reason.value)
     ending = Attempt.Ending.EXPIRED if reason is Reason.EXPIRED else Attempt.Ending.INTERRUPTED
-    n_rest = _give_back_rest(order, ending, reason, order.executing, now=now)
+    n_rest = _give_rest_back(order, ending, reason, order.executing, now=now)
     finish_if_closed([order.tournament_id], now=now)
     transaction.on_commit(dispatch.wake_relay)
     transaction.on_commit(dispatch.wake_rater)
     return n_rest
 
 
-def _give_back_rest(
+def _give_rest_back(
     order: Order,
     ending: Attempt.Ending,
     reason: Reason,
@@ -108,5 +108,5 @@ def _give_back_rest(
         )
         for pk, attempt in rest.values_list("pk", "attempt")
     ]
-    give_back(order.tournament_id, ended, now=now)
+    give_matches_back(order.tournament_id, ended, now=now)
     return len(ended)

@@ -10,24 +10,26 @@ from matches.models import Leaderboard, Tournament
 from matches.ratings import entrants
 from matches.ratings.evidence import evidence
 from matches.ratings.fitting import fit, sides
-from matches.store.fast_store import kept
+from matches.store.fast_store import get_or_make
 
 MOST_AGENTS = 200
 """Of more agents the ratings are not fitted for a page."""
 EVERY_S = 60.0
 
 
-def of_pairing(tournament: Tournament) -> str | None:
+def warn_of_pairing(tournament: Tournament) -> str | None:
     """Return the warning of its pairing while it runs: made once a minute for all who look."""
     is_over = tournament.state in (Tournament.State.DONE, Tournament.State.CANCELLED)
     if tournament.pairing not in pairings.adaptive_names() or is_over:
         return None
     key = f"warning.{tournament.pk}"
     mark = str(tournament.n_done)
-    return kept(key, mark, lambda: _found(tournament), form=str | None, every_s=EVERY_S)
+    return get_or_make(
+        key, mark, lambda: _find_warning(tournament), form=str | None, every_s=EVERY_S
+    )
 
 
-def of_budget(tournament: Tournament) -> str | None:
+def warn_of_budget(tournament: Tournament) -> str | None:
     """Return what the number of its matches keeps a pairing with an end from; None when nothing.
 
     Before it starts: that its matches cannot suffice. Once it is done: that they did not.
@@ -35,7 +37,7 @@ def of_budget(tournament: Tournament) -> str | None:
     if tournament.pairing not in pairings.adaptive_names():
         return None
     pairing, spec = (
-        adaptive_pairing.configured(tournament),
+        adaptive_pairing.configure_pairing(tournament),
         games.get(tournament.leaderboard.game).spec,
     )
     agents = entrants.entrants_of(tournament)
@@ -58,7 +60,7 @@ def _is_over(tournament: Tournament, pairing: AdaptivePairing, agents: Sequence[
     return pairing.is_over(entrants.standing(tournament, agents, needs_meetings=True))
 
 
-def before(
+def warn_before_start(
     pairing: str,
     parameters: Mapping[str, object],
     *,
@@ -85,8 +87,10 @@ def before(
     return pairings.get_adaptive(pairing).configured(parameters).warning(now)
 
 
-def _found(tournament: Tournament) -> str | None:
+def _find_warning(tournament: Tournament) -> str | None:
     agents = entrants.entrants_of(tournament)
     if len(agents) > MOST_AGENTS:
         return None
-    return adaptive_pairing.configured(tournament).warning(entrants.standing(tournament, agents))
+    return adaptive_pairing.configure_pairing(tournament).warning(
+        entrants.standing(tournament, agents)
+    )

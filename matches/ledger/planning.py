@@ -21,12 +21,12 @@ from matches import dispatch
 from matches.errors import BadInputError
 from matches.ledger import adaptive_pairing, code_versions, reuse
 from matches.ledger.reuse import Known, Place
-from matches.ledger.tournaments import cancel, finish_if_closed, refuse_unusable
+from matches.ledger.tournaments import cancel_tournament, finish_if_closed, refuse_unusable
 from matches.models import Agent, Checkpoint, Leaderboard, Match, Seat, Tournament
 from matches.models.choices import Placement
-from matches.models.match import joined
+from matches.models.match import join_numbers
 from matches.ratings.entrants import entrants_of
-from matches.store.bulk import among, batches, insert_rows
+from matches.store.bulk import among, insert_rows, split_batches
 from matches.store.failures import Failures
 
 log = logging.getLogger(__name__)
@@ -72,10 +72,10 @@ def plan_scheduled(*, now: datetime, clock: Callable[[], float] = monotonic) -> 
     After PLAN_S the rest is left to the next call: other duties of control wait for the thread.
     """
     until, n_new, over, failures = clock() + PLAN_S, 0, set[int](), Failures()
-    while waiting := _waiting(over):
-        tournament = min(waiting, key=lambda row: (_turn(row), row.pk))
+    while waiting := _list_waiting(over):
+        tournament = min(waiting, key=lambda row: (_read_turn(row), row.pk))
         n_written = None
-        with failures.kept(f"planning tournament {tournament.pk}"):
+        with failures.collect(f"planning tournament {tournament.pk}"):
             n_written = _plan_slice(tournament, now=now)
         n_new += n_written or 0
         if n_written is None:
@@ -84,11 +84,11 @@ def plan_scheduled(*, now: datetime, clock: Callable[[], float] = monotonic) -> 
         if clock() >= until and len(waiting) > (n_written is None):
             dispatch.wake_planner()
             break
-    failures.throw()
+    failures.raise_all()
     return n_new
 
 
-def _waiting(over: Container[int]) -> list[Tournament]:
+def _list_waiting(over: Container[int]) -> list[Tournament]:
     """Return the tournaments to plan; drafts of others are dropped."""
     states = (Tournament.State.SCHEDULED, Tournament.State.PLANNING)
     found = Tournament.objects.filter(state__in=states).select_related("leaderboard")
@@ -98,7 +98,7 @@ def _waiting(over: Container[int]) -> list[Tournament]:
     return [row for pk, row in rows.items() if pk not in over]
 
 
-def _turn(tournament: Tournament) -> int:
+def _read_turn(tournament: Tournament) -> int:
     draft = _drafts.get(tournament.pk)
     return draft.turn if draft else 0
 
@@ -119,7 +119,7 @@ def _plan_slice(tournament: Tournament, *, now: datetime) -> int | None:
     except (ArenaError, BadInputError) as error:
         log.error("tournament %s cannot be planned: %s", tournament.pk, error)
         Tournament.objects.filter(pk=tournament.pk).update(problem=str(error)[:300])
-        cancel(tournament, now=now)
+        cancel_tournament(tournament, now=now)
         return None
 
 
@@ -130,7 +130,7 @@ def _is_checked(tournament: Tournament) -> bool:
     return not entered.filter(checkpoint__state=Checkpoint.State.CHECKING).exists()
 
 
-def plan(tournament: Tournament, *, now: datetime) -> int:
+def plan_tournament(tournament: Tournament, *, now: datetime) -> int:
     """Write all matches that are not planned yet; return how many."""
     return sum(plan_slices(tournament, now=now))
 
@@ -143,24 +143,24 @@ def plan_slices(tournament: Tournament, *, now: datetime) -> Iterator[int]:
     """
     entrants = entrants_of(tournament)
     if tournament.pairing in pairings.adaptive_names():
-        yield from _plan_more(tournament, entrants, now=now)
+        yield from _plan_chosen_matches(tournament, entrants, now=now)
         return
-    rest = islice(planned_matches(tournament, len(entrants)), tournament.n_planned, None)
+    rest = islice(draw_matches(tournament, len(entrants)), tournament.n_planned, None)
     if (yield from _write_all(tournament, entrants, rest, now=now)):
-        _end(tournament, now=now)
+        _end_planning(tournament, now=now)
 
 
-def _plan_more(
+def _plan_chosen_matches(
     tournament: Tournament, entrants: Sequence[int], *, now: datetime
 ) -> Generator[int, None, None]:
     n_left = tournament.n_matches - tournament.n_planned
-    choice = adaptive_pairing.choose(tournament, entrants, n_left=n_left, now=now)
-    chosen = islice(_fresh_blocks(tournament, choice.lineups), n_left)
+    choice = adaptive_pairing.choose_lineups(tournament, entrants, n_left=n_left, now=now)
+    chosen = islice(_draw_fresh_blocks(tournament, choice.lineups), n_left)
     is_written = yield from _write_all(tournament, entrants, chosen, now=now)
     if is_written and choice.is_over and tournament.n_planned:
-        adaptive_pairing.shorten(tournament)
+        adaptive_pairing.shorten_tournament(tournament)
     if is_written and tournament.n_planned >= tournament.n_matches:
-        _end(tournament, now=now)
+        _end_planning(tournament, now=now)
 
 
 def _write_all(
@@ -169,18 +169,18 @@ def _write_all(
     """Yield how many each slice wrote; return whether all: False when somebody else was there."""
     n_seats = games.get(tournament.leaderboard.game).spec.n_seats
     twins: list[int] | None = None
-    for batch in batches(planned, max(n_seats, SLICE - SLICE % n_seats)):
-        twins = _twins(tournament, entrants) if twins is None else twins
+    for batch in split_batches(planned, max(n_seats, SLICE - SLICE % n_seats)):
+        twins = _find_twins(tournament, entrants) if twins is None else twins
         lineups = [[entrants[index] for index in planned.seats] for planned in batch]
-        known = _known(tournament, twins, batch, lineups)
-        n_written = _write(tournament, batch, lineups, known, now=now)
+        known = _find_known_matches(tournament, twins, batch, lineups)
+        n_written = _write_slice(tournament, batch, lineups, known, now=now)
         if n_written == 0:
             return False
         yield n_written
     return True
 
 
-def _end(tournament: Tournament, *, now: datetime) -> None:
+def _end_planning(tournament: Tournament, *, now: datetime) -> None:
     """Note that all is planned."""
     # One that was extended meanwhile stays as it is: its rest is planned at the next tick.
     Tournament.objects.filter(
@@ -191,13 +191,13 @@ def _end(tournament: Tournament, *, now: datetime) -> None:
     dispatch.wake_rater()
 
 
-def planned_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
+def draw_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
     """Yield the matches of a tournament in planned order; the same every time."""
     board = tournament.leaderboard
     spec = games.get(board.game).spec
     scope = (board.game, spec.rules_version, tournament.seed)
     if n_agents == 1:
-        return _self_play(tournament.n_matches, spec.n_seats, scope)
+        return _draw_self_play(tournament.n_matches, spec.n_seats, scope)
     field = Field(n_agents=n_agents, n_seats=spec.n_seats)
     n_blocks = count_blocks(tournament.n_matches, spec.n_seats)
     seed = derive("pairing", tournament.seed)
@@ -207,10 +207,10 @@ def planned_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
             draw_partners(lineup, derive("partners", *scope, block))
             for block, lineup in enumerate(lineups)
         ]
-    return islice(_blocks(lineups, scope), tournament.n_matches)
+    return islice(_draw_blocks(lineups, scope), tournament.n_matches)
 
 
-def _fresh_blocks(tournament: Tournament, lineups: Sequence[Lineup]) -> Iterator[Planned]:
+def _draw_fresh_blocks(tournament: Tournament, lineups: Sequence[Lineup]) -> Iterator[Planned]:
     """Yield the blocks of lineups that were just chosen: no two of a tournament share a seed."""
     spec = games.get(tournament.leaderboard.game).spec
     scope = (tournament.leaderboard.game, spec.rules_version, tournament.seed)
@@ -222,13 +222,17 @@ def _fresh_blocks(tournament: Tournament, lineups: Sequence[Lineup]) -> Iterator
             yield Planned(seats, block, rotation, game_seed)
 
 
-def _self_play(n_matches: int, n_seats: int, scope: tuple[str | int, ...]) -> Iterator[Planned]:
+def _draw_self_play(
+    n_matches: int, n_seats: int, scope: tuple[str | int, ...]
+) -> Iterator[Planned]:
     """Yield one match per block: with itself in the other seats it would only be repeated."""
     for block in range(n_matches):
         yield Planned((0,) * n_seats, block, 0, derive("game", *scope, block))
 
 
-def _blocks(lineups: Sequence[tuple[int, ...]], scope: tuple[str | int, ...]) -> Iterator[Planned]:
+def _draw_blocks(
+    lineups: Sequence[tuple[int, ...]], scope: tuple[str | int, ...]
+) -> Iterator[Planned]:
     # Blocks are numbered per set of agents, so that two agents meet again on new seeds, and the
     # n-th meeting of any two agents in any tournament of a seed set is on the same one.
     met: Counter[tuple[int, ...]] = Counter()
@@ -243,14 +247,14 @@ def _blocks(lineups: Sequence[tuple[int, ...]], scope: tuple[str | int, ...]) ->
             yield Planned(seats, block, rotation, seeds[block])
 
 
-def _twins(tournament: Tournament, entrants: Sequence[int]) -> list[int]:
+def _find_twins(tournament: Tournament, entrants: Sequence[int]) -> list[int]:
     """Return the tournaments that may have played some of its matches already."""
-    twins = reuse.twins_of(tournament, entrants)
+    twins = reuse.find_twins(tournament, entrants)
     reuse.note_twins(tournament, twins)
     return twins
 
 
-def _known(
+def _find_known_matches(
     tournament: Tournament,
     twins: Sequence[int],
     batch: Sequence[Planned],
@@ -260,15 +264,15 @@ def _known(
     if tournament.replays or tournament.keeps_trajectories:
         twins = ()
     places = [
-        Place(planned.block, planned.game_seed, joined(lineup))
+        Place(planned.block, planned.game_seed, join_numbers(lineup))
         for planned, lineup in zip(batch, lineups, strict=True)
     ]
-    found = reuse.find(tournament.leaderboard, twins, places)
+    found = reuse.find_known_matches(tournament.leaderboard, twins, places)
     return [found.get(place.key) for place in places]
 
 
 @transaction.atomic
-def _write(
+def _write_slice(
     tournament: Tournament,
     batch: Sequence[Planned],
     lineups: Sequence[list[int]],
@@ -291,7 +295,7 @@ def _write(
         return 0
     ids = write_matches(tournament, batch, lineups, known)
     over = {pk: first for pk, first in zip(ids, known, strict=True) if first is not None}
-    reuse.take_over(tournament, over, now=now)
+    reuse.take_over_outcomes(tournament, over, now=now)
     tournament.n_planned += len(batch)
     transaction.on_commit(dispatch.wake_relay)
     return len(batch)
@@ -329,11 +333,11 @@ def _insert_matches(
 ) -> list[int]:
     board_id = tournament.leaderboard_id
     first = _take_sequence(board_id, len(batch))
-    placements = _placements(lineups)
+    placements = _read_placements(lineups)
     rows = [
         (
             *(board_id, tournament.pk, first + i, p.block, p.rotation, p.game_seed),
-            *(joined(lineup), _needs(lineup, placements).value),
+            *(join_numbers(lineup), _compute_needs(lineup, placements).value),
             *((Match.State.DONE.value, old.match) if old else (Match.State.PENDING.value, None)),
             *(0, ""),
         )
@@ -348,14 +352,14 @@ def _insert_matches(
     return list(numbered.order_by("sequence").values_list("pk", flat=True))
 
 
-def _placements(lineups: Sequence[list[int]]) -> dict[int, str]:
+def _read_placements(lineups: Sequence[list[int]]) -> dict[int, str]:
     """Return where the networks of these agents run, by agent id; the others have none."""
     ids = sorted({agent for lineup in lineups for agent in lineup})
     networked = Agent.objects.filter(pk__in=among(ids), checkpoint__isnull=False)
     return dict(networked.values_list("pk", "placement"))
 
 
-def _needs(lineup: Sequence[int], placements: Mapping[int, str]) -> Match.Needs:
+def _compute_needs(lineup: Sequence[int], placements: Mapping[int, str]) -> Match.Needs:
     places = {placements[agent] for agent in lineup if agent in placements}
     return Match.Needs.of(has_local=Placement.LOCAL in places, has_gpu=Placement.GPU in places)
 

@@ -44,11 +44,11 @@ def quarantine_worker(worker: Worker, *, actor: Actor, reason: str, now: datetim
         raise ConflictError(f"{worker.node} plays nothing: to be rid of it, end its process")
     if not _quarantine(worker, "worker.quarantine", actor=actor, reason=reason, now=now):
         return False
-    lose_orders(_orders_of(worker), reason=Reason.RETURNED, now=now)
+    lose_orders(_list_orders_in_hand(worker), reason=Reason.RETURNED, now=now)
     return True
 
 
-def _orders_of(worker: Worker) -> list[Order]:
+def _list_orders_in_hand(worker: Worker) -> list[Order]:
     """Return the orders that it plays or that wait for it; control deletes its queue."""
     in_hand = Q(node=worker.node) | Q(queue=play_queue(worker.node))
     return list(Order.objects.filter(Order.is_open()).filter(in_hand).order_by("pk"))
@@ -61,12 +61,12 @@ def release_worker(worker: Worker, *, actor: Actor, reason: str, now: datetime) 
 
 
 def _quarantine(row: Row, action: str, *, actor: Actor, reason: str, now: datetime) -> bool:
-    why = auditing.given(reason)
+    why = auditing.check_reason(reason)
     playing = type(row).objects.filter(pk=row.pk, quarantined_at=None)
     is_new = bool(playing.update(quarantined_at=now, quarantine_reason=why))
     row.refresh_from_db(fields=("quarantined_at", "quarantine_reason"))
     if is_new:
-        auditing.note(action, actor=actor, targets=[row], reason=why, touched={}, now=now)
+        auditing.add_audit_row(action, actor=actor, targets=[row], reason=why, touched={}, now=now)
     return is_new
 
 
@@ -76,6 +76,6 @@ def _release(row: Row, action: str, *, actor: Actor, reason: str, now: datetime)
     row.refresh_from_db(fields=("quarantined_at", "quarantine_reason"))
     if is_new:
         why = reason.strip()[: auditing.MAX_REASON]
-        auditing.note(action, actor=actor, targets=[row], reason=why, touched={}, now=now)
+        auditing.add_audit_row(action, actor=actor, targets=[row], reason=why, touched={}, now=now)
         transaction.on_commit(dispatch.wake_relay)
     return is_new

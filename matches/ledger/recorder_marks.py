@@ -11,7 +11,7 @@ from matches import dispatch
 from matches.errors import BrokerError
 from matches.models import RecorderMark
 from matches.store.leases import MARK_MAX_AGE
-from matches.store.signing import is_same, secret
+from matches.store.signing import derive_key, is_same_token
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class Marked(NamedTuple):
         return None if self.at is None else max(0.0, (now - self.at).total_seconds())
 
 
-def send(*, now: datetime) -> None:
+def send_marks(*, now: datetime) -> None:
     """Send a mark of this moment to every recorder.
 
     Before that, what lies in queues that are no recorder's goes where a mark comes after it: else
@@ -49,9 +49,9 @@ def send(*, now: datetime) -> None:
         log.warning("no mark sent, so nothing will expire: %s", error)
 
 
-def note(mark: Mark) -> None:
+def note_mark(mark: Mark) -> None:
     """Note a mark that has come through; refuse one that control did not make."""
-    if not is_same(mark_token(secret(), mark.at, mark.shard), mark.token):
+    if not is_same_token(mark_token(derive_key(), mark.at, mark.shard), mark.token):
         log.warning("a mark that control did not make was refused")
         return
     RecorderMark.objects.update_or_create(
@@ -59,7 +59,7 @@ def note(mark: Mark) -> None:
     )
 
 
-def read() -> list[Marked]:
+def read_marks() -> list[Marked]:
     """Return the newest mark of each shard that a recorder runs for now."""
     n_recorders = settings.EVALSITE_RECORDERS
     rows = RecorderMark.objects.filter(shard__lt=n_recorders).values_list("shard", "marked_at")
@@ -67,14 +67,14 @@ def read() -> list[Marked]:
     return [Marked(shard, times.get(shard)) for shard in range(n_recorders)]
 
 
-def slowest(marks: list[Marked]) -> Marked:
+def find_slowest_mark(marks: list[Marked]) -> Marked:
     """Return the mark of the shard that is the furthest behind; one that never came is."""
     return min(marks, key=lambda mark: (mark.at is not None, mark.at))
 
 
-def recorded_until(*, now: datetime) -> datetime | None:
+def find_recorded_until(*, now: datetime) -> datetime | None:
     """Return a time before which every report is recorded, or None while a recorder lags."""
-    times = [mark.at for mark in read()]
+    times = [mark.at for mark in read_marks()]
     # One in the future was made before the clock was set back; it says nothing of the reports now.
     fresh = [at for at in times if at is not None and now - MARK_MAX_AGE <= at <= now]
     return min(fresh) if len(fresh) == len(times) else None

@@ -28,18 +28,18 @@ from arena.messages import (
 from matches import dispatch
 from matches.artifacts import checkpoint_checks, trajectories
 from matches.ledger import node_presence, order_states, recorder_marks, reuse
-from matches.ledger.attempts import Ended, give_back, write_attempts
+from matches.ledger.attempts import Ended, give_matches_back, write_attempts
 from matches.ledger.result_rows import OpenMatch, SortedRows, sort_rows
 from matches.ledger.tournaments import finish_if_closed
 from matches.models import Match, Order, Outcome, Tournament, Uncounted
-from matches.models.match import joined
+from matches.models.match import join_numbers
 from matches.nodes import report_keys
 from matches.store import attempt_counters
 from matches.store.bulk import among, insert_rows
 from matches.store.catalog import game_problem
 from matches.store.leases import PLAYING_LEASE
 from matches.store.locks import lock_matches_in_flight, lock_orders
-from matches.store.signing import is_same, tournament_secret
+from matches.store.signing import derive_tournament_key, is_same_token
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class Prepared(NamedTuple):
     genuine: dict[int, ResultRow]
 
 
-def receive(wires: Sequence[object], *, now: datetime) -> Recorded:
+def record_messages(wires: Sequence[object], *, now: datetime) -> Recorded:
     """Record reports as they came off the queue, the oldest first; refuse those without form."""
     reports, n_broken = list[Report](), 0
     for wire in wires:
@@ -82,28 +82,28 @@ def receive(wires: Sequence[object], *, now: datetime) -> Recorded:
         except MessageError as error:
             log.warning("refused: %s", error)
             n_broken += 1
-    recorded = record_all(reports, now=now) + Recorded(n_refused=n_broken)
-    attempt_counters.flush(now=now)
+    recorded = record_reports(reports, now=now) + Recorded(n_refused=n_broken)
+    attempt_counters.flush_counts(now=now)
     return recorded
 
 
-def record(report: Report, *, now: datetime) -> Recorded:
+def record_report(report: Report, *, now: datetime) -> Recorded:
     """Store one report; safe to deliver twice, late or in any order. `now`: database clock."""
-    return record_all([report], now=now)
+    return record_reports([report], now=now)
 
 
-def record_all(reports: Sequence[Report], *, now: datetime) -> Recorded:
+def record_reports(reports: Sequence[Report], *, now: datetime) -> Recorded:
     """Store reports, the oldest first; all results of them in one transaction.
 
     Signs of life and marks come last: what they say is then true of all that came before them.
     """
     recorded = Recorded()
-    for part in _parts(reports):
+    for part in _split_at_restarts(reports):
         recorded += _record_part(part, now=now)
     return recorded
 
 
-def _parts(reports: Sequence[Report]) -> Iterator[list[Report]]:
+def _split_at_restarts(reports: Sequence[Report]) -> Iterator[list[Report]]:
     """Yield the reports, parted where a node was restarted in between.
 
     A sign of its life before, stored last, would take away what its new life has begun.
@@ -138,18 +138,18 @@ def _record_part(reports: Sequence[Report], *, now: datetime) -> Recorded:
             later.append(report)
     recorded += _record_results(results, now=now)
     for report in later:
-        _note(report, now=now)
+        _record_sign(report, now=now)
     return recorded
 
 
-def _note(report: Report, *, now: datetime) -> None:
+def _record_sign(report: Report, *, now: datetime) -> None:
     match report:
         case Alive():
             node_presence.note_alive(report, now=now)
         case Mark():
-            recorder_marks.note(report)
+            recorder_marks.note_mark(report)
         case Checked():
-            checkpoint_checks.note(report, now=now)
+            checkpoint_checks.record_verdict(report, now=now)
 
 
 def _record_results(reports: Sequence[Results], *, now: datetime) -> Recorded:
@@ -161,17 +161,17 @@ def _record_results(reports: Sequence[Results], *, now: datetime) -> Recorded:
     recorded, prepared = Recorded(), list[Prepared]()
     for report in reports:
         order = orders.get(report.order)
-        refused = _refused(report, order, now=now)
+        refused = _refuse_unknown(report, order, now=now)
         if order is None or refused is not None:
             recorded += refused or Recorded()
             continue
-        genuine = _genuine(report.results, order.tournament)
-        complete = _with_trajectories(list(genuine), order.tournament)
+        genuine = _keep_genuine(report.results, order.tournament)
+        complete = _check_trajectories(list(genuine), order.tournament)
         prepared.append(Prepared(report, order, {row.match: row for row in complete}))
-    return recorded + _store_all(prepared, now=now) if prepared else recorded
+    return recorded + _store_reports(prepared, now=now) if prepared else recorded
 
 
-def _refused(report: Results, order: Order | None, *, now: datetime) -> Recorded | None:
+def _refuse_unknown(report: Results, order: Order | None, *, now: datetime) -> Recorded | None:
     """Return how a report is refused as a whole, None when its rows may count."""
     if order is None:
         log.warning("results of an unknown order %s from %s refused", report.order, report.node)
@@ -187,7 +187,7 @@ def _refused(report: Results, order: Order | None, *, now: datetime) -> Recorded
 
 
 @transaction.atomic
-def _store_all(prepared: Sequence[Prepared], *, now: datetime) -> Recorded:
+def _store_reports(prepared: Sequence[Prepared], *, now: datetime) -> Recorded:
     """Take all locks of a batch first, in the order of matches.store.locks, then store it."""
     fresh = {order.pk: order for order in lock_orders([p.order.pk for p in prepared])}
     lock_matches_in_flight(
@@ -200,7 +200,7 @@ def _store_all(prepared: Sequence[Prepared], *, now: datetime) -> Recorded:
     for report, order, genuine in sorted(prepared, key=lambda p: p.order.tournament_id):
         locked = fresh[order.pk]
         locked.tournament = tournaments[order.tournament_id]
-        recorded += _store(report, locked, genuine, now=now)
+        recorded += _store_report(report, locked, genuine, now=now)
     finish_if_closed(sorted(tournaments), now=now)
     transaction.on_commit(dispatch.wake_relay)
     return recorded
@@ -212,19 +212,19 @@ def _refuse_all(report: Results, order: Order, *, now: datetime) -> Recorded:
     Tournament.objects.filter(pk=order.tournament_id).update(
         n_refused=F("n_refused") + len(report.results)
     )
-    order_states.take_back(order, now=now)
+    order_states.take_order_back(order, now=now)
     return Recorded(n_refused=len(report.results))
 
 
-def _store(
+def _store_report(
     report: Results, order: Order, genuine: dict[int, ResultRow], *, now: datetime
 ) -> Recorded:
     tournament = order.tournament
     by_kind = sort_rows(genuine, tournament)
     by_kind.n_refused += len(report.results) - len(genuine)
-    _close(by_kind.closing, tournament, node=report.node, now=now)
-    ended = [_ended(row, report.node) for row in by_kind.given_back]
-    n_void = give_back(tournament.pk, ended, now=now)
+    _close_matches(by_kind.closing, tournament, node=report.node, now=now)
+    ended = [_build_attempt(row, report.node) for row in by_kind.given_back]
+    n_void = give_matches_back(tournament.pk, ended, now=now)
     n_returned = _update_order(order, report, now=now)
     _update_tournament(tournament, by_kind)
     if by_kind.closing or n_void:
@@ -232,35 +232,34 @@ def _store(
     return Recorded(len(by_kind.closing), len(ended) + n_returned, by_kind.n_refused)
 
 
-def _genuine(results: Sequence[ResultRow], tournament: Tournament) -> Iterator[ResultRow]:
+def _keep_genuine(results: Sequence[ResultRow], tournament: Tournament) -> Iterator[ResultRow]:
     """Yield the first row of each match that comes with its token."""
-    secret = tournament_secret(tournament)
+    secret = derive_tournament_key(tournament)
     seen = set[int]()
     for row in results:
         if row.match in seen:
             continue
-        if is_same(match_token(secret, row.match, row.attempt), row.token):
+        if is_same_token(match_token(secret, row.match, row.attempt), row.token):
             seen.add(row.match)
             yield row
         else:
             log.warning("result of match %s without its token refused", row.match)
 
 
-def _with_trajectories(rows: Sequence[ResultRow], tournament: Tournament) -> list[ResultRow]:
+def _check_trajectories(rows: Sequence[ResultRow], tournament: Tournament) -> list[ResultRow]:
     """Return the rows with trajectories that are stored; an outcome without its own is none.
 
     Only a seat that forfeits may leave nothing: it may have taken its player with it.
     """
     named = {row.trajectory for row in rows if row.trajectory}
     keeps = tournament.keeps_trajectories
-    stored = trajectories.stored(tournament, named) if keeps else set[str]()
+    stored = trajectories.find_stored_pieces(tournament, named) if keeps else set[str]()
     return [
-        row if row.trajectory in stored else _without_trajectory(row, is_wanted=keeps)
-        for row in rows
+        row if row.trajectory in stored else _drop_trajectory(row, is_wanted=keeps) for row in rows
     ]
 
 
-def _without_trajectory(row: ResultRow, *, is_wanted: bool) -> ResultRow:
+def _drop_trajectory(row: ResultRow, *, is_wanted: bool) -> ResultRow:
     if not (is_wanted and row.ending is Ending.DONE):
         return msgspec.structs.replace(row, trajectory="") if row.trajectory else row
     return msgspec.structs.replace(
@@ -273,7 +272,7 @@ def _without_trajectory(row: ResultRow, *, is_wanted: bool) -> ResultRow:
     )
 
 
-def _close(
+def _close_matches(
     closing: Sequence[tuple[OpenMatch, ResultRow]],
     tournament: Tournament,
     *,
@@ -287,21 +286,21 @@ def _close(
         pk__in=among([match.pk for match, _ in closing]),
         state__in=Match.sources(Match.State.DONE),
     ).update(state=Match.State.DONE)
-    write_attempts((_ended(row, node) for _, row in closing), now=now)
+    write_attempts((_build_attempt(row, node) for _, row in closing), now=now)
     columns = ("match_id", "ranks", "is_forfeit", "guilty_seat", "reason", "attempt", "actions")
     insert_rows(
         Outcome,
         (*columns, "trajectory", "recorded_at"),
         [
             (
-                *(match.pk, joined(row.ranks), row.ending is Ending.FORFEIT, _guilty(row)),
-                *(row.reason.value, row.attempt, _storable(row.actions), row.trajectory, stamp),
+                *(match.pk, join_numbers(row.ranks), row.ending is Ending.FORFEIT, _guilty(row)),
+                *(row.reason.value, row.attempt, _remove_nul(row.actions), row.trajectory, stamp),
             )
             for match, row in closing
         ],
     )
     if tournament.is_rated:
-        repeated = reuse.link_repeated(tournament, dict(_repeatable(closing)))
+        repeated = reuse.link_repeated(tournament, dict(_keep_repeatable(closing)))
         new = [match for match, _ in closing if match.pk not in repeated]
         insert_rows(
             Uncounted,
@@ -310,32 +309,32 @@ def _close(
         )
 
 
-def _repeatable(closing: Sequence[tuple[OpenMatch, ResultRow]]) -> Iterator[tuple[int, str]]:
+def _keep_repeatable(closing: Sequence[tuple[OpenMatch, ResultRow]]) -> Iterator[tuple[int, str]]:
     """Yield the matches, with their ranks, that would come out so on every machine."""
     for match, row in closing:
         if not (row.ending is Ending.FORFEIT and row.reason.value in reuse.UNREPEATABLE):
-            yield match.pk, joined(row.ranks)
+            yield match.pk, join_numbers(row.ranks)
 
 
 def _guilty(row: ResultRow) -> int:
     return row.seat if row.ending is Ending.FORFEIT else -1
 
 
-def _ended(row: ResultRow, node: str) -> Ended:
+def _build_attempt(row: ResultRow, node: str) -> Ended:
     return Ended(
         match=row.match,
         number=row.attempt,
         ending=row.ending.value,
         reason=row.reason.value,
         seat=max(-1, min(row.seat, 32_767)),
-        detail=_storable(row.detail),
+        detail=_remove_nul(row.detail),
         node=node,
         n_steps=row.n_steps,
         duration_ms=round(row.duration_ms),
     )
 
 
-def _storable(text: str) -> str:
+def _remove_nul(text: str) -> str:
     """Return a text that PostgreSQL takes: one NUL would have it refuse all rows of a report.
 
     An agent chooses what its player says: other agents' matches are in the same report.
@@ -367,27 +366,27 @@ def _deadline(order: Order, wanted: datetime) -> datetime:
 
 def _update_tournament(tournament: Tournament, by_kind: SortedRows) -> None:
     n_forfeits = sum(row.ending is Ending.FORFEIT for _, row in by_kind.closing)
-    mean_match_s = _mean_match_s(tournament, by_kind.closing)
+    mean_match_s = _compute_mean_match_s(tournament, by_kind.closing)
     Tournament.objects.filter(pk=tournament.pk).update(
         n_done=F("n_done") + len(by_kind.closing),
         n_forfeits=F("n_forfeits") + n_forfeits,
         n_refused=F("n_refused") + by_kind.n_refused,
-        played_s=F("played_s") + _length_s(by_kind.closing),
+        played_s=F("played_s") + _sum_length_s(by_kind.closing),
         mean_match_s=mean_match_s,
     )
     tournament.mean_match_s = mean_match_s  # for the next report of the batch
 
 
-def _length_s(closing: Sequence[tuple[OpenMatch, ResultRow]]) -> float:
+def _sum_length_s(closing: Sequence[tuple[OpenMatch, ResultRow]]) -> float:
     return sum(row.duration_ms for _, row in closing) / _MS
 
 
-def _mean_match_s(
+def _compute_mean_match_s(
     tournament: Tournament, closing: Sequence[tuple[OpenMatch, ResultRow]]
 ) -> float | None:
     if not closing:
         return tournament.mean_match_s
-    newest = _length_s(closing) / len(closing)
+    newest = _sum_length_s(closing) / len(closing)
     if tournament.mean_match_s is None:
         return newest
     return NEWEST_WEIGHT * newest + (1 - NEWEST_WEIGHT) * tournament.mean_match_s

@@ -19,10 +19,10 @@ from django.db.models import F
 from matches import dispatch
 from matches.errors import BrokerError
 from matches.ledger import code_versions, order_balancing
-from matches.ledger.order_messages import OrderedMatch, order_message
+from matches.ledger.order_messages import OrderedMatch, build_order_message
 from matches.models import Match, Order, Tournament
 from matches.nodes import fair_shares
-from matches.nodes.play_nodes import ORDER_AIM_S, ORDERS_PER_NODE, PlayNode, read_nodes
+from matches.nodes.play_nodes import ORDER_AIM_S, ORDERS_PER_NODE, PlayNode, read_play_nodes
 from matches.store import disk, selectors
 from matches.store.bulk import among
 from matches.store.leases import QUEUED_LEASE
@@ -44,7 +44,7 @@ _overtaken: dict[str, tuple[int, UUID] | None] = {}
 
 
 @dataclass
-class Line:
+class RelayPass:
     """What one pass of the relay goes by."""
 
     nodes: Sequence[PlayNode]
@@ -55,51 +55,53 @@ class Line:
     """Tournaments that have nothing pending with these needs."""
     n_sent: int = 0
 
-    def playable(self, node: PlayNode, tournament: Tournament) -> list[Match.Needs]:
+    def list_playable_needs(self, node: PlayNode, tournament: Tournament) -> list[Match.Needs]:
         """Return what needs of a tournament's matches a node can meet now."""
         able = [n for n in Match.Needs if node.can_play(n) and (self.has_gpu or not n.wants_gpu)]
         return [needs for needs in able if (tournament.pk, needs) not in self.without]
 
-    def n_slots(self, needs: Match.Needs) -> int:
+    def count_slots(self, needs: Match.Needs) -> int:
         """Return the slots of all nodes that could play matches with these needs."""
         return sum(node.slots for node in self.nodes if node.can_play(needs))
 
 
-def relay(*, now: datetime) -> int:
+def send_pending_matches(*, now: datetime) -> int:
     """Send orders until every node has enough to do; return how many were sent.
 
     With no node alive that could play a match, it waits: what waits in a queue helps nobody and
     would expire there. So do matches that ask the gpu queue while no gpu worker is alive. Nothing
     is sent on a disk that is nearly full either: what is with nodes shall still find room.
     """
-    if shortage := disk.shortage():
+    if shortage := disk.describe_shortage():
         log.warning("nothing is sent: %s", shortage)
         return 0
     with _relayer:
-        has_gpu = bool(selectors.alive_gpu_workers(now=now))
-        line = Line(read_nodes(now=now), selectors.quarantined_agents(), has_gpu)
+        has_gpu = bool(selectors.list_alive_gpu_workers(now=now))
+        relay_pass = RelayPass(
+            read_play_nodes(now=now), selectors.list_quarantined_agents(), has_gpu
+        )
         try:
-            _send_all(line, now=now)
-            _begin_new(line, now=now)
-            order_balancing.feed_idle(line.nodes)
+            _fill_nodes(relay_pass, now=now)
+            _begin_new_tournaments(relay_pass, now=now)
+            order_balancing.feed_idle_nodes(relay_pass.nodes)
         except BrokerError as error:
             log.warning("nothing more is sent until the next tick: %s", error)
-        return line.n_sent
+        return relay_pass.n_sent
 
 
-def _send_all(line: Line, *, now: datetime) -> None:
+def _fill_nodes(relay_pass: RelayPass, *, now: datetime) -> None:
     """Give the node with the least work the next order, until none has room or nothing is left."""
-    waiting = [(node.load, node) for node in line.nodes if node.has_room]
+    waiting = [(node.load, node) for node in relay_pass.nodes if node.has_room]
     heapq.heapify(waiting)  # names differ, so two nodes are never compared themselves
     while waiting:
         _, node = heapq.heappop(waiting)
-        if _send_one(node, line, now=now):
-            line.n_sent += 1
+        if _send_next_order(node, relay_pass, now=now):
+            relay_pass.n_sent += 1
             if node.has_room:
                 heapq.heappush(waiting, (node.load, node))
 
 
-def order_size(
+def compute_order_size(
     tournament: Tournament, *, slots: int, all_slots: int, is_networked: bool = False
 ) -> int:
     """Return how many matches the next order holds for a node with so many of all slots."""
@@ -115,86 +117,90 @@ def order_size(
     return max(1, min(aim, share, tournament.order_limit or MAX_ORDER, MAX_ORDER))
 
 
-def _send_one(node: PlayNode, line: Line, *, now: datetime) -> bool:
+def _send_next_order(node: PlayNode, relay_pass: RelayPass, *, now: datetime) -> bool:
     """Send a node one order of the tournament whose turn it is; False when none has any for it."""
-    active = _active_tournaments()
-    at = fair_shares.clock(active)
-    due = sorted(active, key=lambda row: fair_shares.begins(row, at))
-    return any(_send(row, node, line, at, now=now) for row in due)
+    active = _list_active_tournaments()
+    at = fair_shares.find_current_place(active)
+    due = sorted(active, key=lambda row: fair_shares.find_next_begin(row, at))
+    return any(_send_order(row, node, relay_pass, at, now=now) for row in due)
 
 
-def _send(tournament: Tournament, node: PlayNode, line: Line, at: float, *, now: datetime) -> bool:
+def _send_order(
+    tournament: Tournament, node: PlayNode, relay_pass: RelayPass, at: float, *, now: datetime
+) -> bool:
     """Send a node an order of this tournament, if something is pending that it can play.
 
     While the length of a match is not known it gets one at a time: others are not to wait for it.
     """
     if tournament.pk in node.untimed:
         return False
-    taken = _take_next(tournament, node, line, now=now)
+    taken = _take_next(tournament, node, relay_pass, now=now)
     if taken is None:
         return False
     order, matches = taken
-    _publish(order, matches, tournament, now=now)
-    fair_shares.charge(tournament, at, order.n_matches)
+    _publish_order(order, matches, tournament, now=now)
+    fair_shares.charge_order(tournament, at, order.n_matches)
     node.add(tournament.pk, order.n_matches, tournament.mean_match_s)
     node.note_waiting((order.pk, order.uuid))
     return True
 
 
-def _begin_new(line: Line, *, now: datetime) -> None:
+def _begin_new_tournaments(relay_pass: RelayPass, *, now: datetime) -> None:
     """Let every tournament begin that has not: its first order goes before those that wait.
 
     So its first match starts as soon as a node has played what it plays, however full the queues,
     and the length of its matches is known early.
     """
-    begun = {pk for node in line.nodes for pk in node.untimed}
-    active = _active_tournaments()
-    at = fair_shares.clock(active)
+    begun = {pk for node in relay_pass.nodes for pk in node.untimed}
+    active = _list_active_tournaments()
+    at = fair_shares.find_current_place(active)
     for tournament in active:
         if tournament.mean_match_s is None and tournament.pk not in begun:
-            full = [node for node in line.nodes if node.n_orders <= ORDERS_PER_NODE]
+            full = [node for node in relay_pass.nodes if node.n_orders <= ORDERS_PER_NODE]
             for node in sorted(full, key=lambda node: (node.free_at or now, node.load)):
                 waiting = node.next_order
-                if _send(tournament, node, line, at, now=now):
-                    line.n_sent += 1
+                if _send_order(tournament, node, relay_pass, at, now=now):
+                    relay_pass.n_sent += 1
                     # Once before each that waits: or new ones, while they come, would let no other
                     # be played.
                     if _overtaken.get(node.queue) != waiting:
-                        dispatch.put_first(node.queue)
+                        dispatch.move_newest_first(node.queue)
                         _overtaken[node.queue] = waiting
                     break
 
 
 def _take_next(
-    tournament: Tournament, node: PlayNode, line: Line, *, now: datetime
+    tournament: Tournament, node: PlayNode, relay_pass: RelayPass, *, now: datetime
 ) -> tuple[Order, Sequence[OrderedMatch]] | None:
     """Return a new order of a tournament for this node; None when nothing is pending for it."""
-    needs = _next_needs(tournament, node, line)
+    needs = _find_next_needs(tournament, node, relay_pass)
     if needs is None:
         return None
-    size = order_size(
+    size = compute_order_size(
         tournament,
         slots=node.slots,
-        all_slots=line.n_slots(needs),
+        all_slots=relay_pass.count_slots(needs),
         is_networked=needs is not Match.Needs.CPU,
     )
-    return take(tournament, needs, size, queue=node.queue, now=now, held=line.held)
+    return create_order(tournament, needs, size, queue=node.queue, now=now, held=relay_pass.held)
 
 
-def _next_needs(tournament: Tournament, node: PlayNode, line: Line) -> Match.Needs | None:
+def _find_next_needs(
+    tournament: Tournament, node: PlayNode, relay_pass: RelayPass
+) -> Match.Needs | None:
     """Return the needs of the next pending match that a node can play, by a look-up per need."""
-    playable = line.playable(node, tournament)
+    playable = relay_pass.list_playable_needs(node, tournament)
     if not playable:
         return None
-    pending = selectors.to_send(tournament.pk, held=line.held)
+    pending = selectors.filter_matches_to_send(tournament.pk, held=relay_pass.held)
     in_order = pending.order_by("sequence").values_list("sequence", flat=True)
     firsts = {needs: in_order.filter(needs=needs.value).first() for needs in playable}
-    line.without.update((tournament.pk, needs) for needs, n in firsts.items() if n is None)
+    relay_pass.without.update((tournament.pk, needs) for needs, n in firsts.items() if n is None)
     waiting = [(first, needs) for needs, first in firsts.items() if first is not None]
     return min(waiting)[1] if waiting else None
 
 
-def _active_tournaments() -> Sequence[Tournament]:
+def _list_active_tournaments() -> Sequence[Tournament]:
     """Return the tournaments that may have pending matches, the oldest first.
 
     Not those whose game cannot be used here: an order of them could not even be written.
@@ -202,11 +208,11 @@ def _active_tournaments() -> Sequence[Tournament]:
     active = Tournament.objects.filter(
         state__in=(Tournament.State.PLANNING, Tournament.State.RUNNING)
     )
-    return code_versions.runnable(active.select_related("leaderboard").order_by("pk"))
+    return code_versions.filter_runnable(active.select_related("leaderboard").order_by("pk"))
 
 
 @transaction.atomic
-def take(
+def create_order(
     tournament: Tournament,
     needs: Match.Needs,
     n: int,
@@ -219,7 +225,7 @@ def take(
 
     Those of the held agents wait.
     """
-    pending = selectors.to_send(tournament.pk, held=held).filter(needs=needs.value)
+    pending = selectors.filter_matches_to_send(tournament.pk, held=held).filter(needs=needs.value)
     if connection.features.has_select_for_update_skip_locked:
         pending = pending.select_for_update(skip_locked=True)
     columns = ("pk", "attempt", "game_seed", "lineup")
@@ -241,20 +247,20 @@ def take(
     return order, matches
 
 
-def _publish(
+def _publish_order(
     order: Order, matches: Sequence[OrderedMatch], tournament: Tournament, *, now: datetime
 ) -> None:
     """Send an order, or take it back and raise BrokerError."""
     try:
-        dispatch.publish_order(order_message(order, tournament, matches), order.queue)
+        dispatch.publish_order(build_order_message(order, tournament, matches), order.queue)
     except BrokerError:
-        withdraw(order, now=now)
+        withdraw_order(order, now=now)
         log.warning("order %s is taken back", order.pk)
         raise
 
 
 @transaction.atomic
-def withdraw(order: Order, *, now: datetime) -> None:
+def withdraw_order(order: Order, *, now: datetime) -> None:
     """Put the matches of an order that was not published back; nobody has played them.
 
     Nor was that an attempt: its number would be missing from the list of attempts.

@@ -12,12 +12,12 @@ from arena.task_messages import REPORT_TASKS, read_item
 from matches import dispatch
 from matches.ledger import recording
 from matches.ledger.recording import Recorded
-from matches.store.failures import patiently
+from matches.store.failures import retry_while_database_is_away
 
 log = logging.getLogger(__name__)
 
 
-def receive(wire: object, *, queue: str, clock: Callable[[], datetime]) -> Recorded:
+def receive_reports(wire: object, *, queue: str, clock: Callable[[], datetime]) -> Recorded:
     """Record a report and those that wait behind it in the queue, which nobody else consumes.
 
     They are kept aside until they are recorded: a recorder that is killed loses none of them.
@@ -25,9 +25,11 @@ def receive(wire: object, *, queue: str, clock: Callable[[], datetime]) -> Recor
     waiting = dispatch.set_reports_aside(queue)
     wires = [wire]
     if waiting is not None:
-        wires = [*_opened(waiting.left_over), wire, *_opened(waiting.newer)]
+        wires = [*_read_items(waiting.left_over), wire, *_read_items(waiting.newer)]
     try:
-        recorded = patiently(lambda: recording.receive(wires, now=clock()))
+        recorded = retry_while_database_is_away(
+            lambda: recording.record_messages(wires, now=clock())
+        )
     except OperationalError:
         raise
     except Exception as error:  # whatever it is, what is aside would raise it again for ever
@@ -43,7 +45,7 @@ def _receive_each(wires: Sequence[object], *, clock: Callable[[], datetime]) -> 
     recorded = Recorded()
     for wire in wires:
         try:
-            recorded += recording.receive([wire], now=clock())
+            recorded += recording.record_messages([wire], now=clock())
         except OperationalError:
             raise
         except Exception:
@@ -52,7 +54,7 @@ def _receive_each(wires: Sequence[object], *, clock: Callable[[], datetime]) -> 
     return recorded
 
 
-def _opened(items: Sequence[bytes]) -> Iterator[object]:
+def _read_items(items: Sequence[bytes]) -> Iterator[object]:
     for item in items:
         try:
             (report,) = read_item(item, REPORT_TASKS)

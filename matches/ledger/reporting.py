@@ -45,20 +45,20 @@ class Report:
 def build_report(tournament: Tournament, *, now: datetime) -> Report:
     """Return the report of a tournament as it stands."""
     entered = set(tournament.entrant_set.values_list("agent_id", flat=True))
-    ratings = [r for r in selectors.ratings(tournament.leaderboard) if r.agent_id in entered]
+    ratings = [r for r in selectors.list_ratings(tournament.leaderboard) if r.agent_id in entered]
     return Report(
         tournament=tournament,
-        void_reasons=selectors.void_reasons(tournament),
-        forfeit_reasons=selectors.attempt_reasons(tournament, Attempt.Ending.FORFEIT),
-        failed_attempts=selectors.attempt_reasons(tournament, Attempt.Ending.FAILED),
-        interrupted_attempts=selectors.attempt_reasons(tournament, Attempt.Ending.INTERRUPTED)
-        | selectors.attempt_reasons(tournament, Attempt.Ending.EXPIRED),
-        failure_details=selectors.failure_details(tournament, N_CAUSES),
-        differing=reuse.differing(tournament, N_CAUSES),
+        void_reasons=selectors.count_void_reasons(tournament),
+        forfeit_reasons=selectors.count_attempt_reasons(tournament, Attempt.Ending.FORFEIT),
+        failed_attempts=selectors.count_attempt_reasons(tournament, Attempt.Ending.FAILED),
+        interrupted_attempts=selectors.count_attempt_reasons(tournament, Attempt.Ending.INTERRUPTED)
+        | selectors.count_attempt_reasons(tournament, Attempt.Ending.EXPIRED),
+        failure_details=selectors.count_failure_details(tournament, N_CAUSES),
+        differing=reuse.list_differing_matches(tournament, N_CAUSES),
         is_rated=_is_rated(tournament),
-        play_s=selectors.elapsed_s(tournament, now=now),
+        play_s=selectors.compute_elapsed_s(tournament, now=now),
         accuracy=_accuracy(tournament.leaderboard, ratings),
-        warning=pairing_warnings.of_budget(tournament),
+        warning=pairing_warnings.warn_of_budget(tournament),
         ratings=ratings,
     )
 

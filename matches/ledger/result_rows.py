@@ -50,12 +50,12 @@ def sort_rows(genuine: dict[int, ResultRow], tournament: Tournament) -> SortedRo
     """Sort rows: the first valid one of an open match closes it, whichever attempt it is from."""
     matches = _read_matches(list(genuine), tournament)
     by_kind = SortedRows(n_refused=len(genuine))
-    earlier = _other_suspicions(list(genuine.values()))
+    earlier = _find_other_suspicions(list(genuine.values()))
     for number, row in genuine.items():
         match = matches.get(number)
         if match is None or match.state not in _OPEN or row.attempt > match.attempt:
             continue
-        settled = _charged(row, match, earlier)
+        settled = _charge_row(row, match, earlier)
         if settled.ending in _CLOSING:
             if not (_has_valid_ranks(settled, match) and _names_guilty(settled, match)):
                 continue
@@ -81,7 +81,7 @@ def _read_matches(numbers: Sequence[int], tournament: Tournament) -> dict[int, O
     }
 
 
-def _other_suspicions(rows: Sequence[ResultRow]) -> set[tuple[int, int, str]]:
+def _find_other_suspicions(rows: Sequence[ResultRow]) -> set[tuple[int, int, str]]:
     """Return (match, seat, reason) of what needs proof, of other attempts than the reported ones.
 
     Other ones, because a report may come twice: the same attempt is no proof of itself.
@@ -105,7 +105,7 @@ def _needs_proof(row: ResultRow) -> bool:
     return row.reason in NEEDS_PROOF and row.seat >= 0
 
 
-def _charged(row: ResultRow, match: OpenMatch, earlier: set[tuple[int, int, str]]) -> ResultRow:
+def _charge_row(row: ResultRow, match: OpenMatch, earlier: set[tuple[int, int, str]]) -> ResultRow:
     """Return the row as it counts: a forfeit's ranks are ours, a repeated suspicion is one."""
     is_repeated = _needs_proof(row) and (row.match, row.seat, row.reason.value) in earlier
     if (row.ending is Ending.FORFEIT or is_repeated) and 0 <= row.seat < match.n_seats:

@@ -24,9 +24,9 @@ from arena.messages import Reason
 from arena.policies import registry as policies
 from matches import dispatch
 from matches.models import Agent, Entrant, Leaderboard, Match, Outcome, Tournament, Uncounted
-from matches.models.match import numbers
+from matches.models.match import parse_numbers
 from matches.ratings.evidence import are_alike, listed
-from matches.store.bulk import among, batches, insert_rows, update_rows
+from matches.store.bulk import among, insert_rows, split_batches, update_rows
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Known(NamedTuple):
     is_here: bool
 
 
-def twins_of(tournament: Tournament, agents: Sequence[int]) -> list[int]:
+def find_twins(tournament: Tournament, agents: Sequence[int]) -> list[int]:
     """Return the tournaments that may play the same matches, the oldest first; most have none."""
     if not tournament.is_rated or tournament.faults is not None:
         return []
@@ -87,24 +87,24 @@ def note_twins(tournament: Tournament, twins: Sequence[int]) -> None:
         tournament.shares_seed = True
 
 
-def find(
+def find_known_matches(
     board: Leaderboard, twins: Sequence[int], places: Sequence[Place]
 ) -> dict[tuple[int, str], Known]:
     """Return the known ones of these matches by game seed and lineup: those of this board first."""
     if not twins:
         return {}
-    wanted = _repeatable(places)
+    wanted = _keep_repeatable(places)
     found: dict[tuple[int, str], Known] = {}
-    for blocks in batches(sorted({place.block for place in wanted}), MOST_LOOKED_UP):
+    for blocks in split_batches(sorted({place.block for place in wanted}), MOST_LOOKED_UP):
         among_them = set(blocks)
         lineups = sorted({place.lineup for place in wanted if place.block in among_them})
-        for key, known in _over(board, twins, blocks, lineups):
+        for key, known in _find_over_matches(board, twins, blocks, lineups):
             if key not in found or (known.is_here and not found[key].is_here):
                 found[key] = known
     return found
 
 
-def _over(
+def _find_over_matches(
     board: Leaderboard, twins: Sequence[int], blocks: Sequence[int], lineups: Sequence[str]
 ) -> Iterable[tuple[tuple[int, str], Known]]:
     """Yield the matches of these blocks and lineups that are over and count."""
@@ -123,12 +123,12 @@ def _over(
         yield (seed, lineup), Known(first, of == board.pk)
 
 
-def _repeatable(places: Sequence[Place]) -> list[Place]:
+def _keep_repeatable(places: Sequence[Place]) -> list[Place]:
     """Return the matches all of whose agents decide the same again."""
-    agents = sorted({agent for place in places for agent in numbers(place.lineup)})
+    agents = sorted({agent for place in places for agent in parse_numbers(place.lineup)})
     kinds = dict(Agent.objects.filter(pk__in=among(agents)).values_list("pk", "policy"))
     odd = {agent for agent, kind in kinds.items() if not is_repeatable(kind)}
-    return [place for place in places if odd.isdisjoint(numbers(place.lineup))]
+    return [place for place in places if odd.isdisjoint(parse_numbers(place.lineup))]
 
 
 def is_repeatable(kind: str) -> bool:
@@ -137,12 +137,14 @@ def is_repeatable(kind: str) -> bool:
 
 
 @transaction.atomic
-def take_over(tournament: Tournament, known: Mapping[int, Known], *, now: datetime) -> None:
+def take_over_outcomes(
+    tournament: Tournament, known: Mapping[int, Known], *, now: datetime
+) -> None:
     """Give matches, written as over, the outcomes of those that are known; by their ids."""
     if not known:
         return
     n_forfeits = _copy_outcomes(known, now=now)
-    _let_count(tournament, [pk for pk, first in known.items() if not first.is_here])
+    _add_uncounted(tournament, [pk for pk, first in known.items() if not first.is_here])
     Tournament.objects.filter(pk=tournament.pk).update(
         n_done=F("n_done") + len(known),
         n_known=F("n_known") + len(known),
@@ -162,7 +164,7 @@ def _copy_outcomes(known: Mapping[int, Known], *, now: datetime) -> int:
     return sum(bool(is_forfeit) for _, _, is_forfeit, *_ in copied)
 
 
-def _let_count(tournament: Tournament, ids: Sequence[int]) -> None:
+def _add_uncounted(tournament: Tournament, ids: Sequence[int]) -> None:
     """Have the rater count these matches on their leaderboard."""
     numbered = Match.objects.filter(pk__in=among(ids)).values_list("pk", "sequence")
     insert_rows(
@@ -181,14 +183,14 @@ def link_repeated(tournament: Tournament, ranks: Mapping[int, str]) -> set[int]:
     """
     if not (ranks and tournament.shares_seed and tournament.is_rated):
         return set()
-    twins = twins_of(tournament, list(tournament.entrant_set.values_list("agent", flat=True)))
-    _lock([tournament.pk, *twins])
+    twins = find_twins(tournament, list(tournament.entrant_set.values_list("agent", flat=True)))
+    _lock_tournaments([tournament.pk, *twins])
     recorded = Match.objects.filter(pk__in=among(list(ranks)))
     places = {pk: Place(*rest) for pk, *rest in recorded.values_list("pk", *Place._fields)}
-    known = find(tournament.leaderboard, twins, list(places.values()))
+    known = find_known_matches(tournament.leaderboard, twins, list(places.values()))
     linked = {pk: known[at.key] for pk, at in places.items() if at.key in known}
     update_rows(Match, ("same_as_id",), [(first.match, pk) for pk, first in linked.items()])
-    n_differing = _note_differing(linked, ranks)
+    n_differing = _count_differing(linked, ranks)
     if n_differing:
         Tournament.objects.filter(pk=tournament.pk).update(
             n_differing=F("n_differing") + n_differing
@@ -196,14 +198,14 @@ def link_repeated(tournament: Tournament, ranks: Mapping[int, str]) -> set[int]:
     return {pk for pk, first in linked.items() if first.is_here}
 
 
-def _lock(tournaments: Sequence[int]) -> None:
+def _lock_tournaments(tournaments: Sequence[int]) -> None:
     """Let nobody record the same matches at the same time: of two, one is the first."""
     if connection.features.has_select_for_update:
         rows = Tournament.objects.filter(pk__in=tournaments).order_by("pk")
         list(rows.select_for_update().values_list("pk", flat=True))
 
 
-def differing(tournament: Tournament, limit: int) -> list[tuple[int, int]]:
+def list_differing_matches(tournament: Tournament, limit: int) -> list[tuple[int, int]]:
     """Return the matches that came out otherwise than the same game before, each with that one.
 
     They are looked for only where there are some: the linked ones may be all of a tournament.
@@ -216,7 +218,7 @@ def differing(tournament: Tournament, limit: int) -> list[tuple[int, int]]:
     return [(pk, first) for pk, first in found.values_list("pk", "same_as")[:limit] if first]
 
 
-def _note_differing(linked: Mapping[int, Known], ranks: Mapping[int, str]) -> int:
+def _count_differing(linked: Mapping[int, Known], ranks: Mapping[int, str]) -> int:
     """Return how many came out otherwise; the log names each."""
     n_differing = 0
     firsts = Outcome.objects.filter(pk__in=among([first.match for first in linked.values()]))

@@ -25,66 +25,69 @@ AHEAD = timedelta(seconds=5)
 LEASES = {Order.State.QUEUED: QUEUED_LEASE, Order.State.PLAYING: PLAYING_LEASE}
 
 
-def sweep(*, now: datetime, waiting: Mapping[str, Collection[str]]) -> int:
+def give_up_lost_orders(*, now: datetime, waiting: Mapping[str, Collection[str]]) -> int:
     """Give up what is past its deadline, waits for a lost node or has vanished; return how many.
 
     `waiting`: the orders (uuids in hex) that are in each queue at this moment, of the queues that
     hold fewer than they should. Only reports older than the mark are known to be recorded, so only
     times before the mark are judged, and nothing while it lags.
     """
-    mark = recorder_marks.recorded_until(now=now)
+    mark = recorder_marks.find_recorded_until(now=now)
     if mark is None:
         return 0
     expired = Order.objects.filter(Order.is_open(), deadline_at__lt=mark)
-    n_lost = _lose(expired, Reason.EXPIRED, now=now)
-    n_lost += _lose(_waiting_for_the_lost(mark), Reason.NODE_LOST, now=now)
-    return n_lost + _lose_vanished(mark, waiting, now=now)
+    n_lost = _lose_orders(expired, Reason.EXPIRED, now=now)
+    n_lost += _lose_orders(_find_orders_of_silent_nodes(mark), Reason.NODE_LOST, now=now)
+    return n_lost + _lose_vanished_orders(mark, waiting, now=now)
 
 
-def lost_queues(*, now: datetime) -> list[str]:
+def find_lost_queues(*, now: datetime) -> list[str]:
     """Return the queues that nobody may play from: of nodes in quarantine, and lost with orders.
 
     Judged by the mark: while the recorder lags every node seems to be silent.
     """
     held = Worker.objects.filter(quarantined_at__isnull=False).values_list("node", flat=True)
     queues = {play_queue(node) for node in held}
-    mark = recorder_marks.recorded_until(now=now)
+    mark = recorder_marks.find_recorded_until(now=now)
     if mark is not None:
-        queues.update(order.queue for order in _waiting_for_the_lost(mark))
+        queues.update(order.queue for order in _find_orders_of_silent_nodes(mark))
     return sorted(queues)
 
 
-def _lose(orders: Collection[Order], reason: Reason, *, now: datetime) -> int:
+def _lose_orders(orders: Collection[Order], reason: Reason, *, now: datetime) -> int:
     return sum(lose_order(order, reason=reason, now=now) > 0 for order in orders)
 
 
-def _waiting_for_the_lost(mark: datetime) -> list[Order]:
+def _find_orders_of_silent_nodes(mark: datetime) -> list[Order]:
     """Return the orders that wait for a node that was silent too long: it may never come back."""
-    heard = _heard_at(mark)
-    return [order for order in _queued_orders() if order.queue not in heard]
+    heard = _read_last_heard(mark)
+    return [order for order in _list_queued_orders() if order.queue not in heard]
 
 
-def _heard_at(mark: datetime) -> dict[str, datetime]:
+def _read_last_heard(mark: datetime) -> dict[str, datetime]:
     """Return when the nodes that may play were heard of last, by queue."""
     alive = Worker.objects.filter(last_seen_at__gte=mark - ALIVE_WITHIN, quarantined_at=None)
     return {play_queue(node): at for node, at in alive.values_list("node", "last_seen_at")}
 
 
-def _lose_vanished(mark: datetime, waiting: Mapping[str, Collection[str]], *, now: datetime) -> int:
+def _lose_vanished_orders(
+    mark: datetime, waiting: Mapping[str, Collection[str]], *, now: datetime
+) -> int:
     """Give up orders that left their queue and were never started: their node died with them."""
     missing = [
         order
-        for order in _queued_orders()
+        for order in _list_queued_orders()
         if order.queue in waiting and order.uuid.hex not in waiting[order.queue]
     ]
     _note_missed(missing, now=now)
-    heard = _heard_at(mark)
+    heard = _read_last_heard(mark)
     vanished = [
         order
         for order in missing
-        if order.missed_at and order.missed_at < _silent_since(heard.get(order.queue, mark), mark)
+        if order.missed_at
+        and order.missed_at < _compute_taken_before(heard.get(order.queue, mark), mark)
     ]
-    return _lose(vanished, Reason.EXPIRED, now=now)
+    return _lose_orders(vanished, Reason.EXPIRED, now=now)
 
 
 def _note_missed(missing: Collection[Order], *, now: datetime) -> None:
@@ -95,7 +98,7 @@ def _note_missed(missing: Collection[Order], *, now: datetime) -> None:
     queued.filter(pk__in=ids, missed_at=None).update(missed_at=now)
 
 
-def _silent_since(heard_at: datetime, mark: datetime) -> datetime:
+def _compute_taken_before(heard_at: datetime, mark: datetime) -> datetime:
     """Return the time before which an order must have been taken to be lost by now.
 
     Its node must have been heard of since: a loaded machine is slow to say that it has begun.
@@ -103,7 +106,7 @@ def _silent_since(heard_at: datetime, mark: datetime) -> datetime:
     return max(min(mark, heard_at) - POPPED_GRACE, mark - POPPED_LIMIT)
 
 
-def _queued_orders() -> list[Order]:
+def _list_queued_orders() -> list[Order]:
     return list(Order.objects.filter(Order.is_open(), state=Order.State.QUEUED))
 
 

@@ -14,7 +14,11 @@ from arena.pairing import registry as pairings
 from arena.pairing.base import MIN_AGENTS, Field, PairingError
 from matches import dispatch
 from matches.errors import BadInputError, ConflictError
-from matches.ledger.code_versions import adopt_rules, outdated_agent, outdated_board
+from matches.ledger.code_versions import (
+    adopt_rules,
+    describe_outdated_agent,
+    describe_outdated_board,
+)
 from matches.models import (
     Agent,
     Campaign,
@@ -27,7 +31,7 @@ from matches.models import (
     Tournament,
 )
 from matches.models.tournament import MAX_MATCHES
-from matches.models.validation import first_refusal
+from matches.models.validation import find_first_refusal
 from matches.plans import TournamentPlan
 from matches.store import selectors
 from matches.store.bulk import among
@@ -55,13 +59,13 @@ def open_leaderboard(
         opening_plies=opening_plies,
         is_listed=is_listed,
     )
-    _clean(board)
+    _clean_row(board)
     board.save()
     return board
 
 
 @transaction.atomic
-def schedule(
+def schedule_tournament(
     plan: TournamentPlan, *, leaderboard: Leaderboard, agents: Sequence[Agent]
 ) -> Tournament:
     """Return a new tournament that control will plan and play.
@@ -73,21 +77,21 @@ def schedule(
     check_field(plan, leaderboard, len(agents))
     adopt_rules(leaderboard)
     tournament = _tournament(plan, leaderboard)
-    _clean(tournament)
+    _clean_row(tournament)
     tournament.save()
     Entrant.objects.bulk_create(
         Entrant(tournament=tournament, agent=agent, position=position)
         for position, agent in enumerate(agents)
     )
     if plan.is_rated:
-        enter(leaderboard, agents)
+        enter_agents(leaderboard, agents)
     transaction.on_commit(dispatch.wake_planner)
     return tournament
 
 
 def check_plan(plan: TournamentPlan, *, leaderboard: Leaderboard) -> None:
     """Refuse a plan that cannot be one of this leaderboard. Raises BadInputError."""
-    _clean(_tournament(plan, leaderboard))
+    _clean_row(_tournament(plan, leaderboard))
 
 
 def _tournament(plan: TournamentPlan, leaderboard: Leaderboard) -> Tournament:
@@ -153,21 +157,21 @@ def _refuse_unplayable(leaderboard: Leaderboard) -> None:
     """Raise BadInputError when the rules of a leaderboard are not here, or not any more."""
     if problem := game_problem(leaderboard.game):
         raise BadInputError("leaderboard", f"{leaderboard.name!r} cannot be played: {problem}")
-    if problem := outdated_board(leaderboard, is_new=True):
+    if problem := describe_outdated_board(leaderboard, is_new=True):
         raise BadInputError("leaderboard", problem)
 
 
 def refuse_outdated(agents: QuerySet[Agent]) -> None:
     """Raise BadInputError when the code of one of the agents is not here, or not any more."""
     try:
-        problem = outdated_agent(agents, is_new=True)
+        problem = describe_outdated_agent(agents, is_new=True)
     except ArenaError as error:
         raise BadInputError("agents", str(error)) from error
     if problem:
         raise BadInputError("agents", problem)
 
 
-def enter(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
+def enter_agents(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
     """Put the agents on the leaderboard with the prior as their rating."""
     Rating.objects.bulk_create(
         (Rating(leaderboard=leaderboard, agent=agent) for agent in agents), ignore_conflicts=True
@@ -175,32 +179,32 @@ def enter(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
 
 
 @transaction.atomic
-def cancel(tournament: Tournament, *, now: datetime) -> int:
+def cancel_tournament(tournament: Tournament, *, now: datetime) -> int:
     """Cancel every match that is still open; return how many. Later results are refused."""
-    return _stop(tournament, _STATES.CANCELLED, now=now)
+    return _stop_tournament(tournament, _STATES.CANCELLED, now=now)
 
 
 @transaction.atomic
-def conclude(tournament: Tournament, *, now: datetime) -> int:
+def conclude_tournament(tournament: Tournament, *, now: datetime) -> int:
     """End a tournament that has answered its question; return how many matches it cancels."""
-    n_cancelled = _stop(tournament, _STATES.DONE, now=now)
+    n_cancelled = _stop_tournament(tournament, _STATES.DONE, now=now)
     Tournament.objects.filter(pk=tournament.pk).update(n_matches=F("n_planned"))
     return n_cancelled
 
 
-def _stop(tournament: Tournament, state: Tournament.State, *, now: datetime) -> int:
+def _stop_tournament(tournament: Tournament, state: Tournament.State, *, now: datetime) -> int:
     going_on = Tournament.objects.filter(pk=tournament.pk).exclude(
         state__in=(Tournament.State.DONE, Tournament.State.CANCELLED)
     )
     if not going_on.exists():
         return 0
     # In the order of matches.store.locks; what is planned meanwhile is found after the state.
-    orders = lock_orders(selectors.open_orders(tournament.pk))
+    orders = lock_orders(selectors.list_open_orders(tournament.pk))
     lock_matches_in_flight([order.pk for order in orders])
-    n_cancelled = _cancel_open(tournament)
+    n_cancelled = _cancel_open_matches(tournament)
     if not going_on.update(state=state, finished_at=now):
         return 0
-    n_cancelled += _cancel_open(tournament)
+    n_cancelled += _cancel_open_matches(tournament)
     open_orders = Order.objects.filter(pk__in=among([order.pk for order in orders]))
     open_orders.update(state=Order.State.CLOSED, closed_at=now)
     Tournament.objects.filter(pk=tournament.pk).update(n_cancelled=F("n_cancelled") + n_cancelled)
@@ -208,7 +212,7 @@ def _stop(tournament: Tournament, state: Tournament.State, *, now: datetime) -> 
     return n_cancelled
 
 
-def _cancel_open(tournament: Tournament) -> int:
+def _cancel_open_matches(tournament: Tournament) -> int:
     return Match.objects.filter(
         Match.is_open(),
         leaderboard=tournament.leaderboard_id,
@@ -218,17 +222,17 @@ def _cancel_open(tournament: Tournament) -> int:
 
 
 @transaction.atomic
-def pause(tournament: Tournament) -> None:
+def pause_tournament(tournament: Tournament) -> None:
     """Send no more of its matches; those sent already are played to their end.
 
     Pausing a paused one changes nothing. Raises ConflictError for one that is over.
     """
     states = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUSED)
-    _move(tournament, "paused", Value(_STATES.PAUSED.value), states)
+    _move_state(tournament, "paused", Value(_STATES.PAUSED.value), states)
 
 
 @transaction.atomic
-def resume(tournament: Tournament, *, now: datetime) -> None:
+def resume_tournament(tournament: Tournament, *, now: datetime) -> None:
     """Go on with a paused tournament, or start one that was scheduled so.
 
     Resuming one that is under way changes nothing. Raises ConflictError for one that is over.
@@ -240,14 +244,14 @@ def resume(tournament: Tournament, *, now: datetime) -> None:
         default=Value(_STATES.RUNNING.value),
     )
     states = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUSED)
-    _move(tournament, "resumed", next_state, states)
+    _move_state(tournament, "resumed", next_state, states)
     finish_if_closed([tournament.pk], now=now)
     transaction.on_commit(dispatch.wake_planner)
     transaction.on_commit(dispatch.wake_relay)
 
 
 @transaction.atomic
-def extend(tournament: Tournament, n_matches: int) -> None:
+def extend_tournament(tournament: Tournament, n_matches: int) -> None:
     """Let a tournament have so many matches in all; one that was done goes on.
 
     As many as it has changes nothing. Raises BadInputError for fewer or too many, ConflictError
@@ -285,7 +289,7 @@ def _refuse_to_extend(tournament: Tournament, n_matches: int) -> None:
         raise BadInputError("n_matches", f"{wanted}, got {n_matches}")
 
 
-def _move(
+def _move_state(
     tournament: Tournament,
     verb: str,
     state: Case | Value,
@@ -308,8 +312,8 @@ def finish_if_closed(tournament_ids: Sequence[int], *, now: datetime) -> None:
     ).update(state=_STATES.DONE, finished_at=now)
 
 
-def _clean(row: Leaderboard | Tournament) -> None:
+def _clean_row(row: Leaderboard | Tournament) -> None:
     try:
         row.full_clean()
     except ValidationError as error:
-        raise BadInputError(*first_refusal(error)) from error
+        raise BadInputError(*find_first_refusal(error)) from error

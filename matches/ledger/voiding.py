@@ -26,7 +26,7 @@ from matches.models import (
     Uncounted,
     Voiding,
 )
-from matches.models.match import numbers
+from matches.models.match import parse_numbers
 from matches.store import auditing
 from matches.store.auditing import Actor, Target
 from matches.store.bulk import among
@@ -75,62 +75,64 @@ class Row(NamedTuple):
 
 
 @transaction.atomic
-def void(match_ids: Sequence[int], *, actor: Actor, reason: str, now: datetime) -> Voided:
+def void_matches(match_ids: Sequence[int], *, actor: Actor, reason: str, now: datetime) -> Voided:
     """Declare matches void, and with them those that were the same game again.
 
     Doing it again changes nothing; an outcome stays as it is. Raises BadInputError without a
     reason, for too many matches or one that is not there.
     """
-    why = auditing.given(reason)
-    rows = _found(_with_copies(match_ids), is_locked=True)
+    why = auditing.check_reason(reason)
+    rows = _read_rows(_add_copies(match_ids), is_locked=True)
     opened = [row for row in rows if row.state in _OPEN]
     done = [row for row in rows if row.state == Match.State.DONE]
-    _mark(opened, actor=actor, reason=why, now=now, was_done=False)
-    _mark(done, actor=actor, reason=why, now=now, was_done=True)
-    _count(opened, done, now=now)
-    boards = _strike(done)
+    _mark_void(opened, actor=actor, reason=why, now=now, was_done=False)
+    _mark_void(done, actor=actor, reason=why, now=now, was_done=True)
+    _move_counters(opened, done, now=now)
+    boards = _strike_outcomes(done)
     voided = Voided(len(opened), len(done), len(rows) - len(opened) - len(done), boards)
-    touched = [(_target(row), {"was": row.state}) for row in (*opened, *done)]
-    auditing.note_each("match.void", touched, actor=actor, reason=why, now=now)
+    touched = [(_describe_target(row), {"was": row.state}) for row in (*opened, *done)]
+    auditing.add_audit_rows("match.void", touched, actor=actor, reason=why, now=now)
     transaction.on_commit(dispatch.wake_rater)
     transaction.on_commit(dispatch.wake_relay)
     return voided
 
 
-def preview(match_ids: Sequence[int]) -> Voided:
+def preview_voiding(match_ids: Sequence[int]) -> Voided:
     """Return what `void` would change now. Raises BadInputError as it does."""
-    rows = _found(_with_copies(match_ids))
+    rows = _read_rows(_add_copies(match_ids))
     done = [row for row in rows if row.state == Match.State.DONE]
     n_open = sum(row.state in _OPEN for row in rows)
-    rated = Leaderboard.objects.filter(pk__in={row.leaderboard for row in _rated(done)})
+    rated = Leaderboard.objects.filter(pk__in={row.leaderboard for row in _keep_rated(done)})
     names = tuple(rated.order_by("pk").values_list("name", flat=True))
     return Voided(n_open, len(done), len(rows) - n_open - len(done), names)
 
 
 @transaction.atomic
-def requeue(match_ids: Sequence[int], *, actor: Actor, reason: str, now: datetime) -> Requeued:
+def requeue_matches(
+    match_ids: Sequence[int], *, actor: Actor, reason: str, now: datetime
+) -> Requeued:
     """Have void matches played again: same agents, seats, block and game seed, a new number.
 
     One that has a replacement keeps it. Raises BadInputError as `void` does, ConflictError for a
     match that is not void and for one of a cancelled tournament.
     """
-    why = auditing.given(reason)
-    rows = _found(match_ids, is_locked=True)
+    why = auditing.check_reason(reason)
+    rows = _read_rows(match_ids, is_locked=True)
     _refuse_unless_void(rows)
-    before = _replacements(rows)
+    before = _find_replacements(rows)
     fresh = [row for row in rows if row.pk not in before]
     made = {
         old: new
-        for tournament in _reopened(fresh)
-        for old, new in _replace(tournament, fresh, now=now).items()
+        for tournament in _reopen_tournaments(fresh)
+        for old, new in _replace_matches(tournament, fresh, now=now).items()
     }
-    touched = [(_target(row), {"replacement": made[row.pk]}) for row in fresh]
-    auditing.note_each("match.requeue", touched, actor=actor, reason=why, now=now)
+    touched = [(_describe_target(row), {"replacement": made[row.pk]}) for row in fresh]
+    auditing.add_audit_rows("match.requeue", touched, actor=actor, reason=why, now=now)
     transaction.on_commit(dispatch.wake_relay)
     return Requeued({**before, **made}, len(made))
 
 
-def _with_copies(match_ids: Sequence[int]) -> list[int]:
+def _add_copies(match_ids: Sequence[int]) -> list[int]:
     """Return the matches and those linked to them, whose outcome is theirs."""
     found = newest = set(match_ids)
     while newest:
@@ -140,7 +142,7 @@ def _with_copies(match_ids: Sequence[int]) -> list[int]:
     return sorted(found)
 
 
-def _found(match_ids: Sequence[int], *, is_locked: bool = False) -> list[Row]:
+def _read_rows(match_ids: Sequence[int], *, is_locked: bool = False) -> list[Row]:
     """Return the matches in the order of their keys, locked until the commit if that is wanted."""
     if not 1 <= len(match_ids) <= MAX_AT_ONCE:
         raise BadInputError("matches", f"give 1 to {MAX_AT_ONCE} matches, got {len(match_ids)}")
@@ -156,7 +158,9 @@ def _found(match_ids: Sequence[int], *, is_locked: bool = False) -> list[Row]:
     return rows
 
 
-def _mark(rows: Sequence[Row], *, actor: Actor, reason: str, now: datetime, was_done: bool) -> None:
+def _mark_void(
+    rows: Sequence[Row], *, actor: Actor, reason: str, now: datetime, was_done: bool
+) -> None:
     fields: dict[str, object] = {} if was_done else {"order": None}
     Match.objects.filter(
         pk__in=among([row.pk for row in rows]), state__in=Match.sources(Match.State.VOID)
@@ -170,7 +174,7 @@ def _mark(rows: Sequence[Row], *, actor: Actor, reason: str, now: datetime, was_
     )
 
 
-def _count(opened: Sequence[Row], done: Sequence[Row], *, now: datetime) -> None:
+def _move_counters(opened: Sequence[Row], done: Sequence[Row], *, now: datetime) -> None:
     """Move the matches within the counters of their tournaments, in the order of the keys."""
     n_open, n_done = (Counter(row.tournament for row in rows) for rows in (opened, done))
     forfeited = Outcome.objects.filter(pk__in=among([row.pk for row in done]), is_forfeit=True)
@@ -186,16 +190,16 @@ def _count(opened: Sequence[Row], done: Sequence[Row], *, now: datetime) -> None
     finish_if_closed(tournaments, now=now)
 
 
-def _rated(done: Sequence[Row]) -> list[Row]:
+def _keep_rated(done: Sequence[Row]) -> list[Row]:
     tournaments = {row.tournament for row in done}
     rated = Tournament.objects.filter(pk__in=among(sorted(tournaments)), is_rated=True)
     ids = set(rated.values_list("pk", flat=True))
     return [row for row in done if row.tournament in ids]
 
 
-def _strike(done: Sequence[Row]) -> tuple[str, ...]:
+def _strike_outcomes(done: Sequence[Row]) -> tuple[str, ...]:
     """Take the outcomes out of what is counted; return the boards that had counted some."""
-    rated = _rated(done)
+    rated = _keep_rated(done)
     names = []
     for pk in sorted({row.leaderboard for row in rated}):
         board = Leaderboard.objects.select_for_update().get(pk=pk)
@@ -222,12 +226,12 @@ def _refuse_unless_void(rows: Sequence[Row]) -> None:
         raise ConflictError(f"tournament {tournament.pk} is cancelled: schedule a new one")
 
 
-def _replacements(rows: Sequence[Row]) -> dict[int, int]:
+def _find_replacements(rows: Sequence[Row]) -> dict[int, int]:
     found = Replacement.objects.filter(pk__in=among([row.pk for row in rows]))
     return dict(found.values_list("replaced_id", "match_id"))
 
 
-def _reopened(rows: Sequence[Row]) -> Iterable[Tournament]:
+def _reopen_tournaments(rows: Sequence[Row]) -> Iterable[Tournament]:
     """Yield the tournaments, each counted and running again when its turn comes."""
     n_again = Counter(row.tournament for row in rows)
     for pk in sorted(n_again):
@@ -243,10 +247,12 @@ def _reopened(rows: Sequence[Row]) -> Iterable[Tournament]:
         yield Tournament.objects.get(pk=pk)
 
 
-def _replace(tournament: Tournament, rows: Sequence[Row], *, now: datetime) -> dict[int, int]:
+def _replace_matches(
+    tournament: Tournament, rows: Sequence[Row], *, now: datetime
+) -> dict[int, int]:
     ours = [row for row in rows if row.tournament == tournament.pk]
     again = [Planned((), row.block, row.rotation, row.game_seed) for row in ours]
-    made = planning.write_matches(tournament, again, [numbers(row.lineup) for row in ours])
+    made = planning.write_matches(tournament, again, [parse_numbers(row.lineup) for row in ours])
     pairs = {row.pk: new for row, new in zip(ours, made, strict=True)}
     Replacement.objects.bulk_create(
         (Replacement(replaced_id=old, match_id=new, at=now) for old, new in pairs.items()),
@@ -255,5 +261,5 @@ def _replace(tournament: Tournament, rows: Sequence[Row], *, now: datetime) -> d
     return pairs
 
 
-def _target(row: Row) -> Target:
+def _describe_target(row: Row) -> Target:
     return Target("match", row.pk, f"match {row.pk} ({row.state})")

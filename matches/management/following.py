@@ -36,9 +36,9 @@ def wait_for_cluster() -> str:
 
     Raises BrokerError, or NoNodeError when none is alive.
     """
-    version = dispatch.ping()
+    version = dispatch.ping_broker()
     deadline = time.monotonic() + NODE_WAIT_S
-    while not (nodes := selectors.alive_workers(now=db_now())):
+    while not (nodes := selectors.list_alive_workers(now=db_now())):
         if time.monotonic() > deadline:
             raise NoNodeError("no play node is alive: start the system with ./run or ./run up")
         time.sleep(POLL_S)
@@ -62,7 +62,7 @@ def follow(
     while True:
         tournament.refresh_from_db()
         elapsed_s = time.monotonic() - began
-        seen = selectors.progress(tournament)
+        seen = selectors.read_progress(tournament)
         is_enough = seen.completed + seen.error >= fraction * seen.n_matches
         is_late = timeout_s is not None and elapsed_s >= timeout_s
         # Without its code nothing of it can begin: the caller says why.

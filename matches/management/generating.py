@@ -13,7 +13,7 @@ from urllib.request import urlopen
 from matches.artifacts import manifests
 from matches.artifacts.shards import Exporter
 from matches.errors import BadInputError, MatchError
-from matches.ledger.generation import missing
+from matches.ledger.generation import list_missing_workers
 from matches.management import following
 from matches.management.following import LINE_EVERY_S, Stream
 from matches.models import Match, Tournament
@@ -87,7 +87,7 @@ def _again(folder: Path, asked: Mapping[str, Any]) -> Run:
 def require(folder: Path, needs: Match.Needs, *, n_bytes: int, site_url: str) -> None:
     """Wait a little for what starts; raise LackingError naming all that is missing to generate."""
     deadline = time.monotonic() + following.NODE_WAIT_S
-    while found := missing(needs, now=db_now()) + _without_site(site_url):
+    while found := list_missing_workers(needs, now=db_now()) + _without_site(site_url):
         if time.monotonic() >= deadline:
             break
         time.sleep(following.POLL_S)
@@ -121,7 +121,7 @@ def collect(
     while True:
         tournament.refresh_from_db()
         while exporter.advance():
-            manifests.write(exporter, tournament, folder)
+            manifests.write_manifest(exporter, tournament, folder)
         if exporter.is_complete:
             break
         _check_goes_on(tournament)
@@ -130,14 +130,16 @@ def collect(
             out.write(line)
         sleep(POLL_S)
     tournament.refresh_from_db()
-    manifests.write(exporter, tournament, folder)
+    manifests.write_manifest(exporter, tournament, folder)
     out.write(_line(exporter, tournament))
 
 
 def _line(exporter: Exporter, tournament: Tournament) -> str:
     now = db_now()
-    seen = selectors.progress(tournament).line(selectors.elapsed_s(tournament, now=now))
-    waits = selectors.waits_for(tournament, now=now) if not exporter.is_complete else ""
+    seen = selectors.read_progress(tournament).line(
+        selectors.compute_elapsed_s(tournament, now=now)
+    )
+    waits = selectors.describe_missing(tournament, now=now) if not exporter.is_complete else ""
     written = f"{len(exporter.shards)} shard(s) with {exporter.n_episodes} episodes"
     return f"{seen}, {written}" + (f"; waits for {waits}" if waits else "")
 

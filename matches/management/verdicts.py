@@ -82,7 +82,7 @@ def _cells(row: Checkpoint) -> tuple[str, ...]:
 def _progress(rows: Sequence[Checkpoint], elapsed_s: float) -> str:
     states = Counter(row.state for row in rows)
     n_closed = len(rows) - states[Checkpoint.State.CHECKING]
-    missing = selectors.check_waits_for(now=db_now()) if n_closed < len(rows) else ""
+    missing = selectors.describe_missing_for_check(now=db_now()) if n_closed < len(rows) else ""
     waits = f", waiting for {missing} (start the system with ./run)" if missing else ""
     refused = f", refused {states[Checkpoint.State.REFUSED]}"
     return f"{n_closed}/{len(rows)} checked{refused}, {elapsed_s:.0f} s{waits}"

@@ -4,7 +4,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from matches.models.choices import game_choices
-from matches.models.validation import checked_game, validate_finite
+from matches.models.validation import check_game, validate_finite
 from matches.models.versions import LENGTH, short_version, version_of_game
 
 
@@ -88,7 +88,7 @@ class Leaderboard(models.Model):
 
     def clean(self) -> None:
         """Refuse what the game does not take; note which rules a new one is opened under."""
-        checked_game(self.game, self.game_parameters)
+        check_game(self.game, self.game_parameters)
         if self._state.adding:
             self.game_version = version_of_game(self.game)
 
@@ -107,4 +107,4 @@ class Leaderboard(models.Model):
         """Opening plies in force."""
         if self.opening_plies is not None:
             return self.opening_plies
-        return checked_game(self.game, self.game_parameters).spec.opening_plies
+        return check_game(self.game, self.game_parameters).spec.opening_plies

@@ -183,7 +183,7 @@ class Match(models.Model):
     @property
     def agent_ids(self) -> list[int]:
         """Agent ids by seat."""
-        return numbers(self.lineup)
+        return parse_numbers(self.lineup)
 
 
 class Seat(models.Model):
@@ -240,11 +240,11 @@ class Replacement(models.Model):
         return f"match {self.match_id} in the place of {self.replaced_id}"
 
 
-def numbers(text: str) -> list[int]:
+def parse_numbers(text: str) -> list[int]:
     """Return the integers of a comma-separated column."""
     return [int(part) for part in text.split(",")] if text else []
 
 
-def joined(values: list[int] | tuple[int, ...]) -> str:
+def join_numbers(values: list[int] | tuple[int, ...]) -> str:
     """Return integers as the text of a comma-separated column."""
     return ",".join(map(str, values))

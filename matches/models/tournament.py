@@ -200,7 +200,7 @@ class Tournament(Limited):
             refusal = "no trajectories are kept: leave it empty, or keep them"
             raise ValidationError({"trajectory_days": refusal})
         if self.faults is not None:
-            read_faults(self.faults)
+            parse_faults(self.faults)
 
     @property
     def n_closed(self) -> int:
@@ -229,7 +229,7 @@ class Entrant(models.Model):
         return f"{self.position}: {self.agent_id}"
 
 
-def read_faults(raw: Any) -> FaultRates:
+def parse_faults(raw: Any) -> FaultRates:
     """Return the rates. Raises ValidationError naming the rate that is wrong."""
     try:
         rates = msgspec.convert(raw, type=FaultRates)

@@ -17,21 +17,21 @@ from arena.policies.network_policy import NetworkPolicy
 from matches.models.checkpoint import Checkpoint
 
 
-def checked_game(game: str, parameters: object) -> Game:
+def check_game(game: str, parameters: object) -> Game:
     """Return the game under its parameters. Raises ValidationError naming the field."""
     try:
         found = games.get(game)
     except ArenaError as error:
         raise ValidationError({"game": str(error)}) from error
     try:
-        return found.configured(_mapping("game_parameters", parameters))
+        return found.configured(_check_mapping("game_parameters", parameters))
     except ArenaError as error:
         raise ValidationError({"game_parameters": str(error)}) from error
 
 
 def check_policy(game: str, policy: str, parameters: object) -> Policy:
     """Return the policy, built once. Raises ValidationError naming the field that is wrong."""
-    rules = checked_game(game, {})
+    rules = check_game(game, {})
     try:
         kind = policies.get(policy)
     except ArenaError as error:
@@ -40,7 +40,7 @@ def check_policy(game: str, policy: str, parameters: object) -> Policy:
     if refusal is not None:
         raise ValidationError({"policy": f"{policy} cannot play {game}: {refusal}"})
     try:
-        return kind.build(rules, _mapping("parameters", parameters))
+        return kind.build(rules, _check_mapping("parameters", parameters))
     except ArenaError as error:
         raise ValidationError({"parameters": str(error)}) from error
 
@@ -60,7 +60,7 @@ def check_checkpoint(policy: Policy, kind: str, game: str, checkpoint: Checkpoin
 
 def check_pairing(pairing: str, parameters: object) -> None:
     """Refuse an unknown pairing, naming those there are, and parameters that it does not take."""
-    given = _mapping("pairing_parameters", parameters)
+    given = _check_mapping("pairing_parameters", parameters)
     try:
         if pairing in pairings.adaptive_names():
             pairings.get_adaptive(pairing).configured(given)
@@ -75,7 +75,7 @@ def check_pairing(pairing: str, parameters: object) -> None:
         raise ValidationError({"pairing": unknown}) from error
 
 
-def first_refusal(error: ValidationError) -> tuple[str, str]:
+def find_first_refusal(error: ValidationError) -> tuple[str, str]:
     """Return the first field that is refused and why, said once.
 
     Django refuses an unknown choice, and so does our check, which names those there are.
@@ -91,7 +91,7 @@ def validate_finite(value: float) -> None:
         raise ValidationError(f"must be a finite number, got {value}")
 
 
-def _mapping(field: str, value: object) -> Mapping[str, Any]:
+def _check_mapping(field: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise ValidationError({field: f"must be an object of names and values, got {value!r}"})
     return value

@@ -28,32 +28,32 @@ class Last(NamedTuple):
     """Matches charged at the length that was guessed."""
 
 
-def work_s(n_matches: int, mean_match_s: float | None) -> float:
+def estimate_work_s(n_matches: int, mean_match_s: float | None) -> float:
     """Return the slot-seconds that matches take."""
     return n_matches * (GUESS_S if mean_match_s is None else mean_match_s)
 
 
-def clock(tournaments: Iterable[Tournament]) -> float:
+def find_current_place(tournaments: Iterable[Tournament]) -> float:
     """Return where the nodes are: where the order that was sent last began."""
-    return max((_last(tournament).begun for tournament in tournaments), default=0.0)
+    return max((_read_last_order(tournament).begun for tournament in tournaments), default=0.0)
 
 
-def begins(tournament: Tournament, at: float) -> float:
+def find_next_begin(tournament: Tournament, at: float) -> float:
     """Return where the next order of a tournament begins, when the nodes are there."""
-    return max(_last(tournament).ended, at)
+    return max(_read_last_order(tournament).ended, at)
 
 
-def charge(tournament: Tournament, at: float, n_matches: int) -> None:
+def charge_order(tournament: Tournament, at: float, n_matches: int) -> None:
     """Note an order that was sent when the nodes were there."""
-    last, mean_s = _last(tournament), tournament.mean_match_s
+    last, mean_s = _read_last_order(tournament), tournament.mean_match_s
     begun = max(last.ended, at)
-    ended = begun + work_s(n_matches, mean_s) / tournament.weight
+    ended = begun + estimate_work_s(n_matches, mean_s) / tournament.weight
     n_guessed = last.n_guessed + n_matches if mean_s is None else 0
     tournament.shares = {_KEY: Last(begun, ended, n_guessed)}
     Tournament.objects.filter(pk=tournament.pk).update(shares=tournament.shares)
 
 
-def _last(tournament: Tournament) -> Last:
+def _read_last_order(tournament: Tournament) -> Last:
     """Return its latest order, with what was guessed corrected once the length is known."""
     last = Last(*tournament.shares.get(_KEY, ()))
     if not last.n_guessed or tournament.mean_match_s is None:

@@ -35,7 +35,7 @@ def add_node(name: str, *, actor: Actor, now: datetime) -> NodeKey:
         key.generation += 1
         key.save(update_fields=("generation", "revoked_at"))
     if is_new:
-        _note("nodekey.admit", key, actor=actor, now=now)
+        _audit_node("nodekey.admit", key, actor=actor, now=now)
     return key
 
 
@@ -45,17 +45,17 @@ def replace_secrets(name: str, *, actor: Actor, now: datetime) -> NodeKey:
     key = _get_admitted(name)
     key.generation += 1
     key.save(update_fields=("generation",))
-    _note("nodekey.replace", key, actor=actor, now=now)
+    _audit_node("nodekey.replace", key, actor=actor, now=now)
     return key
 
 
 @transaction.atomic
-def revoke(name: str, *, actor: Actor, now: datetime, reason: str = "") -> NodeKey:
+def revoke_node(name: str, *, actor: Actor, now: datetime, reason: str = "") -> NodeKey:
     """Let a node in no more. Raises ConflictError for one that is not admitted."""
     key = _get_admitted(name)
     key.revoked_at = now
     key.save(update_fields=("revoked_at",))
-    _note("nodekey.revoke", key, actor=actor, now=now, reason=reason)
+    _audit_node("nodekey.revoke", key, actor=actor, now=now, reason=reason)
     return key
 
 
@@ -78,25 +78,25 @@ def list_admitted() -> list[NodeKey]:
     return list(NodeKey.objects.filter(revoked_at=None).exclude(name__in=held))
 
 
-def secret_of(key: NodeKey, purpose: Purpose) -> str:
+def derive_secret(key: NodeKey, purpose: Purpose) -> str:
     """Return what a node proves itself with: at a server, or in its reports."""
     return node_secret(settings.SECRET_KEY, purpose, key.name, key.generation)
 
 
-def environment_of(key: NodeKey) -> dict[str, str]:
+def build_environment(key: NodeKey) -> dict[str, str]:
     """Return the variables of a node's environment that nobody else may have."""
     user = node_user(key.name)
     variables = {"REDIS_URL": settings.REDIS_URL}
     if _is_enforced("broker"):
-        variables["REDIS_URL"] = with_login(settings.REDIS_URL, user, secret_of(key, "broker"))
+        variables["REDIS_URL"] = with_login(settings.REDIS_URL, user, derive_secret(key, "broker"))
     if _is_enforced("fast"):
-        asks = with_login(settings.FAST_REDIS_URL, user, secret_of(key, "fast"))
+        asks = with_login(settings.FAST_REDIS_URL, user, derive_secret(key, "fast"))
         variables["EVALSITE_INFERENCE_URL"] = asks
-    identity = {"EVALSITE_NODE": key.name, "EVALSITE_NODE_KEY": secret_of(key, "reports")}
+    identity = {"EVALSITE_NODE": key.name, "EVALSITE_NODE_KEY": derive_secret(key, "reports")}
     return {**variables, "EVALSITE_SITE_URL": settings.EVALSITE_SITE_URL, **identity}
 
 
-def environment_of_gpus() -> dict[str, str]:
+def build_gpu_environment() -> dict[str, str]:
     """Return the variables of a gpu worker's environment; all of them share a user."""
     urls: dict[Server, str] = {"broker": settings.REDIS_URL, "fast": settings.FAST_REDIS_URL}
     for server, url in urls.items():
@@ -131,6 +131,10 @@ def _check_name(name: str) -> None:
         raise BadInputError("name", f"{name!r} is too like the node {other.name!r}: choose another")
 
 
-def _note(action: str, key: NodeKey, *, actor: Actor, now: datetime, reason: str = "") -> None:
+def _audit_node(
+    action: str, key: NodeKey, *, actor: Actor, now: datetime, reason: str = ""
+) -> None:
     touched = {"generation": key.generation}
-    auditing.note(action, actor=actor, targets=[key], reason=reason, touched=touched, now=now)
+    auditing.add_audit_row(
+        action, actor=actor, targets=[key], reason=reason, touched=touched, now=now
+    )

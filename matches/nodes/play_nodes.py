@@ -6,7 +6,7 @@ from uuid import UUID
 
 from arena.messages import play_queue
 from matches.models import Match, Order
-from matches.nodes.fair_shares import work_s
+from matches.nodes.fair_shares import estimate_work_s
 from matches.store import selectors
 
 ORDERS_PER_NODE = 3
@@ -60,7 +60,7 @@ class PlayNode:
         """Count an order that waits for it."""
         self._count(tournament, n_matches, mean_s)
         self.n_queued += 1
-        self.queued_s += work_s(n_matches, mean_s)
+        self.queued_s += estimate_work_s(n_matches, mean_s)
 
     def note_waiting(self, order: tuple[int, UUID]) -> None:
         """Note an order that it has not begun."""
@@ -71,19 +71,19 @@ class PlayNode:
     ) -> None:
         """Count an order that it plays."""
         self._count(tournament, n_matches, mean_s)
-        free_at = since + timedelta(seconds=work_s(n_matches, mean_s) / self.slots)
+        free_at = since + timedelta(seconds=estimate_work_s(n_matches, mean_s) / self.slots)
         self.free_at = max(free_at, self.free_at or free_at)
 
     def _count(self, tournament: int, n_matches: int, mean_s: float | None) -> None:
         self.n_orders += 1
-        self.work_s += work_s(n_matches, mean_s)
+        self.work_s += estimate_work_s(n_matches, mean_s)
         if mean_s is None:
             self.untimed.add(tournament)
 
 
-def read_nodes(*, now: datetime) -> list[PlayNode]:
+def read_play_nodes(*, now: datetime) -> list[PlayNode]:
     """Return the nodes whose last report is young enough, with their open orders."""
-    workers = selectors.alive_workers(now=now)
+    workers = selectors.list_alive_workers(now=now)
     nodes = [PlayNode(w.node, w.slots, frozenset(map(str, w.capabilities))) for w in workers]
     by_queue = {node.queue: node for node in nodes}
     columns = ("queue", "tournament", "n_matches", "tournament__mean_match_s", "started_at")

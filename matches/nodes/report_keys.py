@@ -13,7 +13,7 @@ from matches.models import NodeKey, Worker
 from matches.models.choices import PLAYS, Capability
 from matches.nodes import node_keys
 from matches.store.leases import ALIVE_WITHIN
-from matches.store.signing import is_same
+from matches.store.signing import is_same_token
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ FORGED_WITHIN = timedelta(hours=1)
 Signed = Alive | Started | Results
 
 
-def warnings_of(worker: Worker, *, now: datetime) -> list[str]:
+def list_warnings(worker: Worker, *, now: datetime) -> list[str]:
     """Return what is wrong with who reports in a node's name, and what to do; most have nothing."""
     warnings = []
     if worker.rival_seen_at is not None and now - worker.rival_seen_at <= ALIVE_WITHIN:
@@ -45,7 +45,7 @@ def read_keys(reports: Iterable[Signed]) -> dict[str, str]:
     """
     names = {report.node for report in reports}
     admitted = NodeKey.objects.filter(name__in=names, revoked_at=None)
-    return {key.name: node_keys.secret_of(key, "reports") for key in admitted}
+    return {key.name: node_keys.derive_secret(key, "reports") for key in admitted}
 
 
 def is_genuine(report: Signed, keys: dict[str, str]) -> bool:
@@ -55,8 +55,8 @@ def is_genuine(report: Signed, keys: dict[str, str]) -> bool:
         # Not in the name of a play node, whose row it would overwrite; nor as one that plays too:
         # orders would be sent to a queue that it cannot read.
         is_free = key is None and not set(PLAYS).intersection(report.capabilities)
-        return is_free and is_same(gpu_key(settings.SECRET_KEY), report.key)
-    return key is not None and is_same(key, report.key)
+        return is_free and is_same_token(gpu_key(settings.SECRET_KEY), report.key)
+    return key is not None and is_same_token(key, report.key)
 
 
 def note_forged(report: Signed, *, now: datetime) -> None:

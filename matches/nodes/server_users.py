@@ -42,7 +42,7 @@ def copy_users() -> None:
         if not url:
             continue
         try:
-            _copy(server, _client(url), admitted)
+            _copy_to_server(server, _connect(url), admitted)
         except RedisError as error:
             log.warning("users are not copied to the %s, tried again soon: %s", server, error)
 
@@ -61,17 +61,17 @@ def keep_copied() -> None:
         time.sleep(EVERY_S)
 
 
-def forget() -> None:
+def forget_copied() -> None:
     """Forget what the servers were told, as a new process of control has."""
     _copied.clear()
 
 
 @cache
-def _client(url: str) -> "Redis":
+def _connect(url: str) -> "Redis":
     return Redis.from_url(url, socket_timeout=2, socket_connect_timeout=1, decode_responses=True)
 
 
-def _copy(server: Server, client: "Redis", admitted: dict[str, int]) -> None:
+def _copy_to_server(server: Server, client: "Redis", admitted: dict[str, int]) -> None:
     about = client.info("server")
     # A server that has started again has another one, and the users of its file.
     run, version = str(about["run_id"]), str(about["redis_version"])
@@ -80,9 +80,9 @@ def _copy(server: Server, client: "Redis", admitted: dict[str, int]) -> None:
         return
     is_same_run = before is not None and before.run == run
     told = before.generations if before is not None and is_same_run else {}
-    rules = {} if is_same_run else _missing_programs(server, client)
+    rules = {} if is_same_run else _find_missing_programs(server, client)
     rules |= dict(
-        _node_rule(server, name, generation)
+        _build_node_rule(server, name, generation)
         for name, generation in admitted.items()
         if told.get(name) != generation
     )
@@ -91,7 +91,7 @@ def _copy(server: Server, client: "Redis", admitted: dict[str, int]) -> None:
             pipeline.acl_deluser(node_user(name))
         for user, rule in rules.items():
             words = rule_words(rule, version=version)
-            if words[1] not in _passwords(client, user):
+            if words[1] not in _read_passwords(client, user):
                 # Removing the user ends its connections: another password alone would not.
                 pipeline.acl_deluser(user)
             call = ("ACL", "SETUSER", user, "reset", *words)
@@ -100,14 +100,14 @@ def _copy(server: Server, client: "Redis", admitted: dict[str, int]) -> None:
     _copied[server] = _Copied(run, admitted)
 
 
-def _missing_programs(server: Server, client: "Redis") -> dict[str, str]:
+def _find_missing_programs(server: Server, client: "Redis") -> dict[str, str]:
     """Return the rules of programs that a server has lost, as one that somebody else runs may."""
     there = client.acl_users()
     rules = role_rules(settings.SECRET_KEY, server)
     return {user: rule for user, rule in rules.items() if user not in there}
 
 
-def _node_rule(server: Server, name: str, generation: int) -> tuple[str, str]:
+def _build_node_rule(server: Server, name: str, generation: int) -> tuple[str, str]:
     n_shards = settings.EVALSITE_SHARDS
     return node_rule(settings.SECRET_KEY, server, name, generation=generation, n_shards=n_shards)
 
@@ -117,7 +117,7 @@ def _list_refused(admitted: dict[str, int]) -> list[str]:
     return list(NodeKey.objects.exclude(name__in=admitted).values_list("name", flat=True))
 
 
-def _passwords(client: "Redis", user: str) -> list[str]:
+def _read_passwords(client: "Redis", user: str) -> list[str]:
     """Return the digests of a user's passwords, written as in its rule."""
     its: Any = client.acl_getuser(user)  # None, or a mapping
     return [] if its is None else [f"#{digest}" for digest in its["passwords"]]

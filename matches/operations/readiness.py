@@ -16,7 +16,7 @@ from matches.errors import BrokerError
 from matches.ledger import recorder_marks
 from matches.operations.system import pushing
 from matches.store import disk, fast_store
-from matches.store.explanation import span
+from matches.store.explanation import format_span
 
 CONTROL_WITHIN = timedelta(seconds=10)
 RECORDER_WITHIN_S = 10.0
@@ -108,17 +108,17 @@ _migrations = _Applied()
 
 
 def _disk() -> str:
-    if shortage := disk.shortage():
+    if shortage := disk.describe_shortage():
         raise NotReadyError(f"is nearly full, so nothing is sent: {shortage}")
     return "has room"
 
 
 def _broker() -> str:
-    return f"version {dispatch.ping()} answers{_rights('broker')}"
+    return f"version {dispatch.ping_broker()} answers{_rights('broker')}"
 
 
 def _fast() -> str:
-    fast_store.store().ping()
+    fast_store.get_client().ping()
     return f"answers{_rights('fast')}"
 
 
@@ -133,8 +133,8 @@ def _control(now: datetime) -> str:
         raise NotReadyError("has not ticked yet")
     silent = now - state.control_at
     if silent > CONTROL_WITHIN:
-        raise NotReadyError(f"has not ticked for {span(silent.total_seconds())}")
-    return f"ticked {span(max(0.0, silent.total_seconds()))} ago"
+        raise NotReadyError(f"has not ticked for {format_span(silent.total_seconds())}")
+    return f"ticked {format_span(max(0.0, silent.total_seconds()))} ago"
 
 
 def _plugins() -> Check:
@@ -147,11 +147,11 @@ def _plugins() -> Check:
 
 
 def _recorder(now: datetime) -> str:
-    mark = recorder_marks.slowest(recorder_marks.read())
+    mark = recorder_marks.find_slowest_mark(recorder_marks.read_marks())
     name = f"{mark.recorder} " if settings.EVALSITE_RECORDERS > 1 else ""
     lag_s = mark.lag_s(now=now)
     if lag_s is None:
         raise NotReadyError(f"{name}has recorded nothing yet")
     if lag_s > RECORDER_WITHIN_S:
-        raise NotReadyError(f"{name}is {span(lag_s)} behind")
+        raise NotReadyError(f"{name}is {format_span(lag_s)} behind")
     return f"{name}{lag_s:.1f} s behind"

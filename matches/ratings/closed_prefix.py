@@ -208,7 +208,7 @@ def _first_pending(tournament: int, *, is_sent: bool) -> int | None:
 
 
 def _first_in_flight(tournament: int) -> int | None:
-    orders = selectors.open_orders(tournament)
+    orders = selectors.list_open_orders(tournament)
     in_flight = Match.objects.filter(Match.is_in_flight(), order__in=among(orders))
     first: int | None = in_flight.aggregate(first=Min("sequence"))["first"]
     return first

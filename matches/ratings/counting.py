@@ -13,7 +13,7 @@ from arena.messages import Reason
 from arena.ratings.teamcounts import TeamSide, split_sides
 from arena.teams import NO_TEAMS, Teams, are_mates
 from matches.models import Leaderboard, PairCount, TeamCount
-from matches.models.match import joined, numbers
+from matches.models.match import join_numbers, parse_numbers
 from matches.ratings.fitting import PAIR_COUNTERS
 from matches.store.bulk import add_to_rows
 
@@ -86,8 +86,8 @@ SIDES = Stored(
     "lead",
     ("lead_id", "first_side", "second_side"),
     of=lambda tally: tally.sides,
-    columns=lambda sides: (sides[0][0], joined(sides[0]), joined(sides[1])),
-    key=lambda _, first, second: (tuple(numbers(first)), tuple(numbers(second))),
+    columns=lambda sides: (sides[0][0], join_numbers(sides[0]), join_numbers(sides[1])),
+    key=lambda _, first, second: (tuple(parse_numbers(first)), tuple(parse_numbers(second))),
 )
 KINDS = (PAIRS, SIDES)
 
@@ -106,7 +106,7 @@ def tally(
     """
     total = Tally() if total is None else total
     for result in results:
-        lineup, ranks = numbers(result.lineup), numbers(result.ranks)
+        lineup, ranks = parse_numbers(result.lineup), parse_numbers(result.ranks)
         n_best = ranks.count(0)
         is_shared = n_best > max(1, teams.count(0))
         local = _local(result)

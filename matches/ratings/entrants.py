@@ -9,7 +9,7 @@ from arena.games import registry as games
 from arena.pairing.base import Field, Meeting, Standing
 from arena.teams import NO_TEAMS, Teams, are_mates, team_size
 from matches.models import Campaign, Leaderboard, Match, Tournament
-from matches.models.match import numbers
+from matches.models.match import parse_numbers
 from matches.ratings.evidence import evidence
 from matches.ratings.fitting import fit, sides
 
@@ -63,7 +63,7 @@ def _in_flight(board: Leaderboard, agents: Sequence[int]) -> Mapping[tuple[int, 
     opened = Match.objects.filter(Match.is_open(), leaderboard=board).order_by("sequence")
     n_open: Counter[tuple[int, int]] = Counter()
     for lineup in opened.values_list("lineup", flat=True).iterator(chunk_size=2_000):
-        met = sorted(index[agent] for agent in numbers(lineup) if agent in index)
+        met = sorted(index[agent] for agent in parse_numbers(lineup) if agent in index)
         n_open.update(combinations(met, 2))
     return n_open
 
@@ -85,20 +85,22 @@ def meetings_of(tournament: Tournament, agents: Sequence[int]) -> list[Meeting]:
 
 
 def _meeting(matches: Sequence[_Played], index: Mapping[int, int], teams: Teams) -> Meeting:
-    lineup = [index[agent] for agent in numbers(matches[0].lineup)]
+    lineup = [index[agent] for agent in parse_numbers(matches[0].lineup)]
     total = dict.fromkeys(lineup, 0.0)
     for match in matches:
         if match.state in _OPEN:
             return Meeting(tuple(lineup), 0, None)
         if match.state == Match.State.DONE:
-            for agent, won in zip(numbers(match.lineup), points(match.ranks, teams), strict=True):
+            for agent, won in zip(
+                parse_numbers(match.lineup), points(match.ranks, teams), strict=True
+            ):
                 total[index[agent]] += won
     return Meeting(tuple(lineup), 0, tuple(total.values()))
 
 
 def points(ranks: str, teams: Teams = NO_TEAMS) -> list[float]:
     """Return the points of each seat: the share of its opponents that it beat, a draw one half."""
-    placed = numbers(ranks)
+    placed = parse_numbers(ranks)
     n_opponents = max(1, len(placed) - team_size(teams))
     return [
         sum(

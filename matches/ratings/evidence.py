@@ -23,7 +23,7 @@ from django.db.models.expressions import Combinable
 from arena.games import registry as games
 from arena.ratings.counts import PairCounts
 from matches.models import Leaderboard, PairCount, Rating, Tournament
-from matches.models.validation import checked_game
+from matches.models.validation import check_game
 from matches.ratings.counting import Tally
 from matches.store.bulk import among
 
@@ -80,7 +80,7 @@ def _parameters(board: Leaderboard) -> Mapping[str, object]:
     """Return all parameters of its game; as they are stored where the game takes them no more."""
     stored: Mapping[str, object] = board.game_parameters
     try:
-        return checked_game(board.game, stored).parameters
+        return check_game(board.game, stored).parameters
     except ValidationError:
         return stored
 

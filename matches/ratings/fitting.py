@@ -14,7 +14,7 @@ from arena.games import registry as games
 from arena.ratings.settled import PairCounts, SettledRatings, TeamCounts, settle_ratings
 from arena.ratings.teamcounts import TeamSide
 from matches.models import Agent, Leaderboard, PairCount, TeamCount
-from matches.models.match import numbers
+from matches.models.match import parse_numbers
 from matches.store.bulk import among
 
 PAIR_COUNTERS = ("n_first_wins", "n_draws", "n_second_wins")
@@ -76,7 +76,8 @@ def sides(
     met = TeamCount.objects.filter(leaderboard=board, lead__in=among(agents))
     rows = met.values_list("first_side", "second_side", *PAIR_COUNTERS)
     found = (
-        (tuple(numbers(first)), tuple(numbers(second)), times) for first, second, *times in rows
+        (tuple(parse_numbers(first)), tuple(parse_numbers(second)), times)
+        for first, second, *times in rows
     )
     return TeamCounts.from_rows(
         (

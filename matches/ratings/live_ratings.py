@@ -13,7 +13,7 @@ from arena.ratings.base import Constants
 from arena.ratings.live import fold_matches
 from arena.teams import Teams
 from matches.models import Leaderboard
-from matches.models.match import numbers
+from matches.models.match import parse_numbers
 from matches.ratings.counting import Result
 
 N_A_MARK, N_MARKS = 512, 4
@@ -51,7 +51,7 @@ class Rest:
 
     def agents(self) -> set[int]:
         """Return the agents whose ratings these outcomes change."""
-        return {agent for result in self.results for agent in numbers(result.lineup)}
+        return {agent for result in self.results for agent in parse_numbers(result.lineup)}
 
     def add(self, results: Sequence[Result]) -> None:
         """Take in more outcomes, in planned order among themselves."""
@@ -117,12 +117,12 @@ def _key(board: Leaderboard, prefix: int, n_counted: int) -> _Key:
 
 def _fold(results: Sequence[Result], states: States, rules: Rules) -> None:
     """Fold outcomes into the states."""
-    lineups = [numbers(result.lineup) for result in results]
+    lineups = [parse_numbers(result.lineup) for result in results]
     agents = list(dict.fromkeys(agent for lineup in lineups for agent in lineup))
     index = {agent: place for place, agent in enumerate(agents)}
     mus, sigmas = ([states[agent][part] for agent in agents] for part in range(2))
     played = (
-        ([index[agent] for agent in lineup], numbers(result.ranks))
+        ([index[agent] for agent in lineup], parse_numbers(result.ranks))
         for lineup, result in zip(lineups, results, strict=True)
     )
     fold_matches(mus, sigmas, played, rules.constants, rules.teams)

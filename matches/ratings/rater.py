@@ -46,13 +46,13 @@ def rate_all(*, now: datetime, failures: Failures | None = None) -> list[int]:
     boards = Uncounted.objects.values_list("leaderboard_id", flat=True).distinct()
     rated: list[int] = []
     for board in _ratable(boards):
-        with errors.kept(f"rating leaderboard {board}"):
+        with errors.collect(f"rating leaderboard {board}"):
             rated += [board] if rate(board, now=now) else []
     for board in _ratable(_unsettled()):
-        with errors.kept(f"settling leaderboard {board}"):
+        with errors.collect(f"settling leaderboard {board}"):
             rated += [board] if _settle_if_due(board, now=now) else []
     if failures is None:
-        errors.throw()
+        errors.raise_all()
     return rated
 
 

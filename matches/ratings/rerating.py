@@ -20,13 +20,13 @@ from arena.ratings.live import fold_matches
 from arena.teams import NO_TEAMS, Teams
 from matches import dispatch
 from matches.models import Leaderboard, Match, Rating, Tournament
-from matches.models.match import numbers
+from matches.models.match import parse_numbers
 from matches.ratings import rater
 from matches.ratings.counting import KINDS, Result, Stored, Tally, tally, teams_of, totalled
 from matches.ratings.rater import COUNTERS
 from matches.store import auditing
 from matches.store.auditing import Actor
-from matches.store.bulk import among, batches, insert_rows, update_rows
+from matches.store.bulk import among, insert_rows, split_batches, update_rows
 from matches.store.catalog import game_problem
 from matches.store.failures import Failures
 
@@ -66,7 +66,10 @@ class Fold:
 
     def _played(self, results: Sequence[Result]) -> Iterator[tuple[list[int], list[int]]]:
         for result in results:
-            yield [self._at(agent) for agent in numbers(result.lineup)], numbers(result.ranks)
+            yield (
+                [self._at(agent) for agent in parse_numbers(result.lineup)],
+                parse_numbers(result.ranks),
+            )
 
     def _at(self, agent: int) -> int:
         at = self.index.setdefault(agent, len(self.mus))
@@ -96,11 +99,11 @@ class Difference:
 @transaction.atomic
 def request(board: Leaderboard, *, actor: Actor, reason: str, now: datetime) -> None:
     """Have control compute the ratings of a leaderboard again. Raises BadInputError."""
-    why = auditing.given(reason)
+    why = auditing.check_reason(reason)
     Leaderboard.objects.filter(pk=board.pk).update(n_rerates_asked=F("n_rerates_asked") + 1)
     board.refresh_from_db(fields=("n_rerates_asked", "n_rerates_done", "n_counted"))
     touched = {"n_counted": board.n_counted}
-    auditing.note(
+    auditing.add_audit_row(
         "leaderboard.rerate", actor=actor, targets=[board], reason=why, touched=touched, now=now
     )
     transaction.on_commit(dispatch.wake_rerater)
@@ -117,9 +120,9 @@ def rerate_due(*, now: datetime) -> list[int]:
     for board in _due().order_by("pk"):
         if game_problem(board.game):
             continue  # it waits until its plug-in is here again; its page says so
-        with failures.kept(f"rating leaderboard {board.pk} again"):
+        with failures.collect(f"rating leaderboard {board.pk} again"):
             rated += [board.pk] if rerate(board, now=now) is not None else []
-    failures.throw()
+    failures.raise_all()
     return rated
 
 
@@ -182,7 +185,7 @@ def _mend_counts(board: Leaderboard, fold: Fold) -> int | None:
     """
     wanted = [sorted(kind.of(fold.total)) for kind in KINDS]
     n_mended = 0
-    for leads in batches(sorted(_agents(board)), AGENTS_AT_ONCE):
+    for leads in split_batches(sorted(_agents(board)), AGENTS_AT_ONCE):
         some = [
             _led_by(kind, keys, leads[0], leads[-1])
             for kind, keys in zip(KINDS, wanted, strict=True)
@@ -318,6 +321,6 @@ def _tell(
 ) -> None:
     level = logging.INFO if is_same else logging.WARNING
     log.log(level, "%s of %s, what differed: %s", action, board.name, touched)
-    auditing.note(
+    auditing.add_audit_row(
         action, actor=auditing.CONTROL, targets=[board], reason="", touched=touched, now=now
     )

@@ -18,7 +18,7 @@ from matches.models.choices import SeasonMode
 from matches.ratings import rater, standings
 from matches.store import auditing
 from matches.store.auditing import Actor
-from matches.store.bulk import batches
+from matches.store.bulk import split_batches
 
 BATCH = 500
 MAX_NAME = 80
@@ -40,7 +40,7 @@ def freeze(
     board = Leaderboard.objects.select_for_update().get(pk=board.pk)
     season = _keep(board, _checked(name), actor=actor, reason=reason, now=now)
     touched = _touched(season)
-    auditing.note(
+    auditing.add_audit_row(
         "leaderboard.freeze", actor=actor, targets=[board], reason=reason, touched=touched, now=now
     )
     return season
@@ -70,7 +70,7 @@ def begin(
     if mode == SeasonMode.RESET:
         _reset(board)
     touched = _touched(ended, name=begun, mode=str(mode))
-    auditing.note(
+    auditing.add_audit_row(
         "leaderboard.begin", actor=actor, targets=[board], reason=reason, touched=touched, now=now
     )
     return ended
@@ -82,7 +82,7 @@ def _keep(board: Leaderboard, name: str, *, actor: Actor, reason: str, now: date
     ranked = standings.ranked(board.pk)
     season = _new_season(board, name, actor=actor, reason=reason, n_agents=ranked.count(), now=now)
     rows = (_row(season, rank, rating) for rank, rating in enumerate(ranked.iterator(BATCH), 1))
-    for batch in batches(rows, BATCH):
+    for batch in split_batches(rows, BATCH):
         SeasonRow.objects.bulk_create(batch)
     return season
 

@@ -38,12 +38,12 @@ def take_due(*, now: datetime) -> int:
 
 def rows(snapshot: RatingSnapshot) -> list[list[float]]:
     """Return the rows of a snapshot in the order of COLUMNS."""
-    return snapshot_tables.rows(snapshot)
+    return snapshot_tables.unpack_rows(snapshot)
 
 
 def row_of(snapshot: RatingSnapshot, agent: int) -> list[float] | None:
     """Return the row of one agent, None if it has none."""
-    return snapshot_tables.rows_of(snapshot, [agent]).get(agent)
+    return snapshot_tables.find_rows(snapshot, [agent]).get(agent)
 
 
 def _take(board: Leaderboard, *, now: datetime) -> bool:
@@ -58,7 +58,7 @@ def _take(board: Leaderboard, *, now: datetime) -> bool:
         taken_at=now,
         n_outcomes=board.n_settled,
         results_hash=board.results_hash,
-        table=snapshot_tables.packed(ratings),
+        table=snapshot_tables.pack_rows(ratings),
     )
     thin(board, now=now)
     return True

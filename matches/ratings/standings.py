@@ -265,7 +265,7 @@ def axis_of(ratings: Sequence[float]) -> Axis:
 
 def tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
     """Return the progress of one tournament."""
-    so_far = selectors.progress(shown)
+    so_far = selectors.read_progress(shown)
     closed = so_far.n_matches - so_far.pending
     whole = max(so_far.n_matches, 1)
     return {
@@ -283,13 +283,13 @@ def tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
         "percent_completed": round(100 * so_far.completed / whole, 2),
         "percent_error": round(100 * so_far.error / whole, 2),
         "percent_cancelled": round(100 * so_far.cancelled / whole, 2),
-        "pace": _pace(so_far.completed, selectors.elapsed_s(shown, now=now)),
+        "pace": _pace(so_far.completed, selectors.compute_elapsed_s(shown, now=now)),
     }
 
 
 def nodes(*, now: datetime) -> Nodes:
     """Return how many play nodes are alive and how many matches they play at once."""
-    alive = selectors.alive_workers(now=now)
+    alive = selectors.list_alive_workers(now=now)
     return {"nodes": f"{len(alive):,}", "slots": f"{sum(w.slots for w in alive):,}"}
 
 

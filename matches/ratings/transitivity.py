@@ -13,7 +13,7 @@ from arena.transitivity.examination import Examination, examine_results
 from matches.models import Leaderboard, Rating
 from matches.ratings.fitting import COUPLE, evidence
 from matches.store.catalog import game_problem
-from matches.store.fast_store import kept
+from matches.store.fast_store import get_or_make
 
 N_AGENTS = 30
 FEWEST = 3
@@ -74,7 +74,7 @@ def of_board(board: Leaderboard) -> Finding | None:
     if games.get(board.game).spec.n_seats != COUPLE or not board.n_settled:
         return None
     key = f"transitivity.{board.pk}"
-    return kept(
+    return get_or_make(
         key, board.results_hash, lambda: _found(board), form=Finding | None, every_s=EVERY_S
     )
 

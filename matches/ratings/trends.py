@@ -30,5 +30,5 @@ def before(board: Leaderboard) -> Mapping[int, float]:
 @lru_cache(maxsize=_N_KEPT)
 def _mus(pk: int, _taken_at: datetime, _results_hash: str) -> Mapping[int, float]:
     """Return mu by agent id of one snapshot, which never changes once it is taken."""
-    rows = snapshot_tables.rows(RatingSnapshot.objects.get(pk=pk))
+    rows = snapshot_tables.unpack_rows(RatingSnapshot.objects.get(pk=pk))
     return {int(agent): mu for agent, mu, *_ in rows}

@@ -29,7 +29,7 @@ class Kind(NamedTuple):
     reason: str
 
 
-class Tally:
+class AttemptCounter:
     """Sums that one process has not passed on yet; control has two threads."""
 
     def __init__(self) -> None:
@@ -50,36 +50,36 @@ class Tally:
             self._flushed_at = now
             sums, self._sums = self._sums, Counter()
         try:
-            _add(sums)
+            _add_to_store(sums)
         except RedisError as error:
             log.warning("attempts are counted later, the fast store is away: %s", error)
             with self._lock:
                 self._sums += sums
 
 
-def _add(sums: Counter[Kind]) -> None:
-    pipeline = fast_store.store().pipeline(transaction=True)
+def _add_to_store(sums: Counter[Kind]) -> None:
+    pipeline = fast_store.get_client().pipeline(transaction=True)
     for kind, n in sums.items():
         pipeline.hincrby(KEY, ":".join(kind), n)
     pipeline.execute()
 
 
-_here = Tally()
+_here = AttemptCounter()
 
 
-def note(ended: Iterable[Kind]) -> None:
+def count_attempts(ended: Iterable[Kind]) -> None:
     """Add to the sums of this process."""
     _here.note(ended)
 
 
-def flush(*, now: datetime) -> None:
+def flush_counts(*, now: datetime) -> None:
     """Pass the sums of this process on, at most twice a second."""
     _here.flush(now=now)
 
 
-def read() -> dict[Kind, int]:
+def read_counts() -> dict[Kind, int]:
     """Return how many attempts ended how since the fast store began. Raises RedisError."""
-    found = fast_store.store().hgetall(KEY)
+    found = fast_store.get_client().hgetall(KEY)
     return {Kind(*_text(field).split(":", 1)): int(n) for field, n in found.items()}
 
 

@@ -47,7 +47,7 @@ class Target(NamedTuple):
         return cls(str(row._meta.model_name), row.pk, str(row))
 
 
-def note(
+def add_audit_row(
     action: str,
     *,
     actor: Actor,
@@ -58,12 +58,12 @@ def note(
 ) -> list[AuditRow]:
     """Return a new row for each target. Call it inside the transaction of the act."""
     named = [target if isinstance(target, Target) else Target.of(target) for target in targets]
-    return note_each(
+    return add_audit_rows(
         action, [(target, touched) for target in named], actor=actor, reason=reason, now=now
     )
 
 
-def note_each(
+def add_audit_rows(
     action: str,
     touched: Sequence[tuple[Target, Mapping[str, Any]]],
     *,
@@ -93,7 +93,7 @@ def note_each(
     )
 
 
-def given(reason: str) -> str:
+def check_reason(reason: str) -> str:
     """Return a reason without blanks around it. Raises BadInputError where there is none."""
     text = reason.strip()
     if not text:

@@ -20,7 +20,7 @@ class Staged(File):  # type: ignore[type-arg]  # generic for the type checker on
         return os.fspath(self.name or "")
 
 
-def keep(staged: Path, name: str, *, storage: str = CHECKPOINTS) -> None:
+def store_file(staged: Path, name: str, *, storage: str = CHECKPOINTS) -> None:
     """Move a whole file into the storage; one that is there with this size stays."""
     shelf = storages[storage]
     if shelf.exists(name):
@@ -34,7 +34,7 @@ def keep(staged: Path, name: str, *, storage: str = CHECKPOINTS) -> None:
         shelf.delete(kept)
 
 
-def opened(name: str, *, storage: str = CHECKPOINTS) -> "File[bytes] | None":
+def open_file(name: str, *, storage: str = CHECKPOINTS) -> "File[bytes] | None":
     """Return the file to read, or None when it is not there."""
     try:
         file: File[bytes] = storages[storage].open(name)
@@ -43,7 +43,7 @@ def opened(name: str, *, storage: str = CHECKPOINTS) -> "File[bytes] | None":
     return file
 
 
-def remove(name: str, *, storage: str = CHECKPOINTS) -> None:
+def delete_file(name: str, *, storage: str = CHECKPOINTS) -> None:
     """Delete a file; one that is not there is no error."""
     storages[storage].delete(name)
 

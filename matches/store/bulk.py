@@ -29,7 +29,7 @@ def insert_rows(
 
     `replaces` names the columns of a unique constraint: a row that is there already is overwritten.
     """
-    fields = [_field(model, column) for column in columns]
+    fields = [_find_field(model, column) for column in columns]
     quote = connection.ops.quote_name
     names = ", ".join(quote(str(field.column)) for field in fields)
     marks = ", ".join("%s" for _ in fields)
@@ -71,14 +71,14 @@ def update_rows(
         cursor.executemany(sql, rows)
 
 
-def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+def split_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     """Yield lists of at most size from an iterator."""
     source = iter(items)
     while batch := list(islice(source, size)):
         yield batch
 
 
-def _field(model: type[models.Model], attname: str) -> "models.Field[Any, Any]":
+def _find_field(model: type[models.Model], attname: str) -> "models.Field[Any, Any]":
     for field in model._meta.concrete_fields:
         if field.attname == attname:
             return field

@@ -25,15 +25,15 @@ def policy_title(policy: str) -> str:
 
 def game_problem(game: str) -> str:
     """Return why a game cannot be used here and what to do; empty when it can."""
-    return _problem(games.get, game)
+    return _describe_problem(games.get, game)
 
 
 def policy_problem(policy: str) -> str:
     """Return why a policy kind cannot be used here and what to do; empty when it can."""
-    return _problem(policies.get, policy)
+    return _describe_problem(policies.get, policy)
 
 
-def _problem(get: Callable[[str], object], name: str) -> str:
+def _describe_problem(get: Callable[[str], object], name: str) -> str:
     try:
         get(name)
     except UnknownNameError as error:

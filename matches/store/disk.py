@@ -13,7 +13,7 @@ MB = 10**6
 SET_ASIDE_SHOWN = timedelta(days=1)
 
 
-def shortage() -> str:
+def describe_shortage() -> str:
     """Return why nothing may be sent now, or an empty string while there is room."""
     floor: int = settings.EVALSITE_DISK_FLOOR_MB * MB
     free = shutil.disk_usage(settings.VAR).free
@@ -22,7 +22,7 @@ def shortage() -> str:
     return f"the disk of the data folder has {free // MB:,} MB left, less than {floor // MB:,} MB"
 
 
-def files_set_aside(*, now: datetime) -> list[str]:
+def list_files_set_aside(*, now: datetime) -> list[str]:
     """Return the names of the broker's damaged files of the last day (launcher.salvage)."""
     since = (now - SET_ASIDE_SHOWN).strftime("set-aside-%Y%m%d-%H%M%S")
     kept = (Path(settings.VAR) / "broker").glob("set-aside-*")

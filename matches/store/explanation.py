@@ -60,7 +60,7 @@ class Finding:
     next_at: datetime | None = None
 
 
-def several(n: int, what: str) -> str:
+def format_count(n: int, what: str) -> str:
     """Return 1 order, 2 orders."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
@@ -70,7 +70,7 @@ def age_s(since: datetime | None, *, now: datetime) -> float | None:
     return None if since is None else max(0.0, (now - since).total_seconds())
 
 
-def span(seconds: float) -> str:
+def format_span(seconds: float) -> str:
     """Return a length of time as it is said: 40 s, 12 min, 3.5 h, 2 d."""
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= 2 * size:
@@ -78,13 +78,13 @@ def span(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def ago(since: datetime | None, *, now: datetime) -> str:
+def format_ago(since: datetime | None, *, now: datetime) -> str:
     """Return ` 40 s ago`, or nothing when nobody knows when."""
     age = age_s(since, now=now)
-    return "" if age is None else f" {span(age)} ago"
+    return "" if age is None else f" {format_span(age)} ago"
 
 
-def for_long(since: datetime | None, *, now: datetime) -> str:
+def format_since(since: datetime | None, *, now: datetime) -> str:
     """Return ` for 40 s`, or nothing when nobody knows since when."""
     age = age_s(since, now=now)
-    return "" if age is None else f" for {span(age)}"
+    return "" if age is None else f" for {format_span(age)}"

@@ -22,15 +22,15 @@ class Failures:
         self._errors: list[Exception] = []
 
     @contextmanager
-    def kept(self, duty: str) -> Iterator[None]:
+    def collect(self, duty: str) -> Iterator[None]:
         """Keep what a duty raises, with its name, so that the next one is done."""
         try:
             yield
-        except Exception as error:  # raised again by `throw`
+        except Exception as error:  # raised again by `raise_all`
             error.add_note(f"while {duty}")
             self._errors.append(error)
 
-    def throw(self) -> None:
+    def raise_all(self) -> None:
         """Raise what was kept, all together; nothing when nothing was."""
         if len(self._errors) == 1:
             raise self._errors[0]
@@ -38,7 +38,9 @@ class Failures:
             raise ExceptionGroup("several duties failed", self._errors)
 
 
-def patiently(work: Callable[[], Result], *, sleep: Callable[[float], None] = real_sleep) -> Result:
+def retry_while_database_is_away(
+    work: Callable[[], Result], *, sleep: Callable[[float], None] = real_sleep
+) -> Result:
     """Return what work returns, trying again while the database does not answer.
 
     Not Celery's retry: that puts a report behind the marks sent after it. Raises OperationalError

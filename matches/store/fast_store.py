@@ -19,12 +19,14 @@ KEPT_S = 86_400
 
 
 @functools.cache
-def store() -> "Redis":
+def get_client() -> "Redis":
     """Return a client whose calls end soon; they raise RedisError while the store is away."""
     return Redis.from_url(settings.FAST_REDIS_URL, **settings.FAST_TIMEOUTS)
 
 
-def kept(key: str, mark: str, make: Callable[[], Made], *, form: Any, every_s: float) -> Made:
+def get_or_make(
+    key: str, mark: str, make: Callable[[], Made], *, form: Any, every_s: float
+) -> Made:
     """Return what make returns, made anew when the mark has changed and every_s have passed.
 
     While somebody makes it, all others get the one before. mark: of what it is made from, such as
@@ -32,7 +34,7 @@ def kept(key: str, mark: str, make: Callable[[], Made], *, form: Any, every_s: f
     what is made, as JSON can carry it. Without the fast store it is made for whoever asks.
     """
     try:
-        before: tuple[str, Made] | None = _read(cache.get(key), form)
+        before: tuple[str, Made] | None = _read_stored(cache.get(key), form)
         if before is not None and before[0] == mark:
             return before[1]
         is_mine = _is_mine(key, every_s)
@@ -46,7 +48,7 @@ def kept(key: str, mark: str, make: Callable[[], Made], *, form: Any, every_s: f
     return made
 
 
-def _read(stored: object, form: Any) -> Any:
+def _read_stored(stored: object, form: Any) -> Any:
     """Return mark and value, None for what is not there or was made by another version."""
     try:
         return msgspec.convert(stored, type=tuple[str, form] | None)

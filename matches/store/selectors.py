@@ -52,7 +52,7 @@ class Progress:
         )
 
 
-def progress(tournament: Tournament) -> Progress:
+def read_progress(tournament: Tournament) -> Progress:
     """Return how far a tournament is, by its counters as they were read."""
     return Progress(
         n_matches=tournament.n_matches,
@@ -64,7 +64,7 @@ def progress(tournament: Tournament) -> Progress:
     )
 
 
-def void_reasons(tournament: Tournament) -> dict[str, int]:
+def count_void_reasons(tournament: Tournament) -> dict[str, int]:
     """Return how many matches are VOID, by reason; those that are played again are not."""
     void = Match.objects.filter(
         tournament=tournament, state=Match.State.VOID, replacement__isnull=True
@@ -72,20 +72,20 @@ def void_reasons(tournament: Tournament) -> dict[str, int]:
     return dict(void.values_list("void_reason").annotate(n=Count("pk")).order_by("void_reason"))
 
 
-def attempt_reasons(tournament: Tournament, ending: Attempt.Ending) -> dict[str, int]:
+def count_attempt_reasons(tournament: Tournament, ending: Attempt.Ending) -> dict[str, int]:
     """Return how many attempts ended so, by reason."""
     ended = Attempt.objects.filter(match__tournament=tournament, ending=ending.value)
     return dict(ended.values_list("reason").annotate(n=Count("pk")).order_by("reason"))
 
 
-def failure_details(tournament: Tournament, limit: int) -> dict[str, int]:
+def count_failure_details(tournament: Tournament, limit: int) -> dict[str, int]:
     """Return what the attempts that failed said, and how many did, the most frequent first."""
     failed = Attempt.objects.filter(match__tournament=tournament, ending=Attempt.Ending.FAILED)
     counted = failed.exclude(detail="").values_list("detail").annotate(n=Count("pk"))
     return dict(counted.order_by("-n", "detail")[:limit])
 
 
-def watched_tournaments(*, now: datetime) -> Sequence[Tournament]:
+def list_watched_tournaments(*, now: datetime) -> Sequence[Tournament]:
     """Return the tournaments under way and those that ended within the last minute."""
     states = Tournament.State
     active = Q(state__in=(states.SCHEDULED, states.PLANNING, states.RUNNING))
@@ -93,19 +93,19 @@ def watched_tournaments(*, now: datetime) -> Sequence[Tournament]:
     return list(Tournament.objects.filter(active | ended).order_by("pk"))
 
 
-def elapsed_s(tournament: Tournament, *, now: datetime) -> float:
+def compute_elapsed_s(tournament: Tournament, *, now: datetime) -> float:
     """Return how long a tournament has been or was under way, in seconds."""
     if tournament.started_at is None:
         return 0.0
     return ((tournament.finished_at or now) - tournament.started_at).total_seconds()
 
 
-def quarantined_agents() -> list[int]:
+def list_quarantined_agents() -> list[int]:
     """Return the agents of which no match is sent."""
     return list(Agent.objects.filter(quarantined_at__isnull=False).values_list("pk", flat=True))
 
 
-def to_send(tournament_id: int, *, held: Sequence[int] = ()) -> QuerySet[Match]:
+def filter_matches_to_send(tournament_id: int, *, held: Sequence[int] = ()) -> QuerySet[Match]:
     """Return the pending matches of a tournament in which none of the held agents plays."""
     pending = Match.objects.filter(tournament=tournament_id, state=Match.State.PENDING)
     if not held:
@@ -113,24 +113,24 @@ def to_send(tournament_id: int, *, held: Sequence[int] = ()) -> QuerySet[Match]:
     return pending.exclude(Exists(Seat.objects.filter(match=OuterRef("pk"), agent__in=held)))
 
 
-def alive_workers(*, now: datetime) -> Sequence[Worker]:
+def list_alive_workers(*, now: datetime) -> Sequence[Worker]:
     """Return the play nodes that reported lately and are not in quarantine."""
-    return _able(PLAYS, now=now)
+    return _list_able(PLAYS, now=now)
 
 
-def alive_gpu_workers(*, now: datetime) -> Sequence[Worker]:
+def list_alive_gpu_workers(*, now: datetime) -> Sequence[Worker]:
     """Return the gpu workers that reported lately."""
-    return _able([Capability.GPU], now=now)
+    return _list_able([Capability.GPU], now=now)
 
 
-def _able(capabilities: Iterable[str], *, now: datetime) -> Sequence[Worker]:
+def _list_able(capabilities: Iterable[str], *, now: datetime) -> Sequence[Worker]:
     # Chosen here and not by the database: SQLite cannot look into a JSON list with an index.
     recent = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN, quarantined_at=None)
     wanted = set(capabilities)
     return [worker for worker in recent if wanted.intersection(worker.capabilities)]
 
 
-def checkpoint(text: str, *, game: str = "") -> Checkpoint | None:
+def find_checkpoint(text: str, *, game: str = "") -> Checkpoint | None:
     """Return the checkpoint of an agent of the game, else that of a hash or its beginning."""
     of_agent = Checkpoint.objects.filter(agents__name=text, agents__game=game).first()
     if of_agent is not None or len(text) < SHORTEST_HASH:
@@ -139,24 +139,26 @@ def checkpoint(text: str, *, game: str = "") -> Checkpoint | None:
     return found[0] if len(found) == 1 else None
 
 
-def waits_for(tournament: Tournament, *, now: datetime) -> str:
+def describe_missing(tournament: Tournament, *, now: datetime) -> str:
     """Return what is missing to go on with a tournament, or nothing."""
     unchecked = Checkpoint.objects.filter(
         agents__tournaments=tournament, state=Checkpoint.State.CHECKING
     )
     if tournament.state == Tournament.State.SCHEDULED and (n := unchecked.count()):
-        return f"the check of {n} checkpoint(s): {check_waits_for(now=now) or 'under way'}"
-    waiting = pending_needs(tournament.pk)
-    able = {name for node in alive_workers(now=now) for name in node.capabilities}
+        return (
+            f"the check of {n} checkpoint(s): {describe_missing_for_check(now=now) or 'under way'}"
+        )
+    waiting = list_pending_needs(tournament.pk)
+    able = {name for node in list_alive_workers(now=now) for name in node.capabilities}
     missing = [f"a play node with {n.capability}" for n in waiting if n.capability not in able]
     if any(n.wants_gpu for n in waiting):
-        missing += filter(None, [check_waits_for(now=now)])
-    if waiting and (shortage := disk.shortage()):
+        missing += filter(None, [describe_missing_for_check(now=now)])
+    if waiting and (shortage := disk.describe_shortage()):
         missing.append(f"room: {shortage}")
     return ", ".join(dict.fromkeys(missing))
 
 
-def pending_needs(tournament_id: int) -> list[Match.Needs]:
+def list_pending_needs(tournament_id: int) -> list[Match.Needs]:
     """Return what the pending matches of a tournament need; one look-up per kind of needs."""
     pending = Match.objects.filter(tournament=tournament_id, state=Match.State.PENDING)
     # In the order of the index match_to_send: without it SQLite reads through the finished ones.
@@ -164,31 +166,31 @@ def pending_needs(tournament_id: int) -> list[Match.Needs]:
     return [n for n in Match.Needs if in_order.filter(needs=n.value).first() is not None]
 
 
-def check_waits_for(*, now: datetime) -> str:
+def describe_missing_for_check(*, now: datetime) -> str:
     """Return what is missing to check a checkpoint, or nothing."""
-    return "" if alive_gpu_workers(now=now) else "a gpu worker: none is alive"
+    return "" if list_alive_gpu_workers(now=now) else "a gpu worker: none is alive"
 
 
-def ratings(board: Leaderboard) -> Sequence[Rating]:
+def list_ratings(board: Leaderboard) -> Sequence[Rating]:
     """Return the ratings of a leaderboard, the best first."""
     return list(
         Rating.objects.filter(leaderboard=board).select_related("agent").order_by("-mu", "agent_id")
     )
 
 
-def newest_board() -> Leaderboard | None:
+def find_newest_board() -> Leaderboard | None:
     """Return the leaderboard that was opened last."""
     return Leaderboard.objects.filter(is_listed=True).order_by("-pk").first()
 
 
-def matches_of(tournament: Tournament, *, after: int, limit: int) -> Sequence[Match]:
+def list_matches(tournament: Tournament, *, after: int, limit: int) -> Sequence[Match]:
     """Return matches of a tournament with their seats and outcomes, in planned order by key."""
     planned = Match.objects.filter(tournament=tournament, sequence__gt=after)
     whole = planned.select_related("outcome").prefetch_related("seat_rows__agent")
     return list(whole.order_by("sequence")[:limit])
 
 
-def planned_in(tournament: int, *, state: str = "") -> QuerySet[Match]:
+def filter_matches(tournament: int, *, state: str = "") -> QuerySet[Match]:
     """Return the matches of a tournament, those in a state by an index that holds no others."""
     found = Match.objects.filter(tournament=tournament)
     if not state:
@@ -197,21 +199,21 @@ def planned_in(tournament: int, *, state: str = "") -> QuerySet[Match]:
         return found.filter(Match.is_closed(), state=state)
     if state in Match.IN_FLIGHT:
         # By their orders alone, which are few: with the tournament named, its index would be read.
-        ids = open_orders(tournament)
+        ids = list_open_orders(tournament)
         return Match.objects.filter(Match.is_in_flight(), order__in=ids, state=state)
     # Pending ones by their leaderboard, among the open ones in planned order.
     board = Tournament.objects.filter(pk=tournament).values("leaderboard")
     return found.filter(Match.is_open(), leaderboard=Subquery(board), state=state)
 
 
-def open_orders(tournament: int) -> list[int]:
+def list_open_orders(tournament: int) -> list[int]:
     """Return the open orders of a tournament."""
     # Chosen here: by tournament SQLite would read the closed ones, too. Open orders are few.
     found = Order.objects.filter(Order.is_open()).values_list("pk", "tournament_id")
     return [pk for pk, of in found if of == tournament]
 
 
-def seats_of(agent: int, *, tournament: int | None = None) -> QuerySet[Seat, Any]:
+def filter_matches_of_agent(agent: int, *, tournament: int | None = None) -> QuerySet[Seat, Any]:
     """Return the ids of the matches of an agent, each once, also those of one tournament only."""
     found = Seat.objects.filter(agent=agent)
     if tournament is not None:

@@ -19,20 +19,20 @@ ROUNDED_S = 3_600
 _MAX_DIGITS = 12
 
 
-def secret(scope: str = "") -> bytes:
+def derive_key(scope: str = "") -> bytes:
     """Return a key derived from the secret key for one scope."""
     return hmac.digest(settings.SECRET_KEY.encode(), f"evalsite:{scope}".encode(), "sha256")
 
 
-def tournament_secret(tournament: Tournament) -> bytes:
+def derive_tournament_key(tournament: Tournament) -> bytes:
     """Return the key of a tournament's tokens.
 
     Its random part keeps a message of an earlier database from fitting a match of this one.
     """
-    return secret(tournament.key)
+    return derive_key(tournament.key)
 
 
-def is_same(wanted: str, given: str) -> bool:
+def is_same_token(wanted: str, given: str) -> bool:
     """Compare a token with one that came in, in constant time; it may be any text."""
     return hmac.compare_digest(wanted.encode(), given.encode(errors="replace"))
 
@@ -52,18 +52,20 @@ def piece_path(order: str, sha256: str) -> str:
     return f"{trajectories_path(order)}/{sha256}"
 
 
-def signed(method: str, path: str, *, now: datetime) -> str:
+def sign_link(method: str, path: str, *, now: datetime) -> str:
     """Return the path with its signature: good for this method, for a day to the full hour."""
     until = (int(now.timestamp()) + LIFETIME_S) // ROUNDED_S * ROUNDED_S + ROUNDED_S
-    return f"{path}?until={until}&signature={_signature(method, path, until)}"
+    return f"{path}?until={until}&signature={_sign(method, path, until)}"
 
 
-def check(method: str, path: str, query: Mapping[str, str], *, now: datetime) -> str | None:
+def find_link_problem(
+    method: str, path: str, query: Mapping[str, str], *, now: datetime
+) -> str | None:
     """Return why the link may not be used, or None when it may."""
     until, signature = query.get("until", ""), query.get("signature", "")
     if not (until.isascii() and until.isdecimal() and len(until) <= _MAX_DIGITS and signature):
         return "this address needs a signed link: until=<Unix seconds>&signature=<hex>"
-    wanted = _signature(method, path, int(until))
+    wanted = _sign(method, path, int(until))
     if not hmac.compare_digest(wanted.encode(), signature.encode(errors="replace")):
         return f"the signature does not fit {method} {path}: use the link as it was given"
     if now.timestamp() > int(until):
@@ -71,6 +73,6 @@ def check(method: str, path: str, query: Mapping[str, str], *, now: datetime) ->
     return None
 
 
-def _signature(method: str, path: str, until: int) -> str:
+def _sign(method: str, path: str, until: int) -> str:
     text = f"{method}\n{path}\n{until}"
-    return hmac.digest(secret("link"), text.encode(), "sha256").hex()
+    return hmac.digest(derive_key("link"), text.encode(), "sha256").hex()

@@ -20,18 +20,18 @@ Known = dict[int, list[float]]
 _kept: dict[tuple[int, datetime, str, int], list[float] | None] = {}
 
 
-def packed(ratings: Iterable[Sequence[float]]) -> bytes:
+def pack_rows(ratings: Iterable[Sequence[float]]) -> bytes:
     """Return the table of these rows."""
     return zlib.compress(json.dumps([list(row) for row in ratings]).encode())
 
 
-def rows(snapshot: RatingSnapshot) -> list[list[float]]:
+def unpack_rows(snapshot: RatingSnapshot) -> list[list[float]]:
     """Return all rows."""
     table: list[list[float]] = json.loads(zlib.decompress(snapshot.table))
     return table
 
 
-def rows_of(snapshot: RatingSnapshot, agents: Iterable[int]) -> dict[int, list[float]]:
+def find_rows(snapshot: RatingSnapshot, agents: Iterable[int]) -> dict[int, list[float]]:
     """Return the rows of some agents, if they have one; it is unpacked as far as they go."""
     unpacking, packed_text, text = zlib.decompressobj(), bytes(snapshot.table), bytearray()
 
@@ -46,14 +46,14 @@ def rows_of(snapshot: RatingSnapshot, agents: Iterable[int]) -> dict[int, list[f
     at = 0
     for agent in sorted(agents):
         # A number follows "[" only where a row begins with its agent.
-        place = _place(text, b"[%d," % agent, at, is_longer)
+        place = _find_row_place(text, b"[%d," % agent, at, is_longer)
         if place is not None:
             start, at = place
             found[agent] = json.loads(text[start:at])
     return found
 
 
-def _place(
+def _find_row_place(
     text: bytearray, mark: bytes, at: int, is_longer: Callable[[], bool]
 ) -> tuple[int, int] | None:
     """Return where a row begins and ends; what was searched before is not searched again."""
@@ -67,7 +67,7 @@ def _place(
     return start, end + 1
 
 
-def kept(snapshots: Sequence[RatingSnapshot], agents: Collection[int]) -> list[Known]:
+def read_rows(snapshots: Sequence[RatingSnapshot], agents: Collection[int]) -> list[Known]:
     """Return the rows of some agents in each snapshot; one query for those not kept here.
 
     A snapshot never changes and is read once; the ones given need not have their tables.
@@ -78,12 +78,12 @@ def kept(snapshots: Sequence[RatingSnapshot], agents: Collection[int]) -> list[K
     missing = [key[0] for key in keys if any((*key, agent) not in _kept for agent in agents)]
     read = RatingSnapshot.objects.filter(pk__in=missing) if missing else ()
     for shot in read:
-        rows = rows_of(shot, agents)
+        rows = find_rows(shot, agents)
         for agent in agents:
             _kept[shot.pk, shot.taken_at, shot.results_hash, agent] = rows.get(agent)
-    return [_known(key, agents) for key in keys]
+    return [_collect_kept_rows(key, agents) for key in keys]
 
 
-def _known(key: tuple[int, datetime, str], agents: Iterable[int]) -> Known:
+def _collect_kept_rows(key: tuple[int, datetime, str], agents: Iterable[int]) -> Known:
     found = {agent: _kept.get((*key, agent)) for agent in agents}
     return {agent: row for agent, row in found.items() if row is not None}

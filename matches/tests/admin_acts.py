@@ -52,7 +52,7 @@ class Case(NamedTuple):
 
 def on_hold() -> Tournament:
     tournament = factories.planned()
-    tournaments.pause(tournament)
+    tournaments.pause_tournament(tournament)
     return tournament
 
 
@@ -87,7 +87,7 @@ def a_node_key() -> NodeKey:
 
 def _revoked_key() -> NodeKey:
     a_node_key()
-    return node_keys.revoke("node-7", actor=CONTROL, now=NOW)
+    return node_keys.revoke_node("node-7", actor=CONTROL, now=NOW)
 
 
 def done_match() -> Match:
@@ -97,7 +97,7 @@ def done_match() -> Match:
 
 def _void_match() -> Match:
     match = done_match()
-    voiding.void([match.pk], actor=CONTROL, reason="odd", now=NOW)
+    voiding.void_matches([match.pk], actor=CONTROL, reason="odd", now=NOW)
     return Match.objects.get(pk=match.pk)
 
 
@@ -115,7 +115,7 @@ def _schedule(*, is_enabled: bool = True) -> Schedule:
 
 def _token() -> TokenAccess:
     user = User.objects.create_user("owner")
-    return tokens.issue(user, name="laptop", scopes=[Scope.READ], days=3)[0]
+    return tokens.issue_token(user, name="laptop", scopes=[Scope.READ], days=3)[0]
 
 
 def campaign_under_way() -> Campaign:

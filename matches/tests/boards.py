@@ -52,7 +52,7 @@ def play_some(tournament: Tournament, n_matches: int, play: Play, *, now: dateti
     factories.alive(now=now)
     order = factories.ordered(tournament, n_matches, now=now)
     factories.start(order, now=now)
-    recording.record(factories.finished(order, play), now=now)
+    recording.record_report(factories.finished(order, play), now=now)
 
 
 def played_board(name: str = "connect-four", *, n_matches: int = 420) -> Tournament:

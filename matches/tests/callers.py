@@ -20,14 +20,14 @@ WORKER = (Scope.WORKER,)
 def user(name: str, scopes: Sequence[Scope] = (), *, is_admin: bool = False) -> User:
     """Return a user with the rights that the scopes need."""
     made = User.objects.create(username=name, is_staff=is_admin, is_superuser=is_admin)
-    tokens.grant(made, scopes)
+    tokens.grant_rights(made, scopes)
     return made
 
 
 def token(name: str, scopes: Sequence[Scope], *, is_admin: bool = False) -> str:
     """Return the secret of a token of a new user who may do what its scopes are for."""
     made = user(name, scopes, is_admin=is_admin)
-    return tokens.issue(made, name=name, scopes=scopes, days=1)[1]
+    return tokens.issue_token(made, name=name, scopes=scopes, days=1)[1]
 
 
 def expired(name: str) -> str:

@@ -21,11 +21,11 @@ from arena.messages import (
     play_queue,
     read_order,
 )
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.ledger import planning, recording
-from matches.ledger.order_messages import order_message
-from matches.ledger.relay import relay, take
-from matches.ledger.tournaments import open_leaderboard, schedule
+from matches.ledger.order_messages import build_order_message
+from matches.ledger.relay import create_order, send_pending_matches
+from matches.ledger.tournaments import open_leaderboard, schedule_tournament
 from matches.models import Agent, Match, NodeKey, Tournament
 from matches.nodes import node_keys
 from matches.plans import TournamentPlan
@@ -49,11 +49,11 @@ def scheduled(
     **plan: object,
 ) -> Tournament:
     """Return a tournament that control has not planned yet."""
-    return schedule(
+    return schedule_tournament(
         TournamentPlan(name="test", n_matches=n_matches, **plan),  # type: ignore[arg-type]
         leaderboard=open_leaderboard(board, game=game),
         agents=[
-            agent if isinstance(agent, Agent) else register_spelled(agent, game=game)
+            agent if isinstance(agent, Agent) else register_spelled_agent(agent, game=game)
             for agent in agents
         ],
     )
@@ -62,7 +62,7 @@ def scheduled(
 def planned(n_matches: int = 12, **options: object) -> Tournament:
     """Return a tournament whose matches are pending."""
     tournament = scheduled(n_matches, **options)  # type: ignore[arg-type]
-    planning.plan(tournament, now=NOW)
+    planning.plan_tournament(tournament, now=NOW)
     tournament.refresh_from_db()
     return tournament
 
@@ -70,7 +70,7 @@ def planned(n_matches: int = 12, **options: object) -> Tournament:
 def key_of(node: str) -> str:
     """Return the key of a node's reports; it is admitted if nobody has decided about it."""
     row, _ = NodeKey.objects.get_or_create(name=node, defaults={"created_at": NOW})
-    return node_keys.secret_of(row, "reports")
+    return node_keys.derive_secret(row, "reports")
 
 
 def alive(
@@ -94,12 +94,12 @@ def alive(
         key=gpu_key(settings.SECRET_KEY) if "gpu" in capabilities else key_of(node),
         place=place,
     )
-    recording.record(report, now=now)
+    recording.record_report(report, now=now)
 
 
 def sent(broker: Redis, *, now: datetime = NOW) -> list[MatchOrder]:
     """Let the relay send what it will, and take the orders off the real queue of NODE."""
-    relay(now=now)
+    send_pending_matches(now=now)
     return popped(broker)
 
 
@@ -112,10 +112,10 @@ def ordered(
     now: datetime = NOW,
 ) -> MatchOrder:
     """Return an order of the next pending matches, as it would be sent to a node."""
-    taken = take(tournament, needs, n_matches, queue=play_queue(node), now=now)
+    taken = create_order(tournament, needs, n_matches, queue=play_queue(node), now=now)
     assert taken is not None
     order, matches = taken
-    return order_message(order, tournament, matches)
+    return build_order_message(order, tournament, matches)
 
 
 def popped(broker: Redis, node: str = NODE, *, most: int = 1_000) -> list[MatchOrder]:
@@ -139,7 +139,7 @@ def start(
     report = Started(
         node=node, incarnation=incarnation, order=order.order, token=order.token, key=key_of(node)
     )
-    recording.record(report, now=now)
+    recording.record_report(report, now=now)
 
 
 def first_wins(row: MatchOrderRow) -> ResultRow:
@@ -223,5 +223,5 @@ def play_all_once(
     orders = sent(broker, now=now)
     for order in orders:
         start(order, now=now)
-        recording.record(finished(order, play), now=now)
+        recording.record_report(finished(order, play), now=now)
     return len(orders)

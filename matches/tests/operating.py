@@ -48,5 +48,5 @@ def questioned(played: Tournament) -> dict[str, int]:
 def voided(tournament: Tournament) -> int:
     """Return the id of the last match of a tournament, which is void now."""
     match = tournament.matches.latest("pk").pk
-    voiding.void([match], actor=ANNA, reason="a stuck clock", now=timezone.now())
+    voiding.void_matches([match], actor=ANNA, reason="a stuck clock", now=timezone.now())
     return int(match)

@@ -33,7 +33,7 @@ def put(order: MatchOrder, episodes: Sequence[Episode]) -> str:
     piece = encode_episodes(episodes, TrajectorySpec.of_game(games.get(order.game).spec))
     digest = sha256(piece).hexdigest()
     size = len(piece)
-    trajectories.store(UUID(order.order), digest, BytesIO(piece), n_bytes=size, now=make.NOW)
+    trajectories.store_piece(UUID(order.order), digest, BytesIO(piece), n_bytes=size, now=make.NOW)
     return digest
 
 
@@ -63,7 +63,7 @@ def play(
         played = [episode(order, row) for row in rows]
         digest = put(order, [spoil(one) for one in played])
         results += [result(row, one, digest) for row, one in zip(rows, played, strict=True)]
-    recording.record(make.reported(order, results), now=make.NOW)
+    recording.record_report(make.reported(order, results), now=make.NOW)
     tournament.refresh_from_db()
     return order
 
@@ -76,5 +76,5 @@ def forfeit(tournament: Tournament, n_matches: int) -> MatchOrder:
         order,
         lambda row: make.result(row, ending=Ending.FORFEIT, seat=1, reason=Reason.CRASH),
     )
-    recording.record(report, now=make.NOW)
+    recording.record_report(report, now=make.NOW)
     return order

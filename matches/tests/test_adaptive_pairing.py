@@ -6,10 +6,10 @@ import pytest
 from redis import Redis
 
 from arena.pairing import registry as pairings
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError
 from matches.ledger import adaptive_pairing, planning
-from matches.ledger.tournaments import conclude, schedule
+from matches.ledger.tournaments import conclude_tournament, schedule_tournament
 from matches.models import Match, Tournament
 from matches.plans import TournamentPlan
 from matches.ratings import rater
@@ -60,7 +60,7 @@ def test_no_more_is_planned_ahead_than_costs_nothing() -> None:
     planning.plan_scheduled(now=NOW)
     assert (
         Match.objects.count()
-        == adaptive_pairing.ahead(len(FIELD), 0, 0)
+        == adaptive_pairing.count_matches_ahead(len(FIELD), 0, 0)
         == adaptive_pairing.LEAST_AHEAD
     )
     planning.plan_scheduled(now=NOW)
@@ -94,7 +94,7 @@ def test_a_bracket_goes_by_how_the_entrants_stood_at_the_start() -> None:
     board = first.leaderboard
     agents = list(first.agents.order_by("entrant__position"))
     cup = TournamentPlan(name="cup", n_matches=60, pairing="knockout")
-    second = schedule(cup, leaderboard=board, agents=agents)
+    second = schedule_tournament(cup, leaderboard=board, agents=agents)
     planning.plan_scheduled(now=later(5))
     second.refresh_from_db()
     by_mu = {rating.agent_id: rating.mu for rating in board.rating_set.all()}
@@ -103,7 +103,9 @@ def test_a_bracket_goes_by_how_the_entrants_stood_at_the_start() -> None:
 
 
 def test_a_pairing_that_cannot_pair_the_game_is_refused() -> None:
-    agents = [register_spelled("random", game="kuhn_poker_3", copy=copy) for copy in (1, 2, 3)]
+    agents = [
+        register_spelled_agent("random", game="kuhn_poker_3", copy=copy) for copy in (1, 2, 3)
+    ]
     with pytest.raises(BadInputError, match="swiss cannot pair kuhn_poker_3"):
         factories.scheduled(12, agents=agents, game="kuhn_poker_3", pairing="swiss")
 
@@ -116,7 +118,7 @@ def test_parameters_that_a_pairing_does_not_take_are_named() -> None:
 def test_a_concluded_tournament_is_done_with_what_it_has() -> None:
     tournament = tournament_of("order_information", 1_000)
     planning.plan_scheduled(now=NOW)
-    assert conclude(tournament, now=later(1)) == adaptive_pairing.LEAST_AHEAD
+    assert conclude_tournament(tournament, now=later(1)) == adaptive_pairing.LEAST_AHEAD
     tournament.refresh_from_db()
     assert tournament.state == Tournament.State.DONE
     assert tournament.n_matches == tournament.n_planned == tournament.n_cancelled

@@ -148,7 +148,7 @@ def test_what_has_changed_since_it_was_asked_is_asked_anew(
     tournament = factories.planned()
     case = next(case for case in CASES if case.act == "cancel")
     form = form_on(admin_client.get(case.ask(tournament)).content.decode()) | REASON
-    tournaments.extend(tournament, 50)
+    tournaments.extend_tournament(tournament, 50)
     answer = admin_client.post(case.ask(tournament), form)
     text = answer.content.decode()
     assert "has changed since you were asked" in text
@@ -159,7 +159,7 @@ def test_what_has_changed_since_it_was_asked_is_asked_anew(
 
 def test_rows_that_are_gone_or_over_are_left_alone(admin_client: Client, broker: Redis) -> None:
     over = factories.planned()
-    tournaments.cancel(over, now=NOW)
+    tournaments.cancel_tournament(over, now=NOW)
     going = factories.planned(board="other")
     address = f"/admin/matches/tournament/ask/pause/?pk={over.pk}&pk={going.pk}&pk=99999&pk=x"
     page = admin_client.get(address).content.decode()

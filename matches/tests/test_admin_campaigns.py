@@ -9,7 +9,7 @@ from redis import Redis
 
 from matches.campaigns import judging
 from matches.ledger import pairing_warnings
-from matches.ledger.tournaments import cancel
+from matches.ledger.tournaments import cancel_tournament
 from matches.models import Agent, Alarm, AuditRow, Campaign, Tournament
 from matches.tests import boards
 from matches.tests.factories import NOW, later
@@ -29,7 +29,7 @@ def _broker(broker: Redis) -> None:
 def form() -> dict[str, Any]:
     """Return what starts a campaign when it is posted twice."""
     campaign = campaign_of()
-    cancel(campaign.tournament, now=NOW)
+    cancel_tournament(campaign.tournament, now=NOW)
     judging.judge_all(now=NOW)
     return {
         "leaderboard": campaign.tournament.leaderboard_id,
@@ -97,7 +97,9 @@ def test_a_sequential_test_is_foreseen(admin_client: Client, form: dict[str, Any
 def test_the_form_says_that_a_pairing_suits_the_field_badly(
     admin_client: Client, form: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pairing_warnings, "before", lambda *_, **__: "This field is close.")
+    monkeypatch.setattr(
+        pairing_warnings, "warn_before_start", lambda *_, **__: "This field is close."
+    )
     page = admin_client.post(ADD, {**form, "pairing": "quality"}).content.decode()
     assert "This field is close." in page
 
@@ -164,7 +166,7 @@ def test_stopping_cancels_what_is_open_and_writes_how_it_ended(admin_client: Cli
 
 def test_one_whose_tournament_is_over_cannot_be_stopped(admin_client: Client) -> None:
     campaign = campaign_of()
-    cancel(campaign.tournament, now=later(1))
+    cancel_tournament(campaign.tournament, now=later(1))
     page = admin_client.get(f"/admin/matches/campaign/ask/stop/?pk={campaign.pk}")
     assert "its verdict is being written" in page.content.decode()
 

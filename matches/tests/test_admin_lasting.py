@@ -32,7 +32,7 @@ def kept(broker: Redis) -> dict[str, list[Any]]:
     """Return what is there of everything that stays."""
     board = boards.played_board(n_matches=42).leaderboard
     seasons.freeze(board, "spring", actor=CONTROL, now=NOW)
-    voiding.void([Match.objects.latest("pk").pk], actor=CONTROL, reason="odd", now=NOW)
+    voiding.void_matches([Match.objects.latest("pk").pk], actor=CONTROL, reason="odd", now=NOW)
     return _contents()
 
 
@@ -148,7 +148,9 @@ def test_an_audit_row_of_something_without_a_page_is_text(
     admin_client: Client, kept: dict[str, list[Any]], django_db_blocker: Any
 ) -> None:
     target = auditing.Target("planet", 7, "Mars")
-    auditing.note("planet.move", actor=CONTROL, targets=[target], reason="", touched={}, now=NOW)
+    auditing.add_audit_row(
+        "planet.move", actor=CONTROL, targets=[target], reason="", touched={}, now=NOW
+    )
     page = admin_client.get("/admin/matches/auditrow/?action=planet.move").content.decode()
     assert "planet Mars" in page
 

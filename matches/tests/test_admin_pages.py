@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.test import Client
 from redis import Redis
 
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Leaderboard, Outcome, Rating, Tournament
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 def form(broker: Redis) -> dict[str, Any]:
     """Return what schedules a tournament when it is posted."""
     board = open_leaderboard("board", game="skill_game")
-    agents = [register_spelled(f"level:{level}", game="skill_game") for level in (10, 90)]
+    agents = [register_spelled_agent(f"level:{level}", game="skill_game") for level in (10, 90)]
     return {
         "leaderboard": board.pk,
         "name": "cup",
@@ -97,7 +97,7 @@ def test_an_agent_that_cannot_be_is_a_form_error(
 
 
 def test_what_an_agent_is_does_not_change(admin_client: Client) -> None:
-    agent = register_spelled("mcts:5", game="connect_four")
+    agent = register_spelled_agent("mcts:5", game="connect_four")
     before = agent.parameters
     form = {"name": "renamed", "policy": "random", "parameters": "{}", "is_retired": "on"}
     admin_client.post(f"/admin/matches/agent/{agent.pk}/change/", form)
@@ -153,7 +153,7 @@ def test_a_tournament_that_cannot_be_is_a_form_error(
 def test_agents_that_cannot_meet_are_a_form_error(
     admin_client: Client, form: dict[str, Any]
 ) -> None:
-    chess = register_spelled("random", game="chess")
+    chess = register_spelled_agent("random", game="chess")
     for agents, words in (
         (form["agents"][:1], "needs 2 agents or more, got 1"),
         ([form["agents"][0], chess.pk], "'random' plays chess, the leaderboard is of skill_game"),
@@ -165,7 +165,7 @@ def test_agents_that_cannot_meet_are_a_form_error(
 def test_a_refusal_after_the_forms_check_is_a_message(
     admin_client: Client, form: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("matches.admin.tournaments.schedule", _refuse)
+    monkeypatch.setattr("matches.admin.tournaments.schedule_tournament", _refuse)
     response = admin_client.post("/admin/matches/tournament/add/", form, follow=True)
     assert response.status_code == 200
     assert "is retired" in response.content.decode()

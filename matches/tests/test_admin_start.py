@@ -41,7 +41,7 @@ def test_it_shows_tournaments_boards_checkpoints_and_quarantine(
     running = factories.planned()
     factories.alive()
     waiting = factories.planned(board="other")
-    tournaments.pause(waiting)
+    tournaments.pause_tournament(waiting)
     agent = Agent.objects.get(name="level:10")
     quarantine.quarantine_agent(agent, actor=CONTROL, reason="odd moves", now=NOW)
     Checkpoint.objects.create(

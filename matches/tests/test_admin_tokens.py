@@ -100,8 +100,10 @@ def test_who_is_no_administrator_makes_tokens_of_its_own_only(
 def test_the_admin_shows_what_a_token_was_made_with_and_revokes_both(
     admin_client: Client, admin_user: User
 ) -> None:
-    parent, _ = tokens.issue(admin_user, name="laptop", scopes=[Scope.READ], days=3)
-    child, _ = tokens.issue(admin_user, name="robot", scopes=[Scope.READ], days=None, parent=parent)
+    parent, _ = tokens.issue_token(admin_user, name="laptop", scopes=[Scope.READ], days=3)
+    child, _ = tokens.issue_token(
+        admin_user, name="robot", scopes=[Scope.READ], days=None, parent=parent
+    )
     assert f"laptop ({parent.pk})" in admin_client.get(ADDRESS).content.decode()
     page = admin_client.get(f"{ADDRESS}{parent.pk}/change/").content.decode()
     assert f"robot ({child.pk})" in page

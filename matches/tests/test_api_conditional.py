@@ -7,7 +7,7 @@ from django.test import Client
 from redis import Redis
 
 from matches.access import rate_counter
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.models import Agent
 from matches.tests import callers, factories
 
@@ -26,7 +26,7 @@ def _get(client: Client, address: str = AGENTS, **headers: str) -> Any:
 
 
 def test_what_has_not_changed_is_not_sent_again(client: Client, db: None) -> None:
-    register_spelled("random", game="chess")
+    register_spelled_agent("random", game="chess")
     first = _get(client)
     again = _get(client, **{"if-none-match": first.headers["ETag"]})
     assert (again.status_code, again.content) == (304, b"")

@@ -140,29 +140,29 @@ def call(db: None) -> Callable[..., Call]:
 
 
 def test_the_second_of_two_calls_at_once_is_told_to_wait(call: Callable[..., Call]) -> None:
-    assert idempotency.claim(call(), now=NOW) is None
+    assert idempotency.claim_key(call(), now=NOW) is None
     with pytest.raises(ConflictError, match="under way"):
-        idempotency.claim(call(), now=NOW)
+        idempotency.claim_key(call(), now=NOW)
     with pytest.raises(RepeatedKeyError):
-        idempotency.claim(call("other"), now=NOW)
+        idempotency.claim_key(call("other"), now=NOW)
 
 
 def test_an_answer_is_kept_for_a_day(call: Callable[..., Call]) -> None:
-    idempotency.claim(call(), now=NOW)
-    idempotency.answer(call(), Answer(201, "{}"))
+    idempotency.claim_key(call(), now=NOW)
+    idempotency.store_answer(call(), Answer(201, "{}"))
     last = NOW + idempotency.KEPT - timedelta(seconds=1)
-    assert idempotency.claim(call(), now=last) == Answer(201, "{}")
-    assert idempotency.claim(call("other"), now=NOW + idempotency.KEPT) is None
+    assert idempotency.claim_key(call(), now=last) == Answer(201, "{}")
+    assert idempotency.claim_key(call("other"), now=NOW + idempotency.KEPT) is None
 
 
 def test_a_call_that_died_may_be_sent_again(call: Callable[..., Call]) -> None:
-    idempotency.claim(call(), now=NOW)
-    assert idempotency.claim(call(), now=NOW + idempotency.UNANSWERED) is None
+    idempotency.claim_key(call(), now=NOW)
+    assert idempotency.claim_key(call(), now=NOW + idempotency.UNANSWERED) is None
 
 
 def test_old_keys_of_others_are_forgotten(call: Callable[..., Call]) -> None:
-    idempotency.claim(Call(callers.user("other").pk, "key", "f"), now=NOW)
-    idempotency.claim(call(), now=NOW + idempotency.KEPT)
+    idempotency.claim_key(Call(callers.user("other").pk, "key", "f"), now=NOW)
+    idempotency.claim_key(call(), now=NOW + idempotency.KEPT)
     assert IdempotencyKey.objects.count() == 1
 
 

@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 from redis import Redis
 
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.ledger import planning
-from matches.ledger.tournaments import cancel
+from matches.ledger.tournaments import cancel_tournament
 from matches.models import Tournament
 from matches.tests import factories
 
@@ -32,7 +32,7 @@ def test_a_tournament_is_paused_and_resumed(admin_client: Client, broker: Redis)
 
 
 def test_a_tournament_may_wait_to_be_started(admin_client: Client, broker: Redis) -> None:
-    agents = [register_spelled(f"level:{n}", game="skill_game").pk for n in (10, 90)]
+    agents = [register_spelled_agent(f"level:{n}", game="skill_game").pk for n in (10, 90)]
     _post(admin_client, "leaderboards", {"name": "board", "game": "skill_game"})
     body = {"leaderboard": "board", "agents": agents, "name": "cup", "n_matches": 4}
     made = _post(admin_client, "tournaments", body | {"is_paused": True}).json()
@@ -62,7 +62,7 @@ def test_what_does_not_fit_the_state_is_a_conflict(
     admin_client: Client, broker: Redis, verb: str
 ) -> None:
     tournament = factories.planned()
-    cancel(tournament, now=factories.NOW)
+    cancel_tournament(tournament, now=factories.NOW)
     response = _post(admin_client, f"tournaments/{tournament.pk}/{verb}", {"n_matches": 99})
     assert response.status_code == 409
     problem = response.json()
@@ -71,7 +71,7 @@ def test_what_does_not_fit_the_state_is_a_conflict(
 
 
 def test_a_retired_agent_enters_no_tournament(admin_client: Client, db: None) -> None:
-    agent = register_spelled("random", game="chess")
+    agent = register_spelled_agent("random", game="chess")
     assert _post(admin_client, f"agents/{agent.pk}/retire").json()["is_retired"]
     agent.refresh_from_db()
     assert agent.is_retired

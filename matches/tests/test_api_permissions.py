@@ -238,7 +238,7 @@ def test_other_methods_are_not_there(clients: dict[str, Client]) -> None:
 
 def test_a_scope_without_the_right_of_its_user_is_not_enough(db: None) -> None:
     user = callers.user("nobody")
-    secret = tokens.issue(user, name="x", scopes=list(Scope), days=1)[1]
+    secret = tokens.issue_token(user, name="x", scopes=list(Scope), days=1)[1]
     response = callers.with_token(secret).post("/api/v1/agents/", {}, "application/json")
     assert response.status_code == 403
     assert response.json()["detail"] == "nobody lacks the right 'matches.add_agent'"

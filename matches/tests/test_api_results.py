@@ -318,7 +318,7 @@ def test_pieces_of_trajectories_are_listed_with_links_that_fetch_them(
     order = factories.ordered(tournament)
     content = b"rows"
     name = sha256(content).hexdigest()
-    put = signing.signed("PUT", signing.trajectories_path(order.order), now=db_now())
+    put = signing.sign_link("PUT", signing.trajectories_path(order.order), now=db_now())
     path, _, query = put.partition("?")
     assert Client().put(f"{path}/{name}?{query}", content).status_code == 201
     (piece,) = _pages(reader, f"trajectories/?tournament={tournament.pk}")

@@ -120,7 +120,7 @@ def test_a_token_makes_none_that_outlives_it(days: int | None) -> None:
 
 def test_a_shorter_life_is_kept() -> None:
     user = callers.user("ada")
-    parent, secret = tokens.issue(user, name="long", scopes=callers.READER, days=30)
+    parent, secret = tokens.issue_token(user, name="long", scopes=callers.READER, days=30)
     child = _make(callers.with_token(secret), days=2).json()
     assert _expiry(child) < parent.token.expiry - timedelta(days=27)
 
@@ -149,11 +149,11 @@ def test_however_a_token_goes_its_children_open_nothing() -> None:
 
 def test_a_token_whose_parent_was_revoked_meanwhile_is_not_made() -> None:
     user = callers.user("ada")
-    parent, _ = tokens.issue(user, name="gone", scopes=callers.READER, days=1)
-    tokens.revoke(parent)
+    parent, _ = tokens.issue_token(user, name="gone", scopes=callers.READER, days=1)
+    tokens.revoke_token(parent)
     parent.pk = 10**6
     with pytest.raises(ConflictError, match="revoked"):
-        tokens.issue(user, name="late", scopes=callers.READER, days=1, parent=parent)
+        tokens.issue_token(user, name="late", scopes=callers.READER, days=1, parent=parent)
     assert not AuthToken.objects.exists()
 
 
@@ -161,11 +161,13 @@ def test_a_chain_of_tokens_is_short_enough_to_be_revoked() -> None:
     user = callers.user("ada")
     parent = None
     for _ in range(tokens.MAX_ANCESTORS + 1):
-        parent, secret = tokens.issue(user, name="x", scopes=callers.READER, days=1, parent=parent)
+        parent, secret = tokens.issue_token(
+            user, name="x", scopes=callers.READER, days=1, parent=parent
+        )
     refused = _make(callers.with_token(secret))
     assert refused.status_code == 400
     assert "with an older one" in refused.json()["detail"] + str(refused.json()["errors"])
-    assert tokens.revoke(TokenAccess.objects.earliest("pk")) == tokens.MAX_ANCESTORS
+    assert tokens.revoke_token(TokenAccess.objects.earliest("pk")) == tokens.MAX_ANCESTORS
     assert not AuthToken.objects.exists()
 
 
@@ -188,8 +190,8 @@ def test_a_revoked_token_is_refused_at_once() -> None:
 
 def test_a_token_does_not_revoke_one_that_may_do_more() -> None:
     user = callers.user("ada", callers.OPERATOR)
-    _, secret = tokens.issue(user, name="weak", scopes=callers.READER, days=1)
-    strong, _ = tokens.issue(user, name="strong", scopes=callers.OPERATOR, days=1)
+    _, secret = tokens.issue_token(user, name="weak", scopes=callers.READER, days=1)
+    strong, _ = tokens.issue_token(user, name="strong", scopes=callers.OPERATOR, days=1)
     response = callers.with_token(secret).delete(f"{TOKENS}{strong.pk}/")
     assert response.status_code == 403
     assert TokenAccess.objects.count() == 2
@@ -204,4 +206,4 @@ def test_the_token_of_somebody_else_is_not_there() -> None:
 
 def test_a_token_without_scopes_is_not_made() -> None:
     with pytest.raises(BadInputError, match="read, submit, operate, worker"):
-        tokens.issue(callers.user("ada"), name="x", scopes=[], days=1)
+        tokens.issue_token(callers.user("ada"), name="x", scopes=[], days=1)

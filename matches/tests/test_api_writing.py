@@ -10,9 +10,9 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from redis import Redis
 
-from matches.access.tokens import issue
+from matches.access.tokens import issue_token
 from matches.api.errors import exception_handler
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError, BrokerError, MatchError, NoNodeError
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Leaderboard, Rating, Scope, Tournament
@@ -27,7 +27,7 @@ BOARD = {"name": "b", "game": "connect_four"}
 def field(broker: Redis) -> dict[str, Any]:
     """Return a tournament that would be accepted."""
     open_leaderboard("board", game="skill_game")
-    agents = [register_spelled(f"level:{level}", game="skill_game") for level in (10, 90)]
+    agents = [register_spelled_agent(f"level:{level}", game="skill_game") for level in (10, 90)]
     return {
         "leaderboard": "board",
         "agents": [agent.pk for agent in agents],
@@ -154,7 +154,7 @@ def test_a_tournament_that_cannot_be_is_refused(
 
 def test_agents_that_cannot_meet_are_refused(admin_client: Client, field: dict[str, Any]) -> None:
     first, second = field["agents"]
-    chess = register_spelled("random", game="chess")
+    chess = register_spelled_agent("random", game="chess")
     Agent.objects.filter(pk=second).update(is_retired=True)
     for agents, words in (
         ([first], "2 agents"),
@@ -182,7 +182,7 @@ def test_writing_needs_a_login_and_the_right(client: Client, address: str) -> No
 def test_a_token_serves_as_login(client: Client) -> None:
     user = get_user_model().objects.create_user("submitter")
     user.user_permissions.add(Permission.objects.get(codename="add_agent"))
-    _, token = issue(user, name="laptop", scopes=[Scope.SUBMIT], days=1)
+    _, token = issue_token(user, name="laptop", scopes=[Scope.SUBMIT], days=1)
     for sent, status in ((token, 201), (f"{token}x", 401)):
         response = client.post(
             "/api/v1/agents/",

@@ -15,7 +15,7 @@ from matches.tests import factories as make
 def _note(actor: Actor = CONTROL) -> AuditRow:
     target = Target("agent", 5, "level:5" * 100)
     with transaction.atomic():
-        (row,) = auditing.note(
+        (row,) = auditing.add_audit_row(
             "agent.look", actor=actor, targets=[target], reason="", touched={"n": 1}, now=make.NOW
         )
     return AuditRow.objects.get(pk=row.pk)
@@ -25,7 +25,7 @@ def _note(actor: Actor = CONTROL) -> AuditRow:
 def test_a_row_says_who_did_what_to_which() -> None:
     board = open_leaderboard("board", game="chess")
     user = User.objects.create(username="anna")
-    auditing.note(
+    auditing.add_audit_row(
         *("board.look",),
         actor=Actor.of(user),
         targets=[board],
@@ -70,7 +70,7 @@ def test_a_long_label_is_cut() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_nothing_is_audited_outside_of_the_transaction_of_the_act() -> None:
     with pytest.raises(RuntimeError, match="outside of the transaction"):
-        auditing.note("x", actor=CONTROL, targets=[], reason="", touched={}, now=make.NOW)
+        auditing.add_audit_row("x", actor=CONTROL, targets=[], reason="", touched={}, now=make.NOW)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -22,27 +22,27 @@ def _kept(folder: Path) -> dict[str, bytes]:
 
 def test_a_file_is_moved_into_the_storage(tmp_path: Path) -> None:
     staged = _staged(tmp_path, b"weights")
-    blobs.keep(staged, NAME)
+    blobs.store_file(staged, NAME)
     assert _kept(tmp_path) == {"abcd.safetensors": b"weights"}
     assert not staged.exists()
 
 
 def test_a_file_that_a_crash_left_short_is_replaced(tmp_path: Path) -> None:
-    blobs.keep(_staged(tmp_path, b"weig"), NAME)
-    blobs.keep(_staged(tmp_path, b"weights"), NAME)
+    blobs.store_file(_staged(tmp_path, b"weig"), NAME)
+    blobs.store_file(_staged(tmp_path, b"weights"), NAME)
     assert _kept(tmp_path) == {"abcd.safetensors": b"weights"}
 
 
 def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     for _ in range(2):
-        blobs.keep(_staged(tmp_path, b"weights"), NAME)
+        blobs.store_file(_staged(tmp_path, b"weights"), NAME)
     assert _kept(tmp_path) == {"abcd.safetensors": b"weights"}
 
 
 def test_of_two_processes_that_keep_the_same_file_one_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blobs.keep(_staged(tmp_path, b"weights"), NAME)
+    blobs.store_file(_staged(tmp_path, b"weights"), NAME)
     exists, asked = FileSystemStorage.exists, []
 
     def not_yet(storage: FileSystemStorage, name: str) -> bool:
@@ -51,10 +51,10 @@ def test_of_two_processes_that_keep_the_same_file_one_does(
         return len(asked) > 1 and exists(storage, name)
 
     monkeypatch.setattr(FileSystemStorage, "exists", not_yet)
-    blobs.keep(_staged(tmp_path, b"weights"), NAME)
+    blobs.store_file(_staged(tmp_path, b"weights"), NAME)
     assert _kept(tmp_path) == {"abcd.safetensors": b"weights"}
 
 
 def test_what_is_not_there_is_none_and_may_be_removed(tmp_path: Path) -> None:
-    assert blobs.opened(NAME) is None
-    blobs.remove(NAME)
+    assert blobs.open_file(NAME) is None
+    blobs.delete_file(NAME)

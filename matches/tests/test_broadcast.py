@@ -48,7 +48,7 @@ def test_the_first_push_begins_an_epoch_and_lets_viewers_ask(board: Leaderboard)
 
 def test_a_pause_is_pushed_though_nothing_is_rated(board: Leaderboard) -> None:
     broadcast.push_due(now=NOW)
-    tournaments.pause(board.tournaments.get())
+    tournaments.pause_tournament(board.tournaments.get())
     broadcast.push_due(now=later(20))
     pushed = broadcast._state(board.pk)
     assert pushed is not None
@@ -128,7 +128,7 @@ def test_the_progress_of_a_tournament_is_pushed_without_a_rating(board: Leaderbo
 
 def test_a_cancelled_tournament_is_pushed(board: Leaderboard) -> None:
     broadcast.push_due(now=NOW)
-    tournaments.cancel(Tournament.objects.get(), now=later(1))
+    tournaments.cancel_tournament(Tournament.objects.get(), now=later(1))
     broadcast.push_due(now=later(2))
     assert _state(board, now=later(2))["status"]["tournaments"][0]["state"] == "cancelled"
 
@@ -146,7 +146,7 @@ def test_only_the_top_rows_are_live_and_who_falls_out_is_taken_out(broker: Redis
     agents = Agent.objects.bulk_create(
         Agent(name=f"a{n}", game="skill_game", policy="level") for n in range(202)
     )
-    tournaments.enter(board, agents)
+    tournaments.enter_agents(board, agents)
     _publish(board, now=NOW)
     _move(board, "a201", 1)
     assert broadcast.publish(board.pk, now=later(1)) is None

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from redis import Redis
 
 from matches.campaigns import judging
-from matches.ledger.tournaments import cancel
+from matches.ledger.tournaments import cancel_tournament
 from matches.management import following
 from matches.models import Campaign
 from matches.tests import boards
@@ -89,7 +89,7 @@ def test_out_of_budget_is_3(works: Any, capsys: Any) -> None:
 
 def test_cancelled_by_somebody_is_3(works: Any, capsys: Any) -> None:
     def stop(campaign: Campaign, n: int) -> None:
-        cancel(campaign.tournament, now=later(n))
+        cancel_tournament(campaign.tournament, now=later(n))
         judging.judge_all(now=later(n))
 
     works(stop)

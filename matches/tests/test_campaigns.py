@@ -8,7 +8,7 @@ from matches.campaigns import judging, paired_blocks
 from matches.campaigns.starting import start
 from matches.errors import BadInputError
 from matches.ledger import planning
-from matches.ledger.tournaments import cancel
+from matches.ledger.tournaments import cancel_tournament
 from matches.models import Agent, Campaign, CampaignPoint, Match, Tournament
 from matches.plans import CampaignPlan
 from matches.ratings import rater
@@ -33,7 +33,7 @@ def campaign_of(
     **plan: object,
 ) -> Campaign:
     known = factories.scheduled(12, agents=agents, board=f"board of {name}".replace(" ", "-"))
-    cancel(known, now=factories.NOW)
+    cancel_tournament(known, now=factories.NOW)
     return start(
         CampaignPlan(name=name, question=question, **{"max_matches": 400, **plan}),  # type: ignore[arg-type]
         leaderboard=known.leaderboard,
@@ -147,7 +147,7 @@ def test_a_new_campaign_plays_no_game_that_is_known() -> None:
 
 def test_a_cancelled_campaign_says_so() -> None:
     campaign = campaign_of()
-    cancel(campaign.tournament, now=later(1))
+    cancel_tournament(campaign.tournament, now=later(1))
     judging.judge_all(now=later(2))
     campaign.refresh_from_db()
     assert campaign.why == "cancelled"

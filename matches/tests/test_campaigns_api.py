@@ -9,7 +9,7 @@ from django.test import Client
 from redis import Redis
 
 from matches.campaigns import judging
-from matches.ledger.tournaments import cancel
+from matches.ledger.tournaments import cancel_tournament
 from matches.models import Alarm, AuditRow, Campaign, Tournament
 from matches.tests import boards, callers, factories, operating
 from matches.tests.factories import later
@@ -64,7 +64,7 @@ def test_a_campaign_is_asked_by_names_and_shows_its_verdict(client: Client) -> N
 def test_campaigns_are_listed_by_what_they_ask_and_whether_they_ended(client: Client) -> None:
     first = campaign_of()
     post(client, "campaigns/", leaderboard=BOARD, question="rank_all", max_matches=10)
-    cancel(first.tournament, now=later(1))
+    cancel_tournament(first.tournament, now=later(1))
     judging.judge_all(now=later(2))
     listed = {
         query: [row["question"] for row in get(client, f"campaigns/?{query}")["results"]]
@@ -224,5 +224,5 @@ def test_a_pairing_that_suits_the_field_badly_is_said(client: Client) -> None:
     go_on(close, 0, factories.first_wins)
     cache.clear()
     assert "This field is close" in get(client, f"campaigns/{close.pk}/")["warning"]
-    cancel(close.tournament, now=later(1))
+    cancel_tournament(close.tournament, now=later(1))
     assert get(client, f"campaigns/{close.pk}/")["warning"] is None

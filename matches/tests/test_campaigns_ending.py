@@ -7,13 +7,13 @@ import pytest
 from redis import Redis
 
 from arena.messages import MatchOrderRow, ResultRow
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.campaigns import judging
 from matches.campaigns.belief import belief_of
 from matches.campaigns.starting import start
 from matches.errors import ConflictError
 from matches.ledger import costs, planning, quarantine, voiding
-from matches.ledger.tournaments import extend, pause, resume
+from matches.ledger.tournaments import extend_tournament, pause_tournament, resume_tournament
 from matches.models import Campaign, CampaignPoint, Leaderboard, Match, Tournament
 from matches.operations import explain
 from matches.plans import CampaignPlan
@@ -45,7 +45,7 @@ def test_struck_results_are_no_evidence_and_it_is_judged_without_them() -> None:
     campaign = campaign_of(error=1e-9)
     go_on(campaign, 0, boards.by_strength(forfeits=0))
     played = list(Match.objects.filter(tournament=campaign.tournament).values_list("pk", flat=True))
-    voiding.void(played[:6], actor=ANNA, reason="a wrong clock", now=later(5))
+    voiding.void_matches(played[:6], actor=ANNA, reason="a wrong clock", now=later(5))
     Campaign.objects.update(n_judged=0)
     assert not judging.judge(again(campaign), now=later(6))
     assert again(campaign).n_judged == 0  # the counts still hold what was struck
@@ -80,23 +80,23 @@ def test_a_verdict_without_the_end_of_its_tournament_is_none(
 
 def test_extending_the_tournament_raises_the_budget() -> None:
     campaign = campaign_of(error=1e-9, max_matches=32)
-    extend(campaign.tournament, 64)
+    extend_tournament(campaign.tournament, 64)
     assert ended(again(campaign)).n_played == 64
 
 
 def test_a_campaign_with_its_verdict_is_not_extended() -> None:
     campaign = ended(campaign_of())
     with pytest.raises(ConflictError, match="has ended: start a new one, which begins from all"):
-        extend(campaign.tournament, 10_000)
+        extend_tournament(campaign.tournament, 10_000)
 
 
 def test_a_paused_one_waits_and_goes_on() -> None:
     campaign = campaign_of()
-    pause(campaign.tournament)
+    pause_tournament(campaign.tournament)
     go_on(campaign, 0, boards.by_strength(forfeits=0))
     found = explain.of_campaign(again(campaign), now=later(1))
     assert (found.state, found.waits_for) == ("paused", ("somebody to resume it",))
-    resume(campaign.tournament, now=later(2))
+    resume_tournament(campaign.tournament, now=later(2))
     assert ended(again(campaign)).why == "decided"
 
 
@@ -163,7 +163,7 @@ def test_no_more_is_in_flight_than_the_budget_pays_for() -> None:
     campaign = campaign_of(error=1e-9, max_core_s=0.5)  # 0.02 s a match
     play = boards.by_strength(forfeits=0)
     go_on(campaign, 0, play)
-    assert costs.affordable(again(campaign), now=later(2)) == 9
+    assert costs.count_affordable_matches(again(campaign), now=later(2)) == 9
     planning.plan_scheduled(now=later(2))
     assert Match.objects.filter(Match.is_open()).count() <= 10
     ended(again(campaign))
@@ -198,7 +198,7 @@ def test_a_newcomer_to_a_known_field_is_judged_as_soon_as_it_has_played() -> Non
     boards.play_some(known, 10_000, boards.by_strength(forfeits=0), now=later(1))
     rater.rate(known.leaderboard_id, now=later(2))
     board = Leaderboard.objects.get()
-    agents = [*known.agents.order_by("pk"), register_spelled("level:95", game="skill_game")]
+    agents = [*known.agents.order_by("pk"), register_spelled_agent("level:95", game="skill_game")]
     campaign = start(
         CampaignPlan(name="new", question="best", max_matches=2_000),
         leaderboard=board,
@@ -217,7 +217,7 @@ def test_what_was_known_and_is_void_holds_nothing_up() -> None:
     plan = CampaignPlan(name="again", question="best", max_matches=400)
     second = start(plan, leaderboard=Leaderboard.objects.get(), agents=agents)
     played = list(Match.objects.filter(state="done").values_list("pk", flat=True))
-    voiding.void(played, actor=ANNA, reason="a wrong clock", now=later(300))
+    voiding.void_matches(played, actor=ANNA, reason="a wrong clock", now=later(300))
     rerating.rerate_due(now=later(301))
     judging.judge_all(now=later(302))
     planning.plan_scheduled(now=later(303))
@@ -251,7 +251,7 @@ def test_all_campaigns_together_forecast_once_in_a_while() -> None:
 
 
 def test_blocks_whose_games_repeat_each_other_are_less_evidence() -> None:
-    agents = [register_spelled(f"level:{level}", game="skill_game") for level in (40, 60)]
+    agents = [register_spelled_agent(f"level:{level}", game="skill_game") for level in (40, 60)]
     tournament = factories.planned(200, agents=agents, pairing="double_round_robin")
     rng, winner = Random(1), dict[int, int]()
 

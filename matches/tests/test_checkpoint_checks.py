@@ -18,7 +18,7 @@ from matches.errors import BrokerError
 from matches.ledger import planning
 from matches.models import Agent, Checkpoint, Tournament
 from matches.store import selectors, signing
-from matches.store.signing import secret
+from matches.store.signing import derive_key
 from matches.tests import factories as make
 from matches.tests.weights import added, verdict
 
@@ -52,18 +52,20 @@ def test_a_check_says_what_to_fetch_and_what_must_fit(broker: Redis, tmp_path: P
     (order,) = _ordered(broker)
     assert (order.checkpoint, order.game, order.n_actions) == (row.sha256, "connect_four", 7)
     assert order.observation_shape == [3, 6, 7]
-    assert order.source == signing.signed("GET", f"/files/checkpoints/{row.sha256}", now=make.NOW)
-    assert order.token == checkpoint_token(secret(), row.sha256)
+    assert order.source == signing.sign_link(
+        "GET", f"/files/checkpoints/{row.sha256}", now=make.NOW
+    )
+    assert order.token == checkpoint_token(derive_key(), row.sha256)
 
 
 def test_without_a_gpu_worker_a_check_waits_and_says_so(broker: Redis, tmp_path: Path) -> None:
     added(tmp_path)
     make.alive()
-    assert checkpoint_checks.order_due(now=make.NOW) == 0
-    assert "none is alive" in selectors.check_waits_for(now=make.NOW)
+    assert checkpoint_checks.order_due_checks(now=make.NOW) == 0
+    assert "none is alive" in selectors.describe_missing_for_check(now=make.NOW)
     _gpu()
-    assert selectors.check_waits_for(now=make.NOW) == ""
-    assert checkpoint_checks.order_due(now=make.later(31)) == 0, (
+    assert selectors.describe_missing_for_check(now=make.NOW) == ""
+    assert checkpoint_checks.order_due_checks(now=make.later(31)) == 0, (
         "it has not been heard of for too long"
     )
 
@@ -74,7 +76,7 @@ def test_a_check_without_a_verdict_is_ordered_again_after_a_while(
     added(tmp_path)
     for seconds, n_sent in ((0, 1), (1, 0), (29, 0), (31, 1)):
         _gpu(seconds)
-        assert checkpoint_checks.order_due(now=make.later(seconds)) == n_sent
+        assert checkpoint_checks.order_due_checks(now=make.later(seconds)) == n_sent
 
 
 def test_few_checks_wait_at_a_time_and_new_ones_come_first(broker: Redis, tmp_path: Path) -> None:
@@ -83,7 +85,7 @@ def test_few_checks_wait_at_a_time_and_new_ones_come_first(broker: Redis, tmp_pa
     sent = []
     for seconds in (0, 1, 31):
         _gpu(seconds)
-        checkpoint_checks.order_due(now=make.later(seconds))
+        checkpoint_checks.order_due_checks(now=make.later(seconds))
         sent.append([order.checkpoint for order in _ordered(broker)])
     hashes = [row.sha256 for row in rows]
     assert sent == [hashes[:2], [], hashes[2:4]]
@@ -93,7 +95,7 @@ def test_a_checkpoint_whose_check_never_ends_is_refused(broker: Redis, tmp_path:
     row = _row(added(tmp_path))
     for n in range(checkpoint_checks.MAX_ASKED + 1):
         _gpu(40 * n)
-        checkpoint_checks.order_due(now=make.later(40 * n))
+        checkpoint_checks.order_due_checks(now=make.later(40 * n))
     row.refresh_from_db()
     assert row.state == Checkpoint.State.REFUSED
     assert "no verdict came of 10 checks" in row.reason
@@ -109,10 +111,10 @@ def test_a_check_that_the_broker_refuses_is_taken_back(
     _gpu()
     with monkeypatch.context() as patched:
         patched.setattr(dispatch, "publish_check", refuse)
-        assert checkpoint_checks.order_due(now=make.NOW) == 0
+        assert checkpoint_checks.order_due_checks(now=make.NOW) == 0
     row.refresh_from_db()
     assert (row.asked_at, row.n_asked) == (None, 0)
-    assert checkpoint_checks.order_due(now=make.NOW) == 1
+    assert checkpoint_checks.order_due_checks(now=make.NOW) == 1
 
 
 def test_a_game_that_is_gone_refuses_the_checkpoint_and_not_the_tick(
@@ -124,7 +126,7 @@ def test_a_game_that_is_gone_refuses_the_checkpoint_and_not_the_tick(
     row = _row(added(tmp_path))
     _gpu()
     monkeypatch.setattr(games, "get", gone)
-    assert checkpoint_checks.order_due(now=make.NOW) == 0
+    assert checkpoint_checks.order_due_checks(now=make.NOW) == 0
     row.refresh_from_db()
     assert "its game cannot be played here" in row.reason
 
@@ -196,9 +198,11 @@ def _tournament(tmp_path: Path) -> tuple[Tournament, Checkpoint]:
 def test_a_tournament_waits_for_its_checkpoints(broker: Redis, tmp_path: Path) -> None:
     tournament, row = _tournament(tmp_path)
     assert planning.plan_scheduled(now=make.NOW) == 0
-    assert "check of 1 checkpoint(s): a gpu worker" in selectors.waits_for(tournament, now=make.NOW)
+    assert "check of 1 checkpoint(s): a gpu worker" in selectors.describe_missing(
+        tournament, now=make.NOW
+    )
     _gpu()
-    assert "under way" in selectors.waits_for(tournament, now=make.NOW)
+    assert "under way" in selectors.describe_missing(tournament, now=make.NOW)
     verdict(row)
     assert planning.plan_scheduled(now=make.NOW) == 12
 

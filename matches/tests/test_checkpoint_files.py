@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 def _link(sha256: str) -> str:
-    return signing.signed("GET", signing.checkpoint_path(sha256), now=db_now())
+    return signing.sign_link("GET", signing.checkpoint_path(sha256), now=db_now())
 
 
 def _text(response: Any) -> str:
@@ -52,7 +52,7 @@ async def _collected(pieces: AsyncIterator[bytes]) -> list[bytes]:
 def test_without_a_good_link_nothing_is_answered(client: Client, tmp_path: Path) -> None:
     sha256 = str(added(tmp_path).checkpoint_id)
     path = signing.checkpoint_path(sha256)
-    expired = signing.signed("GET", path, now=NOW)
+    expired = signing.sign_link("GET", path, now=NOW)
     for address, words in (
         (path, "needs a signed link"),
         (f"{_link(sha256)}0", "does not fit GET"),

@@ -14,7 +14,7 @@ from django.test import Client
 from redis import Redis
 
 from arena.checkpoints import hash_file
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.models import Agent, Checkpoint
 from matches.store import blobs
 from matches.tests.weights import GAME, added, verdict, weights
@@ -227,7 +227,7 @@ def test_a_tournament_of_a_refused_agent_is_refused_by_the_api(
 ) -> None:
     agent = added(tmp_path, "net")
     verdict(agent.checkpoint, refusal="NaN weights")
-    other = register_spelled("random", game=GAME)
+    other = register_spelled_agent("random", game=GAME)
     board = {"name": "b", "game": GAME}
     admin_client.post("/api/v1/leaderboards/", board, content_type="application/json")
     body = {"leaderboard": "b", "agents": [agent.pk, other.pk], "name": "cup", "n_matches": 2}

@@ -68,7 +68,7 @@ def test_a_file_is_sealed_and_stored_under_its_hash(tmp_path: Path, stored: Stor
     agent = added(tmp_path, "run", step=7, parameters={"hidden": 64})
     row = Checkpoint.objects.get()
     assert stored() == [row.sha256]
-    with blobs.opened(row.path) or pytest.fail("not stored") as file:
+    with blobs.open_file(row.path) or pytest.fail("not stored") as file:
         kept = Path(file.name or "")
         assert files.hash_file(kept) == row.sha256
         seal = files.inspect_file(kept).seal
@@ -90,7 +90,7 @@ def test_a_sealed_file_says_itself_what_it_is(tmp_path: Path) -> None:
     seal = files.Seal("gru", {"hidden": 8}, GAME, (3, 6, 7), 7)
     plain, sealed = weights(tmp_path / "in" / "a"), tmp_path / "in" / "b.safetensors"
     sha256 = files.write_sealed(plain, sealed, seal)
-    agent = checkpoints.add(sealed, checkpoints.New("mine"), now=NOW)
+    agent = checkpoints.add_checkpoint(sealed, checkpoints.New("mine"), now=NOW)
     row = Checkpoint.objects.get()
     assert (agent.checkpoint_id, row.sha256) == (sha256, sha256)
     assert (row.architecture, row.parameters, row.game) == ("gru", {"hidden": 8}, GAME)
@@ -104,7 +104,7 @@ def test_a_file_that_is_no_checkpoint_is_refused_with_its_reason(
     path = tmp_path / f"{kind}.pt"
     write(path)
     with pytest.raises(BadInputError, match=rf"file: {kind}\.pt: .*{words}") as error:
-        checkpoints.add(path, new(), now=NOW)
+        checkpoints.add_checkpoint(path, new(), now=NOW)
     assert error.value.field == "file"
     assert _nothing_is_stored(stored)
 
@@ -132,7 +132,7 @@ def test_what_a_file_is_to_be_is_refused_naming_the_field(
 ) -> None:
     file = weights(tmp_path / "given" / "a.safetensors")
     with pytest.raises(BadInputError, match=words) as error:
-        checkpoints.add(file, new(**({"name": "run"} | change)), now=NOW)  # type: ignore[arg-type]
+        checkpoints.add_checkpoint(file, new(**({"name": "run"} | change)), now=NOW)  # type: ignore[arg-type]
     assert error.value.field == field
     assert _nothing_is_stored(stored)
 
@@ -140,7 +140,7 @@ def test_what_a_file_is_to_be_is_refused_naming_the_field(
 def test_the_hash_of_the_file_that_was_meant_is_accepted(tmp_path: Path) -> None:
     file = weights(tmp_path / "given" / "a.safetensors")
     wanted = files.hash_file(file).upper()
-    assert checkpoints.add(file, new(expected_sha256=wanted), now=NOW)
+    assert checkpoints.add_checkpoint(file, new(expected_sha256=wanted), now=NOW)
 
 
 def test_another_seal_than_the_one_given_is_refused(tmp_path: Path, stored: Stored) -> None:
@@ -148,7 +148,7 @@ def test_another_seal_than_the_one_given_is_refused(tmp_path: Path, stored: Stor
     sealed = tmp_path / "in.safetensors"
     files.write_sealed(weights(tmp_path / "a"), sealed, seal)
     with pytest.raises(BadInputError, match="already sealed with architecture 'gru', not 'mlp'"):
-        checkpoints.add(sealed, new(), now=NOW)
+        checkpoints.add_checkpoint(sealed, new(), now=NOW)
     assert _nothing_is_stored(stored)
 
 
@@ -160,7 +160,7 @@ def test_a_duplicate_says_which_agent_has_it(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_taken_is_refused(tmp_path: Path, stored: Stored) -> None:
-    agents.register("run", game=GAME, policy="random")
+    agents.register_agent("run", game=GAME, policy="random")
     with pytest.raises(BadInputError, match="'run' is already an agent") as error:
         added(tmp_path, "run")
     assert error.value.field == "name"
@@ -173,7 +173,7 @@ def test_rows_that_cannot_be_written_take_their_file_along(
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(checkpoints, "_register", fail)
+    monkeypatch.setattr(checkpoints, "_register_checkpoint", fail)
     with pytest.raises(ZeroDivisionError):
         added(tmp_path)
     assert not stored()
@@ -185,7 +185,7 @@ def test_of_two_that_add_the_same_at_once_one_is_refused(
     def lose(*_: object, **__: object) -> None:
         raise IntegrityError("unique")
 
-    monkeypatch.setattr(checkpoints, "_register", lose)
+    monkeypatch.setattr(checkpoints, "_register_checkpoint", lose)
     with pytest.raises(BadInputError, match="at this moment: try again"):
         added(tmp_path)
 
@@ -193,7 +193,7 @@ def test_of_two_that_add_the_same_at_once_one_is_refused(
 def _run(folder: Path, *names: str) -> list[Agent]:
     for seed, name in enumerate(names):
         weights(folder / name, seed=seed)
-    return checkpoints.add_run(checkpoints.run_of(folder, new("ppo")), now=NOW)
+    return checkpoints.add_run(checkpoints.read_run_folder(folder, new("ppo")), now=NOW)
 
 
 def test_a_folder_is_a_run_in_the_order_of_its_steps(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_folder_is_a_run_in_the_order_of_its_steps(tmp_path: Path) -> None:
 def test_a_run_goes_on_from_the_agent_that_is_named(tmp_path: Path) -> None:
     first = added(tmp_path, "base", seed=9)
     weights(tmp_path / "run" / "step_1.safetensors")
-    later = checkpoints.run_of(tmp_path / "run", new("ppo", parent="base"))
+    later = checkpoints.read_run_folder(tmp_path / "run", new("ppo", parent="base"))
     (agent,) = checkpoints.add_run(later, now=NOW)
     assert agent.checkpoint is not None
     assert agent.checkpoint.parent_id == first.checkpoint_id
@@ -276,7 +276,7 @@ def test_a_refused_file_is_checked_again_under_the_same_name_only(
 def test_a_second_agent_may_play_the_same_weights_another_way(tmp_path: Path) -> None:
     first = added(tmp_path, "run")
     verdict(first.checkpoint, row_ms=5)
-    hot = agents.register(
+    hot = agents.register_agent(
         "hot", game=GAME, policy="network", parameters={"temperature": 1.0}, checkpoint="run"
     )
     assert (hot.checkpoint_id, hot.placement) == (first.checkpoint_id, "gpu")
@@ -295,14 +295,16 @@ def test_networks_have_weights_and_others_have_none(
 ) -> None:
     added(tmp_path, "run")
     with pytest.raises(BadInputError, match=words) as error:
-        agents.register("a", game=GAME, policy=policy, checkpoint=checkpoint)
+        agents.register_agent("a", game=GAME, policy=policy, checkpoint=checkpoint)
     assert error.value.field == "checkpoint"
 
 
 def test_weights_of_another_game_are_refused(tmp_path: Path) -> None:
     agent = added(tmp_path, "run")
     with pytest.raises(BadInputError, match="is of connect_four, not hex"):
-        agents.register("a", game="hex", policy="network", checkpoint=str(agent.checkpoint_id)[:10])
+        agents.register_agent(
+            "a", game="hex", policy="network", checkpoint=str(agent.checkpoint_id)[:10]
+        )
 
 
 def test_the_policy_of_a_checkpoint_asks_a_network() -> None:

@@ -15,7 +15,7 @@ from matches.campaigns import judging, paired_blocks, watching
 from matches.campaigns.starting import known_of
 from matches.campaigns.watching import Watch
 from matches.ledger import planning, quarantine, recording, voiding
-from matches.ledger.tournaments import cancel, conclude
+from matches.ledger.tournaments import cancel_tournament, conclude_tournament
 from matches.models import Agent, Campaign, Leaderboard, Match, PairCount
 from matches.operations import explain
 from matches.ratings import closed_prefix, rater
@@ -65,7 +65,7 @@ def record(
     """Record the matches at these places of the order, then count and judge."""
     rows = [result(order.matches[place], is_won=is_won(place)) for place in places]
     report = factories.reported(order, rows, is_last=False)
-    recording.record(report, now=later(at))
+    recording.record_report(report, now=later(at))
     rater.rate_all(now=later(at + 1))
     judging.judge_all(now=later(at + 1))
 
@@ -110,7 +110,7 @@ def test_results_behind_an_open_match_are_no_evidence_for_anybody_until_it_is_ov
 def test_what_was_cancelled_while_it_was_played_ends_the_prefix_for_good() -> None:
     campaign, order = planned("best", error=1e-9)
     record(order, alternating, [*range(6), *range(8, 20)], at=1)
-    cancel(campaign.tournament, now=later(5))
+    cancel_tournament(campaign.tournament, now=later(5))
     rater.rate_all(now=later(6))
     board, agents = Leaderboard.objects.get(), list(Agent.objects.order_by("pk"))
     assert known_of(board, agents).n_matches == 6
@@ -131,7 +131,7 @@ def test_in_other_tournaments_what_was_never_sent_is_passed() -> None:
         state=Match.State.PENDING, attempt=0, order=None
     )
     rows = [factories.first_wins(row) for row in order.matches[1:]]
-    recording.record(factories.reported(order, rows, is_last=False), now=later(1))
+    recording.record_report(factories.reported(order, rows, is_last=False), now=later(1))
     rater.rate_all(now=later(2))
     agents = list(Agent.objects.order_by("pk"))
     assert known_of(other.leaderboard, agents).n_matches == 19
@@ -216,8 +216,8 @@ def test_campaigns_that_are_over_are_not_read_again_at_each_look() -> None:
     order = factories.ordered(planned, 6)
     factories.start(order)
     rows = [factories.first_wins(row) for row in order.matches[1:5]]
-    recording.record(factories.reported(order, rows, is_last=False), now=factories.NOW)
-    conclude(planned, now=factories.NOW)
+    recording.record_report(factories.reported(order, rows, is_last=False), now=factories.NOW)
+    conclude_tournament(planned, now=factories.NOW)
     rater.rate_all(now=later(1))
     board, agents = planned.leaderboard, entrants_of(planned)
 
@@ -229,5 +229,5 @@ def test_campaigns_that_are_over_are_not_read_again_at_each_look() -> None:
     late = frozenset(row.match for row in rows)
     assert looked()[0] == late
     assert looked() == (late, 2)
-    voiding.void([rows[0].match], actor=Actor("test"), reason="test", now=later(2))
+    voiding.void_matches([rows[0].match], actor=Actor("test"), reason="test", now=later(2))
     assert looked()[0] == late - {rows[0].match}

@@ -21,7 +21,7 @@ def test_a_tick_does_every_duty(broker: Redis) -> None:
     assert broker.llen(REPORTS_QUEUE) == 2
     for order in make.popped(broker):
         make.start(order)
-        recording.record(make.finished(order), now=make.NOW)
+        recording.record_report(make.finished(order), now=make.NOW)
     control.tick(now=make.later(2))
     assert Tournament.objects.get().n_done > 0
     assert RatingSnapshot.objects.count() == 1

@@ -9,7 +9,7 @@ from redis import Redis
 from matches.models import Agent, Attempt, Match, Order, Outcome, Tournament, Worker
 from matches.operations import explain
 from matches.operations.system.sampling import look
-from matches.store.selectors import planned_in
+from matches.store.selectors import filter_matches
 from matches.tests import factories as make
 from matches.tests.factories import NOW
 
@@ -72,7 +72,7 @@ def _reads(tournament: Tournament) -> dict[str, Callable[[], object]]:
         "tournament": lambda: explain.of_tournament(tournament, now=NOW),
         "agent": lambda: explain.of_agent(agent, now=NOW),
         "worker": lambda: explain.of_worker(worker, now=NOW),
-        "matches in flight": lambda: list(planned_in(tournament.pk, state="running")),
+        "matches in flight": lambda: list(filter_matches(tournament.pk, state="running")),
         "system": lambda: look(now=NOW, last=None),
     }
 

@@ -21,9 +21,9 @@ def test_orders_wait_while_the_disk_is_nearly_full_and_go_out_when_there_is_room
     make.planned(10)
     make.alive()
     settings.EVALSITE_DISK_FLOOR_MB = ENDLESS_MB
-    assert relay.relay(now=make.NOW) == 0
+    assert relay.send_pending_matches(now=make.NOW) == 0
     settings.EVALSITE_DISK_FLOOR_MB = 0
-    assert relay.relay(now=make.NOW) > 0
+    assert relay.send_pending_matches(now=make.NOW) > 0
 
 
 def test_nothing_is_planned_while_the_disk_is_nearly_full(
@@ -45,7 +45,7 @@ def test_page_explanation_and_command_line_name_the_disk(broker: Redis, settings
     assert not check.is_ok
     texts = [
         check.detail,
-        selectors.waits_for(tournament, now=make.NOW),
+        selectors.describe_missing(tournament, now=make.NOW),
         *explain.of_tournament(tournament, now=make.NOW).waits_for[:1],
         *explain.of_match(match, now=make.NOW).waits_for[:1],
     ]

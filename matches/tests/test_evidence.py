@@ -7,12 +7,12 @@ import pytest
 from redis import Redis
 
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.campaigns import gates, judging, paired_blocks
 from matches.campaigns.gates import Bounds
 from matches.campaigns.starting import fresh_seed, start
 from matches.ledger import planning, voiding
-from matches.ledger.tournaments import schedule
+from matches.ledger.tournaments import schedule_tournament
 from matches.management import gated
 from matches.models import Agent, Campaign, Leaderboard, Match, PairCount, Tournament
 from matches.plans import CampaignPlan, TournamentPlan
@@ -44,10 +44,10 @@ def board_of(name: str, **fields: object) -> Leaderboard:
 
 def play(board: Leaderboard, seed: int, result: boards.Play = by_seed) -> Tournament:
     """Play a tournament to its end, and rate."""
-    agents = [register_spelled(text, game=board.game) for text in FIELD]
+    agents = [register_spelled_agent(text, game=board.game) for text in FIELD]
     plan = TournamentPlan(name=f"seed {seed}", n_matches=N, seed=seed)
-    tournament = schedule(plan, leaderboard=board, agents=agents)
-    planning.plan(tournament, now=factories.NOW)
+    tournament = schedule_tournament(plan, leaderboard=board, agents=agents)
+    planning.plan_tournament(tournament, now=factories.NOW)
     boards.play_some(tournament, N, result)
     rater.rate(board.pk, now=later(seed + 1))
     return tournament
@@ -160,7 +160,7 @@ def test_what_is_struck_elsewhere_is_no_evidence_any_more() -> None:
     tournament = play(board_of("one"), 1)
     campaign = judged(asked(board_of("new")), 100)
     first = Match.objects.filter(tournament=tournament).order_by("pk")[0]
-    voiding.void([first.pk], actor=Actor("anna"), reason="a bad node", now=later(101))
+    voiding.void_matches([first.pk], actor=Actor("anna"), reason="a bad node", now=later(101))
     agents = entrants_of(campaign.tournament)
     assert judging._asked(campaign, agents, is_over=True) == [], "not before it is counted again"
     assert judged(campaign, 102).n_judged == N

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_the_search_agents_start_at_once_and_all_follow_when_the_checkpoints_are_checked() -> None:
-    search, whole = example_tournaments.seed()
+    search, whole = example_tournaments.schedule_examples()
     assert search.leaderboard == whole.leaderboard
     assert search.agents.count() == len(example_tournaments.SEARCHERS)
     assert whole.agents.count() == len(example_tournaments.SEARCHERS) + Checkpoint.objects.count()
@@ -27,8 +27,8 @@ def test_the_search_agents_start_at_once_and_all_follow_when_the_checkpoints_are
 
 
 def test_every_two_agents_meet_equally_often_in_both_seats() -> None:
-    search, _ = example_tournaments.seed()
-    planning.plan(search, now=NOW)
+    search, _ = example_tournaments.schedule_examples()
+    planning.plan_tournament(search, now=NOW)
     met = Counter(Match.objects.values_list("lineup", flat=True))
     n = len(example_tournaments.SEARCHERS)
     assert len(met) == n * (n - 1)
@@ -38,7 +38,7 @@ def test_every_two_agents_meet_equally_often_in_both_seats() -> None:
 def test_at_least_eight_checkpoints_are_each_the_child_of_the_one_before(
     stored: Callable[[], list[str]],
 ) -> None:
-    example_tournaments.seed()
+    example_tournaments.schedule_examples()
     found = list(Checkpoint.objects.order_by("step"))
     assert len(found) >= 8
     assert [one.parent_id for one in found] == [None, *(one.sha256 for one in found[:-1])]
@@ -51,15 +51,15 @@ def test_at_least_eight_checkpoints_are_each_the_child_of_the_one_before(
 
 
 def test_a_second_seed_changes_nothing() -> None:
-    example_tournaments.seed()
+    example_tournaments.schedule_examples()
     before = _counts()
-    assert example_tournaments.seed() == []
+    assert example_tournaments.schedule_examples() == []
     assert _counts() == before
 
 
 def test_it_needs_no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert example_tournaments.seed()
+    assert example_tournaments.schedule_examples()
 
 
 def _states() -> list[str]:

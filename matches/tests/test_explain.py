@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from arena.messages import Ending, Reason
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.ledger import order_states, planning, recording, tournaments
 from matches.models import (
     Agent,
@@ -109,7 +109,7 @@ def test_a_pending_match_that_needs_a_gpu_waits_for_one() -> None:
 def test_a_match_of_a_paused_tournament_waits_for_somebody() -> None:
     tournament = make.planned(4)
     make.alive()
-    tournaments.pause(tournament)
+    tournaments.pause_tournament(tournament)
     (wanted,) = explain.of_match(_first(tournament), now=NOW).waits_for
     assert wanted == f"tournament {tournament.pk} to be resumed: it is paused"
 
@@ -181,7 +181,7 @@ def test_tries_are_told_against_their_limits_as_they_are_counted() -> None:
         order = make.ordered(tournament)
         make.start(order)
         failed = make.result(order.matches[0], ending=Ending.FAILED, reason=Reason.ERROR)
-        recording.record(make.reported(order, [failed]), now=later(number))
+        recording.record_report(make.reported(order, [failed]), now=later(number))
         (note,) = explain.of_match(Match.objects.get(), now=later(number)).notes
         assert note == f"failed {number} of {MAX_FAILURES} times, last: error on node-1"
     found = explain.of_match(Match.objects.get(), now=later(10))
@@ -220,7 +220,9 @@ def test_a_match_that_is_done_says_whether_it_counts_already() -> None:
     forfeit = make.result(
         order.matches[0], ending=Ending.FORFEIT, ranks=[0, 1], reason=Reason.CRASH, seat=1
     )
-    recording.record(make.reported(order, [forfeit, make.first_wins(order.matches[1])]), now=NOW)
+    recording.record_report(
+        make.reported(order, [forfeit, make.first_wins(order.matches[1])]), now=NOW
+    )
     match = _first(tournament)
     found = explain.of_match(match, now=later(3))
     assert found.summary == "done 3 s ago: seat 1 forfeited (crash); not counted yet"
@@ -232,7 +234,7 @@ def test_a_match_that_is_done_says_whether_it_counts_already() -> None:
 
 def test_a_cancelled_tournament_takes_its_matches_with_it() -> None:
     tournament = make.planned(2)
-    tournaments.cancel(tournament, now=NOW)
+    tournaments.cancel_tournament(tournament, now=NOW)
     Tournament.objects.update(problem="too many")
     tournament.refresh_from_db()
     assert explain.of_match(_first(tournament), now=later(1)).summary.startswith("cancelled")
@@ -243,13 +245,15 @@ def test_a_tournament_says_how_far_it_is_when_it_ends_and_what_it_lacks() -> Non
     tournament = make.planned(8)
     order = make.ordered(tournament, 4)
     make.start(order)
-    recording.record(make.reported(order, [make.first_wins(order.matches[0])], False), now=NOW)
+    recording.record_report(
+        make.reported(order, [make.first_wins(order.matches[0])], False), now=NOW
+    )
     tournament.refresh_from_db()
     found = explain.of_tournament(tournament, now=later(2))
     assert found.summary == "running for 2 s: 1 of 8 matches have ended, 4 are with nodes"
     assert found.next_at == later(2 + 14)
     assert found.waits_for[0].startswith("a play node with cpu")
-    tournaments.pause(tournament)
+    tournaments.pause_tournament(tournament)
     tournament.refresh_from_db()
     found = explain.of_tournament(tournament, now=later(2))
     assert found.summary.startswith("paused: 1 of 8 matches have ended; 4 are with nodes")
@@ -260,7 +264,7 @@ def test_a_tournament_that_is_over_waits_for_nothing() -> None:
     tournament = make.planned(2)
     order = make.ordered(tournament)
     make.start(order)
-    recording.record(make.finished(order), now=NOW)
+    recording.record_report(make.finished(order), now=NOW)
     tournament.refresh_from_db()
     found = explain.of_tournament(tournament, now=later(300))
     assert (found.summary, found.waits_for) == ("done 5 min ago: 2 of 2 matches", ())
@@ -276,7 +280,9 @@ def test_a_tournament_being_planned_says_how_many_are() -> None:
 def test_a_scheduled_tournament_waits_for_the_checks_of_its_agents() -> None:
     agent = _networked(_checked("checking"))
     tournament = make.scheduled(
-        4, agents=[agent, register_spelled("random", game="connect_four")], game="connect_four"
+        4,
+        agents=[agent, register_spelled_agent("random", game="connect_four")],
+        game="connect_four",
     )
     wanted = (
         "the check of checkpoint run@100 (ab12ab12ab12) for 7 s: "
@@ -296,9 +302,9 @@ def test_an_agent_says_where_it_stands() -> None:
     agent = Agent.objects.get(name="level:10")
     found = explain.of_agent(agent, now=NOW)
     assert (found.state, found.summary) == ("playing", "entered in test (scheduled)")
-    planning.plan(tournament, now=NOW)
+    planning.plan_tournament(tournament, now=NOW)
     assert explain.of_agent(agent, now=NOW).waits_for[0].startswith("a play node with cpu")
-    tournaments.cancel(tournament, now=NOW)
+    tournaments.cancel_tournament(tournament, now=NOW)
     found = explain.of_agent(agent, now=NOW)
     assert (found.state, found.waits_for) == ("idle", ())
     assert found.notes == ("version 1 of level", "0 matches counted, 0 of them lost by forfeit")
@@ -376,7 +382,7 @@ def test_no_explanation_asks_more_when_more_was_played() -> None:
         return len(queries)
 
     small, large = make.planned(4, board="small"), make.planned(400, board="large")
-    tournaments.cancel(small, now=NOW)
+    tournaments.cancel_tournament(small, now=NOW)
     first = n_queries(large)
     Match.objects.filter(sequence__lt=300).update(state=Match.State.DONE)
     assert n_queries(large) == first

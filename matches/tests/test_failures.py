@@ -3,7 +3,7 @@
 import pytest
 from django.db import OperationalError
 
-from matches.store.failures import WAITS_S, patiently
+from matches.store.failures import WAITS_S, retry_while_database_is_away
 
 
 class _Flaky:
@@ -20,7 +20,7 @@ class _Flaky:
 @pytest.mark.django_db
 def test_it_waits_longer_each_time_until_the_database_answers() -> None:
     waited: list[float] = []
-    assert patiently(_Flaky(3), sleep=waited.append) == "done"
+    assert retry_while_database_is_away(_Flaky(3), sleep=waited.append) == "done"
     assert waited == list(WAITS_S[:3])
 
 
@@ -28,5 +28,5 @@ def test_it_waits_longer_each_time_until_the_database_answers() -> None:
 def test_it_gives_up_in_the_end() -> None:
     waited: list[float] = []
     with pytest.raises(OperationalError):
-        patiently(_Flaky(99), sleep=waited.append)
+        retry_while_database_is_away(_Flaky(99), sleep=waited.append)
     assert waited == list(WAITS_S)

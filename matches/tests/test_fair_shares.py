@@ -48,7 +48,7 @@ class _Node:
             make.result(row, ranks=[0, 1], duration_ms=round(1_000 * length_s))
             for row in order.matches
         ]
-        recording.record(make.reported(order, rows), now=make.later(self.at_s))
+        recording.record_report(make.reported(order, rows), now=make.later(self.at_s))
 
 
 def _tournament(
@@ -116,9 +116,13 @@ def test_one_that_adapts_and_has_little_pending_gets_what_it_asks_for(broker: Re
 def test_one_that_comes_later_begins_where_the_others_are(broker: Redis) -> None:
     here, other = make.planned(8, board="a"), make.planned(8, board="b", weight=2)
     here.shares, other.mean_match_s = {"nodes": [50.0, 60.0, 0]}, 0.5
-    at = fair_shares.clock([here, other])
-    assert (at, fair_shares.begins(here, at), fair_shares.begins(other, at)) == (50.0, 60.0, 50.0)
-    fair_shares.charge(other, at, 8)
+    at = fair_shares.find_current_place([here, other])
+    assert (at, fair_shares.find_next_begin(here, at), fair_shares.find_next_begin(other, at)) == (
+        50.0,
+        60.0,
+        50.0,
+    )
+    fair_shares.charge_order(other, at, 8)
     other.refresh_from_db()
     assert other.shares == {"nodes": [50.0, 52.0, 0]}
 
@@ -129,13 +133,13 @@ def test_what_was_charged_by_a_guess_is_corrected_once_the_length_is_known(
 ) -> None:
     new = make.planned(8, weight=2)
     for _ in range(2):
-        fair_shares.charge(new, 100.0, 2)
-    assert fair_shares.begins(new, 0.0) == 100.0 + 4 * fair_shares.GUESS_S / 2
+        fair_shares.charge_order(new, 100.0, 2)
+    assert fair_shares.find_next_begin(new, 0.0) == 100.0 + 4 * fair_shares.GUESS_S / 2
     new.mean_match_s = match_s
-    assert fair_shares.begins(new, 0.0) == pytest.approx(ends)
-    fair_shares.charge(new, 0.0, 1)
+    assert fair_shares.find_next_begin(new, 0.0) == pytest.approx(ends)
+    fair_shares.charge_order(new, 0.0, 1)
     new.refresh_from_db()
-    assert fair_shares.begins(new, 0.0) == pytest.approx(ends + match_s / 2), "once only"
+    assert fair_shares.find_next_begin(new, 0.0) == pytest.approx(ends + match_s / 2), "once only"
 
 
 def test_a_small_tournament_of_short_matches_does_not_starve_beside_a_large_one(

@@ -9,7 +9,7 @@ from redis import Redis
 
 from arena.messages import Alive
 from matches import dispatch
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError
 from matches.ledger import generation, node_presence, planning
 from matches.ledger.generation import Generation, Side
@@ -67,7 +67,7 @@ def played(monkeypatch: pytest.MonkeyPatch, broker: Redis) -> list[int]:
 
     def poll(seconds: float) -> None:
         tournament = Tournament.objects.get()
-        planning.plan(tournament, now=make.NOW)
+        planning.plan_tournament(tournament, now=make.NOW)
         pieces.play(tournament, per_poll[0])
 
     monkeypatch.setattr(generating, "collect", partial(COLLECT, sleep=poll))
@@ -122,7 +122,7 @@ def test_ctrl_c_before_anything_plays_is_an_end_too(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(generation, "check", interrupt)
+    monkeypatch.setattr(generation, "check_generation", interrupt)
     assert _run(RUN, tmp_path / "out") == 130
     assert "the same command" in capsys.readouterr().err
 
@@ -172,7 +172,7 @@ def test_the_same_command_goes_on_with_what_is_there(
     def interrupt(seconds: float) -> None:
         if Tournament.objects.get().n_done:
             raise KeyboardInterrupt
-        planning.plan(Tournament.objects.get(), now=make.NOW)
+        planning.plan_tournament(Tournament.objects.get(), now=make.NOW)
         pieces.play(Tournament.objects.get(), 5)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -264,11 +264,11 @@ def test_a_stored_tournament_is_exported(played: list[int], tmp_path: Path) -> N
 
 def _agents(*sides: Side, game: str = "") -> list[str]:
     plan = TournamentPlan(name="x", n_matches=4, is_rated=False, keeps_trajectories=True)
-    return [a.name for a in generation.agents_of(Generation(sides, plan, game))]
+    return [a.name for a in generation.find_agents(Generation(sides, plan, game))]
 
 
 def test_a_stored_agent_tells_the_game(broker: Redis) -> None:
-    register_spelled("random", game="chess")
+    register_spelled_agent("random", game="chess")
     assert _agents(Side("random")) == ["random"]
     assert _agents(Side("random"), Side("greedy", field="agent-b")) == ["random", "greedy"]
 
@@ -279,14 +279,14 @@ def test_the_same_agent_twice_is_self_play(broker: Redis) -> None:
 
 
 def test_agents_without_a_common_game_are_refused(broker: Redis) -> None:
-    register_spelled("random", game="chess")
-    register_spelled("greedy", game="othello")
+    register_spelled_agent("random", game="chess")
+    register_spelled_agent("greedy", game="othello")
     with pytest.raises(BadInputError, match="no game in common"):
         _agents(Side("random"), Side("greedy", field="agent-b"))
 
 
 def test_names_that_are_near_are_offered(broker: Redis) -> None:
-    register_spelled("alphabeta:4", game="chess")
+    register_spelled_agent("alphabeta:4", game="chess")
     with pytest.raises(BadInputError, match="did you mean alphabeta:4"):
         _agents(Side("alphabet:4"))
 
@@ -315,20 +315,20 @@ def test_a_checkpoint_that_is_not_ready_is_refused(broker: Redis, tmp_path: Path
 
 
 def test_a_gpu_worker_is_missed_where_one_is_needed(broker: Redis) -> None:
-    lacking = generation.missing(Match.Needs.CPU_AND_GPU, now=make.NOW)
+    lacking = generation.list_missing_workers(Match.Needs.CPU_AND_GPU, now=make.NOW)
     assert [words in text for words, text in zip(("cpu", "gpu"), lacking, strict=True)] == [
         *(True, True)
     ]
     make.alive()
-    assert len(generation.missing(Match.Needs.TORCH, now=make.NOW)) == 1
-    assert generation.missing(Match.Needs.CPU, now=make.NOW) == []
+    assert len(generation.list_missing_workers(Match.Needs.TORCH, now=make.NOW)) == 1
+    assert generation.list_missing_workers(Match.Needs.CPU, now=make.NOW) == []
 
 
 def test_runs_of_the_same_rules_share_a_board(played: list[int], tmp_path: Path) -> None:
     assert _run(RUN, tmp_path / "one") == 0
     Tournament.objects.update(state=Tournament.State.DONE)
-    assert dispatch.ping()
+    assert dispatch.ping_broker()
     plan = TournamentPlan(name="x", n_matches=4, is_rated=False, keeps_trajectories=True)
     sides = (Side("level:10"), Side("level:50", field="agent-b"))
-    other = generation.start(Generation(sides, plan, "skill_game"))
+    other = generation.start_generation(Generation(sides, plan, "skill_game"))
     assert other.leaderboard == Leaderboard.objects.get()

@@ -12,12 +12,12 @@ from redis import Redis
 
 from arena.messages import Mark, MatchOrder, Reason, mark_token, play_queue
 from matches.ledger import order_states, recorder_marks, recording, relay, voiding
-from matches.ledger.sweep import sweep
-from matches.ledger.tournaments import cancel
+from matches.ledger.sweep import give_up_lost_orders
+from matches.ledger.tournaments import cancel_tournament
 from matches.models import Match, Order, Tournament
 from matches.ratings import rater
 from matches.store.auditing import Actor
-from matches.store.signing import secret
+from matches.store.signing import derive_key
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -67,24 +67,24 @@ def _round(tournament: Tournament) -> Iterator[tuple[str, Callable[[], object]]]
     """Yield every duty of control and recorder, in an order in which each has work to do."""
     first, second = make.ordered(tournament, 40), make.ordered(tournament, 40)
     yield "start", lambda: make.start(first)
-    yield "record", lambda: recording.record(make.finished(first), now=make.NOW)
+    yield "record", lambda: recording.record_report(make.finished(first), now=make.NOW)
     yield "rate", lambda: rater.rate(tournament.leaderboard_id, now=make.later(1))
     yield "lose", lambda: order_states.lose_order(_row(second), reason=Reason.EXPIRED, now=make.NOW)
     yield "alive", lambda: make.alive(orders=[first.order])
-    yield "relay", lambda: relay.relay(now=make.NOW)
-    recorder_marks.note(_mark())
-    yield "sweep", lambda: sweep(now=make.NOW, waiting={play_queue(make.NODE): ()})
+    yield "relay", lambda: relay.send_pending_matches(now=make.NOW)
+    recorder_marks.note_mark(_mark())
+    yield "sweep", lambda: give_up_lost_orders(now=make.NOW, waiting={play_queue(make.NODE): ()})
     yield "void", lambda: _void(tournament.matches.latest("sequence"))
-    yield "cancel", lambda: cancel(tournament, now=make.NOW)
+    yield "cancel", lambda: cancel_tournament(tournament, now=make.NOW)
 
 
 def _void(match: Match) -> None:
-    voiding.void([match.pk], actor=Actor("anna"), reason="a stuck clock", now=make.NOW)
+    voiding.void_matches([match.pk], actor=Actor("anna"), reason="a stuck clock", now=make.NOW)
 
 
 def _mark() -> Mark:
     at = make.NOW.isoformat()
-    return Mark(at=at, token=mark_token(secret(), at))
+    return Mark(at=at, token=mark_token(derive_key(), at))
 
 
 def _close_all() -> None:

@@ -11,9 +11,9 @@ from arena.ratings.base import MU, SIGMA, Constants
 from arena.ratings.live import fold_matches
 from arena.teams import NO_TEAMS
 from matches.ledger import planning, recording
-from matches.ledger.tournaments import pause, resume, schedule
+from matches.ledger.tournaments import pause_tournament, resume_tournament, schedule_tournament
 from matches.models import Leaderboard, Match
-from matches.models.match import numbers
+from matches.models.match import parse_numbers
 from matches.plans import TournamentPlan
 from matches.ratings import live_ratings, rater, rerating
 from matches.ratings.counting import Result
@@ -43,7 +43,7 @@ def drawn(n: int, rng: Random) -> list[Result]:
 def folded(results: Sequence[Result]) -> list[tuple[float, float]]:
     """Return the ratings after all of these, folded at once."""
     mus, sigmas = [MU] * N_AGENTS, [SIGMA] * N_AGENTS
-    played = [(numbers(result.lineup), numbers(result.ranks)) for result in results]
+    played = [(parse_numbers(result.lineup), parse_numbers(result.ranks)) for result in results]
     fold_matches(mus, sigmas, played, RULES.constants, RULES.teams)
     return list(zip(mus, sigmas, strict=True))
 
@@ -75,9 +75,9 @@ def paused(broker: Redis) -> Leaderboard:
     """Return a board of a hundred agents whose first tournament is paused in its middle."""
     tournament = make.planned(20, agents=[f"level:{level}" for level in range(100)])
     order = make.ordered(tournament, 10)
-    recording.record(make.finished(order), now=make.NOW)
+    recording.record_report(make.finished(order), now=make.NOW)
     rater.rate(tournament.leaderboard_id, now=make.NOW)
-    pause(tournament)
+    pause_tournament(tournament)
     return tournament.leaderboard
 
 
@@ -85,10 +85,10 @@ def play_more(board: Leaderboard, seed: int, *, at: float) -> None:
     """Play twelve matches of another tournament to their end, and count."""
     agents = [rating.agent for rating in board.rating_set.order_by("agent_id")[:3]]
     plan = TournamentPlan(name="more", n_matches=12, seed=seed)
-    tournament = schedule(plan, leaderboard=board, agents=agents)
-    planning.plan(tournament, now=make.later(at))
+    tournament = schedule_tournament(plan, leaderboard=board, agents=agents)
+    planning.plan_tournament(tournament, now=make.later(at))
     order = make.ordered(tournament, now=make.later(at))
-    recording.record(make.finished(order), now=make.later(at))
+    recording.record_report(make.finished(order), now=make.later(at))
     assert rater.count(board.pk, now=make.later(at))
 
 
@@ -123,9 +123,9 @@ def test_a_tournament_that_is_resumed_is_folded_in_its_place(paused: Leaderboard
     for seed in (2, 3):
         play_more(paused, seed, at=10.0 * seed)
     tournament = paused.tournaments.order_by("pk")[0]
-    resume(tournament, now=make.later(110))
+    resume_tournament(tournament, now=make.later(110))
     order = make.ordered(tournament, now=make.later(110))
-    recording.record(make.finished(order), now=make.later(110))
+    recording.record_report(make.finished(order), now=make.later(110))
     rater.rate(paused.pk, now=make.later(120))
     assert not Match.objects.filter(Match.is_open()).exists()
     assert Leaderboard.objects.get().prefix_sequence == 20 + 24

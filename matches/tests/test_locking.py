@@ -55,7 +55,7 @@ def mixed(row: MatchOrderRow) -> ResultRow:
 
 def record(orders: list[MatchOrder]) -> None:
     for order in orders:
-        recording.record(make.finished(order, mixed), now=make.NOW)
+        recording.record_report(make.finished(order, mixed), now=make.NOW)
 
 
 def lose(orders: list[MatchOrder]) -> None:
@@ -68,12 +68,12 @@ def restart(orders: list[MatchOrder]) -> None:
 
 
 def cancel(orders: list[MatchOrder]) -> None:
-    tournaments.cancel(Tournament.objects.latest("pk"), now=make.NOW)
+    tournaments.cancel_tournament(Tournament.objects.latest("pk"), now=make.NOW)
 
 
 def void(orders: list[MatchOrder]) -> None:
     ids = [row.match for order in reversed(orders) for row in order.matches]
-    voiding.void(ids, actor=Actor("test"), reason="test", now=make.NOW)
+    voiding.void_matches(ids, actor=Actor("test"), reason="test", now=make.NOW)
 
 
 @pytest.mark.parametrize("act", [lose, restart, cancel, void])

@@ -10,13 +10,13 @@ from arena.messages import MatchOrderRow, ResultRow
 from arena.ratings.base import Constants
 from arena.ratings.live import fold_matches
 from arena.verdicts.forecast import forecast_matches, prior_belief
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.campaigns import forecasting, judging
 from matches.campaigns.starting import start
 from matches.ledger import planning
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Campaign, Match, Outcome, PairCount, Rating, Tournament
-from matches.models.match import numbers
+from matches.models.match import parse_numbers
 from matches.plans import CampaignPlan
 from matches.ratings import rater, rerating
 from matches.ratings.fitting import PAIR_COUNTERS
@@ -30,7 +30,7 @@ N_AGENTS, N_SEATS = 6, 3
 
 def _agents() -> list[Agent]:
     copies = range(N_AGENTS)
-    return [register_spelled("random", game="kuhn_poker_3", copy=copy + 1) for copy in copies]
+    return [register_spelled_agent("random", game="kuhn_poker_3", copy=copy + 1) for copy in copies]
 
 
 def _by_place(agents: list[Agent], seed: int = 1) -> boards.Play:
@@ -95,7 +95,10 @@ def test_its_ratings_are_those_of_the_outcomes_and_of_a_second_look(broker: Redi
     index = {agent.pk: n for n, agent in enumerate(agents)}
     mus, sigmas = [25.0] * N_AGENTS, [25 / 3] * N_AGENTS
     outcomes = Outcome.objects.order_by("match__sequence").values_list("match__lineup", "ranks")
-    played = [([index[pk] for pk in numbers(lineup)], numbers(ranks)) for lineup, ranks in outcomes]
+    played = [
+        ([index[pk] for pk in parse_numbers(lineup)], parse_numbers(ranks))
+        for lineup, ranks in outcomes
+    ]
     fold_matches(mus, sigmas, played, Constants(draw_probability=board.draw_probability))
     ratings = Rating.objects.order_by("agent_id")
     assert list(ratings.values_list("live_mu", flat=True)) == mus

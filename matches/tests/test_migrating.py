@@ -10,8 +10,8 @@ from redis import Redis
 
 from arena.messages import play_queue
 from matches.ledger import code_versions, relay
-from matches.ledger.code_versions import outdated_agent, outdated_board
-from matches.ledger.sweep import sweep
+from matches.ledger.code_versions import describe_outdated_agent, describe_outdated_board
+from matches.ledger.sweep import give_up_lost_orders
 from matches.models import Agent, Leaderboard, Match, NodeKey, Order, RecorderMark, Tournament
 from matches.nodes import fair_shares
 from matches.tests import factories
@@ -98,11 +98,11 @@ def test_what_was_under_way_goes_on(before: Any) -> None:
     add_rows(before)
     migrate()
     tournament = Tournament.objects.get()
-    assert fair_shares.clock([tournament]) == 0
-    assert code_versions.runnable([tournament]) == [tournament]
+    assert fair_shares.find_current_place([tournament]) == 0
+    assert code_versions.filter_runnable([tournament]) == [tournament]
     entered = Agent.objects.filter(tournaments=tournament)
-    assert not outdated_agent(entered, is_new=True)
-    assert not outdated_board(tournament.leaderboard, is_new=True)
+    assert not describe_outdated_agent(entered, is_new=True)
+    assert not describe_outdated_board(tournament.leaderboard, is_new=True)
     # Of a plug-in nobody knows which code its results came from.
     assert not Agent.objects.get(name="centre").version
     assert not Leaderboard.objects.get(name="own").game_version
@@ -115,8 +115,8 @@ def test_orders_of_a_queue_that_nobody_consumes_any_more_are_sent_to_a_node(
     migrate()
     factories.alive(now=later(1))
     RecorderMark.objects.create(pk=1, marked_at=later(1))
-    assert sweep(now=later(1), waiting={"play.cpu": set()}) == 1
-    assert relay.relay(now=later(2)) == 1
+    assert give_up_lost_orders(now=later(1), waiting={"play.cpu": set()}) == 1
+    assert relay.send_pending_matches(now=later(2)) == 1
     assert Order.objects.get(state=Order.State.QUEUED).queue == "play.node-1"
     assert Match.objects.filter(state="queued", attempt=2).exists()
 

@@ -13,7 +13,7 @@ from matches import control
 from matches.board import broadcast
 from matches.errors import BadInputError
 from matches.ledger import recording
-from matches.ledger.tournaments import open_leaderboard, schedule
+from matches.ledger.tournaments import open_leaderboard, schedule_tournament
 from matches.models import Leaderboard, Match, Tournament
 from matches.operations import explain
 from matches.plans import TournamentPlan
@@ -95,7 +95,7 @@ def test_the_duties_of_control_go_on_for_everybody_else(lost: Tournament, broker
         control.tick(now=later(turn))
         for order in factories.popped(broker):
             factories.start(order, now=later(turn))
-            recording.record(factories.finished(order), now=later(turn))
+            recording.record_report(factories.finished(order), now=later(turn))
     control.tick(now=later(20))
     healthy.refresh_from_db()
     assert healthy.state == Tournament.State.DONE
@@ -133,7 +133,7 @@ def test_a_report_that_comes_late_is_refused_and_the_recorder_goes_on(
     order = factories.ordered(under_way, 5, now=later(2))
     moved_away(folder, monkeypatch)
     folder.restart()
-    recorded = recording.record(factories.finished(order), now=later(3))
+    recorded = recording.record_report(factories.finished(order), now=later(3))
     assert (recorded.n_closed, recorded.n_refused) == (0, 5)
 
 
@@ -181,7 +181,7 @@ def test_it_is_refused_at_the_door_with_the_reason(lost: Tournament) -> None:
     with pytest.raises(BadInputError, match="nim"):
         open_leaderboard("another", game="nim")
     with pytest.raises(BadInputError, match="nim"):
-        schedule(
+        schedule_tournament(
             TournamentPlan(name="more", n_matches=4), leaderboard=lost.leaderboard, agents=agents
         )
 

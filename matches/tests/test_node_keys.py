@@ -16,30 +16,30 @@ def add(name: str) -> NodeKey:
 
 
 def revoke(name: str) -> NodeKey:
-    return node_keys.revoke(name, actor=COMMAND_LINE, now=NOW)
+    return node_keys.revoke_node(name, actor=COMMAND_LINE, now=NOW)
 
 
 def test_a_node_is_added_once_and_keeps_its_secrets() -> None:
     first, second = add("node-7"), add("node-7")
     assert first == second
-    assert node_keys.secret_of(first, "broker") == node_keys.secret_of(second, "broker")
+    assert node_keys.derive_secret(first, "broker") == node_keys.derive_secret(second, "broker")
     assert list(AuditRow.objects.values_list("action", "target_label")) == [
         ("nodekey.admit", "node-7")
     ]
 
 
 def test_a_revoked_node_is_not_admitted_and_comes_back_with_other_secrets() -> None:
-    before = node_keys.secret_of(add("node-7"), "reports")
+    before = node_keys.derive_secret(add("node-7"), "reports")
     revoke("node-7")
     assert node_keys.find_key("node-7") is None
-    assert node_keys.secret_of(add("node-7"), "reports") != before
+    assert node_keys.derive_secret(add("node-7"), "reports") != before
     assert node_keys.find_key("node-7") is not None
 
 
 def test_replaced_secrets_differ_from_those_before() -> None:
-    before = node_keys.secret_of(add("node-7"), "fast")
+    before = node_keys.derive_secret(add("node-7"), "fast")
     key = node_keys.replace_secrets("node-7", actor=COMMAND_LINE, now=NOW)
-    assert node_keys.secret_of(key, "fast") != before
+    assert node_keys.derive_secret(key, "fast") != before
 
 
 def test_only_a_node_that_is_admitted_is_revoked() -> None:

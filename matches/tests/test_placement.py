@@ -7,7 +7,7 @@ from django.db import transaction
 from redis import Redis
 
 from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError
 from matches.ledger import planning, recording, relay
 from matches.management import following
@@ -26,7 +26,7 @@ Needs = Match.Needs
 def mixed(broker: Redis, tmp_path: Path) -> Tournament:
     """Return a planned tournament of one plain agent, one local and one gpu network."""
     agents = [
-        register_spelled("random", game=GAME),
+        register_spelled_agent("random", game=GAME),
         ready(tmp_path, "small", seed=1),
         ready(tmp_path, "big", seed=2, placement="gpu"),
     ]
@@ -36,7 +36,7 @@ def mixed(broker: Redis, tmp_path: Path) -> Tournament:
 
 
 def _orders(broker: Redis, *nodes: str) -> list[tuple[str, MatchOrder]]:
-    relay.relay(now=make.NOW)
+    relay.send_pending_matches(now=make.NOW)
     return [(node, order) for node in nodes or (make.NODE,) for order in make.popped(broker, node)]
 
 
@@ -82,7 +82,7 @@ def test_an_order_says_where_each_network_runs_and_where_its_file_is(
     for agent in order.agents:
         assert verdict_of[agent.checkpoint].placement == agent.placement
         path = signing.checkpoint_path(agent.checkpoint)
-        assert agent.source == signing.signed("GET", path, now=make.NOW)
+        assert agent.source == signing.sign_link("GET", path, now=make.NOW)
     plain = make.ordered(mixed, needs=Needs.TORCH).agents
     assert [a.source for a in plain if a.policy == "random"] == [""]
 
@@ -99,7 +99,7 @@ def test_local_networks_wait_for_a_node_with_torch(broker: Redis, mixed: Tournam
     make.alive(capabilities=["cpu"])
     make.alive(node="gpu-1", capabilities=["gpu"])
     assert {kind for _, order in _orders(broker) for kind in _kinds(order)} == {"cpu+gpu"}
-    assert selectors.waits_for(mixed, now=make.NOW) == "a play node with torch"
+    assert selectors.describe_missing(mixed, now=make.NOW) == "a play node with torch"
 
 
 def test_networks_on_the_gpu_queue_wait_for_a_gpu_worker_and_cost_no_attempts(
@@ -110,15 +110,15 @@ def test_networks_on_the_gpu_queue_wait_for_a_gpu_worker_and_cost_no_attempts(
     assert {kind for _, order in sent for kind in _kinds(order)} == {"torch"}
     waiting = Match.objects.filter(needs__endswith="gpu")
     assert set(waiting.values_list("state", "attempt")) == {("pending", 0)}
-    assert "a gpu worker: none is alive" in selectors.waits_for(mixed, now=make.NOW)
+    assert "a gpu worker: none is alive" in selectors.describe_missing(mixed, now=make.NOW)
     make.alive(node="gpu-1", capabilities=["gpu"])
     for _, order in sent:
-        recording.record(make.finished(order), now=make.NOW)
+        recording.record_report(make.finished(order), now=make.NOW)
     assert {kind for _, order in _orders(broker) for kind in _kinds(order)} == {
         "cpu+gpu",
         "torch+gpu",
     }
-    assert selectors.waits_for(mixed, now=make.NOW) == ""
+    assert selectors.describe_missing(mixed, now=make.NOW) == ""
 
 
 def test_each_node_is_sent_what_it_can_play(broker: Redis, tmp_path: Path) -> None:
@@ -136,11 +136,13 @@ def test_each_node_is_sent_what_it_can_play(broker: Redis, tmp_path: Path) -> No
 def test_gpu_workers_are_no_play_nodes(broker: Redis) -> None:
     make.planned(12)
     make.alive(node="gpu-1", capabilities=["gpu"])
-    assert relay.relay(now=make.NOW) == 0
+    assert relay.send_pending_matches(now=make.NOW) == 0
     assert standings.nodes(now=make.NOW) == {"nodes": "0", "slots": "0"}
     make.alive()
-    assert [w.node for w in selectors.alive_workers(now=make.NOW)] == [make.NODE]
-    assert following.described(selectors.alive_workers(now=make.NOW), "9").count("slot(s)") == 1
+    assert [w.node for w in selectors.list_alive_workers(now=make.NOW)] == [make.NODE]
+    assert (
+        following.described(selectors.list_alive_workers(now=make.NOW), "9").count("slot(s)") == 1
+    )
 
 
 def _gpu_lost(row: MatchOrderRow) -> ResultRow:
@@ -154,7 +156,7 @@ def test_a_lost_gpu_is_an_interruption_and_interruptions_are_capped(
         order = make.ordered(mixed, 1, needs=Needs.CPU_AND_GPU)
         states = set(Match.objects.values_list("state", flat=True))
         make.start(order)
-        recording.record(make.finished(order, _gpu_lost), now=make.NOW)
+        recording.record_report(make.finished(order, _gpu_lost), now=make.NOW)
         assert (n, states) == (n, {"queued", "pending"})
     lost = Match.objects.get(state=Match.State.VOID)
     assert lost.void_reason == "gpu_lost"

@@ -5,13 +5,18 @@ import itertools
 import pytest
 from redis import Redis
 
-from matches.artifacts.agents import register, register_spelled
+from matches.artifacts.agents import register_agent, register_spelled_agent
 from matches.errors import BadInputError
 from matches.ledger import planning
-from matches.ledger.tournaments import cancel, extend, open_leaderboard, schedule
+from matches.ledger.tournaments import (
+    cancel_tournament,
+    extend_tournament,
+    open_leaderboard,
+    schedule_tournament,
+)
 from matches.models import Match, Seat, Tournament
 from matches.plans import TournamentPlan
-from matches.store.bulk import batches
+from matches.store.bulk import split_batches
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -59,27 +64,27 @@ def test_a_planner_that_died_between_slices_goes_on_where_it_was(
     whole = _matches(make.planned(25, board="whole"))
     monkeypatch.setattr(planning, "SLICE", 10)
     tournament = make.scheduled(25, board="cut")
-    slices = batches(planning.planned_matches(tournament, 3), 10)
+    slices = split_batches(planning.draw_matches(tournament, 3), 10)
     agents = list(tournament.entrant_set.values_list("agent_id", flat=True))
     batch = next(slices)
     lineups = [[agents[index] for index in planned.seats] for planned in batch]
-    planning._write(tournament, batch, lineups, [None] * len(batch), now=make.NOW)
+    planning._write_slice(tournament, batch, lineups, [None] * len(batch), now=make.NOW)
     again = Tournament.objects.get(pk=tournament.pk)
-    assert planning.plan(again, now=make.NOW) == 15
+    assert planning.plan_tournament(again, now=make.NOW) == 15
     assert _matches(tournament) == whole
 
 
 def test_a_second_planner_writes_nothing(broker: Redis) -> None:
     tournament = make.scheduled(10)
     stale = Tournament.objects.get(pk=tournament.pk)
-    planning.plan(tournament, now=make.NOW)
-    assert planning.plan(stale, now=make.NOW) == 0
+    planning.plan_tournament(tournament, now=make.NOW)
+    assert planning.plan_tournament(stale, now=make.NOW) == 0
     assert Match.objects.count() == 10
 
 
 def test_a_cancelled_tournament_is_not_planned(broker: Redis) -> None:
     tournament = make.scheduled(10)
-    cancel(tournament, now=make.NOW)
+    cancel_tournament(tournament, now=make.NOW)
     assert planning.plan_scheduled(now=make.NOW) == 0
     assert not Match.objects.exists()
 
@@ -116,7 +121,7 @@ def test_a_new_tournament_waits_for_one_slice_of_another_however_large_those_are
     assert planning.plan_scheduled(now=make.NOW, clock=clock) < 900
     assert n_planned[7:9] == [[30, 20, 20], [30, 20, 20, 4]]
     # What is left is planned by the next calls, each in turn, and drawn once only.
-    monkeypatch.setattr(planning, "planned_matches", None)
+    monkeypatch.setattr(planning, "draw_matches", None)
     while planning.plan_scheduled(now=make.later(1), clock=clock):
         rows = Tournament.objects.filter(pk__in=[row.pk for row in large])
         counts = list(rows.values_list("n_planned", flat=True))
@@ -131,7 +136,7 @@ def test_a_draft_is_dropped_when_its_tournament_changes(
     monkeypatch.setattr(planning, "SLICE", 10)
     tournament = make.scheduled(40)
     assert planning.plan_scheduled(now=make.NOW, clock=itertools.count(0, 9).__next__) == 10
-    extend(tournament, 60)
+    extend_tournament(tournament, 60)
     assert planning.plan_scheduled(now=make.NOW) == 50
     assert len(_matches(tournament)) == 60
 
@@ -150,8 +155,8 @@ def test_a_game_of_three_needs_three_agents(broker: Redis) -> None:
 
 def test_cancelling_twice_cancels_once(broker: Redis) -> None:
     tournament = make.planned(10)
-    assert cancel(tournament, now=make.NOW) == 10
-    assert cancel(tournament, now=make.NOW) == 0
+    assert cancel_tournament(tournament, now=make.NOW) == 10
+    assert cancel_tournament(tournament, now=make.NOW) == 0
     tournament.refresh_from_db()
     assert tournament.n_cancelled == 10
 
@@ -166,10 +171,12 @@ def test_cancelling_twice_cancels_once(broker: Redis) -> None:
 )
 def test_it_refuses_agents_that_cannot_meet(broker: Redis, agents: list[str], wanted: str) -> None:
     game = {"random": "connect_four"}
-    rows = [register_spelled(text, game=game.get(text, "skill_game")) for text in agents]
+    rows = [register_spelled_agent(text, game=game.get(text, "skill_game")) for text in agents]
     board = open_leaderboard("board", game="skill_game")
     with pytest.raises(BadInputError, match=wanted) as error:
-        schedule(TournamentPlan(name="test", n_matches=10), leaderboard=board, agents=rows)
+        schedule_tournament(
+            TournamentPlan(name="test", n_matches=10), leaderboard=board, agents=rows
+        )
     assert error.value.field == "agents"
     assert not Tournament.objects.exists()
 
@@ -193,10 +200,10 @@ def test_it_refuses_a_plan_naming_the_field(
     broker: Redis, change: dict[str, object], field: str
 ) -> None:
     board = open_leaderboard("board", game="skill_game")
-    rows = [register_spelled(text, game="skill_game") for text in make.LEVELS]
+    rows = [register_spelled_agent(text, game="skill_game") for text in make.LEVELS]
     plan = TournamentPlan(**({"name": "test", "n_matches": 10} | change))  # type: ignore[arg-type]
     with pytest.raises(BadInputError) as error:
-        schedule(plan, leaderboard=board, agents=rows)
+        schedule_tournament(plan, leaderboard=board, agents=rows)
     assert error.value.field == field
     assert not Tournament.objects.exists()
 
@@ -218,15 +225,17 @@ def test_it_refuses_an_agent_naming_the_value_and_the_choices(
 ) -> None:
     agent = {"game": "connect_four", "policy": "alphabeta", "parameters": {"depth": 2}} | values
     with pytest.raises(BadInputError, match=wanted) as error:
-        register("agent", **agent)  # type: ignore[arg-type]
+        register_agent("agent", **agent)  # type: ignore[arg-type]
     assert error.value.field == field
 
 
 def test_a_name_stays_with_its_agent() -> None:
-    first = register("agent", game="skill_game", policy="level", parameters={"level": 3})
-    assert register("agent", game="skill_game", policy="level", parameters={"level": 3}) == first
+    first = register_agent("agent", game="skill_game", policy="level", parameters={"level": 3})
+    assert (
+        register_agent("agent", game="skill_game", policy="level", parameters={"level": 3}) == first
+    )
     with pytest.raises(BadInputError, match="already an agent"):
-        register("agent", game="skill_game", policy="level", parameters={"level": 4})
+        register_agent("agent", game="skill_game", policy="level", parameters={"level": 4})
 
 
 def test_one_agent_alone_plays_itself_on_a_new_seed_each_time(broker: Redis) -> None:

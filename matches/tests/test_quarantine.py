@@ -5,8 +5,8 @@ from redis import Redis
 
 from matches.errors import BadInputError, ConflictError
 from matches.ledger import quarantine, recording
-from matches.ledger.relay import relay
-from matches.ledger.tournaments import schedule
+from matches.ledger.relay import send_pending_matches
+from matches.ledger.tournaments import schedule_tournament
 from matches.models import Agent, Attempt, AuditRow, Match, Order, Outcome, Tournament, Worker
 from matches.operations import explain
 from matches.plans import TournamentPlan
@@ -60,7 +60,7 @@ def test_what_is_with_a_node_is_played_to_its_end_and_counts(broker: Redis) -> N
     order = make.ordered(tournament)
     _hold(_first())
     make.start(order)
-    assert recording.record(make.finished(order), now=make.NOW).n_closed == 12
+    assert recording.record_report(make.finished(order), now=make.NOW).n_closed == 12
 
 
 def test_a_tournament_with_nothing_else_to_send_lets_the_others_go_on(broker: Redis) -> None:
@@ -78,7 +78,9 @@ def test_an_agent_in_quarantine_enters_no_tournament(broker: Redis) -> None:
     _hold(_first())
     agents = list(Agent.objects.order_by("pk"))
     with pytest.raises(BadInputError, match=r"'level:10' is in quarantine: release it first"):
-        schedule(TournamentPlan(name="next", n_matches=6), leaderboard=board, agents=agents)
+        schedule_tournament(
+            TournamentPlan(name="next", n_matches=6), leaderboard=board, agents=agents
+        )
 
 
 def test_every_change_is_made_and_audited_once(broker: Redis) -> None:
@@ -108,7 +110,7 @@ def test_the_orders_of_a_node_in_quarantine_are_taken_back(broker: Redis) -> Non
     _hold(Worker.objects.get())
     assert set(tournament.matches.values_list("state", flat=True)) == {"pending"}
     assert Order.objects.get().state == "lost"
-    recorded = recording.record(make.finished(order), now=make.NOW)
+    recorded = recording.record_report(make.finished(order), now=make.NOW)
     assert (recorded.n_closed, recorded.n_refused) == (0, 12)
     assert not Outcome.objects.exists()
     tournament.refresh_from_db()
@@ -119,9 +121,9 @@ def test_a_node_in_quarantine_gets_no_order_of_its_own(broker: Redis) -> None:
     make.planned()
     make.alive()
     _hold(Worker.objects.get())
-    assert relay(now=make.NOW) == 0
+    assert send_pending_matches(now=make.NOW) == 0
     make.alive(node="node-2")
-    assert relay(now=make.NOW) > 0
+    assert send_pending_matches(now=make.NOW) > 0
 
 
 def test_what_it_takes_off_the_queue_nevertheless_is_sent_again_at_once(broker: Redis) -> None:
@@ -143,7 +145,7 @@ def test_results_without_a_start_give_the_order_back_too(broker: Redis) -> None:
     make.alive()
     _hold(Worker.objects.get())
     order = make.ordered(tournament)
-    assert recording.record(make.finished(order), now=make.NOW).n_refused == 12
+    assert recording.record_report(make.finished(order), now=make.NOW).n_refused == 12
     assert set(tournament.matches.values_list("state", flat=True)) == {"pending"}
 
 
@@ -155,7 +157,7 @@ def test_it_cannot_take_an_order_back_that_another_node_plays(broker: Redis) -> 
     order = make.ordered(tournament)
     make.start(order, node="node-2")
     make.start(order)
-    recording.record(make.finished(order), now=make.NOW)
+    recording.record_report(make.finished(order), now=make.NOW)
     assert set(tournament.matches.values_list("state", flat=True)) == {"running"}
 
 
@@ -165,7 +167,7 @@ def test_a_node_that_starts_anew_stays_in_quarantine(broker: Redis) -> None:
     _hold(Worker.objects.get())
     make.alive(incarnation="second-life")
     assert Worker.objects.get().quarantined_at == make.NOW
-    assert relay(now=make.NOW) == 0
+    assert send_pending_matches(now=make.NOW) == 0
 
 
 def test_a_node_that_plays_nothing_cannot_be_in_quarantine(broker: Redis) -> None:

@@ -12,9 +12,9 @@ from arena.ratings.base import Constants
 from arena.ratings.live import fold_matches
 from arena.seeding import derive
 from matches.ledger import recording
-from matches.ledger.tournaments import cancel
+from matches.ledger.tournaments import cancel_tournament
 from matches.models import Leaderboard, Match, Outcome, PairCount, Rating, Tournament, Uncounted
-from matches.models.match import numbers
+from matches.models.match import parse_numbers
 from matches.ratings import rater, snapshots
 from matches.ratings.fitting import fit
 from matches.tests import factories as make
@@ -31,7 +31,7 @@ def _drawn(row: MatchOrderRow) -> ResultRow:
 
 
 def _record(rows: Sequence[ResultRow], order: MatchOrder) -> None:
-    recording.record(make.reported(order, rows, is_last=False), now=make.NOW)
+    recording.record_report(make.reported(order, rows, is_last=False), now=make.NOW)
 
 
 def _ratings(tournament: Tournament) -> list[tuple[float, ...]]:
@@ -73,7 +73,7 @@ def test_the_live_rating_is_the_fold_of_all_outcomes_in_planned_order(broker: Re
     mus, sigmas = [25.0] * len(agents), [25 / 3] * len(agents)
     outcomes = Outcome.objects.order_by("match__sequence").values_list("match__lineup", "ranks")
     played = [
-        ([agents.index(agent) for agent in numbers(lineup)], numbers(ranks))
+        ([agents.index(agent) for agent in parse_numbers(lineup)], parse_numbers(ranks))
         for lineup, ranks in outcomes
     ]
     fold_matches(mus, sigmas, played, Constants(draw_probability=board.draw_probability))
@@ -122,7 +122,7 @@ def test_cancelled_matches_are_passed(broker: Redis) -> None:
     tournament = make.planned(10)
     order = make.ordered(tournament)
     _record([make.first_wins(order.matches[5])], order)
-    cancel(tournament, now=make.NOW)
+    cancel_tournament(tournament, now=make.NOW)
     rater.rate(tournament.leaderboard_id, now=make.NOW)
     assert Leaderboard.objects.get().prefix_sequence == 10
     assert not Uncounted.objects.exists()

@@ -59,7 +59,7 @@ def test_servers_that_are_away_are_named_without_their_addresses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     nobody = Redis.from_url("redis://user:secret@127.0.0.1:1/0")
-    for module, name in ((fast_store, "store"), (dispatch, "broker")):
+    for module, name in ((fast_store, "get_client"), (dispatch, "get_broker")):
         monkeypatch.setattr(module, name, lambda: nobody)
     found = _found()
     assert [check.name for check in found.values() if not check.is_ok] == [

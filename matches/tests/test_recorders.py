@@ -16,7 +16,7 @@ from matches.models import Outcome, RecorderMark, Tournament
 from matches.operations import explain, readiness
 from matches.operations.system import pushing
 from matches.operations.system.sampling import look
-from matches.store.signing import secret
+from matches.store.signing import derive_key
 from matches.tests import factories as make
 from matches.tests.factories import NOW, later
 from matches.tests.test_report_queue import item
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 def mark(shard: int, at: float) -> None:
     when = later(at).isoformat()
-    recording.record(Mark(when, mark_token(secret(), when, shard), shard), now=later(at))
+    recording.record_report(Mark(when, mark_token(derive_key(), when, shard), shard), now=later(at))
 
 
 def marks_in(broker: Redis, queue: str) -> list[int]:
@@ -49,7 +49,7 @@ def record_next(broker: Redis, queue: str) -> recording.Recorded:
     """Do what the recorder of a queue does with the oldest item and those behind it."""
     raw: Any = broker.rpop(queue)
     wire = json.loads(b64decode(json.loads(raw)["body"]))[0][0]
-    return report_queue.receive(wire, queue=queue, clock=lambda: NOW)
+    return report_queue.receive_reports(wire, queue=queue, clock=lambda: NOW)
 
 
 def test_an_order_names_the_queue_of_its_tournament(settings: Any, broker: Redis) -> None:
@@ -66,20 +66,20 @@ def test_what_is_recorded_is_what_the_slowest_recorder_has_recorded(
 ) -> None:
     settings.EVALSITE_RECORDERS = 2
     mark(0, 10)
-    assert recorder_marks.recorded_until(now=later(11)) is None
+    assert recorder_marks.find_recorded_until(now=later(11)) is None
     mark(1, 8)
-    assert recorder_marks.recorded_until(now=later(11)) == later(8)
+    assert recorder_marks.find_recorded_until(now=later(11)) == later(8)
     mark(0, 14)
-    assert recorder_marks.recorded_until(now=later(14)) is None
+    assert recorder_marks.find_recorded_until(now=later(14)) is None
     mark(1, 12)
-    assert recorder_marks.recorded_until(now=later(14)) == later(12)
+    assert recorder_marks.find_recorded_until(now=later(14)) == later(12)
     settings.EVALSITE_RECORDERS = 1
-    assert recorder_marks.recorded_until(now=later(14)) == later(14)
+    assert recorder_marks.find_recorded_until(now=later(14)) == later(14)
 
 
 def test_a_mark_of_one_shard_is_none_of_another() -> None:
     when = NOW.isoformat()
-    recording.record(Mark(when, mark_token(secret(), when, 0), 1), now=NOW)
+    recording.record_report(Mark(when, mark_token(derive_key(), when, 0), 1), now=NOW)
     assert not RecorderMark.objects.exists()
 
 
@@ -93,7 +93,7 @@ def test_each_recorder_gets_a_mark_and_takes_only_its_own_reports(
     for played in (order, other):
         make.start(played)
         broker.lpush(played.reports, item(make.finished(played)))
-    recorder_marks.send(now=NOW)
+    recorder_marks.send_marks(now=NOW)
     assert (marks_in(broker, "reports"), marks_in(broker, "reports.1")) == ([0], [1])
     assert record_next(broker, "reports.1").n_closed == 2
     assert [row.shard for row in RecorderMark.objects.all()] == [1]
@@ -115,11 +115,11 @@ def test_reports_of_recorders_that_run_no_more_are_recorded_before_any_mark(
     dispatch.set_reports_aside("reports.2")
     assert broker.llen(reports_aside("reports.2")) == 1
     settings.EVALSITE_RECORDERS = 1
-    recorder_marks.send(now=NOW)
+    recorder_marks.send_marks(now=NOW)
     assert broker.keys("reports*") == [b"reports"]
     assert marks_in(broker, "reports") == [0]
     assert record_next(broker, "reports").n_closed == 6
-    assert recorder_marks.recorded_until(now=later(1)) == NOW
+    assert recorder_marks.find_recorded_until(now=later(1)) == NOW
     assert Outcome.objects.count() == 6
 
 
@@ -129,17 +129,17 @@ def test_no_mark_is_sent_while_such_reports_are_left(
     monkeypatch.setattr(dispatch, "MOST_MOVED", 3)
     broker.lpush("reports.1", *[item({"kind": "alive"})] * 3)
     broker.lpush("reports.4", *[item({"kind": "alive"})] * 2)
-    recorder_marks.send(now=NOW)
+    recorder_marks.send_marks(now=NOW)
     assert (broker.llen("reports"), marks_in(broker, "reports")) == (3, [])
-    recorder_marks.send(now=NOW)
+    recorder_marks.send_marks(now=NOW)
     assert (broker.llen("reports"), marks_in(broker, "reports")) == (6, [0])
 
 
 def test_a_broker_that_is_away_gets_no_mark(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(dispatch, "broker", lambda: Redis(port=1, socket_connect_timeout=0.1))
-    recorder_marks.send(now=NOW)
+    monkeypatch.setattr(dispatch, "get_broker", lambda: Redis(port=1, socket_connect_timeout=0.1))
+    recorder_marks.send_marks(now=NOW)
     assert "no mark sent, so nothing will expire" in caplog.text
 
 

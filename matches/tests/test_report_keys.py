@@ -50,7 +50,9 @@ def describe_worker(now: datetime) -> str:
 def test_six_forged_signs_of_life_change_nothing(order: MatchOrder) -> None:
     before: dict[str, object] = {**Worker.objects.values().get()}
     for number in range(6):
-        recording.record(alive(make.NODE, "7" * 64, incarnation=str(number)), now=make.later(1))
+        recording.record_report(
+            alive(make.NODE, "7" * 64, incarnation=str(number)), now=make.later(1)
+        )
     after: dict[str, object] = {**Worker.objects.values().get()}
     assert states() == {"running"}
     assert after == before | {"n_forged": 6, "forged_at": make.later(1)}
@@ -65,7 +67,7 @@ def test_no_report_counts_without_the_key_of_its_node(order: MatchOrder, key: st
         make.reported(order, [], is_last=True),
     ):
         forged: Report = msgspec.structs.replace(genuine, key=key)
-        assert recording.record(forged, now=make.NOW).n_refused
+        assert recording.record_report(forged, now=make.NOW).n_refused
     assert states() == {"running"}
     assert Order.objects.get().state == Order.State.PLAYING
     assert not Worker.objects.filter(node="node-7").exists()
@@ -74,22 +76,26 @@ def test_no_report_counts_without_the_key_of_its_node(order: MatchOrder, key: st
 def test_a_key_that_was_replaced_or_revoked_counts_no_more(order: MatchOrder) -> None:
     report = make.finished(order)
     node_keys.replace_secrets(make.NODE, actor=ACTOR, now=make.NOW)
-    assert recording.record(report, now=make.NOW).n_refused
+    assert recording.record_report(report, now=make.NOW).n_refused
     fresh = make.finished(order)
-    node_keys.revoke(make.NODE, actor=ACTOR, now=make.NOW)
-    assert recording.record(fresh, now=make.NOW).n_refused
+    node_keys.revoke_node(make.NODE, actor=ACTOR, now=make.NOW)
+    assert recording.record_report(fresh, now=make.NOW).n_refused
     assert states() == {"running"}
 
 
 def test_a_play_node_is_no_gpu_worker_and_a_gpu_worker_no_play_node(order: MatchOrder) -> None:
     of_gpu = gpu_key(settings.SECRET_KEY)
-    assert recording.record(alive(make.NODE, of_gpu, capability="gpu"), now=make.NOW).n_refused
-    assert recording.record(alive("gpu-1", of_gpu), now=make.NOW).n_refused
+    assert recording.record_report(
+        alive(make.NODE, of_gpu, capability="gpu"), now=make.NOW
+    ).n_refused
+    assert recording.record_report(alive("gpu-1", of_gpu), now=make.NOW).n_refused
     own = make.key_of(make.NODE)
-    assert recording.record(alive(make.NODE, own, capability="gpu"), now=make.NOW).n_refused
-    assert not recording.record(alive("gpu-1", of_gpu, capability="gpu"), now=make.NOW).n_refused
+    assert recording.record_report(alive(make.NODE, own, capability="gpu"), now=make.NOW).n_refused
+    assert not recording.record_report(
+        alive("gpu-1", of_gpu, capability="gpu"), now=make.NOW
+    ).n_refused
     both = msgspec.structs.replace(alive("gpu-2", of_gpu), capabilities=["gpu", "cpu"])
-    assert recording.record(both, now=make.NOW).n_refused
+    assert recording.record_report(both, now=make.NOW).n_refused
     assert not Worker.objects.filter(node="gpu-2").exists()
 
 
@@ -97,7 +103,7 @@ def test_a_node_closes_no_order_of_another(order: MatchOrder) -> None:
     other = msgspec.structs.replace(
         make.reported(order, []), node="node-2", key=make.key_of("node-2")
     )
-    recording.record(other, now=make.NOW)
+    recording.record_report(other, now=make.NOW)
     assert Order.objects.get().state == Order.State.PLAYING
     assert states() == {"running"}
 
@@ -138,6 +144,6 @@ def test_machines_that_name_no_place_are_not_taken_for_one(order: MatchOrder) ->
 
 
 def test_a_node_that_nobody_admitted_does_not_exist() -> None:
-    assert recording.record(alive("node-9", "7" * 64), now=make.NOW).n_refused
+    assert recording.record_report(alive("node-9", "7" * 64), now=make.NOW).n_refused
     assert not NodeKey.objects.exists()
     assert not Worker.objects.exists()

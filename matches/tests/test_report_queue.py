@@ -59,7 +59,7 @@ def orders(broker: Redis) -> list[MatchOrder]:
 
 
 def receive(report: Report, *, queue: str = "reports") -> recording.Recorded:
-    return report_queue.receive(to_wire(report), queue=queue, clock=lambda: make.NOW)
+    return report_queue.receive_reports(to_wire(report), queue=queue, clock=lambda: make.NOW)
 
 
 def test_what_waits_is_recorded_with_the_first(orders: list[MatchOrder], broker: Redis) -> None:
@@ -103,14 +103,14 @@ def test_garbage_among_them_is_dropped(orders: list[MatchOrder], broker: Redis) 
 def test_one_report_that_cannot_be_stored_takes_no_other_with_it(
     orders: list[MatchOrder], broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = recording._store
+    store = recording._store_report
 
     def refuse_second(report: Any, order: Order, *rest: Any, **options: Any) -> Any:
         if order.uuid.hex == orders[1].order:
             raise ValueError("A string literal cannot contain NUL (0x00) characters.")
         return store(report, order, *rest, **options)
 
-    monkeypatch.setattr(recording, "_store", refuse_second)
+    monkeypatch.setattr(recording, "_store_report", refuse_second)
     for order in orders[1:]:
         broker.lpush("reports", item(make.finished(order)))
     assert receive(make.finished(orders[0])) == recording.Recorded(n_closed=6, n_refused=1)
@@ -128,7 +128,7 @@ def test_a_broker_that_is_away_holds_up_no_report(
     orders: list[MatchOrder], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     away = Redis(port=1, socket_connect_timeout=0.1)
-    monkeypatch.setattr(dispatch, "broker", lambda: away)
+    monkeypatch.setattr(dispatch, "get_broker", lambda: away)
     assert receive(make.finished(orders[0])) == recording.Recorded(n_closed=2)
 
 
@@ -136,9 +136,9 @@ def test_reports_together_ask_the_database_less_than_each_alone(
     orders: list[MatchOrder], broker: Redis
 ) -> None:
     with CaptureQueriesContext(connection) as alone:
-        recording.record(make.finished(orders[0]), now=make.NOW)
+        recording.record_report(make.finished(orders[0]), now=make.NOW)
     with CaptureQueriesContext(connection) as together:
-        recording.record_all([make.finished(order) for order in orders[1:]], now=make.NOW)
+        recording.record_reports([make.finished(order) for order in orders[1:]], now=make.NOW)
     assert len(together) < 2.4 * len(alone)
     assert not Match.objects.filter(state__in=Match.OPEN).exists()
 
@@ -155,7 +155,7 @@ def test_a_broker_that_fails_half_way_loses_nothing_that_was_set_aside(
         raise RedisTimeoutError(f"while moving {n}")
 
     with monkeypatch.context() as broken:
-        broken.setattr(dispatch, "_move", fail)
+        broken.setattr(dispatch, "_move_messages", fail)
         assert receive(make.finished(orders[0])) == recording.Recorded(n_closed=2)
     assert receive(make.finished(orders[0])).n_closed == 6
 
@@ -176,14 +176,14 @@ def test_a_forfeit_of_no_seat_is_refused_and_holds_up_no_other(
 def test_a_report_that_fails_in_any_way_stops_no_later_one(
     orders: list[MatchOrder], broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = recording._store
+    store = recording._store_report
 
     def fail_second(report: Any, order: Order, *rest: Any, **options: Any) -> Any:
         if order.uuid.hex == orders[1].order:
             raise OverflowError("Python int too large to convert to SQLite INTEGER")
         return store(report, order, *rest, **options)
 
-    monkeypatch.setattr(recording, "_store", fail_second)
+    monkeypatch.setattr(recording, "_store_report", fail_second)
     broker.lpush("reports", item(make.finished(orders[1])))
     assert receive(make.finished(orders[0])) == recording.Recorded(n_closed=2, n_refused=1)
     assert receive(make.finished(orders[2])) == recording.Recorded(n_closed=2)
@@ -214,5 +214,5 @@ def test_what_a_restarted_node_begins_is_not_lost_with_its_life_before(
         token=fresh.token,
         key=make.key_of(make.NODE),
     )
-    recording.record_all([last_sign, first_sign, begun], now=make.NOW)
+    recording.record_reports([last_sign, first_sign, begun], now=make.NOW)
     assert Order.objects.get(uuid=fresh.order).state == Order.State.PLAYING

@@ -40,7 +40,7 @@ def _rated(n_matches: int = 60, n_played: int = 1_000) -> Tournament:
     make.start(order)
     rows = [_drawn(row) for row in order.matches[::-1][:n_played]]
     for n, cut in enumerate((rows[:7], rows[7:])):
-        recording.record(make.reported(order, cut, is_last=False), now=make.NOW)
+        recording.record_report(make.reported(order, cut, is_last=False), now=make.NOW)
         rater.rate(tournament.leaderboard_id, now=make.later(n))
     return tournament
 
@@ -62,7 +62,7 @@ def _ask() -> None:
 
 
 def _strike(*matches: Match) -> None:
-    voiding.void([m.pk for m in matches], actor=ANNA, reason="stuck", now=make.NOW)
+    voiding.void_matches([m.pk for m in matches], actor=ANNA, reason="stuck", now=make.NOW)
 
 
 def _audited(action: str) -> dict[str, int]:
@@ -170,14 +170,14 @@ def test_outcomes_that_come_meanwhile_are_counted_once(
     order = make.ordered(tournament)
     make.start(order)
     rows = [_drawn(row) for row in order.matches]
-    recording.record(make.reported(order, rows[:50], is_last=False), now=make.NOW)
+    recording.record_report(make.reported(order, rows[:50], is_last=False), now=make.NOW)
     rater.rate(tournament.leaderboard_id, now=make.NOW)
     real: Callable[..., None] = rerating._read_up_to
 
     def read(*args: Any) -> None:
         real(*args)
         monkeypatch.setattr(rerating, "_read_up_to", real)
-        recording.record(make.reported(order, rows[50:]), now=make.NOW)
+        recording.record_report(make.reported(order, rows[50:]), now=make.NOW)
 
     monkeypatch.setattr(rerating, "_read_up_to", read)
     _ask()

@@ -8,7 +8,7 @@ from redis import Redis
 
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from matches.ledger import planning, reuse, voiding
-from matches.ledger.tournaments import cancel, open_leaderboard, schedule
+from matches.ledger.tournaments import cancel_tournament, open_leaderboard, schedule_tournament
 from matches.models import Leaderboard, Match, Outcome, PairCount, Rating, Tournament, Uncounted
 from matches.plans import TournamentPlan
 from matches.ratings import rater, rerating
@@ -32,12 +32,12 @@ def _broker(valkey_url: str) -> None:
 def again(first: Tournament, *, board: Leaderboard | None = None, **plan: Any) -> Tournament:
     """Return a tournament of the same agents, planned as far as it goes."""
     wanted = {"n_matches": first.n_matches, "seed": first.seed, **plan}
-    second = schedule(
+    second = schedule_tournament(
         TournamentPlan(name="again", **wanted),
         leaderboard=board or first.leaderboard,
         agents=list(first.agents.order_by("entrant__position")),
     )
-    planning.plan(second, now=later(10))
+    planning.plan_tournament(second, now=later(10))
     second.refresh_from_db()
     return second
 
@@ -177,7 +177,7 @@ def test_a_match_that_is_struck_takes_its_copies_along() -> None:
     third = again(first)
     over(second, seconds=20)
     struck = Match.objects.filter(tournament=first).order_by("pk")[0]
-    voided = voiding.void([struck.pk], actor=ACTOR, reason="a bad node", now=later(30))
+    voided = voiding.void_matches([struck.pk], actor=ACTOR, reason="a bad node", now=later(30))
     assert (voided.n_struck, sorted(voided.leaderboards)) == (3, ["one", "two"])
     rerating.rerate_due(now=later(40))
     for tournament in (first, second, third):
@@ -213,7 +213,7 @@ def test_a_replay_that_comes_out_otherwise_is_counted_and_shown(client: Client) 
     second = again(first, replays=True)
     boards.play_some(second, N, factories.first_wins, now=later(20))
     second.refresh_from_db()
-    otherwise = reuse.differing(second, N)
+    otherwise = reuse.list_differing_matches(second, N)
     assert 0 < second.n_differing == len(otherwise) < N
     changed, before = otherwise[0]
     assert Outcome.objects.get(pk=changed).ranks != Outcome.objects.get(pk=before).ranks
@@ -237,13 +237,13 @@ def test_a_match_of_an_earlier_season_is_played() -> None:
 def test_a_cancelled_tournament_leaves_what_it_played() -> None:
     first = factories.planned(N)
     boards.play_some(first, 6, by_seed)
-    cancel(first, now=later(5))
+    cancel_tournament(first, now=later(5))
     assert again(first).n_known == 6
 
 
 def test_without_a_twin_nothing_is_looked_up() -> None:
     first = played()
-    assert reuse.twins_of(again(first, seed=77), entrants_of(first)) == []
+    assert reuse.find_twins(again(first, seed=77), entrants_of(first)) == []
     assert not Tournament.objects.get(seed=77).shares_seed
 
 

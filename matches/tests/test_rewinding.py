@@ -43,7 +43,7 @@ def test_a_tick_mends_them(broker: Redis) -> None:
 
 def test_a_mark_from_the_future_lets_nothing_expire() -> None:
     RecorderMark.objects.create(pk=1, marked_at=make.later(HOUR_S))
-    assert recorder_marks.recorded_until(now=make.NOW) is None
+    assert recorder_marks.find_recorded_until(now=make.NOW) is None
 
 
 def test_outcomes_are_rated_though_the_board_was_rated_in_the_future(broker: Redis) -> None:
@@ -51,7 +51,7 @@ def test_outcomes_are_rated_though_the_board_was_rated_in_the_future(broker: Red
     make.planned(8)
     for order in make.sent(broker):
         make.start(order)
-        recording.record(make.finished(order), now=make.NOW)
+        recording.record_report(make.finished(order), now=make.NOW)
     Leaderboard.objects.update(rated_at=make.later(HOUR_S), fitted_at=make.later(HOUR_S))
     assert rater.rate_all(now=make.NOW)
     assert snapshots.take_due(now=make.NOW) == 1

@@ -11,11 +11,11 @@ from django_celery_beat.models import ClockedSchedule, CrontabSchedule, Periodic
 from redis import Redis
 
 from matches import dispatch, tasks
-from matches.artifacts.agents import register_spelled, retire
+from matches.artifacts.agents import register_spelled_agent, retire_agent
 from matches.campaigns import overdue_schedules, scheduling
 from matches.errors import BadInputError, ConflictError
 from matches.ledger import planning, quarantine
-from matches.ledger.tournaments import cancel, enter, open_leaderboard
+from matches.ledger.tournaments import cancel_tournament, enter_agents, open_leaderboard
 from matches.models import (
     Agent,
     AuditRow,
@@ -42,7 +42,7 @@ def _board() -> Leaderboard:
 
 
 def _agents() -> list[Agent]:
-    return [register_spelled(text, game="skill_game") for text in make.LEVELS]
+    return [register_spelled_agent(text, game="skill_game") for text in make.LEVELS]
 
 
 def _schedule(agents: list[Agent] | None = None, **options: Any) -> Schedule:
@@ -157,7 +157,7 @@ def test_the_next_tournament_has_other_games(broker: Redis) -> None:
         tournament = _due(schedule, hours=hours)
         assert tournament is not None
         assert tournament.seed == 7 + hours
-        cancel(tournament, now=make.NOW)
+        cancel_tournament(tournament, now=make.NOW)
 
 
 def test_a_time_is_passed_over_while_the_tournament_before_is_not_over(broker: Redis) -> None:
@@ -170,17 +170,17 @@ def test_a_time_is_passed_over_while_the_tournament_before_is_not_over(broker: R
     assert (schedule.problem, schedule.n_skipped) == (wanted, 1)
     assert ScheduleRun.objects.latest("due_at").problem == wanted
     assert AuditRow.objects.filter(action="schedule.skip").exists()
-    cancel(first, now=make.NOW)
+    cancel_tournament(first, now=make.NOW)
     assert _due(schedule, hours=2) is not None
     schedule.refresh_from_db()
     assert schedule.problem == ""
 
 
 def test_without_agents_all_of_the_board_take_part(broker: Redis) -> None:
-    agents = [*_agents(), register_spelled("level:70", game="skill_game")]
-    enter(_board(), agents)
+    agents = [*_agents(), register_spelled_agent("level:70", game="skill_game")]
+    enter_agents(_board(), agents)
     schedule = _schedule(agents=[])
-    retire(agents[0])
+    retire_agent(agents[0])
     quarantine.quarantine_agent(agents[1], actor=ANNA, reason="it stalls", now=make.NOW)
     tournament = _due(schedule)
     assert tournament is not None
@@ -239,7 +239,7 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(options: Any, wanted: str,
 
 
 def test_agents_of_another_game_are_refused(db: None) -> None:
-    others = [register_spelled(text, game="chess") for text in ("random", "random")]
+    others = [register_spelled_agent(text, game="chess") for text in ("random", "random")]
     with pytest.raises(BadInputError, match="plays chess"):
         _schedule(agents=[*_agents(), *others[:1]])
 
@@ -357,7 +357,7 @@ def test_a_schedule_with_a_question_starts_campaigns_from_all_that_is_known(brok
     assert "control starts a campaign" in _explained(schedule, make.later(HOUR + 9)).next
     planning.plan_scheduled(now=make.NOW)
     make.play_all(broker)
-    cancel(first, now=make.later(HOUR))
+    cancel_tournament(first, now=make.later(HOUR))
     rater.rate(schedule.leaderboard_id, now=make.later(HOUR))
     second = _due(schedule, hours=2)
     assert isinstance(second, Tournament)
@@ -366,7 +366,7 @@ def test_a_schedule_with_a_question_starts_campaigns_from_all_that_is_known(brok
 
 
 def test_a_schedule_of_seasons_begins_one_after_the_other(broker: Redis) -> None:
-    enter(_board(), _agents())
+    enter_agents(_board(), _agents())
     schedule = _schedule(agents=[], name="monthly", n_matches=None, season="reset")
     assert scheduling.what(schedule) == "a season of board (reset)"
     rater.settle_board(schedule.leaderboard_id, now=make.NOW)

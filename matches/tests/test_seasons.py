@@ -4,11 +4,11 @@ import pytest
 from redis import Redis
 
 from arena.ratings.base import MU, SIGMA
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.campaigns import paired_blocks, starting
 from matches.errors import BadInputError, ConflictError, LastingRowError
 from matches.ledger import planning, recording, voiding
-from matches.ledger.tournaments import open_leaderboard, schedule
+from matches.ledger.tournaments import open_leaderboard, schedule_tournament
 from matches.models import (
     AuditRow,
     Leaderboard,
@@ -61,7 +61,7 @@ def test_it_stays_as_it_was_when_the_board_changes(broker: Redis) -> None:
     season = _freeze(tournament)
     before = list(season.rows.values())
     match = tournament.matches.earliest("pk")
-    voiding.void([match.pk], actor=ANNA, reason="stuck", now=make.NOW)
+    voiding.void_matches([match.pk], actor=ANNA, reason="stuck", now=make.NOW)
     rerating.rerate_due(now=make.later(1))
     assert list(season.rows.values()) == before
     assert _freeze(tournament, "summer").results_hash != season.results_hash
@@ -120,9 +120,11 @@ def _begin(board: Leaderboard, name: str, mode: SeasonMode = SeasonMode.RESET) -
 
 def _play(broker: Redis, board: Leaderboard, n_matches: int) -> None:
     """Play a tournament whose results follow from seats and places alone."""
-    agents = [register_spelled(text, game="skill_game") for text in make.LEVELS]
+    agents = [register_spelled_agent(text, game="skill_game") for text in make.LEVELS]
     plan = TournamentPlan(name="more", n_matches=n_matches)
-    planning.plan(schedule(plan, leaderboard=board, agents=agents), now=make.NOW)
+    planning.plan_tournament(
+        schedule_tournament(plan, leaderboard=board, agents=agents), now=make.NOW
+    )
     make.play_all(broker, lambda row: make.result(row, ranks=[[0, 1], [0, 0]][row.seats[0] % 2]))
     rater.rate(board.pk, now=make.later(9))
 
@@ -176,7 +178,7 @@ def test_what_was_planned_before_counts_no_more(broker: Redis) -> None:
     order = make.ordered(tournament, 4)
     rater.settle_board(board.pk, now=make.NOW)
     _begin(board, "summer")
-    recording.record(make.finished(order), now=make.NOW)
+    recording.record_report(make.finished(order), now=make.NOW)
     assert not rater.rate(board.pk, now=make.later(1))
     assert not Uncounted.objects.exists()
     _play(broker, board, 6)

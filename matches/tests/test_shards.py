@@ -35,15 +35,15 @@ def _tournament(n_matches: int = 10, board: str = "board", **plan: object) -> To
 
 def _exporter(tournament: Tournament, folder: Path, *, size: int = 4) -> Exporter:
     folder.mkdir(exist_ok=True)
-    finished = manifests.finished_shards(folder)
-    form = manifests.form_of(tournament)
+    finished = manifests.read_finished_shards(folder)
+    form = manifests.read_form(tournament)
     return Exporter(tournament, folder, form, matches_per_shard=size, finished=finished)
 
 
 def _export(tournament: Tournament, folder: Path, *, size: int = 4) -> Exporter:
     exporter = _exporter(tournament, folder, size=size)
     while exporter.advance():
-        manifests.write(exporter, tournament, folder)
+        manifests.write_manifest(exporter, tournament, folder)
     return exporter
 
 
@@ -125,7 +125,7 @@ def test_the_manifest_says_what_the_shards_hold(tournament: Tournament, tmp_path
     pieces.forfeit(tournament, 2)
     exporter = _export(tournament, tmp_path)
     found: dict[str, Any] = json.loads((tmp_path / "manifest.json").read_text())
-    assert found == manifests.described(exporter, tournament)
+    assert found == manifests.build_manifest(exporter, tournament)
     assert (found["game"], found["seed"], found["is_self_play"]) == ("skill_game", 0, False)
     assert (found["matches"], found["steps"], found["is_complete"]) == (10, 16, True)
     assert (found["forfeits"], found["illegal_actions"]) == (2, 0)
@@ -174,7 +174,7 @@ def test_self_play_fills_both_seats_with_one_agent(broker: Redis, tmp_path: Path
     tournament = _tournament(agents=LEVELS[:1])
     pieces.play(tournament)
     exporter = _export(tournament, tmp_path)
-    found = manifests.described(exporter, tournament)
+    found = manifests.build_manifest(exporter, tournament)
     (agent,) = found["agents"]
     assert found["is_self_play"]
     assert {sum(counts.values()) for counts in agent["seats"].values()} == {10}
@@ -183,7 +183,7 @@ def test_self_play_fills_both_seats_with_one_agent(broker: Redis, tmp_path: Path
 def test_a_piece_that_is_gone_is_named(tournament: Tournament, tmp_path: Path) -> None:
     pieces.play(tournament)
     piece = TrajectoryPiece.objects.order_by("pk")[0]
-    blobs.remove(piece.path, storage="trajectories")
+    blobs.delete_file(piece.path, storage="trajectories")
     with pytest.raises(ExportError, match=f"{piece.sha256[:12]} are gone: its file was deleted"):
         _exporter(tournament, tmp_path).advance()
     Tournament.objects.update(trajectory_days=3)
@@ -254,4 +254,4 @@ def test_what_is_no_parquet_is_refused(
 def test_a_manifest_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(ManifestError, match=r"manifest\.json"):
-        manifests.finished_shards(tmp_path)
+        manifests.read_finished_shards(tmp_path)

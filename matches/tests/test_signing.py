@@ -16,19 +16,23 @@ def _query(link: str) -> dict[str, str]:
 
 
 def test_a_link_may_be_used_for_its_method_and_path() -> None:
-    link = signing.signed("GET", PATH, now=NOW)
+    link = signing.sign_link("GET", PATH, now=NOW)
     assert urlsplit(link).path == PATH
-    assert signing.check("GET", PATH, _query(link), now=later(DAY_S)) is None
+    assert signing.find_link_problem("GET", PATH, _query(link), now=later(DAY_S)) is None
 
 
 def test_links_of_one_hour_are_equal() -> None:
-    assert signing.signed("GET", PATH, now=NOW) == signing.signed("GET", PATH, now=later(3_599))
-    assert signing.signed("GET", PATH, now=NOW) != signing.signed("GET", PATH, now=later(3_600))
+    assert signing.sign_link("GET", PATH, now=NOW) == signing.sign_link(
+        "GET", PATH, now=later(3_599)
+    )
+    assert signing.sign_link("GET", PATH, now=NOW) != signing.sign_link(
+        "GET", PATH, now=later(3_600)
+    )
 
 
 def test_a_link_expires_within_a_day_and_an_hour() -> None:
-    query = _query(signing.signed("GET", PATH, now=NOW))
-    reason = signing.check("GET", PATH, query, now=later(DAY_S + 3_601))
+    query = _query(signing.sign_link("GET", PATH, now=NOW))
+    reason = signing.find_link_problem("GET", PATH, query, now=later(DAY_S + 3_601))
     assert reason is not None
     assert "ask for a new one" in reason
 
@@ -37,8 +41,8 @@ def test_a_link_expires_within_a_day_and_an_hour() -> None:
     ("method", "path"), [("PUT", PATH), ("GET", f"{PATH}c"), ("GET", "/files/checkpoints/cd")]
 )
 def test_a_link_fits_nothing_else(method: str, path: str) -> None:
-    query = _query(signing.signed("GET", PATH, now=NOW))
-    reason = signing.check(method, path, query, now=NOW)
+    query = _query(signing.sign_link("GET", PATH, now=NOW))
+    reason = signing.find_link_problem(method, path, query, now=NOW)
     assert reason is not None
     assert f"does not fit {method} {path}" in reason
 
@@ -58,5 +62,5 @@ def test_a_link_fits_nothing_else(method: str, path: str) -> None:
     ],
 )
 def test_a_link_that_was_changed_is_refused(change: dict[str, str]) -> None:
-    query = _query(signing.signed("GET", PATH, now=NOW)) | change
-    assert signing.check("GET", PATH, query, now=NOW) is not None
+    query = _query(signing.sign_link("GET", PATH, now=NOW)) | change
+    assert signing.find_link_problem("GET", PATH, query, now=NOW) is not None

@@ -18,7 +18,7 @@ def _row(agent: int, mu: float) -> list[float]:
 
 
 def _snapshot(agents: range = range(1, N + 1), *, mu: float = 25.0) -> RatingSnapshot:
-    return RatingSnapshot(table=snapshot_tables.packed(_row(agent, mu) for agent in agents))
+    return RatingSnapshot(table=snapshot_tables.pack_rows(_row(agent, mu) for agent in agents))
 
 
 @pytest.mark.parametrize("agent", [1, 2, 10, N // 2, N - 1, N])
@@ -28,21 +28,21 @@ def test_the_row_of_an_agent_is_found_however_it_is_cut(
 ) -> None:
     monkeypatch.setattr(snapshot_tables, "CHUNK", chunk)
     shot = _snapshot(range(1, N + 1) if chunk > 7 else range(agent, agent + 3))
-    assert snapshot_tables.rows_of(shot, [agent]) == {agent: _row(agent, 25.0)}
+    assert snapshot_tables.find_rows(shot, [agent]) == {agent: _row(agent, 25.0)}
 
 
 def test_several_rows_are_found_in_any_order() -> None:
-    assert snapshot_tables.rows_of(_snapshot(), [N, 3, 0, N + 1]) == {
+    assert snapshot_tables.find_rows(_snapshot(), [N, 3, 0, N + 1]) == {
         3: _row(3, 25.0),
         N: _row(N, 25.0),
     }
 
 
 def test_only_as_much_is_unpacked_as_is_needed() -> None:
-    whole = snapshot_tables.packed(_row(agent, 25.0) for agent in range(1, 50_001))
+    whole = snapshot_tables.pack_rows(_row(agent, 25.0) for agent in range(1, 50_001))
     assert len(zlib.decompress(whole)) > 10 * snapshot_tables.CHUNK
     cut = RatingSnapshot(table=whole[: len(whole) // 2])
-    assert snapshot_tables.rows_of(cut, [1]) == {1: _row(1, 25.0)}
+    assert snapshot_tables.find_rows(cut, [1]) == {1: _row(1, 25.0)}
 
 
 @pytest.mark.django_db
@@ -51,12 +51,14 @@ def test_a_snapshot_is_read_once(django_assert_num_queries: Any) -> None:
     shots = [_taken(board, minute) for minute in range(3)]
     without = list(RatingSnapshot.objects.defer("table").order_by("taken_at"))
     with django_assert_num_queries(1):
-        found = snapshot_tables.kept(without, [4, N + 1])
+        found = snapshot_tables.read_rows(without, [4, N + 1])
     assert found == [{4: _row(4, float(minute))} for minute in range(3)]
     with django_assert_num_queries(0):
-        assert snapshot_tables.kept(without, [4]) == found
+        assert snapshot_tables.read_rows(without, [4]) == found
     with django_assert_num_queries(1):
-        assert snapshot_tables.kept(without[:1], [4, 5]) == [{4: _row(4, 0.0), 5: _row(5, 0.0)}]
+        assert snapshot_tables.read_rows(without[:1], [4, 5]) == [
+            {4: _row(4, 0.0), 5: _row(5, 0.0)}
+        ]
     assert len(shots) == 3
 
 

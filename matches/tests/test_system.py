@@ -21,7 +21,7 @@ from matches.operations.system.display import shown
 from matches.operations.system.sample import Sample, State
 from matches.operations.system.sampling import look
 from matches.store import attempt_counters, fast_store
-from matches.store.attempt_counters import Kind, Tally
+from matches.store.attempt_counters import AttemptCounter, Kind
 from matches.store.auditing import Actor
 from matches.tests import factories as make
 from matches.tests.factories import NOW, later
@@ -177,7 +177,7 @@ def test_a_storm_of_failures_is_cut(broker: Redis, monkeypatch: pytest.MonkeyPat
 
 def test_the_rate_is_of_the_last_seconds_and_never_below_zero(broker: Redis) -> None:
     def tell(n: int) -> None:
-        tally = Tally()
+        tally = AttemptCounter()
         tally.note([Kind("done", "")] * n + [Kind("failed", "error")])
         tally.flush(now=NOW)
 
@@ -195,7 +195,7 @@ def test_delays_of_recorder_rater_and_start(broker: Redis) -> None:
     assert look(now=NOW, last=None).delays.recorder_s is None
     order = make.ordered(make.planned(8), 3)
     make.start(order, now=later(2))
-    recording.record(make.finished(order), now=later(3))
+    recording.record_report(make.finished(order), now=later(3))
     RecorderMark.objects.create(pk=1, marked_at=later(9))
     sample = look(now=later(10), last=None)
     delays = sample.delays
@@ -214,7 +214,7 @@ def test_what_does_not_answer_is_said_and_the_rest_is_shown(
 ) -> None:
     make.alive()
     nobody = Redis.from_url("redis://127.0.0.1:1/0")
-    for module, name in ((fast_store, "store"), (dispatch, "broker")):
+    for module, name in ((fast_store, "get_client"), (dispatch, "get_broker")):
         monkeypatch.setattr(module, name, lambda: nobody)
     sample = look(now=NOW, last=None)
     assert sample.trouble == ["fast store", "broker"]
@@ -286,7 +286,7 @@ def test_no_look_asks_more_when_more_was_played(broker: Redis) -> None:
     before = n_queries()
     order = make.ordered(tournament, 100)
     make.start(order)
-    recording.record(make.finished(order), now=NOW)
+    recording.record_report(make.finished(order), now=NOW)
     lost = make.ordered(tournament, 100)
     order_states.lose_order(Order.objects.get(uuid=lost.order), reason=Reason.EXPIRED, now=NOW)
     assert n_queries() <= before + 1

@@ -13,7 +13,7 @@ from arena.ratings.live import fold_matches
 from arena.ratings.settled import settle_ratings
 from arena.ratings.tests.simulated import count_teams
 from arena.teams import group_by_team
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.campaigns import dispersion, judging
 from matches.campaigns.belief import belief_of
 from matches.campaigns.starting import start
@@ -30,7 +30,7 @@ from matches.models import (
     TeamCount,
     Tournament,
 )
-from matches.models.match import numbers
+from matches.models.match import parse_numbers
 from matches.plans import CampaignPlan
 from matches.ratings import comparisons, entrants, evidence, fitting, rater, rerating, transitivity
 from matches.ratings.fitting import PAIR_COUNTERS
@@ -46,7 +46,7 @@ ANNA = Actor("anna")
 
 def _agents() -> list[Agent]:
     copies = range(N_AGENTS)
-    return [register_spelled("random", game="tiny_bridge", copy=copy + 1) for copy in copies]
+    return [register_spelled_agent("random", game="tiny_bridge", copy=copy + 1) for copy in copies]
 
 
 def _by_sum(agents: list[Agent], seed: int = 1) -> boards.Play:
@@ -96,7 +96,7 @@ def _played() -> list[tuple[list[int], list[int]]]:
     """Return who sat where and the ranks of all matches that count, in planned order."""
     done = Match.objects.filter(state=Match.State.DONE).order_by("sequence")
     rows = done.values_list("lineup", "outcome__ranks")
-    return [(numbers(lineup), numbers(ranks)) for lineup, ranks in rows]
+    return [(parse_numbers(lineup), parse_numbers(ranks)) for lineup, ranks in rows]
 
 
 def _counted() -> list[object]:
@@ -199,7 +199,7 @@ def test_the_order_of_arrival_does_not_change_a_bit_and_a_void_match_counts_no_m
     assert _rated_anew().is_none
     assert _counted() == before
     struck = Match.objects.filter(state=Match.State.DONE).order_by("sequence")[7].pk
-    voiding.void([struck], actor=ANNA, reason="a test", now=later(20))
+    voiding.void_matches([struck], actor=ANNA, reason="a test", now=later(20))
     board = tournament.leaderboard
     assert rerating.rerate(board, now=later(21)) is not None
     agents = list(Rating.objects.order_by("agent_id").values_list("agent_id", flat=True))
@@ -228,7 +228,7 @@ def test_partners_are_drawn_anew_for_every_block_and_seats_are_rotated(broker: R
 
 def test_a_tournament_that_is_planned_again_has_the_same_partners(broker: Redis) -> None:
     tournament = factories.scheduled(40, agents=_agents(), game="tiny_bridge")
-    planned = [list(planning.planned_matches(tournament, N_AGENTS)) for _ in range(2)]
+    planned = [list(planning.draw_matches(tournament, N_AGENTS)) for _ in range(2)]
     assert planned[0] == planned[1]
 
 

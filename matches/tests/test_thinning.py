@@ -26,7 +26,7 @@ def board_with(n_minutes: int, *, every: int = 1) -> Leaderboard:
                 taken_at=NOW - minute * MINUTE,
                 n_outcomes=n_minutes - minute,
                 results_hash=f"{minute:064}",
-                table=snapshot_tables.packed([(1, float(minute), 1.0, 25.0, 1.0)]),
+                table=snapshot_tables.pack_rows([(1, float(minute), 1.0, 25.0, 1.0)]),
             )
             for minute in range(0, n_minutes, every)
         ),

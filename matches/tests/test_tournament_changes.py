@@ -7,7 +7,12 @@ from arena.pairing import registry as pairings
 from arena.pairing.base import Field
 from matches.errors import BadInputError, ConflictError
 from matches.ledger import planning, recording
-from matches.ledger.tournaments import cancel, extend, pause, resume
+from matches.ledger.tournaments import (
+    cancel_tournament,
+    extend_tournament,
+    pause_tournament,
+    resume_tournament,
+)
 from matches.models import Match, Tournament
 from matches.tests import factories as make
 
@@ -22,9 +27,9 @@ def _state(tournament: Tournament) -> str:
 def test_nothing_more_of_a_paused_tournament_is_sent(broker: Redis) -> None:
     tournament = make.planned()
     make.alive()
-    pause(tournament)
+    pause_tournament(tournament)
     assert make.sent(broker) == []
-    resume(tournament, now=make.NOW)
+    resume_tournament(tournament, now=make.NOW)
     assert _state(tournament) == "running"
     assert sum(len(order.matches) for order in make.sent(broker)) > 0
 
@@ -33,8 +38,8 @@ def test_what_was_sent_before_the_pause_is_recorded(broker: Redis) -> None:
     tournament = make.planned()
     order = make.ordered(tournament, 4)
     make.start(order)
-    pause(tournament)
-    recording.record(make.finished(order), now=make.NOW)
+    pause_tournament(tournament)
+    recording.record_report(make.finished(order), now=make.NOW)
     assert _state(tournament) == "paused"
     assert tournament.n_done == 4
 
@@ -43,15 +48,15 @@ def test_a_paused_tournament_whose_last_match_ends_is_done(broker: Redis) -> Non
     tournament = make.planned()
     order = make.ordered(tournament)
     make.start(order)
-    pause(tournament)
-    recording.record(make.finished(order), now=make.NOW)
+    pause_tournament(tournament)
+    recording.record_report(make.finished(order), now=make.NOW)
     assert _state(tournament) == "done"
 
 
 def test_a_tournament_scheduled_as_paused_is_planned_once_it_is_started(broker: Redis) -> None:
     tournament = make.scheduled(is_paused=True)
     assert planning.plan_scheduled(now=make.NOW) == 0
-    resume(tournament, now=make.NOW)
+    resume_tournament(tournament, now=make.NOW)
     assert planning.plan_scheduled(now=make.NOW) == 12
     assert _state(tournament) == "running"
 
@@ -61,17 +66,17 @@ def test_a_pause_stops_the_planning_between_two_slices(
 ) -> None:
     tournament = make.scheduled(12)
     monkeypatch.setattr(planning, "SLICE", 4)
-    write = planning._write
+    write = planning._write_slice
 
     def write_and_pause(*args: object, **options: object) -> int:
         n_written = write(*args, **options)  # type: ignore[arg-type]
-        pause(tournament)
+        pause_tournament(tournament)
         return n_written
 
     with monkeypatch.context() as patched:
-        patched.setattr(planning, "_write", write_and_pause)
+        patched.setattr(planning, "_write_slice", write_and_pause)
         assert planning.plan_scheduled(now=make.NOW) == 4
-    resume(tournament, now=make.NOW)
+    resume_tournament(tournament, now=make.NOW)
     assert _state(tournament) == "planning"
     assert planning.plan_scheduled(now=make.NOW) == 8
     assert list(tournament.matches.order_by("sequence").values_list("sequence", flat=True)) == [
@@ -81,27 +86,27 @@ def test_a_pause_stops_the_planning_between_two_slices(
 
 def test_pausing_and_resuming_again_changes_nothing(broker: Redis) -> None:
     tournament = make.planned()
-    pause(tournament)
-    pause(tournament)
+    pause_tournament(tournament)
+    pause_tournament(tournament)
     assert _state(tournament) == "paused"
-    resume(tournament, now=make.NOW)
-    resume(tournament, now=make.NOW)
+    resume_tournament(tournament, now=make.NOW)
+    resume_tournament(tournament, now=make.NOW)
     assert _state(tournament) == "running"
 
 
 def test_a_tournament_that_is_over_is_neither_paused_nor_resumed(broker: Redis) -> None:
     tournament = make.planned()
-    cancel(tournament, now=make.NOW)
+    cancel_tournament(tournament, now=make.NOW)
     with pytest.raises(ConflictError, match="is cancelled"):
-        pause(tournament)
+        pause_tournament(tournament)
     with pytest.raises(ConflictError, match="is cancelled"):
-        resume(tournament, now=make.NOW)
+        resume_tournament(tournament, now=make.NOW)
 
 
 def test_a_paused_tournament_is_cancelled(broker: Redis) -> None:
     tournament = make.planned()
-    pause(tournament)
-    assert cancel(tournament, now=make.NOW) == 12
+    pause_tournament(tournament)
+    assert cancel_tournament(tournament, now=make.NOW) == 12
     assert _state(tournament) == "cancelled"
 
 
@@ -109,7 +114,7 @@ def test_a_paused_tournament_is_cancelled(broker: Redis) -> None:
 def test_an_extended_tournament_goes_on_where_it_would_have(broker: Redis, pairing: str) -> None:
     longer = make.planned(40, board="longer", pairing=pairing)
     extended = make.planned(12, board="extended", pairing=pairing)
-    extend(extended, 40)
+    extend_tournament(extended, 40)
     assert _state(extended) == "planning"
     assert planning.plan_scheduled(now=make.NOW) == 28
     assert _state(extended) == "running"
@@ -129,7 +134,7 @@ def test_a_tournament_that_was_done_goes_on(broker: Redis) -> None:
     tournament = make.planned(4)
     make.play_all(broker)
     assert _state(tournament) == "done"
-    extend(tournament, 6)
+    extend_tournament(tournament, 6)
     planning.plan_scheduled(now=make.NOW)
     assert (_state(tournament), tournament.finished_at) == ("running", None)
     make.play_all(broker)
@@ -139,25 +144,25 @@ def test_a_tournament_that_was_done_goes_on(broker: Redis) -> None:
 def test_as_many_matches_as_there_are_change_nothing(broker: Redis) -> None:
     tournament = make.planned(4)
     make.play_all(broker)
-    extend(tournament, 4)
+    extend_tournament(tournament, 4)
     assert _state(tournament) == "done"
     assert Match.objects.count() == 4
 
 
 def test_a_paused_tournament_stays_so_when_it_is_extended(broker: Redis) -> None:
     tournament = make.planned()
-    pause(tournament)
-    extend(tournament, 20)
+    pause_tournament(tournament)
+    extend_tournament(tournament, 20)
     assert _state(tournament) == "paused"
     assert planning.plan_scheduled(now=make.NOW) == 0
-    resume(tournament, now=make.NOW)
+    resume_tournament(tournament, now=make.NOW)
     assert planning.plan_scheduled(now=make.NOW) == 8
 
 
 def test_a_tournament_extended_while_it_is_planned_is_planned_to_its_end(broker: Redis) -> None:
     stale = make.scheduled(12)
-    extend(Tournament.objects.get(pk=stale.pk), 20)
-    planning.plan(stale, now=make.NOW)
+    extend_tournament(Tournament.objects.get(pk=stale.pk), 20)
+    planning.plan_tournament(stale, now=make.NOW)
     assert _state(stale) == "planning"
     assert planning.plan_scheduled(now=make.NOW) == 8
     assert _state(stale) == "running"
@@ -166,11 +171,11 @@ def test_a_tournament_extended_while_it_is_planned_is_planned_to_its_end(broker:
 @pytest.mark.parametrize("n_matches", [11, 0, -5, 10**9])
 def test_fewer_or_too_many_matches_are_refused(broker: Redis, n_matches: int) -> None:
     with pytest.raises(BadInputError, match="n_matches"):
-        extend(make.planned(), n_matches)
+        extend_tournament(make.planned(), n_matches)
 
 
 def test_a_cancelled_tournament_is_not_extended(broker: Redis) -> None:
     tournament = make.planned()
-    cancel(tournament, now=make.NOW)
+    cancel_tournament(tournament, now=make.NOW)
     with pytest.raises(ConflictError, match="is cancelled"):
-        extend(tournament, 20)
+        extend_tournament(tournament, 20)

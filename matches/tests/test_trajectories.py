@@ -15,7 +15,7 @@ from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
 from matches import control
 from matches.artifacts import trajectories
 from matches.ledger import recording
-from matches.ledger.tournaments import cancel
+from matches.ledger.tournaments import cancel_tournament
 from matches.models import Attempt, Match, Order, Outcome, Tournament, TrajectoryPiece, Uncounted
 from matches.store import blobs, signing
 from matches.store.clock import db_now
@@ -51,7 +51,7 @@ def order(tournament: Tournament) -> MatchOrder:
 def _put(
     order: MatchOrder, content: bytes = PIECE, *, name: str = NAME, link: str = ""
 ) -> tuple[int, str]:
-    fresh = signing.signed("PUT", signing.trajectories_path(order.order), now=db_now())
+    fresh = signing.sign_link("PUT", signing.trajectories_path(order.order), now=db_now())
     path, _, query = (link or fresh).partition("?")
     response = Client().put(f"{path}/{name}?{query}", content, "application/octet-stream")
     return response.status_code, response.content.decode()
@@ -68,8 +68,8 @@ def test_an_order_carries_a_link_for_its_pieces_and_only_for_them(order: MatchOr
     path, _, query = order.trajectories.partition("?")
     given = dict(part.split("=") for part in query.split("&"))
     assert path == f"/files/trajectories/{order.order}"
-    assert signing.check("PUT", path, given, now=make.NOW) is None
-    assert signing.check("GET", path, given, now=make.NOW) is not None
+    assert signing.find_link_problem("PUT", path, given, now=make.NOW) is None
+    assert signing.find_link_problem("GET", path, given, now=make.NOW) is not None
 
 
 def test_an_order_of_a_tournament_that_keeps_none_has_no_link(broker: Redis) -> None:
@@ -84,7 +84,7 @@ def test_a_piece_is_stored_under_its_hash_and_may_be_put_again(
     piece = TrajectoryPiece.objects.get()
     assert (piece.sha256, piece.n_bytes, piece.tournament) == (NAME, len(PIECE), tournament)
     assert (piece.order.hex, piece.expires_at) == (order.order, None)
-    file = blobs.opened(piece.path, storage="trajectories")
+    file = blobs.open_file(piece.path, storage="trajectories")
     assert file is not None
     with file:
         assert file.read() == PIECE
@@ -110,7 +110,7 @@ def test_what_is_not_as_told_is_refused_and_nothing_is_stored(
 
 
 def test_the_link_of_another_order_does_not_do(order: MatchOrder, tournament: Tournament) -> None:
-    other = signing.signed("PUT", signing.trajectories_path("0" * 32), now=db_now())
+    other = signing.sign_link("PUT", signing.trajectories_path("0" * 32), now=db_now())
     mixed = f"{signing.trajectories_path(order.order)}?{other.partition('?')[2]}"
     assert _put(order, link=mixed)[0] == 403
 
@@ -126,7 +126,7 @@ def test_a_tournament_that_keeps_none_takes_none(order: MatchOrder, tournament: 
 
 
 def test_a_tournament_that_is_over_takes_no_more(order: MatchOrder, tournament: Tournament) -> None:
-    cancel(tournament, now=make.NOW)
+    cancel_tournament(tournament, now=make.NOW)
     assert _put(order)[0] == 410
 
 
@@ -143,7 +143,7 @@ def test_too_much_is_refused(
 def test_only_put_with_a_length_will_do(order: MatchOrder) -> None:
     path, _, query = order.trajectories.partition("?")
     assert Client().post(f"{path}/{NAME}?{query}").status_code == 405
-    link = signing.signed("PUT", path, now=db_now()).partition("?")[2]
+    link = signing.sign_link("PUT", path, now=db_now()).partition("?")[2]
     assert Client().generic("PUT", f"{path}/{NAME}?{link}").status_code == 411
 
 
@@ -155,11 +155,11 @@ def test_the_link_of_an_order_fetches_nothing(order: MatchOrder) -> None:
 
 def test_a_piece_is_fetched_by_a_link_of_its_own(order: MatchOrder) -> None:
     _put(order)
-    link = signing.signed("GET", signing.piece_path(order.order, NAME), now=db_now())
+    link = signing.sign_link("GET", signing.piece_path(order.order, NAME), now=db_now())
     response: Any = Client().get(link)
     assert response.status_code == 200
     assert b"".join(async_to_sync(_collected)(response.streaming_content)) == PIECE
-    gone = signing.signed("GET", signing.piece_path(order.order, "0" * 64), now=db_now())
+    gone = signing.sign_link("GET", signing.piece_path(order.order, "0" * 64), now=db_now())
     assert Client().get(gone).status_code == 404
 
 
@@ -168,7 +168,7 @@ def test_a_piece_is_fetched_by_a_link_of_its_own(order: MatchOrder) -> None:
 
 def test_an_outcome_names_its_piece(order: MatchOrder) -> None:
     _put(order)
-    recording.record(make.finished(order, _told), now=make.NOW)
+    recording.record_report(make.finished(order, _told), now=make.NOW)
     assert set(Outcome.objects.values_list("trajectory", flat=True)) == {NAME}
 
 
@@ -179,7 +179,7 @@ def test_an_outcome_without_a_stored_piece_is_a_failed_attempt(
     report = make.finished(
         order, lambda row: msgspec.structs.replace(_told(row), trajectory=name), is_last=False
     )
-    recorded = recording.record(report, now=make.NOW)
+    recorded = recording.record_report(report, now=make.NOW)
     assert (recorded.n_closed, recorded.n_given_back) == (0, len(order.matches))
     assert set(Match.objects.values_list("state", flat=True)) == {Match.State.PENDING}
     attempt = Attempt.objects.first()
@@ -193,7 +193,7 @@ def test_a_forfeit_may_leave_nothing(order: MatchOrder) -> None:
         order,
         lambda row: make.result(row, ending=Ending.FORFEIT, seat=0, reason=Reason.CRASH),
     )
-    assert recording.record(report, now=make.NOW).n_closed == len(order.matches)
+    assert recording.record_report(report, now=make.NOW).n_closed == len(order.matches)
 
 
 def test_a_piece_of_another_tournament_does_not_count(order: MatchOrder) -> None:
@@ -202,14 +202,14 @@ def test_a_piece_of_another_tournament_does_not_count(order: MatchOrder) -> None
     theirs = make.ordered(other)
     make.start(theirs)
     report = make.finished(theirs, _told, is_last=False)
-    assert recording.record(report, now=make.NOW).n_closed == 0
+    assert recording.record_report(report, now=make.NOW).n_closed == 0
 
 
 def test_where_none_are_kept_a_named_piece_is_ignored(broker: Redis) -> None:
     make.alive()
     order = make.ordered(make.planned(4))
     make.start(order)
-    recording.record(make.finished(order, _told), now=make.NOW)
+    recording.record_report(make.finished(order, _told), now=make.NOW)
     assert set(Outcome.objects.values_list("trajectory", flat=True)) == {""}
 
 
@@ -218,7 +218,7 @@ def test_unrated_outcomes_are_not_counted(broker: Redis) -> None:
     tournament = make.planned(4, is_rated=False)
     order = make.ordered(tournament)
     make.start(order)
-    recording.record(make.finished(order), now=make.NOW)
+    recording.record_report(make.finished(order), now=make.NOW)
     tournament.refresh_from_db()
     assert (tournament.n_done, tournament.state) == (4, Tournament.State.DONE)
     assert not Uncounted.objects.exists()
@@ -232,18 +232,18 @@ def test_pieces_go_when_their_days_are_over(order: MatchOrder, tournament: Tourn
     Tournament.objects.update(trajectory_days=2)
     _put(order)
     piece = TrajectoryPiece.objects.get()
-    assert trajectories.delete_expired(now=make.later(0)) == 0
+    assert trajectories.delete_expired_pieces(now=make.later(0)) == 0
     assert piece.expires_at is not None
     assert (piece.expires_at - piece.created_at).days == 2
     Order.objects.filter(tournament=tournament).update(state=Order.State.CLOSED)
     control.tick(now=piece.expires_at + (piece.expires_at - piece.created_at))
     assert not TrajectoryPiece.objects.exists()
-    assert blobs.opened(piece.path, storage="trajectories") is None
+    assert blobs.open_file(piece.path, storage="trajectories") is None
 
 
 def test_pieces_without_days_stay(order: MatchOrder) -> None:
     _put(order)
-    assert trajectories.delete_expired(now=make.later(10**9)) == 0
+    assert trajectories.delete_expired_pieces(now=make.later(10**9)) == 0
 
 
 async def _collected(pieces: AsyncIterator[bytes]) -> list[bytes]:

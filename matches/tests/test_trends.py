@@ -45,7 +45,7 @@ def test_an_agent_that_is_new_has_no_trend(board: Leaderboard) -> None:
     newest = RatingSnapshot.objects.get(results_hash="70")
     kept = snapshots.rows(newest)[1:]
     RatingSnapshot.objects.filter(pk=newest.pk).update(
-        table=snapshot_tables.packed(kept), results_hash="other"
+        table=snapshot_tables.pack_rows(kept), results_hash="other"
     )
     assert _trends(board) == {"", "+4.00"}
 

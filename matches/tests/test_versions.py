@@ -11,10 +11,10 @@ from redis import Redis
 
 from arena.policies import registry as policies
 from matches import control
-from matches.artifacts.agents import register, register_spelled
+from matches.artifacts.agents import register_agent, register_spelled_agent
 from matches.errors import BadInputError
 from matches.ledger import code_versions, planning, reuse
-from matches.ledger.tournaments import open_leaderboard, schedule
+from matches.ledger.tournaments import open_leaderboard, schedule_tournament
 from matches.models import Agent, Leaderboard, Match, Tournament
 from matches.models.versions import version_of_agent
 from matches.operations import explain
@@ -48,11 +48,11 @@ def played(board: str = "one") -> Tournament:
 
 def again(board: Leaderboard) -> Tournament:
     """Return the same tournament once more, as the command line would start it."""
-    agents = [register_spelled(text, game="nim") for text in AGENTS]
-    tournament = schedule(
+    agents = [register_spelled_agent(text, game="nim") for text in AGENTS]
+    tournament = schedule_tournament(
         TournamentPlan(name="again", n_matches=N), leaderboard=board, agents=agents
     )
-    planning.plan(tournament, now=later(10))
+    planning.plan_tournament(tournament, now=later(10))
     tournament.refresh_from_db()
     return tournament
 
@@ -87,12 +87,12 @@ def test_an_edited_policy_is_a_new_agent_and_nothing_of_the_old_one_is_known(
 
 
 def test_registering_the_same_code_again_changes_nothing(folder: PluginFolder) -> None:
-    first = register("mine", game="nim", policy="centre")
+    first = register_agent("mine", game="nim", policy="centre")
     folder.edit(folder.policy, MIDDLE, FIRST)
-    second = register("mine", game="nim", policy="centre")
-    assert register("mine", game="nim", policy="centre") == second
+    second = register_agent("mine", game="nim", policy="centre")
+    assert register_agent("mine", game="nim", policy="centre") == second
     folder.edit(folder.policy, FIRST, MIDDLE)
-    third = register("mine", game="nim", policy="centre")
+    third = register_agent("mine", game="nim", policy="centre")
     assert len({first.pk, second.pk, third.pk}) == 3
     assert Agent.objects.filter(game="nim").count() == 3
 
@@ -102,7 +102,7 @@ def test_an_agent_of_old_code_enters_nothing_new(folder: PluginFolder) -> None:
     agents = list(first.agents.order_by("entrant__position"))
     folder.edit(folder.policy, MIDDLE, FIRST)
     with pytest.raises(BadInputError, match=r"centre is of version .* register it again"):
-        schedule(
+        schedule_tournament(
             TournamentPlan(name="more", n_matches=4), leaderboard=first.leaderboard, agents=agents
         )
 
@@ -138,7 +138,7 @@ def test_an_edited_game_is_another_one_and_needs_another_leaderboard(
         again(first.leaderboard)
     board = open_leaderboard("two", game="nim")
     second = again(board)
-    assert (second.n_known, reuse.twins_of(second, entrants_of(second))) == (0, [])
+    assert (second.n_known, reuse.find_twins(second, entrants_of(second))) == (0, [])
     assert known(board, entrants_of(second)).n_matches == 0
     told = client.get("/api/v1/leaderboards/two/").json()
     assert told["game_version"] == board.game_version != first.leaderboard.game_version
@@ -160,17 +160,19 @@ def test_of_old_rows_the_version_is_not_known_and_they_mix_with_nothing_new(
     Agent.objects.update(version="")
     Leaderboard.objects.update(game_version="")
     under_way = Tournament.objects.get(pk=first.pk)
-    assert code_versions.runnable([under_way]) == [under_way]
+    assert code_versions.filter_runnable([under_way]) == [under_way]
     agents = list(first.agents.order_by("entrant__position"))
     with pytest.raises(BadInputError, match="version not known of nim"):
-        schedule(
+        schedule_tournament(
             TournamentPlan(name="more", n_matches=4),
             leaderboard=under_way.leaderboard,
             agents=agents,
         )
     board = open_leaderboard("two", game="nim")
     with pytest.raises(BadInputError, match="version not known of"):
-        schedule(TournamentPlan(name="more", n_matches=4), leaderboard=board, agents=agents)
+        schedule_tournament(
+            TournamentPlan(name="more", n_matches=4), leaderboard=board, agents=agents
+        )
     assert again(board).n_known == 0
     assert set(Agent.objects.filter(is_retired=True).values_list("name", flat=True)) == {
         "centre (version 1, not known)",

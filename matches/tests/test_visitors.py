@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import RequestFactory
 
-from matches.access.visitors import client_address, counted_address
+from matches.access.visitors import find_client_address, find_counted_address
 
 
 def _request(forwarded: str | None, peer: str) -> Any:
@@ -35,11 +35,11 @@ def test_the_address_of_a_client(
     n_proxies: int, forwarded: str | None, peer: str, client: str, settings: Any
 ) -> None:
     settings.EVALSITE_PROXIES = n_proxies
-    assert client_address(_request(forwarded, peer)) == client
+    assert find_client_address(_request(forwarded, peer)) == client
 
 
 def test_addresses_of_one_ipv6_customer_count_as_one() -> None:
     near = [_request(None, f"2001:db8:1:2::{n}") for n in (1, 2)]
-    assert {counted_address(request) for request in near} == {"2001:db8:1:2::"}
-    assert counted_address(_request(None, "2001:db8:1:3::1")) == "2001:db8:1:3::"
-    assert counted_address(_request(None, "192.0.2.1")) == "192.0.2.1"
+    assert {find_counted_address(request) for request in near} == {"2001:db8:1:2::"}
+    assert find_counted_address(_request(None, "2001:db8:1:3::1")) == "2001:db8:1:3::"
+    assert find_counted_address(_request(None, "192.0.2.1")) == "192.0.2.1"

@@ -11,7 +11,7 @@ from redis import Redis
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from matches.errors import BadInputError, ConflictError
 from matches.ledger import planning, recording, voiding
-from matches.ledger.tournaments import cancel, extend
+from matches.ledger.tournaments import cancel_tournament, extend_tournament
 from matches.models import (
     AuditRow,
     Leaderboard,
@@ -25,7 +25,7 @@ from matches.models import (
 from matches.operations import explain
 from matches.ratings import rater, rerating
 from matches.store.auditing import Actor
-from matches.store.failures import patiently
+from matches.store.failures import retry_while_database_is_away
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -34,12 +34,12 @@ ANNA, WHY = Actor("anna"), "a stuck clock"
 
 def _void(*matches: Match, **options: Any) -> voiding.Voided:
     ids = [match.pk for match in matches]
-    return voiding.void(ids, **{"actor": ANNA, "reason": WHY, "now": make.NOW, **options})
+    return voiding.void_matches(ids, **{"actor": ANNA, "reason": WHY, "now": make.NOW, **options})
 
 
 def _requeue(*matches: Match) -> voiding.Requeued:
     ids = [match.pk for match in matches]
-    return voiding.requeue(ids, actor=ANNA, reason="once more", now=make.NOW)
+    return voiding.requeue_matches(ids, actor=ANNA, reason="once more", now=make.NOW)
 
 
 def _played(broker: Redis, n_matches: int = 12, **options: Any) -> Tournament:
@@ -78,7 +78,7 @@ def test_the_report_of_a_match_that_became_void_is_refused(broker: Redis) -> Non
     make.start(order)
     match = Match.objects.get(pk=order.matches[0].match)
     _void(match)
-    recorded = recording.record(make.finished(order), now=make.NOW)
+    recorded = recording.record_report(make.finished(order), now=make.NOW)
     assert (recorded.n_closed, recorded.n_refused) == (11, 1)
     assert _counts(tournament) == ("done", 11, 1, 0, 0)
     assert not Outcome.objects.filter(match=match).exists()
@@ -135,10 +135,10 @@ def test_doing_it_again_changes_nothing(broker: Redis) -> None:
 def test_a_look_says_what_would_be_touched(broker: Redis) -> None:
     tournament = _played(broker)
     _void(_of(tournament))
-    extend(tournament, 14)
+    extend_tournament(tournament, 14)
     planning.plan_scheduled(now=make.NOW)
     ids = [_of(tournament, n).pk for n in (0, 1, 12)]
-    assert voiding.preview(ids) == voiding.Voided(1, 1, 1, ("board",))
+    assert voiding.preview_voiding(ids) == voiding.Voided(1, 1, 1, ("board",))
     assert Voiding.objects.count() == 1
 
 
@@ -149,7 +149,7 @@ def test_a_reason_is_wanted(broker: Redis, reason: str) -> None:
 
 
 def test_a_match_that_is_not_there_is_named(db: None) -> None:
-    for work in (voiding.void, voiding.requeue):
+    for work in (voiding.void_matches, voiding.requeue_matches):
         with pytest.raises(BadInputError, match="there is no match 77"):
             work([77], actor=ANNA, reason=WHY, now=make.NOW)
         with pytest.raises(BadInputError, match="1 to 10000"):
@@ -187,7 +187,7 @@ def test_a_replacement_does_not_shift_the_plan(broker: Redis) -> None:
     tournament = _played(broker, 12, board="together")
     _void(_of(tournament), _of(tournament, 5))
     _requeue(_of(tournament), _of(tournament, 5))
-    extend(tournament, 24)
+    extend_tournament(tournament, 24)
     planning.plan_scheduled(now=make.NOW)
     planned = tournament.matches.filter(replaces=None).order_by("sequence")
     assert list(planned.values_list("lineup", "game_seed")) == wanted
@@ -236,7 +236,7 @@ def test_only_void_matches_are_played_again(broker: Redis) -> None:
     with pytest.raises(ConflictError, match="is pending: declare it void first"):
         _requeue(_of(tournament))
     _void(_of(tournament))
-    cancel(tournament, now=make.NOW)
+    cancel_tournament(tournament, now=make.NOW)
     with pytest.raises(ConflictError, match="is cancelled: schedule a new one"):
         _requeue(_of(tournament))
     assert _void(_of(tournament, 1)).n_unchanged == 1
@@ -261,7 +261,7 @@ def _at_once(*works: Callable[[], object]) -> None:
     def run(work: Callable[[], object]) -> None:
         try:
             barrier.wait()
-            patiently(work)
+            retry_while_database_is_away(work)
         finally:
             connection.close()
 
@@ -319,7 +319,7 @@ def test_a_report_and_an_operator_at_once_leave_one_truth(broker: Redis) -> None
     make.start(order)
     matches = list(tournament.matches.order_by("-pk"))
     _at_once(
-        lambda: recording.record(make.finished(order), now=make.NOW),
+        lambda: recording.record_report(make.finished(order), now=make.NOW),
         lambda: _void(*matches),
         lambda: rater.rate(tournament.leaderboard_id, now=make.NOW),
     )

@@ -63,7 +63,7 @@ def _played(tournament: Tournament, play: boards.Play, *, now: datetime) -> None
         if Match.objects.filter(Match.is_open(), tournament=tournament, needs=needs).exists():
             order = factories.ordered(tournament, 10_000, needs=needs, now=now)
             factories.start(order, now=now)
-            recording.record(factories.finished(order, play), now=now)
+            recording.record_report(factories.finished(order, play), now=now)
     rater.rate(tournament.leaderboard_id, now=now)
 
 

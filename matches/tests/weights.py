@@ -11,7 +11,7 @@ from matches.artifacts import checkpoints
 from matches.artifacts.checkpoints import New
 from matches.ledger import recording
 from matches.models import Agent, Checkpoint
-from matches.store.signing import secret
+from matches.store.signing import derive_key
 from matches.tests.factories import NOW
 
 GAME = "connect_four"
@@ -36,7 +36,7 @@ def added(
 ) -> Agent:
     """Return the agent of a new checkpoint that is being checked."""
     file = weights(folder / "given" / f"{name}-{seed}.safetensors", seed=seed)
-    return checkpoints.add(file, new(name, **fields), now=now)
+    return checkpoints.add_checkpoint(file, new(name, **fields), now=now)
 
 
 def verdict(
@@ -53,13 +53,13 @@ def verdict(
     report = Checked(
         node="gpu-1",
         checkpoint=checkpoint.sha256,
-        token=checkpoint_token(secret(), checkpoint.sha256) if token is None else token,
+        token=checkpoint_token(derive_key(), checkpoint.sha256) if token is None else token,
         refusal=refusal,
         n_parameters=32,
         state_size=state_size,
         row_ms=row_ms,
     )
-    recording.receive([to_wire(report)], now=now)
+    recording.record_messages([to_wire(report)], now=now)
     checkpoint.refresh_from_db()
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from redis import Redis
 
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.models import (
     Agent,
     Attempt,
@@ -151,7 +151,7 @@ def _snapshots(board: int, n: int) -> None:
 
 
 def test_an_agent_without_matches_has_a_page(client: Client) -> None:
-    register_spelled("random", game="chess")
+    register_spelled_agent("random", game="chess")
     page = _get(client, f"/agents/{Agent.objects.get().pk}/")
     for words in ("no leaderboard", "in no match", "None in the 0 matches"):
         assert words in page

@@ -108,7 +108,7 @@ def test_a_pairing_that_suits_the_field_badly_warns(client: Client) -> None:
     tournament = factories.scheduled(
         400, agents=("level:49", "level:50", "level:51"), pairing="quality"
     )
-    assert pairing_warnings.of_pairing(tournament) is None
+    assert pairing_warnings.warn_of_pairing(tournament) is None
     _go_on(tournament, 0, factories.first_wins)
     cache.clear()
     page = client.get(f"/tournaments/{tournament.pk}/").content.decode()
@@ -117,7 +117,7 @@ def test_a_pairing_that_suits_the_field_badly_warns(client: Client) -> None:
 
 def test_a_large_field_is_not_fitted_for_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairing_warnings, "MOST_AGENTS", 2)
-    assert pairing_warnings.of_pairing(_entered("quality")) is None
+    assert pairing_warnings.warn_of_pairing(_entered("quality")) is None
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_too_few_matches_are_told_before_and_after(pairing: str, least: int, goa
         least - 2, agents=FIELD, pairing=pairing, pairing_parameters=parameters
     )
     title = {"knockout": "Knockout", "groups": "Groups and finals", "swiss": "Swiss"}[pairing]
-    assert pairing_warnings.of_budget(few) == (
+    assert pairing_warnings.warn_of_budget(few) == (
         f"{least - 2} matches end it before {goal}: {title} of 5 agents needs {least} at least, "
         "so extend it"
     )
@@ -141,9 +141,9 @@ def test_too_few_matches_are_told_before_and_after(pairing: str, least: int, goa
 
 def test_as_many_matches_as_a_pairing_needs_are_not_spoken_of() -> None:
     tournament = _entered("swiss", 12)
-    assert pairing_warnings.of_budget(tournament) is None
+    assert pairing_warnings.warn_of_budget(tournament) is None
     _play_to_its_end(tournament)
-    assert pairing_warnings.of_budget(tournament) is None
+    assert pairing_warnings.warn_of_budget(tournament) is None
 
 
 def _play_to_its_end(tournament: Tournament) -> None:

@@ -11,7 +11,7 @@ from redis import Redis
 from redis.exceptions import ConnectionError as AwayError
 
 from matches.campaigns.starting import start
-from matches.ledger.tournaments import cancel, open_leaderboard
+from matches.ledger.tournaments import cancel_tournament, open_leaderboard
 from matches.models import Agent, Alarm, Campaign, CampaignPoint, Tournament
 from matches.plans import CampaignPlan
 from matches.ratings import standings
@@ -101,7 +101,7 @@ def test_one_that_was_stopped_says_so_at_once(
     monkeypatch.setattr(campaignpages, "EVERY_S", 60)
     campaign = _running()
     assert "Stop this campaign" in _page(client, campaign)
-    cancel(campaign.tournament, now=later(2))
+    cancel_tournament(campaign.tournament, now=later(2))
     go_on(campaign, 3, boards.by_strength())
     page = _page(client, campaign)
     assert re.search(r"Most likely: level:\d+", page)

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from redis import Redis
 
-from matches.ledger.tournaments import schedule
+from matches.ledger.tournaments import schedule_tournament
 from matches.models import Agent, Leaderboard, Rating, RatingSnapshot
 from matches.plans import TournamentPlan
 from matches.ratings import snapshots, standings
@@ -39,7 +39,9 @@ def test_a_row_found_is_the_row_of_the_whole_board(board: Leaderboard) -> None:
 def test_agents_are_found_by_kind_run_and_tournament(board: Leaderboard) -> None:
     trained(board, (0, 64), run="selfplay")
     few = Agent.objects.filter(name__in=("random", "greedy"))
-    other = schedule(TournamentPlan(name="few", n_matches=2), leaderboard=board, agents=list(few))
+    other = schedule_tournament(
+        TournamentPlan(name="few", n_matches=2), leaderboard=board, agents=list(few)
+    )
     assert _names(board, View(kind="mcts", sort="name")) == ["mcts:100", "mcts:20"]
     assert _names(board, View(run="selfplay", sort="name")) == ["selfplay@0", "selfplay@64"]
     assert set(_names(board, View(tournament=str(other.pk)))) == {"random", "greedy"}

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from redis import Redis
 
-from matches.artifacts.agents import register_spelled
+from matches.artifacts.agents import register_spelled_agent
 from matches.models import Match, Outcome
 from matches.tests import boards, factories
 from pages.seating import seats
@@ -102,7 +102,9 @@ def test_queries_do_not_grow_with_moves_or_matches(
 
 
 def test_team_mates_stand_together(client: Client, broker: Redis) -> None:
-    agents = [register_spelled("random", game="tiny_bridge", copy=copy) for copy in (1, 2, 3, 4)]
+    agents = [
+        register_spelled_agent("random", game="tiny_bridge", copy=copy) for copy in (1, 2, 3, 4)
+    ]
     tournament = factories.planned(4, agents=agents, game="tiny_bridge", board="bridge")
     boards.play_some(tournament, 1, lambda row: factories.result(row, ranks=[2, 0, 2, 0]))
     match = Match.objects.select_related("outcome").get(state=Match.State.DONE)

@@ -11,8 +11,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from redis import Redis
 
-from matches.artifacts.agents import register_spelled
-from matches.ledger.tournaments import enter, open_leaderboard
+from matches.artifacts.agents import register_spelled_agent
+from matches.ledger.tournaments import enter_agents, open_leaderboard
 from matches.models import Agent, Checkpoint, Leaderboard, Rating
 from matches.ratings import standings
 from matches.tests.factories import NOW
@@ -46,7 +46,7 @@ def trained(
             checkpoint=checkpoint,
         )
         agents.append(agent)
-    enter(board, agents)
+    enter_agents(board, agents)
     for place, agent in enumerate(agents):
         Rating.objects.filter(agent=agent).update(mu=20 + place, sd=0.5)
     return agents
@@ -56,7 +56,9 @@ def trained(
 def board() -> Leaderboard:
     """Give a leaderboard with two agents that were not trained."""
     opened = open_leaderboard("board", game="connect_four")
-    enter(opened, [register_spelled(text, game="connect_four") for text in ("random", "greedy")])
+    enter_agents(
+        opened, [register_spelled_agent(text, game="connect_four") for text in ("random", "greedy")]
+    )
     Rating.objects.update(n_matches=10, sd=0.5)
     Rating.objects.filter(agent__name="random").update(mu=15)
     return opened

@@ -31,7 +31,7 @@ def test_without_the_fast_store_it_is_made_from_the_database(
 ) -> None:
     factories.alive(now=db_now())
     nobody = Redis.from_url("redis://127.0.0.1:1/0")
-    monkeypatch.setattr(fast_store, "store", lambda: nobody)
+    monkeypatch.setattr(fast_store, "get_client", lambda: nobody)
     page = client.get("/system/").content.decode()
     assert ">node-1</a>" in page
     assert "the fast store does not answer" in page

@@ -9,7 +9,7 @@ from django.test import Client
 from redis import Redis
 
 from matches.ledger import planning
-from matches.ledger.tournaments import schedule
+from matches.ledger.tournaments import schedule_tournament
 from matches.models import Attempt, Rating, Tournament
 from matches.plans import TournamentPlan
 from matches.store.clock import db_now
@@ -104,12 +104,12 @@ def test_it_says_where_counts_hold_other_tournaments_too(client: Client, broker:
     address = f"/tournaments/{tournament.pk}/"
     words = "other tournaments played on it too"
     assert words not in _get(client, address)
-    more = schedule(
+    more = schedule_tournament(
         TournamentPlan(name="more", n_matches=42),
         leaderboard=tournament.leaderboard,
         agents=list(tournament.agents.all()),
     )
-    planning.plan(more, now=NOW)
+    planning.plan_tournament(more, now=NOW)
     assert words in _get(client, address)
 
 

@@ -65,7 +65,7 @@ class Command(BaseCommand):
         path = settings.VAR / ACCESS
         before = read_variables(path).get("EVALSITE_TOKEN", "")
         name = "the command line on this machine"
-        secret = tokens.still_valid_or_new(before, user=COMMAND_LINE_USER, name=name)
+        secret = tokens.find_or_issue_token(before, user=COMMAND_LINE_USER, name=name)
         url = os.environ.get("EVALSITE_SITE_URL") or site_address(
             os.environ.get("EVALSITE_HOST", LOOPBACK), Ports.from_environment(os.environ).web
         )

@@ -12,7 +12,7 @@ from matches.admin.acts.holding import QuarantineAct, ReleaseAct
 from matches.artifacts import agents
 from matches.ledger import quarantine
 from matches.models import Agent, Rating, Tournament
-from matches.store.explanation import several
+from matches.store.explanation import format_count
 
 _STATES = Tournament.State
 UNDER_WAY = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUSED)
@@ -38,7 +38,7 @@ class Retire(NotedAct[Agent]):
     def change(self, chosen: Confirmed[Agent]) -> Changed:
         """Retire it."""
         row = chosen.row
-        agents.retire(row)
+        agents.retire_agent(row)
         return f"{row} is retired", {}
 
 
@@ -57,7 +57,7 @@ class Unretire(NotedAct[Agent]):
     def change(self, chosen: Confirmed[Agent]) -> Changed:
         """Take it back."""
         row = chosen.row
-        agents.unretire(row)
+        agents.unretire_agent(row)
         return f"{row} can be entered again", {}
 
 
@@ -107,7 +107,7 @@ def _standing(agent: Agent) -> str:
     names = list(playing.order_by("-pk")[: MAX_NAMED + 1])
     shown = ", ".join(names[:MAX_NAMED]) + (" and more" if names[MAX_NAMED:] else "")
     under_way = f"plays in {shown}" if names else "in no tournament under way"
-    return f"{agent.game}, on {several(n_boards, 'leaderboard')}, {under_way}"
+    return f"{agent.game}, on {format_count(n_boards, 'leaderboard')}, {under_way}"
 
 
 ACTS = (Retire(), Unretire(), Quarantine(), Release())

@@ -121,7 +121,7 @@ class NotedAct(Act[Row]):
     def do(self, chosen: Confirmed[Row]) -> str:
         """Do it and note it."""
         said, touched = self.change(chosen)
-        auditing.note(
+        auditing.add_audit_row(
             f"{chosen.row._meta.model_name}.{self.name}",
             actor=chosen.actor,
             targets=[chosen.row],

@@ -39,7 +39,7 @@ class Stop(NotedAct[Campaign]):
             return refused(f"it has ended: {row.statement}")
         if row.tournament.state in OVER:
             return refused("it is over: its verdict is being written")
-        left = selectors.progress(row.tournament).pending
+        left = selectors.read_progress(row.tournament).pending
         most = f"{row.max_matches:,}"
         says = f"{several_matches(left)} of at most {most} would not be played"
         return Touch(says, n=left, seen=most)
@@ -47,7 +47,7 @@ class Stop(NotedAct[Campaign]):
     def change(self, chosen: Confirmed[Campaign]) -> Changed:
         """Cancel what is open, and write how it ended."""
         row = chosen.row
-        n_cancelled = tournaments.cancel(row.tournament, now=chosen.now)
+        n_cancelled = tournaments.cancel_tournament(row.tournament, now=chosen.now)
         row.tournament = Tournament.objects.select_related("leaderboard").get(pk=row.tournament_id)
         judging.judge(row, now=chosen.now)
         said = f"{row.tournament} is stopped, and {several_matches(n_cancelled)} cancelled"

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from matches.admin.acts.base import Act, Chosen, ReasonForm, Touch, refused
 from matches.models import Agent, Worker
-from matches.store.explanation import ago
+from matches.store.explanation import format_ago
 
 Held = TypeVar("Held", Agent, Worker)
 
@@ -39,6 +39,6 @@ class ReleaseAct(Act[Held]):
         row = chosen.row
         if row.quarantined_at is None:
             return refused("it is not in quarantine")
-        since = ago(row.quarantined_at, now=chosen.now)
+        since = format_ago(row.quarantined_at, now=chosen.now)
         says = f"in quarantine, put there{since}: {row.quarantine_reason}"
         return Touch(says, seen=f"{row.quarantined_at}")

@@ -8,7 +8,7 @@ from matches.models import Leaderboard, Match, Rating, Season
 from matches.models.choices import SeasonMode
 from matches.ratings import rerating, seasons
 from matches.store.auditing import MAX_REASON
-from matches.store.explanation import ago, several
+from matches.store.explanation import format_ago, format_count
 
 CHANGE = "matches.change_leaderboard"
 
@@ -31,8 +31,10 @@ class Rerate(Act[Leaderboard]):
         row = chosen.row
         if row.is_rerating:
             return refused("that was asked already, and control has not done it yet")
-        rated = f"rated{ago(row.rated_at, now=chosen.now)}" if row.rated_at else "not rated yet"
-        says = f"{row.n_counted:,} outcomes of {several(_n_agents(row), 'agent')}, {rated}"
+        rated = (
+            f"rated{format_ago(row.rated_at, now=chosen.now)}" if row.rated_at else "not rated yet"
+        )
+        says = f"{row.n_counted:,} outcomes of {format_count(_n_agents(row), 'agent')}, {rated}"
         return Touch(says, n=row.n_counted)
 
     def do(self, chosen: Confirmed[Leaderboard]) -> str:
@@ -72,8 +74,10 @@ class Freeze(Act[Leaderboard]):
         """Return who would stand in the season."""
         row = chosen.row
         n_before = Season.objects.filter(leaderboard=row).count()
-        before = f"{several(n_before, 'season')} before"
-        return Touch(f"{several(_n_agents(row), 'agent')}, {row.n_counted:,} outcomes, {before}")
+        before = f"{format_count(n_before, 'season')} before"
+        return Touch(
+            f"{format_count(_n_agents(row), 'agent')}, {row.n_counted:,} outcomes, {before}"
+        )
 
     def do(self, chosen: Confirmed[Leaderboard]) -> str:
         """Freeze it."""
@@ -84,7 +88,7 @@ class Freeze(Act[Leaderboard]):
             reason=chosen.given["reason"],
             now=chosen.now,
         )
-        return f"season {season} of {chosen.row} keeps {several(season.n_agents, 'agent')}"
+        return f"season {season} of {chosen.row} keeps {format_count(season.n_agents, 'agent')}"
 
 
 class BeginForm(SeasonForm):
@@ -114,7 +118,7 @@ class Begin(Act[Leaderboard]):
         row = chosen.row
         n_open = Match.objects.filter(Match.is_open(), leaderboard=row).count()
         season = row.season_name or "no season"
-        counted = f"{several(_n_agents(row), 'agent')}, {row.n_counted:,} outcomes"
+        counted = f"{format_count(_n_agents(row), 'agent')}, {row.n_counted:,} outcomes"
         return Touch(f"{season}: {counted}, matches under way: {n_open:,}")
 
     def do(self, chosen: Confirmed[Leaderboard]) -> str:

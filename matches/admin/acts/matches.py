@@ -35,7 +35,7 @@ class Void(Act[Match]):
     def do(self, chosen: Confirmed[Match]) -> str:
         """Strike it."""
         reason = chosen.given["reason"]
-        voiding.void([chosen.row.pk], actor=chosen.actor, reason=reason, now=chosen.now)
+        voiding.void_matches([chosen.row.pk], actor=chosen.actor, reason=reason, now=chosen.now)
         return f"match {chosen.row.pk} is void"
 
 
@@ -65,7 +65,7 @@ class Requeue(Act[Match]):
     def do(self, chosen: Confirmed[Match]) -> str:
         """Plan its replacement."""
         pk, reason = chosen.row.pk, chosen.given["reason"]
-        made = voiding.requeue([pk], actor=chosen.actor, reason=reason, now=chosen.now)
+        made = voiding.requeue_matches([pk], actor=chosen.actor, reason=reason, now=chosen.now)
         return f"match {pk} is played again as match {made.replacements[pk]}"
 
 

@@ -28,7 +28,7 @@ class Revoke(Act[NodeKey]):
 
     def do(self, chosen: Confirmed[NodeKey]) -> str:
         """Revoke it."""
-        node_keys.revoke(
+        node_keys.revoke_node(
             chosen.row.name,
             actor=chosen.actor,
             now=chosen.now,

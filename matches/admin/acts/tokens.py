@@ -28,7 +28,7 @@ class Revoke(NotedAct[TokenAccess]):
     def change(self, chosen: Confirmed[TokenAccess]) -> Changed:
         """End it."""
         touched: dict[str, Any] = {"user": chosen.row.token.user.get_username()}
-        n_children = touched["n_children"] = tokens.revoke(chosen.row)
+        n_children = touched["n_children"] = tokens.revoke_token(chosen.row)
         children = f" with {n_children} that were made with it" if n_children else ""
         return f"token {chosen.row.name} is revoked{children}", touched
 

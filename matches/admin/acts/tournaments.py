@@ -34,14 +34,14 @@ class Resume(TournamentAct):
         row = chosen.row
         if row.state != _STATES.PAUSED:
             return refused(f"it is {row.state}, not paused")
-        left = selectors.progress(row).pending
+        left = selectors.read_progress(row).pending
         verb = "goes on" if row.n_planned else "starts"
         return Touch(f"{verb} with {several_matches(left)} on {row.leaderboard}", n=left)
 
     def change(self, chosen: Confirmed[Tournament]) -> Changed:
         """Let it go on."""
         row = chosen.row
-        tournaments.resume(row, now=chosen.now)
+        tournaments.resume_tournament(row, now=chosen.now)
         return f"{row} goes on", {}
 
 
@@ -61,13 +61,13 @@ class Pause(TournamentAct):
         row = chosen.row
         if row.state in (*OVER, _STATES.PAUSED):
             return refused(f"it is {row.state} already")
-        left = selectors.progress(row).pending
+        left = selectors.read_progress(row).pending
         return Touch(f"{row.state}: {several_matches(left)} of {row.n_matches:,} left", n=left)
 
     def change(self, chosen: Confirmed[Tournament]) -> Changed:
         """Pause it."""
         row = chosen.row
-        tournaments.pause(row)
+        tournaments.pause_tournament(row)
         return f"{row} is paused", {}
 
 
@@ -89,7 +89,7 @@ class Cancel(TournamentAct):
         row = chosen.row
         if row.state in OVER:
             return refused(f"it is {row.state} already")
-        left = selectors.progress(row).pending
+        left = selectors.read_progress(row).pending
         total = f"{row.n_matches:,} on {row.leaderboard}"
         return Touch(
             f"{several_matches(left)} of {total} would be cancelled", n=left, seen=_size(row)
@@ -98,7 +98,7 @@ class Cancel(TournamentAct):
     def change(self, chosen: Confirmed[Tournament]) -> Changed:
         """Cancel what is open."""
         row = chosen.row
-        n_cancelled = tournaments.cancel(row, now=chosen.now)
+        n_cancelled = tournaments.cancel_tournament(row, now=chosen.now)
         said = f"{row} is cancelled, and {several_matches(n_cancelled)} of it"
         return said, {"n_cancelled": n_cancelled}
 
@@ -144,7 +144,7 @@ class Extend(TournamentAct):
         """Extend it."""
         row = chosen.row
         before = row.n_matches
-        tournaments.extend(row, chosen.given["n_matches"])
+        tournaments.extend_tournament(row, chosen.given["n_matches"])
         n_matches = chosen.given["n_matches"]
         said = f"{row} has {n_matches:,} matches in all now, {before:,} before"
         return said, {"n_matches": n_matches, "n_before": before}

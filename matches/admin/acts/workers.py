@@ -4,7 +4,7 @@ from matches.admin.acts.base import Chosen, Confirmed, Touch
 from matches.admin.acts.holding import QuarantineAct, ReleaseAct
 from matches.ledger import quarantine
 from matches.models import Order, Worker
-from matches.store.explanation import ago, several
+from matches.store.explanation import format_ago, format_count
 
 CHANGE = "matches.change_worker"
 
@@ -26,9 +26,9 @@ class Quarantine(QuarantineAct[Worker]):
         held = list(
             Order.objects.filter(Order.is_open(), node=row.node).values_list("n_matches", flat=True)
         )
-        in_hand = f"{several(len(held), 'order')} of {sum(held):,} matches in hand"
-        seen = f"last seen{ago(row.last_seen_at, now=chosen.now)}"
-        return Touch(f"{several(row.slots, 'slot')}, {in_hand}, {seen}", n=sum(held))
+        in_hand = f"{format_count(len(held), 'order')} of {sum(held):,} matches in hand"
+        seen = f"last seen{format_ago(row.last_seen_at, now=chosen.now)}"
+        return Touch(f"{format_count(row.slots, 'slot')}, {in_hand}, {seen}", n=sum(held))
 
     def do(self, chosen: Confirmed[Worker]) -> str:
         """Take back what it has."""

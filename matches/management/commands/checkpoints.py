@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from arena.games import registry as games
-from matches.artifacts.checkpoints import MAX_STEP, New, add_run, run_of
+from matches.artifacts.checkpoints import MAX_STEP, New, add_run, read_run_folder
 from matches.errors import BadInputError
 from matches.management import verdicts
 from matches.management.options import existing, pair, whole
@@ -84,7 +84,7 @@ class Command(BaseCommand):
         self._print([*verdicts.table(found), *verdicts.refusals(found)])
 
     def _show(self, options: dict[str, Any]) -> None:
-        found = selectors.checkpoint(options["hash"], game=options["game"])
+        found = selectors.find_checkpoint(options["hash"], game=options["game"])
         if found is None:
             wanted = "no checkpoint begins so, or several do; `checkpoints list` shows all"
             raise BadInputError("hash", f"{options['hash']!r}: {wanted}")
@@ -129,7 +129,7 @@ def _given(options: dict[str, Any]) -> list[tuple[Path, New]]:
     for name in ("step", "sha256"):
         if options[name] not in (None, ""):
             raise BadInputError(name, f"{options[name]}: of a file; {path} is a folder")
-    return run_of(path, new)
+    return read_run_folder(path, new)
 
 
 def _text(value: object) -> str:

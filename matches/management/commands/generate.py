@@ -86,14 +86,14 @@ class Command(BaseCommand):
     def _started(self, options: dict[str, Any]) -> tuple[Path, Tournament]:
         """Return the folder and the tournament, scheduled once all that it needs is there."""
         wanted = _generation(options)
-        agents, needs = generation.check(wanted)
+        agents, needs = generation.check_generation(wanted)
         run = generating.opened(options["out"], _asked(wanted, agents, options), wanted.plan.key)
-        dispatch.ping()
+        dispatch.ping_broker()
         n_bytes = _n_bytes(wanted, agents[0].game)
         generating.require(run.folder, needs, n_bytes=n_bytes, site_url=settings.EVALSITE_SITE_URL)
         run.save()
         plan = structs.replace(wanted.plan, key=run.key)
-        tournament = generation.start(replace(wanted, plan=plan))
+        tournament = generation.start_generation(replace(wanted, plan=plan))
         self.stdout.write(f"Tournament {tournament.pk} plays for {run.folder}, unrated.")
         return run.folder, tournament
 
@@ -113,7 +113,7 @@ class Command(BaseCommand):
         except (ExportError, StoppedError, OSError) as error:
             raise CommandError(str(error), returncode=1) from error
         elapsed_s = time.monotonic() - began
-        manifest = manifests.described(exporter, tournament)
+        manifest = manifests.build_manifest(exporter, tournament)
         for line in generating.summary(manifest, elapsed_s=elapsed_s):
             self.stdout.write(line)
         self.stdout.write(f"{folder / manifests.NAME} names {len(exporter.shards)} shard(s)")
@@ -230,9 +230,9 @@ def _exporter(tournament: Tournament, folder: Path, matches_per_shard: int) -> E
     return Exporter(
         tournament,
         folder,
-        manifests.form_of(tournament),
+        manifests.read_form(tournament),
         matches_per_shard=matches_per_shard,
-        finished=manifests.finished_shards(folder),
+        finished=manifests.read_finished_shards(folder),
     )
 
 

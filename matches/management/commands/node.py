@@ -41,18 +41,18 @@ class Command(BaseCommand):
 
     def _do(self, act: str, name: str) -> None:
         if act == "gpu":
-            self._write(node_keys.environment_of_gpus())
+            self._write(node_keys.build_gpu_environment())
         elif act == "list":
             for key in NodeKey.objects.all():
                 state = "admitted" if key.revoked_at is None else f"revoked {key.revoked_at:%F %R}"
                 self.stdout.write(f"{key.name:<60} {state}")
         elif act == "revoke":
-            node_keys.revoke(name, actor=COMMAND_LINE, now=db_now())
+            node_keys.revoke_node(name, actor=COMMAND_LINE, now=db_now())
             self.stdout.write(f"{name} is let in no more")
         else:
             change = node_keys.add_node if act == "add" else node_keys.replace_secrets
             key = change(name, actor=COMMAND_LINE, now=db_now())
-            self._write(node_keys.environment_of(key))
+            self._write(node_keys.build_environment(key))
 
     def _write(self, variables: dict[str, str]) -> None:
         for name, value in variables.items():

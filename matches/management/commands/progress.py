@@ -33,14 +33,14 @@ class Command(BaseCommand):
 
     def _print_changes(self, shown: dict[int, str]) -> None:
         now = db_now()
-        for tournament in selectors.watched_tournaments(now=now):
-            seen = selectors.progress(tournament)
-            missing = selectors.waits_for(tournament, now=now)
+        for tournament in selectors.list_watched_tournaments(now=now):
+            seen = selectors.read_progress(tournament)
+            missing = selectors.describe_missing(tournament, now=now)
             key = f"{seen} {tournament.shown_state} {missing}"
             if shown.get(tournament.pk) == key:
                 continue
             shown[tournament.pk] = key
-            elapsed_s = selectors.elapsed_s(tournament, now=now)
+            elapsed_s = selectors.compute_elapsed_s(tournament, now=now)
             line = f"{tournament.name} ({tournament.shown_state}): {seen.line(elapsed_s)}"
             self.stdout.write(f"{line}, waiting for {missing}" if missing else line)
             self.stdout.flush()

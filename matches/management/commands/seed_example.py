@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from matches.ledger.example_tournaments import seed
+from matches.ledger.example_tournaments import schedule_examples
 
 
 class Command(BaseCommand):
@@ -14,7 +14,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         """Do it, and say what was done."""
-        tournaments = seed()
+        tournaments = schedule_examples()
         if not tournaments:
             self.stdout.write("There are leaderboards already: no example was added.")
         for tournament in tournaments:

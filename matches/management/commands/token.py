@@ -42,7 +42,9 @@ class Command(BaseCommand):
         if is_new:
             owner.set_unusable_password()
             owner.save()
-            tokens.grant(owner, scopes)
+            tokens.grant_rights(owner, scopes)
         days = None if options["for_ever"] else options["days"]
-        _, secret = tokens.issue(owner, name=options["name"] or user, scopes=scopes, days=days)
+        _, secret = tokens.issue_token(
+            owner, name=options["name"] or user, scopes=scopes, days=days
+        )
         self.stdout.write(secret)

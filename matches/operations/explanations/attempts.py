@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from arena.messages import Reason
 from matches.models import Attempt, Match
-from matches.store.explanation import several
+from matches.store.explanation import format_count
 from matches.store.leases import MAX_FAILURES, MAX_INTERRUPTIONS
 
 _FAILED = Attempt.Ending.FAILED.value
@@ -28,7 +28,7 @@ def told(attempts: Sequence[Attempt]) -> list[str]:
         found.append(_told("interrupted", len(lost), MAX_INTERRUPTIONS, lost[-1]))
     unstarted = [a for a in attempts if not a.node and a.ending in _LOST]
     if unstarted:
-        found.append(f"sent {several(len(unstarted), 'time')} without a node that took it")
+        found.append(f"sent {format_count(len(unstarted), 'time')} without a node that took it")
     return found
 
 

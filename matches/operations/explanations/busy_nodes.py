@@ -6,7 +6,7 @@ from arena.messages import play_queue
 from matches.models import Match, Order, Tournament, Worker
 from matches.operations.explanations.presence import Presence
 from matches.store import selectors
-from matches.store.explanation import several, span
+from matches.store.explanation import format_count, format_span
 
 MAX_NAMED = 3
 """Tournaments that are named; of more it is said that there are more."""
@@ -14,7 +14,7 @@ MAX_NAMED = 3
 
 def busy_with_others(tournament: Tournament, there: Presence) -> list[str]:
     """Return what keeps its pending matches waiting while no node has room and none plays it."""
-    needs = selectors.pending_needs(tournament.pk)
+    needs = selectors.list_pending_needs(tournament.pk)
     queues = {play_queue(worker.node) for worker in _able(needs, there)}
     playing: defaultdict[int, set[str]] = defaultdict(set)
     for queue, pk in Order.objects.filter(Order.is_open()).values_list("queue", "tournament"):
@@ -24,9 +24,13 @@ def busy_with_others(tournament: Tournament, there: Presence) -> list[str]:
     if not is_busy or tournament.pk in playing:
         return []
     longest = sorted(playing, key=lambda pk: (-len(playing[pk]), pk))
-    more = [f"and {several(len(longest) - MAX_NAMED, 'more')}"] if len(longest) > MAX_NAMED else []
+    more = (
+        [f"and {format_count(len(longest) - MAX_NAMED, 'more')}"]
+        if len(longest) > MAX_NAMED
+        else []
+    )
     named = [_named(other) for other in Tournament.objects.filter(pk__in=longest[:MAX_NAMED])]
-    return [f"room on {several(len(queues), 'node')}: busy with {', '.join(named + more)}"]
+    return [f"room on {format_count(len(queues), 'node')}: busy with {', '.join(named + more)}"]
 
 
 def _able(needs: list[Match.Needs], there: Presence) -> list[Worker]:
@@ -39,5 +43,5 @@ def _named(tournament: Tournament) -> str:
     if mean_s is None:
         length = "of unknown length"
     else:
-        length = f"of about {span(mean_s)}" if mean_s >= 1 else "of less than a second"
+        length = f"of about {format_span(mean_s)}" if mean_s >= 1 else "of less than a second"
     return f"tournament {tournament.pk} ({tournament.name}, matches {length})"

@@ -7,7 +7,7 @@ from matches.campaigns import texts
 from matches.models import Agent, Campaign
 from matches.operations.explanations.tournament import of_tournament
 from matches.ratings.closed_prefix import awaited
-from matches.store.explanation import Explanation, age_s, ago
+from matches.store.explanation import Explanation, age_s, format_ago
 
 
 def of_campaign(campaign: Campaign, *, now: datetime) -> Explanation:
@@ -26,7 +26,7 @@ def of_campaign(campaign: Campaign, *, now: datetime) -> Explanation:
         state="decided",
         since=since,
         age_s=age_s(since, now=now),
-        summary=f"ended{ago(since, now=now)} after {campaign.n_played or 0:,} matches: "
+        summary=f"ended{format_ago(since, now=now)} after {campaign.n_played or 0:,} matches: "
         f"{campaign.statement[:1_000]}{_sure(campaign)}",
         waits_for=(),
         next="",

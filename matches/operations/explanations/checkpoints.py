@@ -2,15 +2,15 @@
 
 from matches.models import Checkpoint
 from matches.operations.explanations.presence import Presence
-from matches.store.explanation import for_long, several
+from matches.store.explanation import format_count, format_since
 
 
 def waiting_check(checkpoint: Checkpoint, there: Presence) -> str:
     """Return what to wait for until the verdict on a checkpoint."""
-    waiting = for_long(checkpoint.created_at, now=there.now)
+    waiting = format_since(checkpoint.created_at, now=there.now)
     missing = [*there.missing_gpu(), *there.missing_control()]
     asked = (
-        f"ordered {several(checkpoint.n_asked, 'time')} so far"
+        f"ordered {format_count(checkpoint.n_asked, 'time')} so far"
         if checkpoint.n_asked
         else "not ordered yet"
     )

@@ -19,7 +19,14 @@ from matches.operations.explanations.attempts import told, tried
 from matches.operations.explanations.busy_nodes import busy_with_others
 from matches.operations.explanations.presence import Presence, presence
 from matches.operations.explanations.quarantine import held_by
-from matches.store.explanation import Explanation, Finding, age_s, ago, for_long, several
+from matches.store.explanation import (
+    Explanation,
+    Finding,
+    age_s,
+    format_ago,
+    format_count,
+    format_since,
+)
 
 MAX_COUNTED = 1_000
 """Matches before this one are counted up to here: nobody needs to know more exactly."""
@@ -65,7 +72,7 @@ def _pending(match: Match, attempts: Sequence[Attempt], now: datetime) -> Findin
         waits_for.append(f"its turn: {_counted(n_before)} of this tournament come before it")
     return Finding(
         since=since,
-        summary=f"pending{for_long(since, now=now)}: not sent to a node yet",
+        summary=f"pending{format_since(since, now=now)}: not sent to a node yet",
         waits_for=waits_for,
         next=f"control sends it to a node with {needs.capability} as soon as one has room",
     )
@@ -89,7 +96,8 @@ def _queued(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
     there = presence(now=now)
     return Finding(
         since=order.created_at,
-        summary=f"queued in order {order.pk} on {order.queue}{for_long(order.created_at, now=now)}",
+        summary=f"queued in order {order.pk} on {order.queue}"
+        + format_since(order.created_at, now=now),
         waits_for=there.missing_control()
         + (there.missing(Match.Needs(match.needs)) or [_its_node(order, there)]),
         next="its node takes the order; while another idles or if this one is lost, another does",
@@ -102,7 +110,9 @@ def _its_node(order: Order, there: Presence) -> str:
     if not any(worker.node == node for worker in there.workers):
         return f"{node}, which reports no more"
     before = Order.objects.filter(Order.is_open(), queue=order.queue, pk__lt=order.pk)
-    return f"{node} to have room: {several(before.count(), 'order')} before it on {order.queue}"
+    return (
+        f"{node} to have room: {format_count(before.count(), 'order')} before it on {order.queue}"
+    )
 
 
 def _running(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
@@ -115,7 +125,7 @@ def _running(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
     return Finding(
         since=order.started_at,
         summary=f"on {order.node} in order {order.pk}"
-        f"{for_long(order.started_at, now=now)}: {doing}",
+        f"{format_since(order.started_at, now=now)}: {doing}",
         waits_for=_missing_while_running(match, order, there),
         next="its outcome is recorded; without a report of its node it is given up and sent again",
         next_at=order.deadline_at,
@@ -135,7 +145,7 @@ def _done(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
     outcome = Outcome.objects.filter(pk=match.pk).first()
     since = outcome.recorded_at if outcome else None
     uncounted = Uncounted.objects.filter(match=match, is_counted=False).exists()
-    ended = f"done{ago(since, now=now)}"
+    ended = f"done{format_ago(since, now=now)}"
     if match.same_as_id:
         ended += f", the same game as match {match.same_as_id}"
     if outcome and outcome.is_forfeit:
@@ -155,10 +165,10 @@ def _void(match: Match, attempts: Sequence[Attempt], now: datetime) -> Finding:
         since = attempts[-1].ended_at if attempts else None
         reason = match.void_reason or "no reason kept"
         return Finding(
-            f"void{ago(since, now=now)}: {reason}; it counts for no rating", after, since
+            f"void{format_ago(since, now=now)}: {reason}; it counts for no rating", after, since
         )
     verb = "struck" if voiding.was_done else "declared void"
-    said = f"{verb} by {voiding.actor}{ago(voiding.at, now=now)}: {voiding.reason}"
+    said = f"{verb} by {voiding.actor}{format_ago(voiding.at, now=now)}: {voiding.reason}"
     kept = "; its outcome is kept and counts for no rating" if voiding.was_done else ""
     rating = [f"{match.leaderboard} to be rated again"] if match.leaderboard.is_rerating else []
     return Finding(said + kept, after, voiding.at, rating)
@@ -166,7 +176,7 @@ def _void(match: Match, attempts: Sequence[Attempt], now: datetime) -> Finding:
 
 def _cancelled(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
     since = match.tournament.finished_at
-    return Finding(f"cancelled with its tournament{ago(since, now=now)}", since=since)
+    return Finding(f"cancelled with its tournament{format_ago(since, now=now)}", since=since)
 
 
 _READERS: dict[Match.State, Callable[[Match, Sequence[Attempt], datetime], Finding]] = {

@@ -9,7 +9,7 @@ from matches.campaigns.forecasting import LIMIT
 from matches.campaigns.judging import next_at
 from matches.campaigns.starting import IS_SPRT
 from matches.models import Campaign
-from matches.store.explanation import several
+from matches.store.explanation import format_count
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def awaited(campaign: Campaign) -> Awaited:
 
 def _judged(campaign: Campaign) -> str:
     due = ceil(next_at(campaign))
-    return f"control judges it after {several(due, 'result')} of its agents"
+    return f"control judges it after {format_count(due, 'result')} of its agents"
 
 
 def _missing(campaign: Campaign) -> str:
@@ -62,7 +62,9 @@ def _at(campaign: Campaign) -> datetime | None:
 def _notes(campaign: Campaign) -> tuple[str, ...]:
     found = [f"saved: {saved}"] if (saved := texts.saved(campaign)) else []
     if campaign.n_judged:
-        found.append(f"judged last after {several(campaign.n_judged, 'result')}{_sure(campaign)}")
+        found.append(
+            f"judged last after {format_count(campaign.n_judged, 'result')}{_sure(campaign)}"
+        )
     return tuple(found)
 
 

@@ -7,7 +7,7 @@ from matches.ledger import recorder_marks
 from matches.models import Match, Worker
 from matches.models.choices import PLAYS, Capability
 from matches.store import disk
-from matches.store.explanation import span
+from matches.store.explanation import format_span
 from matches.store.leases import ALIVE_WITHIN
 
 SILENT_AFTER = timedelta(seconds=10)
@@ -52,7 +52,7 @@ class Presence:
 
     def missing_control(self) -> list[str]:
         """Return what must come back before anything is planned, sent or given up."""
-        full = [f"room: {shortage}"] if (shortage := disk.shortage()) else []
+        full = [f"room: {shortage}"] if (shortage := disk.describe_shortage()) else []
         both = f"control and {self.mark.recorder}"
         if self.mark.at is None:
             return [*full, f"{both}: neither has given a sign of life"]
@@ -61,14 +61,16 @@ class Presence:
             return full
         return [
             *full,
-            f"{both}: the last sign of life was {span(silent.total_seconds())} ago",
+            f"{both}: the last sign of life was {format_span(silent.total_seconds())} ago",
         ]
 
 
 def presence(*, now: datetime) -> Presence:
     """Return who is there; two queries."""
     recent = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN)
-    return Presence(tuple(recent), recorder_marks.slowest(recorder_marks.read()), now)
+    return Presence(
+        tuple(recent), recorder_marks.find_slowest_mark(recorder_marks.read_marks()), now
+    )
 
 
 def plays(worker: Worker) -> bool:

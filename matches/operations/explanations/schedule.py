@@ -5,7 +5,7 @@ from datetime import datetime
 from matches.campaigns import scheduling
 from matches.models import Schedule
 from matches.operations.explanations.presence import presence
-from matches.store.explanation import Explanation, age_s, several
+from matches.store.explanation import Explanation, age_s, format_count
 
 
 def of_schedule(schedule: Schedule, *, now: datetime) -> Explanation:
@@ -61,5 +61,5 @@ def _waits_for(schedule: Schedule, due: datetime | None, *, now: datetime) -> li
 
 
 def _came_of_it(schedule: Schedule) -> str:
-    started = several(schedule.n_started, _things(schedule))
-    return f"{started} started, {several(schedule.n_skipped, 'time')} passed over"
+    started = format_count(schedule.n_started, _things(schedule))
+    return f"{started} started, {format_count(schedule.n_skipped, 'time')} passed over"

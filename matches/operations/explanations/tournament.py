@@ -12,7 +12,7 @@ from matches.operations.explanations.next_verdict import awaited
 from matches.operations.explanations.presence import Presence, presence
 from matches.operations.explanations.quarantine import held_by
 from matches.store import selectors
-from matches.store.explanation import Explanation, Finding, age_s, ago, for_long
+from matches.store.explanation import Explanation, Finding, age_s, format_ago, format_since
 
 _OVER = (Tournament.State.DONE, Tournament.State.CANCELLED)
 MAX_NAMED = 3
@@ -61,7 +61,7 @@ def _scheduled(tournament: Tournament, now: datetime) -> Finding:
     more = [f"the checks of {n_more} more checkpoints"] if n_more else []
     return Finding(
         since=tournament.created_at,
-        summary=f"scheduled{for_long(tournament.created_at, now=now)}: no match is planned yet",
+        summary=f"scheduled{format_since(tournament.created_at, now=now)}: no match is planned yet",
         waits_for=[*named, *more] or there.missing_control(),
         next="control plans its matches",
     )
@@ -80,7 +80,7 @@ def _running(tournament: Tournament, now: datetime) -> Finding:
     end = _expected_end(tournament, now)
     return Finding(
         since=tournament.started_at,
-        summary=f"{tournament.shown_state}{for_long(tournament.started_at, now=now)}: "
+        summary=f"{tournament.shown_state}{format_since(tournament.started_at, now=now)}: "
         f"{_share(tournament)} have ended, {n_in_flight:,} are with nodes",
         waits_for=[
             *there.missing_control(),
@@ -104,18 +104,18 @@ def _paused(tournament: Tournament, _: datetime) -> Finding:
 
 def _done(tournament: Tournament, now: datetime) -> Finding:
     since = tournament.finished_at
-    return Finding(f"done{ago(since, now=now)}: {_share(tournament)}", since=since)
+    return Finding(f"done{format_ago(since, now=now)}: {_share(tournament)}", since=since)
 
 
 def _cancelled(tournament: Tournament, now: datetime) -> Finding:
     since = tournament.finished_at
     why = f": {tournament.problem}" if tournament.problem else ""
-    return Finding(f"cancelled{ago(since, now=now)}{why}", since=since)
+    return Finding(f"cancelled{format_ago(since, now=now)}{why}", since=since)
 
 
 def _missing(tournament: Tournament, there: Presence) -> list[str]:
     """Return what pending matches lack: nodes and gpu workers, or room on them."""
-    waiting = selectors.pending_needs(tournament.pk)
+    waiting = selectors.list_pending_needs(tournament.pk)
     missing = list(dict.fromkeys(text for needs in waiting for text in there.missing(needs)))
     return missing or busy_with_others(tournament, there)
 
@@ -129,7 +129,7 @@ def _n_in_flight(tournament: Tournament) -> int:
 
 
 def _expected_end(tournament: Tournament, now: datetime) -> datetime | None:
-    elapsed_s = selectors.elapsed_s(tournament, now=now)
+    elapsed_s = selectors.compute_elapsed_s(tournament, now=now)
     n_closed = tournament.n_closed
     if not n_closed or elapsed_s <= 0:
         return None
@@ -149,7 +149,7 @@ def _notes(tournament: Tournament) -> list[str]:
         (tournament.n_refused, "reports were refused"),
         (tournament.n_differing, "matches came out otherwise than the same games before"),
     )
-    budget = pairing_warnings.of_budget(tournament)
+    budget = pairing_warnings.warn_of_budget(tournament)
     return [f"{n:,} {words}" for n, words in counts if n] + ([budget] if budget else [])
 
 

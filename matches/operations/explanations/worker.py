@@ -5,10 +5,10 @@ from datetime import datetime
 from arena.messages import play_queue
 from matches.models import Match, Order, Tournament, Worker
 from matches.nodes.play_nodes import ORDERS_PER_NODE
-from matches.nodes.report_keys import warnings_of
+from matches.nodes.report_keys import list_warnings
 from matches.operations.explanations.presence import Presence, plays, presence
 from matches.store import selectors
-from matches.store.explanation import RELEASE, Explanation, age_s, ago
+from matches.store.explanation import RELEASE, Explanation, age_s, format_ago
 from matches.store.leases import ALIVE_WITHIN
 
 _STATES = Tournament.State
@@ -41,7 +41,7 @@ def of_worker(worker: Worker, *, now: datetime) -> Explanation:
         if state == "lost"
         else None,
         notes=(
-            *warnings_of(worker, now=now),
+            *list_warnings(worker, now=now),
             f"{worker.slots} slots, {', '.join(worker.capabilities)}",
         ),
     )
@@ -65,7 +65,7 @@ def _state(worker: Worker, orders: list[Order], *, now: datetime) -> str:
 
 def _said(worker: Worker, state: str, orders: list[Order], *, now: datetime) -> tuple[str, str]:
     """Return what is and what happens next."""
-    seen = f"last seen{ago(worker.last_seen_at, now=now)}"
+    seen = f"last seen{format_ago(worker.last_seen_at, now=now)}"
     numbers = ", ".join(str(order.pk) for order in orders)
     n_matches = sum(order.n_matches for order in orders)
     given_back = "its orders are given up and sent again" if orders else ""
@@ -114,5 +114,5 @@ def _waiting_needs() -> list[Match.Needs]:
     """Return what pending matches of the tournaments under way need."""
     active = Tournament.objects.filter(state__in=(_STATES.PLANNING, _STATES.RUNNING))
     ids = list(active.order_by("pk").values_list("pk", flat=True)[:MAX_TOURNAMENTS])
-    waiting = {needs for pk in ids for needs in selectors.pending_needs(pk)}
+    waiting = {needs for pk in ids for needs in selectors.list_pending_needs(pk)}
     return [needs for needs in Match.Needs if needs in waiting]

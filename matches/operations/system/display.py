@@ -7,7 +7,7 @@ from typing import NotRequired, TypedDict
 from arena import plugins
 from arena.messages import Serving
 from matches.operations.system.sample import Delays, Failure, Node, Point, Queue, Sample, State
-from matches.store.explanation import several, span
+from matches.store.explanation import format_count, format_span
 
 SILENT_AFTER = timedelta(seconds=5)
 """Control looks every second; what is older than this says that it does not any more."""
@@ -100,7 +100,7 @@ def _trouble(state: State) -> str:
     if state.control_at is None:
         found.append("control has not looked yet: is it running?")
     elif (silent := state.sample.at - state.control_at) > SILENT_AFTER:
-        found.append(f"control has not looked for {span(silent.total_seconds())}")
+        found.append(f"control has not looked for {format_span(silent.total_seconds())}")
     return "; ".join(found)
 
 
@@ -136,7 +136,7 @@ def _rating(sample: Sample) -> str:
 def _seconds(value: float | None) -> str:
     if value is None:
         return NONE
-    return f"{value:.1f} s" if value < EXACT_S else span(value)
+    return f"{value:.1f} s" if value < EXACT_S else format_span(value)
 
 
 def _charts(history: Sequence[Point]) -> list[Chart]:
@@ -185,9 +185,11 @@ def _nodes(sample: Sample) -> Table:
 
 
 def _node(node: Node, sample: Sample) -> TableRow:
-    seen = f"{span(max(0.0, (sample.at - node.seen_at).total_seconds()))} ago"
+    seen = f"{format_span(max(0.0, (sample.at - node.seen_at).total_seconds()))} ago"
     in_hand = (
-        f"{node.n_matches:,} in {several(node.n_orders, 'order')}" if node.n_orders else "nothing"
+        f"{node.n_matches:,} in {format_count(node.n_orders, 'order')}"
+        if node.n_orders
+        else "nothing"
     )
     waits = f", {node.n_queued:,} more wait" if node.n_queued else ""
     versions = [node.versions.get("evalsite"), node.versions.get("python")]

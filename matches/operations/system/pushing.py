@@ -58,7 +58,7 @@ def text(*, now: datetime) -> str:
 
 def latest() -> State | None:
     """Return what was seen last, however long ago. Raises RedisError."""
-    raw = fast_store.store().get(KEY)
+    raw = fast_store.get_client().get(KEY)
     try:
         return None if raw is None else msgspec.json.decode(raw, type=State)
     except msgspec.DecodeError:
@@ -79,7 +79,7 @@ def _push_once(*, now: datetime, control_at: datetime | None) -> None:
         if last is not None and is_within(last.sample.at, MIN_INTERVAL, now=now):
             return
         state = _next(last, now=now, control_at=control_at)
-        fast_store.store().set(KEY, msgspec.json.encode(state), ex=_KEPT_S)
+        fast_store.get_client().set(KEY, msgspec.json.encode(state), ex=_KEPT_S)
     finally:
         cache.delete(_LOCK)
     layer = get_channel_layer()

@@ -14,7 +14,7 @@ from matches.errors import BrokerError
 from matches.ledger import recorder_marks
 from matches.models import Attempt, Order, Outcome, Uncounted, Worker
 from matches.models.choices import Capability
-from matches.nodes.report_keys import warnings_of
+from matches.nodes.report_keys import list_warnings
 from matches.operations.system.sample import (
     Counts,
     Delays,
@@ -73,7 +73,7 @@ def look(*, now: datetime, last: Sample | None, history: Sequence[Point] = ()) -
         tallies=tallied,
         n_uncounted=Uncounted.objects.filter(is_counted=False)[:MAX_UNCOUNTED].count(),
         trouble=list(dict.fromkeys(trouble)),
-        set_aside=disk.files_set_aside(now=now),
+        set_aside=disk.list_files_set_aside(now=now),
     )
 
 
@@ -115,7 +115,7 @@ def _node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
         seen_at=worker.last_seen_at,
         versions={str(name): str(version) for name, version in worker.versions.items()},
         quarantine=worker.quarantine_reason,
-        warnings=warnings_of(worker, now=now),
+        warnings=list_warnings(worker, now=now),
     )
 
 
@@ -139,7 +139,7 @@ def _listed(nodes: Sequence[Node]) -> list[Node]:
 def _serving(nodes: Iterable[Node]) -> list[Serving]:
     """Return what the gpu workers said within the last seconds. Raises RedisError."""
     keys = [serving_key(node.name) for node in nodes if node.kind == "gpu" and node.is_alive]
-    raws = fast_store.store().mget(keys) if keys else []
+    raws = fast_store.get_client().mget(keys) if keys else []
     return [read for read in map(_read_serving, raws) if read is not None]
 
 
@@ -151,7 +151,7 @@ def _read_serving(raw: bytes | str | None) -> Serving | None:
 
 
 def _tallied() -> list[Tallied]:
-    return [Tallied(*kind, n) for kind, n in sorted(attempt_counters.read().items())]
+    return [Tallied(*kind, n) for kind, n in sorted(attempt_counters.read_counts().items())]
 
 
 def _queues(
@@ -188,14 +188,14 @@ def _play(orders: Sequence[tuple[Any, ...]], nodes: Sequence[Node], *, now: date
 def _reports(*, now: datetime) -> list[Queue]:
     return [
         Queue(reports_queue(mark.shard), None, mark.lag_s(now=now), None)
-        for mark in recorder_marks.read()
+        for mark in recorder_marks.read_marks()
     ]
 
 
 def _measured(queue: Queue, trouble: list[str]) -> Queue:
     if "broker" in trouble:
         return queue  # it did not answer a moment ago: each call would wait for it
-    length = _or(trouble, "broker", lambda: dispatch.queue_length(queue.name), None)
+    length = _or(trouble, "broker", lambda: dispatch.read_queue_length(queue.name), None)
     return msgspec.structs.replace(queue, length=length)
 
 
@@ -245,7 +245,7 @@ def _failures(last: Sample | None, *, now: datetime) -> Failures:
 
 def _delays(*, now: datetime) -> Delays:
     waits = _start_waits(now=now)
-    mark = recorder_marks.slowest(recorder_marks.read())
+    mark = recorder_marks.find_slowest_mark(recorder_marks.read_marks())
     return Delays(
         recorder_s=mark.lag_s(now=now),
         recorder=mark.recorder,
