@@ -5,19 +5,15 @@
 
 import os
 import sys
-import tempfile
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.options import parser, whole, write_json
-from benchmarks.serving import contest, stacked
-from benchmarks.serving.battles import GAME
-from benchmarks.serving.cells import Length
-from benchmarks.serving.hall import BLOCKS, CELERY, LARGE, OURS, ZMQ, Hall, hall
-from benchmarks.serving.networks import BIG, SMALL
-from benchmarks.table import Cell as Text
-from benchmarks.table import table
+from benchmarks.report import Cell, format_table, make_parser, whole_number, write_report
+from benchmarks.serving import battles, hall, stacked
+from benchmarks.serving.hall import BLOCKS, LARGE, Length
 from launcher.programs import ONE_THREAD
 
 FULL, QUICK = Length(warm_s=0.4, window_s=1.5), Length(warm_s=0.2, window_s=0.4)
@@ -35,68 +31,66 @@ COLUMNS = {
 }
 
 
-def measure(options: Any) -> dict[str, Any]:
+def measure(options: Namespace) -> dict[str, Any]:
     """Return all figures, each a median over the rounds."""
-    with tempfile.TemporaryDirectory(prefix="evalsite-bench-") as name:
+    with TemporaryDirectory(prefix="evalsite-bench-") as name:
         folder = Path(name)
-        figures = ways(options, folder / "ways")
+        figures = measure_ways(options, folder / "ways")
+        repeats = 2 if options.quick else 20
+        # The engine may stack in one mode and refuse to in the other: both are measured.
         siblings = [
-            stacked.measure(
-                size,
-                folder / "cache",
-                is_deterministic=is_deterministic,
-                repeats=2 if options.quick else 20,
-            )
-            for is_deterministic in (False, True)
-            for size in (stacked.NARROW, SMALL)
+            stacked.measure(size, folder / "cache", is_deterministic=is_exact, repeats=repeats)
+            for is_exact in (False, True)
+            for size in (stacked.NARROW, hall.SMALL)
         ]
         figures |= {"stacked_ratio": siblings[0]["ratio"], "stacked": siblings}
         if options.battles:
-            say(f"{options.battles} battles")
-            figures["battles"] = contest.measure(BIG, options.battles, folder / "battles")
+            show_progress(f"{options.battles} battles")
+            figures["battles"] = battles.measure(hall.BIG, options.battles, folder / "battles")
     return figures
 
 
-def ways(options: Any, folder: Path) -> dict[str, Any]:
+def measure_ways(options: Namespace, folder: Path) -> dict[str, Any]:
     """Measure every way; in each round each has its turn, so that noise meets all alike."""
     length = QUICK if options.quick else FULL
-    with hall(folder) as all_:
-        for number in range(1 if options.quick else options.rounds):
-            for cell in all_.cells:
-                say(f"round {number + 1}: {cell.name}, {cell.network}")
-                all_.measure(cell, length)
-        return {"rows": [cell.row() for cell in all_.cells], **ratios(all_)}
+    with hall.open_hall(folder) as all_ways:
+        for number in range(options.rounds):
+            for cell in all_ways.cells:
+                show_progress(f"round {number + 1}: {cell.name}, {cell.network}")
+                all_ways.measure_cell(cell, length)
+        per_s, cpu = (
+            lambda window: window.observations_per_s,
+            lambda window: 1 / window.cpu_us_per_observation,
+        )
+        return {
+            "rows": [cell.make_row() for cell in all_ways.cells],
+            "ratio_zmq_small": all_ways.find_ratio("small", hall.ZMQ, per_s),
+            "ratio_zmq_big": all_ways.find_ratio("big", hall.ZMQ, per_s),
+            "cpu_ratio_zmq_small": all_ways.find_ratio("small", hall.ZMQ, cpu),
+            "ratio_celery_small": all_ways.find_ratio("small", hall.CELERY, per_s),
+            "ratio_direct_big": all_ways.find_share_of_direct("big", BLOCKS),
+            "ratio_direct_big_256": all_ways.find_share_of_direct("big", LARGE),
+        }
 
 
-def say(what: str) -> None:
+def show_progress(what: str) -> None:
     """Show on a terminal what is being measured."""
     if sys.stderr.isatty():
         print(f"\r{what:60}", end="", file=sys.stderr, flush=True)
 
 
-def ratios(all_: Hall) -> dict[str, float]:
-    """Return what the figures are compared by; each is a median over the rounds."""
-    return {
-        "ratio_zmq_small": all_.ratio("small", OURS, ZMQ, BLOCKS),
-        "ratio_zmq_big": all_.ratio("big", OURS, ZMQ, BLOCKS),
-        "cpu_ratio_zmq_small": all_.cpu_ratio("small", OURS, ZMQ, BLOCKS),
-        "ratio_celery_small": all_.ratio("small", OURS, CELERY, BLOCKS),
-        "ratio_direct_big": all_.over_direct("big", BLOCKS),
-        "ratio_direct_big_256": all_.over_direct("big", LARGE),
-    }
-
-
-def shown(figures: dict[str, Any]) -> str:
+def format_figures(figures: dict[str, Any]) -> str:
     """Return the figures as tables with the ratios and their targets."""
-    rows: list[list[Text]] = [[row[key] for key in COLUMNS.values()] for row in figures["rows"]]
+    rows: list[list[Cell]] = [[row[key] for key in COLUMNS.values()] for row in figures["rows"]]
     keys = ("network", "hidden", "alone_us", "stacked_us", "ratio", "engine_ratio", "reason")
-    siblings: list[list[Text]] = [
+    siblings: list[list[Cell]] = [
         [("free", "deterministic")[one["is_deterministic"]], *[one[key] for key in keys]]
         for one in figures["stacked"]
     ]
+    columns = ["mode", "network", "hidden", "16 us", "1 us", "ratio", "in the engine", "why not"]
     return "\n".join(
         [
-            table(list(COLUMNS), rows),
+            format_table(list(COLUMNS), rows),
             "",
             "observations/s, ours over another, 4 x 64: "
             f"small / ideal ZMQ {figures['ratio_zmq_small']:.2f} (target >= 0.6, aim 0.9), "
@@ -107,41 +101,30 @@ def shown(figures: dict[str, Any]) -> str:
             f"(target >= 0.95), 4 x 256 {figures['ratio_direct_big_256']:.2f}",
             "",
             "16 siblings with 4 rows each, one forward against 16 (target >= 3):",
-            table(
-                ["mode", "network", "hidden", "16 us", "1 us", "ratio", "in the engine", "why not"],
-                siblings,
-            ),
-            *shown_battles(figures.get("battles")),
+            format_table(columns, siblings),
+            *(format_battles(figures["battles"]) if "battles" in figures else []),
         ]
     )
 
 
-def shown_battles(figures: dict[str, Any] | None) -> list[str]:
-    """Return the battles as a table, if they were played."""
-    if figures is None:
-        return []
-    rows: list[list[Text]] = [
+def format_battles(figures: dict[str, Any]) -> list[str]:
+    """Return the lines about the battles."""
+    names = {"ours": "ours, the whole stack", "clients": "ours, clients alone"}
+    rows: list[list[Cell]] = [
         [
             name,
-            figures[f"{key}_s"],
-            figures[f"{key}_cpu_s"],
-            *figures["wins"][key].values(),
-            figures.get(f"loads_{key}"),
-            figures.get(f"rows_per_forward_{key}"),
+            *(figures[f"{key}_s"], figures[f"{key}_cpu_s"], *figures["wins"][key].values()),
+            *(figures.get(f"{what}_{key}") for what in ("loads", "rows_per_forward")),
             figures.get(f"utilisation_{key}"),
         ]
-        for name, key in (
-            ("ours, the whole stack", "ours"),
-            ("ours, clients alone", "clients"),
-            ("a copy per worker", "copies"),
-        )
+        for key, name in (names | {"copies": "a copy per worker"}).items()
     ]
     columns = ["", "seconds", "CPU s", "wins 1", "wins 2", "draws", "loads", "rows/forward"]
     return [
         "",
-        f"{figures['battles']} battles of {GAME}, {figures['workers']} workers, "
+        f"{figures['battles']} battles of {battles.GAME}, {figures['workers']} workers, "
         f"{figures['network']} networks, deterministic mode:",
-        table([*columns, "utilisation"], rows),
+        format_table([*columns, "utilisation"], rows),
         f"wall {figures['ratio']:.1f} times, CPU {figures['cpu_ratio']:.1f} times better on the "
         f"stack, {figures['clients_ratio']:.1f} and {figures['clients_cpu_ratio']:.1f} times by "
         f"clients alone (target >= 8); outcomes equal: {figures['outcomes_equal']}; model loads "
@@ -149,24 +132,19 @@ def shown_battles(figures: dict[str, Any] | None) -> list[str]:
     ]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Measure, print the tables and write the figures; return the exit status."""
-    options_parser = parser("inference", "How fast networks answer, and 500 battles of two.")
-    options_parser.add_argument("--rounds", type=whole(1), default=5)
-    options_parser.add_argument("--quick", action="store_true", help="one short round")
-    options_parser.add_argument(
-        "--battles", type=whole(0), default=500, metavar="N", help="an even number; 0: none"
-    )
-    options = options_parser.parse_args(arguments)
+    parser = make_parser("inference", "How fast networks answer, and 500 battles of two.")
+    add, help_n = parser.add_argument, "an even number; 0: none"
+    add("--rounds", type=whole_number(1), default=5)
+    add("--quick", action="store_true", help="one short round")
+    add("--battles", type=whole_number(0), default=500, metavar="N", help=help_n)
+    options = parser.parse_args(arguments)
+    # A quick run shows that everything works; its figures are noise.
+    options.rounds = 1 if options.quick else options.rounds
     # One thread for every forward, wherever it runs; read by the processes started from here.
     os.environ.update(ONE_THREAD)
     figures = measure(options)
-    print(shown(figures))
-    n_rounds = 1 if options.quick else options.rounds
-    print(f"Medians of {n_rounds}; one thread per forward; every process of a way counts as CPU.")
-    write_json(options.json, figures)
+    write_report(format_figures(figures), figures, options.json)
+    print(f"Medians of {options.rounds}; one thread per forward; every process counts as CPU.")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

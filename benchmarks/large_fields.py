@@ -3,10 +3,9 @@
 ./run bench large_fields [--json FILE], or the part "large" of ./run bench verdicts
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from time import perf_counter, process_time
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,9 +14,8 @@ from arena.pairing.base import Field, Standing, count_blocks
 from arena.ratings.base import DRAW_PROBABILITY
 from arena.ratings.samples import Sampler, best_shares, superiority_shares
 from arena.ratings.settled import PairCounts, SettledRatings, count_results, settle_ratings
-from benchmarks.options import parser, write_json
-from benchmarks.ratings import simulated
-from benchmarks.table import Cell, table
+from benchmarks.ratings import simulate_results
+from benchmarks.report import Cell, format_table, make_parser, write_report
 
 MAX_CHOOSE_S, MAX_REFIT_S = 2.0, 10.0
 
@@ -35,44 +33,35 @@ class Sizes(NamedTuple):
 SIZES = Sizes()
 
 
-Result = TypeVar("Result")
-Timed = tuple[Result, float, float]
-"""What work returned, its seconds on the wall and on the processor."""
-
-
-def timed(work: Callable[[], Result]) -> Timed[Result]:
-    wall, cpu = perf_counter(), process_time()
-    result = work()
-    return result, perf_counter() - wall, process_time() - cpu
-
-
 def measure() -> dict[str, float]:
     """Return all figures in seconds, on the wall and on the processor (_cpu)."""
-    n, results = SIZES.agents, simulated(SIZES.agents, SIZES.results)
-    counts, *counted = timed(lambda: count_results(results))
-    settled, *cold = timed(lambda: settle_ratings(counts, n))
-    _, *warm = timed(lambda: settle_ratings(counts, n, start=settled.mu))
-    _, *chosen = timed(lambda: choose(settled, counts))
-    _, *chosen_top = timed(lambda: choose(settled, counts, top=2))
-    _, *top = timed(lambda: of_the_top(settled, counts))
-    steps = {
-        "count": counted,
-        "refit_cold": cold,
-        "refit_warm": warm,
-        "choose": chosen,
-        "choose_top": chosen_top,
-        "top": top,
+    n, results = SIZES.agents, simulate_results(SIZES.agents, SIZES.results)
+    # Made once more beside the clock: the steps below need what the first ones return.
+    counts = count_results(results)
+    settled = settle_ratings(counts, n)
+    steps: dict[str, Callable[[], object]] = {
+        "count": lambda: count_results(results),
+        "refit_cold": lambda: settle_ratings(counts, n),
+        "refit_warm": lambda: settle_ratings(counts, n, start=settled.mu),
+        "choose": lambda: choose_matches(settled, counts),
+        # The question which agent is best looks at the first two ranks.
+        "choose_top": lambda: choose_matches(settled, counts, top=2),
+        "top": lambda: sample_top(settled, counts),
     }
-    wall = {f"{name}_s": wall for name, (wall, _) in steps.items()}
-    return wall | {f"{name}_cpu_s": cpu for name, (_, cpu) in steps.items()}
+    wall, cpu = {}, {}
+    for name, work in steps.items():
+        began_s, began_cpu_s = perf_counter(), process_time()
+        work()
+        wall[f"{name}_s"] = perf_counter() - began_s
+        cpu[f"{name}_cpu_s"] = process_time() - began_cpu_s
+    return wall | cpu
 
 
-def choose(settled: SettledRatings, counts: PairCounts, *, top: int = 0) -> list[tuple[int, ...]]:
-    """Return the lineups of the next matches, with a quarter as many in flight.
-
-    top: as of the pairing: 2 for the question which agent is the best.
-    """
-    first = range(0, SIZES.matches // 4, 2)
+def choose_matches(
+    settled: SettledRatings, counts: PairCounts, *, top: int = 0
+) -> Sequence[tuple[int, ...]]:
+    """Return the lineups of the next matches, with a quarter as many in flight."""
+    in_flight = range(0, SIZES.matches // 4, 2)
     standing = Standing(
         field=Field(SIZES.agents, 2),
         mu=settled.mu,
@@ -80,7 +69,7 @@ def choose(settled: SettledRatings, counts: PairCounts, *, top: int = 0) -> list
         sd=settled.sd,
         spread=settled.spread,
         counts=counts,
-        n_in_flight={(agent, agent + 1): 2 for agent in first},
+        n_in_flight={(agent, agent + 1): 2 for agent in in_flight},
         meetings=(),
         draw_probability=DRAW_PROBABILITY,
     )
@@ -88,23 +77,19 @@ def choose(settled: SettledRatings, counts: PairCounts, *, top: int = 0) -> list
     return pairing.choose(standing, count_blocks(SIZES.matches, 2), seed=1)
 
 
-def of_the_top(
+def sample_top(
     settled: SettledRatings, counts: PairCounts
 ) -> tuple[list[float], list[list[float]]]:
     """Return P(best) of the highest agents and P(row above column) among them."""
-    sampler = Sampler.of_field(
-        counts,
-        settled.mu,
-        settled.covariance,
-        settled.spread,
-        draw_probability=DRAW_PROBABILITY,
-    )
+    # Sampled, as no closed form says which of thousands is the best.
+    belief = (counts, settled.mu, settled.covariance, settled.spread)
+    sampler = Sampler.of_field(*belief, draw_probability=DRAW_PROBABILITY)
     samples = sampler.draw(np.random.default_rng(1), SIZES.samples)
     top = np.argsort(-settled.mu)[: SIZES.top]
     return best_shares(samples)[top].tolist(), superiority_shares(samples[:, top]).tolist()
 
 
-def shown(figures: dict[str, float]) -> str:
+def format_figures(figures: dict[str, float]) -> str:
     """Return the figures as a table with their targets."""
     named = {
         "count": (f"{SIZES.results:,} results counted", ""),
@@ -118,17 +103,12 @@ def shown(figures: dict[str, float]) -> str:
         [what, figures[f"{name}_s"], figures[f"{name}_cpu_s"], target]
         for name, (what, target) in named.items()
     ]
-    return table([f"{SIZES.agents:,} agents", "wall, s", "processor, s", "target"], rows)
+    return format_table([f"{SIZES.agents:,} agents", "wall, s", "processor, s", "target"], rows)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Measure, print the table and write the figures; return the exit status."""
-    options = parser("large_fields", "How long 10,000 agents take.").parse_args(arguments)
+    options = make_parser("large_fields", "How long 10,000 agents take.").parse_args(arguments)
     figures = measure()
-    print(shown(figures))
-    write_json(options.json, dict(figures))
+    write_report(format_figures(figures), figures, options.json)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

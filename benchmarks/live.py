@@ -7,9 +7,11 @@ their own, so that their cost is not counted as that of the web server.
 """
 
 import resource
+import subprocess
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -20,24 +22,35 @@ from typing import Any
 import numpy as np
 import psutil
 
-from benchmarks.options import parser, seconds, whole, write_json
-from benchmarks.stacks import cpu_seconds, private_stack
-from benchmarks.table import Cell, table
-from benchmarks.watching.crowds import Viewers
-from benchmarks.watching.figures import Watched, delays, growth, most_behind, quantile_ms
+from benchmarks.report import (
+    format_table,
+    make_parser,
+    number_of_seconds,
+    whole_number,
+    write_report,
+)
+from benchmarks.stacks import add_cpu_seconds, cpu_seconds, private_stack
+from benchmarks.watching.figures import (
+    Watched,
+    count_delays,
+    find_growth,
+    find_most_behind,
+    find_quantile_ms,
+)
+from launcher.folders import ROOT
+from launcher.programs import PYTHON
 from launcher.stack import Stack
 from launcher.supervision import allow_files
 
 N_SLOTS = 2
-N_MATCHES = 100_000
-"""Matches of one tournament; one after the other is scheduled."""
+# From the last viewer's snapshot to the beginning of the measurement.
 WARM_UP_S = 10.0
-"""From the last viewer's snapshot to the beginning of the measurement."""
 COOL_DOWN_S = 3.0
 SAMPLE_S = 0.5
 SAY_EVERY_S = 30.0
+ENDS_WITHIN_S = 30.0
+# Open files of a process besides the viewers' sockets.
 FILES_BESIDES = 200
-"""Open files of a process besides the viewers' sockets."""
 MB = 2**20
 
 
@@ -46,138 +59,157 @@ class Sampler:
     """The web server's memory, and the CPU time of all processes, in a window."""
 
     stack: Stack
-    viewers: int
+    viewers: psutil.Process
     rss: list[int] = field(default_factory=list)
     begin: float = 0.0
     end: float = 0.0
-    cpu_at_begin: dict[str, float] = field(default_factory=dict)
     cpu_s: dict[str, float] = field(default_factory=dict)
 
-    def start(self) -> None:
-        """Begin the window."""
-        self.begin, self.cpu_at_begin = time(), self._cpu()
+    def read_cpu(self) -> dict[str, float]:
+        """Return the CPU time of everybody so far, by name."""
+        return {**cpu_seconds(self.stack), "viewers": add_cpu_seconds([self.viewers])}
 
-    def sample(self) -> None:
-        """Note the memory."""
+    def note_memory(self) -> None:
+        """Note the memory of the web server."""
         self.rss.append(psutil.Process(self.stack.pids()["web"]).memory_info().rss)
 
-    def stop(self) -> None:
-        """End the window."""
+    @contextmanager
+    def open_window(self) -> Iterator[None]:
+        """Measure what is spent in the block."""
+        # Wall-clock time: the moments of outcomes are the database's.
+        self.begin, before = time(), self.read_cpu()
+        yield
         self.end = time()
-        self.cpu_s = {name: s - self.cpu_at_begin.get(name, 0) for name, s in self._cpu().items()}
+        self.cpu_s = {name: s - before.get(name, 0) for name, s in self.read_cpu().items()}
 
-    def cores(self, name: str) -> float:
-        """Return how many cores a program kept busy."""
-        return self.cpu_s[name] / (self.end - self.begin)
 
-    def _cpu(self) -> dict[str, float]:
-        times = psutil.Process(self.viewers).cpu_times()
-        return {**cpu_seconds(self.stack), "viewers": times.user + times.system}
+@contextmanager
+def run_viewers(*arguments: object) -> Iterator["subprocess.Popen[str]"]:
+    """Run the process of viewers and wait until all have a first snapshot.
+
+    Raises ConnectionError when they do not get it, or end otherwise than well with the block.
+    """
+    viewers = subprocess.Popen(
+        [PYTHON, "-m", "benchmarks.watching.viewers", *map(str, arguments)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C reaches only the benchmark, which ends them
+    )
+    try:
+        assert viewers.stdout
+        if viewers.stdout.readline().strip() != "ready":
+            raise ConnectionError("not all viewers got a snapshot: see what they printed above")
+        yield viewers
+        viewers.communicate(timeout=ENDS_WITHIN_S)  # it closes their input: they write and end
+        if viewers.returncode:
+            raise ConnectionError(f"the viewers ended with status {viewers.returncode}")
+    finally:
+        # Also after an error in the block: a thousand sockets would go on for ever.
+        viewers.kill()
+        viewers.wait()
 
 
 def measure(stack: Stack, options: Namespace, folder: Path) -> dict[str, Any]:
     """Let viewers watch a board of the running stack for so long; return all figures."""
-    parts = import_module("benchmarks.watching.board")  # it needs Django, which is set up only now
-    board = parts.Board(options.agents, n_matches=N_MATCHES)
-    board.keep_on()
-    port = stack.plan.ports.web
-    with (
-        parts.Pushes(board.leaderboard) as pushes,
-        Viewers(port, board.path, options.viewers, folder / "seen.npz") as viewers,
-    ):
+    watching = import_module("benchmarks.watching.board")  # Django is set up only now
+    board = watching.Board(options.agents)
+    board.keep_busy()
+    file = folder / "seen.npz"
+    watched = (stack.plan.ports.web, board.path, options.viewers, file)
+    with watching.note_pushes(board.leaderboard) as pushed_at:
         began = monotonic()
-        viewers.wait_until_all_watch()
-        arrival_s = monotonic() - began
-        sampler = Sampler(stack, viewers.pid)
-        _go_on(board, WARM_UP_S)
-        sampler.start()
-        _go_on(board, options.seconds, sampler)
-        sampler.stop()
-        _go_on(board, COOL_DOWN_S)
-        seen = viewers.leave()
-    board.finish()
-    figures = _figures(board.outcomes(), seen, pushes.at, sampler)
-    return {
-        "viewers": options.viewers,
-        "agents": options.agents,
-        "arrival_s": arrival_s,
-        **figures,
-    }
+        with run_viewers(*watched) as viewers:
+            arrival_s = monotonic() - began
+            sampler = Sampler(stack, psutil.Process(viewers.pid))
+            keep_busy(board, WARM_UP_S)
+            with sampler.open_window():
+                keep_busy(board, options.seconds, sampler)
+            keep_busy(board, COOL_DOWN_S)
+    board.cancel_rest()
+    with np.load(file) as arrays:
+        seen = {name: arrays[name] for name in arrays.files}
+    chosen = {"viewers": options.viewers, "agents": options.agents, "arrival_s": arrival_s}
+    return chosen | make_figures(board.read_outcomes(), seen, pushed_at, sampler)
 
 
-def _go_on(board: Any, for_s: float, sampler: Sampler | None = None) -> None:
+def keep_busy(board: Any, for_s: float, sampler: Sampler | None = None) -> None:
     """Keep matches coming for so long; with a sampler, sample and say how far it is."""
     began = said_at = monotonic()
     while (now := monotonic()) - began < for_s:
-        n_recorded = board.keep_on()
+        n_recorded = board.keep_busy()
         if sampler:
-            sampler.sample()
+            sampler.note_memory()
             if now - said_at >= SAY_EVERY_S:
                 said_at = now
                 print(f"{now - began:,.0f} of {for_s:,.0f} s, {n_recorded:,} matches recorded")
         sleep(min(SAMPLE_S, max(0.0, began + for_s - monotonic())))
 
 
-def _figures(
+def make_figures(
     outcomes: Any, seen: dict[str, Any], pushed: dict[int, float], sampler: Sampler
 ) -> dict[str, Any]:
+    """Return what a window tells: delays, costs and what went wrong."""
     window = {"begin": sampler.begin, "end": sampler.end}
     length = sampler.end - sampler.begin
     order = np.argsort(seen["sequence"])
     sequence, received = seen["sequence"][order], seen["received"][order]
-    watched = Watched(seen["n_counted"][order], received)
-    waits = delays(outcomes, watched, **window)
+    waits = count_delays(outcomes, Watched(seen["n_counted"][order], received), **window)
     n_viewers = received.shape[1]
     n_matches = int(waits.sum()) // n_viewers
+    # Figures without any push would look perfect.
     if not set(sequence.tolist()) & pushed.keys():
         raise ConnectionError("nothing was pushed: the logs of control and fast may say why")
     pushed_at = np.array([pushed.get(int(number), -np.inf) for number in sequence])
+    # Pushes of the warm-up met viewers that were still arriving.
     is_inside = (pushed_at >= sampler.begin) & (pushed_at < sampler.end)
     n_pushes = int(is_inside.sum())
     delivery_ms = 1e3 * (received[is_inside] - pushed_at[is_inside][:, None])
+    cores = {name: spent_s / length for name, spent_s in sampler.cpu_s.items()}
     return {
         "seconds": length,
         "matches": n_matches,
         "matches_per_s": n_matches / length,
         "pushes": n_pushes,
         "pushes_per_s": n_pushes / length,
-        "p50_ms": quantile_ms(waits, 0.5),
-        "p95_ms": quantile_ms(waits, 0.95),
-        "p99_ms": quantile_ms(waits, 0.99),
+        "p50_ms": find_quantile_ms(waits, 0.5),
+        "p95_ms": find_quantile_ms(waits, 0.95),
+        "p99_ms": find_quantile_ms(waits, 0.99),
         "delivery_p95_ms": float(np.quantile(delivery_ms, 0.95)),
-        "max_snapshots_behind": most_behind(pushed_at, received, **window),
-        "web_cpu_cores": sampler.cores("web"),
+        "max_snapshots_behind": find_most_behind(pushed_at, received, **window),
+        "web_cpu_cores": cores["web"],
         "web_cpu_us_per_delta": 1e6 * sampler.cpu_s["web"] / max(1, n_pushes * n_viewers),
         "rss_mb": sampler.rss[-1] / MB,
-        "rss_growth_mb": growth(np.array(sampler.rss, float)) / MB,
+        "rss_growth_mb": find_growth(np.array(sampler.rss, float)) / MB,
         "kb_per_delta": float(seen["n_bytes"]) / max(1, int(seen["n_messages"])) / 1024,
         "gaps": int(seen["n_gaps"]),
         "drops": int(seen["n_drops"]),
-        "cpu_cores": {name: sampler.cores(name) for name in sampler.cpu_s},
+        "cpu_cores": cores,
     }
 
 
-def shown(figures: dict[str, Any]) -> str:
+def format_figures(figures: dict[str, Any]) -> str:
     """Return the figures as tables with their targets."""
-    rows: list[list[Cell]] = [
-        ["viewers", figures["viewers"], "1,000"],
-        ["matches/s recorded meanwhile", figures["matches_per_s"], ""],
-        ["pushes/s", figures["pushes_per_s"], "<= 2"],
-        ["recorded to received, p50 ms", figures["p50_ms"], ""],
-        ["recorded to received, p95 ms", figures["p95_ms"], "<= 1,000"],
-        ["pushed to received, p95 ms", figures["delivery_p95_ms"], ""],
-        ["snapshots behind, at worst", figures["max_snapshots_behind"], "<= 1"],
-        ["web, cores", figures["web_cpu_cores"], "<= 1"],
-        ["web, CPU us a viewer's delta", figures["web_cpu_us_per_delta"], ""],
-        ["web, memory MB", figures["rss_mb"], ""],
-        ["its growth MB", figures["rss_growth_mb"], "flat"],
-        ["viewers that missed something", figures["gaps"], ""],
-        ["viewers dropped", figures["drops"], "0"],
-    ]
-    cores: list[list[Cell]] = [[name, used] for name, used in figures["cpu_cores"].items()]
-    return "\n".join(
-        [table(["", "measured", "target"], rows), "", table(["where it goes", "cores"], cores)]
+    lines = (
+        ("viewers", "viewers", "1,000"),
+        ("matches/s recorded meanwhile", "matches_per_s", ""),
+        ("pushes/s", "pushes_per_s", "<= 2"),
+        ("recorded to received, p50 ms", "p50_ms", ""),
+        ("recorded to received, p95 ms", "p95_ms", "<= 1,000"),
+        ("pushed to received, p95 ms", "delivery_p95_ms", ""),
+        ("snapshots behind, at worst", "max_snapshots_behind", "<= 1"),
+        ("web, cores", "web_cpu_cores", "<= 1"),
+        ("web, CPU us a viewer's delta", "web_cpu_us_per_delta", ""),
+        ("web, memory MB", "rss_mb", ""),
+        ("its growth MB", "rss_growth_mb", "flat"),
+        ("viewers that missed something", "gaps", ""),
+        ("viewers dropped", "drops", "0"),
     )
+    rows = [[what, figures[name], target] for what, name, target in lines]
+    cores = [[name, used] for name, used in figures["cpu_cores"].items()]
+    measured = format_table(["", "measured", "target"], rows)
+    return f"{measured}\n\n{format_table(['where it goes', 'cores'], cores)}"
 
 
 def require_files(n_viewers: int) -> None:
@@ -194,17 +226,17 @@ def require_files(n_viewers: int) -> None:
         )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Measure, print the table and write the figures; return the exit status."""
-    options_parser = parser("live", "How soon, and at what cost, viewers see what was recorded.")
-    options_parser.add_argument("--viewers", type=whole(1), default=1_000)
-    options_parser.add_argument("--agents", type=whole(2), default=50)
-    options_parser.add_argument("--seconds", type=seconds(1), default=600.0)
-    options = options_parser.parse_args(arguments)
+    parser = make_parser("live", "How soon, and at what cost, viewers see what was recorded.")
+    parser.add_argument("--viewers", type=whole_number(1), default=1_000)
+    parser.add_argument("--agents", type=whole_number(2), default=50)
+    parser.add_argument("--seconds", type=number_of_seconds(1), default=600.0)
+    options = parser.parse_args(arguments)
     try:
         require_files(options.viewers)
     except ValueError as error:
-        options_parser.error(f"argument --viewers: {error}")
+        parser.error(f"argument --viewers: {error}")
     with (
         private_stack(nodes=1, slots=N_SLOTS, web=True) as stack,
         TemporaryDirectory(prefix="evalsite-viewers-") as folder,
@@ -214,10 +246,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except ConnectionError as error:
             print(f"bench: {error}", file=sys.stderr)
             return 1
-    print(shown(figures))
-    write_json(options.json, figures)
+    write_report(format_figures(figures), figures, options.json)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

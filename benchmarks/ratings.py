@@ -1,9 +1,8 @@
 """How fast results become ratings: updates against the trueskill package, and the settled rating.
 
-python -m benchmarks.ratings [--json FILE]
+./run bench ratings [--json FILE]
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from statistics import median
 from time import perf_counter
@@ -16,8 +15,7 @@ from arena.ratings.base import BETA, DEFAULT, MU, SIGMA
 from arena.ratings.counts import Ints
 from arena.ratings.settled import count_results, settle_ratings
 from arena.ratings.trueskill import fold_results
-from benchmarks.options import parser, write_json
-from benchmarks.table import Cell, table
+from benchmarks.report import Cell, format_table, make_parser, write_report
 
 N_RUNS = 5
 MIN_UPDATES_PER_S = 500_000
@@ -39,7 +37,7 @@ SIZES = Sizes()
 Triple = tuple[int, int, int]
 
 
-def simulated(n_agents: int, n_results: int, *, seed: int = 1) -> Ints:
+def simulate_results(n_agents: int, n_results: int, *, seed: int = 1) -> Ints:
     """Return results of random pairs under TrueSkill's own model: int64 [m, 3]."""
     rng = np.random.default_rng(seed)
     skill = rng.normal(MU, SIGMA, n_agents)
@@ -51,13 +49,13 @@ def simulated(n_agents: int, n_results: int, *, seed: int = 1) -> Ints:
     return np.stack([first, second, score], axis=1)
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """Return the median time of N_RUNS runs."""
+def time_median(work: Callable[[], object]) -> float:
+    """Return the median seconds of N_RUNS runs."""
     times = []
     for _ in range(N_RUNS):
-        begun = perf_counter()
+        began = perf_counter()
         work()
-        times.append(perf_counter() - begun)
+        times.append(perf_counter() - began)
     return median(times)
 
 
@@ -70,6 +68,7 @@ def fold_ours(n_agents: int, results: Sequence[Triple]) -> list[float]:
 
 def fold_package(n_agents: int, results: Sequence[Triple]) -> list[float]:
     """Return all mu by the package, as its documentation shows."""
+    # Without drift, as ours: tau is for players who learn between matches.
     model = trueskill.TrueSkill(tau=0.0)
     ratings = [model.create_rating() for _ in range(n_agents)]
     for first, second, score in results:
@@ -82,24 +81,26 @@ def fold_package(n_agents: int, results: Sequence[Triple]) -> list[float]:
 
 def measure() -> dict[str, float]:
     """Return all figures, medians of N_RUNS runs."""
-    updates: list[Triple] = [(i, j, s) for i, j, s in simulated(100, SIZES.updates).tolist()]
+    updates: list[Triple] = [(i, j, s) for i, j, s in simulate_results(100, SIZES.updates).tolist()]
+    # The package takes some 100 times as long: two thousand are enough for its rate.
     few = updates[: SIZES.package_updates]
-    updates_per_s = len(updates) / seconds(lambda: fold_ours(100, updates))
-    package_updates_per_s = len(few) / seconds(lambda: fold_package(100, few))
-    small, large = simulated(200, SIZES.small), simulated(200, SIZES.large)
+    updates_per_s = len(updates) / time_median(lambda: fold_ours(100, updates))
+    package_updates_per_s = len(few) / time_median(lambda: fold_package(100, few))
+    small, large = simulate_results(200, SIZES.small), simulate_results(200, SIZES.large)
     counts = count_results(large)
+    # A refit starts from the last one's ratings, as the rater does.
     start = settle_ratings(counts, 200).mu
     return {
         "updates_per_s": updates_per_s,
         "package_updates_per_s": package_updates_per_s,
         "ratio_package": updates_per_s / package_updates_per_s,
-        "settle_1e5_s": seconds(lambda: settle_ratings(count_results(small), 200)),
-        "settle_1e6_s": seconds(lambda: settle_ratings(count_results(large), 200)),
-        "refit_s": seconds(lambda: settle_ratings(counts, 200, start=start)),
+        "settle_1e5_s": time_median(lambda: settle_ratings(count_results(small), 200)),
+        "settle_1e6_s": time_median(lambda: settle_ratings(count_results(large), 200)),
+        "refit_s": time_median(lambda: settle_ratings(counts, 200, start=start)),
     }
 
 
-def shown(figures: dict[str, float]) -> str:
+def format_figures(figures: dict[str, float]) -> str:
     """Return the figures as a table with their targets."""
     package = figures["package_updates_per_s"]
     timed = [
@@ -107,28 +108,21 @@ def shown(figures: dict[str, float]) -> str:
         ("1e6 results counted and settled, s", "settle_1e6_s", 1e6, MAX_SETTLE_1E6_S),
         ("1e6 results, counted before, refitted, s", "refit_s", 1e6, MAX_REFIT_S),
     ]
+    target = f">= {MIN_UPDATES_PER_S:,}, {MIN_RATIO_PACKAGE} times the package"
     rows: list[list[Cell]] = [
-        ["updates/s", figures["updates_per_s"], package, figures["ratio_package"],
-         f">= {MIN_UPDATES_PER_S:,}, {MIN_RATIO_PACKAGE} times the package"]
-    ]  # fmt: skip
+        ["updates/s", figures["updates_per_s"], package, figures["ratio_package"], target]
+    ]
     for what, name, n_results, limit in timed:
         alone = n_results / package
         rows.append([what, figures[name], alone, alone / figures[name], f"<= {limit}"])
-    return table(["", "ours", "trueskill", "ratio", "target"], rows)
+    return format_table(["", "ours", "trueskill", "ratio", "target"], rows)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Measure, print the table and write the figures; return the exit status."""
-    options = parser("ratings", "How fast results become ratings.").parse_args(arguments)
+    options = make_parser("ratings", "How fast results become ratings.").parse_args(arguments)
     figures = measure()
-    print(shown(figures))
-    print(
-        f"Medians of {N_RUNS}; 100 agents for the updates, 200 for the rest, where the figures of"
-    )
+    write_report(format_figures(figures), figures, options.json)
+    print(f"Medians of {N_RUNS}; 100 agents for updates, 200 for the rest, where the figures of")
     print("the trueskill package are what its updates/s would take.")
-    write_json(options.json, dict(figures))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

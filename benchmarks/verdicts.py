@@ -1,42 +1,44 @@
 """Whether verdicts hold: fields of known truth through the real pairing, rating and stopping code.
 
-python -m benchmarks.verdicts [--part fields|campaigns|sprt|durations|calibration|large|real]
+./run bench verdicts [--part fields|campaigns|sprt|durations|calibration|large|real]
 [--n N] [--json FILE]
 """
 
 import os
+import signal
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from multiprocessing.pool import Pool
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from arena.ratings.counts import Floats
 from arena.verdicts.sprt import EloModel, SequentialTest
 from benchmarks import large_fields
-from benchmarks.campaigns import accuracy, durations, reliability, sequential, stopping
-from benchmarks.campaigns import real as real_fields
-from benchmarks.campaigns.pool import each, pool
-from benchmarks.options import parser, whole, writable, write_json
-from benchmarks.table import Cell, table
+from benchmarks.campaigns import accuracy, durations, real, sequential, stopping
+from benchmarks.report import format_table, make_parser, whole_number, writable_path, write_report
+from launcher.programs import ONE_THREAD
 
-PARTS = ("fields", "campaigns", "sprt", "durations", "calibration", "large", "real")
 N_CAMPAIGNS = 2_100
 N_TESTS = 2_000
+# Real fields are played once for so many simulated campaigns.
 PER_REPLICATE = 400
-"""Real fields are played once for so many simulated campaigns."""
+# Some 45 points of Elo.
+MARGIN = 1.0
+# Seeds of different campaigns.
+FAR_APART = 100_000
+# Of so many campaigns, one is held as a round robin too: its median needs fewer.
+EVEN_SHARE = 12
 Row = dict[str, object]
-_MARGIN = 1.0
-"""Some 45 points of Elo."""
-_FAR_APART = 100_000
-"""Seeds of different campaigns."""
-_EVEN_SHARE = 12
-"""Of so many campaigns, one is held as a round robin too: its median needs fewer."""
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
-class Followed(NamedTuple):
+class FollowedField(NamedTuple):
     """A field whose order is followed: replicates a 2,000 campaigns, and up to which matches."""
 
     field: str
@@ -46,7 +48,7 @@ class Followed(NamedTuple):
     random_budget: int
 
 
-class Held(NamedTuple):
+class HeldCampaigns(NamedTuple):
     """Campaigns: their share of all, the budget of each; whether their question's row has them."""
 
     question: str
@@ -57,7 +59,7 @@ class Held(NamedTuple):
     is_main: bool = False
 
 
-class Tested(NamedTuple):
+class TestedPair(NamedTuple):
     """Sequential tests: how far apart the agents are and how biased the openings, in beta."""
 
     elo: float
@@ -68,223 +70,236 @@ class Tested(NamedTuple):
 
 
 FOLLOWED = (
-    Followed("gauss", 10, 200, 3_000, 8_000),
-    Followed("close", 10, 200, 3_000, 8_000),
-    Followed("seed", 10, 200, 600, 2_000),
-    Followed("gauss", 50, 60, 3_000, 40_000),
-    Followed("close", 50, 40, 14_000, 20_000),
-    Followed("seed", 50, 80, 2_000, 15_000),
+    FollowedField("gauss", 10, 200, 3_000, 8_000),
+    FollowedField("close", 10, 200, 3_000, 8_000),
+    FollowedField("seed", 10, 200, 600, 2_000),
+    FollowedField("gauss", 50, 60, 3_000, 40_000),
+    FollowedField("close", 50, 40, 14_000, 20_000),
+    FollowedField("seed", 50, 80, 2_000, 15_000),
 )
 HELD = (
-    Held("best", "gauss", 10, 1 / 3, 4_000, is_main=True),
-    Held("best", "close", 10, 1 / 3, 4_000, is_main=True),
-    Held("best", "seed", 10, 1 / 3, 4_000, is_main=True),
-    Held("top_k", "gauss", 10, 1 / 2, 4_000, is_main=True),
-    Held("top_k", "close", 10, 1 / 2, 4_000, is_main=True),
-    Held("rank_all", "gauss", 10, 1.0, 8_000, is_main=True),
-    Held("beats", "close", 2, 1.0, 4_000, is_main=True),
-    Held("best", "equal", 10, 1 / 10, 4_000),
-    Held("best", "gauss", 50, 1 / 40, 8_000),
-    Held("best", "close", 50, 1 / 40, 8_000),
-    Held("best", "seed", 50, 1 / 40, 8_000),
-    Held("best", "close", 2, 1 / 4, 4_000),
+    HeldCampaigns("best", "gauss", 10, 1 / 3, 4_000, is_main=True),
+    HeldCampaigns("best", "close", 10, 1 / 3, 4_000, is_main=True),
+    HeldCampaigns("best", "seed", 10, 1 / 3, 4_000, is_main=True),
+    HeldCampaigns("top_k", "gauss", 10, 1 / 2, 4_000, is_main=True),
+    HeldCampaigns("top_k", "close", 10, 1 / 2, 4_000, is_main=True),
+    HeldCampaigns("rank_all", "gauss", 10, 1.0, 8_000, is_main=True),
+    HeldCampaigns("beats", "close", 2, 1.0, 4_000, is_main=True),
+    HeldCampaigns("best", "equal", 10, 1 / 10, 4_000),
+    HeldCampaigns("best", "gauss", 50, 1 / 40, 8_000),
+    HeldCampaigns("best", "close", 50, 1 / 40, 8_000),
+    HeldCampaigns("best", "seed", 50, 1 / 40, 8_000),
+    HeldCampaigns("best", "close", 2, 1 / 4, 4_000),
 )
 TESTED = (
-    Tested(0, 20, 0.0, 1.0),
-    Tested(20, 20, 0.0, 1.0),
-    Tested(0, 20, 2.0, 1.0),
-    Tested(20, 20, 2.0, 1.0),
-    Tested(0, 20, 0.0, 0.1, EloModel.NORMALISED),
-    Tested(0, 20, 2.0, 0.1, EloModel.NORMALISED),
+    TestedPair(0, 20, 0.0, 1.0),
+    TestedPair(20, 20, 0.0, 1.0),
+    TestedPair(0, 20, 2.0, 1.0),
+    TestedPair(20, 20, 2.0, 1.0),
+    TestedPair(0, 20, 0.0, 0.1, EloModel.NORMALISED),
+    TestedPair(0, 20, 2.0, 0.1, EloModel.NORMALISED),
 )
-
-
 FACTORS, SLOTS = (1.0, 2.0, 4.0, 10.0), (1, 8, 64)
+# Share of the campaigns of each question in which lost games last longer.
 TIMED = {durations.SPRT: 1 / 5, "beats": 1 / 20, "best": 1 / 20}
-"""Share of the campaigns of each question in which lost games last longer."""
 
 
 @dataclass
 class Figures:
     """What is measured, and the claims of all simulated fields."""
 
+    workers: Pool
+    options: Namespace
     rows: dict[str, list[Row]] = field(default_factory=dict)
     claims: dict[str, Floats] = field(default_factory=dict)
 
-    def claimed(self, name: str, claims: Floats) -> None:
+    def add_claims(self, name: str, claims: Iterator[Floats]) -> None:
         """Add the claims of a field."""
-        self.claims[name] = reliability.total(
-            [self.claims.get(name, reliability.total([])), claims]
-        )
+        # Several parts may have played the same field.
+        known = [self.claims[name]] if name in self.claims else []
+        self.claims[name] = accuracy.add_claims([*known, *claims])
+
+    def work(self, title: str, do: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Return what comes of each item, in order, done on all cores; show how far it is."""
+        results = []
+        for result in self.workers.imap(do, items):
+            results.append(result)
+            if sys.stderr.isatty():
+                share = f"{title}: {len(results):,} of {len(items):,}"
+                print(f"\r\033[K{share}", end="", file=sys.stderr, flush=True)
+        return results
 
 
-def fields(workers: Pool, options: Namespace, figures: Figures) -> None:
+def measure_fields(figures: Figures) -> None:
     """Measure the matches to each level of pairwise accuracy."""
-    found = figures.rows["fields"] = []
+    figures.rows["fields"] = []
     for name, n_agents, replicates, budget, random_budget in FOLLOWED:
-        n = max(2, replicates * options.n // 2_000)
+        n = max(2, replicates * figures.options.n // 2_000)
         tasks = [accuracy.Task(name, n_agents, budget, random_budget, seed) for seed in range(n)]
-        followed = each(workers, accuracy.follow, tasks, f"{name}, {n_agents} agents")
-        figures.claimed(f"{name} {n_agents}", reliability.total(one.claims for one in followed))
-        rows = accuracy.rows(name, n_agents, followed)
-        _print("Matches to a share of pairs in the right order", rows)
-        found += rows
+        followed = figures.work(f"{name}, {n_agents} agents", accuracy.follow_field, tasks)
+        figures.add_claims(f"{name} {n_agents}", (one.claims for one in followed))
+        rows = accuracy.make_rows(name, n_agents, followed)
+        print_rows("Matches to a share of pairs in the right order", rows)
+        figures.rows["fields"] += rows
 
 
-Ends = list[tuple[stopping.Task, stopping.Held]]
-
-
-def campaigns(workers: Pool, options: Namespace, figures: Figures) -> None:
+def measure_campaigns(figures: Figures) -> None:
     """Measure the share of wrong verdicts, and the matches to them."""
-    found: list[Row] = []
-    main: dict[str, tuple[Ends, Ends]] = {}
-    for place, held in enumerate(HELD):
-        n = max(2, round(options.n * held.share))
-        ours = _held(workers, held, n, place, even=False)
-        even = _held(workers, held, max(2, n // _EVEN_SHARE), place, even=True)
-        claims = reliability.total(one.claims for _, one in ours)
-        figures.claimed(f"{held.field} {held.n_agents}", claims)
-        rows = stopping.rows(ours, even)
-        _print("Campaigns", rows)
-        found += rows
-        if held.is_main:
-            both = main.setdefault(held.question, (Ends(), Ends()))
+    all_rows: list[Row] = []
+    main: dict[str, tuple[list[stopping.Held], list[stopping.Held]]] = {}
+    for place, kind in enumerate(HELD):
+        n = max(2, round(figures.options.n * kind.share))
+        ours = hold_campaigns(figures, kind, n, place, is_even=False)
+        even = hold_campaigns(figures, kind, max(2, n // EVEN_SHARE), place, is_even=True)
+        figures.add_claims(f"{kind.field} {kind.n_agents}", (held.claims for held in ours))
+        rows = stopping.make_rows(ours, even)
+        print_rows("Campaigns", rows)
+        all_rows += rows
+        if kind.is_main:
+            both = main.setdefault(kind.question, ([], []))
             both[0].extend(ours)
             both[1].extend(even)
-    several = [both for both in main.values() if len({task.field for task, _ in both[0]}) > 1]
-    rows = [row for both in several for row in stopping.rows(*both)]
-    _print("Campaigns, the fields of each question together", rows)
-    figures.rows["campaigns"] = [*rows, *found]
+    # A question that was asked of one field has its row already.
+    several = [both for both in main.values() if len({held.task.field for held in both[0]}) > 1]
+    together = [row for both in several for row in stopping.make_rows(*both)]
+    print_rows("Campaigns, the fields of each question together", together)
+    figures.rows["campaigns"] = [*together, *all_rows]
 
 
-def _held(workers: Pool, held: Held, n: int, place: int, *, even: bool) -> Ends:
-    tasks = [
-        stopping.Task(
-            held.question, held.field, held.n_agents, _MARGIN, held.budget, even,
-            place * _FAR_APART + number,
-        )
-        for number in range(n)
-    ]  # fmt: skip
-    title = f"{held.question}, {held.field}, {held.n_agents} agents{', round robin' * even}"
-    return list(zip(tasks, each(workers, stopping.hold, tasks, title), strict=True))
+def hold_campaigns(
+    figures: Figures, kind: HeldCampaigns, n: int, place: int, *, is_even: bool
+) -> list[stopping.Held]:
+    """Return how n campaigns of a kind ended."""
+    seeds = range(place * FAR_APART, place * FAR_APART + n)
+    asked = (kind.question, kind.field, kind.n_agents, MARGIN, kind.budget, is_even)
+    tasks = [stopping.Task(*asked, seed) for seed in seeds]
+    title = f"{kind.question}, {kind.field}, {kind.n_agents} agents{', round robin' * is_even}"
+    return figures.work(title, stopping.hold_campaign, tasks)
 
 
-def sprt(workers: Pool, options: Namespace, figures: Figures) -> None:
+def measure_tests(figures: Figures) -> None:
     """Measure the error rates of the sequential test, and its games."""
-    n = min(options.n, N_TESTS)
+    n = min(figures.options.n, N_TESTS)
     tasks = [
         sequential.Task(
-            SequentialTest(0, one.elo1, model=one.model),
-            sequential.Openings(one.elo, one.bias),
-            max(2, round(n * one.share)),
+            SequentialTest(0, pair.elo1, model=pair.model),
+            sequential.Openings(pair.elo, pair.bias),
+            max(2, round(n * pair.share)),
             place,
         )
-        for place, one in enumerate(TESTED)
+        for place, pair in enumerate(TESTED)
     ]
-    figures.rows["sprt"] = each(workers, sequential.row, tasks, "sequential tests")
-    _print("Sequential tests of 0 against elo1", figures.rows["sprt"])
+    figures.rows["sprt"] = figures.work("sequential tests", sequential.make_row, tasks)
+    print_rows("Sequential tests of 0 against elo1", figures.rows["sprt"])
 
 
-def slow_losses(workers: Pool, options: Namespace, figures: Figures) -> None:
+def measure_slow_losses(figures: Figures) -> None:
     """Measure wrong verdicts where the games that one agent loses last longer."""
     tasks = [
-        durations.Task(question, factor, n_slots, order, max(2, round(options.n * share)), 1)
+        durations.Task(question, factor, slots, order, max(2, round(figures.options.n * share)), 1)
         for question, share in TIMED.items()
         for factor in FACTORS
-        for n_slots in SLOTS
+        for slots in SLOTS
         for order in (durations.FIFO, durations.LOCKSTEP)
     ]
-    rows = figures.rows["durations"] = each(
-        workers, durations.row, tasks, "losses that last longer"
-    )
-    _print("Wrong verdicts where the first agent's losses last longer", rows)
+    rows = figures.work("losses that last longer", durations.make_row, tasks)
+    figures.rows["durations"] = rows
+    print_rows("Wrong verdicts where the first agent's losses last longer", rows)
 
 
-def calibration(workers: Pool, options: Namespace, figures: Figures) -> None:
+def measure_calibration(figures: Figures) -> None:
     """Say how far claimed and true probabilities are apart, by what the other parts have seen."""
+    # Asked for alone, it needs something to look at.
     if not figures.claims:
-        fields(workers, options, figures)
-    tables = {"all fields": reliability.total(figures.claims.values()), **figures.claims}
-    rows: list[Row] = [
-        {"field": name, "claims": int(claims[0].sum()), "max_gap": reliability.max_gap(claims)}
-        for name, claims in tables.items()
+        measure_fields(figures)
+    tables = {"all fields": accuracy.add_claims(figures.claims.values()), **figures.claims}
+    figures.rows["calibration"] = [
+        {"field": name, "claims": int(n.sum()), "max_gap": accuracy.find_largest_gap(table)}
+        for name, table in tables.items()
+        for n in table[:1]
     ]
-    _print("Claimed against true, points", rows)
-    bins: list[Row] = [
-        {"claims": n, "claimed": 100 * claimed, "true": 100 * true}
-        for n, claimed, true in reliability.gaps(tables["all fields"])
-    ]
-    _print("All fields", bins)
-    figures.rows["calibration"] = rows
-    if options.figure:
-        options.figure.write_text(reliability.figure(list(tables.items())))
+    print_rows("Claimed against true, points", figures.rows["calibration"])
+    gaps = accuracy.find_gaps(tables["all fields"])
+    names = ("claims", "claimed", "true")
+    bins = [dict(zip(names, (n, 100 * p, 100 * t), strict=True)) for n, p, t in gaps]
+    print_rows("All fields", bins)
+    if figures.options.figure:
+        figures.options.figure.write_text(accuracy.draw_reliability(list(tables.items())))
 
 
-def large(_: Pool, __: Namespace, figures: Figures) -> None:
+def measure_large(figures: Figures) -> None:
     """Time 10,000 agents: settled, paired, the top told apart."""
     measured = large_fields.measure()
-    print(f"\nLarge fields\n{large_fields.shown(measured)}", flush=True)
+    print(f"\nLarge fields\n{large_fields.format_figures(measured)}", flush=True)
     figures.rows["large"] = [dict(measured)]
 
 
-def real(_: Pool, options: Namespace, figures: Figures) -> None:
+def measure_real(figures: Figures) -> None:
     """Play fields of known order through the real queue."""
-    followed, held = real_fields.rows(max(1, options.n // PER_REPLICATE))
-    _print("Real fields: matches to a share of pairs in the right order, medians", followed)
-    _print("Real fields: campaigns", held)
+    followed, held = real.play_fields(max(1, figures.options.n // PER_REPLICATE))
+    print_rows("Real fields: matches to a share of pairs in the right order, medians", followed)
+    print_rows("Real fields: campaigns", held)
     figures.rows["fields"] = [*figures.rows.get("fields", []), *followed]
     figures.rows["campaigns"] = [*figures.rows.get("campaigns", []), *held]
 
 
-Part = Callable[[Pool, Namespace, Figures], None]
-_PARTS: dict[str, Part] = {
-    "fields": fields, "campaigns": campaigns, "sprt": sprt, "durations": slow_losses,
-    "calibration": calibration, "large": large, "real": real,
-}  # fmt: skip
+PARTS: dict[str, Callable[[Figures], None]] = {
+    "fields": measure_fields,
+    "campaigns": measure_campaigns,
+    "sprt": measure_tests,
+    "durations": measure_slow_losses,
+    "calibration": measure_calibration,
+    "large": measure_large,
+    "real": measure_real,
+}
 
 
-def _print(title: str, rows: Sequence[Row]) -> None:
+def print_rows(title: str, rows: Sequence[Any]) -> None:
     """Print rows as a table."""
-    if not rows:
-        return
-    columns = list(rows[0])
-    cells: list[list[Cell]] = [[_cell(row[column]) for column in columns] for row in rows]
-    print(f"\n{title}\n{table(columns, cells)}", flush=True)
+    if rows:
+        print(f"\n{title}\n{format_table(list(rows[0]), [[*row.values()] for row in rows])}")
+        sys.stdout.flush()
 
 
-def _cell(value: object) -> Cell:
-    return value if isinstance(value, int | float | str | None) else str(value)
+@contextmanager
+def open_pool(n_processes: int) -> Iterator[Pool]:
+    """Yield processes of one BLAS thread each; they end with the block, also after Ctrl-C."""
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)
+    try:
+        # Spawned, as the number of BLAS threads is read when NumPy is first imported.
+        with get_context("spawn").Pool(n_processes, ignore_interrupts) as workers:
+            yield workers
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def _options(arguments: Sequence[str] | None) -> Namespace:
-    made = parser("verdicts", "Whether verdicts hold, on simulated fields.")
-    made.add_argument("--part", choices=PARTS, action="append", help="only this part; repeatable")
-    help_n = f"campaigns; the other parts follow (default {N_CAMPAIGNS:,})"
-    made.add_argument("--n", type=whole(20), default=N_CAMPAIGNS, metavar="N", help=help_n)
-    cores = os.cpu_count() or 1
-    made.add_argument(
-        "--processes", type=whole(1), default=cores, metavar="P", help=f"default {cores}"
-    )
-    help_figure = "write the reliability diagram to FILE (SVG)"
-    made.add_argument("--figure", type=writable, metavar="FILE", help=help_figure)
-    return made.parse_args(arguments)
+def ignore_interrupts() -> None:
+    """Leave Ctrl-C to the benchmark, which ends its processes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Measure, print the tables and write the figures; return the exit status."""
-    options, begun, figures = _options(arguments), perf_counter(), Figures()
-    with pool(options.processes) as workers:
-        for name in PARTS:
+    parser = make_parser("verdicts", "Whether verdicts hold, on simulated fields.")
+    add, cores = parser.add_argument, os.cpu_count() or 1
+    add("--part", choices=PARTS, action="append", help="only this part; repeatable")
+    help_n = f"campaigns; the other parts follow (default {N_CAMPAIGNS:,})"
+    add("--n", type=whole_number(20), default=N_CAMPAIGNS, metavar="N", help=help_n)
+    help_p = f"default {cores}"
+    add("--processes", type=whole_number(1), default=cores, metavar="P", help=help_p)
+    help_figure = "write the reliability diagram to FILE (SVG)"
+    add("--figure", type=writable_path, metavar="FILE", help=help_figure)
+    options, began = parser.parse_args(arguments), perf_counter()
+    with open_pool(options.processes) as workers:
+        figures = Figures(workers, options)
+        for name, measure_part in PARTS.items():
             if name in (options.part or PARTS):
-                _PARTS[name](workers, options, figures)
-    gap = None
-    if figures.claims:
-        gap = reliability.max_gap(reliability.total(figures.claims.values()))
-    seconds = perf_counter() - begun
-    print(f"\n{seconds:,.0f} s")
-    write_json(options.json, {**figures.rows, "calibration_max_gap": gap, "seconds": seconds})
+                measure_part(figures)
+    claims = accuracy.add_claims(figures.claims.values())
+    seconds = perf_counter() - began
+    summary = {"calibration_max_gap": accuracy.find_largest_gap(claims), "seconds": seconds}
+    write_report(f"\n{seconds:,.0f} s", figures.rows | summary, options.json)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

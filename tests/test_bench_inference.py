@@ -1,6 +1,8 @@
 """`./run bench inference`: real servers and clients with tiny networks; the keys of its JSON."""
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +10,14 @@ import numpy as np
 import pytest
 from prometheus_client import generate_latest
 
-from arena.games import registry as games
+from arena.policies.network_policy import FloatBatch
 from benchmarks import inference
-from benchmarks.serving import contest, hall
-from benchmarks.serving.battles import GAME, Spell, battles_of, busy_s, run
-from benchmarks.serving.cells import Cell, Length
-from benchmarks.serving.copies import CopySideMaker
-from benchmarks.serving.load import Asker, Pool, Served, Tally, Window
-from benchmarks.serving.networks import Size, checkpoint
-from benchmarks.serving.ours import OurSideMaker, our_server, read_counts
+from benchmarks.networks import Size, Spell, busy_seconds, write_checkpoint
+from benchmarks.serving import battles, hall
+from benchmarks.serving.battles import connect_remote, draw_battles, load_copies, run_workers
+from benchmarks.serving.hall import Cell, Length, Load
+from benchmarks.serving.load import Pool, Served, Tally, Window
+from benchmarks.serving.servers import parse_metrics, read_metrics, run_ours
 from inference.metrics import Metrics
 from inference.settings import Settings
 from inference.tests.echo import EchoEngine
@@ -57,7 +58,7 @@ def test_every_way_answers_rightly_and_the_json_has_the_documented_keys(
     monkeypatch.setattr(hall, "SETTLE_S", 0.0)
     monkeypatch.setattr(hall, "SMALL", Size("small", 16, 2))
     monkeypatch.setattr(hall, "BIG", Size("big", 16, 3))
-    monkeypatch.setattr(contest, "measure", lambda *_: battle_figures())
+    monkeypatch.setattr(battles, "measure", lambda *_: battle_figures())
     path = tmp_path / "figures.json"
     assert inference.main(["--quick", "--battles", "2", "--json", str(path)]) == 0
     figures = json.loads(path.read_text())
@@ -89,19 +90,17 @@ def battle_figures() -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.long
 def test_clients_of_the_queue_play_the_battles_that_copies_play(tmp_path: Path) -> None:
-    spec = games.get(GAME).spec
-    seal = Size("tiny", 16, 2).seal(GAME, spec.observation_shape, spec.n_actions)
-    two = [checkpoint(seal, tmp_path / "cache", seed=seed) for seed in (1, 2)]
-    battles = battles_of(8, seed=0)
-    copies = run(battles, CopySideMaker([one.path for one in two]), n_workers=2)
-    with our_server(tmp_path / "queue", tmp_path / "cache", contest.EXACT) as queue:
-        maker = OurSideMaker(queue.environment, [one.sha256 for one in two])
-        clients = run(battles, maker, n_workers=2)
-        loads = queue.counts.read()["models_loaded"]
+    seal = Size("tiny", 16, 2).seal_for_game(battles.GAME)
+    two = [write_checkpoint(seal, tmp_path / "cache", seed=seed) for seed in (1, 2)]
+    drawn = draw_battles(8, seed=0)
+    copies = run_workers(drawn, partial(load_copies, two), n_workers=2)
+    with run_ours(tmp_path / "queue", tmp_path / "cache", battles.EXACT) as queue:
+        clients = run_workers(drawn, partial(connect_remote, queue.environment, two), n_workers=2)
+        loads = read_metrics(queue.port)["models_loaded"]
     assert clients.ranks == copies.ranks
-    assert sum(clients.wins.values()) == len(battles)
+    assert sum(clients.count_wins().values()) == len(drawn)
     assert (loads, copies.n_loads) == (2, 4)
-    assert 0 < busy_s(copies.spells) <= copies.wall_s
+    assert 0 < busy_seconds(copies.spells) <= copies.wall_s
 
 
 def test_a_model_that_was_loaded_once_is_counted_once() -> None:
@@ -110,7 +109,7 @@ def test_a_model_that_was_loaded_once_is_counted_once() -> None:
     engine.counts.update(models_loaded=2, forwards=5)
     metrics = Metrics(Settings(fast_url="redis://127.0.0.1:1/0", metrics_port=1), engine)
     metrics.count({"models_loaded": 2, "forwards": 5})
-    counts = read_counts(generate_latest(metrics.registry).decode())
+    counts = parse_metrics(generate_latest(metrics.registry).decode())
     assert (counts["models_loaded"], counts["forwards"]) == (2, 5)
     assert max(counts.values()) < 1e6, "a moment is no count"
 
@@ -118,16 +117,13 @@ def test_a_model_that_was_loaded_once_is_counted_once() -> None:
 def test_a_wrong_answer_ends_the_benchmark() -> None:
     asked = np.ones((1, 4), np.float32)
     window = Window([Tally([0.1], 0.1, 0.1, asked, asked)], served_cpus=0.0, forwards=1, rows=1)
-    cell = Cell("ours", "small", 1, 1, NoMaker(), Served(), lambda block: block + 1)
+    cell = Cell("ours", "small", Load(1, 1), make_nothing, Served(), lambda block: block + 1)
     with pytest.raises(ValueError, match="answered wrongly"):
         cell.measure(FixedPool(window), TINY, (4,))
 
 
-class NoMaker:
-    """Is never asked to connect."""
-
-    def __call__(self, client: int) -> Asker:
-        raise AssertionError(client)
+def make_nothing() -> Callable[[FloatBatch], FloatBatch]:
+    raise AssertionError("it is never asked to connect")
 
 
 class FixedPool(Pool):
@@ -136,12 +132,12 @@ class FixedPool(Pool):
     def __init__(self, window: Window) -> None:
         self._window = window
 
-    def run(self, *arguments: object, **options: object) -> Window:
+    def measure_window(self, *arguments: object, **options: object) -> Window:
         return self._window
 
 
 def test_time_in_which_forwards_overlap_counts_once() -> None:
-    assert busy_s([Spell(2, 3), Spell(0, 1.5), Spell(1, 2), Spell(5, 6)]) == 4
+    assert busy_seconds([Spell(2, 3), Spell(0, 1.5), Spell(1, 2), Spell(5, 6)]) == 4
 
 
 @pytest.mark.parametrize("option", ["--battles", "--rounds"])

@@ -13,10 +13,10 @@ from benchmarks import live
 from benchmarks.watching.figures import (
     Outcomes,
     Watched,
-    delays,
-    growth,
-    most_behind,
-    quantile_ms,
+    count_delays,
+    find_growth,
+    find_most_behind,
+    find_quantile_ms,
 )
 from benchmarks.watching.viewers import Crowd
 from launcher.folders import ROOT
@@ -33,27 +33,27 @@ def _outcomes(*rows: tuple[float, int]) -> Outcomes:
 def test_an_outcome_waits_for_the_first_state_that_counts_it() -> None:
     outcomes = _outcomes((10.0, 2), (10.25, 5))
     watched = Watched(np.array([2, 5]), np.array([[10.5, 10.75], [11.0, 11.25]]))
-    counts = delays(outcomes, watched, begin=10, end=11)
+    counts = count_delays(outcomes, watched, begin=10, end=11)
     waited = {int(ms): int(counts[ms]) for ms in np.flatnonzero(counts)}
     assert waited == {500: 2, 750: 2 + 3, 1000: 3}
 
 
 def test_who_missed_a_state_waits_for_the_next_one() -> None:
     watched = Watched(np.array([2, 5]), np.array([[NEVER], [11.0]]))
-    counts = delays(_outcomes((10.0, 2)), watched, begin=10, end=11)
-    assert quantile_ms(counts, 0.95) == 1000
+    counts = count_delays(_outcomes((10.0, 2)), watched, begin=10, end=11)
+    assert find_quantile_ms(counts, 0.95) == 1000
 
 
 def test_what_never_came_has_no_figure() -> None:
     watched = Watched(np.array([2]), np.array([[10.5]]))
-    counts = delays(_outcomes((10.0, 3)), watched, begin=10, end=11)
-    assert quantile_ms(counts, 0.95) is None
+    counts = count_delays(_outcomes((10.0, 3)), watched, begin=10, end=11)
+    assert find_quantile_ms(counts, 0.95) is None
 
 
 def test_only_outcomes_of_the_window_count() -> None:
     outcomes = _outcomes((9.0, 1), (10.0, 2), (11.0, 3))
     watched = Watched(np.array([3]), np.array([[11.5]]))
-    assert delays(outcomes, watched, begin=10, end=11).sum() == 1
+    assert count_delays(outcomes, watched, begin=10, end=11).sum() == 1
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,12 @@ def test_a_viewer_is_behind_by_the_states_pushed_since(
     received: list[list[float]], behind: int
 ) -> None:
     pushed = np.array([1.0, 2.0, 3.0])
-    assert most_behind(pushed, np.array(received), begin=0, end=10) == behind
+    assert find_most_behind(pushed, np.array(received), begin=0, end=10) == behind
 
 
 def test_growth_compares_the_ends() -> None:
-    assert growth(np.array([5.0] * 10 + [9.0] * 80 + [6.0] * 10)) == 1.0
-    assert growth(np.array([5.0])) == 0.0
+    assert find_growth(np.array([5.0] * 10 + [9.0] * 80 + [6.0] * 10)) == 1.0
+    assert find_growth(np.array([5.0])) == 0.0
 
 
 def _message(kind: str, sequence: int) -> bytes:
@@ -84,19 +84,22 @@ def _message(kind: str, sequence: int) -> bytes:
 
 def test_a_message_is_read_once_for_all() -> None:
     crowd = Crowd(2)
-    first, again = crowd.read(_message("delta", 7)), crowd.read(_message("delta", 7))
+    first, again = (
+        crowd.read_message(_message("delta", 7)),
+        crowd.read_message(_message("delta", 7)),
+    )
     assert first is again
     assert first is not None
     assert (first.sequence, first.n_counted) == (7, 1234)
-    assert crowd.read(b'{"type": "nodes", "nodes": "1"}') is None
+    assert crowd.read_message(b'{"type": "nodes", "nodes": "1"}') is None
 
 
 def test_a_state_is_received_when_it_comes_first() -> None:
     crowd = Crowd(2)
-    shown = crowd.read(_message("delta", 7))
+    shown = crowd.read_message(_message("delta", 7))
     assert shown is not None
-    crowd.note(0, shown, 5.0)
-    crowd.note(0, shown, 6.0)
+    crowd.note_state(0, shown, 5.0)
+    crowd.note_state(0, shown, 6.0)
     assert list(crowd.received["e", 7]) == [5.0, NEVER]
 
 

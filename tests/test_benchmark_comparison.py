@@ -16,9 +16,10 @@ from arena.checkpoints import Seal
 from arena.policies.network_policy import NetworkOutput
 from arena.seeding import derive
 from arena.trajectories import Episode, Step, TrajectorySpec
-from benchmarks import baseline, comparison
-from benchmarks.baseline import Copy, Loop, Plan, Played
-from benchmarks.comparison import Way, interval
+from benchmarks import comparison
+from benchmarks.baseline import Loop, Plan
+from benchmarks.comparison import Way, find_interval, find_partings
+from benchmarks.networks import Copy
 from inference.model import fresh, save_sealed
 from launcher.folders import ROOT
 
@@ -61,23 +62,23 @@ def _way(episodes: list[Episode]) -> Way:
 
 
 def test_the_same_seeds_give_the_same_games(tmp_path: Path) -> None:
-    played = baseline.play(Loop(PLAIN, []), _plans(20))
-    figures = comparison.compare(_run(tmp_path, PLAIN, played.episodes), 2.0, [])
+    episodes, _ = Loop(PLAIN, []).play_all(_plans(20))
+    figures = comparison.compare_run(_run(tmp_path, PLAIN, episodes), 2.0, [])
     assert (figures["matches"], figures["identical_games"]) == (20, 1.0)
     assert (figures["schema_equal"], figures["win_rates_agree"]) == (True, True)
     assert figures["illegal_actions_ours"] == figures["illegal_actions_baseline"] == 0
     assert figures["partings"] == {}
-    assert figures["ours_steps_per_s"] == played.n_steps / 2
+    assert figures["ours_steps_per_s"] == sum(len(episode.steps) for episode in episodes) / 2
     wins = sum(rate["ours"].get("wins", 0) for rate in figures["win_rates"])
     losses = sum(rate["ours"].get("losses", 0) for rate in figures["win_rates"])
     assert wins == losses > 0
-    assert "identical games" in comparison.markdown(figures)
+    assert "identical games" in comparison.format_page(figures)
 
 
 def test_forfeited_matches_are_not_played_again(tmp_path: Path) -> None:
-    episodes = baseline.play(Loop(PLAIN, []), _plans(4)).episodes
+    episodes, _ = Loop(PLAIN, []).play_all(_plans(4))
     episodes[2] = episodes[2]._replace(steps=episodes[2].steps[:1], returns=None)
-    figures = comparison.compare(_run(tmp_path, PLAIN, episodes), 0.0, [])
+    figures = comparison.compare_run(_run(tmp_path, PLAIN, episodes), 0.0, [])
     assert (figures["matches"], figures["identical_games"]) == (3, 1.0)
 
 
@@ -90,11 +91,11 @@ def test_a_network_is_played_again_by_its_own_copy(tmp_path: Path, temperature: 
     agents = (_agent("net", "network", digest, temperature=temperature), _agent("luck", "random"))
     manifest, plans = _manifest(*agents), _plans(6, ("net", "luck"))
     loop = Loop(manifest, [path])
-    played = baseline.play(loop, plans)
+    episodes, _ = loop.play_all(plans)
     assert loop.n_loads == 1
-    step = next(s for s in played.episodes[1].steps if s.seat == 0)
+    step = next(s for s in episodes[1].steps if s.seat == 0)
     assert (step.checkpoint, step.logits is not None) == (digest, True)
-    figures = comparison.compare(_run(tmp_path, manifest, played.episodes), 0.0, [path])
+    figures = comparison.compare_run(_run(tmp_path, manifest, episodes), 0.0, [path])
     assert (figures["identical_games"], figures["largest_logit_difference"]) == (1.0, 0.0)
 
 
@@ -147,14 +148,14 @@ NEARLY = [0.5, 0.50001, *[0.0] * 7]
     ],
 )
 def test_it_says_why_games_part(ours: Way, theirs: Way, reason: str) -> None:
-    (parting,) = comparison.partings(ours, theirs)
+    (parting,), _ = find_partings(ours, theirs)
     assert parting.reason == reason
 
 
 def test_logits_are_compared_until_the_positions_differ() -> None:
     ours = _game(_step(0, LOGITS), _step(0, LOGITS, 1.0), _step(0, LOGITS))
     theirs = _game(_step(0, NEARLY), _step(0, [9.0] * 9, 2.0), _step(0, [9.0] * 9))
-    assert comparison.logit_difference(ours, theirs) == pytest.approx(1e-5, rel=0.1)
+    assert find_partings(ours, theirs)[1] == pytest.approx(1e-5, rel=0.1)
 
 
 def test_illegal_actions_are_counted() -> None:
@@ -163,20 +164,19 @@ def test_illegal_actions_are_counted() -> None:
 
 
 def test_intervals_are_those_of_clopper_and_pearson() -> None:
-    assert interval(0, 0) == (0.0, 1.0)
-    assert interval(0, 10) == pytest.approx((0.0, 0.3085), abs=1e-4)
-    assert interval(5, 10) == pytest.approx((0.1871, 0.8129), abs=1e-4)
-    assert interval(10, 10) == pytest.approx((0.6915, 1.0), abs=1e-4)
+    assert find_interval(0, 0) == (0.0, 1.0)
+    assert find_interval(0, 10) == pytest.approx((0.0, 0.3085), abs=1e-4)
+    assert find_interval(5, 10) == pytest.approx((0.1871, 0.8129), abs=1e-4)
+    assert find_interval(10, 10) == pytest.approx((0.6915, 1.0), abs=1e-4)
 
 
 def test_results_are_counted_once_per_seat() -> None:
-    episodes = baseline.play(Loop(PLAIN, []), _plans(8)).episodes
+    episodes, _ = Loop(PLAIN, []).play_all(_plans(8))
     results = _way(episodes).results
     assert {key: counts.total() for key, counts in results.items()} == {
         (name, seat): 4 for name in ("luck", "greed") for seat in (0, 1)
     }
     assert isinstance(_way(episodes).rows, pa.Table)
-    assert Played(episodes, 1.0).n_steps == sum(len(e.steps) for e in episodes)
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_bad_options_end_with_status_2(
 def test_a_run_is_compared_from_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    played = baseline.play(Loop(PLAIN, []), _plans(4))
-    run = _run(tmp_path, PLAIN, played.episodes)
+    episodes, _ = Loop(PLAIN, []).play_all(_plans(4))
+    run = _run(tmp_path, PLAIN, episodes)
     files = ("--json", str(run / "f.json"), "--markdown", str(run / "f.md"))
     assert comparison.main(["--run", str(run), *files]) == 0
     assert "100.0 %" in capsys.readouterr().out

@@ -7,7 +7,7 @@ import pytest
 
 from arena.ratings.settled import count_results, settle_ratings
 from benchmarks import large_fields
-from benchmarks.ratings import simulated
+from benchmarks.ratings import simulate_results
 
 SMALL = large_fields.Sizes(agents=2_100, results=9_000, matches=100, top=5, samples=4)
 
@@ -24,7 +24,7 @@ def test_it_writes_its_figures(
 
 def test_it_chooses_as_many_matches_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_fields, "SIZES", SMALL)
-    counts = count_results(simulated(SMALL.agents, SMALL.results))
+    counts = count_results(simulate_results(SMALL.agents, SMALL.results))
     settled = settle_ratings(counts, SMALL.agents)
     assert settled.covariance is None
-    assert len(large_fields.choose(settled, counts)) == 50
+    assert len(large_fields.choose_matches(settled, counts)) == 50

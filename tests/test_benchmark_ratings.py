@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import ratings
-from benchmarks.table import table
+from benchmarks.report import format_table
 
 KEYS = {"updates_per_s", "package_updates_per_s", "ratio_package", "settle_1e5_s", "settle_1e6_s"}
 FIGURES = dict.fromkeys(sorted(KEYS | {"refit_s"}), 2.0)
@@ -31,7 +31,7 @@ def test_it_measures_all_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ours_and_the_package_rate_the_same_results_alike() -> None:
-    results = [tuple(row) for row in ratings.simulated(10, 300).tolist()]
+    results = [tuple(row) for row in ratings.simulate_results(10, 300).tolist()]
     ours, package = ratings.fold_ours(10, results), ratings.fold_package(10, results)
     # The package's default backend has an erfc that is good to seven digits only.
     assert ours == pytest.approx(package, abs=1e-3)
@@ -59,7 +59,9 @@ def test_a_file_without_permission_is_refused(
 
 
 def test_text_stands_left_and_figures_right() -> None:
-    lines = table(["what", "n"], [["a", 1_234_567], ["bcdefg", 0.123456], ["c", None]]).splitlines()
+    lines = format_table(
+        ["what", "n"], [["a", 1_234_567], ["bcdefg", 0.123456], ["c", None]]
+    ).splitlines()
     assert lines == [
         "what            n",
         "------  ---------",

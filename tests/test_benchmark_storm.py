@@ -14,8 +14,7 @@ from statistics import NormalDist
 import pytest
 
 from benchmarks.storm import oracle
-from benchmarks.storm.acts import Act, Storm, draw_acts
-from benchmarks.storm.run import is_sound
+from benchmarks.storm.run import Act, Storm, draw_acts, is_sound
 
 SCHEMA = """
 CREATE TABLE matches_leaderboard (id, name, draw_probability, n_settled, spread, seat_mu);
@@ -65,7 +64,7 @@ def path(tmp_path: Path) -> str:
 
 
 def test_it_finds_nothing_wrong_with_a_sound_record(database: object, path: str) -> None:
-    assert oracle.read(path).faults == []
+    assert oracle.read_record(path).faults == []
     assert oracle.is_over(path) == (True, 1)
 
 
@@ -85,16 +84,16 @@ def test_it_finds_nothing_wrong_with_a_sound_record(database: object, path: str)
 def test_it_sees(database: sqlite3.Connection, path: str, harm: str, fault: str) -> None:
     database.execute(harm)
     database.commit()
-    assert any(fault in line for line in oracle.read(path).faults)
+    assert any(fault in line for line in oracle.read_record(path).faults)
 
 
 def test_it_sees_a_rating_that_differs_in_the_last_bit(
     database: sqlite3.Connection, path: str
 ) -> None:
-    calm = oracle.read(path)
+    calm = oracle.read_record(path)
     database.execute("UPDATE matches_rating SET mu = mu + 1e-14 WHERE agent_id = 7")
     database.commit()
-    (difference,) = oracle.compare(calm, oracle.read(path))
+    (difference,) = oracle.compare_records(calm, oracle.read_record(path))
     assert difference.startswith("rating ('board', 7)")
 
 
@@ -126,10 +125,10 @@ def test_what_is_stopped_goes_on_when_its_time_is_up() -> None:
     with started(["sleep", "60"]) as child:
         acts = iter([Act("web", "SIGSTOP", 5.0), Act("web", "SIGKILL", 0.0)])
         storm = Storm(acts, {"web": child.pid}.get, every_s=10.0)
-        storm.blow(100.0)
+        storm.do_what_is_due(100.0)
         assert os.WIFSTOPPED(os.waitpid(child.pid, os.WUNTRACED)[1])
-        storm.blow(105.0)
+        storm.do_what_is_due(105.0)
         assert os.WIFCONTINUED(os.waitpid(child.pid, os.WCONTINUED)[1])
-        storm.blow(110.0)
+        storm.do_what_is_due(110.0)
         assert child.wait() == -9
     assert storm.done == {"web SIGSTOP": 1, "web SIGKILL": 1}

@@ -17,9 +17,17 @@ from arena.verdicts.base import StopReason, Verdict
 from arena.verdicts.beliefs import count_matches
 from arena.verdicts.sprt import BLOCKS, SINGLES, Decision, SequentialTest
 from benchmarks import large_fields, verdicts
-from benchmarks.campaigns import accuracy, durations, real, reliability, sequential, stopping
-from benchmarks.campaigns.play import IN_FLIGHT, Adaptive, Fixed, Ledger, watch
-from benchmarks.campaigns.worlds import WORLDS, Normal, Seed
+from benchmarks.campaigns import accuracy, durations, real, sequential, stopping
+from benchmarks.campaigns.worlds import (
+    IN_FLIGHT,
+    WORLDS,
+    Ledger,
+    Normal,
+    Seed,
+    plan_adaptively,
+    plan_beforehand,
+    watch_field,
+)
 from launcher.folders import ROOT
 from matches.ledger.adaptive_pairing import AHEAD_OF_KNOWN
 
@@ -29,15 +37,15 @@ def test_the_better_agent_of_a_field_wins_more(name: str) -> None:
     rng = np.random.default_rng(1)
     world = WORLDS[name](10, rng)
     best, worst = int(world.truth.argmax()), int(world.truth.argmin())
-    scores = world.play(np.full(2_000, best), np.full(2_000, worst), rng)
+    scores = world.play_matches(np.full(2_000, best), np.full(2_000, worst), rng)
     assert scores.mean() > 0
-    assert world.ahead(best, worst) > 0 == world.ahead(worst, best)
+    assert world.find_lead(best, worst) > 0 == world.find_lead(worst, best)
 
 
 def test_the_simulated_skill_game_is_the_real_one() -> None:
     levels = np.array([50.0, 45.0])
     rng, n = np.random.default_rng(2), 4_000
-    simulated = Seed(levels).play(np.zeros(n, np.int64), np.ones(n, np.int64), rng)
+    simulated = Seed(levels).play_matches(np.zeros(n, np.int64), np.ones(n, np.int64), rng)
     real = []
     for game_seed in range(n):
         state = GAME.start(game_seed, opening_plies=0)
@@ -59,7 +67,7 @@ def test_as_many_matches_are_in_flight_as_control_plans_ahead() -> None:
     assert pytest.approx(1 / (1 + AHEAD_OF_KNOWN)) == IN_FLIGHT
     world = WORLDS["gauss"](10, np.random.default_rng(4))
     ledgers: list[Ledger] = []
-    ours = Adaptive(pairings.get_adaptive("order_information"), 1)
+    ours = plan_adaptively(pairings.get_adaptive("order_information"), 1)
 
     def planner(ledger: Ledger, n_blocks: int):  # type: ignore[no-untyped-def]
         ledgers.append(ledger)
@@ -68,7 +76,7 @@ def test_as_many_matches_are_in_flight_as_control_plans_ahead() -> None:
         return lineups
 
     shares: list[float] = []
-    moments = list(watch(world, planner, budget=400, seed=1))
+    moments = list(watch_field(world, planner, budget=400, seed=1))
     assert shares[-5:] == pytest.approx([IN_FLIGHT] * 5, abs=0.01)
     assert moments[-1].counts.n_results == 400
     assert ledgers[-1].n_known == 400
@@ -76,21 +84,21 @@ def test_as_many_matches_are_in_flight_as_control_plans_ahead() -> None:
 
 def test_a_round_robin_plays_everybody_equally_often() -> None:
     world = WORLDS["gauss"](4, np.random.default_rng(4))
-    planner = Fixed(pairings.get("double_round_robin"), 4, 240, 1)
-    *_, last = watch(world, planner, budget=240, seed=1)
+    planner = plan_beforehand("double_round_robin", 4, 240, 1)
+    *_, last = watch_field(world, planner, budget=240, seed=1)
     assert last.counts.n_results == 240
     assert count_matches(last.counts, 4) == pytest.approx(120, abs=12)  # some pairs are in flight
 
 
 def test_a_campaign_ends_for_each_error_the_strict_one_later() -> None:
-    held = stopping.hold(stopping.Task("best", "gauss", 6, 1.0, 4_000, False, 1))
+    held = stopping.hold_campaign(stopping.Task("best", "gauss", 6, 1.0, 4_000, False, 1))
     loose, strict = (held.ended[error] for error in stopping.ERRORS)
     assert loose.n_matches <= strict.n_matches
     assert held.claims[0].sum() == 15
 
 
 def test_a_campaign_without_a_verdict_is_out_of_budget() -> None:
-    held = stopping.hold(stopping.Task("rank_all", "close", 6, 0.0, 20, True, 1))
+    held = stopping.hold_campaign(stopping.Task("rank_all", "close", 6, 0.0, 20, True, 1))
     assert {one.why for one in held.ended.values()} == {StopReason.OUT_OF_BUDGET}
 
 
@@ -128,24 +136,26 @@ def test_a_denial_and_a_near_draw_are_told_by_the_truth_too() -> None:
 
 
 def test_one_level_of_the_skill_game_is_more_than_any_margin() -> None:
-    assert Seed(np.array([7.0, 6.0])).ahead(0, 1) == inf
+    assert Seed(np.array([7.0, 6.0])).find_lead(0, 1) == inf
 
 
 def test_the_lower_bound_is_clopper_pearsons() -> None:
-    assert stopping.lower_bound(0, 100) == 0.0
-    assert stopping.lower_bound(10, 100) == pytest.approx(0.0553, abs=1e-3)
+    assert stopping.find_lower_bound(0, 100) == 0.0
+    assert stopping.find_lower_bound(10, 100) == pytest.approx(0.0553, abs=1e-3)
 
 
 def test_a_level_is_crossed_between_two_looks() -> None:
     curve = [(10.0, 0.8), (100.0, 0.9), (1_000.0, 1.0)]
-    assert accuracy.crossing(curve, 0.95) == pytest.approx(316.2, abs=0.1)
-    assert accuracy.crossing(curve, 0.7) == pytest.approx(10.0)
-    assert accuracy.crossing(curve[:2], 0.95) is None
+    assert accuracy.find_crossing(curve, 0.95) == pytest.approx(316.2, abs=0.1)
+    assert accuracy.find_crossing(curve, 0.7) == pytest.approx(10.0)
+    assert accuracy.find_crossing(curve[:2], 0.95) is None
 
 
 def test_a_field_is_followed_in_three_ways() -> None:
-    followed = [accuracy.follow(accuracy.Task("seed", 8, 120, 300, seed)) for seed in range(2)]
-    rows = accuracy.rows("seed", 8, followed)
+    followed = [
+        accuracy.follow_field(accuracy.Task("seed", 8, 120, 300, seed)) for seed in range(2)
+    ]
+    rows = accuracy.make_rows("seed", 8, followed)
     assert [row["level"] for row in rows] == list(accuracy.LEVELS)
     assert followed[0].online[-1][0] == 300
     assert followed[0].ours[-1][0] == 120
@@ -153,36 +163,36 @@ def test_a_field_is_followed_in_three_ways() -> None:
 
 def test_claims_are_counted_by_how_sure_they_are() -> None:
     settled = settle_ratings(count_results([(0, 1, 1)] * 20 + [(1, 2, 1)] * 20), 3)
-    n, claimed, true = reliability.claims(settled, np.array([2.0, 1.0, 1.0]))
+    n, claimed, true = accuracy.count_claims(settled, np.array([2.0, 1.0, 1.0]))
     assert n.sum() == true.sum() == 2  # the equal pair claims nothing
     assert claimed[-1] / n[-1] > 0.95
-    table = reliability.total([np.stack([n, claimed, true])] * reliability.FEWEST)
-    assert reliability.max_gap(table) == pytest.approx(100 * (1 - claimed[-1] / n[-1]))
-    assert reliability.max_gap(reliability.total([])) is None
-    ET.fromstring(reliability.figure([("all", table)]))
+    table = accuracy.add_claims([np.stack([n, claimed, true])] * accuracy.FEWEST)
+    assert accuracy.find_largest_gap(table) == pytest.approx(100 * (1 - claimed[-1] / n[-1]))
+    assert accuracy.find_largest_gap(accuracy.add_claims([])) is None
+    ET.fromstring(accuracy.draw_reliability([("all", table)]))
 
 
 def test_a_bias_of_openings_leaves_the_expected_score() -> None:
     rng = np.random.default_rng(5)
     for bias in (0.0, 2.0):
         openings = sequential.Openings(100.0, bias)
-        assert openings.singles((200, 500), rng).mean() / 2 == pytest.approx(0.640, abs=0.005)
-        assert openings.blocks((200, 500), rng).mean() / 4 == pytest.approx(0.640, abs=0.005)
+        assert openings.draw_singles((200, 500), rng).mean() / 2 == pytest.approx(0.640, abs=0.005)
+        assert openings.draw_blocks((200, 500), rng).mean() / 4 == pytest.approx(0.640, abs=0.005)
 
 
 def test_a_large_difference_is_accepted_soon_and_blocks_save_games() -> None:
     openings = sequential.Openings(200.0, 2.0)
     blocks, singles = (
-        sequential.tested(SequentialTest(0, 100), openings, cells, 40, seed=1)
+        sequential.run_tests(SequentialTest(0, 100), openings, cells, 40, seed=1)
         for cells in (BLOCKS, SINGLES)
     )
-    assert sum(one.decision is Decision.ACCEPT for one in blocks) >= 36
-    assert sum(one.n_games for one in blocks) < sum(one.n_games for one in singles)
+    assert sum(decision is Decision.ACCEPT for decision, _ in blocks) >= 36
+    assert sum(n for _, n in blocks) < sum(n for _, n in singles)
 
 
 def test_a_test_without_an_end_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sequential, "MAX_GAMES", 8)
-    found = sequential.tested(
+    found = sequential.run_tests(
         SequentialTest(0, 5), sequential.Openings(0.0, 0.0), BLOCKS, 3, seed=1
     )
     assert found == [(Decision.CONTINUE, 8)] * 3
@@ -191,15 +201,15 @@ def test_a_test_without_an_end_is_undecided(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("order", [durations.FIFO, durations.LOCKSTEP])
 def test_a_match_that_is_lost_ends_later(order: str) -> None:
     task = durations.Task("beats", 4.0, 8, order, 1, 1)
-    played = durations.play(task, np.random.default_rng(1))
+    played = durations.play_campaign(task, np.random.default_rng(1))
     assert len(played.ends) == durations.BUDGETS["beats"]
     late = np.diff(np.argsort(played.ends, kind="stable")) != 1
     assert late.any()
-    *_, last = durations.looks(played, by_prefix=True)
+    *_, last = durations.look_at_matches(played, by_prefix=True)
     assert len(last) == len(played.ends)
-    for seen in durations.looks(played, by_prefix=True):
+    for seen in durations.look_at_matches(played, by_prefix=True):
         assert seen.tolist() == list(range(len(seen)))
-    first = next(durations.looks(played, by_prefix=False))
+    first = next(durations.look_at_matches(played, by_prefix=False))
     assert played.score[first].tolist() == [1] * len(first) or 1 not in played.score
 
 
@@ -207,13 +217,17 @@ def test_slow_losses_mislead_who_looks_at_whatever_is_over() -> None:
     task = durations.Task("beats", 10.0, 64, durations.FIFO, 1, 1)
     rng, leads = np.random.default_rng(2), {True: 0.0, False: 0.0}
     for _ in range(40):
-        played = durations.play(task, rng)
+        played = durations.play_campaign(task, rng)
         for by_prefix in leads:
-            seen = [look for look in durations.looks(played, by_prefix=by_prefix) if len(look) > 30]
+            seen = [
+                look
+                for look in durations.look_at_matches(played, by_prefix=by_prefix)
+                if len(look) > 30
+            ]
             leads[by_prefix] += float(played.score[seen[0]].mean()) / 40
     assert abs(leads[True]) < 0.1
     assert leads[False] > 0.3
-    row = durations.row(durations.Task(durations.SPRT, 4.0, 8, durations.FIFO, 2, 1))
+    row = durations.make_row(durations.Task(durations.SPRT, 4.0, 8, durations.FIFO, 2, 1))
     assert row["share"] == 0.0
 
 
@@ -222,8 +236,10 @@ def test_the_benchmark_writes_its_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(verdicts, "FOLLOWED", (("seed", 6, 200, 60, 100),))
-    monkeypatch.setattr(verdicts, "HELD", (verdicts.Held("best", "seed", 6, 1 / 5, 60, True),))
-    monkeypatch.setattr(verdicts, "TESTED", (verdicts.Tested(0, 200, 0.0, 1.0),))
+    monkeypatch.setattr(
+        verdicts, "HELD", (verdicts.HeldCampaigns("best", "seed", 6, 1 / 5, 60, True),)
+    )
+    monkeypatch.setattr(verdicts, "TESTED", (verdicts.TestedPair(0, 200, 0.0, 1.0),))
     monkeypatch.setattr(verdicts, "TIMED", {durations.SPRT: 1 / 10})
     monkeypatch.setattr(verdicts, "SLOTS", (8,))
     path, drawn = tmp_path / "figures.json", tmp_path / "figure.svg"

@@ -13,7 +13,7 @@ import pytest
 from redis import Redis
 
 from arena.messages import shard_of
-from benchmarks.storm.servers import postgres
+from benchmarks.storm.servers import run_postgres
 from launcher.folders import ROOT
 from launcher.stack import Stack, start_stack
 from tests.commands import command_line
@@ -95,7 +95,7 @@ def play_until_results_wait(stack: Stack, url: str, seeds: Iterator[int]) -> Non
 
 def test_each_records_its_tournaments_and_fewer_take_over_what_is_left(tmp_path: Path) -> None:
     seeds = iter(range(1, 100))
-    with postgres(tmp_path / "postgres") as url:
+    with run_postgres(tmp_path / "postgres") as url:
         var, settings = tmp_path / "var", {"DATABASE_URL": url}
         with start_stack(var, nodes=1, slots=2, recorders=2, settings=settings) as stack:
             alive = "SELECT count(*) FROM matches_worker"

@@ -1,6 +1,9 @@
-"""Matches that simulated fields need until so many of their pairs are in the right order."""
+"""Matches that simulated fields need until so many of their pairs are in the right order.
 
-from collections.abc import Sequence
+Also what is claimed meanwhile, against the truth: that one agent is above another.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, log
@@ -11,20 +14,30 @@ import numpy as np
 from arena.pairing import registry as pairings
 from arena.ratings.accuracy import strict_accuracy
 from arena.ratings.base import MU, SIGMA
-from arena.ratings.counts import Floats
+from arena.ratings.counts import Floats, Ints
+from arena.ratings.settled import SettledRatings
 from arena.ratings.trueskill import fold_results
-from benchmarks.campaigns import reliability
-from benchmarks.campaigns.play import Adaptive, Fixed, Planner, watch
-from benchmarks.campaigns.worlds import WORLDS, World
+from benchmarks.campaigns.worlds import (
+    WORLDS,
+    Planner,
+    World,
+    plan_adaptively,
+    plan_beforehand,
+    watch_field,
+)
 
 LEVELS = (0.90, 0.95, 0.99)
-_STEP = 1.05
-"""The random order is looked at when its matches have grown by this much."""
-_FIRST_LOOK = 20
-_EVERY = 3
-"""Of so many refits, one is asked for its claims, as neighbours say nearly the same."""
+# The random order is looked at when its matches have grown by this much.
+LOOK_GROWTH = 1.05
+FIRST_LOOK = 20
+# Of so many refits, one is asked for its claims, as neighbours say nearly the same.
+CLAIMS_EVERY = 3
+# Of claims from 1/2 to 1.
+N_BINS = 10
+# Claims that a bin needs, to be judged.
+FEWEST = 2_000
+# Matches and the share of pairs in the right order, growing in matches.
 Curve = list[tuple[float, float]]
-"""Matches and the share of pairs in the right order, growing in matches."""
 
 
 @dataclass(frozen=True)
@@ -51,53 +64,48 @@ class Followed(NamedTuple):
     claims: Floats
 
 
-def follow(task: Task) -> Followed:
+def follow_field(task: Task) -> Followed:
     """Return how one field goes."""
     world = WORLDS[task.field](task.n_agents, np.random.default_rng([task.seed, task.n_agents]))
-    ours = Adaptive(pairings.get_adaptive("order_information"), task.seed)
-    random = Fixed(pairings.get("random"), task.n_agents, task.budget, task.seed)
-    curve, claimed = _watched(world, ours, task)
-    return Followed(curve, _watched(world, random, task)[0], _online(world, task), claimed)
+    ours = plan_adaptively(pairings.get_adaptive("order_information"), task.seed)
+    # As many matches as ours gets: a budget is compared, not a pairing that plays on.
+    at_random = plan_beforehand("random", task.n_agents, task.budget, task.seed)
+    curve, claims = watch_accuracy(world, ours, task)
+    settled, _ = watch_accuracy(world, at_random, task)
+    return Followed(curve, settled, follow_online(world, task), claims)
 
 
-def _watched(world: World, planner: Planner, task: Task) -> tuple[Curve, Floats]:
-    curve: Curve = []
-    tables = []
-    for look, moment in enumerate(watch(world, planner, budget=task.budget, seed=task.seed)):
-        accuracy = strict_accuracy(world.truth.tolist(), moment.settled.mu.tolist())
+def watch_accuracy(world: World, planner: Planner, task: Task) -> tuple[Curve, Floats]:
+    """Return how the order of a settled field gets right, and all that it claims meanwhile."""
+    curve, claims, truth = Curve(), [], world.truth.tolist()
+    for look, moment in enumerate(watch_field(world, planner, budget=task.budget, seed=task.seed)):
+        accuracy = strict_accuracy(truth, moment.settled.mu.tolist())
         curve.append((moment.counts.n_results, accuracy or 0.0))
-        if look % _EVERY == 0:
-            tables.append(reliability.claims(moment.settled, world.truth))
-    return curve, reliability.total(tables)
+        # Whoever counts all of them counts nearly the same claim again and again.
+        if look % CLAIMS_EVERY == 0:
+            claims.append(count_claims(moment.settled, world.truth))
+    return curve, add_claims(claims)
 
 
-def _online(world: World, task: Task) -> Curve:
+def follow_online(world: World, task: Task) -> Curve:
+    """Return the same for random matches, rated update by update."""
     rng, n = np.random.default_rng([task.seed, 1]), task.n_agents
     first = rng.integers(0, n, task.random_budget)
     second = (first + rng.integers(1, n, task.random_budget)) % n
-    scores = world.play(first, second, rng)
+    scores = world.play_matches(first, second, rng)
     results = list(zip(first.tolist(), second.tolist(), scores.tolist(), strict=True))
+    # By a factor, as an accuracy is read over the logarithm of the matches.
+    looks = [0, FIRST_LOOK]
+    while looks[-1] < task.random_budget:
+        looks.append(min(task.random_budget, max(looks[-1] + 1, int(looks[-1] * LOOK_GROWTH))))
     mus, sigmas, curve = [MU] * n, [SIGMA] * n, Curve()
-    for start, stop in pairwise([0, *_looks(task.random_budget)]):
+    for start, stop in pairwise(looks):
         fold_results(mus, sigmas, results[start:stop])
         curve.append((stop, strict_accuracy(world.truth.tolist(), mus) or 0.0))
     return curve
 
 
-def _looks(budget: int) -> list[int]:
-    looks = [_FIRST_LOOK]
-    while looks[-1] < budget:
-        looks.append(min(budget, max(looks[-1] + 1, int(looks[-1] * _STEP))))
-    return looks
-
-
-def mean(curves: Sequence[Curve]) -> Curve:
-    """Return the mean of curves with the same matches."""
-    table = np.array(curves)
-    return [(float(m), float(a)) for m, a in zip(table[0, :, 0], table[:, :, 1].mean(axis=0))]  # noqa: B905
-
-
-def crossing(curve: Curve, level: float) -> float | None:
+def find_crossing(curve: Curve, level: float) -> float | None:
     """Return the matches at which the curve first reaches the level, by the logarithm between."""
     last = curve[0]
     for here in curve:
@@ -108,24 +116,101 @@ def crossing(curve: Curve, level: float) -> float | None:
     return None
 
 
-def rows(field: str, n_agents: int, followed: Sequence[Followed]) -> list[dict[str, object]]:
-    """Return the rows of the benchmark, one a level."""
-    ours, settled, online = (
-        mean([getattr(one, name) for one in followed]) for name in ("ours", "settled", "online")
-    )
-    return [_row(field, n_agents, level, (ours, settled, online)) for level in LEVELS]
+def make_rows(field: str, n_agents: int, followed: Sequence[Followed]) -> list[dict[str, object]]:
+    """Return the rows of the benchmark, one a level, of the mean of all seeds."""
+    means = []
+    for name in ("ours", "settled", "online"):
+        curves = np.array([getattr(one, name) for one in followed])
+        means.append(list(zip(curves[0, :, 0], curves[:, :, 1].mean(axis=0), strict=True)))
+    rows: list[dict[str, object]] = []
+    for level in LEVELS:
+        matches, settled, online = (find_crossing(curve, level) for curve in means)
+        rows.append(
+            {
+                "name": field,
+                "agents": n_agents,
+                "level": level,
+                "matches": matches,
+                "random_matches": online,
+                "factor": online / matches if online and matches else None,
+                "random_settled_matches": settled,
+            }
+        )
+    return rows
 
 
-def _row(
-    field: str, n_agents: int, level: float, curves: tuple[Curve, Curve, Curve]
-) -> dict[str, object]:
-    matches, settled, online = (crossing(curve, level) for curve in curves)
-    return {
-        "name": field,
-        "agents": n_agents,
-        "level": level,
-        "matches": matches,
-        "random_matches": online,
-        "factor": online / matches if online and matches else None,
-        "random_settled_matches": settled,
-    }
+def count_claims(settled: SettledRatings, truth: Floats) -> Floats:
+    """Return float64 [3, N_BINS]: how many claims, the sum of their probabilities, how many true.
+
+    One claim a pair of agents that differ: the one with the higher rating is the better one.
+    """
+    # A pair of equal agents claims nothing: neither is the better one.
+    above = settled.superiorities()
+    i, j = np.nonzero(np.triu(truth[:, None] != truth, 1))
+    claimed, is_first = np.maximum(above[i, j], above[j, i]), above[i, j] >= above[j, i]
+    is_true = (truth[i] > truth[j]) == is_first
+    # A claim of exactly 1 belongs into the last bin.
+    bins: Ints = np.minimum(((claimed - 0.5) * 2 * N_BINS).astype(np.int64), N_BINS - 1)
+    columns = (np.ones_like(claimed), claimed, is_true.astype(np.float64))
+    return np.stack([np.bincount(bins, column, N_BINS) for column in columns])
+
+
+def add_claims(tables: Iterable[Floats]) -> Floats:
+    """Return the sum of tables of claims."""
+    return sum(tables, np.zeros((3, N_BINS)))
+
+
+def find_gaps(table: Floats) -> list[tuple[int, float, float]]:
+    """Return (claims, mean claimed, share true) of each bin with enough of them."""
+    return [
+        (int(n), float(claimed / n), float(true / n)) for n, claimed, true in table.T if n >= FEWEST
+    ]
+
+
+def find_largest_gap(table: Floats) -> float | None:
+    """Return the largest difference of claimed and true, in points; None without enough claims."""
+    gaps = find_gaps(table)
+    return max((100 * abs(claimed - true) for _, claimed, true in gaps), default=None)
+
+
+SIZE, EDGE = 360, 48
+COLOURS = (
+    *("#111", "#0072b2", "#d55e00", "#009e73", "#cc79a7"),
+    *("#e69f00", "#56b4e9", "#777", "#8f5a2a"),
+)
+
+
+def draw_reliability(tables: Sequence[tuple[str, Floats]]) -> str:
+    """Return the reliability diagram of these fields as SVG; both axes from 1/2 to 1."""
+    low, high, middle = EDGE, EDGE + SIZE, EDGE + SIZE / 2
+    parts = [
+        f'<path d="M{low} {low}V{high}H{high}" fill="none" stroke="#555"/>',
+        f'<path d="M{low} {high}L{high} {low}" stroke="#bbb" stroke-dasharray="4 4"/>',
+        f'<text x="{middle}" y="{high + 36}" text-anchor="middle">claimed: above the other</text>',
+        f'<text transform="translate(12 {middle}) rotate(-90)" text-anchor="middle">true</text>',
+    ]
+    for share in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
+        away = (share - 0.5) * 2 * SIZE
+        across, down = (
+            f'x="{low + away:.0f}" y="{high + 16}"',
+            f'x="{low - 6}" y="{high - away + 4:.0f}"',
+        )
+        parts.append(f'<text {across} text-anchor="middle">{share:.0%}</text>')
+        parts.append(f'<text {down} text-anchor="end">{share:.0%}</text>')
+    for place, (name, table) in enumerate(tables):
+        # The first line, of all fields together, is the thick one.
+        colour = COLOURS[place % len(COLOURS)]
+        points = [
+            (low + (claimed - 0.5) * 2 * SIZE, high - (true - 0.5) * 2 * SIZE)
+            for _, claimed, true in find_gaps(table)
+        ]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        line = f'fill="none" stroke="{colour}" stroke-width="{1.2 if place else 2.5}"'
+        parts.append(f'<polyline points="{path}" {line}/>')
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points]
+        at = f'x="{low + 10}" y="{low + 14 + 15 * place}"'
+        parts.append(f'<text {at} fill="{colour}">{name}</text>')
+    box = f'viewBox="0 0 {SIZE + 2 * EDGE} {SIZE + 2 * EDGE}"'
+    font = 'font-family="sans-serif" font-size="12"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {box} {font}>'
+    return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *parts, "</svg>\n"])

@@ -6,7 +6,7 @@ by the contiguous closed prefix, as control does, and by whatever is over, as it
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from heapq import heapify, heapreplace
+from heapq import heapreplace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,17 +17,15 @@ from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms
 from arena.verdicts.beliefs import form_belief
 from arena.verdicts.sprt import BLOCKS, SequentialTest
-from benchmarks.campaigns.play import COUPLE
-from benchmarks.campaigns.stopping import WRONG, lower_bound
-from benchmarks.campaigns.worlds import Normal
+from benchmarks.campaigns.stopping import WRONG, find_lower_bound
+from benchmarks.campaigns.worlds import COUPLE, GROWTH, Normal
 
 SPRT = "sprt"
 ERROR = 0.05
+# Matches.
 BUDGETS = {SPRT: 4_000, "beats": 600, "best": 600}
-"""Matches."""
+# How much the first agent is worse, in rating: of two equal ones either is the best.
 GAPS = {SPRT: 0.0, "beats": 0.0, "best": 1.0}
-"""How much the first agent is worse, in rating: of two equal ones either is the best."""
-GROWTH = 0.1
 FIFO, LOCKSTEP = "first in, first out", "lockstep"
 
 
@@ -42,6 +40,11 @@ class Task:
     n: int
     seed: int
 
+    @property
+    def world(self) -> Normal:
+        """The two agents."""
+        return Normal(np.array([25.0 - GAPS[self.question], 25.0]))
+
 
 class Played(NamedTuple):
     """Matches in planned order: whether the first agent sits first, its score -1..1, their end."""
@@ -51,36 +54,32 @@ class Played(NamedTuple):
     ends: Floats
 
 
-def play(task: Task, rng: np.random.Generator) -> Played:
+def play_campaign(task: Task, rng: np.random.Generator) -> Played:
     """Return all matches of a campaign that would go on to its budget."""
     n = BUDGETS[task.question]
-    world = Normal(np.array([25.0 - GAPS[task.question], 25.0]))
     first = np.tile(np.array([0, 1]), n // COUPLE)
-    score = world.play(first, 1 - first, rng) * (1 - 2 * first)
+    score = task.world.play_matches(first, 1 - first, rng) * (1 - 2 * first)
+    # Some jitter, or matches of one kind would all end at the same moment.
     lasts = rng.uniform(0.9, 1.1, n) * np.where(score < 0, task.factor, 1.0)
-    return Played(1 - first, score, _ends(lasts, task))
-
-
-def _ends(lasts: Floats, task: Task) -> Floats:
+    ends = np.empty_like(lasts)
     if task.order == LOCKSTEP:
         # A chunk begins when the one before it is over; each result is told when it is there.
-        ends, begin = np.empty_like(lasts), 0.0
-        for start in range(0, len(lasts), task.n_slots):
+        begin = 0.0
+        for start in range(0, n, task.n_slots):
             chunk = slice(start, start + task.n_slots)
             ends[chunk] = begin + lasts[chunk]
             begin = float(ends[chunk].max())
-        return ends
-    free = [0.0] * task.n_slots
-    heapify(free)
-    ends = np.empty_like(lasts)
-    for place, length in enumerate(lasts.tolist()):
-        ends[place] = free[0] + length
-        heapreplace(free, ends[place])
-    return ends
+    else:
+        free = [0.0] * task.n_slots
+        for place, length in enumerate(lasts.tolist()):
+            ends[place] = free[0] + length
+            heapreplace(free, ends[place])
+    return Played(1 - first, score, ends)
 
 
-def looks(played: Played, *, by_prefix: bool) -> Iterator[Ints]:
+def look_at_matches(played: Played, *, by_prefix: bool) -> Iterator[Ints]:
     """Yield which matches are looked at, each time that they have grown enough."""
+    # A prefix is closed when the latest of its matches is over.
     reached = np.maximum.accumulate(played.ends) if by_prefix else played.ends
     order, n_seen = np.argsort(reached, kind="stable"), 0
     for moment in np.sort(reached):
@@ -90,19 +89,7 @@ def looks(played: Played, *, by_prefix: bool) -> Iterator[Ints]:
             yield np.sort(order[:n_over])
 
 
-def hold(task: Task) -> tuple[int, int]:
-    """Return how many of the campaigns end with a wrong verdict: by prefix, by what is over."""
-    rng = np.random.default_rng([task.seed, int(task.factor), task.n_slots])
-    wrong = [0, 0]
-    for _ in range(task.n):
-        played = play(task, rng)
-        for place, by_prefix in enumerate((True, False)):
-            is_wrong = _test if task.question == SPRT else _judge
-            wrong[place] += is_wrong(task, played, by_prefix=by_prefix)
-    return wrong[0], wrong[1]
-
-
-def _test(_: Task, played: Played, *, by_prefix: bool) -> bool:
+def sprt_is_wrong(_: Task, played: Played, *, by_prefix: bool) -> bool:
     """Say whether the test of 0 against 20 Elo accepts, of equal agents."""
     test = SequentialTest(0, 20, alpha=ERROR, beta=ERROR)
     points = (played.score + 1).reshape(-1, COUPLE).sum(axis=1)
@@ -114,31 +101,34 @@ def _test(_: Task, played: Played, *, by_prefix: bool) -> bool:
     return bool(crossed.size and curve[crossed[0]] >= test.upper)
 
 
-def _judge(task: Task, played: Played, *, by_prefix: bool) -> bool:
+def verdict_is_wrong(task: Task, played: Played, *, by_prefix: bool) -> bool:
+    """Say whether the first verdict on the question is wrong."""
     question = questions.get(task.question)
-    world = Normal(np.array([25.0 - GAPS[task.question], 25.0]))
-    for seen in looks(played, by_prefix=by_prefix):
-        counts = _counts(played, seen)
-        belief = form_belief(settle_ratings(counts, COUPLE), counts)
-        verdict = question.judge(belief, Terms(ERROR))
+    for seen in look_at_matches(played, by_prefix=by_prefix):
+        is_first, score = played.is_first[seen].astype(bool), played.score[seen]
+        table = np.empty((COUPLE, 5), np.int64)
+        for agent, chosen, sign in ((0, is_first, 1), (1, ~is_first, -1)):
+            scores = sign * score[chosen]
+            table[agent] = agent, 1 - agent, *((scores == kind).sum() for kind in (1, 0, -1))
+        counts = PairCounts(*table.T)
+        verdict = question.judge(form_belief(settle_ratings(counts, COUPLE), counts), Terms(ERROR))
         if verdict is not None:
             # That one of two equal agents does not beat the other is true.
-            return "not" not in verdict.statement and WRONG[task.question](world, verdict, 0.0)
+            is_wrong = WRONG[task.question](task.world, verdict, 0.0)
+            return "not" not in verdict.statement and is_wrong
     return False
 
 
-def _counts(played: Played, seen: Ints) -> PairCounts:
-    is_first, score = played.is_first[seen].astype(bool), played.score[seen]
-    table = np.empty((COUPLE, 5), np.int64)
-    for agent, chosen, sign in ((0, is_first, 1), (1, ~is_first, -1)):
-        theirs = sign * score[chosen]
-        table[agent] = agent, 1 - agent, *((theirs == kind).sum() for kind in (1, 0, -1))
-    return PairCounts(*table.T)
-
-
-def row(task: Task) -> dict[str, object]:
-    """Return a row of the benchmark."""
-    n_wrong, n_wrong_over = hold(task)
+def make_row(task: Task) -> dict[str, object]:
+    """Hold all campaigns of a task; return its row of the benchmark."""
+    rng = np.random.default_rng([task.seed, int(task.factor), task.n_slots])
+    is_wrong = sprt_is_wrong if task.question == SPRT else verdict_is_wrong
+    n_wrong = {True: 0, False: 0}
+    for _ in range(task.n):
+        # Both ways look at the same campaign: so they differ by the looking alone.
+        played = play_campaign(task, rng)
+        for by_prefix in n_wrong:
+            n_wrong[by_prefix] += is_wrong(task, played, by_prefix=by_prefix)
     return {
         "question": task.question,
         "lost_lasts": task.factor,
@@ -146,8 +136,8 @@ def row(task: Task) -> dict[str, object]:
         "order": task.order,
         "stated_error": ERROR,
         "n": task.n,
-        "wrong": n_wrong,
-        "share": n_wrong / task.n,
-        "lower_bound": lower_bound(n_wrong, task.n),
-        "share_by_what_is_over": n_wrong_over / task.n,
+        "wrong": n_wrong[True],
+        "share": n_wrong[True] / task.n,
+        "lower_bound": find_lower_bound(n_wrong[True], task.n),
+        "share_by_what_is_over": n_wrong[False] / task.n,
     }

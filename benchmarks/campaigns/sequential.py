@@ -1,9 +1,9 @@
 """Simulated sequential tests: their error rates, and the games they need on biased openings."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import median
-from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -14,10 +14,12 @@ from arena.ratings.counts import Floats, Ints
 from arena.verdicts.scale import score_of_elo
 from arena.verdicts.sprt import BLOCKS, SINGLES, Decision, SequentialTest
 
-_MARGIN = unit_draw_margin(DRAW_PROBABILITY)
-_GAMES_A_LOOK = 8
-"""A test is looked at after so many games, as often as reports come in."""
+MARGIN = unit_draw_margin(DRAW_PROBABILITY)
+# A test is looked at after so many games, as often as reports come in.
+GAMES_A_LOOK = 8
 MAX_GAMES = 60_000
+# What a test decided, and after how many games.
+Ended = tuple[Decision, int]
 
 
 @dataclass(frozen=True)
@@ -30,56 +32,47 @@ class Openings:
     @property
     def gap(self) -> float:
         """The difference of the skills, in standard deviations of a performance difference."""
-        wide, wanted = sqrt(1 + self._bias**2), score_of_elo(self.elo)
+        # Openings add to the spread: the skills must differ by more for the same score.
+        wide, score = sqrt(1 + self.bias**2 / 2), score_of_elo(self.elo)
 
-        def missed(gap: float) -> float:
-            return float(ndtr((gap - _MARGIN) / wide) + ndtr((gap + _MARGIN) / wide)) / 2 - wanted
+        def miss_score(gap: float) -> float:
+            return float(ndtr((gap - MARGIN) / wide) + ndtr((gap + MARGIN) / wide)) / 2 - score
 
-        found: float = brentq(missed, -10, 10)
-        return found
+        return float(brentq(miss_score, -10, 10))
 
-    @property
-    def _bias(self) -> float:
-        return self.bias / sqrt(2)
-
-    def blocks(self, shape: tuple[int, int], rng: np.random.Generator) -> Ints:
+    def draw_blocks(self, shape: tuple[int, int], rng: np.random.Generator) -> Ints:
         """Return the outcomes 0..4 of blocks: one opening, both seats."""
-        opening = rng.normal(0, self._bias, shape)
-        return self._points(opening, rng) + self._points(-opening, rng)
+        # The same opening for both seats: its favour cancels, which is why blocks save games.
+        opening = rng.normal(0, self.bias / sqrt(2), shape)
+        return self._draw_points(opening, rng) + self._draw_points(-opening, rng)
 
-    def singles(self, shape: tuple[int, int], rng: np.random.Generator) -> Ints:
+    def draw_singles(self, shape: tuple[int, int], rng: np.random.Generator) -> Ints:
         """Return the outcomes 0..2 of games, each from an opening of its own."""
-        return self._points(rng.normal(0, self._bias, shape), rng)
+        return self._draw_points(rng.normal(0, self.bias / sqrt(2), shape), rng)
 
-    def _points(self, favour: Floats, rng: np.random.Generator) -> Ints:
+    def _draw_points(self, favour: Floats, rng: np.random.Generator) -> Ints:
         lead = self.gap + favour + rng.standard_normal(favour.shape)
-        return (lead > -_MARGIN).astype(np.int64) + (lead > _MARGIN)
+        return (lead > -MARGIN).astype(np.int64) + (lead > MARGIN)
 
 
-class Ended(NamedTuple):
-    """How one test ended."""
-
-    decision: Decision
-    n_games: int
-
-
-def tested(
+def run_tests(
     test: SequentialTest, openings: Openings, n_cells: int, n: int, *, seed: int
 ) -> list[Ended]:
     """Return how n tests end, on blocks (5 cells) or single games (3)."""
     rng, games = np.random.default_rng([seed, n_cells]), 2 if n_cells == BLOCKS else 1
-    draw = openings.blocks if n_cells == BLOCKS else openings.singles
+    draw = openings.draw_blocks if n_cells == BLOCKS else openings.draw_singles
     counts, ended, n_games = np.zeros((n, n_cells), np.int64), list[Ended](), 0
     cells = np.arange(n_cells)
     while len(counts) and n_games < MAX_GAMES:
-        outcomes = draw((len(counts), _GAMES_A_LOOK // games), rng)
+        outcomes = draw((len(counts), GAMES_A_LOOK // games), rng)
         counts += (outcomes[:, :, None] == cells).sum(axis=1)
-        n_games += _GAMES_A_LOOK
+        n_games += GAMES_A_LOOK
         llr = test.llr(counts)
-        ended += [Ended(Decision.ACCEPT, n_games)] * int((llr >= test.upper).sum())
-        ended += [Ended(Decision.REJECT, n_games)] * int((llr <= test.lower).sum())
+        ended += [(Decision.ACCEPT, n_games)] * int((llr >= test.upper).sum())
+        ended += [(Decision.REJECT, n_games)] * int((llr <= test.lower).sum())
+        # Tests that have ended are not simulated any further.
         counts = counts[(test.lower < llr) & (llr < test.upper)]
-    return ended + [Ended(Decision.CONTINUE, n_games)] * len(counts)
+    return ended + [(Decision.CONTINUE, n_games)] * len(counts)
 
 
 @dataclass(frozen=True)
@@ -92,25 +85,26 @@ class Task:
     seed: int
 
 
-def row(task: Task) -> dict[str, object]:
+def count_decisions(ended: Sequence[Ended], decision: Decision) -> int:
+    """Return how many tests decided so."""
+    return sum(one is decision for one, _ in ended)
+
+
+def make_row(task: Task) -> dict[str, object]:
     """Return a row of the benchmark: the pentanomial test, and its games against the unpaired."""
     test, openings = task.test, task.openings
     paired, unpaired = (
-        tested(test, openings, n_cells, task.n, seed=task.seed) for n_cells in (BLOCKS, SINGLES)
-    )
-    accepted, undecided = (
-        sum(one.decision is decision for one in paired)
-        for decision in (Decision.ACCEPT, Decision.CONTINUE)
+        run_tests(test, openings, n_cells, task.n, seed=task.seed) for n_cells in (BLOCKS, SINGLES)
     )
     return {
         "truth": openings.elo,
         "elo1": test.elo1,
         "opening_bias": openings.bias,
         "model": str(test.model),
-        "accepted": accepted,
-        "undecided": undecided,
+        "accepted": count_decisions(paired, Decision.ACCEPT),
+        "undecided": count_decisions(paired, Decision.CONTINUE),
         "n": task.n,
-        "median_games": median(one.n_games for one in paired),
-        "unpaired_median_games": median(one.n_games for one in unpaired),
-        "unpaired_accepted": sum(one.decision is Decision.ACCEPT for one in unpaired),
+        "median_games": median(n_games for _, n_games in paired),
+        "unpaired_median_games": median(n_games for _, n_games in unpaired),
+        "unpaired_accepted": count_decisions(unpaired, Decision.ACCEPT),
     }

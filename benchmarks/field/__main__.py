@@ -4,7 +4,6 @@ import json
 import os
 import sys
 from argparse import ArgumentParser
-from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 
@@ -22,17 +21,17 @@ def main() -> int:
     os.environ["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"
     django.setup()
     # What fills and asks imports models: only now are there any.
-    filling, measuring = (
-        import_module(f"benchmarks.field.{name}") for name in ("filling", "measuring")
-    )
-    took_s = filling.fill(options.agents, options.matches)
+    names = ("filling", "measuring", "addresses")
+    filling, measuring, addresses = (import_module(f"benchmarks.field.{name}") for name in names)
+    took_s = filling.fill_database(options.agents, options.matches)
     print(f"filled in {took_s:.0f} s", flush=True)
+    sizes = {"n_warm": options.warm, "n_cold": options.cold}
     try:
-        found = measuring.measure(n_warm=options.warm, n_cold=options.cold, only=options.only)
-    except (measuring.RefusedError, import_module("benchmarks.field.errors").ForgottenError) as e:
-        print(f"bench pages: {e}", file=sys.stderr)
+        figures = measuring.measure_addresses(**sizes, only=options.only)
+    except (measuring.RefusedError, addresses.ForgottenError) as error:
+        print(f"bench pages: {error}", file=sys.stderr)
         return 1
-    options.out.write_text(json.dumps([asdict(one) for one in found]))
+    options.out.write_text(json.dumps(figures))
     return 0
 
 

@@ -1,15 +1,22 @@
-"""Every address that answers a GET: found in the URL configuration and the schema of the API.
+"""Every address that answers a GET: of pages, of the admin, and the API's lists at their worst.
 
-What is found and not known here is an error, so that a new page cannot be forgotten.
+They are found in the URL configuration, the registry of the admin and the schema of the API. What
+is found and not known here is an error, so that a new page cannot be forgotten.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from itertools import product
+from typing import Any, NamedTuple
 
+from django.contrib import admin
+from django.contrib.admin import ModelAdmin
+from django.contrib.auth.models import User
+from django.db.models import Model
+from django.test import RequestFactory
 from django.urls import URLPattern, URLResolver, get_resolver
+from drf_spectacular.generators import SchemaGenerator
 
-from benchmarks.field import adminpages, apilists
-from benchmarks.field.errors import ForgottenError
+from benchmarks.field.people import ADMIN
 from pages.filters import SORTS
 
 PAGES: Mapping[str, Sequence[str]] = {
@@ -64,13 +71,158 @@ PAGES: Mapping[str, Sequence[str]] = {
     "schema": ("/api/schema/", "/api/schema/?format=json"),
     "api-docs": ("/api/docs/",),
 }
+# Below these the admin and the schema say what there is.
 ELSEWHERE = ("admin/", "api/v1/")
-"""Below these the admin and the schema say what there is."""
 NOT_ASKED: Mapping[str, str] = {
     "logout": "an act, not a page: it takes a POST only",
     "checkpoint-file": "a file, not a page: its link is signed",
     "trajectory-piece": "a file, not a page: its link is signed",
 }
+
+ADMIN_PAGES: Mapping[str, Sequence[str]] = {
+    "index": ("/admin/",),
+    "app_list": ("/admin/matches/",),
+    "search": ("/admin/search/?s=agent",),
+    "autocomplete": (
+        "/admin/autocomplete/?app_label=matches&model_name=agent&field_name=checkpoint&term=c4",
+    ),
+    "jsi18n": ("/admin/jsi18n/",),
+    "password_change": ("/admin/password_change/",),
+}
+ADMIN_NOT_ASKED: Mapping[str, str] = {
+    "login": "it forwards who is in",
+    "logout": "only by POST",
+    "password_change_done": "says one sentence",
+    "view_on_site": "forwards",
+    "auth_user_password_change": "a form of one row",
+}
+# Whose row is shown, by model; of others the first there is.
+ADMIN_ROWS: Mapping[str, str] = {
+    "agent": "busiest",
+    "checkpoint": "checkpoint_id",
+    "leaderboard": "board_id",
+    "match": "match",
+    "outcome": "match",
+    "order": "order",
+    "tournament": "tournament",
+    "tokenaccess": "token",
+    "schedule": "schedule",
+    "season": "season",
+    "campaign": "campaign",
+    "alarm": "alarm",
+    "user": "operator",
+    "worker": "worker",
+}
+ADMIN_FILTERS: Mapping[str, Sequence[str]] = {
+    "match": ("tournament={tournament}", "state=done", "state=pending", "state=void"),
+    "tournament": ("state=running", "state=done", "pairing=random"),
+    "agent": ("game=connect_four", "policy=network", "is_retired__exact=1"),
+    "checkpoint": ("game=connect_four", "state=refused"),
+    "order": ("state=playing", "state=closed", "state=lost"),
+    "outcome": ("is_forfeit__exact=1", "reason=crash"),
+}
+# Pages of a model besides the usual ones and its acts.
+ADMIN_EXTRAS: Mapping[str, Sequence[str]] = {
+    "matches_schedule_echo": ("/admin/matches/schedule/echo/?crontab=0+3+*+*+*&timezone=UTC",),
+}
+ADMIN_USUAL = ("changelist", "add", "history", "delete", "change", "ask")
+
+# Cut by the server to the most that it gives.
+LARGEST = "page_size=100000"
+
+# What stands in an address, by what is before and the parameter itself.
+IN_PATH: Mapping[str, str] = {
+    "/api/v1/agents/{id}": "busiest",
+    "/api/v1/alarms/{id}": "alarm",
+    "/api/v1/campaigns/{id}": "campaign",
+    "/api/v1/checkpoints/{sha256}": "checkpoint",
+    "/api/v1/leaderboards/{name}": "board",
+    "/api/v1/leaderboards/{name}/ratings/{agent}": "busiest",
+    "/api/v1/matches/{id}": "match",
+    "/api/v1/schedules/{id}": "schedule",
+    "/api/v1/seasons/{id}": "season",
+    "/api/v1/tournaments/{id}": "tournament",
+    "/api/v1/workers/{id}": "worker",
+}
+
+# Of every list and of what needs a query; each filter is in one of them.
+QUERIES: Mapping[str, Sequence[str]] = {
+    "/api/v1/agents/": (
+        *("", "name=random+number+904", "game=connect_four", "game=chess", "policy=network"),
+        *("policy=random", "is_retired=true", "is_retired=false", "checkpoint={checkpoint}"),
+    ),
+    "/api/v1/alarms/": ("", "open=true", "open=false", "leaderboard={board}"),
+    "/api/v1/attempts/": (
+        *("", "match={match}", "ending=done", "ending=forfeit", "ending=expired"),
+        *("ending=failed", "ending=interrupted", "ending=forfeit&tournament={tournament}"),
+    ),
+    "/api/v1/campaigns/": (
+        *("", "question=best", "decided=true", "decided=false", "tournament={running}"),
+        "leaderboard={board}",
+    ),
+    "/api/v1/campaigns/{id}/curve/": ("",),
+    "/api/v1/audit/": (
+        *("", "action=match.void", "target_kind=agent&target_id=1", "target_kind=tournament"),
+        *("target_id={tournament}", "target_kind=agent&action=match.void"),
+    ),
+    "/api/v1/checkpoints/": (
+        *("", "game=connect_four", "game=chess", "run={run}", "state=ready", "state=refused"),
+        *("state=checking", "game=connect_four&run={run}&state=refused"),
+    ),
+    "/api/v1/leaderboards/": ("", "game=connect_four", "game=chess", "is_listed=false"),
+    "/api/v1/leaderboards/{name}/comparison/": ("first={busiest}&second={second}",),
+    "/api/v1/leaderboards/{name}/history/": ("",),
+    "/api/v1/leaderboards/{name}/ratings/": ("",),
+    "/api/v1/leaderboards/{name}/ratings/{agent}/history/": ("",),
+    "/api/v1/leaderboards/{name}/seasons/": ("",),
+    "/api/v1/matches/": (
+        *("tournament={tournament}", "leaderboard={board}", "agent={busiest}"),
+        *("agent={busiest}&tournament={tournament}", "agent={searcher}"),
+        *("tournament={tournament}&state=done", "tournament={tournament}&state=void"),
+        *("tournament={tournament}&state=pending", "tournament={running}&state=pending"),
+        *("tournament={running}&state=queued", "tournament={running}&state=running"),
+        *("tournament={tournament}&state=cancelled",),
+    ),
+    "/api/v1/outcomes/": ("tournament={tournament}", "tournament={running}"),
+    "/api/v1/schedules/": ("", "is_enabled=false", "leaderboard__name={board}"),
+    "/api/v1/seasons/{id}/rows/": ("",),
+    "/api/v1/tokens/": ("",),
+    "/api/v1/tournaments/": (
+        *("", "leaderboard__name={board}", "state=done", "state=cancelled", "state=paused"),
+    ),
+    "/api/v1/tournaments/{id}/agents/": ("",),
+    "/api/v1/trajectories/": ("tournament={kept}",),
+    "/api/v1/trajectories/manifest/": ("tournament={kept}",),
+    "/api/v1/workers/": ("", "node=node-0001.europe-west4-b.example"),
+}
+
+# Which cursor leads to the last page; by id, the newest first, where it does not stand here.
+DEEP: Mapping[str, str] = {
+    "/api/v1/leaderboards/{name}/ratings/": "deep_rank",
+    "/api/v1/leaderboards/{name}/history/": "deep_snapshot",
+    "/api/v1/leaderboards/{name}/ratings/{agent}/history/": "deep_snapshot",
+    "/api/v1/matches/": "deep_sequence",
+    "/api/v1/outcomes/": "deep_sequence",
+    "/api/v1/seasons/{id}/rows/": "deep_position",
+    "/api/v1/tournaments/{id}/agents/": "deep_position",
+}
+
+# More examples.
+ALONE: Mapping[str, Sequence[str]] = {
+    "/api/v1/agents/{id}/": ("/api/v1/agents/{searcher}/",),
+    "/api/v1/agents/{id}/explanation/": ("/api/v1/agents/{searcher}/explanation/",),
+    "/api/v1/matches/{id}/": ("/api/v1/matches/{chess}/",),
+    "/api/v1/matches/{id}/explanation/": ("/api/v1/matches/{open_match}/explanation/",),
+    "/api/v1/tournaments/{id}/": ("/api/v1/tournaments/{running}/",),
+    "/api/v1/tournaments/{id}/explanation/": ("/api/v1/tournaments/{running}/explanation/",),
+    "/api/v1/checkpoints/{sha256}/": ("/api/v1/checkpoints/{latest}/",),
+}
+
+PAGE_PARAMETERS = {"cursor", "page_size"}
+
+
+class ForgottenError(Exception):
+    """There is an address that nobody has said how to ask for."""
 
 
 class Address(NamedTuple):
@@ -80,27 +232,108 @@ class Address(NamedTuple):
     path: str
 
 
-def everything(subjects: Mapping[str, object]) -> list[Address]:
+def find_addresses(subjects: Mapping[str, object]) -> list[Address]:
     """Return all addresses. Raises ForgottenError naming those that are not known here."""
-    named = [*_pages(), *adminpages.addresses(), *apilists.addresses()]
+    named = [*find_pages(), *find_admin_pages(), *find_api_lists()]
     return [Address(name, name.format_map(subjects)) for name in dict.fromkeys(named)]
 
 
-def _pages() -> Iterator[str]:
-    found = list(_routes(get_resolver().url_patterns))
-    unknown = [route for route in found if route not in PAGES and route not in NOT_ASKED]
+def find_pages() -> list[str]:
+    """Return the examples of all pages but those of the admin and the API."""
+    routes = list(find_routes(get_resolver().url_patterns))
+    unknown = [route for route in routes if route not in PAGES and route not in NOT_ASKED]
     if unknown:
         raise ForgottenError(f"pages without an example in PAGES: {', '.join(unknown)}")
-    return (page for route in found for page in PAGES.get(route, ()))
+    return [page for route in routes for page in PAGES.get(route, ())]
 
 
-def _routes(patterns: Iterable[URLPattern | URLResolver], before: str = "") -> Iterator[str]:
+def find_routes(patterns: Iterable[URLPattern | URLResolver], before: str = "") -> Iterator[str]:
     """Yield the names of all patterns, the routes of those without one."""
     for pattern in patterns:
         route = before + str(pattern.pattern)
         if route.startswith(ELSEWHERE):
             continue
         if isinstance(pattern, URLResolver):
-            yield from _routes(pattern.url_patterns, route)
+            yield from find_routes(pattern.url_patterns, route)
         else:
             yield pattern.name or route
+
+
+def find_admin_pages() -> Iterator[str]:
+    """Yield the pages of the site and of every model its list, its form and one of its rows."""
+    names = {pattern.name for pattern in admin.site.get_urls() if isinstance(pattern, URLPattern)}
+    unknown = {name for name in names if name} - ADMIN_PAGES.keys() - ADMIN_NOT_ASKED.keys()
+    if unknown:
+        raise ForgottenError(f"pages of the admin without an example: {', '.join(unknown)}")
+    yield from (page for pages in ADMIN_PAGES.values() for page in pages)
+    for model, its_admin in admin.site._registry.items():
+        yield from find_model_pages(model, its_admin)
+
+
+def find_model_pages(model: type[Model], its_admin: "ModelAdmin[Any]") -> Iterator[str]:
+    """Yield the list at its worst, the form, a row with its acts, and what else a model has."""
+    app, name = model._meta.app_label, model._meta.model_name or ""
+    base = f"/admin/{app}/{name}/"
+    request = RequestFactory().get(base)
+    request.user = User.objects.get(username=ADMIN)
+    yield base
+    if its_admin.get_search_fields(request):
+        yield f"{base}?q=1"
+    # Of other packages' models there are a few rows, or none.
+    columns = its_admin.get_sortable_by(request) if app == "matches" else ()
+    for place, column in enumerate(its_admin.get_list_display(request), 1):
+        if column in columns:
+            yield from (f"{base}?o={place}", f"{base}?o=-{place}")
+    yield from (f"{base}?{chosen}" for chosen in ADMIN_FILTERS.get(name, ()))
+    if its_admin.has_add_permission(request):
+        yield f"{base}add/"
+    first = model._default_manager.order_by("pk").first()
+    row = f"{{{ADMIN_ROWS[name]}}}" if name in ADMIN_ROWS else first and first.pk
+    if row is not None:
+        yield from (f"{base}{row}/change/", f"{base}{row}/history/")
+        yield from (f"{base}ask/{act.name}/?pk={row}" for act in getattr(its_admin, "acts", ()))
+    usual = {f"{app}_{name}_{page}" for page in ADMIN_USUAL}
+    urls = [pattern for pattern in its_admin.get_urls() if isinstance(pattern, URLPattern)]
+    for extra in sorted({url.name for url in urls if url.name} - usual - ADMIN_NOT_ASKED.keys()):
+        if extra not in ADMIN_EXTRAS:
+            raise ForgottenError(f"no example in ADMIN_EXTRAS of the page {extra}")
+        yield from ADMIN_EXTRAS[extra]
+
+
+def find_api_lists() -> Iterator[str]:
+    """Yield the GET endpoints of the API as its schema has them, each list at its worst."""
+    generator: Any = SchemaGenerator  # it has no types
+    schema = generator().get_schema(request=None, public=True)
+    yield "/api/v1/"
+    for template, operations in schema["paths"].items():
+        if "get" in operations:
+            yield from find_queries(template, operations["get"].get("parameters", []))
+
+
+def find_queries(template: str, parameters: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield an endpoint with every filter, its first page and its last one."""
+    asked = {one["name"] for one in parameters if one["in"] == "query"}
+    queries = QUERIES.get(template, () if asked else ("",))
+    missing = [name for name in asked - PAGE_PARAMETERS if f"{name}=" not in "&".join(queries)]
+    if missing or not queries:
+        raise ForgottenError(f"no example in QUERIES of {template} with {', '.join(missing)}")
+    path = fill_path(template)
+    deep = DEEP.get(template, "deep_id")
+    pages = (LARGEST, f"{LARGEST}&cursor={{{deep}}}") if "page_size" in asked else ("",)
+    for query, page in product(queries, pages):
+        # The matches of an agent are cut by match, not by place.
+        here = page.replace("deep_sequence", "deep_id") if "agent=" in query else page
+        text = "&".join(filter(None, (query, here)))
+        yield f"{path}?{text}" if text else path
+    yield from ALONE.get(template, ())
+
+
+def fill_path(template: str) -> str:
+    """Return the address with names of subjects instead of parameters."""
+    filled, seen = "", ""
+    for part in template.strip("/").split("/"):
+        seen = f"{seen}/{part}"
+        if part.startswith("{") and seen not in IN_PATH:
+            raise ForgottenError(f"no example in IN_PATH for {seen}")
+        filled += f"/{{{IN_PATH[seen]}}}" if part.startswith("{") else f"/{part}"
+    return f"{filled}/"

@@ -1,16 +1,14 @@
 """Leaderboards with their tournaments and ratings; the main one, which is the newest, is last."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 
-from benchmarks.field import drawn as drawing
-from benchmarks.field.drawn import Drawn, Floats, Ints
+from benchmarks.field.drawn import Drawn, Floats, Ints, count_by_agent, count_pairs
 from benchmarks.field.people import GAME, N_OTHER, OTHER_GAMES
-from benchmarks.field.writing import moment, write
+from benchmarks.field.writing import write_rows
 from matches.models import (
     Entrant,
     Leaderboard,
@@ -23,44 +21,36 @@ from matches.store import snapshot_tables
 
 MAIN = "field"
 N_ON_SMALL = 6
+# So far apart the matches of the main board ended.
 MATCH_MS = 20
-"""So far apart the matches of the main board ended."""
+# Of the matches, by tournament of the main board; the rest is under way.
 SHARES = (0.6, 0.35, 0.049)
-"""Of the matches, by tournament of the main board; the rest is under way."""
+# Of the last tournament's matches.
 OPEN_SHARE = 0.4
-"""Of the last tournament's matches."""
+# As many as in five hours; so many are really packed, the others are the same again.
 N_SNAPSHOTS, N_TABLES = 300, 20
-"""As many as in five hours; so many are really packed, the others are the same again."""
 MU, SD = 25.0, 8.0
 
 
 @dataclass(frozen=True)
-class Main:
-    """The main board: its tournaments by where they begin, how far it is, when it ended."""
+class MainBoard:
+    """The main board, how far it is, and by match its tournament and when it ended."""
 
     board: Leaderboard
-    tournaments: Sequence[Tournament]
-    starts: Sequence[int]
-    n_matches: int
+    tournaments: list[Tournament]
+    tournament_ids: Ints
+    ended_at: np.ndarray[Any, np.dtype[np.datetime64]]
     n_done: int
     now: datetime
 
-    def at(self, number: int) -> datetime:
-        """Return when the match of this place among all ended."""
-        return self.now - timedelta(milliseconds=MATCH_MS * (self.n_done - number))
-
-    def tournament_of(self, number: int) -> Tournament:
-        """Return the tournament of a match."""
-        return next(
-            tournament
-            for tournament, start in zip(self.tournaments[::-1], self.starts[::-1], strict=True)
-            if number >= start
-        )
+    @property
+    def n_matches(self) -> int:
+        """All matches that were planned."""
+        return len(self.ended_at)
 
 
-def fill_small(n_boards: int, n_agents: int, *, now: datetime) -> None:
+def write_small_boards(n_boards: int, n_agents: int, *, now: datetime) -> None:
     """Write boards of a few agents, each with a tournament of which little is known."""
-    games = [*OTHER_GAMES, *[GAME] * n_boards]
     boards = Leaderboard.objects.bulk_create(
         Leaderboard(
             name=f"small-{number}",
@@ -73,7 +63,7 @@ def fill_small(n_boards: int, n_agents: int, *, now: datetime) -> None:
             results_hash=f"{number:064x}",
             rated_at=now - timedelta(hours=1),
         )
-        for number, game in enumerate(games)
+        for number, game in enumerate([*OTHER_GAMES, *[GAME] * n_boards])
     )
     tournaments = Tournament.objects.bulk_create(
         Tournament(
@@ -89,33 +79,41 @@ def fill_small(n_boards: int, n_agents: int, *, now: datetime) -> None:
         )
         for number, board in enumerate(boards)
     )
-    fields = [_agents_of(number, board, n_agents) for number, board in enumerate(boards)]
+    entries = [
+        (tournament, place, agent)
+        for number, tournament in enumerate(tournaments)
+        for place, agent in enumerate(_choose_agents(number, tournament, n_agents))
+    ]
     Rating.objects.bulk_create(
-        Rating(leaderboard=board, agent_id=agent, mu=MU + place, sd=1.0, n_matches=10, n_wins=place)
-        for board, agents in zip(boards, fields, strict=True)
-        for place, agent in enumerate(agents)
-    )
+        Rating(
+            leaderboard=tournament.leaderboard, agent_id=agent, mu=MU + place, sd=1.0,
+            n_matches=10, n_wins=place,
+        )
+        for tournament, place, agent in entries
+    )  # fmt: skip
     Entrant.objects.bulk_create(
         Entrant(tournament=tournament, agent_id=agent, position=place)
-        for tournament, agents in zip(tournaments, fields, strict=True)
-        for place, agent in enumerate(agents)
+        for tournament, place, agent in entries
     )
 
 
-def _agents_of(number: int, board: Leaderboard, n_agents: int) -> list[int]:
+def _choose_agents(number: int, tournament: Tournament, n_agents: int) -> list[int]:
     """Return the agents of a small board; the first agent is on many of them."""
-    if board.game != GAME:
-        first = n_agents + 1 + N_OTHER * OTHER_GAMES.index(board.game)
+    game = tournament.leaderboard.game
+    if game != GAME:
+        first = n_agents + 1 + N_OTHER * OTHER_GAMES.index(game)
         return list(range(first, first + N_OTHER))
     others = range(2 + number % (n_agents - N_ON_SMALL), n_agents + 1)
     return [1, *others[: N_ON_SMALL - 1]] if number % 5 == 0 else [*others[:N_ON_SMALL]]
 
 
-def open_main(n_agents: int, drawn: Drawn, *, now: datetime) -> Main:
+def write_main_board(n_agents: int, drawn: Drawn, *, now: datetime) -> MainBoard:
     """Write the main board with its tournaments and their entrants, without matches."""
     n = len(drawn.first)
     starts = [0, *np.cumsum([int(n * share) for share in SHARES]).tolist()]
+    ends = [*starts[1:], n]
     n_done = n - int((n - starts[-1]) * OPEN_SHARE)
+    n_counted = int(drawn.is_counted[:n_done].sum())
     board = Leaderboard.objects.create(
         name=MAIN,
         title="The whole field",
@@ -123,96 +121,93 @@ def open_main(n_agents: int, drawn: Drawn, *, now: datetime) -> Main:
         game_version="1",
         next_sequence=n + 1,
         prefix_sequence=n_done,
-        n_counted=int(drawn.is_counted[:n_done].sum()),
-        n_settled=int(drawn.is_counted[:n_done].sum()),
+        n_counted=n_counted,
+        n_settled=n_counted,
         results_hash="f" * 64,
         spread=4.0,
         rated_at=now,
     )
-    main = Main(board, [], starts, n, n_done, now)
-    ends = [*starts[1:], n]
-    tournaments = [
-        _tournament(main, drawn, place, start, end)
-        for place, (start, end) in enumerate(zip(starts, ends, strict=True))
-    ]
-    for tournament in tournaments:
-        places = ((tournament.pk, agent, agent - 1) for agent in range(1, n_agents + 1))
-        write(Entrant, ("tournament_id", "agent_id", "position"), places)
-    return Main(board, tournaments, starts, n, n_done, now)
+    # As numpy's moments: a million Python ones would take longer than the rows.
+    since = (np.arange(n + 1) - n_done) * np.timedelta64(MATCH_MS, "ms")
+    ended_at = np.datetime64(now.astimezone(UTC).replace(tzinfo=None), "us") + since
+    tournaments = []
+    for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        here, is_last = slice(start, min(end, n_done)), end == n
+        is_counted = drawn.is_counted[here]
+        tournament = Tournament.objects.create(
+            leaderboard=board,
+            name=f"Season {place + 1}",
+            pairing="random",
+            n_matches=end - start,
+            n_planned=end - start,
+            n_done=int(is_counted.sum()),
+            n_forfeits=int((drawn.is_forfeit[here] & is_counted).sum()),
+            n_void=int(drawn.is_void[here].sum()),
+            n_cancelled=int(drawn.is_cancelled[here].sum()),
+            n_retried=int(drawn.is_retried[here].sum()),
+            keeps_trajectories=place == len(SHARES) - 1,
+            state=Tournament.State.RUNNING if is_last else Tournament.State.DONE,
+            started_at=ended_at[start].item().replace(tzinfo=UTC),
+            finished_at=None if is_last else ended_at[end].item().replace(tzinfo=UTC),
+            mean_match_s=0.5,
+        )
+        agents = range(1, n_agents + 1)
+        write_rows(
+            Entrant, n_agents, tournament_id=tournament.pk, agent_id=agents,
+            position=range(n_agents),
+        )  # fmt: skip
+        tournaments.append(tournament)
+    sizes = [end - start for start, end in zip(starts, ends, strict=True)]
+    ids = np.repeat([tournament.pk for tournament in tournaments], sizes)
+    return MainBoard(board, tournaments, ids, ended_at[:n], n_done, now)
 
 
-def _tournament(main: Main, drawn: Drawn, place: int, start: int, end: int) -> Tournament:
-    is_last = end == main.n_matches
-    until = min(end, main.n_done)
-    return Tournament.objects.create(
-        leaderboard=main.board,
-        name=f"Season {place + 1}",
-        pairing="random",
-        n_matches=end - start,
-        n_planned=end - start,
-        n_done=int(drawn.is_counted[start:until].sum()),
-        n_forfeits=int((drawn.is_forfeit & drawn.is_counted)[start:until].sum()),
-        n_void=int(drawn.is_void[start:until].sum()),
-        n_cancelled=int(drawn.is_cancelled[start:until].sum()),
-        n_retried=int(drawn.is_retried[start:until].sum()),
-        keeps_trajectories=place == len(SHARES) - 1,
-        state=Tournament.State.RUNNING if is_last else Tournament.State.DONE,
-        started_at=main.at(start),
-        finished_at=None if is_last else main.at(end),
-        mean_match_s=0.5,
-    )
-
-
-def rate(main: Main, drawn: Drawn, *, seed: int) -> None:
+def write_ratings(main: MainBoard, drawn: Drawn, *, seed: int) -> None:
     """Write ratings near the skills, the pair counts behind them, and their history."""
     rng = np.random.default_rng(seed)
-    tallies = drawing.tallies(drawn, main.n_done)
-    sd = SD / np.sqrt(1 + tallies[:, 0])
+    counts = count_by_agent(drawn, main.n_done)
+    sd = SD / np.sqrt(1 + counts[:, 0])
     mu = MU + drawn.skills + sd * rng.normal(size=len(sd))
-    names = (
-        *("leaderboard_id", "agent_id", "mu", "sd", "live_mu", "live_sigma"),
-        *("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits"),
+    names = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
+    write_rows(
+        Rating,
+        len(mu),
+        leaderboard_id=main.board.pk,
+        agent_id=range(1, len(mu) + 1),
+        mu=mu,
+        sd=sd,
+        live_mu=mu + 0.1,
+        live_sigma=1.2 * sd,
+        **dict(zip(names, counts.T, strict=True)),
     )
-    write(Rating, names, _ratings(main.board.pk, mu, sd, tallies))
-    found = drawing.pairs(drawn, main.n_done)
-    counted = zip(found.first + 1, found.second + 1, found.counts, strict=True)
-    columns = (
-        *("leaderboard_id", "first_id", "second_id"),
-        *("n_first_wins", "n_draws", "n_second_wins"),
-    )
-    write(
+    pairs = count_pairs(drawn, main.n_done)
+    wins, draws, losses = pairs.counts.T
+    write_rows(
         PairCount,
-        columns,
-        ((main.board.pk, int(a), int(b), *map(int, counts)) for a, b, counts in counted),
+        len(wins),
+        leaderboard_id=main.board.pk,
+        first_id=pairs.first + 1,
+        second_id=pairs.second + 1,
+        n_first_wins=wins,
+        n_draws=draws,
+        n_second_wins=losses,
     )
-    _write_history(main, mu, sd)
+    numbers = range(N_SNAPSHOTS)
+    # Packing takes longest: fifteen snapshots share a table.
+    packed = [_pack_ratings(mu, sd, share=(n + 1) / N_TABLES) for n in range(N_TABLES)]
+    write_rows(
+        RatingSnapshot,
+        N_SNAPSHOTS,
+        leaderboard_id=main.board.pk,
+        taken_at=[main.now - timedelta(minutes=N_SNAPSHOTS - 1 - number) for number in numbers],
+        n_outcomes=[main.board.n_counted * (number + 1) // N_SNAPSHOTS for number in numbers],
+        results_hash=[f"{number:064x}" for number in numbers],
+        table=[packed[number * N_TABLES // N_SNAPSHOTS] for number in numbers],
+    )
 
 
-def _ratings(board: int, mu: Floats, sd: Floats, tallies: Ints) -> Iterator[tuple[Any, ...]]:
-    for agent, (m, s, counts) in enumerate(zip(mu.tolist(), sd.tolist(), tallies, strict=True), 1):
-        yield (board, agent, m, s, m + 0.1, 1.2 * s, *map(int, counts))
-
-
-def _write_history(main: Main, mu: Floats, sd: Floats) -> None:
-    packed = [_table(mu, sd, share=(n + 1) / N_TABLES) for n in range(N_TABLES)]
-    names = ("leaderboard_id", "taken_at", "n_outcomes", "results_hash", "table")
-    span = timedelta(minutes=1)
-
-    def rows() -> Iterator[tuple[Any, ...]]:
-        for number in range(N_SNAPSHOTS):
-            at = main.now - span * (N_SNAPSHOTS - 1 - number)
-            taken = moment(at)
-            counted = main.board.n_counted * (number + 1) // N_SNAPSHOTS
-            place = number * N_TABLES // N_SNAPSHOTS
-            yield (main.board.pk, taken, counted, f"{number:064x}", packed[place])
-
-    write(RatingSnapshot, names, rows())
-
-
-def _table(mu: Floats, sd: Floats, *, share: float) -> bytes:
+def _pack_ratings(mu: Floats, sd: Floats, *, share: float) -> bytes:
     """Return the ratings as they were when this share of the matches was counted."""
-    then = MU + (mu - MU) * share
-    doubt = sd / np.sqrt(share)
-    agents = range(1, len(mu) + 1)
-    columns = zip(agents, then.tolist(), doubt.tolist(), strict=True)
-    return snapshot_tables.pack_rows([agent, m, s, m + 0.1, 1.2 * s] for agent, m, s in columns)
+    then, doubt = (MU + (mu - MU) * share).tolist(), (sd / np.sqrt(share)).tolist()
+    rows = zip(range(1, len(mu) + 1), then, doubt, strict=True)
+    return snapshot_tables.packed([agent, m, s, m + 0.1, 1.2 * s] for agent, m, s in rows)

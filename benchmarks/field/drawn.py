@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 FIRST_WINS, DRAW, SECOND_WINS = 0, 1, 2
+# So many of all matches are the first agent's.
 BUSY_SHARE = 0.1
-"""So many of all matches are the first agent's."""
 FORFEITS, VOIDS, CANCELLED, RETRIED, DRAWS = 0.01, 0.0005, 0.0005, 0.005, 0.06
-_SPREAD = 4.0
+SPREAD = 4.0
 
 
 @dataclass(frozen=True)
@@ -23,15 +24,20 @@ class Drawn:
     first: Ints
     second: Ints
     result: Ints
-    is_forfeit: NDArray[np.bool_]
-    is_void: NDArray[np.bool_]
-    is_cancelled: NDArray[np.bool_]
-    is_retried: NDArray[np.bool_]
+    is_forfeit: Bools
+    is_void: Bools
+    is_cancelled: Bools
+    is_retried: Bools
 
     @property
-    def is_counted(self) -> NDArray[np.bool_]:
+    def is_counted(self) -> Bools:
         """Which matches have an outcome."""
         return ~(self.is_void | self.is_cancelled)
+
+    @property
+    def losing_seat(self) -> Ints:
+        """Who lost, where somebody did."""
+        return np.where(self.result == FIRST_WINS, 1, 0)
 
 
 @dataclass(frozen=True)
@@ -43,17 +49,18 @@ class Pairs:
     counts: Ints  # [pairs, 3]: first wins, draws, second wins
 
 
-def draw(n_agents: int, n_matches: int, *, seed: int) -> Drawn:
+def draw_matches(n_agents: int, n_matches: int, *, seed: int) -> Drawn:
     """Return matches in blocks of two, the seats changed; place 0 is in a tenth of them."""
     rng = np.random.default_rng(seed)
-    skills = rng.normal(0.0, _SPREAD, n_agents)
+    skills = rng.normal(0.0, SPREAD, n_agents)
     n_blocks = -(-n_matches // 2)
     one = rng.integers(0, n_agents, n_blocks)
+    # An agent with very many matches is the worst case of its page.
     one[rng.random(n_blocks) < BUSY_SHARE] = 0
     other = (one + rng.integers(1, n_agents, n_blocks)) % n_agents
     first = np.column_stack((one, other)).ravel()[:n_matches]
     second = np.column_stack((other, one)).ravel()[:n_matches]
-    chance = 1 / (1 + np.exp((skills[second] - skills[first]) / _SPREAD))
+    chance = 1 / (1 + np.exp((skills[second] - skills[first]) / SPREAD))
     result = np.where(rng.random(n_matches) < chance, FIRST_WINS, SECOND_WINS)
     result[rng.random(n_matches) < DRAWS] = DRAW
     is_void = rng.random(n_matches) < VOIDS
@@ -69,34 +76,25 @@ def draw(n_agents: int, n_matches: int, *, seed: int) -> Drawn:
     )
 
 
-def pairs(drawn: Drawn, until: int) -> Pairs:
+def count_pairs(drawn: Drawn, until: int) -> Pairs:
     """Return the counts of the first matches."""
-    counted = drawn.is_counted[:until]
-    first, second = drawn.first[:until][counted], drawn.second[:until][counted]
-    result = drawn.result[:until][counted]
+    counted = np.flatnonzero(drawn.is_counted[:until])
     n_agents = len(drawn.skills)
-    keys, places = np.unique(first * n_agents + second, return_inverse=True)
-    counts = np.bincount(places * 3 + result, minlength=3 * len(keys)).reshape(-1, 3)
-    return Pairs(keys // n_agents, keys % n_agents, counts)
+    # One number a pair, so that numpy can group by it.
+    met = drawn.first[counted] * n_agents + drawn.second[counted]
+    keys, places = np.unique(met, return_inverse=True)
+    cells = np.bincount(places * 3 + drawn.result[counted], minlength=3 * len(keys))
+    return Pairs(keys // n_agents, keys % n_agents, cells.reshape(-1, 3))
 
 
-def tallies(drawn: Drawn, until: int) -> Ints:
+def count_by_agent(drawn: Drawn, until: int) -> Ints:
     """Return [agents, 5]: matches, wins, draws, losses and forfeits of each place."""
-    counted = drawn.is_counted[:until]
-    result, forfeit = drawn.result[:until][counted], drawn.is_forfeit[:until][counted]
-    found = np.zeros((len(drawn.skills), 5), np.int64)
-    for seats, won, lost in (
-        (drawn.first, FIRST_WINS, SECOND_WINS),
-        (drawn.second, SECOND_WINS, FIRST_WINS),
-    ):
-        places = seats[:until][counted]
-        of_all = (
-            np.ones_like(result, bool),
-            result == won,
-            result == DRAW,
-            result == lost,
-            (result == lost) & forfeit,
-        )
-        for column, chosen in enumerate(of_all):
-            found[:, column] += np.bincount(places[chosen], minlength=len(found))
-    return found
+    counted = np.flatnonzero(drawn.is_counted[:until])
+    result, is_forfeit = drawn.result[counted], drawn.is_forfeit[counted]
+    counts = np.zeros((len(drawn.skills), 5), np.int64)
+    for seats, won in ((drawn.first, FIRST_WINS), (drawn.second, SECOND_WINS)):
+        is_lost = (result != won) & (result != DRAW)
+        kinds = (result >= 0, result == won, result == DRAW, is_lost, is_lost & is_forfeit)
+        for column, is_kind in enumerate(kinds):
+            counts[:, column] += np.bincount(seats[counted[is_kind]], minlength=len(counts))
+    return counts

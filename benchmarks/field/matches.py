@@ -1,17 +1,19 @@
 """Matches with seats, attempts, outcomes, orders and pieces of trajectories."""
 
-from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from hashlib import sha256
-from typing import Any
+from random import Random
+from typing import NamedTuple
 from uuid import UUID
 
+import numpy as np
+
+from arena.games import registry as games
+from arena.games.base import OVER
 from arena.messages import play_queue
-from benchmarks.field.boards import Main
+from benchmarks.field.boards import MainBoard
 from benchmarks.field.drawn import DRAW, FIRST_WINS, Drawn
-from benchmarks.field.people import GAME, N_OTHER, OTHER_GAMES
-from benchmarks.field.recorded import Recorded, play
-from benchmarks.field.writing import moment, stored, write
+from benchmarks.field.people import GAME, N_OTHER, OTHER_GAMES, node_name
+from benchmarks.field.writing import write_rows
 from matches.models import (
     Attempt,
     Leaderboard,
@@ -24,191 +26,217 @@ from matches.models import (
     Uncounted,
 )
 
-A_ORDER = 200
+ORDER_SIZE = 200
 N_GAMES, N_LONG_GAMES = 200, 12
 N_UNCOUNTED = 50
+# Of the open matches; the others are pending.
 IN_FLIGHT_SHARE = 0.2
-"""Of the open matches; the others are pending."""
-RANKS = {FIRST_WINS: "0,1", DRAW: "0,0"}
-_SECOND_WINS = "1,0"
-Values = tuple[Any, ...]
 
 
-def fill(main: Main, drawn: Drawn, *, seed: int) -> None:
+class Recorded(NamedTuple):
+    """The seed and the moves of a game, as an outcome has them."""
+
+    game_seed: int
+    actions: str
+    n_steps: int
+
+
+def play_at_random(game: str, n_games: int, *, seed: int) -> list[Recorded]:
+    """Return games that were really played, by two who draw their moves: they can be replayed."""
+    rng, rules, played = Random(seed), games.get(game), []
+    for _ in range(n_games):
+        game_seed = rng.getrandbits(32)
+        state = rules.start(game_seed, opening_plies=rules.spec.opening_plies)
+        while state.to_move() != OVER:
+            state.apply(rng.choice(list(state.legal_actions())))
+        actions = list(state.actions)
+        played.append(Recorded(game_seed, " ".join(map(str, actions)), len(actions)))
+    return played
+
+
+def write_matches(main: MainBoard, drawn: Drawn, *, seed: int) -> None:
     """Write all matches of the main board, then a few long ones of the other games."""
-    games = play(GAME, N_GAMES, seed=seed)
+    # Two hundred games serve for all blocks: a replay costs the same.
+    recorded = play_at_random(GAME, N_GAMES, seed=seed)
     _write_orders(main)
-    write(Match, _MATCH, _matches(main, drawn, games))
-    write(Seat, ("match_id", "seat", "agent_id"), _seats(drawn))
-    write(Outcome, _OUTCOME, _outcomes(main, drawn, games))
-    write(Attempt, _ATTEMPT, _attempts(main, drawn, games))
+    _write_planned(main, drawn, recorded)
+    _write_outcomes(main, drawn, recorded)
+    _write_attempts(main, drawn, recorded)
     _write_pieces(main)
-    Uncounted.objects.bulk_create(
-        Uncounted(match_id=number, leaderboard=main.board, sequence=number)
-        for number in range(max(1, main.n_done - N_UNCOUNTED), main.n_done)
-        if drawn.is_counted[number - 1]
-    )
     for place, game in enumerate(OTHER_GAMES):
         _write_long(game, main.n_matches + place * N_LONG_GAMES, n_agents=len(drawn.skills))
 
 
-def _write_orders(main: Main) -> None:
-    names = (
-        *("id", "uuid", "tournament_id", "queue", "n_matches", "state", "node"),
-        *("created_at", "started_at", "deadline_at", "closed_at"),
+def _games_of(numbers: np.ndarray, recorded: list[Recorded]) -> list[Recorded]:
+    """Return the game of each match: both matches of a block are of one seed."""
+    return [recorded[block] for block in (numbers // 2 % N_GAMES).tolist()]
+
+
+def _nodes_of(orders: np.ndarray) -> list[str]:
+    return [node_name(order % 20) for order in orders.tolist()]
+
+
+def _write_orders(main: MainBoard) -> None:
+    starts = np.arange(0, main.n_matches, ORDER_SIZE)
+    numbers, begun = starts // ORDER_SIZE + 1, main.ended_at[starts]
+    nodes, is_open = _nodes_of(numbers), starts + ORDER_SIZE > main.n_done
+    closed = (begun + np.timedelta64(4, "s")).tolist()
+    write_rows(
+        Order,
+        len(starts),
+        id=numbers,
+        uuid=[UUID(int=number) for number in numbers.tolist()],
+        tournament_id=main.tournament_ids[starts],
+        queue=[play_queue(node) for node in nodes],
+        n_matches=ORDER_SIZE,
+        state=np.where(is_open, "playing", "closed"),
+        node=nodes,
+        created_at=begun,
+        started_at=begun,
+        deadline_at=begun + np.timedelta64(1, "h"),
+        closed_at=[None if still else at for still, at in zip(is_open, closed, strict=True)],
     )
 
-    def rows() -> Iterator[Values]:
-        for number, start in enumerate(range(0, main.n_matches, A_ORDER), 1):
-            at = main.at(start)
-            is_open = start + A_ORDER > main.n_done
-            begun, ended, deadline = (moment(at + timedelta(seconds=s)) for s in (0, 4, 3_600))
-            yield (
-                *(number, stored(Order, "uuid", UUID(int=number)), main.tournament_of(start).pk),
-                *(play_queue(_node(number)), A_ORDER),
-                *("playing" if is_open else "closed", _node(number)),
-                *(begun, begun, deadline, None if is_open else ended),
-            )
 
-    write(Order, names, rows())
-
-
-def _node(number: int) -> str:
-    return f"node-{number % 20:04}.europe-west4-b.example"
-
-
-_MATCH = (
-    *("id", "leaderboard_id", "tournament_id", "sequence", "block", "rotation"),
-    *("game_seed", "lineup", "needs", "state", "attempt", "order_id", "void_reason"),
-)
-
-
-def _matches(main: Main, drawn: Drawn, games: Sequence[Recorded]) -> Iterator[Values]:
-    cpu = Match.Needs.CPU.value
-    lineups = zip(drawn.first.tolist(), drawn.second.tolist(), strict=True)
-    tournament, ends = 0, [*main.starts[1:], main.n_matches]
-    for number, (first, second) in enumerate(lineups):
-        tournament += number >= ends[tournament]
-        state = _state(main, drawn, number)
-        is_sent = state not in ("pending", "cancelled")
-        yield (
-            *(number + 1, main.board.pk, main.tournaments[tournament].pk, number + 1, 0),
-            *(number % 2, games[number // 2 % N_GAMES].game_seed, f"{first + 1},{second + 1}"),
-            *(cpu, state, int(is_sent) + int(is_sent and drawn.is_retried[number])),
-            number // A_ORDER + 1 if is_sent else None,
-            "expired" if state == "void" else "",
-        )
-
-
-def _state(main: Main, drawn: Drawn, number: int) -> str:
-    if number >= main.n_done + (main.n_matches - main.n_done) * IN_FLIGHT_SHARE:
-        return "pending"
-    if number >= main.n_done:
-        return "running" if number % 2 else "queued"
-    if drawn.is_void[number]:
-        return "void"
-    return "cancelled" if drawn.is_cancelled[number] else "done"
+def _write_planned(main: MainBoard, drawn: Drawn, recorded: list[Recorded]) -> None:
+    """Write the matches, in whatever state they are, and their seats."""
+    n = main.n_matches
+    numbers = np.arange(n)
+    # The newest matches are those not played yet.
+    is_open = numbers >= main.n_done
+    is_pending = numbers >= main.n_done + (n - main.n_done) * IN_FLIGHT_SHARE
+    is_void, is_cancelled = drawn.is_void & ~is_open, drawn.is_cancelled & ~is_open
+    is_sent = ~is_pending & ~is_cancelled
+    lineups = zip((drawn.first + 1).tolist(), (drawn.second + 1).tolist(), strict=True)
+    orders = zip(is_sent.tolist(), (numbers // ORDER_SIZE + 1).tolist(), strict=True)
+    in_flight = np.where(numbers % 2, "running", "queued")
+    write_rows(
+        Match,
+        n,
+        id=numbers + 1,
+        leaderboard_id=main.board.pk,
+        tournament_id=main.tournament_ids,
+        sequence=numbers + 1,
+        block=0,
+        rotation=numbers % 2,
+        game_seed=[game.game_seed for game in _games_of(numbers, recorded)],
+        lineup=[f"{first},{second}" for first, second in lineups],
+        needs=Match.Needs.CPU.value,
+        state=np.select(
+            [is_pending, is_open, is_void, is_cancelled],
+            ["pending", in_flight, "void", "cancelled"],
+            "done",
+        ),
+        attempt=is_sent.astype(int) + (is_sent & drawn.is_retried),
+        order_id=[order if sent else None for sent, order in orders],
+        void_reason=np.where(is_void, "expired", ""),
+    )
+    write_rows(
+        Seat,
+        2 * n,
+        match_id=np.repeat(numbers + 1, 2),
+        seat=np.tile([0, 1], n),
+        agent_id=np.column_stack((drawn.first, drawn.second)).ravel() + 1,
+    )
 
 
-def _seats(drawn: Drawn) -> Iterator[Values]:
-    lineups = zip(drawn.first.tolist(), drawn.second.tolist(), strict=True)
-    for number, (first, second) in enumerate(lineups, 1):
-        yield (number, 0, first + 1)
-        yield (number, 1, second + 1)
+def _write_outcomes(main: MainBoard, drawn: Drawn, recorded: list[Recorded]) -> None:
+    done = np.flatnonzero(drawn.is_counted[: main.n_done])
+    is_forfeit, result = drawn.is_forfeit[done], drawn.result[done]
+    write_rows(
+        Outcome,
+        len(done),
+        match_id=done + 1,
+        ranks=np.select([result == FIRST_WINS, result == DRAW], ["0,1", "0,0"], "1,0"),
+        is_forfeit=is_forfeit,
+        guilty_seat=np.where(is_forfeit, drawn.losing_seat[done], -1),
+        reason=np.where(is_forfeit, "crash", ""),
+        attempt=1 + drawn.is_retried[done],
+        actions=[game.actions for game in _games_of(done, recorded)],
+        trajectory="",
+        recorded_at=main.ended_at[done],
+    )
+    # They are the work that the rater has not done yet.
+    last = done[(done >= main.n_done - N_UNCOUNTED - 1) & (done < main.n_done - 1)] + 1
+    ids = last.tolist()
+    write_rows(Uncounted, len(ids), match_id=ids, leaderboard_id=main.board.pk, sequence=ids)
 
 
-_OUTCOME = (
-    *("match_id", "ranks", "is_forfeit", "guilty_seat", "reason", "attempt"),
-    *("actions", "trajectory", "recorded_at"),
-)
+def _write_attempts(main: MainBoard, drawn: Drawn, recorded: list[Recorded]) -> None:
+    """Write the attempts of closed matches; some were interrupted and tried again."""
+    numbers = np.arange(main.n_done)
+    interrupted = numbers[drawn.is_retried[: main.n_done]]
+    ended = numbers[~drawn.is_cancelled[: main.n_done]]
+    matches = np.concatenate((interrupted, ended))
+    is_first = np.arange(len(matches)) < len(interrupted)
+    # In the order of the matches, an interrupted attempt before the one that ended its match.
+    order = np.argsort(matches, kind="stable")
+    matches, is_first = matches[order], is_first[order]
+    is_void, is_forfeit = drawn.is_void[matches], drawn.is_forfeit[matches]
+    which, endings = [is_first, is_void, is_forfeit], ["interrupted", "expired", "forfeit"]
+    n_steps = np.array([game.n_steps for game in _games_of(matches, recorded)])
+    write_rows(
+        Attempt,
+        len(matches),
+        match_id=matches + 1,
+        number=np.select(which[:2], [1, 2], 1 + drawn.is_retried[matches]),
+        ending=np.select(which, endings, "done"),
+        reason=np.select(which, ["preempted", "expired", "crash"], ""),
+        seat=np.select(which, [-1, -1, drawn.losing_seat[matches]], -1),
+        detail=np.select(which, ["", "no report came", "ValueError: no move"], ""),
+        node=_nodes_of(matches // ORDER_SIZE + 1),
+        n_steps=np.select(which[:2], [7, 0], n_steps),
+        duration_ms=np.select(which[:2], [900, 0], 20 * n_steps),
+        ended_at=main.ended_at[matches],
+    )
 
 
-def _outcomes(main: Main, drawn: Drawn, games: Sequence[Recorded]) -> Iterator[Values]:
-    results, forfeits = drawn.result.tolist(), drawn.is_forfeit.tolist()
-    for number in drawn.is_counted[: main.n_done].nonzero()[0].tolist():
-        is_forfeit = forfeits[number]
-        yield (
-            *(number + 1, RANKS.get(results[number], _SECOND_WINS), is_forfeit),
-            *(_loser(results[number]) if is_forfeit else -1, "crash" if is_forfeit else ""),
-            1 + int(drawn.is_retried[number]),
-            *(games[number // 2 % N_GAMES].actions, ""),
-            moment(main.at(number)),
-        )
-
-
-def _loser(result: int) -> int:
-    return 1 if result == FIRST_WINS else 0
-
-
-_ATTEMPT = (
-    *("match_id", "number", "ending", "reason", "seat", "detail", "node"),
-    *("n_steps", "duration_ms", "ended_at"),
-)
-
-
-def _attempts(main: Main, drawn: Drawn, games: Sequence[Recorded]) -> Iterator[Values]:
-    results, forfeits = drawn.result.tolist(), drawn.is_forfeit.tolist()
-    is_counted = drawn.is_counted.tolist()
-    for number in range(main.n_done):
-        at = moment(main.at(number))
-        node = _node(number // A_ORDER + 1)
-        if drawn.is_retried[number]:
-            yield (number + 1, 1, "interrupted", "preempted", -1, "", node, 7, 900, at)
-        if drawn.is_void[number]:
-            yield (number + 1, 2, "expired", "expired", -1, "no report came", node, 0, 0, at)
-        elif is_counted[number]:
-            ended: Values = ("done", "", -1, "")
-            if forfeits[number]:
-                ended = ("forfeit", "crash", _loser(results[number]), "ValueError: no move")
-            n_steps = games[number // 2 % N_GAMES].n_steps
-            again = 1 + int(drawn.is_retried[number])
-            yield (number + 1, again, *ended, node, n_steps, 20 * n_steps, at)
-
-
-def _write_pieces(main: Main) -> None:
+def _write_pieces(main: MainBoard) -> None:
     """Write the pieces of the one tournament that keeps its trajectories."""
     tournament = next(one for one in main.tournaments if one.keeps_trajectories)
-    names = ("tournament_id", "order", "sha256", "n_bytes", "created_at")
-    at = moment(main.now)
-    write(
+    numbers = range(1, tournament.n_matches // 10 + 1)
+    write_rows(
         TrajectoryPiece,
-        names,
-        (
-            (
-                *(tournament.pk, stored(TrajectoryPiece, "order", UUID(int=number))),
-                *(sha256(b"piece %d" % number).hexdigest(), 2_000_000, at),
-            )
-            for number in range(1, tournament.n_matches // 10 + 1)
-        ),
+        len(numbers),
+        tournament_id=tournament.pk,
+        order=[UUID(int=number) for number in numbers],
+        sha256=[sha256(b"piece %d" % number).hexdigest() for number in numbers],
+        n_bytes=2_000_000,
+        created_at=main.now,
     )
 
 
 def _write_long(game: str, after: int, *, n_agents: int) -> None:
     """Write a few whole games of a game whose replay takes long."""
-    board = Leaderboard.objects.get(game=game)
-    tournament = Tournament.objects.get(leaderboard=board)
+    tournament = Tournament.objects.get(leaderboard=Leaderboard.objects.get(game=game))
+    recorded = play_at_random(game, N_LONG_GAMES, seed=after)
+    numbers = range(1, N_LONG_GAMES + 1)
+    ids = [after + number for number in numbers]
     first = n_agents + 1 + N_OTHER * OTHER_GAMES.index(game)
+    write_rows(
+        Match,
+        N_LONG_GAMES,
+        id=ids,
+        leaderboard_id=tournament.leaderboard_id,
+        tournament_id=tournament.pk,
+        sequence=numbers,
+        block=0,
+        rotation=0,
+        game_seed=[one.game_seed for one in recorded],
+        lineup=[f"{first + number},{first + number + 1}" for number in numbers],
+        state="done",
+        attempt=1,
+    )
+    for seat in (0, 1):
+        agents = [first + number + seat for number in numbers]
+        write_rows(Seat, N_LONG_GAMES, match_id=ids, seat=seat, agent_id=agents)
     ended_at = tournament.finished_at
-    assert ended_at is not None
-    for number, recorded in enumerate(play(game, N_LONG_GAMES, seed=after), 1):
-        agents = [first + number, first + number + 1]
-        match = Match.objects.create(
-            id=after + number,
-            leaderboard=board,
-            tournament=tournament,
-            sequence=number,
-            block=0,
-            rotation=0,
-            game_seed=recorded.game_seed,
-            lineup=",".join(map(str, agents)),
-            state=Match.State.DONE,
-            attempt=1,
-        )
-        for seat, agent in enumerate(agents):
-            Seat.objects.create(match=match, seat=seat, agent_id=agent)
-        Outcome.objects.create(
-            match=match, ranks="0,1", attempt=1, actions=recorded.actions, recorded_at=ended_at
-        )
-        Attempt.objects.create(
-            match=match, number=1, ending="done", n_steps=recorded.n_steps, ended_at=ended_at
-        )
+    actions, n_steps = [one.actions for one in recorded], [one.n_steps for one in recorded]
+    write_rows(
+        Outcome, N_LONG_GAMES, match_id=ids, ranks="0,1", attempt=1, actions=actions,
+        recorded_at=ended_at,
+    )  # fmt: skip
+    write_rows(
+        Attempt, N_LONG_GAMES, match_id=ids, number=1, ending="done", n_steps=n_steps,
+        ended_at=ended_at,
+    )  # fmt: skip

@@ -1,23 +1,48 @@
-"""Matches between two networks by ten workers that differ only in where the networks run."""
+"""The 500-battle benchmark: the stack against a copy of both networks per worker.
+
+All play the matches that the stack has planned, with the same seeds and randomness: on the stack,
+by clients of the queue alone, and with copies. The workers differ only in where the networks run.
+"""
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from multiprocessing.connection import Connection
-from typing import NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from arena.games import registry as games
-from arena.games.base import OVER, Game, ranks
+from arena.games.base import OVER, ranks
 from arena.policies import registry as policies
 from arena.policies.base import Row
 from arena.policies.network_policy import Network, NetworkPolicy
 from arena.seeding import derive
-from benchmarks.serving.processes import context
+from benchmarks import stacks
+from benchmarks.networks import (
+    Checkpoint,
+    Copy,
+    Size,
+    Spell,
+    add_checkpoint,
+    await_checkpoints,
+    busy_seconds,
+    write_checkpoint,
+)
+from benchmarks.serving.load import make_context
+from benchmarks.serving.servers import connect_queue, find_free_port, read_metrics, run_ours
+from inference.client import RemoteNetwork
 
 GAME = "connect_four"
 N_WORKERS = 10
 N_SEATS = 2
 TEMPERATURE = 4.0  # games of some length, as trained networks play them
+EXACT = {"EVALSITE_DETERMINISTIC": "1"}
+LIMIT_S = 1_800.0
+WARMING = 10 * N_WORKERS
+N_THREADS = 2
+# A second one, with a shard of its own, takes the other core: less time, but smaller batches.
+N_GPUS = 1
 
 
 class Battle(NamedTuple):
@@ -27,23 +52,8 @@ class Battle(NamedTuple):
     seats: tuple[int, int]
 
 
-class Spell(NamedTuple):
-    """When a forward ran, on the clock that all processes share."""
-
-    began: float
-    ended: float
-
-
-class Side(Protocol):
-    """The two networks of one worker, and what they have cost it."""
-
-    networks: Sequence[Network]
-    n_loads: int
-    spells: list[Spell]
-
-
-SideMaker = Callable[[], Side]
-"""Connects or loads, in the process of the worker; it must pickle."""
+# Connects or loads the two networks, in the process of the worker; it must pickle.
+NetworkMaker = Callable[[], Sequence[Network]]
 
 
 class Share(NamedTuple):
@@ -56,17 +66,24 @@ class Share(NamedTuple):
 
 
 class Played(NamedTuple):
-    """All battles: ranks, the wins of the networks (draws as -1), what they cost the workers."""
+    """All battles: ranks by seat, and what they cost the workers; the forwards of their copies."""
 
+    battles: Sequence[Battle]
     ranks: list[list[int]]
-    wins: Counter[int]
     wall_s: float
     cpu_s: float
     n_loads: int
     spells: list[Spell]
 
+    def count_wins(self) -> dict[str, int]:
+        """Return how often each network won."""
+        wins: Counter[int] = Counter()
+        for battle, (first, second) in zip(self.battles, self.ranks, strict=True):
+            wins[-1 if first == second else battle.seats[int(first > second)]] += 1
+        return {"first": wins[0], "second": wins[1], "draws": wins[-1]}
 
-def battles_of(n: int, *, seed: int) -> list[Battle]:
+
+def draw_battles(n: int, *, seed: int) -> list[Battle]:
     """Return n battles; two after each other have one seed and change seats."""
     return [
         Battle(derive("battle", seed, number // 2), ((0, 1), (1, 0))[number % 2])
@@ -74,97 +91,60 @@ def battles_of(n: int, *, seed: int) -> list[Battle]:
     ]
 
 
-class Live:
-    """A battle in play."""
-
-    def __init__(self, game: Game, battle: Battle) -> None:
-        self._battle = battle
-        self.state = game.start(battle.game_seed, opening_plies=game.spec.opening_plies)
-
-    @property
-    def network(self) -> int:
-        """Return which network decides next, or OVER."""
-        seat = self.state.to_move()
-        return OVER if seat == OVER else self._battle.seats[seat]
-
-    def row(self) -> Row:
-        """Return the decision that is due."""
-        return Row(self.state, self.state.to_move(), self._battle.game_seed)
-
-
-def play(battles: Sequence[Battle], networks: Sequence[Network]) -> list[list[int]]:
+def play_battles(battles: Sequence[Battle], networks: Sequence[Network]) -> list[list[int]]:
     """Play in lockstep, both networks asked before one is waited for; return ranks by seat."""
-    game = games.get(GAME)
-    seated = [_policy(game, network) for network in networks]
-    played = [Live(game, battle) for battle in battles]
-    live = played
-    while live:
-        _step(live, seated)
-        live = [one for one in live if one.network != OVER]
-    return [ranks(one.state.returns(), N_SEATS) for one in played]
+    game, seated = games.get(GAME), []
+    for network in networks:
+        policy = policies.get("network").build(game, {"temperature": TEMPERATURE})
+        assert isinstance(policy, NetworkPolicy)
+        policy.attach(network)
+        seated.append(policy)
+    plies = game.spec.opening_plies
+    states = [game.start(battle.game_seed, opening_plies=plies) for battle in battles]
+    while True:
+        due: list[list[Row]] = [[] for _ in networks]
+        for battle, state in zip(battles, states, strict=True):
+            if (seat := state.to_move()) != OVER:
+                due[battle.seats[seat]].append(Row(state, seat, battle.game_seed))
+        if not any(due):
+            return [ranks(state.returns(), N_SEATS) for state in states]
+        # First all questions, then the answers: so two networks are busy at once.
+        asked = [policy.ask(rows) for policy, rows in zip(seated, due, strict=True)]
+        for policy, question, rows in zip(seated, asked, due, strict=True):
+            for row, action in zip(rows, policy.decide(question).actions, strict=True):
+                row.state.apply(action)
 
 
-def _policy(game: Game, network: Network) -> NetworkPolicy:
-    policy = policies.get("network").build(game, {"temperature": TEMPERATURE})
-    if not isinstance(policy, NetworkPolicy):
-        raise TypeError("the policy kind 'network' builds something else")
-    policy.attach(network)
-    return policy
-
-
-def _step(live: Sequence[Live], seated: Sequence[NetworkPolicy]) -> None:
-    by_network = [[one for one in live if one.network == number] for number in range(len(seated))]
-    asked = [
-        policy.ask([one.row() for one in due])
-        for policy, due in zip(seated, by_network, strict=True)
-    ]
-    for policy, question, due in zip(seated, asked, by_network, strict=True):
-        for one, action in zip(due, policy.decide(question).actions, strict=True):
-            one.state.apply(action)
-
-
-def run(battles: Sequence[Battle], make: SideMaker, *, n_workers: int = N_WORKERS) -> Played:
+def run_workers(
+    battles: Sequence[Battle], make: NetworkMaker, *, n_workers: int = N_WORKERS
+) -> Played:
     """Play the battles, an equal part by each worker; the clock runs from the first model load.
 
     The start of the interpreters and their imports are not counted, on neither side.
     """
-    forking = context()
-    pipes = [forking.Pipe() for _ in range(n_workers)]
-    workers = [
-        forking.Process(target=_work, args=(battles[number::n_workers], make, theirs), daemon=True)
-        for number, (_, theirs) in enumerate(pipes)
-    ]
-    for worker, (_, theirs) in zip(workers, pipes, strict=True):
+    context = make_context()
+    workers, pipes = [], []
+    for number in range(n_workers):
+        ours, theirs = context.Pipe()
+        # Every tenth one, so that the parts are about equal in length.
+        share = battles[number::n_workers]
+        worker = context.Process(target=play_share, args=(share, make, theirs), daemon=True)
         worker.start()
         theirs.close()
-    for ours, _ in pipes:
-        ours.recv()
+        workers.append(worker)
+        pipes.append(ours)
+    for pipe in pipes:
+        pipe.recv()
     began = time.monotonic()
-    for ours, _ in pipes:
-        ours.send("play")
-    shares: list[Share] = [ours.recv() for ours, _ in pipes]
+    for pipe in pipes:
+        pipe.send("play")
+    shares: list[Share] = [pipe.recv() for pipe in pipes]
     wall_s = time.monotonic() - began
     for worker in workers:
         worker.join()
-    return _together(battles, shares, wall_s)
-
-
-def _work(battles: Sequence[Battle], make: SideMaker, orders: Connection) -> None:
-    games.get(GAME).start(0, opening_plies=0)  # OpenSpiel loads what it needs
-    orders.send("ready")
-    orders.recv()
-    cpu_s = time.process_time()
-    side = make()
-    ended = play(battles, side.networks)
-    orders.send(Share(ended, time.process_time() - cpu_s, side.n_loads, side.spells))
-
-
-def _together(battles: Sequence[Battle], shares: Sequence[Share], wall_s: float) -> Played:
-    n = len(shares)
-    ended = [shares[number % n].ranks[number // n] for number in range(len(battles))]
     return Played(
-        ended,
-        wins_of(battles, ended),
+        battles,
+        [shares[n % n_workers].ranks[n // n_workers] for n in range(len(battles))],
         wall_s,
         sum(share.cpu_s for share in shares),
         sum(share.n_loads for share in shares),
@@ -172,20 +152,127 @@ def _together(battles: Sequence[Battle], shares: Sequence[Share], wall_s: float)
     )
 
 
-def wins_of(battles: Sequence[Battle], ended: Sequence[Sequence[int]]) -> Counter[int]:
-    """Return how often each network won; -1 counts the draws."""
-    return Counter(winner(*one) for one in zip(battles, ended, strict=True))
+def play_share(battles: Sequence[Battle], make: NetworkMaker, orders: Connection) -> None:
+    """Play as soon as it is told to: this is the process of a worker."""
+    games.get(GAME).start(0, opening_plies=0)  # OpenSpiel loads what it needs
+    orders.send("ready")
+    orders.recv()
+    began_s = time.process_time()
+    networks = make()
+    ended = play_battles(battles, networks)
+    copies = [network for network in networks if isinstance(network, Copy)]
+    spells = [spell for copy in copies for spell in copy.spells]
+    orders.send(Share(ended, time.process_time() - began_s, len(copies), spells))
 
 
-def winner(battle: Battle, ranks: Sequence[int]) -> int:
-    """Return which network won, -1 for a draw."""
-    return -1 if ranks[0] == ranks[1] else battle.seats[ranks.index(0)]
+def load_copies(checkpoints: Sequence[Checkpoint]) -> Sequence[Network]:
+    """Give a worker both networks for itself, to be asked row by row."""
+    return [Copy(one.path) for one in checkpoints]
 
 
-def busy_s(spells: Sequence[Spell]) -> float:
-    """Return the seconds in which at least one forward ran."""
-    total, reached = 0.0, float("-inf")
-    for began, ended in sorted(spells):
-        total += max(0.0, ended - max(began, reached))
-        reached = max(reached, ended)
-    return total
+def connect_remote(
+    environment: Mapping[str, str], checkpoints: Sequence[Checkpoint]
+) -> Sequence[Network]:
+    """Connect a worker to the queue, to play without a stack around."""
+    client = connect_queue(environment)
+    return [RemoteNetwork(client, one.ref, 0) for one in checkpoints]
+
+
+class OnStack(NamedTuple):
+    """What the stack played, the CPU seconds of each program and what its gpu workers counted."""
+
+    played: Played
+    cpu_s: dict[str, float]
+    counts: dict[str, float]
+
+
+def run_on_stack(n: int, two: Sequence[Checkpoint]) -> OnStack:
+    """Play on the real stack: web, relay, ten play slots, one gpu worker, ratings."""
+    port = find_free_port()
+    settings = {
+        **EXACT,
+        "EVALSITE_METRICS_PORT": str(port),
+        "EVALSITE_SHARDS": str(N_GPUS),
+        # The copies use every core too.
+        "EVALSITE_THREADS": str(N_THREADS),
+    }
+    shape = {"nodes": 1, "slots": N_WORKERS, "gpus": N_GPUS, "web": True, "settings": settings}
+    with stacks.private_stack(**shape) as stack:  # type: ignore[arg-type]
+        from matches.models import Agent  # noqa: PLC0415 - Django is set up only now
+
+        agents = [add_checkpoint(one.path, name=f"network-{i}") for i, one in enumerate(two)]
+        await_checkpoints()
+        Agent.objects.update(parameters={"temperature": TEMPERATURE})
+
+        def play_tournament(n_matches: int, seed: int) -> Any:
+            board = stacks.open_board(f"battles-{seed}", GAME)
+            tournament = stacks.schedule_agents(board, agents, n_matches, seed=seed)
+            return stacks.await_tournament(tournament, limit_s=LIMIT_S)
+
+        play_tournament(WARMING, seed=1)  # imports are not counted on the other side either
+        used, before = stacks.cpu_seconds(stack), read_metrics(port, N_GPUS)
+        began = time.monotonic()
+        tournament = play_tournament(n, seed=0)
+        wall_s = time.monotonic() - began
+        cpu_s = {name: s - used.get(name, 0.0) for name, s in stacks.cpu_seconds(stack).items()}
+        now = read_metrics(port, N_GPUS)
+        counts = {name: value - before.get(name, 0.0) for name, value in now.items()}
+        # Models are loaded once, while it warms up.
+        counts["models_loaded"] = now.get("models_loaded", 0.0)
+        battles, ended = read_battles(tournament, [agent.pk for agent in agents])
+    return OnStack(Played(battles, ended, wall_s, sum(cpu_s.values()), 0, []), cpu_s, counts)
+
+
+def read_battles(tournament: Any, agents: list[int]) -> tuple[list[Battle], list[list[int]]]:
+    """Return the battles of a tournament and the ranks by seat, in planned order."""
+    from matches.models.match import numbers  # noqa: PLC0415
+
+    battles, ended = [], []
+    for match in tournament.matches.select_related("outcome").order_by("sequence"):
+        first, second = map(agents.index, match.agent_ids)
+        battles.append(Battle(match.game_seed, (first, second)))
+        ended.append(numbers(match.outcome.ranks))
+    return battles, ended
+
+
+def measure(size: Size, n: int, folder: Path) -> dict[str, Any]:
+    """Play n battles thrice in deterministic mode; return what each way took."""
+    seal = size.seal_for_game(GAME)
+    two = [write_checkpoint(seal, folder / "cache", seed=seed) for seed in (1, 2)]
+    stack = run_on_stack(n, two)
+    ours, counts = stack.played, stack.counts
+    with run_ours(folder / "clients", folder / "cache", EXACT) as queue:
+        before_s = queue.served.cpu_s()
+        clients = run_workers(ours.battles, partial(connect_remote, queue.environment, two))
+        clients_cpu_s = clients.cpu_s + queue.served.cpu_s() - before_s
+    copies = run_workers(ours.battles, partial(load_copies, two))
+    wins = {"ours": ours.count_wins(), "clients": clients.count_wins()}
+    wins["copies"] = copies.count_wins()
+    service_s = counts["inference_service_seconds_sum"]
+    return {
+        "network": size.name,
+        "battles": n,
+        "workers": N_WORKERS,
+        "ours_s": ours.wall_s,
+        "copies_s": copies.wall_s,
+        "ratio": copies.wall_s / ours.wall_s,
+        "ours_cpu_s": ours.cpu_s,
+        "copies_cpu_s": copies.cpu_s,
+        "cpu_ratio": copies.cpu_s / ours.cpu_s,
+        "ours_cpu_by_program_s": stack.cpu_s,
+        "clients_s": clients.wall_s,
+        "clients_cpu_s": clients_cpu_s,
+        "clients_ratio": copies.wall_s / clients.wall_s,
+        "clients_cpu_ratio": copies.cpu_s / clients_cpu_s,
+        "wins": wins,
+        "wins_equal": wins["ours"] == wins["copies"] == wins["clients"],
+        "outcomes_equal": ours.ranks == copies.ranks == clients.ranks,
+        "loads_ours": round(counts["models_loaded"]),
+        "loads_copies": copies.n_loads,
+        "loads_per_checkpoint_ours": round(counts["models_loaded"]) / len(two),
+        "rows_per_forward_ours": counts["rows"] / counts["forwards"],
+        "rows_per_forward_copies": 1.0,
+        "gpu_workers": N_GPUS,
+        "utilisation_ours": service_s / (ours.wall_s * N_GPUS),
+        "utilisation_copies": busy_seconds(copies.spells) / copies.wall_s,
+    }

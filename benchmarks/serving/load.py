@@ -1,32 +1,39 @@
 """Clients in a closed loop: each is a process that asks, waits for the answer and asks again.
 
-One pool serves every way of answering, so that all of them meet the same loop. No torch here.
+One pool serves every way of answering, so that all of them meet the same loop.
 """
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from typing import NamedTuple, Protocol
+from multiprocessing.context import ForkServerContext
+from typing import NamedTuple
 
 import numpy as np
 import psutil
 
 from arena.policies.network_policy import FloatBatch
-from benchmarks.serving.processes import context
+from benchmarks.stacks import add_cpu_seconds
 
 LEAD_S = 0.05
+PRELOADED = ["benchmarks.serving.servers", "benchmarks.serving.battles"]
+
+# Returns the logits [B, A] of a block.
+Asker = Callable[[FloatBatch], FloatBatch]
+# Connects a client; it is sent to a process, so it must pickle.
+Maker = Callable[[], Asker]
 
 
-class Asker(Protocol):
-    """One client's connection to a server."""
+def make_context() -> ForkServerContext:
+    """Return what forks processes from a server that has imported what they need, once.
 
-    def ask(self, observations: FloatBatch) -> FloatBatch:
-        """Return the logits [B, A] of a block."""
-        ...
-
-
-Maker = Callable[[int], Asker]
-"""Connects the client of that number; it is sent to a process, so it must pickle."""
+    Not from the benchmark itself: it has threads and connections. A thread of torch or a connection
+    never crosses the fork either: both are made by the process that uses them.
+    """
+    context = get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    return context
 
 
 class Load(NamedTuple):
@@ -52,8 +59,8 @@ class Window(NamedTuple):
     """What all clients and the processes that served them saw in one window."""
 
     tallies: list[Tally]
+    # CPU seconds a second of the processes that served.
     served_cpus: float
-    """CPU seconds a second of the processes that served."""
     forwards: int
     rows: int
 
@@ -68,38 +75,35 @@ class Window(NamedTuple):
         return self.requests_per_s * len(self.tallies[0].observations)
 
     @property
-    def latencies(self) -> list[float]:
-        """Return the seconds of every request."""
-        return [one for tally in self.tallies for one in tally.latencies]
-
-    @property
     def cpu_us_per_observation(self) -> float:
         """Return the CPU time of all processes per row."""
         clients = sum(tally.cpu_s / tally.elapsed_s for tally in self.tallies)
         return 1e6 * (self.served_cpus + clients) / self.observations_per_s
 
-
-def observations_of(client: int, shape: Sequence[int]) -> FloatBatch:
-    """Return the block that a client asks, the same in every run."""
-    return np.random.default_rng(client).standard_normal(shape, dtype=np.float32)
+    def find_percentile_ms(self, percent: float) -> float:
+        """Return within how many milliseconds so many percent of the requests were answered."""
+        latencies = [one for tally in self.tallies for one in tally.latencies]
+        return 1000 * float(np.percentile(latencies, percent))
 
 
 def ask_in_a_loop(asker: Asker, load: Load, observations: FloatBatch) -> Tally:
     """Ask until the window ends; what is asked before it begins warms up and is not counted."""
     clock = time.monotonic
-    answer = asker.ask(observations)
+    # The first answer may take long, as a model is loaded or compiled for it.
+    answer = asker(observations)
     while (began := clock()) < load.start_at:
-        answer = asker.ask(observations)
+        answer = asker(observations)
     first, cpu_s, latencies = began, time.process_time(), list[float]()
     while began < load.end_at or not latencies:
-        answer = asker.ask(observations)
+        answer = asker(observations)
         ended = clock()
         latencies.append(ended - began)
         began = ended
     return Tally(latencies, began - first, time.process_time() - cpu_s, observations, answer)
 
 
-def _client(client: int, orders: Connection) -> None:
+def serve_loads(client: int, orders: Connection) -> None:
+    """Do what the pool orders until it closes: this is the process of one client."""
     askers: dict[str, Asker] = {}
     while True:
         try:
@@ -107,8 +111,10 @@ def _client(client: int, orders: Connection) -> None:
         except EOFError:
             return
         if load.key not in askers:
-            askers[load.key] = load.make(client)
-        orders.send(ask_in_a_loop(askers[load.key], load, observations_of(client, shape)))
+            askers[load.key] = load.make()
+        # The block of a client is the same in every run.
+        observations = np.random.default_rng(client).standard_normal(shape, dtype=np.float32)
+        orders.send(ask_in_a_loop(askers[load.key], load, observations))
 
 
 class Served(NamedTuple):
@@ -119,35 +125,26 @@ class Served(NamedTuple):
 
     def cpu_s(self) -> float:
         """Return the CPU time so far of its processes and what they started."""
-        spent = 0.0
-        for pid in self.pids():
-            one = psutil.Process(pid)
-            for member in (one, *one.children(recursive=True)):
-                times = member.cpu_times()
-                spent += times.user + times.system
-        return spent
-
-    def beside(self, pids: Iterable[int]) -> "Served":
-        """Return the same with more processes whose CPU time counts."""
-        others = tuple(pids)
-        return self._replace(pids=lambda: (*self.pids(), *others))
+        programs = [psutil.Process(pid) for pid in self.pids()]
+        children = [child for program in programs for child in program.children(recursive=True)]
+        return add_cpu_seconds([*programs, *children])
 
 
 class Pool:
     """Client processes that live as long as the benchmark, so that none is started in a window."""
 
     def __init__(self, size: int) -> None:
-        forking = context()
+        context = make_context()
         self._orders, self._clients = list[Connection](), []
         for number in range(size):
-            ours, theirs = forking.Pipe()
-            one = forking.Process(target=_client, args=(number, theirs), daemon=True)
-            one.start()
+            ours, theirs = context.Pipe()
+            client = context.Process(target=serve_loads, args=(number, theirs), daemon=True)
+            client.start()
             theirs.close()
             self._orders.append(ours)
-            self._clients.append(one)
+            self._clients.append(client)
 
-    def run(
+    def measure_window(
         self,
         make: Maker,
         shapes: Sequence[tuple[int, ...]],
@@ -159,35 +156,30 @@ class Pool:
     ) -> Window:
         """Let one client per shape ask in a closed loop; return what was seen in the window."""
         connect = Load(key, make, start_at=0, end_at=0)
-        self._order(connect, shapes)
-        self._tallies(len(shapes))
+        self._send(connect, shapes)
+        for orders in self._orders[: len(shapes)]:
+            orders.recv()
+        # All begin at one moment: monotonic clocks are one on a machine.
         start_at = time.monotonic() + LEAD_S + warm_s
-        self._order(connect._replace(start_at=start_at, end_at=start_at + window_s), shapes)
-        _sleep_until(start_at)
-        began, before, counted = time.monotonic(), served.cpu_s(), served.counts()
-        _sleep_until(start_at + window_s)
-        ended, after, now = time.monotonic(), served.cpu_s(), served.counts()
+        self._send(connect._replace(start_at=start_at, end_at=start_at + window_s), shapes)
+        time.sleep(max(0.0, start_at - time.monotonic()))
+        began, cpu_s, (forwards, rows) = time.monotonic(), served.cpu_s(), served.counts()
+        time.sleep(max(0.0, start_at + window_s - time.monotonic()))
+        ended, spent_s, (all_forwards, all_rows) = time.monotonic(), served.cpu_s(), served.counts()
         return Window(
-            self._tallies(len(shapes)),
-            served_cpus=(after - before) / (ended - began),
-            forwards=now[0] - counted[0],
-            rows=now[1] - counted[1],
+            [orders.recv() for orders in self._orders[: len(shapes)]],
+            served_cpus=(spent_s - cpu_s) / (ended - began),
+            forwards=all_forwards - forwards,
+            rows=all_rows - rows,
         )
 
-    def _order(self, load: Load, shapes: Sequence[tuple[int, ...]]) -> None:
+    def _send(self, load: Load, shapes: Sequence[tuple[int, ...]]) -> None:
         for orders, shape in zip(self._orders, shapes, strict=False):
             orders.send((load, shape))
-
-    def _tallies(self, n_clients: int) -> list[Tally]:
-        return [orders.recv() for orders in self._orders[:n_clients]]
 
     def close(self) -> None:
         """End the clients."""
         for orders in self._orders:
             orders.close()
-        for one in self._clients:
-            one.join()
-
-
-def _sleep_until(moment: float) -> None:
-    time.sleep(max(0.0, moment - time.monotonic()))
+        for client in self._clients:
+            client.join()

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.serving.networks import N_ACTIONS, SHAPE, Size, checkpoint, ref_of
+from benchmarks.networks import Size, write_checkpoint
+from benchmarks.serving.hall import N_ACTIONS, SHAPE
 from inference.engine import Engine
 from inference.engine_factory import engine_of
 from inference.protocol import BlockRequest, CheckpointRef
@@ -29,22 +30,29 @@ def measure(size: Size, cache: Path, *, is_deterministic: bool, repeats: int) ->
     """
     torch.set_num_threads(1)
     seal = size.seal("bench", SHAPE, N_ACTIONS)
-    refs = [ref_of(checkpoint(seal, cache, seed=seed).sha256) for seed in range(N_SIBLINGS)]
+    refs = [write_checkpoint(seal, cache, seed=seed).ref for seed in range(N_SIBLINGS)]
     settings = Settings(cache=cache, device="cpu", is_deterministic=is_deterministic)
     stacking, plain = engine_of(settings, patience=N_SIBLINGS), engine_of(settings)
+    # The same engine but for this: it never looks for siblings.
     plain.stacks = None
     rows = torch.randn(N_SIBLINGS, N_ROWS, *SHAPE, generator=torch.Generator().manual_seed(0))
-    blocks = [_block(ref, own) for ref, own in zip(refs, rows, strict=True)]
-    reason = _warm(stacking, blocks)
+    # These networks keep nothing from step to step.
+    states = np.empty((N_ROWS, 0), np.float32)
+    blocks = [BlockRequest(ref, own.numpy(), states) for ref, own in zip(refs, rows, strict=True)]
+    reason = warm_engine(stacking, blocks)
     with torch.inference_mode():
-        ways = {
-            "alone": _alone(stacking, refs, rows),
+        forwards = [stacking.models.get(ref).forward for ref in refs]
+        nothing = torch.zeros(N_ROWS, 0)
+        ways: dict[str, Callable[[], object]] = {
+            "alone": lambda: [
+                forward(own, nothing) for forward, own in zip(forwards, rows, strict=True)
+            ],
             "plain": lambda: plain.answer(blocks),
             "engine": lambda: stacking.answer(blocks),
         }
         if not reason:
-            ways["stacked"] = _stacked(stacking, refs, rows)
-        seconds = _interleaved(ways, repeats)
+            ways["stacked"] = find_stack(stacking, refs, rows)
+        seconds = time_in_turns(ways, repeats)
     return {
         "network": size.name,
         "is_deterministic": is_deterministic,
@@ -57,43 +65,30 @@ def measure(size: Size, cache: Path, *, is_deterministic: bool, repeats: int) ->
     }
 
 
-def _block(ref: CheckpointRef, rows: torch.Tensor) -> BlockRequest:
-    return BlockRequest(ref, rows.numpy(), np.empty((len(rows), 0), np.float32))
-
-
-def _warm(engine: Engine, blocks: Sequence[BlockRequest]) -> str:
+def warm_engine(engine: Engine, blocks: Sequence[BlockRequest]) -> str:
     """Answer until the engine has found that stacking pays; return why it never does."""
     for _ in range(MOST_WARMING):
         engine.answer(blocks)
         if engine.counts["stacked"]:
             return ""
     trials = engine.stacks.trials.values() if engine.stacks else ()
-    found = [one.reason or f"{one.alone_s / one.stacked_s:.2f} a network" for one in trials]
-    return f"not stacked: {'; '.join(found)}"
+    reasons = [one.reason or f"{one.alone_s / one.stacked_s:.2f} a network" for one in trials]
+    return f"not stacked: {'; '.join(reasons)}"
 
 
-def _alone(
+def find_stack(
     engine: Engine, refs: Sequence[CheckpointRef], rows: torch.Tensor
 ) -> Callable[[], object]:
-    forwards = [engine.models.get(ref).forward for ref in refs]
-    nothing = torch.zeros(N_ROWS, 0)
-    return lambda: [forward(own, nothing) for forward, own in zip(forwards, rows, strict=True)]
-
-
-def _stacked(
-    engine: Engine, refs: Sequence[CheckpointRef], rows: torch.Tensor
-) -> Callable[[], object]:
-    stacks = engine.stacks
-    found = stacks and stacks.stack_for(
-        [engine.models.get(ref) for ref in refs], N_ROWS, engine.forwards
-    )
-    if not stacks or not found:
+    """Return the one forward of all siblings that the engine has learned to run."""
+    stacks, models = engine.stacks, [engine.models.get(ref) for ref in refs]
+    stack = stacks and stacks.stack_for(models, N_ROWS, engine.forwards)
+    if not stacks or not stack:
         raise RuntimeError("the engine keeps no stack")
     states = torch.zeros(N_SIBLINGS, N_ROWS, 0)
-    return lambda: stacks.run(*found, rows, states)
+    return lambda: stacks.run(*stack, rows, states)
 
 
-def _interleaved(ways: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+def time_in_turns(ways: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
     """Return the median seconds of each way; they take turns, so that noise meets all alike.
 
     A turn is several calls: a server too finds in the CPU's cache what it read a moment ago.
@@ -102,11 +97,8 @@ def _interleaved(ways: Mapping[str, Callable[[], object]], repeats: int) -> dict
     for _ in range(repeats):
         for name, way in ways.items():
             way()
-            seconds[name] += [_timed(way) for _ in range(CALLS)]
+            for _ in range(CALLS):
+                began = time.perf_counter()
+                way()
+                seconds[name].append(time.perf_counter() - began)
     return {name: median(taken) for name, taken in seconds.items()}
-
-
-def _timed(way: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    way()
-    return time.perf_counter() - began

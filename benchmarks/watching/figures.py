@@ -29,13 +29,14 @@ class Watched(NamedTuple):
     received: Floats
 
 
-def delays(outcomes: Outcomes, watched: Watched, *, begin: float, end: float) -> Ints:
+def count_delays(outcomes: Outcomes, watched: Watched, *, begin: float, end: float) -> Ints:
     """Return how many (outcome, viewer) waited so many milliseconds; the last: longer, or for ever.
 
     An outcome reaches a viewer with the first state that counts it, or a later one. Only outcomes
     recorded from begin to end.
     """
     reached = np.minimum.accumulate(watched.received[::-1])[::-1]
+    # The first state that counts it.
     state_of = np.searchsorted(watched.n_counted, outcomes.n_so_far)
     n_each = np.diff(outcomes.n_so_far, prepend=0)
     is_inside = (outcomes.recorded_at >= begin) & (outcomes.recorded_at < end)
@@ -47,18 +48,19 @@ def delays(outcomes: Outcomes, watched: Watched, *, begin: float, end: float) ->
         else:
             waits = np.full((int(here.sum()), reached.shape[1]), np.inf)
         weights = np.broadcast_to(n_each[here][:, None], waits.shape)
+        # A histogram by millisecond: millions of waits are not kept one by one.
         ms = np.clip(np.ceil(waits * _MS), 0, _LONGEST_MS).astype(np.int64)
         counts += np.bincount(ms.ravel(), weights.ravel(), len(counts)).astype(np.int64)
     return counts
 
 
-def quantile_ms(counts: Ints, share: float) -> float | None:
+def find_quantile_ms(counts: Ints, share: float) -> float | None:
     """Return within how many milliseconds this share was there; None: not within two minutes."""
     at = int(np.searchsorted(np.cumsum(counts), share * counts.sum()))
     return None if at >= _LONGEST_MS else float(at)
 
 
-def most_behind(published_at: Floats, received: Floats, *, begin: float, end: float) -> int:
+def find_most_behind(published_at: Floats, received: Floats, *, begin: float, end: float) -> int:
     """Return by how many states a viewer was behind the newest pushed one, at worst.
 
     The worst moment of a viewer is just before it receives something. published_at: [S].
@@ -71,7 +73,7 @@ def most_behind(published_at: Floats, received: Floats, *, begin: float, end: fl
     return worst
 
 
-def growth(sizes: Floats) -> float:
+def find_growth(sizes: Floats) -> float:
     """Return by how much the last tenth is above the first, by their medians."""
     tenth = max(1, len(sizes) // 10)
     return float(np.median(sizes[-tenth:]) - np.median(sizes[:tenth]))

@@ -26,11 +26,11 @@ import numpy as np
 import uvloop
 
 HOST = "127.0.0.1"
+# Viewers that connect at the same time.
 N_AT_ONCE = 20
-"""Viewers that connect at the same time."""
 READY_WITHIN_S = 120.0
+# Distinct messages that are remembered as read.
 N_REMEMBERED = 64
-"""Distinct messages that are remembered as read."""
 SNAPSHOT_REQUEST = b'{"type": "snapshot"}'
 NEVER = float("inf")
 
@@ -63,59 +63,50 @@ class Crowd:
         self.is_over = False
         self._read: dict[bytes, Shown | None] = {}
 
-    def read(self, payload: bytes) -> Shown | None:
+    def read_message(self, payload: bytes) -> Shown | None:
         """Return what a message shows, None for one that is not of the board's rows."""
         if payload not in self._read:
+            # All get the same few messages at about the same time: older ones never come again.
             if len(self._read) >= N_REMEMBERED:
                 self._read.clear()
-            self._read[payload] = _shown(json.loads(payload))
+            message, shown = json.loads(payload), None
+            status = message.get("status")
+            if message["type"] in {"snapshot", "delta"} and isinstance(status, dict):
+                n_counted = int(status["n_outcomes"].replace(",", ""))
+                kind, epoch, sequence = (message[name] for name in ("type", "epoch", "sequence"))
+                shown = Shown(kind, epoch, sequence, n_counted)
+            self._read[payload] = shown
         return self._read[payload]
 
-    def note(self, viewer: int, shown: Shown, at: float) -> None:
+    def note_state(self, viewer: int, shown: Shown, at: float) -> None:
         """Note that a viewer has a state from now on."""
         key = (shown.epoch, shown.sequence)
         times = self.received.get(key)
         if times is None:
             times = self.received[key] = array("d", [NEVER]) * self.n_viewers
             self.n_counted[key] = shown.n_counted
+        # A snapshot may bring a state that a delta brought before.
         times[viewer] = min(times[viewer], at)
 
-    def greet(self) -> None:
+    def note_arrival(self) -> None:
         """Note that one more viewer has its first snapshot."""
         self.first_snapshots += 1
         if self.first_snapshots == self.n_viewers:
             self.is_ready.set()
 
-    def write(self, path: Path) -> None:
+    def write_file(self, path: Path) -> None:
         """Write the states in order, who received them when, and the counts."""
         keys = list(self.received)
-        usage = time.process_time()
         np.savez(
             path,
             sequence=np.array([sequence for _, sequence in keys], np.int64),
             n_counted=np.array([self.n_counted[key] for key in keys], np.int64),
             received=np.array([self.received[key] for key in keys]).reshape(-1, self.n_viewers),
-            n_epochs=len({epoch for epoch, _ in keys}),
             n_bytes=self.n_bytes,
             n_messages=self.n_messages,
             n_gaps=self.n_gaps,
             n_drops=self.n_drops,
-            cpu_s=usage,
         )
-
-
-def _shown(message: dict[str, object]) -> Shown | None:
-    status = message.get("status")
-    if message["type"] not in {"snapshot", "delta"} or not isinstance(status, dict):
-        return None
-    n_counted = int(status["n_outcomes"].replace(",", ""))
-    return Shown(str(message["type"]), str(message["epoch"]), _whole(message), n_counted)
-
-
-def _whole(message: dict[str, object]) -> int:
-    sequence = message["sequence"]
-    assert isinstance(sequence, int)
-    return sequence
 
 
 class Viewer(asyncio.Protocol):
@@ -154,12 +145,12 @@ class Viewer(asyncio.Protocol):
         """Take what has arrived."""
         self._buffer += data
         self._crowd.n_bytes += len(data)
-        if not self._is_open and not self._opened():
+        if not self._is_open and not self._open_socket():
             return
-        for first, payload in self._frames():
-            self._take(first, payload)
+        for first, payload in self._cut_frames():
+            self._take_frame(first, payload)
 
-    def _opened(self) -> bool:
+    def _open_socket(self) -> bool:
         end = self._buffer.find(b"\r\n\r\n")
         if end < 0:
             return False
@@ -172,7 +163,7 @@ class Viewer(asyncio.Protocol):
         self._is_open = True
         return True
 
-    def _frames(self) -> Iterator[tuple[int, bytes]]:
+    def _cut_frames(self) -> Iterator[tuple[int, bytes]]:
         """Yield first byte and payload of the frames that are complete; servers do not mask."""
         buffer = self._buffer
         while len(buffer) > 1:
@@ -188,55 +179,56 @@ class Viewer(asyncio.Protocol):
             del buffer[: start + size]
             yield frame
 
-    def _take(self, first: int, payload: bytes) -> None:
+    def _take_frame(self, first: int, payload: bytes) -> None:
         code = first & _FIRST_CODE
         if code == _TEXT:
             if first & _COMPRESSED and self._inflater:
                 payload = self._inflater.decompress(payload + _FLUSHED)
-            self._show(payload)
+            self._show_message(payload)
         elif code == _PING:
-            self._send(_PONG, payload)
+            self._send_frame(_PONG, payload)
         elif code == _CLOSE and self._transport:
             self._transport.close()
 
-    def _show(self, payload: bytes) -> None:
+    def _show_message(self, payload: bytes) -> None:
         crowd = self._crowd
         crowd.n_messages += 1
-        message = crowd.read(payload)
+        message = crowd.read_message(payload)
         if message is None:
             return
         state = (message.epoch, message.sequence)
         is_next = self._shown and state <= (self._shown[0], self._shown[1] + 1)
         if message.kind == "snapshot" and self._shown is None:
-            crowd.greet()
+            crowd.note_arrival()
         elif message.kind == "delta" and not is_next:
             crowd.n_gaps += 1
-            self._send(_TEXT, SNAPSHOT_REQUEST)
+            self._send_frame(_TEXT, SNAPSHOT_REQUEST)
             return
         self._shown = state
-        crowd.note(self._number, message, time.time())
+        crowd.note_state(self._number, message, time.time())
 
-    def _send(self, code: int, payload: bytes) -> None:
+    def _send_frame(self, code: int, payload: bytes) -> None:
         """Send a frame masked with zeros: that leaves the payload as it is."""
         assert self._transport
         self._transport.write(bytes((0x80 | code, 0x80 | len(payload), 0, 0, 0, 0)) + payload)
 
 
-def _end(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def end_process(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Let a fault in a callback end the process: figures without some viewers would be wrong."""
     print(f"viewers: {context.get('exception') or context['message']}", file=sys.stderr, flush=True)
     os._exit(1)
 
 
-async def watch(port: int, path: str, n_viewers: int, file: Path) -> None:
+async def watch_board(port: int, path: str, n_viewers: int, file: Path) -> None:
     """Let the viewers come, say so, and watch until the input ends."""
     crowd = Crowd(n_viewers)
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(_end)
+    loop.set_exception_handler(end_process)
     address = f"{HOST}:{port}"
     for begin in range(0, n_viewers, N_AT_ONCE):
         numbers = range(begin, min(begin + N_AT_ONCE, n_viewers))
         made = [partial(Viewer, number, crowd, address, path) for number in numbers]
+        # A thousand at once would measure the listen queue, not the board.
         connecting = (loop.create_connection(viewer, HOST, port) for viewer in made)
         await asyncio.gather(*connecting)
     try:
@@ -247,8 +239,8 @@ async def watch(port: int, path: str, n_viewers: int, file: Path) -> None:
     print("ready", flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
     crowd.is_over = True
-    crowd.write(file)
+    crowd.write_file(file)
 
 
 if __name__ == "__main__":
-    uvloop.run(watch(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])))
+    uvloop.run(watch_board(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])))
