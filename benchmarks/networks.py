@@ -142,10 +142,12 @@ def register_networks(name: str, n: int, *, size: Size) -> list[Any]:
 
 def add_checkpoint(path: Path, *, name: str, step: int | None = None) -> Any:
     """Return the agent of a file, which will play on the gpu queue."""
-    from matches.artifacts.checkpoints import New, add  # noqa: PLC0415
+    from matches.artifacts import checkpoints  # noqa: PLC0415
     from matches.store.clock import db_now  # noqa: PLC0415
 
-    return add(path, New(name=name, step=step, placement="gpu"), now=db_now())
+    return checkpoints.add_checkpoint(
+        path, checkpoints.New(name=name, step=step, placement="gpu"), now=db_now()
+    )
 
 
 def await_checkpoints() -> None:

@@ -60,14 +60,14 @@ def add_cpu_seconds(processes: Sequence[psutil.Process]) -> float:
 
 def schedule_levels(name: str, n_matches: int, *, seed: int, duration_s: float = 0.0) -> Any:
     """Schedule matches of the skill game that last so long, on a leaderboard of their own."""
-    from matches.ledger.evaluation import Evaluation, start  # noqa: PLC0415
+    from matches.ledger.evaluation import Evaluation, start_evaluation  # noqa: PLC0415
     from matches.plans import TournamentPlan  # noqa: PLC0415
     from matches.store.clock import db_now  # noqa: PLC0415 - Django is set up only now
 
     plan = TournamentPlan(name=name, n_matches=n_matches, pairing="random", seed=seed)
     parameters = {"duration_s": duration_s} if duration_s else {}
     levels = Evaluation("skill_game", plan, num_agents=N_LEVELS, game_parameters=parameters)
-    return start(levels, now=db_now())
+    return start_evaluation(levels, now=db_now())
 
 
 def open_board(name: str, game: str, **options: Any) -> Any:
@@ -84,16 +84,16 @@ def schedule_agents(
 
     An agent may be given as text, the way the command line spells it.
     """
-    from matches.artifacts.agents import register_spelled  # noqa: PLC0415
-    from matches.ledger.tournaments import schedule  # noqa: PLC0415
+    from matches.artifacts.agents import register_spelled_agent  # noqa: PLC0415
+    from matches.ledger.tournaments import schedule_tournament  # noqa: PLC0415
     from matches.plans import TournamentPlan  # noqa: PLC0415
 
     entrants = [
-        register_spelled(agent, game=board.game) if isinstance(agent, str) else agent
+        register_spelled_agent(agent, game=board.game) if isinstance(agent, str) else agent
         for agent in agents
     ]
     plan = TournamentPlan(name=board.name, n_matches=n_matches, seed=seed, **options)
-    return schedule(plan, leaderboard=board, agents=entrants)
+    return schedule_tournament(plan, leaderboard=board, agents=entrants)
 
 
 def await_tournament(

@@ -55,11 +55,15 @@ FIELDS = (
 def play_fields(replicates: int) -> tuple[list[Row], list[Row]]:
     """Play all fields; return the matches to each level in our way and at random, and campaigns."""
     with private_stack(nodes=1, slots=2, gpus=1, web=True):
-        from matches.artifacts.checkpoints import New, add_run, run_of  # noqa: PLC0415
+        from matches.artifacts.checkpoints import New, add_run, read_run_folder  # noqa: PLC0415
         from matches.store.clock import db_now  # noqa: PLC0415 - Django is set up by the stack
 
         # The other checkpoints of the run are too close to be told apart in a few hundred matches.
-        given = [one for one in run_of(CHECKPOINTS, New("run", game=GAME)) if one[1].step in STEPS]
+        given = [
+            one
+            for one in read_run_folder(CHECKPOINTS, New("run", game=GAME))
+            if one[1].step in STEPS
+        ]
         add_run(given, now=db_now())
         rows = [row for field in FIELDS for row in compare_pairings(field, replicates)]
         return rows, [hold_campaigns(field, replicates) for field in FIELDS]
@@ -148,11 +152,11 @@ def hold_campaigns(field: RealField, replicates: int) -> Row:
 
 def hold_campaign(field: RealField, seed: int) -> Any:
     """Return a campaign for the best agent that is over."""
-    from matches.artifacts.agents import register_spelled  # noqa: PLC0415
+    from matches.artifacts.agents import register_spelled_agent  # noqa: PLC0415
     from matches.campaigns.starting import start  # noqa: PLC0415
     from matches.plans import CampaignPlan  # noqa: PLC0415
 
-    agents: Sequence[Any] = [register_spelled(text, game=GAME) for text in field.agents]
+    agents: Sequence[Any] = [register_spelled_agent(text, game=GAME) for text in field.agents]
     plan = CampaignPlan(
         name=field.name, question="best", max_matches=field.n_matches, error=ERROR, margin=0.5,
         seed=seed,

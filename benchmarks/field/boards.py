@@ -210,4 +210,4 @@ def _pack_ratings(mu: Floats, sd: Floats, *, share: float) -> bytes:
     """Return the ratings as they were when this share of the matches was counted."""
     then, doubt = (MU + (mu - MU) * share).tolist(), (sd / np.sqrt(share)).tolist()
     rows = zip(range(1, len(mu) + 1), then, doubt, strict=True)
-    return snapshot_tables.packed([agent, m, s, m + 0.1, 1.2 * s] for agent, m, s in rows)
+    return snapshot_tables.pack_rows([agent, m, s, m + 0.1, 1.2 * s] for agent, m, s in rows)

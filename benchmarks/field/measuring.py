@@ -137,7 +137,7 @@ def measure_addresses(*, n_warm: int, n_cold: int, only: str = "") -> list[dict[
     # The addresses are the same for all sizes, so that their queries can be compared.
     chosen = [one for one in addresses.find_addresses(subjects) if only in one.name]
     operator = User.objects.get(username=people.ADMIN)
-    secret = tokens.issue(operator, name="benchmark", scopes=list(Scope), days=1)[1]
+    secret = tokens.issue_token(operator, name="benchmark", scopes=list(Scope), days=1)[1]
     headers: dict[str, Headers] = {
         "/admin/": [(b"cookie", make_cookie(operator).encode())],
         "/api/v1/": [(b"authorization", f"Token {secret}".encode())],

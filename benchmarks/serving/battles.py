@@ -225,13 +225,13 @@ def run_on_stack(n: int, two: Sequence[Checkpoint]) -> OnStack:
 
 def read_battles(tournament: Any, agents: list[int]) -> tuple[list[Battle], list[list[int]]]:
     """Return the battles of a tournament and the ranks by seat, in planned order."""
-    from matches.models.match import numbers  # noqa: PLC0415
+    from matches.models.match import parse_numbers  # noqa: PLC0415
 
     battles, ended = [], []
     for match in tournament.matches.select_related("outcome").order_by("sequence"):
         first, second = map(agents.index, match.agent_ids)
         battles.append(Battle(match.game_seed, (first, second)))
-        ended.append(numbers(match.outcome.ranks))
+        ended.append(parse_numbers(match.outcome.ranks))
     return battles, ended
 
 

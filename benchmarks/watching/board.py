@@ -16,7 +16,7 @@ from benchmarks.stacks import open_board, schedule_agents
 from benchmarks.watching.figures import Outcomes
 from matches.artifacts.agents import register_spelled_agent
 from matches.board import broadcast
-from matches.ledger.tournaments import cancel
+from matches.ledger.tournaments import cancel_tournament
 from matches.models import Leaderboard, Outcome, Tournament
 from matches.store.clock import db_now
 
@@ -58,7 +58,7 @@ class Board:
     def cancel_rest(self) -> None:
         """Send no more matches."""
         for tournament in self._tournaments.filter(finished_at__isnull=True):
-            cancel(tournament, now=db_now())
+            cancel_tournament(tournament, now=db_now())
 
     def read_outcomes(self) -> Outcomes:
         """Return when how many outcomes were recorded."""
