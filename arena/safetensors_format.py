@@ -183,7 +183,16 @@ def _read_entries(header: dict[str, Any], data_bytes: int) -> dict[str, TensorEn
     entries = [(name, _read_entry(name, raw, data_bytes)) for name, raw in header.items()]
     # By their place in the buffer; empty tensors share one, so the name decides.
     entries.sort(key=lambda pair: (pair[1].begin, pair[1].end, pair[0]))
-    _check_no_gaps(entries, data_bytes)
+    position = 0
+    for name, entry in entries:
+        if entry.begin != position:
+            what = "overlaps the one before" if entry.begin < position else "leaves a hole before"
+            at = f"it begins at byte {entry.begin}, not {position}"
+            raise CheckpointFileError(f"a lying header: tensor {shorten(name)} {what}: {at}")
+        position = entry.end
+    if position != data_bytes:
+        extra = data_bytes - position
+        raise CheckpointFileError(f"a lying header: {extra} bytes after the last tensor")
     return dict(entries)
 
 
@@ -218,16 +227,3 @@ def _read_entry(name: str, raw: object, data_bytes: int) -> TensorEntry:
 
 def _are_counts(raw: object) -> bool:
     return isinstance(raw, list) and all(type(n) is int and 0 <= n < 2**63 for n in raw)
-
-
-def _check_no_gaps(entries: list[tuple[str, TensorEntry]], data_bytes: int) -> None:
-    position = 0
-    for name, entry in entries:
-        if entry.begin != position:
-            what = "overlaps the one before" if entry.begin < position else "leaves a hole before"
-            at = f"it begins at byte {entry.begin}, not {position}"
-            raise CheckpointFileError(f"a lying header: tensor {shorten(name)} {what}: {at}")
-        position = entry.end
-    if position != data_bytes:
-        extra = data_bytes - position
-        raise CheckpointFileError(f"a lying header: {extra} bytes after the last tensor")

@@ -106,26 +106,21 @@ class TaskForm:
     """
 
     def __init__(self, arguments: Any, *, keywords: Any = _NO_KEYWORDS, is_timed: bool) -> None:
-        self.envelopes = msgspec.json.Decoder(
-            _define_message(_TimedHeaders if is_timed else _PlainHeaders)
+        # As Celery's protocol 2 puts it on a list; the headers name what Celery does with the call.
+        message = msgspec.defstruct(
+            "Message",
+            [
+                ("body", str),
+                ("properties", _Properties),
+                ("headers", _TimedHeaders if is_timed else _PlainHeaders),
+                ("content_type", Annotated[str, msgspec.Meta(pattern="^application/json$")]),
+                ("content_encoding", Annotated[str, msgspec.Meta(pattern="^utf-8$")]),
+            ],
+            rename={"content_type": "content-type", "content_encoding": "content-encoding"},
+            forbid_unknown_fields=True,
         )
+        self.envelopes = msgspec.json.Decoder(message)
         self.bodies = msgspec.json.Decoder(tuple[arguments, keywords, _EmbeddedCalls])
-
-
-def _define_message(headers: type[_PlainHeaders]) -> type[msgspec.Struct]:
-    """Return the form of the messages that Celery's protocol 2 puts on a list."""
-    return msgspec.defstruct(
-        "Message",
-        [
-            ("body", str),
-            ("properties", _Properties),
-            ("headers", headers),
-            ("content_type", Annotated[str, msgspec.Meta(pattern="^application/json$")]),
-            ("content_encoding", Annotated[str, msgspec.Meta(pattern="^utf-8$")]),
-        ],
-        rename={"content_type": "content-type", "content_encoding": "content-encoding"},
-        forbid_unknown_fields=True,
-    )
 
 
 def timed_task(*, most: int = 4) -> TaskForm:

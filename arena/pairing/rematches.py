@@ -33,15 +33,23 @@ def _search_pairs(
     """Return pairs that met n_allowed times at most, by depth-first search, or None."""
     pairs: list[Lineup] = []
     taken: set[int] = set()
+    # The place after the partner that was tried last, for each pair and the one sought now.
     tried = [0]
-    """The place after the partner that was tried last, for each pair and the one sought now."""
     # A loop and no recursion: fields are deeper than Python's stack, and turns can be counted.
     for _ in range(_MAX_TURNS):
         first = next((agent for agent in ranked if agent not in taken), None)
         if first is None:
             return pairs
         start = max(tried[-1], ranked.index(first) + 1)
-        place = _find_partner(ranked, first, start, taken, met, n_allowed)
+        place = next(
+            (
+                place
+                for place, other in enumerate(ranked[start:], start)
+                if other not in taken
+                and met.get((min(first, other), max(first, other)), 0) <= n_allowed
+            ),
+            None,
+        )
         if place is not None:
             tried[-1] = place + 1
             tried.append(0)
@@ -52,19 +60,4 @@ def _search_pairs(
             taken.difference_update(pairs.pop())
         else:
             return None
-    return None
-
-
-def _find_partner(
-    ranked: Sequence[int],
-    first: int,
-    start: int,
-    taken: set[int],
-    met: Mapping[Lineup, int],
-    n_allowed: int,
-) -> int | None:
-    for place in range(start, len(ranked)):
-        other = ranked[place]
-        if other not in taken and met.get((min(first, other), max(first, other)), 0) <= n_allowed:
-            return place
     return None

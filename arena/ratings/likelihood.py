@@ -29,6 +29,15 @@ class OutcomeTerms:
     curvature: Floats
 
 
+def join_terms(wins: OutcomeTerms, draws: OutcomeTerms) -> OutcomeTerms:
+    """Return the terms of the wins and then those of the draws."""
+    return OutcomeTerms(
+        np.concatenate([wins.value, draws.value]),
+        np.concatenate([wins.slope, draws.slope]),
+        np.concatenate([wins.curvature, draws.curvature]),
+    )
+
+
 def win_terms(lead: Floats, margin: float) -> OutcomeTerms:
     """Return the terms of one win each, by the winner's lead z_winner - z_loser."""
     x = np.minimum(lead - margin, _CERTAIN)
@@ -104,7 +113,13 @@ class PairLikelihood:
 
     def at(self, z: Floats) -> LikelihoodPoint:
         """Return value, gradient and curvature at z: float64 [n], [n + 1] with a seat term."""
-        terms, n = self._evaluate_terms(z), self.n_agents
+        lead, n_decided, n = z[self.i] - z[self.j], self._n_decided, self.n_agents
+        if self.seat is not None:
+            lead = lead + self.seat * z[-1]
+        # Wins stand before draws, as __init__ laid the pairs out.
+        wins = win_terms(lead[:n_decided], self._margin)
+        draws = draw_terms(lead[n_decided:], self._margin)
+        terms = join_terms(wins, draws)
         slope, curvature = self._times * terms.slope, self._times * terms.curvature
         gradient = sum_by_key(self.i, slope, n) - sum_by_key(self.j, slope, n)
         if self.seat is not None:
@@ -117,17 +132,6 @@ class PairLikelihood:
             raise RatingError("this likelihood has no term for the seat")
         pull, n = self.seat * curvature, self.n_agents
         return sum_by_key(self.i, pull, n) - sum_by_key(self.j, pull, n)
-
-    def _evaluate_terms(self, z: Floats) -> OutcomeTerms:
-        lead, n = z[self.i] - z[self.j], self._n_decided
-        if self.seat is not None:
-            lead = lead + self.seat * z[-1]
-        parts = win_terms(lead[:n], self._margin), draw_terms(lead[n:], self._margin)
-        return OutcomeTerms(
-            np.concatenate([part.value for part in parts]),
-            np.concatenate([part.slope for part in parts]),
-            np.concatenate([part.curvature for part in parts]),
-        )
 
 
 def _merge_seats(counts: PairCounts) -> list[Ints]:

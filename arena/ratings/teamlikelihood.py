@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from arena.ratings.counts import Floats, Ints, sum_by_key
-from arena.ratings.likelihood import LikelihoodPoint, OutcomeTerms, draw_terms, win_terms
+from arena.ratings.likelihood import LikelihoodPoint, draw_terms, join_terms, win_terms
 from arena.ratings.teamcounts import TeamCounts
 
 _WON, _DREW, _LOST = range(3)
@@ -50,12 +50,8 @@ class TeamLikelihood:
         """Return value, gradient [n] and curvature by the lead of each row [m] at z [n]."""
         lead, n = z[self.members] @ self._pull, self._n_decided
         # Wins stand before draws, as __init__ laid the rows out.
-        parts = win_terms(lead[:n], self._margin), draw_terms(lead[n:], self._margin)
-        terms = OutcomeTerms(
-            np.concatenate([part.value for part in parts]),
-            np.concatenate([part.slope for part in parts]),
-            np.concatenate([part.curvature for part in parts]),
-        )
+        wins, draws = win_terms(lead[:n], self._margin), draw_terms(lead[n:], self._margin)
+        terms = join_terms(wins, draws)
         slope = (self._times * terms.slope)[:, None] * self._pull
         gradient = sum_by_key(self.members.ravel(), slope.ravel(), self.n_agents)
         return LikelihoodPoint(

@@ -117,22 +117,19 @@ def forecast_test(
     shapes = draw_block_shares(counts, gap, rng=rng, n=N_WALKS)
     more = n_more // _GAMES
     walks = walk_ratios(test, shapes, counts, limit=limit // _GAMES, n_more=more, rng=rng)
-    return _summarise_walks(walks), SprtOutlook(
-        state.llr,
-        float(walks.then.mean()),
-        float(np.mean(walks.is_over & (walks.n_blocks <= more))),
-    )
-
-
-def _summarise_walks(walks: Walks) -> SprtForecast:
     matches = _GAMES * walks.n_blocks
     low, high = np.quantile(matches, [_LOW, _HIGH])
-    return SprtForecast(
+    forecast = SprtForecast(
         float(np.median(matches)),
         float(low),
         float(high),
         float(walks.is_over.mean()),
         float(walks.is_accepted.mean()),
+    )
+    return forecast, SprtOutlook(
+        state.llr,
+        float(walks.then.mean()),
+        float(np.mean(walks.is_over & (walks.n_blocks <= more))),
     )
 
 

@@ -9,7 +9,6 @@ from arena.parameters import Parameter
 from arena.policies.base import Row, accepted
 from arena.policies.network_policy import (
     Decisions,
-    FloatBatch,
     InferenceRequest,
     NetworkOutput,
     NetworkPolicy,
@@ -64,19 +63,13 @@ class LogitsPolicy(NetworkPolicy):
         if self.network.state_size:
             after = check_states(evaluation.states, len(rows), self.network)
             self._recurrent.keep_after(rows, question.states, after)
-        return Decisions(self._choose_actions(evaluation.logits, question), evaluation)
-
-    def _choose_actions(self, logits: FloatBatch, question: InferenceRequest) -> list[int]:
+        logits, masks, temperature = evaluation.logits, question.masks, self._temperature
         # At temperature 0 the formula would divide by 0; its limit is the best action.
-        masks, temperature = question.masks, self._temperature
         if temperature:
-            chosen = sample_actions(
-                logits, masks, row_uniforms(question.rows), temperature=temperature
-            )
+            chosen = sample_actions(logits, masks, row_uniforms(rows), temperature=temperature)
         else:
             chosen = choose_greedy(logits, masks)
-        actions: list[int] = chosen.tolist()
-        return actions
+        return Decisions(chosen.tolist(), evaluation)
 
 
 class NetworkKind:
