@@ -27,7 +27,7 @@ def of_tournament(tournament: Tournament, *, now: datetime) -> Pace:
 
     One query of bounded size, however much was played.
     """
-    if tournament.state in (_STATES.DONE, _STATES.CANCELLED):
+    if tournament.state in Tournament.OVER:
         return Pace("", "")
     if tournament.state == _STATES.PAUSED:
         return Pace("paused", "unknown: it is paused")

@@ -41,7 +41,6 @@ WINDOW = timedelta(minutes=1)
 N_SEEN = 1_000
 """Attempts from which the pace is taken."""
 _STATES = Tournament.State
-ACTIVE = (_STATES.RUNNING, _STATES.PLANNING, _STATES.SCHEDULED)
 _CLOSING = (Attempt.Ending.DONE.value, Attempt.Ending.FORFEIT.value)
 
 
@@ -96,7 +95,7 @@ def _state(*, now: datetime) -> State:
 def _tournaments() -> list[Tournament]:
     """Return those under way, and the newest that are paused."""
     with_board = Tournament.objects.select_related("leaderboard").order_by("-pk")
-    active = with_board.filter(state__in=ACTIVE)[:N_SHOWN]
+    active = with_board.filter(state__in=Tournament.ACTIVE)[:N_SHOWN]
     paused = with_board.filter(state=_STATES.PAUSED)[:N_SHOWN]
     return [*active, *paused]
 

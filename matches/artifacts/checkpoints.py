@@ -4,8 +4,7 @@ Nothing is stored of what is refused: all files of a run are sealed beside the s
 first of them is kept. What a network computes is checked later, on the gpu queue: see checks.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -80,11 +79,12 @@ def add_run(given: Sequence[tuple[Path, New]], *, now: datetime) -> list[Agent]:
 
     Raises BadInputError naming the field and the file that are refused.
     """
-    with _open_staging_folder() as folder:
+    # Beside the storage of files, so that a file is stored by renaming it.
+    with TemporaryDirectory(prefix="staging-", dir=settings.VAR) as folder:
         sealed: list[Sealed] = []
         for place, (file, new) in enumerate(given):
             before = sealed[-1].sha256 if sealed else None
-            sealed.append(_seal_file(file, new, folder / str(place), before=before))
+            sealed.append(_seal_file(file, new, Path(folder) / str(place), before=before))
         _check_distinct(sealed)
         return _store_files(sealed, now=now)
 
@@ -107,13 +107,6 @@ def read_run_folder(folder: Path, new: New) -> list[tuple[Path, New]]:
             raise BadInputError("step", f"{by_step[step]} and {path} are both of step {step}")
         by_step[step] = path
     return [(path, replace(new, step=step)) for step, path in sorted(by_step.items())]
-
-
-@contextmanager
-def _open_staging_folder() -> Iterator[Path]:
-    """Give a folder beside the storage of files, so that a file is stored by renaming it."""
-    with TemporaryDirectory(prefix="staging-", dir=settings.VAR) as folder:
-        yield Path(folder)
 
 
 def _seal_file(file: Path, new: New, target: Path, *, before: str | None) -> Sealed:
@@ -257,15 +250,11 @@ def _store_files(sealed: Sequence[Sealed], *, now: datetime) -> list[Agent]:
             blobs.store_file(one.path, Checkpoint(sha256=one.sha256).path)
         return _insert_rows(sealed, now=now)
     except BaseException:
-        _remove_unknown_files(sealed)
+        hashes = {one.sha256 for one in sealed}
+        known = Checkpoint.objects.filter(sha256__in=hashes).exclude(state=Checkpoint.State.REFUSED)
+        for sha256 in hashes - set(known.values_list("sha256", flat=True)):
+            blobs.delete_file(Checkpoint(sha256=sha256).path)
         raise
-
-
-def _remove_unknown_files(sealed: Sequence[Sealed]) -> None:
-    hashes = [one.sha256 for one in sealed]
-    known = Checkpoint.objects.filter(sha256__in=hashes).exclude(state=Checkpoint.State.REFUSED)
-    for sha256 in set(hashes) - set(known.values_list("sha256", flat=True)):
-        blobs.delete_file(Checkpoint(sha256=sha256).path)
 
 
 def _insert_rows(sealed: Sequence[Sealed], *, now: datetime) -> list[Agent]:

@@ -77,7 +77,7 @@ def describe_pieces(tournament: Tournament) -> dict[str, Any]:
         "opening_plies": board.plies,
         "seed": tournament.seed,
         **_describe_columns(form),
-        "is_complete": tournament.state in (Tournament.State.DONE, Tournament.State.CANCELLED),
+        "is_complete": tournament.state in Tournament.OVER,
     }
 
 

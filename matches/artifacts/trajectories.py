@@ -29,7 +29,6 @@ DELETED_AT_ONCE = 200
 """Expired pieces that one tick deletes."""
 
 _CHUNK = 1 << 20
-_OVER = (Tournament.State.DONE, Tournament.State.CANCELLED)
 
 
 class PieceError(MatchError):
@@ -81,7 +80,7 @@ def _find_tournament(order: UUID, n_bytes: int) -> Tournament:
     if found is None or not found.tournament.keeps_trajectories:
         wanted = "no order of that number stores trajectories"
         raise PieceError(HTTPStatus.NOT_FOUND, f"{order.hex}: {wanted}")
-    if found.tournament.state in _OVER:
+    if found.tournament.state in Tournament.OVER:
         raise PieceError(HTTPStatus.GONE, f"{order.hex}: its tournament is over")
     put = TrajectoryPiece.objects.filter(order=order).aggregate(n=Sum("n_bytes"))["n"] or 0
     if n_bytes > MAX_PIECE_BYTES or put + n_bytes > MAX_ORDER_BYTES:

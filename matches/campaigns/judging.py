@@ -46,7 +46,6 @@ ENDED = {"cancelled": "cancelled", "no_results": "no match has a result: nothing
 """Why a campaign ended without an answer, and what it says then."""
 _judging = Lock()
 _STATES = Tournament.State
-_OVER = (_STATES.DONE.value, _STATES.CANCELLED.value)
 _SAID = {
     Decision.ACCEPT: "{} is better than {}: by {elo1:g} Elo rather than by {elo0:g}",
     Decision.REJECT: "{} is not better than {}: by {elo0:g} Elo rather than by {elo1:g}",
@@ -116,8 +115,8 @@ def judge(campaign: Campaign, *, now: datetime, forecast_every: timedelta = FORE
     if tournament.state == _STATES.CANCELLED:
         return _close(campaign, None, "cancelled", now=now)
     limit = find_exhausted(costs.read_budget(campaign), costs.sum_spent(campaign))
-    is_over = limit is not None or tournament.state in _OVER
-    if is_over and tournament.state not in _OVER:
+    is_over = limit is not None or tournament.state in Tournament.OVER
+    if is_over and tournament.state not in Tournament.OVER:
         conclude_tournament(
             tournament, now=now
         )  # the hard stop; what was played may not be counted yet

@@ -35,7 +35,6 @@ PAIRING = "double_round_robin"
 """Of a tournament without a question, if none is named."""
 MAX_PROBLEM = 300
 _STAMP = " 2026-01-01 12:00"
-OVER = (Tournament.State.DONE, Tournament.State.CANCELLED)
 
 
 @transaction.atomic
@@ -267,7 +266,7 @@ def _started(
         mode = SeasonMode(schedule.season)
         return seasons.begin(board, _name(schedule, due), mode=mode, actor=actor, now=now)
     last = schedule.last_tournament
-    if last is not None and last.state not in OVER:
+    if last is not None and last.state not in Tournament.OVER:
         raise BadInputError("tournament", f"the one before, {last.pk}, is still {last.state}")
     agents = _agents(schedule)
     if schedule.question:

@@ -47,7 +47,10 @@ def choose_lineups(
     campaign = Campaign.objects.filter(tournament=tournament).first()
     if campaign is not None and campaign.n_known and campaign.judged_at is None:
         return Choice()  # what is known may be the answer
-    if tournament.n_known and _is_behind(tournament):
+    uncounted = Uncounted.objects.filter(
+        leaderboard=tournament.leaderboard_id, is_counted=False, match__tournament=tournament
+    )
+    if tournament.n_known and uncounted.exists():
         return Choice()  # what was taken over is to be learnt from first
     pairing = configure_pairing(tournament)
     n_seats = games.get(tournament.leaderboard.game).spec.n_seats
@@ -93,12 +96,6 @@ def _count_missing_matches(
             return 0
     missing = limit - n_open
     return missing if missing * REFILL >= limit else 0
-
-
-def _is_behind(tournament: Tournament) -> bool:
-    """Say whether outcomes of it are not counted yet."""
-    waiting = Uncounted.objects.filter(leaderboard=tournament.leaderboard_id, is_counted=False)
-    return waiting.filter(match__tournament=tournament).exists()
 
 
 def _seed_field(tournament: Tournament, agents: Sequence[int]) -> None:

@@ -70,7 +70,11 @@ def give_matches_back(tournament_id: int, ended: Sequence[Ended], *, now: dateti
     spent = _find_spent_matches([e.match for e in ended])
     again = [e.match for e in ended if e.match not in spent]
     _move_matches(again, Match.State.PENDING)
-    for reason, match_ids in _group_by_reason(ended, spent).items():
+    by_reason: dict[str, list[int]] = defaultdict(list)
+    for attempt in ended:
+        if attempt.match in spent:
+            by_reason[attempt.reason].append(attempt.match)
+    for reason, match_ids in by_reason.items():
         _move_matches(match_ids, Match.State.VOID, void_reason=reason)
     Tournament.objects.filter(pk=tournament_id).update(
         n_retried=F("n_retried") + len(again), n_void=F("n_void") + len(spent)
@@ -99,14 +103,6 @@ def _find_spent_matches(match_ids: Sequence[int]) -> set[int]:
         if failures[match] + max(0, losses[match] - 1) >= MAX_FAILURES
         or interruptions[match] >= MAX_INTERRUPTIONS
     }
-
-
-def _group_by_reason(ended: Sequence[Ended], spent: set[int]) -> dict[str, list[int]]:
-    grouped: dict[str, list[int]] = defaultdict(list)
-    for e in ended:
-        if e.match in spent:
-            grouped[e.reason].append(e.match)
-    return grouped
 
 
 def _move_matches(match_ids: Sequence[int], target: Match.State, **fields: object) -> None:

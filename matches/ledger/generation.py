@@ -63,7 +63,10 @@ def start_generation(generation: Generation) -> Tournament:
     board = _find_or_open_board(
         agents[0].game, generation.game_parameters, generation.opening_plies
     )
-    _check_opening(board)
+    try:
+        check_game(board.game, board.game_parameters).start(0, opening_plies=board.plies)
+    except ArenaError as error:
+        raise BadInputError("opening-plies", str(error)) from error
     return schedule_tournament(generation.plan, leaderboard=board, agents=agents)
 
 
@@ -191,14 +194,6 @@ def _find_or_open_board(
         opening_plies=opening_plies,
         is_listed=False,
     )
-
-
-def _check_opening(board: Leaderboard) -> None:
-    """Refuse opening plies that the game does not take. Raises BadInputError."""
-    try:
-        check_game(board.game, board.game_parameters).start(0, opening_plies=board.plies)
-    except ArenaError as error:
-        raise BadInputError("opening-plies", str(error)) from error
 
 
 def list_missing_workers(needs: Match.Needs, *, now: datetime) -> list[str]:

@@ -29,7 +29,11 @@ def note_alive(report: Alive, *, now: datetime) -> None:
     """
     before = Worker.objects.filter(node=report.node).first()
     if before is not None and _is_rival(report, before, now=now):
-        _note_rival(report, before, now=now)
+        if before.rival_incarnation != report.incarnation:
+            log.error("two nodes call themselves %s: give each its own name and key", report.node)
+        Worker.objects.filter(pk=before.pk).update(
+            rival_incarnation=report.incarnation, rival_seen_at=now
+        )
     else:
         _note_presence(report, now=now)
         # Whoever replaced the first is no rival of itself.
@@ -55,14 +59,6 @@ def _is_rival(report: Alive, before: Worker, *, now: datetime) -> bool:
     if report.place and report.place == before.place:
         return False
     return before.last_seen_at >= now - ALIVE_WITHIN
-
-
-def _note_rival(report: Alive, before: Worker, *, now: datetime) -> None:
-    if before.rival_incarnation != report.incarnation:
-        log.error("two nodes call themselves %s: give each its own name and key", report.node)
-    Worker.objects.filter(pk=before.pk).update(
-        rival_incarnation=report.incarnation, rival_seen_at=now
-    )
 
 
 def _note_presence(report: Alive, *, now: datetime) -> None:

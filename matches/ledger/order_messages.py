@@ -44,6 +44,10 @@ def build_order_message(
     seats = {text: [index[agent] for agent in lineup] for text, lineup in lineups.items()}
     agents = Agent.objects.select_related("checkpoint").in_bulk(agent_ids)
     secret = derive_tournament_key(tournament)
+    trajectories = ""
+    if tournament.keeps_trajectories:
+        path = signing.trajectories_path(order.uuid.hex)
+        trajectories = signing.sign_link("PUT", path, now=order.created_at)
     return MatchOrder(
         order=order.uuid.hex,
         token=order_token(secret, order.uuid.hex),
@@ -54,17 +58,21 @@ def build_order_message(
         opening_plies=board.plies,
         limits=Limits(move_s=tournament.move_s, match_s=tournament.match_s),
         agents=[_build_agent_order(agents[agent], now=order.created_at) for agent in agent_ids],
-        matches=[_build_row(match, seats[match.lineup], secret) for match in matches],
+        matches=[
+            MatchOrderRow(
+                match=match.pk,
+                attempt=match.attempt,
+                game_seed=match.game_seed,
+                seats=seats[match.lineup],
+                token=match_token(secret, match.pk, match.attempt),
+            )
+            for match in matches
+        ],
         faults=None if tournament.faults is None else parse_faults(tournament.faults),
-        trajectories=_sign_trajectories_link(order) if tournament.keeps_trajectories else "",
+        trajectories=trajectories,
         # One recorder writes all of a tournament: two would wait for each other at its row.
         reports=reports_queue(shard_of(tournament.pk, settings.EVALSITE_RECORDERS)),
     )
-
-
-def _sign_trajectories_link(order: Order) -> str:
-    path = signing.trajectories_path(order.uuid.hex)
-    return signing.sign_link("PUT", path, now=order.created_at)
 
 
 def _build_agent_order(agent: Agent, *, now: datetime) -> AgentOrder:
@@ -79,14 +87,4 @@ def _build_agent_order(agent: Agent, *, now: datetime) -> AgentOrder:
         placement=agent.placement,
         source=signing.sign_link("GET", signing.checkpoint_path(sha256), now=now),
         state_size=agent.checkpoint.state_size,
-    )
-
-
-def _build_row(match: OrderedMatch, seats: list[int], secret: bytes) -> MatchOrderRow:
-    return MatchOrderRow(
-        match=match.pk,
-        attempt=match.attempt,
-        game_seed=match.game_seed,
-        seats=seats,
-        token=match_token(secret, match.pk, match.attempt),
     )

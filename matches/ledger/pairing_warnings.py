@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from arena.games import registry as games
 from arena.pairing import registry as pairings
-from arena.pairing.base import AdaptivePairing, Field, Standing
+from arena.pairing.base import Field, Standing
 from matches.ledger import adaptive_pairing
 from matches.models import Leaderboard, Tournament
 from matches.ratings import entrants
@@ -19,7 +19,7 @@ EVERY_S = 60.0
 
 def warn_of_pairing(tournament: Tournament) -> str | None:
     """Return the warning of its pairing while it runs: made once a minute for all who look."""
-    is_over = tournament.state in (Tournament.State.DONE, Tournament.State.CANCELLED)
+    is_over = tournament.state in Tournament.OVER
     if tournament.pairing not in pairings.adaptive_names() or is_over:
         return None
     key = f"warning.{tournament.pk}"
@@ -51,13 +51,11 @@ def warn_of_budget(tournament: Tournament) -> str | None:
             f"{tournament.n_matches:,} matches end it before {pairing.goal}: {pairing.title} of "
             f"{len(agents):,} agents needs {least:,} at least, so extend it"
         )
-    if len(agents) > MOST_AGENTS or _is_over(tournament, pairing, agents):
+    if len(agents) > MOST_AGENTS or pairing.is_over(
+        entrants.standing(tournament, agents, needs_meetings=True)
+    ):
         return None
     return f"it was stopped by its budget of {tournament.n_matches:,} matches before {pairing.goal}"
-
-
-def _is_over(tournament: Tournament, pairing: AdaptivePairing, agents: Sequence[int]) -> bool:
-    return pairing.is_over(entrants.standing(tournament, agents, needs_meetings=True))
 
 
 def warn_before_start(

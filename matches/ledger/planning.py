@@ -73,7 +73,9 @@ def plan_scheduled(*, now: datetime, clock: Callable[[], float] = monotonic) -> 
     """
     until, n_new, over, failures = clock() + PLAN_S, 0, set[int](), Failures()
     while waiting := _list_waiting(over):
-        tournament = min(waiting, key=lambda row: (_read_turn(row), row.pk))
+        tournament = min(
+            waiting, key=lambda row: (_drafts[row.pk].turn if row.pk in _drafts else 0, row.pk)
+        )
         n_written = None
         with failures.collect(f"planning tournament {tournament.pk}"):
             n_written = _plan_slice(tournament, now=now)
@@ -90,17 +92,11 @@ def plan_scheduled(*, now: datetime, clock: Callable[[], float] = monotonic) -> 
 
 def _list_waiting(over: Container[int]) -> list[Tournament]:
     """Return the tournaments to plan; drafts of others are dropped."""
-    states = (Tournament.State.SCHEDULED, Tournament.State.PLANNING)
-    found = Tournament.objects.filter(state__in=states).select_related("leaderboard")
+    found = Tournament.objects.filter(state__in=Tournament.TO_PLAN).select_related("leaderboard")
     rows = {row.pk: row for row in found}
     for pk in [pk for pk, draft in _drafts.items() if pk not in rows or not draft.is_of(rows[pk])]:
         del _drafts[pk]
     return [row for pk, row in rows.items() if pk not in over]
-
-
-def _read_turn(tournament: Tournament) -> int:
-    draft = _drafts.get(tournament.pk)
-    return draft.turn if draft else 0
 
 
 def _plan_slice(tournament: Tournament, *, now: datetime) -> int | None:
@@ -170,7 +166,9 @@ def _write_all(
     n_seats = games.get(tournament.leaderboard.game).spec.n_seats
     twins: list[int] | None = None
     for batch in split_batches(planned, max(n_seats, SLICE - SLICE % n_seats)):
-        twins = _find_twins(tournament, entrants) if twins is None else twins
+        if twins is None:  # the tournaments that may have played some of its matches already
+            twins = reuse.find_twins(tournament, entrants)
+            reuse.note_twins(tournament, twins)
         lineups = [[entrants[index] for index in planned.seats] for planned in batch]
         known = _find_known_matches(tournament, twins, batch, lineups)
         n_written = _write_slice(tournament, batch, lineups, known, now=now)
@@ -197,7 +195,11 @@ def draw_matches(tournament: Tournament, n_agents: int) -> Iterator[Planned]:
     spec = games.get(board.game).spec
     scope = (board.game, spec.rules_version, tournament.seed)
     if n_agents == 1:
-        return _draw_self_play(tournament.n_matches, spec.n_seats, scope)
+        # One match per block: with itself in the other seats it would only be repeated.
+        return (
+            Planned((0,) * spec.n_seats, block, 0, derive("game", *scope, block))
+            for block in range(tournament.n_matches)
+        )
     field = Field(n_agents=n_agents, n_seats=spec.n_seats)
     n_blocks = count_blocks(tournament.n_matches, spec.n_seats)
     seed = derive("pairing", tournament.seed)
@@ -222,14 +224,6 @@ def _draw_fresh_blocks(tournament: Tournament, lineups: Sequence[Lineup]) -> Ite
             yield Planned(seats, block, rotation, game_seed)
 
 
-def _draw_self_play(
-    n_matches: int, n_seats: int, scope: tuple[str | int, ...]
-) -> Iterator[Planned]:
-    """Yield one match per block: with itself in the other seats it would only be repeated."""
-    for block in range(n_matches):
-        yield Planned((0,) * n_seats, block, 0, derive("game", *scope, block))
-
-
 def _draw_blocks(
     lineups: Sequence[tuple[int, ...]], scope: tuple[str | int, ...]
 ) -> Iterator[Planned]:
@@ -245,13 +239,6 @@ def _draw_blocks(
             seeds.append(derive("game", *scope, block))
         for rotation, seats in enumerate(rotate_seats(lineup)):
             yield Planned(seats, block, rotation, seeds[block])
-
-
-def _find_twins(tournament: Tournament, entrants: Sequence[int]) -> list[int]:
-    """Return the tournaments that may have played some of its matches already."""
-    twins = reuse.find_twins(tournament, entrants)
-    reuse.note_twins(tournament, twins)
-    return twins
 
 
 def _find_known_matches(
@@ -284,7 +271,7 @@ def _write_slice(
     taken = Tournament.objects.filter(
         pk=tournament.pk,
         n_planned=tournament.n_planned,
-        state__in=(Tournament.State.SCHEDULED, Tournament.State.PLANNING),
+        state__in=Tournament.TO_PLAN,
     ).update(
         n_planned=F("n_planned") + len(batch),
         state=Tournament.State.PLANNING,

@@ -44,14 +44,11 @@ def quarantine_worker(worker: Worker, *, actor: Actor, reason: str, now: datetim
         raise ConflictError(f"{worker.node} plays nothing: to be rid of it, end its process")
     if not _quarantine(worker, "worker.quarantine", actor=actor, reason=reason, now=now):
         return False
-    lose_orders(_list_orders_in_hand(worker), reason=Reason.RETURNED, now=now)
-    return True
-
-
-def _list_orders_in_hand(worker: Worker) -> list[Order]:
-    """Return the orders that it plays or that wait for it; control deletes its queue."""
+    # Those that it plays and those that wait for it; control deletes its queue.
     in_hand = Q(node=worker.node) | Q(queue=play_queue(worker.node))
-    return list(Order.objects.filter(Order.is_open()).filter(in_hand).order_by("pk"))
+    orders = Order.objects.filter(Order.is_open()).filter(in_hand).order_by("pk")
+    lose_orders(orders, reason=Reason.RETURNED, now=now)
+    return True
 
 
 @transaction.atomic

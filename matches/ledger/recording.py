@@ -293,7 +293,12 @@ def _close_matches(
         (*columns, "trajectory", "recorded_at"),
         [
             (
-                *(match.pk, join_numbers(row.ranks), row.ending is Ending.FORFEIT, _guilty(row)),
+                *(
+                    match.pk,
+                    join_numbers(row.ranks),
+                    row.ending is Ending.FORFEIT,
+                    row.seat if row.ending is Ending.FORFEIT else -1,
+                ),
                 *(row.reason.value, row.attempt, _remove_nul(row.actions), row.trajectory, stamp),
             )
             for match, row in closing
@@ -314,10 +319,6 @@ def _keep_repeatable(closing: Sequence[tuple[OpenMatch, ResultRow]]) -> Iterator
     for match, row in closing:
         if not (row.ending is Ending.FORFEIT and row.reason.value in reuse.UNREPEATABLE):
             yield match.pk, join_numbers(row.ranks)
-
-
-def _guilty(row: ResultRow) -> int:
-    return row.seat if row.ending is Ending.FORFEIT else -1
 
 
 def _build_attempt(row: ResultRow, node: str) -> Ended:
@@ -344,24 +345,19 @@ def _remove_nul(text: str) -> str:
 
 def _update_order(order: Order, report: Results, *, now: datetime) -> int:
     """Note what the node has in hand; with its last report, give back what it did not play."""
-    if order.state not in Order.OPEN or not _has_in_hand(order, report.node):
+    # Nobody but the node that has an order in hand closes it or keeps it open.
+    has_in_hand = (
+        order.node == report.node if order.node else order.queue == play_queue(report.node)
+    )
+    if order.state not in Order.OPEN or not has_in_hand:
         return 0
     n_returned = order_states.end_order(order, report, now=now) if report.is_last else 0
     if not report.is_last:
         Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(
             executing=report.executing[: order.n_matches],
-            deadline_at=_deadline(order, now + PLAYING_LEASE),
+            deadline_at=min(now + PLAYING_LEASE, order.hard_deadline_at or now + PLAYING_LEASE),
         )
     return n_returned
-
-
-def _has_in_hand(order: Order, node: str) -> bool:
-    """Say whether an order is with a node: nobody else closes it or keeps it open."""
-    return order.node == node if order.node else order.queue == play_queue(node)
-
-
-def _deadline(order: Order, wanted: datetime) -> datetime:
-    return min(wanted, order.hard_deadline_at) if order.hard_deadline_at else wanted
 
 
 def _update_tournament(tournament: Tournament, by_kind: SortedRows) -> None:

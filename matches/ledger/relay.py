@@ -205,9 +205,7 @@ def _list_active_tournaments() -> Sequence[Tournament]:
 
     Not those whose game cannot be used here: an order of them could not even be written.
     """
-    active = Tournament.objects.filter(
-        state__in=(Tournament.State.PLANNING, Tournament.State.RUNNING)
-    )
+    active = Tournament.objects.filter(state__in=Tournament.PLAYING)
     return code_versions.filter_runnable(active.select_related("leaderboard").order_by("pk"))
 
 

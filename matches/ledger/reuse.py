@@ -184,7 +184,10 @@ def link_repeated(tournament: Tournament, ranks: Mapping[int, str]) -> set[int]:
     if not (ranks and tournament.shares_seed and tournament.is_rated):
         return set()
     twins = find_twins(tournament, list(tournament.entrant_set.values_list("agent", flat=True)))
-    _lock_tournaments([tournament.pk, *twins])
+    if connection.features.has_select_for_update:
+        # Nobody records the same matches at the same time: of two, one is the first.
+        rows = Tournament.objects.filter(pk__in=[tournament.pk, *twins]).order_by("pk")
+        list(rows.select_for_update().values_list("pk", flat=True))
     recorded = Match.objects.filter(pk__in=among(list(ranks)))
     places = {pk: Place(*rest) for pk, *rest in recorded.values_list("pk", *Place._fields)}
     known = find_known_matches(tournament.leaderboard, twins, list(places.values()))
@@ -196,13 +199,6 @@ def link_repeated(tournament: Tournament, ranks: Mapping[int, str]) -> set[int]:
             n_differing=F("n_differing") + n_differing
         )
     return {pk for pk, first in linked.items() if first.is_here}
-
-
-def _lock_tournaments(tournaments: Sequence[int]) -> None:
-    """Let nobody record the same matches at the same time: of two, one is the first."""
-    if connection.features.has_select_for_update:
-        rows = Tournament.objects.filter(pk__in=tournaments).order_by("pk")
-        list(rows.select_for_update().values_list("pk", flat=True))
 
 
 def list_differing_matches(tournament: Tournament, limit: int) -> list[tuple[int, int]]:

@@ -104,7 +104,10 @@ def check_agents(
     leaderboard: Leaderboard, agents: Sequence[Agent], *, is_rated: bool = True
 ) -> None:
     """Refuse agents that cannot meet on this leaderboard. Raises BadInputError."""
-    _refuse_unplayable(leaderboard)
+    if problem := game_problem(leaderboard.game):
+        raise BadInputError("leaderboard", f"{leaderboard.name!r} cannot be played: {problem}")
+    if problem := describe_outdated_board(leaderboard, is_new=True):
+        raise BadInputError("leaderboard", problem)
     n_needed = max(MIN_AGENTS, games.get(leaderboard.game).spec.n_seats)
     is_self_play = len(agents) == 1 and not is_rated
     if len(agents) < n_needed and not is_self_play:
@@ -153,14 +156,6 @@ def refuse_unusable(agents: QuerySet[Agent]) -> None:
         raise BadInputError("agents", f"the checkpoint of {agent.name!r} was refused: {reason}")
 
 
-def _refuse_unplayable(leaderboard: Leaderboard) -> None:
-    """Raise BadInputError when the rules of a leaderboard are not here, or not any more."""
-    if problem := game_problem(leaderboard.game):
-        raise BadInputError("leaderboard", f"{leaderboard.name!r} cannot be played: {problem}")
-    if problem := describe_outdated_board(leaderboard, is_new=True):
-        raise BadInputError("leaderboard", problem)
-
-
 def refuse_outdated(agents: QuerySet[Agent]) -> None:
     """Raise BadInputError when the code of one of the agents is not here, or not any more."""
     try:
@@ -193,9 +188,7 @@ def conclude_tournament(tournament: Tournament, *, now: datetime) -> int:
 
 
 def _stop_tournament(tournament: Tournament, state: Tournament.State, *, now: datetime) -> int:
-    going_on = Tournament.objects.filter(pk=tournament.pk).exclude(
-        state__in=(Tournament.State.DONE, Tournament.State.CANCELLED)
-    )
+    going_on = Tournament.objects.filter(pk=tournament.pk).exclude(state__in=Tournament.OVER)
     if not going_on.exists():
         return 0
     # In the order of matches.store.locks; what is planned meanwhile is found after the state.
@@ -227,8 +220,7 @@ def pause_tournament(tournament: Tournament) -> None:
 
     Pausing a paused one changes nothing. Raises ConflictError for one that is over.
     """
-    states = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUSED)
-    _move_state(tournament, "paused", Value(_STATES.PAUSED.value), states)
+    _move_state(tournament, "paused", Value(_STATES.PAUSED.value), Tournament.UNDER_WAY)
 
 
 @transaction.atomic
@@ -243,8 +235,7 @@ def resume_tournament(tournament: Tournament, *, now: datetime) -> None:
         When(n_planned__lt=F("n_matches"), then=Value(_STATES.PLANNING.value)),
         default=Value(_STATES.RUNNING.value),
     )
-    states = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUSED)
-    _move_state(tournament, "resumed", next_state, states)
+    _move_state(tournament, "resumed", next_state, Tournament.UNDER_WAY)
     finish_if_closed([tournament.pk], now=now)
     transaction.on_commit(dispatch.wake_planner)
     transaction.on_commit(dispatch.wake_relay)

@@ -119,7 +119,8 @@ def requeue_matches(
     why = auditing.check_reason(reason)
     rows = _read_rows(match_ids, is_locked=True)
     _refuse_unless_void(rows)
-    before = _find_replacements(rows)
+    replaced = Replacement.objects.filter(pk__in=among([row.pk for row in rows]))
+    before = dict(replaced.values_list("replaced_id", "match_id"))
     fresh = [row for row in rows if row.pk not in before]
     made = {
         old: new
@@ -224,11 +225,6 @@ def _refuse_unless_void(rows: Sequence[Row]) -> None:
     )
     for tournament in cancelled[:1]:
         raise ConflictError(f"tournament {tournament.pk} is cancelled: schedule a new one")
-
-
-def _find_replacements(rows: Sequence[Row]) -> dict[int, int]:
-    found = Replacement.objects.filter(pk__in=among([row.pk for row in rows]))
-    return dict(found.values_list("replaced_id", "match_id"))
 
 
 def _reopen_tournaments(rows: Sequence[Row]) -> Iterable[Tournament]:

@@ -33,13 +33,10 @@ class TokenAccess(models.Model):
     )
 
     class Meta:
-        """Newest first in lists."""
-
         ordering = ("-id",)
         verbose_name_plural = "token accesses"
 
     def __str__(self) -> str:
-        """Return its name and scopes."""
         return f"{self.name} ({', '.join(self.scopes)})"
 
 
@@ -54,8 +51,6 @@ class IdempotencyKey(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        """A key of a user stands for one call."""
-
         constraints = (
             models.UniqueConstraint(fields=("user", "key"), name="idempotency_key_once"),
         )
@@ -65,5 +60,4 @@ class IdempotencyKey(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return the key and what was answered."""
         return f"{self.key}: {self.status or 'not answered'}"

@@ -61,8 +61,6 @@ class Agent(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        """Names are unique within a game."""
-
         constraints = (
             models.UniqueConstraint(fields=("game", "name"), name="agent_name_is_unique_in_game"),
         )
@@ -76,7 +74,6 @@ class Agent(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return the name that users gave it."""
         return self.name
 
     def clean(self) -> None:

@@ -42,8 +42,6 @@ class LastingModel(models.Model):
     objects = LastingManager()
 
     class Meta:
-        """No table of its own."""
-
         abstract = True
 
     def save(self, *args: Any, **options: Any) -> None:

@@ -36,8 +36,6 @@ class Attempt(models.Model):
     ended_at = models.DateTimeField()
 
     class Meta:
-        """Each attempt ends once."""
-
         ordering = ("number",)
         constraints = (
             # Also the index of the query: the attempts of a match.
@@ -53,7 +51,6 @@ class Attempt(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return which try it was and how it ended."""
         return f"attempt {self.number}: {self.ending} {self.reason}".rstrip()
 
     @classmethod

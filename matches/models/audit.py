@@ -33,8 +33,6 @@ class AuditRow(LastingModel):
     )
 
     class Meta:
-        """Newest first."""
-
         ordering = ("-id",)
         indexes = (
             # Query: what was done to a thing, newest first.
@@ -44,7 +42,6 @@ class AuditRow(LastingModel):
         )
 
     def __str__(self) -> str:
-        """Return who did what to which."""
         return f"{self.actor}: {self.action} {self.target_label}"
 
     def touched_line(self) -> str:

@@ -75,8 +75,6 @@ class Campaign(models.Model):
     )
 
     class Meta:
-        """Newest first."""
-
         ordering = ("-id",)
         indexes = (
             # Query: the campaigns that control judges.
@@ -88,7 +86,6 @@ class Campaign(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return the question and whether there is a verdict."""
         return f"{self.question}: {self.statement or 'open'}"
 
 
@@ -105,8 +102,6 @@ class CampaignPoint(models.Model):
     matches_left = models.FloatField(null=True, help_text="Forecast then.")
 
     class Meta:
-        """In the order of the evidence."""
-
         ordering = ("n_results",)
         constraints = (
             # Also the index of the query: the curve of a campaign.
@@ -114,7 +109,6 @@ class CampaignPoint(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return the place and the probability."""
         return f"{self.n_results}: {self.probability:.3f}"
 
 
@@ -132,8 +126,6 @@ class Alarm(models.Model):
     acknowledged_by = models.CharField(max_length=150, blank=True)
 
     class Meta:
-        """Newest first."""
-
         ordering = ("-id",)
         indexes = (
             # Query: the alarms that nobody has looked at.
@@ -145,5 +137,4 @@ class Alarm(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return who is worse than whom."""
         return f"{self.agent} is worse than {self.ancestor} (P {self.probability:.3f})"

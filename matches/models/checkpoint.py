@@ -50,8 +50,6 @@ class Checkpoint(models.Model):
     n_asked = models.PositiveSmallIntegerField(default=0, help_text="How often it was ordered.")
 
     class Meta:
-        """Few are being checked at any time."""
-
         ordering = ("-id",)
         constraints = (
             models.CheckConstraint(
@@ -71,7 +69,6 @@ class Checkpoint(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return run, step and the beginning of the hash."""
         at_step = "" if self.step is None else f"@{self.step}"
         return f"{self.run}{at_step} ({self.sha256[:12]})"
 

@@ -78,12 +78,9 @@ class Leaderboard(models.Model):
     )
 
     class Meta:
-        """Newest first in lists."""
-
         ordering = ("-id",)
 
     def __str__(self) -> str:
-        """Return the title, or the name where there is none."""
         return self.title or self.name
 
     def clean(self) -> None:

@@ -99,8 +99,7 @@ class Match(models.Model):
     )
 
     class Meta:
-        """Most partial indexes hold open matches only, so that finished ones cost nothing."""
-
+        # Most indexes are partial and hold open matches only, so that finished ones cost nothing.
         verbose_name_plural = "matches"
         constraints = (
             models.UniqueConstraint(
@@ -151,7 +150,6 @@ class Match(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return its number and state."""
         return f"match {self.pk} ({self.state})"
 
     @classmethod
@@ -197,15 +195,13 @@ class Seat(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, db_index=False)
 
     class Meta:
-        """In unrated self-play an agent has several seats of a match."""
-
+        # Not unique by agent: in unrated self-play it has several seats of a match.
         indexes = (
             # Query: the matches of an agent, newest first.
             models.Index(fields=("agent", "match"), name="seat_of_agent"),
         )
 
     def __str__(self) -> str:
-        """Return who sits where."""
         return f"seat {self.seat} of match {self.match_id}"
 
 
@@ -221,7 +217,6 @@ class Voiding(models.Model):
     was_done = models.BooleanField(help_text="It had an outcome, which stays and counts no more.")
 
     def __str__(self) -> str:
-        """Return why."""
         return f"match {self.match_id} is void: {self.reason}"
 
 
@@ -236,7 +231,6 @@ class Replacement(models.Model):
     at = models.DateTimeField()
 
     def __str__(self) -> str:
-        """Return which stands for which."""
         return f"match {self.match_id} in the place of {self.replaced_id}"
 
 

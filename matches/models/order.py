@@ -43,8 +43,6 @@ class Order(models.Model):
     closed_at = models.DateTimeField(null=True)
 
     class Meta:
-        """Open orders are few."""
-
         indexes = (
             # Query: open orders of a queue (cap of the relay) and those past their deadline.
             models.Index(
@@ -55,7 +53,6 @@ class Order(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return its number and state."""
         return f"order {self.pk} ({self.state})"
 
     @classmethod

@@ -28,7 +28,6 @@ class Outcome(models.Model):
     recorded_at = models.DateTimeField()
 
     def __str__(self) -> str:
-        """Return the ranks by seat."""
         return f"ranks {self.ranks}"
 
 
@@ -44,8 +43,6 @@ class Uncounted(models.Model):
     is_counted = models.BooleanField(default=False)
 
     class Meta:
-        """Read in sequence order."""
-
         indexes = (
             # Query: what the rater has to count and to fold, in canonical order.
             models.Index(fields=("leaderboard", "sequence"), name="uncounted_in_order"),
@@ -58,5 +55,4 @@ class Uncounted(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return which match it is."""
         return f"uncounted match {self.match_id}"

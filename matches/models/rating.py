@@ -25,8 +25,6 @@ class Rating(models.Model):
     n_forfeits = models.PositiveBigIntegerField(default=0)
 
     class Meta:
-        """An agent once on a leaderboard."""
-
         constraints = (
             models.UniqueConstraint(fields=("leaderboard", "agent"), name="rating_once"),
         )
@@ -36,7 +34,6 @@ class Rating(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return mu and its doubt."""
         return f"{self.mu:.2f} ± {self.sd:.2f}"
 
 
@@ -62,8 +59,7 @@ class PairCount(models.Model):
     n_second_wins_limited = models.PositiveBigIntegerField(default=0, db_default=0)
 
     class Meta:
-        """A row per ordered pair: the one at the earlier seat is first."""
-
+        # A row per ordered pair: the agent at the earlier seat is first.
         constraints = (
             models.UniqueConstraint(fields=("leaderboard", "first", "second"), name="pair_once"),
             models.CheckConstraint(
@@ -72,7 +68,6 @@ class PairCount(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return wins, draws and losses of the first."""
         return f"{self.n_first_wins}-{self.n_draws}-{self.n_second_wins}"
 
 
@@ -94,8 +89,7 @@ class TeamCount(models.Model):
     n_second_wins = models.PositiveBigIntegerField(default=0)
 
     class Meta:
-        """A row for every two sides."""
-
+        # A row for every two sides.
         constraints = (
             # Its index serves the query: the sides of these leads, when counts are mended.
             models.UniqueConstraint(
@@ -104,7 +98,6 @@ class TeamCount(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return wins, draws and losses of the first side."""
         return f"{self.n_first_wins}-{self.n_draws}-{self.n_second_wins}"
 
 
@@ -118,13 +111,10 @@ class RatingSnapshot(models.Model):
     table = models.BinaryField(help_text="zlib of JSON rows [agent, mu, sd, live mu, live sigma].")
 
     class Meta:
-        """Read by time."""
-
         indexes = (
             # Query: the history of a leaderboard, newest first.
             models.Index(fields=("leaderboard", "-taken_at"), name="snapshot_history"),
         )
 
     def __str__(self) -> str:
-        """Return when it was taken."""
         return f"{self.leaderboard_id} at {self.taken_at:%Y-%m-%d %H:%M}"

@@ -118,8 +118,6 @@ class Schedule(Limited):
     )
 
     class Meta:
-        """Newest first."""
-
         ordering = ("-id",)
         constraints = (
             models.CheckConstraint(
@@ -130,7 +128,6 @@ class Schedule(Limited):
         )
 
     def __str__(self) -> str:
-        """Return the name that users gave it."""
         return self.name
 
 
@@ -148,8 +145,6 @@ class ScheduleRun(models.Model):
     problem = models.CharField(max_length=300, blank=True, help_text="Why it was passed over.")
 
     class Meta:
-        """Newest first; whoever comes second finds the row there."""
-
         ordering = ("-due_at",)
         constraints = (
             # Also the index of the query: the runs of a schedule by time.
@@ -157,5 +152,4 @@ class ScheduleRun(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return when it was due."""
         return f"{self.schedule_id} at {self.due_at:%Y-%m-%d %H:%M}"

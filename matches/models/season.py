@@ -27,8 +27,6 @@ class Season(LastingModel):
     spread = models.FloatField(null=True, help_text="Fitted sd of skill.")
 
     class Meta:
-        """Newest first; a name once on a leaderboard."""
-
         ordering = ("-id",)
         constraints = (
             # Also the index of the query: the seasons of a leaderboard.
@@ -36,7 +34,6 @@ class Season(LastingModel):
         )
 
     def __str__(self) -> str:
-        """Return its name."""
         return self.name
 
 
@@ -62,8 +59,6 @@ class SeasonRow(LastingModel):
     n_forfeits = models.PositiveBigIntegerField()
 
     class Meta:
-        """By rank."""
-
         ordering = ("rank",)
         constraints = (
             # Also the index of the query: the rows of a season by rank.
@@ -71,5 +66,4 @@ class SeasonRow(LastingModel):
         )
 
     def __str__(self) -> str:
-        """Return rank and agent."""
         return f"{self.rank}: {self.name}"

@@ -41,8 +41,6 @@ class Limited(models.Model):
     match_s = models.FloatField(default=Limits().match_s, validators=_LIMITS)
 
     class Meta:
-        """No table of its own."""
-
         abstract = True
 
 
@@ -58,6 +56,14 @@ class Tournament(Limited):
         PAUSED = "paused"
         DONE = "done"
         CANCELLED = "cancelled"
+
+    OVER = (State.DONE, State.CANCELLED)
+    UNDER_WAY = (State.SCHEDULED, State.PLANNING, State.RUNNING, State.PAUSED)
+    # What control has work for: the condition of the index tournament_active.
+    ACTIVE = (State.SCHEDULED, State.PLANNING, State.RUNNING)
+    TO_PLAN = (State.SCHEDULED, State.PLANNING)
+    # A pairing that goes by results plans while it plays.
+    PLAYING = (State.PLANNING, State.RUNNING)
 
     leaderboard = models.ForeignKey(
         Leaderboard, on_delete=models.PROTECT, related_name="tournaments"
@@ -169,8 +175,6 @@ class Tournament(Limited):
     )
 
     class Meta:
-        """Active tournaments are looked up at every tick."""
-
         ordering = ("-id",)
         indexes = (
             # Query: tournaments that control has work for.
@@ -184,7 +188,6 @@ class Tournament(Limited):
         )
 
     def __str__(self) -> str:
-        """Return the name that users gave it."""
         return self.name
 
     @property
@@ -216,8 +219,6 @@ class Entrant(models.Model):
     position = models.PositiveIntegerField()
 
     class Meta:
-        """Each agent and each position once."""
-
         ordering = ("position",)
         constraints = (
             models.UniqueConstraint(fields=("tournament", "agent"), name="entrant_once"),
@@ -225,7 +226,6 @@ class Entrant(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return who stands where."""
         return f"{self.position}: {self.agent_id}"
 
 

@@ -22,8 +22,6 @@ class TrajectoryPiece(models.Model):
     expires_at = models.DateTimeField(null=True, help_text="When it is deleted; empty: never.")
 
     class Meta:
-        """A piece that is put again is the same piece."""
-
         constraints = (
             # Also the index of the query: the pieces of these hashes, of a tournament.
             models.UniqueConstraint(fields=("tournament", "sha256"), name="piece_once"),
@@ -40,7 +38,6 @@ class TrajectoryPiece(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return the beginning of the hash."""
         return f"piece {self.sha256[:12]}"
 
     @property

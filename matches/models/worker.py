@@ -36,12 +36,9 @@ class Worker(models.Model):
     )
 
     class Meta:
-        """By name."""
-
         ordering = ("node",)
 
     def __str__(self) -> str:
-        """Return the node's name."""
         return self.node
 
 
@@ -58,12 +55,9 @@ class NodeKey(models.Model):
     )
 
     class Meta:
-        """By name."""
-
         ordering = ("name",)
 
     def __str__(self) -> str:
-        """Return the node's name."""
         return self.name
 
 
@@ -76,5 +70,4 @@ class RecorderMark(models.Model):
     marked_at = models.DateTimeField()
 
     def __str__(self) -> str:
-        """Return the database's time when control sent the mark."""
         return f"shard {self.shard} is recorded up to {self.marked_at}"

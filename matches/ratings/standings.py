@@ -29,7 +29,6 @@ _ROUNDING = 1e-9
 _SMALL = 0.001
 _N_KEPT = 16
 _STATES = Tournament.State
-_ACTIVE = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUSED)
 
 
 class Row(TypedDict):
@@ -300,8 +299,10 @@ def _at_step(run: str, step: int | None) -> str:
 def _newest(board: Leaderboard) -> Sequence[Tournament]:
     """Return those under way, then the newest that have ended."""
     newest = board.tournaments.order_by("-pk")
-    active = list(newest.filter(state__in=_ACTIVE)[:N_TOURNAMENTS])
-    return active + list(newest.exclude(state__in=_ACTIVE)[: N_TOURNAMENTS - len(active)])
+    active = list(newest.filter(state__in=Tournament.UNDER_WAY)[:N_TOURNAMENTS])
+    return active + list(
+        newest.exclude(state__in=Tournament.UNDER_WAY)[: N_TOURNAMENTS - len(active)]
+    )
 
 
 def _pace(n: int, elapsed_s: float) -> str:

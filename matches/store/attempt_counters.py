@@ -50,18 +50,14 @@ class AttemptCounter:
             self._flushed_at = now
             sums, self._sums = self._sums, Counter()
         try:
-            _add_to_store(sums)
+            pipeline = fast_store.get_client().pipeline(transaction=True)
+            for kind, n in sums.items():
+                pipeline.hincrby(KEY, ":".join(kind), n)
+            pipeline.execute()
         except RedisError as error:
             log.warning("attempts are counted later, the fast store is away: %s", error)
             with self._lock:
                 self._sums += sums
-
-
-def _add_to_store(sums: Counter[Kind]) -> None:
-    pipeline = fast_store.get_client().pipeline(transaction=True)
-    for kind, n in sums.items():
-        pipeline.hincrby(KEY, ":".join(kind), n)
-    pipeline.execute()
 
 
 _here = AttemptCounter()

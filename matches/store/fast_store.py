@@ -37,7 +37,8 @@ def get_or_make(
         before: tuple[str, Made] | None = _read_stored(cache.get(key), form)
         if before is not None and before[0] == mark:
             return before[1]
-        is_mine = _is_mine(key, every_s)
+        # One caller at a time makes it; all others get the value before.
+        is_mine = cache.add(f"{key}.turn", 1, timeout=every_s)
         if before is not None and not is_mine:
             return before[1]
         made = make()
@@ -54,8 +55,3 @@ def _read_stored(stored: object, form: Any) -> Any:
         return msgspec.convert(stored, type=tuple[str, form] | None)
     except msgspec.ValidationError:
         return None
-
-
-def _is_mine(key: str, every_s: float) -> bool:
-    """Tell whether it is this caller's turn to make it."""
-    return bool(cache.add(f"{key}.turn", 1, timeout=every_s))

@@ -87,8 +87,7 @@ def count_failure_details(tournament: Tournament, limit: int) -> dict[str, int]:
 
 def list_watched_tournaments(*, now: datetime) -> Sequence[Tournament]:
     """Return the tournaments under way and those that ended within the last minute."""
-    states = Tournament.State
-    active = Q(state__in=(states.SCHEDULED, states.PLANNING, states.RUNNING))
+    active = Q(state__in=Tournament.ACTIVE)
     ended = Q(finished_at__gte=now - timedelta(minutes=1))
     return list(Tournament.objects.filter(active | ended).order_by("pk"))
 

@@ -81,9 +81,7 @@ def read_rows(snapshots: Sequence[RatingSnapshot], agents: Collection[int]) -> l
         rows = find_rows(shot, agents)
         for agent in agents:
             _kept[shot.pk, shot.taken_at, shot.results_hash, agent] = rows.get(agent)
-    return [_collect_kept_rows(key, agents) for key in keys]
-
-
-def _collect_kept_rows(key: tuple[int, datetime, str], agents: Iterable[int]) -> Known:
-    found = {agent: _kept.get((*key, agent)) for agent in agents}
-    return {agent: row for agent, row in found.items() if row is not None}
+    return [
+        {agent: row for agent in agents if (row := _kept.get((*key, agent))) is not None}
+        for key in keys
+    ]

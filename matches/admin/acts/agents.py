@@ -15,7 +15,6 @@ from matches.models import Agent, Rating, Tournament
 from matches.store.explanation import format_count
 
 _STATES = Tournament.State
-UNDER_WAY = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUSED)
 MAX_NAMED = 3
 CHANGE = "matches.change_agent"
 
@@ -103,7 +102,9 @@ class Release(ReleaseAct[Agent]):
 def _standing(agent: Agent) -> str:
     """Return on how many leaderboards it stands and in which tournaments it plays."""
     n_boards = Rating.objects.filter(agent=agent).count()
-    playing = agent.tournaments.filter(state__in=UNDER_WAY).values_list("name", flat=True)
+    playing = agent.tournaments.filter(state__in=Tournament.UNDER_WAY).values_list(
+        "name", flat=True
+    )
     names = list(playing.order_by("-pk")[: MAX_NAMED + 1])
     shown = ", ".join(names[:MAX_NAMED]) + (" and more" if names[MAX_NAMED:] else "")
     under_way = f"plays in {shown}" if names else "in no tournament under way"

@@ -10,7 +10,7 @@ from matches.admin.acts.base import (
     Touch,
     refused,
 )
-from matches.admin.acts.tournaments import OVER, several_matches
+from matches.admin.acts.tournaments import several_matches
 from matches.campaigns import alarms, judging
 from matches.errors import ConflictError
 from matches.ledger import tournaments
@@ -37,7 +37,7 @@ class Stop(NotedAct[Campaign]):
         row = chosen.row
         if row.decided_at is not None:
             return refused(f"it has ended: {row.statement}")
-        if row.tournament.state in OVER:
+        if row.tournament.state in Tournament.OVER:
             return refused("it is over: its verdict is being written")
         left = selectors.read_progress(row.tournament).pending
         most = f"{row.max_matches:,}"

@@ -5,7 +5,6 @@ from matches.campaigns import scheduling
 from matches.models import Schedule, Season, Tournament
 
 CHANGE = "matches.change_schedule"
-OVER = (Tournament.State.DONE, Tournament.State.CANCELLED)
 
 
 class Start(Act[Schedule]):
@@ -23,7 +22,7 @@ class Start(Act[Schedule]):
     def touch(self, chosen: Chosen[Schedule]) -> Touch:
         """Return what would be started."""
         row, last = chosen.row, chosen.row.last_tournament
-        if last is not None and last.state not in OVER:
+        if last is not None and last.state not in Tournament.OVER:
             return refused(f"the tournament before, {last.pk}, is still {last.state}")
         return Touch(_said(row), n=row.n_matches or 0, seen=f"{row.n_started}")
 

@@ -12,7 +12,6 @@ from matches.models.tournament import MAX_MATCHES
 from matches.store import selectors
 
 _STATES = Tournament.State
-OVER = (_STATES.DONE, _STATES.CANCELLED)
 
 
 class TournamentAct(NotedAct[Tournament]):
@@ -59,7 +58,7 @@ class Pause(TournamentAct):
     def touch(self, chosen: Chosen[Tournament]) -> Touch:
         """Return how many matches would wait."""
         row = chosen.row
-        if row.state in (*OVER, _STATES.PAUSED):
+        if row.state in (*Tournament.OVER, _STATES.PAUSED):
             return refused(f"it is {row.state} already")
         left = selectors.read_progress(row).pending
         return Touch(f"{row.state}: {several_matches(left)} of {row.n_matches:,} left", n=left)
@@ -87,7 +86,7 @@ class Cancel(TournamentAct):
     def touch(self, chosen: Chosen[Tournament]) -> Touch:
         """Return how many matches would be cancelled."""
         row = chosen.row
-        if row.state in OVER:
+        if row.state in Tournament.OVER:
             return refused(f"it is {row.state} already")
         left = selectors.read_progress(row).pending
         total = f"{row.n_matches:,} on {row.leaderboard}"

@@ -15,7 +15,6 @@ MAX_TOURNAMENTS = 3
 """Tournaments under way that are looked at, the newest first."""
 
 _STATES = Tournament.State
-_UNDER_WAY = (_STATES.SCHEDULED, _STATES.PLANNING, _STATES.RUNNING, _STATES.PAUSED)
 
 
 def of_agent(agent: Agent, *, now: datetime) -> Explanation:
@@ -43,7 +42,7 @@ def of_agent(agent: Agent, *, now: datetime) -> Explanation:
 
 
 def _under_way(agent: Agent) -> Sequence[Tournament]:
-    entered = Tournament.objects.filter(entrant__agent=agent, state__in=_UNDER_WAY)
+    entered = Tournament.objects.filter(entrant__agent=agent, state__in=Tournament.UNDER_WAY)
     return list(entered.order_by("-pk")[:MAX_TOURNAMENTS])
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from matches.campaigns import scheduling
-from matches.models import Schedule
+from matches.models import Schedule, Tournament
 from matches.operations.explanations.presence import presence
 from matches.store.explanation import Explanation, age_s, format_count
 
@@ -55,7 +55,7 @@ def _waits_for(schedule: Schedule, due: datetime | None, *, now: datetime) -> li
         return [] if is_over else ["somebody to enable it"]
     missing = presence(now=now).missing_control()
     last = schedule.last_tournament
-    if last is not None and last.state not in scheduling.OVER:
+    if last is not None and last.state not in Tournament.OVER:
         missing.append(f"tournament {last.pk} to end: it is {last.shown_state}")
     return missing + ([] if due is None else [f"its time: {due:%Y-%m-%d %H:%M} UTC"])
 

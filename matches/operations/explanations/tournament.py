@@ -14,7 +14,6 @@ from matches.operations.explanations.quarantine import held_by
 from matches.store import selectors
 from matches.store.explanation import Explanation, Finding, age_s, format_ago, format_since
 
-_OVER = (Tournament.State.DONE, Tournament.State.CANCELLED)
 MAX_NAMED = 3
 """Checkpoints that are named; the others are counted."""
 
@@ -24,7 +23,7 @@ def of_tournament(tournament: Tournament, *, now: datetime) -> Explanation:
     found = _READERS[Tournament.State(tournament.state)](tournament, now)
     notes = _notes(tournament)
     campaign = Campaign.objects.filter(tournament=tournament, decided_at=None).first()
-    if campaign is not None and tournament.state not in _OVER:
+    if campaign is not None and tournament.state not in Tournament.OVER:
         campaign.tournament = tournament
         to_come = awaited(campaign)
         found.next, found.next_at = to_come.next, to_come.next_at
@@ -46,7 +45,7 @@ def of_tournament(tournament: Tournament, *, now: datetime) -> Explanation:
 
 def _code(tournament: Tournament) -> list[str]:
     """Return the code that is not here, without which nothing of it is planned or sent."""
-    if tournament.state in _OVER or not is_held(tournament):
+    if tournament.state in Tournament.OVER or not is_held(tournament):
         return []
     return [f"code that is not here ({tournament.problem})"]
 

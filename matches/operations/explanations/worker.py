@@ -112,7 +112,7 @@ def _missing_work(worker: Worker, there: Presence) -> str:
 
 def _waiting_needs() -> list[Match.Needs]:
     """Return what pending matches of the tournaments under way need."""
-    active = Tournament.objects.filter(state__in=(_STATES.PLANNING, _STATES.RUNNING))
+    active = Tournament.objects.filter(state__in=Tournament.PLAYING)
     ids = list(active.order_by("pk").values_list("pk", flat=True)[:MAX_TOURNAMENTS])
     waiting = {needs for pk in ids for needs in selectors.list_pending_needs(pk)}
     return [needs for needs in Match.Needs if needs in waiting]
