@@ -11,8 +11,6 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
-from matches.errors import BadInputError
-
 Kind = Literal["text", "whole", "real", "truth", "pairs", "json"]
 Plan = type[Struct]
 _KINDS: Mapping[Any, Kind] = {str: "text", int: "whole", float: "real", bool: "truth"}
@@ -59,20 +57,6 @@ def options_of(plan: Plan) -> tuple[Option, ...]:
         _option(name, hint, defaults[name]) for name, hint in hints.items() if _described(hint)
     ]
     return tuple(sorted(found, key=lambda option: not option.is_required))
-
-
-def check_options(plan: Struct) -> None:
-    """Refuse the first option that has another type, or is out of its limits.
-
-    Raises BadInputError naming the option and the value.
-    """
-    hints = get_type_hints(type(plan), include_extras=True)
-    for option in options_of(type(plan)):
-        value = getattr(plan, option.name)
-        try:
-            msgspec.convert(value, hints[option.name])
-        except msgspec.ValidationError as error:
-            raise BadInputError(option.name, f"{error}, got {value!r:.80}") from error
 
 
 def _described(hint: Any) -> bool:

@@ -35,10 +35,15 @@ class Evaluations(Calls):
         leaderboard: str = "",
         game_parameters: Mapping[str, Any] | None = None,
         pairing: str = "random",
-        seed: int = 0,
+        pairing_parameters: Mapping[str, Any] | None = None,
+        weight: int = 1,
         move_s: float = 2.0,
         match_s: float = 600.0,
+        seed: int = 0,
         faults: Any | None = None,
+        keeps_trajectories: bool = False,
+        trajectory_days: int | None = None,
+        order_limit: int | None = None,
         key: str | None = None,
     ) -> Started:
         """Start a tournament between agents as they are spelled.
@@ -46,6 +51,17 @@ class Evaluations(Calls):
         agents: Such as alphabeta:4, the name of an agent, or the hash of a checkpoint.
         num_agents: Without agents: so many.
         leaderboard: Empty: one of their own.
+        n_matches: At most; one whose pairing is over before has as many as were planned.
+        pairing: Who meets whom.
+        pairing_parameters: Of the pairing, such as {"best_of": 5}.
+        weight: Its share of the nodes against that of others that run at the same time.
+        move_s: Limit of a move, in seconds.
+        match_s: Limit of a match, in seconds.
+        seed: The seed set: the same number replays the same pairings and games.
+        faults: Faults to emulate, to try the platform; usually empty.
+        keeps_trajectories: Store observation, action, reward ... of every decision.
+        trajectory_days: Delete them after so many days; empty: never.
+        order_limit: Matches that one order holds at most; empty: by their length.
         """
         return self._post(
             Started,
@@ -58,10 +74,15 @@ class Evaluations(Calls):
                 "game_parameters": game_parameters,
                 "n_matches": n_matches,
                 "pairing": pairing,
-                "seed": seed,
+                "pairing_parameters": pairing_parameters,
+                "weight": weight,
                 "move_s": move_s,
                 "match_s": match_s,
+                "seed": seed,
                 "faults": faults,
+                "keeps_trajectories": keeps_trajectories,
+                "trajectory_days": trajectory_days,
+                "order_limit": order_limit,
             },
             key=key,
         )
@@ -76,10 +97,15 @@ class Evaluations(Calls):
         leaderboard: str = "",
         game_parameters: Mapping[str, Any] | None = None,
         pairing: str = "random",
-        seed: int = 0,
+        pairing_parameters: Mapping[str, Any] | None = None,
+        weight: int = 1,
         move_s: float = 2.0,
         match_s: float = 600.0,
+        seed: int = 0,
         faults: Any | None = None,
+        keeps_trajectories: bool = False,
+        trajectory_days: int | None = None,
+        order_limit: int | None = None,
         key: str | None = None,
     ) -> Started:
         """Say whether it could start; nothing is left behind, and its ids mean nothing.
@@ -87,6 +113,17 @@ class Evaluations(Calls):
         agents: Such as alphabeta:4, the name of an agent, or the hash of a checkpoint.
         num_agents: Without agents: so many.
         leaderboard: Empty: one of their own.
+        n_matches: At most; one whose pairing is over before has as many as were planned.
+        pairing: Who meets whom.
+        pairing_parameters: Of the pairing, such as {"best_of": 5}.
+        weight: Its share of the nodes against that of others that run at the same time.
+        move_s: Limit of a move, in seconds.
+        match_s: Limit of a match, in seconds.
+        seed: The seed set: the same number replays the same pairings and games.
+        faults: Faults to emulate, to try the platform; usually empty.
+        keeps_trajectories: Store observation, action, reward ... of every decision.
+        trajectory_days: Delete them after so many days; empty: never.
+        order_limit: Matches that one order holds at most; empty: by their length.
         """
         return self._post(
             Started,
@@ -99,10 +136,15 @@ class Evaluations(Calls):
                 "game_parameters": game_parameters,
                 "n_matches": n_matches,
                 "pairing": pairing,
-                "seed": seed,
+                "pairing_parameters": pairing_parameters,
+                "weight": weight,
                 "move_s": move_s,
                 "match_s": match_s,
+                "seed": seed,
                 "faults": faults,
+                "keeps_trajectories": keeps_trajectories,
+                "trajectory_days": trajectory_days,
+                "order_limit": order_limit,
             },
             key=key,
         )

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from evalsite_client.api.tournaments import TournamentDetail
 from evalsite_client.cli import following, reporting
+from evalsite_client.cli.flags import add_plan_flags, plan_from_flags
 from evalsite_client.cli.options import between, command, pair, split_agents, whole
 from evalsite_client.cli.saving import save_json
 from evalsite_client.cli.show import Answer
@@ -18,7 +19,9 @@ STOPPED_WAIT_S: Final = 5.0
 """How long the ratings may take once the command was stopped."""
 MOST_NAMED: Final = 20
 """Agents that are named in the command to go on."""
-RATES: Final = ("error_rate", "invalid_rate", "hang_rate")
+NOT_ITS_OWN: Final = ("name", "is_paused", "is_rated", "replays")
+"""Options of tournaments that are settled for an evaluation."""
+DEFAULTS: Final = {"n_matches": 1_000, "pairing": "random", "move_s": 2.0}
 
 
 def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
@@ -42,18 +45,12 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
         help="such as random,alphabeta:4; names, hashes and files of checkpoints too",
     )
     add_argument("--num-agents", type=whole(2, 10_000), default=10, help="drawn for skill_game")
-    add_argument("--num-matches", type=whole(1, 100_000_000), default=1_000)
     add_argument("-l", "--leaderboard", default="", help="a standing one; else one of their own")
-    add_argument("--pairing", default="random", help="who meets whom (random)")
-    add_argument("--seed", type=whole(0, 2**62), default=0, help="replays pairings and games")
     add_argument("--game-parameter", type=pair, action="append", default=[], metavar="NAME=VALUE")
-    add_argument("--error-rate", type=between(0, 1), default=0.0, help="emulated exceptions")
-    add_argument("--invalid-rate", type=between(0, 1), default=0.0, help="emulated invalid values")
-    add_argument("--hang-rate", type=between(0, 1), default=0.0, help="emulated hangs")
-    add_argument("--hang-s", type=between(0, 86_400), help="how long those last")
-    add_argument("--charge", choices=("platform", "agent"), default="platform", help="whose fault")
-    add_argument("--move-s", type=between(0.01, 86_400), default=2.0, help="limit of a move")
-    add_argument("--match-s", type=between(0.01, 86_400), help="of a match")
+    add_plan_flags(
+        new, leave_out=NOT_ITS_OWN, defaults=DEFAULTS, spelled={"n_matches": ("--num-matches",)}
+    )
+    add_plan_flags(new, "faults")
     add_argument("--timeout", type=between(0, 1e9), help="end after so many seconds")
     add_argument(
         "--finish-fraction", type=between(0, 1), default=1.0, help="end when so much is closed"
@@ -123,17 +120,10 @@ def _evaluation(options: Namespace) -> dict[str, Any]:
         num_agents=options.num_agents,
         leaderboard=options.leaderboard,
         game_parameters=dict(options.game_parameter),
-        n_matches=options.num_matches,
-        pairing=options.pairing,
-        seed=options.seed,
-        move_s=options.move_s,
+        **plan_from_flags(options),
     )
-    if options.match_s is not None:
-        wanted["match_s"] = options.match_s
-    rates = {name: getattr(options, name) for name in RATES}
-    if any(rates.values()):
-        lasting = {} if options.hang_s is None else {"hang_s": options.hang_s}
-        wanted["faults"] = {**rates, **lasting, "charge": options.charge}
+    if faults := plan_from_flags(options, "faults"):
+        wanted["faults"] = faults
     return wanted
 
 

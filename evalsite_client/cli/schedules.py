@@ -5,15 +5,14 @@ from collections.abc import Callable
 from datetime import datetime
 
 from evalsite_client.api.schedules import Schedule
+from evalsite_client.cli.flags import add_plan_flags, plan_from_flags
 from evalsite_client.cli.options import (
     add_limit,
     add_reason,
     agent,
-    amount,
     command,
     first,
     page_size,
-    pair,
     whole,
 )
 from evalsite_client.cli.show import Answer, pairs, table
@@ -57,16 +56,10 @@ def _add_new(commands: "_SubParsersAction[ArgumentParser]") -> None:
     when.add_argument("--crontab", default="", help="minute hour day-of-month month day-of-week")
     when.add_argument("--once", type=_moment, metavar="TIME", help="such as 2027-01-01T04:00:00Z")
     new.add_argument("--timezone", default="UTC", help="of the crontab (%(default)s)")
-    new.add_argument("-n", "--matches", type=whole(1), help="of each, or of a campaign at most")
     what = new.add_mutually_exclusive_group()
     what.add_argument("-q", "--question", default="", help="start campaigns: best, top_k, ...")
     what.add_argument("--season", choices=MODES, default="", help="begin seasons")
-    new.add_argument("--margin", type=amount, default=0.0, help="of a campaign, in rating")
-    new.add_argument("--error", type=amount, default=0.05, help="of a campaign: 0.05")
-    new.add_argument(
-        *("-p", "--parameter"), type=pair, action="append", default=[], metavar="NAME=VALUE"
-    )
-    new.add_argument("--pairing", default="", help="who meets whom; else as suits")
+    add_plan_flags(new, "schedule", leave_out=("question",))
     add_reason(new, is_required=False)
 
 
@@ -93,13 +86,8 @@ def schedule_at(client: Client, options: Namespace) -> Answer:
         timezone=options.timezone,
         once_at=options.once,
         season=options.season,
-        question=options.question,
-        parameters=dict(options.parameter),
-        pairing=options.pairing,
-        n_matches=options.matches,
-        margin=options.margin,
-        error=options.error,
         reason=options.reason,
+        **plan_from_flags(options, "schedule"),
     )
     return _one(added)
 

@@ -4,13 +4,13 @@ from argparse import ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Callable
 
 from evalsite_client.api.tournaments import Tournament, TournamentDetail
+from evalsite_client.cli.flags import add_plan_flags, plan_from_flags
 from evalsite_client.cli.options import (
     add_limit,
     agent,
     command,
     first,
     page_size,
-    seconds,
     whole,
 )
 from evalsite_client.cli.show import Answer, pairs, table
@@ -47,15 +47,7 @@ def _add_schedule(commands: "_SubParsersAction[ArgumentParser]") -> None:
     )
     new.add_argument("agents", nargs="+", metavar="AGENT", help="id or name")
     new.add_argument("-l", "--leaderboard", required=True)
-    new.add_argument("-n", "--matches", type=whole(1), required=True)
-    new.add_argument("--name", help="of the tournament; else made of those who take part")
-    new.add_argument("--pairing", default="double_round_robin", help="who meets whom (%(default)s)")
-    new.add_argument("--seed", type=whole(), default=0, help="replays pairings and games")
-    new.add_argument("--move-s", type=seconds, metavar="S", help="limit of a move")
-    new.add_argument("--match-s", type=seconds, metavar="S", help="limit of a match")
-    new.add_argument("--replay", action="store_true", help="play known games again, to compare")
-    new.add_argument("--unrated", action="store_true", help="its outcomes are not counted")
-    new.add_argument("--keep-trajectories", action="store_true")
+    add_plan_flags(new, leave_out=("is_paused",), defaults={"name": ""})
     then = new.add_mutually_exclusive_group()
     then.add_argument("--paused", action="store_true", help="wait for `evalsite start`")
     then.add_argument("--watch", action="store_true", help="follow it to its end")
@@ -65,19 +57,13 @@ def schedule(client: Client, options: Namespace) -> Answer:
     """Schedule a tournament between agents, which starts at once."""
     game = client.leaderboards.get(options.leaderboard).game
     entered = [agent(client, text, game=game, field="AGENT") for text in options.agents]
+    plan = plan_from_flags(options)
+    plan["name"] = plan["name"] or ", ".join(one.name for one in entered)[:120]
     made = client.tournaments.schedule(
         leaderboard=options.leaderboard,
         agents=[one.id for one in entered],
-        name=options.name or ", ".join(one.name for one in entered)[:120],
-        n_matches=options.matches,
-        pairing=options.pairing,
-        seed=options.seed,
-        is_rated=not options.unrated,
-        replays=options.replay,
-        keeps_trajectories=options.keep_trajectories,
         is_paused=options.paused,
-        move_s=options.move_s,
-        match_s=options.match_s,
+        **plan,
     )
     if options.watch:
         return follow(client, made.id, is_json=options.json, timeout_s=None)

@@ -1,5 +1,6 @@
 """Endpoints of evaluations: agents as they are spelled meet in a tournament, by one call."""
 
+from dataclasses import replace
 from typing import Any
 
 from drf_spectacular.utils import extend_schema, extend_schema_field
@@ -8,25 +9,34 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from arena.messages import Limits
 from matches.api.base import Endpoints, created, read
-from matches.api.fields import AnyJson, Parameters
+from matches.api.fields import Parameters
+from matches.api.options import PlanSerializer
 from matches.api.ratings import RatingSerializer, ranked
 from matches.ledger import evaluation, pairing_warnings
 from matches.ledger.evaluation import Evaluation
 from matches.ledger.reporting import Report
 from matches.models import Tournament
+from matches.options import options_of
 from matches.plans import TournamentPlan
 from matches.store.clock import db_now
 
 MAX_AGENTS = 10_000
-MOVE_S = 2.0
-"""Shorter than elsewhere: what hangs is found out soon."""
+SETTLED = ("name", "is_paused", "is_rated", "replays")
+"""Options of tournaments that nobody is asked for here."""
+# The limit of a move is shorter than elsewhere: what hangs is found out soon.
+DEFAULTS = {"pairing": "random", "move_s": 2.0}
+OPTIONS = tuple(
+    replace(option, default=DEFAULTS.get(option.name, option.default))
+    for option in options_of(TournamentPlan)
+    if option.name not in SETTLED
+)
 
 
-class NewEvaluationSerializer(serializers.Serializer[Any]):
+class NewEvaluationSerializer(PlanSerializer):
     """What to evaluate: agents as spelled, or how many to draw for the test game."""
 
+    options = OPTIONS
     game = serializers.CharField(max_length=60)
     agents = serializers.ListField(
         child=serializers.CharField(max_length=120),
@@ -41,12 +51,6 @@ class NewEvaluationSerializer(serializers.Serializer[Any]):
         max_length=80, default="", allow_blank=True, help_text="Empty: one of their own."
     )
     game_parameters = Parameters(default=dict)
-    n_matches = serializers.IntegerField()
-    pairing = serializers.CharField(max_length=60, default="random")
-    seed = serializers.IntegerField(default=0)
-    move_s = serializers.FloatField(default=MOVE_S)
-    match_s = serializers.FloatField(default=Limits().match_s)
-    faults = AnyJson(default=None, allow_null=True)
 
 
 class StartedSerializer(serializers.Serializer[Any]):

@@ -17,6 +17,7 @@ from matches.errors import BadInputError
 from matches.ledger import tournaments as tournaments_service
 from matches.models import Agent, Checkpoint, Schedule, ScheduleRun, Season, Tournament
 from matches.models.choices import SeasonMode
+from matches.options import options_of
 from matches.plans import CampaignPlan, TournamentPlan, scheduled_names
 from matches.ratings import seasons
 from matches.ratings.seasons import MAX_NAME
@@ -30,7 +31,11 @@ PLANNED, ASKED = scheduled_names(TournamentPlan), scheduled_names(CampaignPlan)
 
 Each tournament has a seed of its own, and each campaign one that replays nothing.
 """
-NOT_OF_CAMPAIGNS = [name for name in PLANNED if name not in (*ASKED, "n_matches", "is_rated")]
+NOT_OF_CAMPAIGNS = [
+    option
+    for option in options_of(TournamentPlan)
+    if option.name in PLANNED and option.name not in (*ASKED, "n_matches", "is_rated")
+]
 PAIRING = "double_round_robin"
 """Of a tournament without a question, if none is named."""
 MAX_PROBLEM = 300
@@ -226,9 +231,9 @@ def _check_season(schedule: Schedule, agents: Sequence[Agent]) -> None:
 
 def _check_campaign(schedule: Schedule, agents: Sequence[Agent], *, now: datetime) -> None:
     """Refuse what campaigns have not, and what agents that are named cannot be asked."""
-    for name in NOT_OF_CAMPAIGNS:
-        if getattr(schedule, name):
-            raise BadInputError(name, "leave it empty: campaigns do without")
+    for option in NOT_OF_CAMPAIGNS:
+        if getattr(schedule, option.name) != option.default:
+            raise BadInputError(option.name, "leave it empty: campaigns do without")
     if not schedule.is_rated:
         raise BadInputError("is_rated", "a question is answered by ratings: leave it rated")
     if agents:
