@@ -1,11 +1,15 @@
-"""Which queue a message goes to, kept in each process instead of in the broker.
+"""What all our programs change in kombu: mixed into its classes, which the core does not import.
 
+Which queue a message goes to is kept in each process instead of in the broker.
 Kombu's Redis channel keeps that in sets, `_kombu.binding.<exchange>`: whoever may write them sends
 other programs' messages elsewhere, too, and every consumer and publisher has to write them. All our
 queues are named by their publisher, so nobody needs to read them.
 """
 
+import logging
 from typing import Any
+
+log = logging.getLogger(__name__)
 
 
 class InProcessBindings:
@@ -33,3 +37,31 @@ class InProcessBindings:
     # Kombu would remove the binding from the broker's set, which we do not have.
     def _delete(self, queue: str, *_args: Any, **_options: Any) -> None:
         self.auto_delete_queues.discard(queue)
+
+
+class CheckedPops:
+    """Mixed into a Redis client, before it: an item that its consumer cannot read is dropped.
+
+    Checked here, before kombu's own JSON reader, which some items end.
+    """
+
+    # kombu keeps other priorities of a queue in lists with this and a number behind its name.
+    priority_separator: str
+
+    def refuse_item(self, item: bytes, queue: str) -> str | None:
+        """Return why an item of a queue cannot be taken, or None."""
+        raise NotImplementedError
+
+    def parse_response(self, connection: Any, command_name: str, **options: Any) -> Any:
+        """Return the reply; the reply to a pop is None when the item is dropped."""
+        # The client that this is mixed into has it.
+        reply = super().parse_response(connection, command_name, **options)  # type: ignore[misc]
+        if command_name != "BRPOP" or reply is None:
+            return reply
+        key, item = reply
+        queue = key.decode().partition(self.priority_separator)[0]
+        refusal = self.refuse_item(item, queue)
+        if refusal is None:
+            return reply
+        log.warning("an item of queue %s was dropped: %s", queue, refusal)
+        return None

@@ -10,7 +10,7 @@ import redis
 from kombu.transport import redis as kombu_redis
 
 from arena.errors import MessageError
-from arena.kombu_bindings import InProcessBindings
+from arena.kombu_bindings import CheckedPops, InProcessBindings
 from arena.messages import RECORD_TASK
 from arena.task_messages import MAX_ITEM, TaskForm, read_item, tasks_of_queue, timed_task
 from matches import dispatch
@@ -23,25 +23,14 @@ CONTROL_CALLS: Mapping[str, TaskForm] = {
 _any_json = msgspec.json.Decoder(dict[str, object])
 
 
-class Client(redis.Redis):
-    """A client from whose queues come only items that are what their consumers read.
+class Client(CheckedPops, redis.Redis):
+    """A client from whose queues come only items that are what their consumers read."""
 
-    Checked here, before kombu's own JSON reader, which some items end.
-    """
+    priority_separator = kombu_redis.Channel.sep
 
-    def parse_response(self, connection: Any, command_name: str, **options: Any) -> Any:
-        """Return the reply; the reply to a pop is None when the item is dropped."""
-        reply = super().parse_response(connection, command_name, **options)  # type: ignore[no-untyped-call]
-        if command_name != "BRPOP" or reply is None:
-            return reply
-        key, item = reply
-        # kombu keeps other priorities of a queue in lists with a suffix.
-        queue = key.decode().partition(kombu_redis.Channel.sep)[0]
-        fault = fault_of(item, queue)
-        if fault is None:
-            return reply
-        log.warning("an item of queue %s was dropped: %s", queue, fault)
-        return None
+    def refuse_item(self, item: bytes, queue: str) -> str | None:
+        """Return why an item cannot be taken, or None."""
+        return fault_of(item, queue)
 
 
 class Channel(InProcessBindings, kombu_redis.Channel):

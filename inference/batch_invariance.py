@@ -19,8 +19,8 @@ os.environ.setdefault("MKL_CBWR", "AUTO")
 MOST_ROWS = 4096
 _DISTINCT = 5
 _REFERENCE_ROWS = 64
+# Floats in a register.
 _LANES = 16
-"""Floats in a register."""
 
 Outputs = tuple[Tensor, Tensor, Tensor]
 Forward = Callable[[Tensor, Tensor], Outputs]
@@ -34,23 +34,23 @@ class RowRule(NamedTuple):
     is_power: bool = False
     is_proven: bool = False
 
-    def padded(self, n_rows: int) -> int:
+    def pad_size(self, n_rows: int) -> int:
         """Return the number of rows of the forward for these."""
         if self.is_power:
             return 1 << (n_rows - 1).bit_length()
         return -(-n_rows // self.multiple) * self.multiple
 
-    def parts(self, n_rows: int, *, limit: int) -> list[int]:
+    def split_rows(self, n_rows: int, *, limit: int) -> list[int]:
         """Return the sizes of the forwards for these rows, none over limit, padding included."""
         whole = max(self.multiple, min(limit, self.most) // self.multiple * self.multiple)
         n_whole, rest = divmod(n_rows, whole)
-        return [whole] * n_whole + ([min(whole, self.padded(rest))] if rest else [])
+        return [whole] * n_whole + ([min(whole, self.pad_size(rest))] if rest else [])
 
 
 FREE = RowRule(1)
 POWERS = RowRule(1, is_power=True)
+# The cheapest first; with the last, every forward has the same size.
 CANDIDATES = (RowRule(4), RowRule(16), RowRule(_REFERENCE_ROWS, most=_REFERENCE_ROWS))
-"""The cheapest first; with the last, every forward has the same size."""
 
 
 class Scalar(nn.Linear):
@@ -94,7 +94,7 @@ class Broad(nn.Conv2d):
         return broad
 
 
-def settle(module: nn.Module) -> None:
+def make_batch_invariant(module: nn.Module) -> None:
     """Let layers whose bits depend on the place or the number of rows compute otherwise.
 
     They keep their weights; what they answer changes by rounding only.
@@ -103,42 +103,39 @@ def settle(module: nn.Module) -> None:
         if type(layer) is nn.Linear and layer.out_features == 1:
             layer.__class__ = Scalar
         elif type(layer) is nn.Conv2d and layer.groups == 1 and layer.padding_mode == "zeros":
-            if _is_pointwise(layer):
+            geometry = (layer.kernel_size, layer.stride, layer.padding)
+            if geometry == ((1, 1), (1, 1), (0, 0)):
                 layer.__class__ = Pointwise
             elif layer.in_channels % _LANES:
                 layer.__class__ = Broad
 
 
-def _is_pointwise(layer: nn.Conv2d) -> bool:
-    return (layer.kernel_size, layer.stride, layer.padding) == ((1, 1), (1, 1), (0, 0))
-
-
-def proven(forward: Forward, rows: Tensor, states: Tensor) -> RowRule:
+def find_row_rule(forward: Forward, rows: Tensor, states: Tensor) -> RowRule:
     """Return the cheapest rule under which rows are answered with the same bits everywhere.
 
     rows: [5, *shape] and states: [5, S], any that are distinct. When no rule is good enough, the
     last is returned with is_proven False.
     """
-    wanted = forward(*_tiled(rows, states, _REFERENCE_ROWS))
+    wanted = forward(*_repeat_rows(rows, states, _REFERENCE_ROWS))
     for rule in CANDIDATES:
-        if all(_agrees(forward, rows, states, n, wanted) for n in _sizes(rule)):
+        if all(_keeps_bits(forward, rows, states, n, wanted) for n in _sizes_to_try(rule)):
             return rule._replace(is_proven=True)
     return CANDIDATES[-1]
 
 
-def _sizes(rule: RowRule) -> list[int]:
+def _sizes_to_try(rule: RowRule) -> list[int]:
     if rule.multiple == rule.most:
         return [rule.multiple]
     return [rule.multiple * factor for factor in (1, 2, 3, 5)] + [2 * _REFERENCE_ROWS]
 
 
-def _tiled(rows: Tensor, states: Tensor, n_rows: int) -> tuple[Tensor, Tensor]:
+def _repeat_rows(rows: Tensor, states: Tensor, n_rows: int) -> tuple[Tensor, Tensor]:
     places = torch.arange(n_rows, device=rows.device) % _DISTINCT
     return rows[places], states[places]
 
 
-def _agrees(forward: Forward, rows: Tensor, states: Tensor, n: int, wanted: Outputs) -> bool:
+def _keeps_bits(forward: Forward, rows: Tensor, states: Tensor, n: int, wanted: Outputs) -> bool:
     """Return True when each of the distinct rows has its wanted bits at every place of n rows."""
-    found = forward(*_tiled(rows, states, n))
+    found = forward(*_repeat_rows(rows, states, n))
     places = torch.arange(n, device=rows.device) % _DISTINCT
     return all(torch.equal(a, b[places]) for a, b in zip(found, wanted, strict=True))

@@ -46,11 +46,11 @@ class MicroBatcher(Generic[R]):
         return len(self._waiting)
 
     @property
-    def room(self) -> int:
+    def n_free_rows(self) -> int:
         """How many more rows fit into a batch."""
         return max(0, self._max_rows - self._n_rows)
 
-    def add(self, request: R, *, now_ms: float) -> None:
+    def add_request(self, request: R, *, now_ms: float) -> None:
         """Take a request."""
         self._waiting.append((now_ms, request))
         self._n_rows += request.n_rows
@@ -59,11 +59,11 @@ class MicroBatcher(Generic[R]):
         """Return how long to wait before `take`, 0 when a batch is due, None when nothing waits."""
         if not self._waiting:
             return None
-        if not self.room:
+        if not self.n_free_rows:
             return 0.0
         return max(0.0, self._waiting[0][0] + self._max_wait_ms - now_ms)
 
-    def take(self, now_ms: float) -> Batch[R]:
+    def take_batch(self, now_ms: float) -> Batch[R]:
         """Return the batch that is due, or an empty one; what is left stays for the next."""
         batch: Batch[R] = Batch([], [])
         if self.due_in_ms(now_ms) != 0:
@@ -72,20 +72,18 @@ class MicroBatcher(Generic[R]):
         while self._waiting:
             request = self._waiting[0][1]
             is_expired = request.deadline_ms <= now_ms
+            # A request that is larger than a batch runs alone, as the first of it.
             if not is_expired and batch.run and n_rows + request.n_rows > self._max_rows:
                 break
-            self._pop()
+            self._waiting.popleft()
+            self._n_rows -= request.n_rows
             (batch.expired if is_expired else batch.run).append(request)
             n_rows += 0 if is_expired else request.n_rows
         return batch
 
-    def empty(self) -> list[R]:
+    def take_all(self) -> list[R]:
         """Return all that waits, oldest first, and forget it."""
         left = [request for _, request in self._waiting]
         self._waiting.clear()
         self._n_rows = 0
         return left
-
-    def _pop(self) -> None:
-        _, request = self._waiting.popleft()
-        self._n_rows -= request.n_rows

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from arena.policies.network_policy import FloatBatch, NetworkOutput
 from inference.batch_invariance import Outputs
-from inference.model_cache import Form, Resident
+from inference.model_cache import LoadedModel, ModelShape
 from inference.protocol import BlockRequest
 
 
@@ -25,49 +25,50 @@ class Request(NamedTuple):
 class Batch(NamedTuple):
     """What is asked of one checkpoint; n_rows: the rows of all its blocks."""
 
-    resident: Resident
+    loaded: LoadedModel
     requests: list[Request]
     n_rows: int
 
-    def alone(self) -> list["Batch"]:
+    def split_requests(self) -> list["Batch"]:
         """Return each request as a batch of its own."""
-        return [batch_of(self.resident, [request]) for request in self.requests]
+        return [batch_of(self.loaded, [request]) for request in self.requests]
 
 
-def batch_of(resident: Resident, requests: list[Request]) -> Batch:
+def batch_of(loaded: LoadedModel, requests: list[Request]) -> Batch:
     """Return the batch of these requests."""
-    return Batch(resident, requests, sum(request.n_rows for request in requests))
+    return Batch(loaded, requests, sum(request.n_rows for request in requests))
 
 
-def by_checkpoint(blocks: Sequence[BlockRequest]) -> list[list[Request]]:
+def group_by_checkpoint(blocks: Sequence[BlockRequest]) -> list[list[Request]]:
     """Return the requests of each checkpoint, in the order in which they were asked."""
     groups: dict[str, list[Request]] = {}
     for place, block in enumerate(blocks):
+        # A block without dimensions has no rows: it is refused by name when it is compared.
         n_rows = len(block.observations) if block.observations.ndim else 0
         groups.setdefault(block.ref.checkpoint, []).append(Request(place, block, n_rows))
     return list(groups.values())
 
 
-def by_form(batches: Iterable[Batch]) -> list[list[Batch]]:
+def group_by_shape(batches: Iterable[Batch]) -> list[list[Batch]]:
     """Return the batches of each form: siblings stand together."""
-    groups: dict[Form, list[Batch]] = {}
+    groups: dict[ModelShape, list[Batch]] = {}
     for batch in batches:
-        groups.setdefault(batch.resident.form, []).append(batch)
+        groups.setdefault(batch.loaded.form, []).append(batch)
     return list(groups.values())
 
 
-def misfit(request: Request, resident: Resident) -> str:
+def describe_misfit(request: Request, loaded: LoadedModel) -> str:
     """Return why the block does not fit the checkpoint, or an empty text."""
     block, n_rows = request.block, request.n_rows
-    wanted = (n_rows, *resident.form.observation_shape)
+    wanted = (n_rows, *loaded.form.observation_shape)
     if not n_rows:
         return "the block has no rows"
-    return _difference("observations", block.observations, wanted) or _difference(
-        "states", block.states, (n_rows, resident.model.state_size)
+    return _describe_difference("observations", block.observations, wanted) or _describe_difference(
+        "states", block.states, (n_rows, loaded.model.state_size)
     )
 
 
-def _difference(what: str, block: FloatBatch, wanted: tuple[int, ...]) -> str:
+def _describe_difference(what: str, block: FloatBatch, wanted: tuple[int, ...]) -> str:
     if block.dtype == np.float32 and block.shape == wanted:
         return ""
     found = f"{block.dtype} {list(block.shape)}"
@@ -79,7 +80,7 @@ def has_nan(block: BlockRequest) -> bool:
     return not (np.isfinite(block.observations).all() and np.isfinite(block.states).all())
 
 
-def merged(
+def merge_rows(
     batches: Sequence[Batch | None], size: int, *, is_pinned: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Return the rows [N, size, *shape] and states [N, size, S] of N batches, on the CPU.
@@ -87,26 +88,22 @@ def merged(
     Each batch is filled up with zeros; None is all zeros. At least one is a batch. is_pinned: in
     memory that a GPU can read by itself.
     """
-    resident = next(batch.resident for batch in batches if batch)
+    loaded = next(batch.loaded for batch in batches if batch)
     is_full = all(batch and batch.n_rows == size for batch in batches)
     make = torch.empty if is_full else torch.zeros
-    shape, state_size = resident.form.observation_shape, resident.model.state_size
+    shape, state_size = loaded.form.observation_shape, loaded.model.state_size
     rows = make((len(batches), size, *shape), dtype=torch.float32, pin_memory=is_pinned)
     states = make((len(batches), size, state_size), pin_memory=is_pinned)
     # Through numpy, whose copies of small blocks cost least.
     seen, kept = rows.numpy(), states.numpy()
     for place, batch in enumerate(batches):
-        if batch:
-            _fill(seen[place], kept[place], batch)
+        begin = 0
+        for request in batch.requests if batch else ():
+            end = begin + request.n_rows
+            seen[place][begin:end] = request.block.observations
+            kept[place][begin:end] = request.block.states
+            begin = end
     return rows, states
-
-
-def _fill(rows: FloatBatch, states: FloatBatch, batch: Batch) -> None:
-    at = 0
-    for request in batch.requests:
-        rows[at : at + request.n_rows] = request.block.observations
-        states[at : at + request.n_rows] = request.block.states
-        at += request.n_rows
 
 
 def is_finite(*tensors: Tensor) -> bool:
@@ -119,7 +116,7 @@ def is_finite(*tensors: Tensor) -> bool:
     )
 
 
-def in_numpy(found: Outputs) -> NetworkOutput:
+def to_numpy(found: Outputs) -> NetworkOutput:
     """Return the answer as arrays over the same memory."""
     logits, values, states = found
     return NetworkOutput(logits.numpy(), values.numpy(), states.numpy())

@@ -23,7 +23,7 @@ app = Celery("inference", include=["inference.tasks"])
 def configuration() -> dict[str, Any]:
     """Return Celery's settings. Raises SettingsError."""
     return {
-        "broker_url": settings.read_worker(os.environ).redis_url,
+        "broker_url": settings.read_worker_settings(os.environ).redis_url,
         # What is no call of ours is dropped, not fatal.
         "broker_transport": "inference.transport:Transport",
         "task_serializer": "json",
@@ -57,7 +57,7 @@ app.add_defaults(configuration)  # read when first needed: the import needs no e
 def open_node(**_: object) -> None:
     """Load torch and begin to serve; a worker that cannot ends."""
     try:
-        node.here().open()
+        node.this_worker().open()
     except (InferenceError, ImportError, OSError) as error:
         # Celery would log it and go on without an engine.
         log.critical("this worker cannot serve: %s", error)
@@ -67,5 +67,5 @@ def open_node(**_: object) -> None:
 @worker_shutdown.connect
 def close_node(**_: object) -> None:
     """Give back what is held."""
-    if node.here.cache_info().currsize:  # or closing would load torch
-        node.here().close()
+    if node.this_worker.cache_info().currsize:  # or closing would load torch
+        node.this_worker().close()

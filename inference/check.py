@@ -12,9 +12,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import psutil
 
@@ -68,7 +68,7 @@ def run(
     """Return what was found. Raises UnavailableError when it could not be found out: ask again."""
     path = store.path(CheckpointRef(order.checkpoint, order.source), keep_alive=keep_alive)
     try:
-        found = _tried(path, order, limits, keep_alive)
+        found = _run_trial(path, order, limits, keep_alive)
     except Refused as error:
         found = {"refusal": str(error)}
     return Checked(
@@ -82,35 +82,41 @@ def run(
     )
 
 
-def _tried(
+def _run_trial(
     path: Path, order: CheckOrder, limits: Limits, keep_alive: Callable[[], None]
 ) -> dict[str, Any]:
     """Run a trial to its end. Raises Refused, UnavailableError."""
     # Everybody on this machine may read a command line: no token and no link.
     wanted = json.dumps({name: getattr(order, name) for name in _TRIED})
     command = [sys.executable, "-m", "inference.check_process", str(path), wanted]
+    # It finds modules wherever the worker was started.
+    inherited = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    modules = os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))
     with tempfile.TemporaryFile() as complaints:
         trial = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=complaints,
-            env=_environment(os.environ),
+            env={**inherited, "OMP_NUM_THREADS": "1", "PYTHONPATH": modules},
             start_new_session=True,
         )
         with trial:
             try:
-                said = _Watched(trial, limits).listen(keep_alive)
+                said = _WatchedTrial(trial, limits).listen(keep_alive)
             finally:
                 trial.kill()
-        return _understood(said, trial.returncode, _last_line(complaints))
+        complaints.seek(0)
+        lines = complaints.read()[-_MAX_ANSWER:].decode(errors="replace").strip().splitlines()
+        complaint = lines[-1][:MAX_DETAIL] if lines else "it said nothing"
+        return _read_answer(said, trial.returncode, complaint)
 
 
-class _Watched:
+class _WatchedTrial:
     """A trial that runs, and what it uses."""
 
     def __init__(self, trial: "subprocess.Popen[bytes]", limits: Limits) -> None:
-        self._from, self._limits = _descriptor(trial.stdout), limits
+        self._from, self._limits = trial.stdout.fileno() if trial.stdout else -1, limits
         self._usage = psutil.Process(trial.pid)
         self._cpu_s, self._bytes = 0.0, 0
         self._is_ready = False
@@ -124,13 +130,13 @@ class _Watched:
                 if not piece:
                     break
                 said += piece
-            self._look(said)
+            self._check_usage(said)
             if time.monotonic() > give_up:
                 raise UnavailableError(f"a trial took over {self._limits.patience_s:g} s here")
             keep_alive()
         return said
 
-    def _look(self, said: bytes) -> None:
+    def _check_usage(self, said: bytes) -> None:
         """Compare what it uses with the limits; its imports are ours and do not count."""
         try:
             used, times = self._usage.memory_info(), self._usage.cpu_times()
@@ -147,7 +153,7 @@ class _Watched:
             raise Refused(f"it needs more than {self._limits.cpu_s:g} s to load and answer")
 
 
-def _understood(said: bytes, status: int, complaint: str) -> dict[str, Any]:
+def _read_answer(said: bytes, status: int, complaint: str) -> dict[str, Any]:
     """Return the answer of a trial. Raises Refused where the file ended it, else the machine."""
     answer = said.removeprefix(_READY)
     if said.startswith(_READY) and answer.endswith(b"\n"):
@@ -156,20 +162,3 @@ def _understood(said: bytes, status: int, complaint: str) -> dict[str, Any]:
     if status < 0 and said and -status != signal.SIGKILL:
         raise Refused(f"loading or asking it ended the process by {signal.Signals(-status).name}")
     raise UnavailableError(f"a trial failed here, with status {status}: {complaint}")
-
-
-def _last_line(complaints: IO[bytes]) -> str:
-    complaints.seek(0)
-    lines = complaints.read()[-_MAX_ANSWER:].decode(errors="replace").strip().splitlines()
-    return lines[-1][:MAX_DETAIL] if lines else "it said nothing"
-
-
-def _environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a trial; it finds modules wherever the worker was started."""
-    kept = {name: environ[name] for name in _KEPT if name in environ}
-    path = os.pathsep.join(filter(None, (_ROOT, environ.get("PYTHONPATH"))))
-    return {**kept, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
-
-
-def _descriptor(stream: IO[bytes] | None) -> int:
-    return stream.fileno() if stream else -1

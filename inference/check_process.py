@@ -21,8 +21,8 @@ from arena.errors import CheckpointFileError
 from inference.model import Model, load
 
 READY = "ready"
+# More than one, and a multiple of nothing that kernels like.
 MANY_ROWS = 17
-"""More than one, and a multiple of nothing that kernels like."""
 _TIMED_S = 0.5
 _MOST_TIMED = 50
 _FEWEST_TIMED = 3
@@ -35,12 +35,12 @@ def main(arguments: list[str], say: Callable[[str], object]) -> None:
     say(READY)
     path, order = Path(arguments[0]), json.loads(arguments[1])
     try:
-        say(json.dumps(_tried(path, order)))
+        say(json.dumps(_try_checkpoint(path, order)))
     except CheckpointFileError as error:
         say(json.dumps({"refusal": str(error)}))
 
 
-def _tried(path: Path, order: Mapping[str, Any]) -> dict[str, object]:
+def _try_checkpoint(path: Path, order: Mapping[str, Any]) -> dict[str, object]:
     model = load(path)
     _check_seal(model.seal, order)
     with torch.inference_mode():
@@ -74,13 +74,14 @@ def _check_forward(model: Model, n_rows: int) -> None:
     states = torch.zeros(n_rows, model.state_size)
     for what, rows in (("random", random), ("empty", torch.zeros_like(random))):
         try:
-            states = _answered(model, rows, states)
+            # The states of one answer go into the next question, as in a match.
+            states = _ask_model(model, rows, states)
         except CheckpointFileError as error:
             name = f"{n_rows} {what} observation{'s' if n_rows > 1 else ''}"
             raise CheckpointFileError(f"asked {name}, {error}") from error
 
 
-def _answered(model: Model, rows: Tensor, states: Tensor) -> Tensor:
+def _ask_model(model: Model, rows: Tensor, states: Tensor) -> Tensor:
     """Return the states after. Raises CheckpointFileError."""
     try:
         found = [torch.as_tensor(part) for part in model.module(rows, states)]

@@ -22,8 +22,8 @@ from inference.errors import RequestError, UnavailableError
 from inference.protocol import CheckpointRef, no_op
 
 LIMIT_BYTES = 8 << 30
+# How long a failed fetch is remembered: a batch of requests asks the web server once.
 RETRY_S = 3.0
-"""How long a failed fetch is remembered: a batch of requests asks the web server once."""
 FETCH_S = 120.0
 SOCKET_S = 15.0
 STALE_S = 3600.0
@@ -51,7 +51,7 @@ class CheckpointStore:
         self.limit_bytes, self.max_bytes = limit_bytes, max_bytes
         self.n_fetched = 0
         self._clock = clock
-        self._opener = _opener()
+        self._make_opener = _make_opener()
         self._verified: set[str] = set()
         self._failed: dict[CheckpointRef, tuple[float, str]] = {}
 
@@ -62,14 +62,23 @@ class CheckpointStore:
         cannot be had (for some seconds without asking again), RequestError for a name or a
         source of a wrong form.
         """
-        _check_form(ref)
+        if not _HASH.fullmatch(ref.checkpoint):
+            raise RequestError(f"{ref.checkpoint!r:.80} is no SHA-256 of a checkpoint")
+        if not _SOURCE.fullmatch(ref.source):
+            what = "no link of a checkpoint: /files/checkpoints/..."
+            raise RequestError(f"{ref.source!r:.80} is {what}")
         path = self.folder / f"{ref.checkpoint}{_SUFFIX}"
         if self._is_good(path, ref.checkpoint):
+            # Several processes share the folder, so its files keep the time of their use
+            # themselves.
             os.utime(path)
             return path
-        self._refuse_again(ref)
+        now = self._clock()
+        self._failed = {key: kept for key, kept in self._failed.items() if kept[0] > now}
+        if ref in self._failed:
+            raise UnavailableError(self._failed[ref][1])
         try:
-            self._fetch(ref, path, keep_alive)
+            self._fetch_file(ref, path, keep_alive)
         except UnavailableError as error:
             self._failed[ref] = (self._clock() + RETRY_S, str(error))
             raise
@@ -91,21 +100,17 @@ class CheckpointStore:
         self._verified.add(checkpoint)
         return True
 
-    def _refuse_again(self, ref: CheckpointRef) -> None:
-        now = self._clock()
-        self._failed = {key: kept for key, kept in self._failed.items() if kept[0] > now}
-        if ref in self._failed:
-            raise UnavailableError(self._failed[ref][1])
-
-    def _fetch(self, ref: CheckpointRef, path: Path, keep_alive: Callable[[], None]) -> None:
+    def _fetch_file(self, ref: CheckpointRef, path: Path, keep_alive: Callable[[], None]) -> None:
         if not self.site_url:
-            raise UnavailableError(f"{_name(ref)}: no web server is set to fetch it from")
+            raise UnavailableError(f"{_name_of(ref)}: no web server is set to fetch it from")
         self.folder.mkdir(parents=True, exist_ok=True)
+        # In the same folder, so that the rename is atomic: other processes see a whole file or
+        # none.
         with tempfile.NamedTemporaryFile(dir=self.folder, prefix=".fetch-", delete=False) as file:
             try:
-                digest = self._receive(ref, file, keep_alive)
+                digest = self._receive_file(ref, file, keep_alive)
                 if digest != ref.checkpoint:
-                    raise UnavailableError(f"{_name(ref)}: what was sent has hash {digest[:12]}")
+                    raise UnavailableError(f"{_name_of(ref)}: what was sent has hash {digest[:12]}")
                 Path(file.name).replace(path)
             finally:
                 Path(file.name).unlink(missing_ok=True)
@@ -113,19 +118,21 @@ class CheckpointStore:
         self._verified.add(ref.checkpoint)
         self._make_room(path)
 
-    def _receive(self, ref: CheckpointRef, file: IO[bytes], keep_alive: Callable[[], None]) -> str:
+    def _receive_file(
+        self, ref: CheckpointRef, file: IO[bytes], keep_alive: Callable[[], None]
+    ) -> str:
         """Write what the server sends; return its hash."""
         try:
-            with self._opener.open(self.site_url + ref.source, timeout=SOCKET_S) as response:
-                return self._copy(ref, response, file, keep_alive)
+            with self._make_opener.open(self.site_url + ref.source, timeout=SOCKET_S) as response:
+                return self._copy_pieces(ref, response, file, keep_alive)
         except HTTPError as error:
             error.close()
-            raise UnavailableError(f"{_name(ref)}: the server answered {error.code}") from None
+            raise UnavailableError(f"{_name_of(ref)}: the server answered {error.code}") from None
         except (OSError, HTTPException) as error:
             reason = error.reason if isinstance(error, URLError) else error
-            raise UnavailableError(f"{_name(ref)}: {type(error).__name__}: {reason}") from error
+            raise UnavailableError(f"{_name_of(ref)}: {type(error).__name__}: {reason}") from error
 
-    def _copy(
+    def _copy_pieces(
         self,
         ref: CheckpointRef,
         response: HTTPResponse,
@@ -137,9 +144,11 @@ class CheckpointStore:
         while piece := response.read1(_PIECE):
             n_bytes += len(piece)
             if n_bytes > self.max_bytes:
-                raise UnavailableError(f"{_name(ref)}: more than {self.max_bytes} bytes were sent")
+                raise UnavailableError(
+                    f"{_name_of(ref)}: more than {self.max_bytes} bytes were sent"
+                )
             if self._clock() > give_up:
-                raise UnavailableError(f"{_name(ref)}: not here after {FETCH_S:.0f} s")
+                raise UnavailableError(f"{_name_of(ref)}: not here after {FETCH_S:.0f} s")
             digest.update(piece)
             file.write(piece)
             keep_alive()
@@ -149,7 +158,7 @@ class CheckpointStore:
     def _make_room(self, kept: Path) -> None:
         """Remove the least recently used files until the folder is within its limit."""
         now = kept.stat().st_mtime
-        files = sorted(_files(self.folder), key=lambda file: file[0])
+        files = sorted(_list_files(self.folder), key=lambda file: file[0])
         too_much = sum(n_bytes for _, n_bytes, _ in files) - self.limit_bytes
         for used_at, n_bytes, path in files:
             is_left_over = path.suffix != _SUFFIX
@@ -160,7 +169,7 @@ class CheckpointStore:
                 too_much -= n_bytes
 
 
-def _opener() -> urllib.request.OpenerDirector:
+def _make_opener() -> urllib.request.OpenerDirector:
     """Return what opens http and https and follows no redirect: only one server is asked."""
     opener = urllib.request.OpenerDirector()
     for handler in (
@@ -174,18 +183,11 @@ def _opener() -> urllib.request.OpenerDirector:
     return opener
 
 
-def _check_form(ref: CheckpointRef) -> None:
-    if not _HASH.fullmatch(ref.checkpoint):
-        raise RequestError(f"{ref.checkpoint!r:.80} is no SHA-256 of a checkpoint")
-    if not _SOURCE.fullmatch(ref.source):
-        raise RequestError(f"{ref.source!r:.80} is no link of a checkpoint: /files/checkpoints/...")
-
-
-def _name(ref: CheckpointRef) -> str:
+def _name_of(ref: CheckpointRef) -> str:
     return f"checkpoint {ref.checkpoint[:12]}"
 
 
-def _files(folder: Path) -> list[tuple[float, int, Path]]:
+def _list_files(folder: Path) -> list[tuple[float, int, Path]]:
     """Return when each file was used last, its bytes and its path."""
     found = []
     for path in folder.iterdir():

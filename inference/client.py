@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Protocol
 from uuid import uuid4
 from weakref import WeakValueDictionary
@@ -21,7 +20,7 @@ import redis
 from arena.faststore import reply_key
 from arena.policies.network_policy import FloatBatch, NetworkOutput
 from inference import shards, wire
-from inference.connection import MAX_BLOCK_S, Command, Link, LinkLostError, Reply
+from inference.connection import MAX_BLOCK_S, Command, ConnectionLostError, FastConnection, Reply
 from inference.errors import (
     InferenceError,
     InvalidAnswerError,
@@ -32,6 +31,7 @@ from inference.errors import (
 )
 from inference.protocol import Answer, BlockRequest, CheckpointRef, Fault, error_of
 from inference.settings import Settings
+from inference.shards import shard_of
 
 __all__ = [
     "CheckpointRef",
@@ -54,11 +54,11 @@ MAX_ANSWERS = 64
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 1.0
 MIN_WAIT_S = 0.001
+# How long the measured difference to the fast store's clock is trusted.
 CLOCK_S = 60.0
-"""How long the measured difference to the fast store's clock is trusted."""
 
+# Publishes the task that drains a shard, with a name for the lease it is to take.
 Ring = Callable[[int, str], None]
-"""Publishes the task that drains a shard, with a name for the lease it is to take."""
 
 
 class Inference(Protocol):
@@ -99,14 +99,10 @@ class Inference(Protocol):
 
 def open_local(settings: Settings) -> Inference:
     """Return inference in this process, on its CPU. Raises ImportError where torch is missing."""
-    # Nodes without torch import this module too.
-    local: Inference = import_module("inference.local").LocalInference(settings)
-    return local
+    # Late, as nodes without torch import this module too.
+    from inference.local import LocalInference  # noqa: PLC0415
 
-
-def shard_of(checkpoint: str, n_shards: int) -> int:
-    """Return the shard that serves a checkpoint, so that its weights lie on few workers."""
-    return int(checkpoint[:8], 16) % n_shards
+    return LocalInference(settings)
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -116,13 +112,13 @@ class Ticket:
     request: int
     shard: int
     raw: bytes
+    # When to see what has become of it.
     look_at: float
-    """When to see what has become of it."""
+    # When to send it once more, if it has been taken and not answered.
     again_at: float
-    """When to send it once more, if it has been taken and not answered."""
     again_s: float
     deadline_at: float
-    place: shards.Place | None = None
+    place: shards.QueuePosition | None = None
     answer: Answer | None = None
 
 
@@ -140,12 +136,12 @@ class InferenceClient:
         name: str = "",
     ) -> None:
         """url: the fast store; clock: seconds; name: 32 hex digits that nobody can guess."""
-        self._link, self._settings, self._ring = Link(url), settings, ring
+        self._connection, self._settings, self._ring = FastConnection(url), settings, ring
         self._clock, self._pause = clock, pause
         self._retry_s = settings.retry_after_ms / 1000
         self._name = f"{settings.node}:{name or uuid4().hex}"
         self._reply_key = reply_key(self._name)
-        self._bell = shards.Bell()
+        self._bell = shards.DoorbellRule()
         self._n_waiting: dict[int, int] = {}
         self._pending: WeakValueDictionary[int, Ticket] = WeakValueDictionary()
         self._n_asked = 0
@@ -155,16 +151,16 @@ class InferenceClient:
         self._checked: set[CheckpointRef] = set()
         self._is_waiting = False
         self._trouble = ""
+        # Answers that came twice, or after their deadline.
         self.n_late = 0
-        """Answers that came twice, or after their deadline."""
         self.n_sent_again = 0
 
     def submit(
         self, ref: CheckpointRef, observations: FloatBatch, states: FloatBatch | None = None
     ) -> Ticket:
         """Ask; return a ticket at once. Raises QueueFullError, RequestError, UnavailableError."""
-        ticket = self._ticket(ref, observations, states)
-        self._push(ticket)
+        ticket = self._make_ticket(ref, observations, states)
+        self._push_ticket(ticket)
         return ticket
 
     def result(self, ticket: Ticket) -> NetworkOutput:
@@ -177,7 +173,7 @@ class InferenceClient:
             if now >= ticket.look_at:
                 self._look_after(now)
             else:
-                self._receive(min(ticket.look_at, ticket.deadline_at) - now)
+                self._receive_answers(min(ticket.look_at, ticket.deadline_at) - now)
         if isinstance(ticket.answer, Fault):
             raise error_of(ticket.answer)
         return ticket.answer
@@ -186,8 +182,8 @@ class InferenceClient:
         self, ref: CheckpointRef, observations: FloatBatch, states: FloatBatch | None = None
     ) -> NetworkOutput:
         """Ask and wait; sent in one go with the wait, which costs less than submit and result."""
-        ticket = self._ticket(ref, observations, states)
-        self._push(ticket, wait_s=ticket.look_at - self._clock())
+        ticket = self._make_ticket(ref, observations, states)
+        self._push_ticket(ticket, wait_s=ticket.look_at - self._clock())
         return self.result(ticket)
 
     def infer_many(
@@ -199,13 +195,18 @@ class InferenceClient:
 
     def close(self) -> None:
         """Close the connection."""
-        self._link.close()
+        self._connection.close()
 
-    def _ticket(
+    def _make_ticket(
         self, ref: CheckpointRef, observations: FloatBatch, states: FloatBatch | None
     ) -> Ticket:
         if ref not in self._checked:
-            self._check(ref)
+            try:
+                msgspec.convert(list(ref), tuple[wire.Checkpoint, wire.Source])
+            except msgspec.ValidationError as error:
+                name = f"{ref.checkpoint[:80]!r}"
+                raise RequestError(f"{name} cannot be asked: {error}") from error
+            self._checked.add(ref)
         if states is None:
             states = np.empty((len(observations), 0), np.float32)
         self._n_asked += 1
@@ -215,7 +216,7 @@ class InferenceClient:
         ticket = Ticket(
             self._n_asked,
             shard_of(ref.checkpoint, self._settings.n_shards),
-            self._encode(block, self._n_asked, deadline_at, self._store_ms()),
+            self._encode_block(block, self._n_asked, deadline_at, self._store_ms()),
             look_at=now + self._retry_s,
             again_at=now + self._retry_s,
             again_s=self._retry_s,
@@ -224,14 +225,7 @@ class InferenceClient:
         self._pending[ticket.request] = ticket
         return ticket
 
-    def _check(self, ref: CheckpointRef) -> None:
-        try:
-            msgspec.convert(list(ref), tuple[wire.Checkpoint, wire.Source])
-        except msgspec.ValidationError as error:
-            raise RequestError(f"{ref.checkpoint[:80]!r} cannot be asked: {error}") from error
-        self._checked.add(ref)
-
-    def _encode(
+    def _encode_block(
         self, block: BlockRequest, request: int, deadline_at: float, asked_ms: float
     ) -> bytes:
         return wire.encode_request(
@@ -239,16 +233,16 @@ class InferenceClient:
             client=self._name,
             request=request,
             asked_ms=max(0.0, asked_ms),
-            deadline_ms=max(0.0, self._offset() + 1000 * deadline_at),
+            deadline_ms=max(0.0, self._clock_offset_ms() + 1000 * deadline_at),
         )
 
-    def _offset(self) -> float:
+    def _clock_offset_ms(self) -> float:
         """Return the fast store's clock minus ours in ms; 0 while it cannot be asked."""
         if self._offset_ms is None or self._clock() - self._measured_at > CLOCK_S:
             try:
                 self._stop_waiting()
-                seconds, microseconds = self._link.call("TIME")
-            except (LinkLostError, redis.ResponseError):
+                seconds, microseconds = self._connection.call("TIME")
+            except (ConnectionLostError, redis.ResponseError):
                 return 0.0  # nothing can be sent now either; this is asked again before it is
             self._measured_at = self._clock()
             self._offset_ms = 1000 * (int(seconds) - self._measured_at) + int(microseconds) / 1000
@@ -256,41 +250,39 @@ class InferenceClient:
 
     def _store_ms(self) -> float:
         """Return the time of the fast store's clock."""
-        return self._offset() + 1000 * self._clock()
+        return self._clock_offset_ms() + 1000 * self._clock()
 
-    def _push(self, ticket: Ticket, *, wait_s: float | None = None) -> None:
+    def _push_ticket(self, ticket: Ticket, *, wait_s: float | None = None) -> None:
         """Send a request, and ring if nobody drains. Raises QueueFullError, UnavailableError.
 
         wait_s: begin to wait for answers too, in the same write; `_receive` reads what came.
         """
         try:
-            self._check_room(ticket.shard)
-            push = shards.push(ticket.shard, ticket.raw, now_ms=self._store_ms())
-            self._send(push, wait_s)
+            limit, shard = self._settings.queue_limit, ticket.shard
+            # Looked for only where much has waited: it is a round trip of its own.
+            is_long = self._n_waiting.get(shard, 0) >= limit
+            if is_long and self._look_at_shard(shard).n_waiting >= limit:
+                raise QueueFullError(f"{limit} requests wait in the queue")
+            push_commands = shards.push_commands(ticket.shard, ticket.raw, now_ms=self._store_ms())
+            self._send_commands(push_commands, wait_s)
             view = self._read_view(ticket.shard)
-        except LinkLostError as error:
+        except ConnectionLostError as error:
             self._back_off(error)
         else:
-            ticket.place = shards.Place(view.n_taken, view.n_waiting)
+            ticket.place = shards.QueuePosition(view.n_taken, view.n_waiting)
             ticket.again_at = self._clock() + ticket.again_s
             # A copy each time longer apart: what takes a minute is not asked for thirty times.
             ticket.again_s *= 2
 
-    def _check_room(self, shard: int) -> None:
-        """Raise QueueFullError if too much waits; it is looked for only where much has waited."""
-        limit = self._settings.queue_limit
-        if self._n_waiting.get(shard, 0) >= limit and self._look(shard).n_waiting >= limit:
-            raise QueueFullError(f"{limit} requests wait in the queue")
-
-    def _look(self, shard: int) -> shards.View:
-        self._send(shards.look(shard, now_ms=self._store_ms()), None)
+    def _look_at_shard(self, shard: int) -> shards.ShardView:
+        self._send_commands(shards.look_commands(shard, now_ms=self._store_ms()), None)
         return self._read_view(shard)
 
-    def _read_view(self, shard: int) -> shards.View:
+    def _read_view(self, shard: int) -> shards.ShardView:
         """Read the replies of a push or a look, and ring if it is due."""
-        replies = [self._link.read() for _ in range(shards.N_REPLIES)]
+        replies = [self._connection.read() for _ in range(shards.N_REPLIES)]
         try:
-            view = shards.read(replies)
+            view = shards.read_view(replies)
         except redis.OutOfMemoryError as error:
             self._stop_waiting()
             raise QueueFullError("its memory is full") from error
@@ -312,12 +304,14 @@ class InferenceClient:
         for ticket in due:
             ticket.look_at = now + self._retry_s
         try:
-            views = {shard: self._look(shard) for shard in {ticket.shard for ticket in due}}
+            views = {
+                shard: self._look_at_shard(shard) for shard in {ticket.shard for ticket in due}
+            }
             # What was taken is answered by now, or nearly.
             pop = ("LMPOP", 1, self._reply_key, "LEFT", "COUNT", MAX_ANSWERS)
-            while (reply := self._link.call(*pop)) is not None:
-                self._sort(reply)
-        except LinkLostError as error:
+            while (reply := self._connection.call(*pop)) is not None:
+                self._sort_answers(reply)
+        except ConnectionLostError as error:
             self._back_off(error)
             return
         for ticket in due:
@@ -328,34 +322,34 @@ class InferenceClient:
     def _push_again(self, ticket: Ticket, asked_ms: float) -> None:
         block = wire.decode_request(ticket.raw).block
         if isinstance(block, BlockRequest):
-            ticket.raw = self._encode(block, ticket.request, ticket.deadline_at, asked_ms)
+            ticket.raw = self._encode_block(block, ticket.request, ticket.deadline_at, asked_ms)
         with suppress(QueueFullError):  # it is tried again after the same time
-            self._push(ticket)
+            self._push_ticket(ticket)
         self.n_sent_again += 1
 
-    def _send(self, commands: list[Command], wait_s: float | None) -> None:
+    def _send_commands(self, commands: list[Command], wait_s: float | None) -> None:
         """Send commands, a pop of our answers, or both."""
         self._stop_waiting()
         if wait_s is not None:
             limit_s = min(max(wait_s, MIN_WAIT_S), MAX_BLOCK_S)
             pop = ("BLMPOP", limit_s, 1, self._reply_key, "LEFT", "COUNT", MAX_ANSWERS)
             commands = [*commands, pop]
-        self._link.send(commands)
+        self._connection.send(commands)
         self._is_waiting = wait_s is not None
 
     def _stop_waiting(self) -> None:
         """Leave a pop whose reply has not been read: nothing else can be sent on its link."""
         if self._is_waiting:
-            self._link.close()
+            self._connection.close()
         self._is_waiting = False
 
-    def _receive(self, limit_s: float) -> None:
+    def _receive_answers(self, limit_s: float) -> None:
         """Take the answers that are there, or wait for the first until the limit."""
         try:
             if not self._is_waiting:
-                self._send([], limit_s)
-            reply = self._link.read()
-        except LinkLostError as error:
+                self._send_commands([], limit_s)
+            reply = self._connection.read()
+        except ConnectionLostError as error:
             self._back_off(error)
             return
         self._is_waiting = False
@@ -363,9 +357,9 @@ class InferenceClient:
             raise UnavailableError(f"the fast store refuses to answer: {reply}") from reply
         if reply is not None:
             self._pause_s, self._trouble = FIRST_PAUSE_S, ""
-            self._sort(reply)
+            self._sort_answers(reply)
 
-    def _sort(self, reply: Reply) -> None:
+    def _sort_answers(self, reply: Reply) -> None:
         _, raws = reply
         for raw in raws:
             request, answer = wire.decode_answer(raw)

@@ -14,22 +14,22 @@ from redis.retry import Retry
 
 from inference.errors import InferenceError
 
+# Text, bytes and numbers.
 Command = tuple[Any, ...]
-"""Text, bytes and numbers."""
 Reply = Any
 
 READ_SIZE = 1 << 20
+# How long a reply may take beyond the time for which its command blocks.
 ANSWER_LIMIT_S = 10.0
-"""How long a reply may take beyond the time for which its command blocks."""
 MAX_BLOCK_S = 5.0
 LOST = (redis.ConnectionError, redis.TimeoutError, OSError)
 
 
-class LinkLostError(InferenceError):
+class ConnectionLostError(InferenceError):
     """The fast store does not answer: what was sent may or may not have arrived."""
 
 
-class Link:
+class FastConnection:
     """A connection that opens itself when it is first used, and again after it was lost."""
 
     def __init__(self, url: str) -> None:
@@ -40,6 +40,7 @@ class Link:
             socket_timeout=MAX_BLOCK_S + ANSWER_LIMIT_S,
             socket_connect_timeout=ANSWER_LIMIT_S,
             socket_read_size=READ_SIZE,
+            # No retries here: only its caller knows whether a command may be sent twice.
             retry=Retry(NoBackoff(), 0),
         )
         self._connection: Any = pool.make_connection()  # hardly typed
@@ -70,7 +71,7 @@ class Link:
             # One write: what is sent in two waits for the delayed acknowledgement of the first.
             self._connection.send_packed_command([b"".join(packed)])
         except LOST as error:
-            raise self._lost(error) from error
+            raise self._give_up(error) from error
 
     def read(self) -> Reply:
         """Return the next reply; an error of the command is returned. Raises LinkLostError."""
@@ -79,12 +80,12 @@ class Link:
         except redis.ResponseError as error:
             return error
         except LOST as error:
-            raise self._lost(error) from error
+            raise self._give_up(error) from error
 
     def close(self) -> None:
         """Close the connection; the next command opens it again."""
         self._connection.disconnect()
 
-    def _lost(self, error: Exception) -> LinkLostError:
+    def _give_up(self, error: Exception) -> ConnectionLostError:
         self.close()
-        return LinkLostError(f"the fast store does not answer: {error}")
+        return ConnectionLostError(f"the fast store does not answer: {error}")

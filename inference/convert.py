@@ -22,7 +22,7 @@ from inference.architectures import registry as architectures
 from inference.architectures.base import values
 from inference.conversion import actorcritic
 from inference.conversion.base import Converted, Original, Tensors
-from inference.conversion.naming import paired, renamed, renamed_layers
+from inference.conversion.naming import pair_tensors, rename_tensors, renamed_layers
 from inference.conversion.sources import SUFFIXES, read_sb3, read_state_dict
 from inference.model import load, skeleton
 
@@ -45,15 +45,15 @@ class Wish:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Convert what the arguments say; return 0, or 2 when a file failed."""
-    given = _parser().parse_args(arguments)
+    given = _make_parser().parse_args(arguments)
     try:
-        wish = _wish(given)
-        sources = _sources(given.path, wish.program)
+        wish = _read_wish(given)
+        sources = _find_sources(given.path, wish.program)
         given.out.mkdir(parents=True, exist_ok=True)
     except (ArenaError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return _FAILED
-    n_failed = sum(not _tried(source, given.out, wish) for source in sources)
+    n_failed = sum(not _try_convert(source, given.out, wish) for source in sources)
     if len(sources) > 1:
         sys.stdout.write(f"{len(sources) - n_failed} converted, {n_failed} failed\n")
     return _FAILED if n_failed else 0
@@ -68,20 +68,22 @@ def convert(source: Path, out: Path, wish: Wish) -> list[str]:
     target = out / f"{stem}{_SUFFIX}"
     if target.exists():
         raise CheckpointFileError(f"{target} is there already and is not overwritten")
-    converted = _converted(source, wish)
+    converted = _convert_file(source, wish)
     seal = Seal(**{**vars(wish.seal), "parameters": dict(converted.parameters)})
+    # In the folder of the target: the rename is atomic, and a failure leaves nothing behind.
     with TemporaryDirectory(dir=out, prefix=".converting-") as folder:
         plain, sealed = Path(folder) / "plain", Path(folder) / "sealed"
+        # Cloned, because safetensors refuses tensors that share memory.
         save_file({name: tensor.clone() for name, tensor in converted.tensors.items()}, plain)
         checkpoint = write_sealed(plain, sealed, seal)
-        parity = _parity(sealed, converted.original)
+        parity = _compare_answers(sealed, converted.original)
         sealed.rename(target)
     step = read_step(source.name)
     told = f"{target}  {checkpoint[:12]}" + ("" if step is None else f"  step {step}")
     return [told, *converted.notes, parity]
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("convert", description="Turn weights into checkpoints.")
     parser.add_argument("path", type=Path, help="a file, or a folder: all files in it")
     parser.add_argument("--from", dest="program", choices=sorted(SUFFIXES), required=True)
@@ -99,17 +101,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _wish(given: argparse.Namespace) -> Wish:
+def _read_wish(given: argparse.Namespace) -> Wish:
     architecture = architectures.get(given.architecture)
     spec = games.get(given.game).spec
-    words = _pairs("--parameter", given.parameter)
+    words = _read_pairs("--parameter", given.parameter)
     read = values(architecture, words)
     parameters = {name: read[name] for name in words}
     seal = Seal(architecture.id, parameters, spec.id, spec.observation_shape, spec.n_actions)
-    return Wish(given.program, seal, _pairs("--map", given.map))
+    return Wish(given.program, seal, _read_pairs("--map", given.map))
 
 
-def _pairs(option: str, words: Sequence[str]) -> dict[str, str]:
+def _read_pairs(option: str, words: Sequence[str]) -> dict[str, str]:
     pairs = {}
     for word in words:
         name, sign, value = word.partition("=")
@@ -119,7 +121,7 @@ def _pairs(option: str, words: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-def _sources(path: Path, program: str) -> list[Path]:
+def _find_sources(path: Path, program: str) -> list[Path]:
     if not path.is_dir():
         return [path]
     sources = [p for p in sorted(path.iterdir()) if p.suffix in SUFFIXES[program] and p.is_file()]
@@ -128,7 +130,7 @@ def _sources(path: Path, program: str) -> list[Path]:
     return sorted(sources, key=lambda source: (read_step(source.name) or 0, source.name))
 
 
-def _tried(source: Path, out: Path, wish: Wish) -> bool:
+def _try_convert(source: Path, out: Path, wish: Wish) -> bool:
     try:
         lines = convert(source, out, wish)
     except (ArenaError, OSError) as error:
@@ -138,7 +140,7 @@ def _tried(source: Path, out: Path, wish: Wish) -> bool:
     return True
 
 
-def _converted(source: Path, wish: Wish) -> Converted:
+def _convert_file(source: Path, wish: Wish) -> Converted:
     if wish.program == "state_dict":
         return _by_names(read_state_dict(source), wish)
     if wish.seal.architecture != "mlp" or wish.told:
@@ -154,12 +156,12 @@ def _converted(source: Path, wish: Wish) -> Converted:
 
 def _by_names(tensors: Tensors, wish: Wish) -> Converted:
     """Return the tensors under the names of the architecture, with a note of what was renamed."""
-    after = renamed(tensors, wish.told)
+    after = rename_tensors(tensors, wish.told)
     found = {after[name]: tensor for name, tensor in tensors.items() if name in after}
     if len(found) != len(after):
         raise CheckpointFileError("--map gives two tensors one name")
     wanted = {n: tuple(t.shape) for n, t in skeleton(wish.seal).state_dict().items()}
-    olds = paired({name: tuple(tensor.shape) for name, tensor in found.items()}, wanted)
+    olds = pair_tensors({name: tuple(tensor.shape) for name, tensor in found.items()}, wanted)
     notes = [f"{old} is {new}, by its shape" for old, new in renamed_layers(olds)]
     tensors = {new: found[old] for new, old in olds.items()}
     return _as_floats(Converted(tensors, wish.seal.parameters, None, notes))
@@ -178,7 +180,7 @@ def _as_floats(converted: Converted) -> Converted:
     return Converted(tensors, converted.parameters, converted.original, notes)
 
 
-def _parity(path: Path, original: Original | None) -> str:
+def _compare_answers(path: Path, original: Original | None) -> str:
     """Return what the comparison says. Raises CheckpointFileError where the answers differ."""
     model = load(path)
     if original is None:
@@ -192,6 +194,7 @@ def _parity(path: Path, original: Original | None) -> str:
         float((one - other).abs().max())
         for one, other in zip((logits, values), wanted, strict=True)
     )
+    # Not `>`: a difference that is NaN must fail, too.
     if not difference <= MAX_DIFFERENCE:
         raise CheckpointFileError(
             f"answers differ from the original by {difference:.2g}: at most {MAX_DIFFERENCE:.0e}"

@@ -7,8 +7,8 @@ import logging
 from collections import Counter
 
 from inference import redis_functions
-from inference.connection import LinkLostError
-from inference.drain_loop import Slice, Tools
+from inference.connection import ConnectionLostError
+from inference.drain_loop import DrainLoop, DrainTools
 from inference.protocol import Answerer
 
 log = logging.getLogger(__name__)
@@ -16,13 +16,13 @@ log = logging.getLogger(__name__)
 ENGINE_COUNTS = ("forwards", "rows", "models_loaded", "models_evicted", "halvings", "stacked")
 
 
-def drain(tools: Tools, shard: int, lease: str) -> dict[str, int]:
+def drain(tools: DrainTools, shard: int, lease: str) -> dict[str, int]:
     """Work on a shard for one slice; return what was done, by name, without zeros."""
     before = _engine_counts(tools.engine)
     counts: Counter[str] = Counter()
     try:
-        _drain(tools, shard, lease, counts)
-    except (LinkLostError, redis_functions.MissingError) as error:
+        _hold_lease(tools, shard, lease, counts)
+    except (ConnectionLostError, redis_functions.FunctionsMissingError) as error:
         # Whatever was in hand is sent again by its client, which rings again.
         log.warning("shard %d: %s", shard, error)
         counts["lost"] += 1
@@ -33,22 +33,22 @@ def _engine_counts(engine: Answerer) -> Counter[str]:
     return Counter({name: engine.counts.get(name, 0) for name in ENGINE_COUNTS})
 
 
-def _drain(tools: Tools, shard: int, lease: str, counts: Counter[str]) -> None:
-    while (now_ms := _begin(tools, shard, lease)) is not None:
-        if Slice(tools, shard, lease, now_ms=now_ms, counts=counts).run():
+def _hold_lease(tools: DrainTools, shard: int, lease: str, counts: Counter[str]) -> None:
+    while (now_ms := _take_lease(tools, shard, lease)) is not None:
+        if DrainLoop(tools, shard, lease, now_ms=now_ms, counts=counts).drain_shard():
             return
-        redis_functions.run(tools.link, "inf_pass", shard, lease)
+        redis_functions.run_function(tools.connection, "inf_pass", shard, lease)
         if tools.ring(shard, lease):
             return
         # The broker is away: to go on without a message is better than to stand still.
 
 
-def _begin(tools: Tools, shard: int, lease: str) -> float | None:
+def _take_lease(tools: DrainTools, shard: int, lease: str) -> float | None:
     """Return the time of the fast store if the lease is held now; None: nothing is to be done."""
-    begin = (tools.link, "inf_begin", shard, lease, tools.settings.lease_ms)
+    begin = (tools.connection, "inf_begin", shard, lease, tools.settings.lease_ms)
     try:
-        is_held, now_ms = redis_functions.run(*begin)
-    except LinkLostError:
+        is_held, now_ms = redis_functions.run_function(*begin)
+    except ConnectionLostError:
         # The connection was lost while it waited for work, as when the fast store has restarted.
-        is_held, now_ms = redis_functions.run(*begin)
+        is_held, now_ms = redis_functions.run_function(*begin)
     return float(now_ms) if is_held else None

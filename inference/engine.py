@@ -17,17 +17,17 @@ from inference.batches import (
     Batch,
     Request,
     batch_of,
-    by_checkpoint,
-    by_form,
+    describe_misfit,
+    group_by_checkpoint,
+    group_by_shape,
     has_nan,
-    in_numpy,
     is_finite,
-    merged,
-    misfit,
+    merge_rows,
+    to_numpy,
 )
 from inference.errors import NoArchitectureError, RequestError, UnavailableError
-from inference.forward_runner import Forwards, NetworkRaisedError, NoMemoryError, is_memory
-from inference.model_cache import ModelCache, Resident
+from inference.forward_runner import Forwards, NetworkRaisedError, NoMemoryError, is_out_of_memory
+from inference.model_cache import LoadedModel, ModelCache
 from inference.protocol import Answer, BlockRequest, CheckpointRef, Fault, FaultKind, no_op
 from inference.stacking import BUCKETS, Stack, Stacks
 from inference.tracing import Program
@@ -77,56 +77,58 @@ class Engine:
         answers: Answers = {}
         with torch.inference_mode():
             waiting = []
-            for batch in self._batches(blocks, answers, keep_alive):
-                if self.stacks and self.stacks.takes(batch.resident, batch.n_rows):
+            for batch in self._make_batches(blocks, answers, keep_alive):
+                if self.stacks and self.stacks.can_take(batch.loaded, batch.n_rows):
                     waiting.append(batch)
                 else:
-                    self._run(batch, answers)
-            for siblings in by_form(waiting):
+                    self._run_batch(batch, answers)
+            for siblings in group_by_shape(waiting):
                 self._run_siblings(siblings, answers, keep_alive)
         self._counts["requests"] += len(blocks)
         self._counts.update(f"fault_{a.kind}" for a in answers.values() if isinstance(a, Fault))
         return [answers[index] for index in range(len(blocks))]
 
-    def _batches(
+    def _make_batches(
         self, blocks: Sequence[BlockRequest], answers: Answers, keep_alive: Callable[[], None]
     ) -> Iterable[Batch]:
         """Yield what can be asked of each checkpoint, loaded one after the other."""
-        for requests in by_checkpoint(blocks):
+        for requests in group_by_checkpoint(blocks):
             try:
-                resident = self._resident({r.block.ref for r in requests}, keep_alive)
+                loaded = self._load_by_any_link({r.block.ref for r in requests}, keep_alive)
             except NoArchitectureError as error:
-                _refuse(requests, FaultKind.NO_ARCHITECTURE, str(error), answers)
+                _refuse_requests(requests, FaultKind.NO_ARCHITECTURE, str(error), answers)
             except (UnavailableError, NoMemoryError) as error:
-                _refuse(requests, FaultKind.UNAVAILABLE, str(error), answers)
+                _refuse_requests(requests, FaultKind.UNAVAILABLE, str(error), answers)
             except RequestError as error:
-                _refuse(requests, FaultKind.BAD_REQUEST, str(error), answers)
+                _refuse_requests(requests, FaultKind.BAD_REQUEST, str(error), answers)
             else:
-                fitting = _fitting(requests, resident, answers)
+                fitting = _take_fitting(requests, loaded, answers)
                 if fitting:
-                    yield batch_of(resident, fitting)
+                    yield batch_of(loaded, fitting)
 
-    def _resident(self, refs: Iterable[CheckpointRef], keep_alive: Callable[[], None]) -> Resident:
+    def _load_by_any_link(
+        self, refs: Iterable[CheckpointRef], keep_alive: Callable[[], None]
+    ) -> LoadedModel:
         """Return the network, by the first of its links that works."""
         *others, last = sorted(refs)
         for ref in others:
             try:
-                return self._loaded(ref, keep_alive)
+                return self._load_model(ref, keep_alive)
             except UnavailableError:
                 continue  # its link may have expired, another may have not
-        return self._loaded(last, keep_alive)
+        return self._load_model(last, keep_alive)
 
-    def _loaded(self, ref: CheckpointRef, keep_alive: Callable[[], None]) -> Resident:
+    def _load_model(self, ref: CheckpointRef, keep_alive: Callable[[], None]) -> LoadedModel:
         try:
             return self.models.get(ref, keep_alive=keep_alive)
         except (RuntimeError, MemoryError) as error:
-            if not is_memory(error):
+            if not is_out_of_memory(error):
                 raise
         self._make_room(ref.checkpoint)
         try:
             return self.models.get(ref, keep_alive=keep_alive)
         except (RuntimeError, MemoryError) as error:
-            if not is_memory(error):
+            if not is_out_of_memory(error):
                 raise
             raise NoMemoryError(f"no memory to load {ref.checkpoint[:12]}") from error
 
@@ -134,35 +136,42 @@ class Engine:
         """Free what the device can do without while it runs this checkpoint."""
         self.models.drop_others(checkpoint)
         if self.stacks:
-            self.stacks.forget()
+            self.stacks.drop_all()
         if self.models.device.type == "cuda":
             torch.cuda.empty_cache()
 
-    def _run(self, batch: Batch, answers: Answers) -> None:
+    def _run_batch(self, batch: Batch, answers: Answers) -> None:
         """Answer a batch with forwards of its own; when one raises, each request alone."""
-        rows, states = (tensor[0] for tensor in self._merged([batch], batch.n_rows))
+        rows, states = (tensor[0] for tensor in self._merge_batches([batch], batch.n_rows))
         if not is_finite(rows, states):
-            clean = _without_nan(batch, answers)
-            if clean.requests:
-                self._run(clean, answers)
+            # Looked at one by one only now: that costs more than one look at the whole batch.
+            broken = [request for request in batch.requests if has_nan(request.block)]
+            reason = "the block holds NaN or infinity"
+            _refuse_requests(broken, FaultKind.BAD_REQUEST, reason, answers)
+            refused = {request.place for request in broken}
+            clean = [r for r in batch.requests if r.place not in refused]
+            if clean:
+                self._run_batch(batch_of(batch.loaded, clean), answers)
             return
         try:
-            found = self.forwards.run(batch.resident, rows, states)
+            found = self.forwards.run(batch.loaded, rows, states)
         except (NetworkRaisedError, NoMemoryError) as error:
             if len(batch.requests) == 1:
-                _refuse(batch.requests, _kind(error), str(error), answers)
+                is_network = isinstance(error, NetworkRaisedError)
+                kind = FaultKind.MODEL_RAISED if is_network else FaultKind.UNAVAILABLE
+                _refuse_requests(batch.requests, kind, str(error), answers)
                 return
-            for alone in batch.alone():
-                self._run(alone, answers)
+            for alone in batch.split_requests():
+                self._run_batch(alone, answers)
         else:
-            _deliver(batch, in_numpy(found), answers, is_good=is_finite(*found))
+            _deliver_answers(batch, to_numpy(found), answers, is_good=is_finite(*found))
 
     def _run_siblings(
         self, batches: Sequence[Batch], answers: Answers, keep_alive: Callable[[], None]
     ) -> None:
         """Answer batches of one form: those that can as one, the others alone."""
         if len(batches) == 1:
-            self._run(batches[0], answers)
+            self._run_batch(batches[0], answers)
             return
         most = max(batch.n_rows for batch in batches)
         n_rows = next(bucket for bucket in BUCKETS if most <= bucket)
@@ -170,87 +179,77 @@ class Engine:
         found = self._stack_for(batches, n_rows, keep_alive)
         if found:
             stack, program = found
-            held = [batch for batch in batches if batch.resident.checkpoint in stack.places]
+            held = [batch for batch in batches if batch.loaded.checkpoint in stack.places]
             if not self._run_stacked(stack, program, held, n_rows, answers):
                 held = []
+        # Whatever the stack does not hold, or could not answer, runs alone.
         for batch in batches:
             if batch not in held:
-                self._run(batch, answers)
+                self._run_batch(batch, answers)
 
     def _stack_for(
         self, batches: Sequence[Batch], n_rows: int, keep_alive: Callable[[], None]
     ) -> tuple[Stack, Program] | None:
         if self.stacks is None:
             return None
-        residents = [batch.resident for batch in batches]
-        return self.stacks.stack_for(residents, n_rows, self.forwards, keep_alive=keep_alive)
+        loaded_models = [batch.loaded for batch in batches]
+        return self.stacks.stack_for(loaded_models, n_rows, self.forwards, keep_alive=keep_alive)
 
     def _run_stacked(
         self, stack: Stack, program: Program, batches: list[Batch], n_rows: int, answers: Answers
     ) -> bool:
         """Answer all batches with one forward, or return False when they must run alone."""
-        rows, states = self._merged(_placed(stack, batches), n_rows)
+        # In the places of the stack, None where it has nothing to answer.
+        placed: list[Batch | None] = [None] * stack.size
+        for batch in batches:
+            placed[stack.places[batch.loaded.checkpoint]] = batch
+        rows, states = self._merge_batches(placed, n_rows)
         if self.stacks is None or not is_finite(rows, states):
             return False
         try:
-            sent = self.forwards.sent(rows), self.forwards.sent(states)
-            found = self.forwards.received(self.stacks.run(stack, program, *sent))
+            sent = self.forwards.to_device(rows), self.forwards.to_device(states)
+            found = self.forwards.to_host(self.stacks.run(stack, program, *sent))
         except torch.AcceleratorError:
             raise
         except Exception:
             return False
-        is_good, (logits, values, after) = is_finite(*found), in_numpy(found)
+        is_good, (logits, values, after) = is_finite(*found), to_numpy(found)
         for batch in batches:
-            place = stack.places[batch.resident.checkpoint]
+            place = stack.places[batch.loaded.checkpoint]
             own = NetworkOutput(logits[place], values[place], after[place])
-            _deliver(batch, own, answers, is_good=is_good)
+            _deliver_answers(batch, own, answers, is_good=is_good)
         self._counts["forwards"] += 1
         self._counts["stacked"] += 1
         self._counts["rows"] += sum(batch.n_rows for batch in batches)
         return True
 
-    def _merged(self, batches: Sequence[Batch | None], size: int) -> tuple[Tensor, Tensor]:
-        return merged(batches, size, is_pinned=self.models.device.type == "cuda")
+    def _merge_batches(self, batches: Sequence[Batch | None], size: int) -> tuple[Tensor, Tensor]:
+        return merge_rows(batches, size, is_pinned=self.models.device.type == "cuda")
 
 
-def _placed(stack: Stack, batches: Sequence[Batch]) -> list[Batch | None]:
-    """Return the batches in the places of the stack, None where it has nothing to answer."""
-    placed: list[Batch | None] = [None] * stack.size
-    for batch in batches:
-        placed[stack.places[batch.resident.checkpoint]] = batch
-    return placed
-
-
-def _kind(error: Exception) -> FaultKind:
-    is_network = isinstance(error, NetworkRaisedError)
-    return FaultKind.MODEL_RAISED if is_network else FaultKind.UNAVAILABLE
-
-
-def _refuse(requests: Iterable[Request], kind: FaultKind, detail: str, answers: Answers) -> None:
+def _refuse_requests(
+    requests: Iterable[Request], kind: FaultKind, detail: str, answers: Answers
+) -> None:
     answers.update((request.place, Fault(kind, detail)) for request in requests)
 
 
-def _fitting(requests: Sequence[Request], resident: Resident, answers: Answers) -> list[Request]:
+def _take_fitting(
+    requests: Sequence[Request], loaded: LoadedModel, answers: Answers
+) -> list[Request]:
     """Return the requests that fit the checkpoint; refuse the others."""
     fitting = []
     for request in requests:
-        reason = misfit(request, resident)
+        reason = describe_misfit(request, loaded)
         if reason:
-            _refuse([request], FaultKind.BAD_REQUEST, reason, answers)
+            _refuse_requests([request], FaultKind.BAD_REQUEST, reason, answers)
         else:
             fitting.append(request)
     return fitting
 
 
-def _without_nan(batch: Batch, answers: Answers) -> Batch:
-    """Return the batch without the blocks that hold NaN or infinity; refuse those."""
-    broken = [request for request in batch.requests if has_nan(request.block)]
-    _refuse(broken, FaultKind.BAD_REQUEST, "the block holds NaN or infinity", answers)
-    gone = {request.place for request in broken}
-    return batch_of(batch.resident, [r for r in batch.requests if r.place not in gone])
-
-
-def _deliver(batch: Batch, found: NetworkOutput, answers: Answers, *, is_good: bool) -> None:
+def _deliver_answers(
+    batch: Batch, found: NetworkOutput, answers: Answers, *, is_good: bool
+) -> None:
     """Cut the answer into those of the requests; unless is_good, some may hold NaN."""
     logits, values, states = found
     begin = 0
@@ -261,5 +260,5 @@ def _deliver(batch: Batch, found: NetworkOutput, answers: Answers, *, is_good: b
             answers[request.place] = own
         else:
             reason = "the network answered NaN or infinity"
-            _refuse([request], FaultKind.MODEL_INVALID, reason, answers)
+            _refuse_requests([request], FaultKind.MODEL_INVALID, reason, answers)
         begin = end

@@ -6,7 +6,7 @@ import time
 
 import torch
 
-from inference.batch_invariance import FREE, POWERS, Forward, settle
+from inference.batch_invariance import FREE, POWERS, Forward, make_batch_invariant
 from inference.checkpoint_store import CheckpointStore
 from inference.engine import Engine
 from inference.errors import SettingsError
@@ -14,27 +14,27 @@ from inference.model import Model
 from inference.model_cache import ModelCache
 from inference.settings import Settings
 from inference.stacking import PATIENCE, Stacks
-from inference.tracing import warm
+from inference.tracing import import_tracer
 
 _DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 _MODES = {"compile": "default", "graphs": "reduce-overhead"}
+# Stacked weights, which are copies, may take a quarter of what the networks may.
 _STACKED_SHARE = 4
-"""Stacked weights, which are copies, may take a quarter of what the networks may."""
 
 log = logging.getLogger(__name__)
 
 
-def build(settings: Settings) -> Engine:
+def build_engine(settings: Settings) -> Engine:
     """Return the engine of a gpu worker. Raises as engine_of.
 
     What a first trace imports comes in the background: a worker that was killed must serve soon.
     """
-    engine = engine_of(settings)
-    threading.Thread(target=warm, name="warm", daemon=True).start()
+    engine = make_engine(settings)
+    threading.Thread(target=import_tracer, name="warm", daemon=True).start()
     return engine
 
 
-def engine_of(settings: Settings, *, patience: int = PATIENCE) -> Engine:
+def make_engine(settings: Settings, *, patience: int = PATIENCE) -> Engine:
     """Return the engine. Raises SettingsError for a device that is not there, or a contradiction.
 
     On the CPU an operation runs on as many cores as the settings say. patience: forwards of
@@ -46,7 +46,11 @@ def engine_of(settings: Settings, *, patience: int = PATIENCE) -> Engine:
         raise SettingsError("EVALSITE_PRECISION", settings.precision, wanted)
     if device.type == "cpu":
         torch.set_num_threads(settings.threads)
-    _settle_device(is_deterministic=settings.is_deterministic)
+    if settings.is_deterministic:
+        # What rounds more, or chooses by measuring, where bits are promised.
+        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.benchmark = False
+        torch.backends.cudnn.deterministic = True
     log.info("networks run on %s in %s", device, settings.precision)
     limit_bytes = settings.cache_mb << 20
     models = ModelCache(
@@ -54,10 +58,10 @@ def engine_of(settings: Settings, *, patience: int = PATIENCE) -> Engine:
         limit_bytes=limit_bytes,
         device=device,
         dtype=dtype,
-        prepare=lambda model: prepared(model, settings),
+        prepare=lambda model: prepare_forward(model, settings),
     )
     stacks = Stacks(
-        models.held,
+        models.find_loaded,
         must_be_equal=settings.is_deterministic,
         limit_bytes=limit_bytes // _STACKED_SHARE,
         patience=patience,
@@ -81,20 +85,12 @@ def device_of(settings: Settings) -> torch.device:
     return torch.device(settings.device)
 
 
-def prepared(model: Model, settings: Settings) -> Forward:
+def prepare_forward(model: Model, settings: Settings) -> Forward:
     """Return what is called for a model: its module, or that compiled."""
     if settings.is_deterministic:
-        settle(model.module)
+        make_batch_invariant(model.module)
     if settings.compile == "none":
         return model.module
     # A graph's answer lies in memory that its next run writes to: it is copied at once.
     compiled: Forward = torch.compile(model.module, mode=_MODES[settings.compile], dynamic=False)
     return compiled
-
-
-def _settle_device(*, is_deterministic: bool) -> None:
-    """Switch off what rounds more or chooses by measuring, where bits are promised."""
-    if is_deterministic:
-        torch.backends.cudnn.allow_tf32 = False
-        torch.backends.cudnn.benchmark = False
-        torch.backends.cudnn.deterministic = True

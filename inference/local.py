@@ -7,13 +7,13 @@ import numpy as np
 
 from arena.policies.network_policy import FloatBatch, NetworkOutput
 from inference.engine import Engine
-from inference.engine_factory import engine_of
+from inference.engine_factory import make_engine
 from inference.errors import UnavailableError
 from inference.protocol import Answer, BlockRequest, CheckpointRef, error_of
 from inference.settings import Settings
 
+# Forwards of siblings before they are stacked: a player pays for the imports too.
 PATIENCE = 20_000
-"""Forwards of siblings before they are stacked: a player pays for the imports too."""
 
 
 @dataclass(slots=True, eq=False)
@@ -30,7 +30,7 @@ class LocalInference:
     def __init__(self, settings: Settings, *, engine: Engine | None = None) -> None:
         """Use the CPU in full precision, whatever a gpu worker of these settings would."""
         own = replace(settings, device="cpu", precision="float32", compile="none")
-        self.engine = engine or engine_of(own, patience=PATIENCE)
+        self.engine = engine or make_engine(own, patience=PATIENCE)
         self._waiting: list[LocalTicket] = []
 
     def submit(
@@ -46,6 +46,7 @@ class LocalInference:
     def result(self, ticket: LocalTicket) -> NetworkOutput:
         """Return the answer. Raises RequestError, ModelError, UnavailableError."""
         if ticket.answer is None:
+            # All that waits, not only this one: questions of one step share forwards.
             waiting, self._waiting = self._waiting, []
             answers = self.engine.answer([other.block for other in waiting])
             for other, answer in zip(waiting, answers, strict=True):

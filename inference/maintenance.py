@@ -14,17 +14,17 @@ import redis
 
 from arena.faststore import queue_key, served_key
 from inference import redis_functions
-from inference.connection import Link
+from inference.connection import FastConnection
 from inference.errors import InferenceError
 from inference.settings import Settings
 
 log = logging.getLogger(__name__)
 
 TICK_S = 1.0
+# A worker with nothing to do answers a doorbell at once: one that is older than this is lost.
 PATIENCE_MS = 1_000
-"""A worker with nothing to do answers a doorbell at once: one that is older than this is lost."""
+# Clients ring for a shard for so long after a worker of it was last there.
 SERVED_MS = 10_000
-"""Clients ring for a shard for so long after a worker of it was last there."""
 
 
 class Calls(NamedTuple):
@@ -33,31 +33,32 @@ class Calls(NamedTuple):
     ring: Callable[[int, str], None]
     is_idle: Callable[[], bool]
     say_alive: Callable[[], None]
-    show: Callable[[Link, float], None]
-    """Puts what is done into the fast store, at that moment of the clock."""
+    # Puts what is done into the fast store, at that moment of the clock.
+    show: Callable[[FastConnection, float], None]
 
 
-class Keeper:
+class MaintenanceThread:
     """Keeps the shards of one worker reachable."""
 
     def __init__(
         self,
-        link: Link,
+        connection: FastConnection,
         own: Settings,
         calls: Calls,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """own: which shards are served, and how often control is told that the worker lives."""
-        self._link, self._own, self._calls = link, own, calls
+        self._connection, self._own, self._calls = connection, own, calls
         self._clock, self._alive_at = clock, float("-inf")
         self._trouble: dict[str, str] = {}
         self._is_closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
+        self._thread = threading.Thread(target=self._tick_until_closed, name="keeper", daemon=True)
 
     def open(self) -> None:
         """Load the functions, say that the worker lives, and begin to tick."""
-        self._try("the fast store", self._prepare)
+        # Trouble is no reason not to start: a store that is down now may be up at the next tick.
+        self._try_and_log("the fast store", self._show_served)
         self._keep_alive(self._clock())
         self._thread.start()
 
@@ -66,53 +67,54 @@ class Keeper:
         self._is_closing.set()
         if self._thread.is_alive():
             self._thread.join(2 * TICK_S)
-        self._link.close()
+        self._connection.close()
 
     def tick(self, now: float) -> None:
         """Do what is due; trouble is logged once and tried again at the next tick."""
-        self._try("the fast store", lambda: self._keep_queue(now))
+        self._try_and_log("the fast store", lambda: self._keep_queue(now))
         self._keep_alive(now)
 
-    def _run(self) -> None:
+    def _tick_until_closed(self) -> None:
         while not self._is_closing.wait(TICK_S):
             self.tick(self._clock())
 
     def _keep_alive(self, now: float) -> None:
         if now - self._alive_at >= self._own.alive_s:
             self._alive_at = now
-            self._try("the broker", self._calls.say_alive)
+            self._try_and_log("the broker", self._calls.say_alive)
 
-    def _prepare(self) -> None:
-        if redis_functions.load(self._link):
+    def _show_served(self) -> None:
+        if redis_functions.load_functions(self._connection):
             log.info("the functions of the queue were loaded into the fast store")
         for shard in self._own.serves:
-            self._link.call("SET", served_key(shard), self._own.gpu, "PX", SERVED_MS)
+            self._connection.call("SET", served_key(shard), self._own.gpu, "PX", SERVED_MS)
 
     def _keep_queue(self, now: float) -> None:
-        self._prepare()
-        self._calls.show(self._link, now)
+        self._show_served()
+        self._calls.show(self._connection, now)
         for shard in self._own.serves:
-            self._shorten(shard)
+            self._drop_flood(shard)
             if self._calls.is_idle():
-                self._wake(shard)
+                self._wake_drainer(shard)
 
-    def _shorten(self, shard: int) -> None:
+    def _drop_flood(self, shard: int) -> None:
         """Drop what was pushed far beyond the limit, which our clients keep: a flood."""
         limit = 2 * self._own.queue_limit
-        n_waiting = self._link.call("LLEN", queue_key(shard))
+        n_waiting = self._connection.call("LLEN", queue_key(shard))
         if n_waiting > limit:
-            self._link.call("LTRIM", queue_key(shard), 0, limit - 1)
+            # The oldest stay: they are the next to be answered.
+            self._connection.call("LTRIM", queue_key(shard), 0, limit - 1)
             log.warning("shard %d: %d requests over the limit dropped", shard, n_waiting - limit)
 
-    def _wake(self, shard: int) -> None:
+    def _wake_drainer(self, shard: int) -> None:
         """Call somebody to a shard where something waits and too few come, as nobody is busy."""
         wake = ("inf_wake", shard, PATIENCE_MS, self._own.max_drainers)
-        lease = redis_functions.run(self._link, *wake)
+        lease = redis_functions.run_function(self._connection, *wake)
         if isinstance(lease, bytes):
             log.info("shard %d: something waits, and nobody else comes", shard)
             self._calls.ring(shard, lease.decode())
 
-    def _try(self, what: str, act: Callable[[], None]) -> None:
+    def _try_and_log(self, what: str, act: Callable[[], None]) -> None:
         try:
             act()
         except (InferenceError, redis.RedisError) as error:

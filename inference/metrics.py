@@ -12,19 +12,19 @@ from prometheus_client.registry import Collector
 
 from arena.faststore import queue_key
 from arena.messages import serving_key
-from inference.connection import Link
-from inference.drain_loop import Popped
+from inference.connection import FastConnection
+from inference.drain_loop import PoppedRequest
 from inference.errors import InferenceError
 from inference.protocol import Answer, Answerer, Fault, FaultKind
-from inference.recent_stats import Lately
+from inference.recent_stats import RecentStats
 from inference.settings import Settings
 
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 60.0)
 ROWS = tuple(float(2**power) for power in range(13))
 GPU_QUERY = ("--query-gpu=utilization.gpu,memory.used", "--format=csv,noheader,nounits")
 GPU_LIMIT_S = 5.0
+# What a worker that is gone said of itself is shown for so long.
 SHOWN_MS = 10_000
-"""What a worker that is gone said of itself is shown for so long."""
 
 
 class Metrics:
@@ -33,7 +33,7 @@ class Metrics:
     def __init__(self, own: Settings, engine: Answerer) -> None:
         """engine: whose counts are shown."""
         self._own, self._engine = own, engine
-        self._lately = Lately(own.gpu, own.serves)
+        self._recent_stats = RecentStats(own.gpu, own.serves)
         self._n_faults = 0
         self.registry = registry = CollectorRegistry()
         self._wait = Histogram(
@@ -54,7 +54,7 @@ class Metrics:
         self._faults = Counter(
             "inference_faults", "Requests without an answer", ["kind"], registry=registry
         )
-        registry.register(_Scraped(own, engine))
+        registry.register(_ScrapedMetrics(own, engine))
 
     def open(self) -> None:
         """Listen, if a port is set."""
@@ -63,11 +63,15 @@ class Metrics:
                 self._own.metrics_port, addr=self._own.metrics_host, registry=self.registry
             )
 
-    def observe(
-        self, batch: Sequence[Popped], answers: Sequence[Answer], began_ms: float, ended_ms: float
+    def observe_batch(
+        self,
+        batch: Sequence[PoppedRequest],
+        answers: Sequence[Answer],
+        began_ms: float,
+        ended_ms: float,
     ) -> None:
         """Take note of a batch; hardly more than its times while nobody listens."""
-        self._lately.note(batch, ended_ms)
+        self._recent_stats.note_batch(batch, ended_ms)
         if not self._own.metrics_port:
             return
         self._service.observe((ended_ms - began_ms) / 1000)
@@ -77,31 +81,31 @@ class Metrics:
             if isinstance(answer, Fault):
                 self._faults.labels(answer.kind.value).inc()
 
-    def count(self, counts: Mapping[str, int]) -> None:
+    def count_slice(self, counts: Mapping[str, int]) -> None:
         """Take note of a slice."""
         for what, n in counts.items():
             self._done.labels(what).inc(n)
         self._n_faults += sum(counts.get(kind.value, 0) for kind in FaultKind)
 
-    def show(self, link: Link, *, now_s: float) -> None:
+    def publish_figures(self, connection: FastConnection, *, now_s: float) -> None:
         """Put what was done lately where the page of the system finds it.
 
         Raises LinkLostError and redis.ResponseError.
         """
-        n_waiting = sum(link.call("LLEN", queue_key(s)) for s in self._own.serves)
-        figures = self._lately.look(
+        n_waiting = sum(connection.call("LLEN", queue_key(s)) for s in self._own.serves)
+        figures = self._recent_stats.take_figures(
             self._engine.counts, n_waiting=n_waiting, n_faults=self._n_faults, now_s=now_s
         )
         key = serving_key(self._own.gpu)
-        link.call("SET", key, msgspec.json.encode(figures), "PX", SHOWN_MS)
+        connection.call("SET", key, msgspec.json.encode(figures), "PX", SHOWN_MS)
 
 
-class _Scraped(Collector):
+class _ScrapedMetrics(Collector):
     """What is looked up when Prometheus asks: queues, models, the GPU."""
 
     def __init__(self, own: Settings, engine: Answerer) -> None:
         self._own, self._engine = own, engine
-        self._link, self._lock = Link(own.fast_url), threading.Lock()
+        self._connection, self._lock = FastConnection(own.fast_url), threading.Lock()
 
     def describe(self) -> Iterator[Metric]:
         """Name nothing ahead: registering must not ask the fast store."""
@@ -109,8 +113,9 @@ class _Scraped(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the figures of now."""
-        yield from self._queues()
+        yield from self._queue_metrics()
         counts = self._engine.counts
+        # By name, so that a count that the engine gains needs no change here.
         engine = CounterMetricFamily("inference_engine", "What the engine did", labels=["what"])
         for what, n in counts.items():
             engine.add_metric([what], n)
@@ -119,12 +124,12 @@ class _Scraped(Collector):
         yield GaugeMetricFamily("inference_models_resident", "Models loaded", value=n_resident)
         yield from gpu_metrics(_ask_gpu)
 
-    def _queues(self) -> Iterator[Metric]:
+    def _queue_metrics(self) -> Iterator[Metric]:
         lengths = GaugeMetricFamily("inference_queue_length", "Requests", labels=["shard"])
         shards = self._own.serves
         try:
             with self._lock:  # each scrape has a thread of its own
-                found = self._link.exchange([("LLEN", queue_key(s)) for s in shards])
+                found = self._connection.exchange([("LLEN", queue_key(s)) for s in shards])
         except InferenceError:
             return  # the figure is missing, as the fast store is
         for shard, n in zip(shards, found, strict=True):

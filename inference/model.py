@@ -1,6 +1,6 @@
 """Checkpoints as networks: built from their seal, filled from their file, never unpickled."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,15 +10,14 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from arena.checkpoints import CheckpointContents, Seal, check_seal, inspect_file, write_sealed
+from arena.checkpoints import Seal, check_seal, inspect_file, write_sealed
 from arena.errors import ArenaError, CatalogError, CheckpointFileError, UnknownNameError
 from arena.parameters import Value
-from arena.safetensors_format import TensorSpec
 from inference.architectures import registry
-from inference.architectures.base import Architecture, values
+from inference.architectures.base import values
 
+# 200 MB in float32: a check may take 512 MiB, of which torch itself takes 220.
 MAX_PARAMETERS = 50_000_000
-"""200 MB in float32: a check may take 512 MiB, of which torch itself takes 220."""
 _WEIGHTS = ("F32", "F16", "BF16")
 _SHOWN = 4
 _PIECE = 2**20
@@ -53,9 +52,16 @@ def load(
     if contents.seal is None:
         raise CheckpointFileError("the file is not sealed: it does not name its architecture")
     module = skeleton(contents.seal)
-    _check_forms(module, contents)
-    module.load_state_dict(_weights(path, contents.tensors, device, dtype), assign=True)
-    return _ready(module, contents.seal)
+    compare({name: spec.shape for name, spec in contents.tensors.items()}, module)
+    for name, spec in contents.tensors.items():
+        if spec.dtype not in _WEIGHTS:
+            wanted = f"weights must be {', '.join(_WEIGHTS)}"
+            raise CheckpointFileError(f"{name} is {spec.dtype}: {wanted}")
+    # Into memory of our own, not mapped: the file may go or change.
+    with safe_open(path, framework="pt", backend="pread") as file:
+        weights = {n: _read_weight(n, file.get_tensor(n), device, dtype) for n in contents.tensors}
+    module.load_state_dict(weights, assign=True)
+    return _make_ready(module, contents.seal)
 
 
 def fresh(seal: Seal, *, seed: int) -> nn.Module:
@@ -66,7 +72,7 @@ def fresh(seal: Seal, *, seed: int) -> nn.Module:
     skeleton(seal)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        return _built(seal)
+        return _build_module(seal)
 
 
 def save_sealed(module: nn.Module, path: Path, seal: Seal) -> str:
@@ -74,10 +80,11 @@ def save_sealed(module: nn.Module, path: Path, seal: Seal) -> str:
 
     Raises CheckpointFileError where the seal does not describe the module.
     """
-    tensors = {name: value.detach().cpu().contiguous() for name, value in _state(module).items()}
+    tensors = {name: value.detach().cpu().contiguous() for name, value in _state_of(module).items()}
     compare({name: tuple(value.shape) for name, value in tensors.items()}, skeleton(seal))
     with TemporaryDirectory(dir=path.parent, prefix=".saving-") as folder:
         plain = Path(folder) / "plain.safetensors"
+        # Cloned, because safetensors refuses tensors that share memory.
         save_file({name: value.clone() for name, value in tensors.items()}, plain)
         return write_sealed(plain, path, seal)
 
@@ -89,8 +96,8 @@ def skeleton(seal: Seal) -> nn.Module:
     """
     check_seal(seal)
     with torch.device("meta"):
-        module = _built(seal)
-    n_parameters = sum(value.numel() for value in _state(module).values())
+        module = _build_module(seal)
+    n_parameters = sum(value.numel() for value in _state_of(module).values())
     if n_parameters > MAX_PARAMETERS:
         raise CheckpointFileError(
             f"{seal.architecture} with these parameters has {n_parameters} weights: "
@@ -101,18 +108,18 @@ def skeleton(seal: Seal) -> nn.Module:
 
 def compare(shapes: Mapping[str, tuple[int, ...]], module: nn.Module) -> None:
     """Raise CheckpointFileError unless names and shapes are those of the module's weights."""
-    wanted = {name: tuple(value.shape) for name, value in _state(module).items()}
+    wanted = {name: tuple(value.shape) for name, value in _state_of(module).items()}
     differing = [
         f"{name} is {list(shapes[name])}, not {list(shape)}"
         for name, shape in wanted.items()
         if name in shapes and shapes[name] != shape
     ]
     faults = [
-        _listed("missing", [f"{n} {list(s)}" for n, s in wanted.items() if n not in shapes]),
-        _listed(
+        _list_names("missing", [f"{n} {list(s)}" for n, s in wanted.items() if n not in shapes]),
+        _list_names(
             "unexpected", [f"{n:.100} {list(s)}" for n, s in shapes.items() if n not in wanted]
         ),
-        _listed("of another shape", differing),
+        _list_names("of another shape", differing),
     ]
     if any(faults):
         raise CheckpointFileError(
@@ -124,51 +131,30 @@ class UnknownArchitectureError(CheckpointFileError):
     """Nothing here builds what a seal names: the file may be good elsewhere."""
 
 
-def _architecture(seal: Seal) -> Architecture:
+def _build_module(seal: Seal) -> nn.Module:
     try:
-        return registry.get(seal.architecture)
+        architecture = registry.get(seal.architecture)
     except (UnknownNameError, CatalogError) as error:
         raise UnknownArchitectureError(f"no network can be built: {error}") from error
-
-
-def _built(seal: Seal) -> nn.Module:
-    architecture = _architecture(seal)
     try:
         return architecture.build(seal.observation_shape, seal.n_actions, seal.parameters)
     except ArenaError as error:
         raise CheckpointFileError(f"no network can be built: {error}") from error
 
 
-def _state(module: nn.Module) -> dict[str, Tensor]:
+def _state_of(module: nn.Module) -> dict[str, Tensor]:
     state: dict[str, Tensor] = module.state_dict()
     return state
 
 
-def _listed(what: str, names: list[str]) -> str:
+def _list_names(what: str, names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{what}: {', '.join(names[:_SHOWN])}{more}" if names else ""
 
 
-def _check_forms(module: nn.Module, contents: CheckpointContents) -> None:
-    compare({name: form.shape for name, form in contents.tensors.items()}, module)
-    for name, form in contents.tensors.items():
-        _check_dtype(name, form)
-
-
-def _check_dtype(name: str, form: TensorSpec) -> None:
-    if form.dtype not in _WEIGHTS:
-        raise CheckpointFileError(f"{name} is {form.dtype}: weights must be {', '.join(_WEIGHTS)}")
-
-
-def _weights(
-    path: Path, names: Iterable[str], device: torch.device | str, dtype: torch.dtype
-) -> dict[str, Tensor]:
-    """Return the tensors in memory of our own, not mapped: the file may go or change."""
-    with safe_open(path, framework="pt", backend="pread") as file:
-        return {name: _weight(name, file.get_tensor(name), device, dtype) for name in names}
-
-
-def _weight(name: str, stored: Tensor, device: torch.device | str, dtype: torch.dtype) -> Tensor:
+def _read_weight(
+    name: str, stored: Tensor, device: torch.device | str, dtype: torch.dtype
+) -> Tensor:
     if not is_finite(stored):
         what = "NaN" if bool(torch.isnan(stored).any()) else "infinity"
         raise CheckpointFileError(f"the weights of {name!r} hold {what}")
@@ -183,13 +169,13 @@ def is_finite(weight: Tensor) -> bool:
     return all(bool(torch.isfinite(piece).all()) for piece in torch.split(weight.flatten(), _PIECE))
 
 
-def _ready(module: nn.Module, seal: Seal) -> Model:
+def _make_ready(module: nn.Module, seal: Seal) -> Model:
     homeless = [name for name, value in module.named_buffers() if value.is_meta]
     if homeless:
         raise CheckpointFileError(
             f"{seal.architecture} keeps {homeless[0]} outside its weights: make it persistent"
         )
-    state, architecture = _state(module), registry.get(seal.architecture)
+    state, architecture = _state_of(module), registry.get(seal.architecture)
     return Model(
         module.eval().requires_grad_(False),
         seal,

@@ -17,11 +17,11 @@ from inference.errors import NoArchitectureError, UnavailableError
 from inference.model import Model
 from inference.protocol import CheckpointRef, no_op
 
+# How long a file that could not be loaded is remembered.
 REFUSED_S = 10.0
-"""How long a file that could not be loaded is remembered."""
 
 
-class Form(NamedTuple):
+class ModelShape(NamedTuple):
     """What two networks have in common that can run as one."""
 
     architecture: str
@@ -30,13 +30,13 @@ class Form(NamedTuple):
     n_actions: int
 
 
-class Resident(NamedTuple):
+class LoadedModel(NamedTuple):
     """A network on the device, and the way to call it (which may be compiled)."""
 
     checkpoint: str
     model: Model
     forward: Forward
-    form: Form
+    form: ModelShape
 
 
 class ModelCache:
@@ -57,56 +57,54 @@ class ModelCache:
         self.device, self.dtype = device, dtype
         self.counts: Counter[str] = Counter()
         self._prepare, self._clock = prepare, clock
-        self._residents: OrderedDict[str, Resident] = OrderedDict()
+        self._loaded_models: OrderedDict[str, LoadedModel] = OrderedDict()
         self._refused: dict[str, tuple[float, type[UnavailableError], str]] = {}
 
     def __len__(self) -> int:
-        return len(self._residents)
+        return len(self._loaded_models)
 
     @property
     def n_bytes(self) -> int:
         """What the weights of all residents take on the device."""
-        return sum(resident.model.n_bytes for resident in self._residents.values())
+        return sum(loaded.model.n_bytes for loaded in self._loaded_models.values())
 
-    def held(self, checkpoint: str) -> Resident | None:
+    def find_loaded(self, checkpoint: str) -> LoadedModel | None:
         """Return the network if it is on the device."""
-        return self._residents.get(checkpoint)
+        return self._loaded_models.get(checkpoint)
 
-    def get(self, ref: CheckpointRef, *, keep_alive: Callable[[], None] = no_op) -> Resident:
+    def get(self, ref: CheckpointRef, *, keep_alive: Callable[[], None] = no_op) -> LoadedModel:
         """Return the network, loaded when it is not there.
 
         keep_alive is called around the slow steps. Raises UnavailableError, RequestError.
         """
-        if ref.checkpoint in self._residents:
-            self._residents.move_to_end(ref.checkpoint)
-            return self._residents[ref.checkpoint]
-        self._refuse_again(ref.checkpoint)
-        resident = self._load(ref, keep_alive)
-        self._residents[ref.checkpoint] = resident
+        if ref.checkpoint in self._loaded_models:
+            self._loaded_models.move_to_end(ref.checkpoint)
+            return self._loaded_models[ref.checkpoint]
+        until, kind, reason = self._refused.get(ref.checkpoint, (0.0, UnavailableError, ""))
+        if reason and self._clock() < until:
+            raise kind(reason)
+        self._refused.pop(ref.checkpoint, None)
+        loaded = self._load_model(ref, keep_alive)
+        self._loaded_models[ref.checkpoint] = loaded
         self.counts["models_loaded"] += 1
+        # One at least stays: a network that is larger than the limit is to be answered, too.
         while self.n_bytes > self.limit_bytes and len(self) > 1:
-            self._evict()
-        return resident
+            self._evict_oldest()
+        return loaded
 
     def drop_others(self, checkpoint: str) -> bool:
         """Make room on the device; return False when there was nothing to drop."""
-        others = [held for held in self._residents if held != checkpoint]
+        others = [held for held in self._loaded_models if held != checkpoint]
         for held in others:
-            self._residents.move_to_end(held, last=False)
-            self._evict()
+            self._loaded_models.move_to_end(held, last=False)
+            self._evict_oldest()
         return bool(others)
 
-    def _evict(self) -> None:
-        self._residents.popitem(last=False)
+    def _evict_oldest(self) -> None:
+        self._loaded_models.popitem(last=False)
         self.counts["models_evicted"] += 1
 
-    def _refuse_again(self, checkpoint: str) -> None:
-        until, kind, reason = self._refused.get(checkpoint, (0.0, UnavailableError, ""))
-        if reason and self._clock() < until:
-            raise kind(reason)
-        self._refused.pop(checkpoint, None)
-
-    def _load(self, ref: CheckpointRef, keep_alive: Callable[[], None]) -> Resident:
+    def _load_model(self, ref: CheckpointRef, keep_alive: Callable[[], None]) -> LoadedModel:
         keep_alive()
         path = self.store.path(ref, keep_alive=keep_alive)
         keep_alive()
@@ -120,15 +118,17 @@ class ModelCache:
             if isinstance(error, models.UnknownArchitectureError):
                 kind = NoArchitectureError
                 reason += f"; give gpu workers and play nodes the same {PLUGINS}"
+            # Remembered for a while: reading a large file again for each batch would hold up all
+            # others.
             self._refused[ref.checkpoint] = (self._clock() + REFUSED_S, kind, reason)
             raise kind(reason) from error
-        resident = Resident(ref.checkpoint, model, self._prepare(model), form_of(model))
+        loaded = LoadedModel(ref.checkpoint, model, self._prepare(model), shape_of(model))
         keep_alive()
-        return resident
+        return loaded
 
 
-def form_of(model: Model) -> Form:
+def shape_of(model: Model) -> ModelShape:
     """Return the form of a network."""
     seal = model.seal
     parameters = tuple(sorted(seal.parameters.items()))
-    return Form(seal.architecture, parameters, seal.observation_shape, seal.n_actions)
+    return ModelShape(seal.architecture, parameters, seal.observation_shape, seal.n_actions)

@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 from uuid import uuid4
@@ -17,12 +16,13 @@ from celery.app import app_or_default
 from celery.worker import state
 
 from arena.faststore import leases_key
-from arena.messages import Alive, Checked, CheckOrder
+from arena.messages import Alive, CheckOrder
 from inference import settings
-from inference.connection import Link
+from inference.check import check
+from inference.connection import FastConnection
 from inference.drain import drain
-from inference.drain_loop import Answered, Tools
-from inference.maintenance import Calls, Keeper
+from inference.drain_loop import AnsweredRequests, DrainTools
+from inference.maintenance import Calls, MaintenanceThread
 from inference.metrics import Metrics
 from inference.protocol import Answer, Answerer, BlockRequest, no_op
 from inference.publisher import Publisher, PublishError
@@ -37,7 +37,7 @@ LEAVING_S: Final = 0.2
 _flags: Any = state
 
 
-class Alone:
+class SerialEngine:
     """An engine that answers one batch at a time, whatever the number of threads."""
 
     def __init__(self, engine: Answerer) -> None:
@@ -65,35 +65,37 @@ class Node:
     ) -> None:
         """incarnation: 32 hex digits that no other start of a worker has."""
         self._own, self._incarnation, self._publisher = own, incarnation, publisher
-        self._engine = Alone(engine)
-        self._links: deque[Link] = deque()
-        self._answered = Answered()
+        self._engine = SerialEngine(engine)
+        self._connections: deque[FastConnection] = deque()
+        self._answered = AnsweredRequests()
         self._draining = {shard: threading.Lock() for shard in own.serves}
         self._metrics = Metrics(own, engine)
-        self._keeper = Keeper(
-            Link(own.fast_url),
+        self._maintenance = MaintenanceThread(
+            FastConnection(own.fast_url),
             own,
             Calls(
-                ring=publisher.ring,
+                ring=publisher.publish_doorbell,
                 is_idle=is_idle,
-                say_alive=lambda: publisher.report(self.alive()),
-                show=lambda link, now_s: self._metrics.show(link, now_s=now_s),
+                say_alive=lambda: publisher.publish_report(self.sign_of_life()),
+                show=lambda connection, now_s: self._metrics.publish_figures(
+                    connection, now_s=now_s
+                ),
             ),
         )
 
     def open(self) -> None:
         """Load the functions, say that the worker lives, and keep doing so."""
         self._metrics.open()
-        self._keeper.open()
+        self._maintenance.open()
         log.info("%s serves shards %s of %d", self._own.gpu, self._own.serves, self._own.n_shards)
 
     def close(self) -> None:
         """Give the connections back."""
-        self._keeper.close()
-        while self._links:
-            self._links.pop().close()
+        self._maintenance.close()
+        while self._connections:
+            self._connections.pop().close()
 
-    def drain(self, shard: int, lease: str) -> dict[str, int]:
+    def drain_shard(self, shard: int, lease: str) -> dict[str, int]:
         """Work on a shard for one slice; return what was done.
 
         Two drainers of one worker would only halve each other's batches: where one works on the
@@ -102,63 +104,65 @@ class Node:
         turn = self._draining.setdefault(shard, threading.Lock())
         # A drainer that hands its lease on has rung before it has quite left.
         if not turn.acquire(timeout=LEAVING_S):
-            with self._link() as link:
-                link.call("ZREM", leases_key(shard), f"ring:{lease}")
+            with self._connection() as connection:
+                connection.call("ZREM", leases_key(shard), f"ring:{lease}")
             return {"surplus": 1}
         try:
-            return self._drain(shard, lease)
+            return self._drain_shard(shard, lease)
         finally:
             turn.release()
 
-    def _drain(self, shard: int, lease: str) -> dict[str, int]:
-        with self._link() as link:
-            tools = Tools(
-                link=link,
+    def _drain_shard(self, shard: int, lease: str) -> dict[str, int]:
+        with self._connection() as connection:
+            tools = DrainTools(
+                connection=connection,
                 engine=self._engine,
                 settings=self._own,
-                ring=self._rings,
+                ring=self._try_to_ring,
                 stop=is_stopping,
                 fail=stop_broken,
                 answered=self._answered,
-                observe=self._metrics.observe,
+                observe=self._metrics.observe_batch,
             )
             counts = drain(tools, shard, lease)
-        self._metrics.count(counts)
+        self._metrics.count_slice(counts)
         return counts
 
-    def check(self, order: CheckOrder) -> None:
+    def check_upload(self, order: CheckOrder) -> None:
         """Find out whether a checkpoint can play, and report it. Raises PublishError."""
-        verdict: Checked = import_module("inference.check").check(order, self._own)
-        self._publisher.report(verdict)
+        self._publisher.publish_report(check(order, self._own))
 
-    def alive(self) -> Alive:
+    def sign_of_life(self) -> Alive:
         """Return the sign of life."""
         return Alive(
             node=self._own.gpu,
             incarnation=self._incarnation,
             slots=1,
             capabilities=[CAPABILITY],
-            versions=versions(),
+            versions=installed_versions(),
             orders=[],
             key=self._own.key,
         )
 
-    def _rings(self, shard: int, lease: str) -> bool:
+    def _try_to_ring(self, shard: int, lease: str) -> bool:
         try:
-            self._publisher.ring(shard, lease)
+            self._publisher.publish_doorbell(shard, lease)
         except PublishError as error:
             log.warning("shard %d is drained on without a message: %s", shard, error)
             return False
         return True
 
     @contextmanager
-    def _link(self) -> Iterator[Link]:
+    def _connection(self) -> Iterator[FastConnection]:
         """Lend a connection to one thread."""
-        link = self._links.pop() if self._links else Link(self._own.fast_url)
+        connection = (
+            self._connections.pop() if self._connections else FastConnection(self._own.fast_url)
+        )
         try:
-            yield link
+            yield connection
         finally:
-            self._links.append(link)
+            # Kept for the next: to open one is a login and several round trips.
+            self._connections.append(connection)
 
 
 def is_stopping() -> bool:
@@ -177,7 +181,7 @@ def stop_broken() -> None:
     _flags.should_stop = EXIT_BROKEN
 
 
-def versions() -> dict[str, str]:
+def installed_versions() -> dict[str, str]:
     """Return the versions of what decides what a network answers."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
@@ -189,9 +193,11 @@ def versions() -> dict[str, str]:
 
 
 @cache
-def here() -> Node:
+def this_worker() -> Node:
     """Return the gpu worker that this process is; the first call loads torch."""
-    own = settings.read_worker(os.environ)
-    engine: Answerer = import_module("inference.engine_factory").build(own)
+    own = settings.read_worker_settings(os.environ)
+    # Late: it loads torch, and what that raises must end the worker, see celery.open_node.
+    from inference.engine_factory import build_engine  # noqa: PLC0415
+
     publisher = Publisher(app_or_default())  # a proxy would find no app in another thread
-    return Node(own, incarnation=uuid4().hex, publisher=publisher, engine=engine)
+    return Node(own, incarnation=uuid4().hex, publisher=publisher, engine=build_engine(own))

@@ -41,15 +41,15 @@ class BlockRequest(NamedTuple):
 class FaultKind(StrEnum):
     """By whose fault a request has no answer."""
 
+    # The block does not fit the checkpoint, or holds NaN.
     BAD_REQUEST = "bad_request"
-    """The block does not fit the checkpoint, or holds NaN."""
     MODEL_RAISED = "model_raised"
+    # The network answered NaN or infinity.
     MODEL_INVALID = "model_invalid"
-    """The network answered NaN or infinity."""
+    # The checkpoint cannot be fetched, or does not fit into memory: the platform's fault.
     UNAVAILABLE = "unavailable"
-    """The checkpoint cannot be fetched, or does not fit into memory: the platform's fault."""
+    # Nothing here builds the network of the checkpoint: the platform's fault, too.
     NO_ARCHITECTURE = "no_architecture"
-    """Nothing here builds the network of the checkpoint: the platform's fault, too."""
 
 
 class Fault(NamedTuple):

@@ -32,19 +32,20 @@ class Publisher:
         """app: whose broker is meant."""
         self._app = app
 
-    def ring(self, shard: int, lease: str) -> None:
+    def publish_doorbell(self, shard: int, lease: str) -> None:
         """Have some worker drain a shard with this lease. Raises PublishError."""
         shown = f"({shard}, {lease!r})"
-        self._send(DRAIN_TASK, [shard, lease], queue=gpu_queue(shard), shown=shown)
+        self._send_task(DRAIN_TASK, [shard, lease], queue=gpu_queue(shard), shown=shown)
 
-    def report(self, report: Report) -> None:
+    def publish_report(self, report: Report) -> None:
         """Send a report to the recorder. Raises PublishError."""
-        self._send(
+        self._send_task(
             RECORD_TASK, [to_wire(report)], queue=REPORTS_QUEUE, shown=describe_message(report)
         )
 
-    def _send(self, task: str, arguments: list[Any], *, queue: str, shown: str) -> None:
+    def _send_task(self, task: str, arguments: list[Any], *, queue: str, shown: str) -> None:
         try:
+            # By name: the code of the tasks is where they are consumed.
             self._app.send_task(
                 task,
                 arguments,

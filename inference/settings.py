@@ -34,77 +34,84 @@ class Settings:
     site_url: str = ""
     cache: Path = DEFAULT_CACHE
     gpu: str = "gpu"
+    # Proves to the recorder that a sign of life is of a gpu worker.
     key: str = field(default="", repr=False)
-    """Proves to the recorder that a sign of life is of a gpu worker."""
+    # Of a client: where its answers go; its user of the fast store may take no others.
     node: str = "local"
-    """Of a client: where its answers go; its user of the fast store may take no others."""
     n_shards: int = 1
     serves: tuple[int, ...] = (0,)
+    # Rows that one batch takes.
     max_batch_size: int = 1024
-    """Rows that one batch takes."""
+    # How long a batch that is not full waits for more; 0: it runs when the network is free.
     max_wait_ms: int = 0
-    """How long a batch that is not full waits for more; 0: it runs when the network is free."""
     retry_after_ms: int = 2_000
     deadline_ms: int = 60_000
+    # How long a drainer waits for more before it gives its lease up.
     linger_ms: int = 200
-    """How long a drainer waits for more before it gives its lease up."""
     slice_ms: int = 1_000
     lease_ms: int = 3_000
+    # Requests that wait per shard.
     queue_limit: int = 4_096
-    """Requests that wait per shard."""
+    # Per shard; a second one starts only when more waits than the first can take.
     max_drainers: int = 8
-    """Per shard; a second one starts only when more waits than the first can take."""
     device: str = "auto"
+    # Cores of one forward on a CPU.
     threads: int = 1
-    """Cores of one forward on a CPU."""
     precision: str = "float32"
     compile: str = "none"
     is_deterministic: bool = True
+    # Models on the device.
     cache_mb: int = 2_048
-    """Models on the device."""
     metrics_host: str = "127.0.0.1"
+    # For Prometheus; 0: none is opened.
     metrics_port: int = 0
-    """For Prometheus; 0: none is opened."""
     alive_s: int = 10
 
 
-def read(environ: Mapping[str, str]) -> Settings:
+def read_settings(environ: Mapping[str, str]) -> Settings:
     """Return the settings. Raises SettingsError naming variable, value and what would do."""
-    n_shards = _whole(environ, "EVALSITE_SHARDS", Settings.n_shards, low=1, high=MAX_SHARDS)
+    n_shards = _whole_number(environ, "EVALSITE_SHARDS", Settings.n_shards, low=1, high=MAX_SHARDS)
     return Settings(
-        redis_url=_url(environ, "REDIS_URL"),
-        fast_url=_url(environ, "FAST_REDIS_URL") or _url(environ, "EVALSITE_INFERENCE_URL"),
-        site_url=_site_url(environ),
+        redis_url=_read_url(environ, "REDIS_URL"),
+        fast_url=_read_url(environ, "FAST_REDIS_URL")
+        or _read_url(environ, "EVALSITE_INFERENCE_URL"),
+        site_url=_read_site_url(environ),
         cache=Path(environ.get("EVALSITE_CACHE") or DEFAULT_CACHE),
         key=environ.get("EVALSITE_NODE_KEY", ""),
-        gpu=_name(environ, "EVALSITE_GPU", default=f"gpu@{socket.gethostname()}"),
-        node=_node(environ),
+        gpu=_read_name(environ, "EVALSITE_GPU", default=f"gpu@{socket.gethostname()}"),
+        node=_read_node(environ),
         n_shards=n_shards,
-        serves=_shards(environ, "EVALSITE_SERVES", n_shards=n_shards),
-        max_batch_size=_whole(environ, "EVALSITE_MAX_BATCH_SIZE", 1_024, low=1, high=1 << 20),
-        max_wait_ms=_whole(environ, "EVALSITE_MAX_WAIT_MS", 0, low=0, high=60_000),
-        retry_after_ms=_milliseconds(environ, "EVALSITE_RETRY_AFTER_MS", Settings.retry_after_ms),
-        deadline_ms=_milliseconds(environ, "EVALSITE_DEADLINE_MS", Settings.deadline_ms),
-        linger_ms=_milliseconds(environ, "EVALSITE_LINGER_MS", Settings.linger_ms),
-        slice_ms=_milliseconds(environ, "EVALSITE_SLICE_MS", Settings.slice_ms),
-        lease_ms=_milliseconds(environ, "EVALSITE_LEASE_MS", Settings.lease_ms),
-        queue_limit=_whole(environ, "EVALSITE_QUEUE_LIMIT", 4_096, low=1, high=1 << 20),
-        max_drainers=_whole(environ, "EVALSITE_MAX_DRAINERS", 8, low=1, high=1_024),
-        device=_choice(environ, "EVALSITE_DEVICE", DEVICES),
-        threads=_whole(environ, "EVALSITE_THREADS", Settings.threads, low=1, high=1_024),
-        precision=_choice(environ, "EVALSITE_PRECISION", PRECISIONS),
-        compile=_choice(environ, "EVALSITE_COMPILE", COMPILES),
-        is_deterministic=_choice(environ, "EVALSITE_DETERMINISTIC", ("1", "0")) == "1",
-        cache_mb=_whole(environ, "EVALSITE_CACHE_MB", Settings.cache_mb, low=1, high=1 << 24),
-        metrics_host=_name(environ, "EVALSITE_METRICS_HOST", default=Settings.metrics_host),
-        metrics_port=_whole(environ, "EVALSITE_METRICS_PORT", 0, low=0, high=65_535),
-        alive_s=_whole(environ, "EVALSITE_ALIVE_S", Settings.alive_s, low=1, high=3_600),
+        serves=_read_shards(environ, "EVALSITE_SERVES", n_shards=n_shards),
+        max_batch_size=_whole_number(
+            environ, "EVALSITE_MAX_BATCH_SIZE", 1_024, low=1, high=1 << 20
+        ),
+        max_wait_ms=_whole_number(environ, "EVALSITE_MAX_WAIT_MS", 0, low=0, high=60_000),
+        retry_after_ms=_read_milliseconds(
+            environ, "EVALSITE_RETRY_AFTER_MS", Settings.retry_after_ms
+        ),
+        deadline_ms=_read_milliseconds(environ, "EVALSITE_DEADLINE_MS", Settings.deadline_ms),
+        linger_ms=_read_milliseconds(environ, "EVALSITE_LINGER_MS", Settings.linger_ms),
+        slice_ms=_read_milliseconds(environ, "EVALSITE_SLICE_MS", Settings.slice_ms),
+        lease_ms=_read_milliseconds(environ, "EVALSITE_LEASE_MS", Settings.lease_ms),
+        queue_limit=_whole_number(environ, "EVALSITE_QUEUE_LIMIT", 4_096, low=1, high=1 << 20),
+        max_drainers=_whole_number(environ, "EVALSITE_MAX_DRAINERS", 8, low=1, high=1_024),
+        device=_read_choice(environ, "EVALSITE_DEVICE", DEVICES),
+        threads=_whole_number(environ, "EVALSITE_THREADS", Settings.threads, low=1, high=1_024),
+        precision=_read_choice(environ, "EVALSITE_PRECISION", PRECISIONS),
+        compile=_read_choice(environ, "EVALSITE_COMPILE", COMPILES),
+        is_deterministic=_read_choice(environ, "EVALSITE_DETERMINISTIC", ("1", "0")) == "1",
+        cache_mb=_whole_number(
+            environ, "EVALSITE_CACHE_MB", Settings.cache_mb, low=1, high=1 << 24
+        ),
+        metrics_host=_read_name(environ, "EVALSITE_METRICS_HOST", default=Settings.metrics_host),
+        metrics_port=_whole_number(environ, "EVALSITE_METRICS_PORT", 0, low=0, high=65_535),
+        alive_s=_whole_number(environ, "EVALSITE_ALIVE_S", Settings.alive_s, low=1, high=3_600),
     )
 
 
-def read_worker(environ: Mapping[str, str]) -> Settings:
+def read_worker_settings(environ: Mapping[str, str]) -> Settings:
     """Return the settings of a gpu worker, which needs both servers. Raises SettingsError."""
-    settings = read(environ)
+    settings = read_settings(environ)
     for name, url in (("REDIS_URL", settings.redis_url), ("FAST_REDIS_URL", settings.fast_url)):
         if not url:
             raise SettingsError(name, url, f"an address, {' or '.join(SCHEMES)}")
@@ -114,7 +121,7 @@ def read_worker(environ: Mapping[str, str]) -> Settings:
     return settings
 
 
-def _url(environ: Mapping[str, str], name: str) -> str:
+def _read_url(environ: Mapping[str, str], name: str) -> str:
     url = environ.get(name, "")
     if url and not url.startswith(SCHEMES):
         # The address may hold a password: only its scheme is shown.
@@ -123,39 +130,41 @@ def _url(environ: Mapping[str, str], name: str) -> str:
     return url
 
 
-def _site_url(environ: Mapping[str, str]) -> str:
+def _read_site_url(environ: Mapping[str, str]) -> str:
     url = environ.get("EVALSITE_SITE_URL", "")
     if url and not url.startswith(("http://", "https://")):
         raise SettingsError("EVALSITE_SITE_URL", url, "the web server, http://... or https://...")
     return url.rstrip("/")
 
 
-def _name(environ: Mapping[str, str], name: str, *, default: str) -> str:
+def _read_name(environ: Mapping[str, str], name: str, *, default: str) -> str:
     value = environ.get(name) or default
     if not value.isprintable() or len(value) > MAX_NAME:
         raise SettingsError(name, value, f"1 to {MAX_NAME} printable characters")
     return value
 
 
-def _node(environ: Mapping[str, str]) -> str:
+def _read_node(environ: Mapping[str, str]) -> str:
     value = environ.get("EVALSITE_NODE") or socket.gethostname()[:MAX_NODE]
     if not is_node_name(value):
         raise SettingsError("EVALSITE_NODE", value, NAME_RULE)
     return value
 
 
-def _whole(environ: Mapping[str, str], name: str, default: int, *, low: int, high: int) -> int:
+def _whole_number(
+    environ: Mapping[str, str], name: str, default: int, *, low: int, high: int
+) -> int:
     raw = environ.get(name) or str(default)
     if not raw.isdecimal() or not low <= int(raw) <= high:
         raise SettingsError(name, raw, f"a whole number, {low}..{high}")
     return int(raw)
 
 
-def _milliseconds(environ: Mapping[str, str], name: str, default: int) -> int:
-    return _whole(environ, name, default, low=1, high=3_600_000)
+def _read_milliseconds(environ: Mapping[str, str], name: str, default: int) -> int:
+    return _whole_number(environ, name, default, low=1, high=3_600_000)
 
 
-def _shards(environ: Mapping[str, str], name: str, *, n_shards: int) -> tuple[int, ...]:
+def _read_shards(environ: Mapping[str, str], name: str, *, n_shards: int) -> tuple[int, ...]:
     raw = environ.get(name, "")
     if not raw:
         return tuple(range(n_shards))
@@ -165,7 +174,7 @@ def _shards(environ: Mapping[str, str], name: str, *, n_shards: int) -> tuple[in
     return tuple(sorted({int(part) for part in parts}))
 
 
-def _choice(environ: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+def _read_choice(environ: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
     raw = environ.get(name) or choices[0]
     if raw not in choices:
         raise SettingsError(name, raw, f"one of {', '.join(choices)}")

@@ -15,18 +15,18 @@ from torch import Tensor
 
 from inference.batch_invariance import Outputs
 from inference.forward_runner import Forwards
-from inference.model_cache import Form, Resident
+from inference.model_cache import LoadedModel, ModelShape
 from inference.protocol import no_op
-from inference.tracing import Program, trace
+from inference.tracing import Program, trace_program
 
 MOST_NETWORKS = 32
+# Larger networks gain nothing: their arithmetic is all their time.
 MOST_BYTES = 4 << 20
-"""Larger networks gain nothing: their arithmetic is all their time."""
+# Rows per network: with more, a forward of its own is as fast.
 BUCKETS = (4, 16)
-"""Rows per network: with more, a forward of its own is as fast."""
+# So many forwards of siblings are run alone before weights are stacked for them (again): about what
+# a trial costs.
 PATIENCE = 1024
-"""So many forwards of siblings are run alone before weights are stacked for them (again): about
-what a trial costs."""
 _REPEATS = 5
 _GAIN = 1.1
 _CLOSE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-1}
@@ -36,7 +36,7 @@ _SANE = 1e6
 log = logging.getLogger(__name__)
 
 
-class Trial(NamedTuple):
+class StackTrial(NamedTuple):
     """What was found for a form, a number of networks and of rows each.
 
     stacked_s: one forward of all; alone_s: one forward of one network.
@@ -55,7 +55,7 @@ class Trial(NamedTuple):
 class Stack(NamedTuple):
     """Weights of several networks, one behind the other; `places` by checkpoint."""
 
-    form: Form
+    form: ModelShape
     places: dict[str, int]
     size: int
     weights: list[Tensor]
@@ -67,7 +67,7 @@ class Stacks:
 
     def __init__(
         self,
-        held: Callable[[str], Resident | None],
+        held: Callable[[str], LoadedModel | None],
         *,
         must_be_equal: bool,
         limit_bytes: int,
@@ -78,22 +78,22 @@ class Stacks:
 
         must_be_equal: only where the bits are proven to be those of separate forwards.
         """
-        self.trials: dict[tuple[Form, int, int], Trial] = {}
+        self.trials: dict[tuple[ModelShape, int, int], StackTrial] = {}
         self._held, self._must_be_equal = held, must_be_equal
         self._limit_bytes, self._patience, self._clock = limit_bytes, patience, clock
-        self._stacks: OrderedDict[Form, Stack] = OrderedDict()
-        self._missed: dict[Form, int] = {}
-        self._hopeless: set[Form] = set()
-        self._recent: dict[Form, OrderedDict[str, None]] = {}
+        self._stacks: OrderedDict[ModelShape, Stack] = OrderedDict()
+        self._missed: dict[ModelShape, int] = {}
+        self._hopeless: set[ModelShape] = set()
+        self._recent: dict[ModelShape, OrderedDict[str, None]] = {}
 
-    def takes(self, resident: Resident, n_rows: int) -> bool:
+    def can_take(self, loaded: LoadedModel, n_rows: int) -> bool:
         """Return True for what may run with its siblings."""
-        is_small = n_rows <= BUCKETS[-1] and resident.model.n_bytes <= MOST_BYTES
-        return is_small and resident.form not in self._hopeless
+        is_small = n_rows <= BUCKETS[-1] and loaded.model.n_bytes <= MOST_BYTES
+        return is_small and loaded.form not in self._hopeless
 
     def stack_for(
         self,
-        residents: Sequence[Resident],
+        loaded_models: Sequence[LoadedModel],
         n_rows: int,
         forwards: Forwards,
         *,
@@ -104,17 +104,17 @@ class Stacks:
         residents: of one form, distinct; n_rows: what each is given, one of BUCKETS; forwards:
         what answers them otherwise.
         """
-        self._note(residents)
-        form = residents[0].form
+        self._note_recent(loaded_models)
+        form = loaded_models[0].form
         stack = self._stacks.get(form)
-        missed = [r for r in residents if stack is None or r.checkpoint not in stack.places]
+        missed = [r for r in loaded_models if stack is None or r.checkpoint not in stack.places]
         self._missed[form] = self._missed.get(form, 0) + len(missed)
         if missed and self._missed[form] >= self._patience:
-            stack = self._stacked(form)
+            stack = self._build_stack(form)
         if stack is None:
             return None
-        trial = self._trial(stack, forwards, n_rows, keep_alive)
-        n_held = sum(resident.checkpoint in stack.places for resident in residents)
+        trial = self._trial_of(stack, forwards, n_rows, keep_alive)
+        n_held = sum(loaded.checkpoint in stack.places for loaded in loaded_models)
         if trial.program is None or not trial.pays_for(n_held):
             return None
         self._stacks.move_to_end(form)
@@ -127,22 +127,23 @@ class Stacks:
             stack.prepared[n_rows] = program.prepare(*stack.weights)
         return program.run(*stack.prepared[n_rows], rows, states)
 
-    def forget(self) -> None:
+    def drop_all(self) -> None:
         """Drop all stacked weights: the device has no memory left."""
         self._stacks.clear()
 
-    def _note(self, residents: Iterable[Resident]) -> None:
-        for resident in residents:
-            recent = self._recent.setdefault(resident.form, OrderedDict())
-            recent[resident.checkpoint] = None
-            recent.move_to_end(resident.checkpoint)
+    def _note_recent(self, loaded_models: Iterable[LoadedModel]) -> None:
+        for loaded in loaded_models:
+            recent = self._recent.setdefault(loaded.form, OrderedDict())
+            recent[loaded.checkpoint] = None
+            # In the order of their last use: the siblings asked last are those worth stacking.
+            recent.move_to_end(loaded.checkpoint)
             if len(recent) > MOST_NETWORKS:
                 recent.popitem(last=False)
 
-    def _stacked(self, form: Form) -> Stack | None:
+    def _build_stack(self, form: ModelShape) -> Stack | None:
         """Return a new stack of the siblings asked last; it takes the place of the old one."""
         self._missed[form] = 0
-        asked = [resident for c in self._recent[form] if (resident := self._held(c))]
+        asked = [loaded for c in self._recent[form] if (loaded := self._held(c))]
         most = min(MOST_NETWORKS, self._limit_bytes // asked[-1].model.n_bytes)
         members = asked[-most:] if most else []
         if len(members) < 2:  # noqa: PLR2004 - one is no stack
@@ -150,63 +151,69 @@ class Stacks:
         size = 1 << (len(members) - 1).bit_length()
         # Filled up by its last network: so there are few sizes to try out.
         filled = members + members[-1:] * (size - len(members))
-        states = [resident.model.module.state_dict() for resident in filled]
+        states = [loaded.model.module.state_dict() for loaded in filled]
         weights = [torch.stack([state[name] for state in states]) for name in states[0]]
-        places = {resident.checkpoint: place for place, resident in enumerate(members)}
+        places = {loaded.checkpoint: place for place, loaded in enumerate(members)}
         self._stacks[form] = Stack(form, places, size, weights, {})
-        while len(self._stacks) > 1 and self._n_bytes() > self._limit_bytes:
+        n_bytes = [sum(w.nbytes for w in stack.weights) for stack in self._stacks.values()]
+        # The new one, which is the last, stays however large it is.
+        while len(n_bytes) > 1 and sum(n_bytes) > self._limit_bytes:
             self._stacks.popitem(last=False)
+            n_bytes.pop(0)
         return self._stacks[form]
 
-    def _n_bytes(self) -> int:
-        return sum(weight.nbytes for stack in self._stacks.values() for weight in stack.weights)
-
-    def _trial(
+    def _trial_of(
         self, stack: Stack, forwards: Forwards, n_rows: int, keep_alive: Callable[[], None]
-    ) -> Trial:
+    ) -> StackTrial:
         key = (stack.form, stack.size, n_rows)
         if key not in self.trials:
             keep_alive()
             self.trials[key] = trial = self._try_out(stack, forwards, n_rows)
-            log.info("%s", _told(key, trial))
+            log.info("%s", _describe_trial(key, trial))
             if trial.program is None:
                 self._hopeless.add(stack.form)
                 del self._stacks[stack.form]
             keep_alive()
         return self.trials[key]
 
-    def _try_out(self, stack: Stack, forwards: Forwards, n_rows: int) -> Trial:
+    def _try_out(self, stack: Stack, forwards: Forwards, n_rows: int) -> StackTrial:
         """Compare one forward of all with the networks' own, by bits and by time."""
         members = {i: held for c, i in stack.places.items() if (held := self._held(c))}
         first = next(iter(members.values()))
-        rows, states = _random(stack, n_rows, first.model.state_size)
-        sent = forwards.sent(rows), forwards.sent(states)
+        # Always the same: a trial that is repeated finds the same bits.
+        generator = torch.Generator().manual_seed(0)
+        shape, state_size = stack.form.observation_shape, first.model.state_size
+        rows = torch.randn(stack.size, n_rows, *shape, generator=generator)
+        states = torch.randn(stack.size, n_rows, state_size, generator=generator)
+        sent = forwards.to_device(rows), forwards.to_device(states)
         try:
-            program = trace(first.model.module, stack.weights, *sent)
+            program = trace_program(first.model.module, stack.weights, *sent)
             prepared = program.prepare(*stack.weights)
-            found = forwards.received(program.run(*prepared, *sent))
-            own = {i: forwards.tried(m, rows[i], states[i]) for i, m in members.items()}
+            found = forwards.to_host(program.run(*prepared, *sent))
+            own = {i: forwards.run_uncounted(m, rows[i], states[i]) for i, m in members.items()}
         except torch.AcceleratorError:
             raise
         except Exception as error:
             # Whatever an architecture does that cannot be traced: its networks run alone.
-            return Trial(None, 0.0, 0.0, f"{type(error).__name__}: {error}"[:_MAX_TEXT])
+            return StackTrial(None, 0.0, 0.0, f"{type(error).__name__}: {error}"[:_MAX_TEXT])
         reason = self._first_difference(found, own, forwards.dtype)
         if reason:
-            return Trial(None, 0.0, 0.0, reason)
-        stacked_s = self._timed(lambda: forwards.received(program.run(*prepared, *sent)))
-        alone_s = self._timed(lambda: forwards.tried(first, rows[0], states[0]))
-        return Trial(program, stacked_s, alone_s)
+            return StackTrial(None, 0.0, 0.0, reason)
+        stacked_s = self._time_runs(lambda: forwards.to_host(program.run(*prepared, *sent)))
+        alone_s = self._time_runs(lambda: forwards.run_uncounted(first, rows[0], states[0]))
+        return StackTrial(program, stacked_s, alone_s)
 
     def _first_difference(self, found: Outputs, own: dict[int, Outputs], dtype: torch.dtype) -> str:
         # One network that overflows must not spoil it for its siblings.
         sane = {i: one for i, one in own.items() if all(bool((p.abs() < _SANE).all()) for p in one)}
         if not sane:
             return "no network answers sane numbers"
-        reasons = (self._difference(i, found, one, dtype) for i, one in sane.items())
+        reasons = (self._describe_difference(i, found, one, dtype) for i, one in sane.items())
         return next(filter(None, reasons), "")
 
-    def _difference(self, place: int, found: Outputs, own: Outputs, dtype: torch.dtype) -> str:
+    def _describe_difference(
+        self, place: int, found: Outputs, own: Outputs, dtype: torch.dtype
+    ) -> str:
         pairs = [(part[place], alone) for part, alone in zip(found, own, strict=True)]
         if self._must_be_equal and not all(torch.equal(a, b) for a, b in pairs):
             return "its bits differ from those of separate forwards"
@@ -215,7 +222,7 @@ class Stacks:
             return "it answers something else than separate forwards"
         return ""
 
-    def _timed(self, run: Callable[[], object]) -> float:
+    def _time_runs(self, run: Callable[[], object]) -> float:
         """Return the seconds of the fastest of some runs."""
         fastest = float("inf")
         for _ in range(_REPEATS):
@@ -225,15 +232,7 @@ class Stacks:
         return fastest
 
 
-def _random(stack: Stack, n_rows: int, state_size: int) -> tuple[Tensor, Tensor]:
-    """Return rows and states for a trial; always the same."""
-    generator = torch.Generator().manual_seed(0)
-    shape = stack.form.observation_shape
-    rows = torch.randn(stack.size, n_rows, *shape, generator=generator)
-    return rows, torch.randn(stack.size, n_rows, state_size, generator=generator)
-
-
-def _told(key: tuple[Form, int, int], trial: Trial) -> str:
+def _describe_trial(key: tuple[ModelShape, int, int], trial: StackTrial) -> str:
     form, size, n_rows = key
     what = f"{size} networks {form.architecture} with {n_rows} rows each as one forward"
     if trial.program is None:

@@ -20,7 +20,7 @@ def drain(shard: int, lease: str) -> dict[str, int]:
 
     Returns what was done, which Flower shows: forwards, rows, requests, models_loaded ...
     """
-    return node.here().drain(int(shard), str(lease))
+    return node.this_worker().drain_shard(int(shard), str(lease))
 
 
 @shared_task(
@@ -39,4 +39,4 @@ def check(order: dict[str, Any]) -> None:
         # Nobody can be told: control asks again.
         log.error("order of a check refused: %s", error)
         return
-    node.here().check(read)
+    node.this_worker().check_upload(read)

@@ -35,7 +35,9 @@ class Program(NamedTuple):
     run: Callable[..., Outputs]
 
 
-def trace(module: nn.Module, weights: Sequence[Tensor], rows: Tensor, states: Tensor) -> Program:
+def trace_program(
+    module: nn.Module, weights: Sequence[Tensor], rows: Tensor, states: Tensor
+) -> Program:
     """Return the program for networks like module; weights are stacked in state_dict's order.
 
     Raises what torch raises for a module that vmap or the tracer cannot take.
@@ -43,26 +45,26 @@ def trace(module: nn.Module, weights: Sequence[Tensor], rows: Tensor, states: Te
     names = list(module.state_dict())
     skeleton = deepcopy(module).to("meta")
 
-    def one(own: list[Tensor], observations: Tensor, memory: Tensor) -> Any:
+    def run_one(own: list[Tensor], observations: Tensor, memory: Tensor) -> Any:
         named = dict(zip(names, own, strict=True))
         return functional_call(skeleton, named, (observations, memory))
 
-    def flat(*tensors: Tensor) -> Any:
+    def run_flat(*tensors: Tensor) -> Any:
         with _OurRules():
-            return vmap(one)(list(tensors[:-2]), *tensors[-2:])
+            return vmap(run_one)(list(tensors[:-2]), *tensors[-2:])
 
     with _ONE_AT_A_TIME:
-        graph = make_fx(flat)(*weights, rows, states).graph
+        graph = make_fx(run_flat)(*weights, rows, states).graph
     graph.eliminate_dead_code()
-    return _split(graph, len(weights))
+    return _split_program(graph, len(weights))
 
 
-def warm() -> None:
+def import_tracer() -> None:
     """Import what the first trace needs: more than a second, and 80 MB."""
     layer, shape = nn.Linear(1, 1), (2, 1, 1)
     with torch.inference_mode():
         weights = [torch.zeros(2, *weight.shape) for weight in layer.state_dict().values()]
-        trace(_Stateless(layer), weights, torch.zeros(shape), torch.zeros(shape))
+        trace_program(_Stateless(layer), weights, torch.zeros(shape), torch.zeros(shape))
 
 
 class _Stateless(nn.Module):
@@ -81,17 +83,17 @@ class _OurRules(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is functional.linear:
-            return _linear(*args, **(kwargs or {}))
+            return _apply_linear(*args, **(kwargs or {}))
         if func is functional.conv2d:
-            return _conv2d(*args, **(kwargs or {}))
+            return _apply_conv2d(*args, **(kwargs or {}))
         return func(*args, **(kwargs or {}))
 
 
-def _linear(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
+def _apply_linear(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     return _Linear.apply(rows, weight, bias)  # type: ignore[no-untyped-call]
 
 
-def _conv2d(
+def _apply_conv2d(
     planes: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
@@ -122,9 +124,9 @@ class _Linear(_Rule):
     def vmap(info: Any, dims: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         """Add bias and product in one operation, as the layer alone does."""
         rows, weight, bias = _in_front(info.batch_size, dims, rows, weight, bias)
-        flat = rows.reshape(info.batch_size, -1, rows.shape[-1])
+        run_flat = rows.reshape(info.batch_size, -1, rows.shape[-1])
         turned = weight.transpose(1, 2)
-        out = flat.bmm(turned) if bias is None else bias.unsqueeze(1).baddbmm(flat, turned)
+        out = run_flat.bmm(turned) if bias is None else bias.unsqueeze(1).baddbmm(run_flat, turned)
         return out.reshape(*rows.shape[:-1], -1), 0
 
 
@@ -161,7 +163,7 @@ def _in_front(n_networks: int, dims: Sequence[int | None], *tensors: Tensor | No
     ]
 
 
-def _split(graph: fx.Graph, n_weights: int) -> Program:
+def _split_program(graph: fx.Graph, n_weights: int) -> Program:
     """Return the program whose first part is all that depends on the weights alone."""
     places = [node for node in graph.nodes if node.op == "placeholder"]
     moving = set(places[n_weights:])
@@ -171,10 +173,10 @@ def _split(graph: fx.Graph, n_weights: int) -> Program:
     fixed = [node for node in graph.nodes if node not in moving]
     border = [node for node in fixed if moving.intersection(node.users)]
     owner = graph.owning_module or nn.Module()
-    return Program(_prepare(owner, fixed, border), _run(owner, graph, border, moving))
+    return Program(_preparation(owner, fixed, border), _remainder(owner, graph, border, moving))
 
 
-def _prepare(owner: nn.Module, fixed: Sequence[fx.Node], border: Sequence[fx.Node]) -> Any:
+def _preparation(owner: nn.Module, fixed: Sequence[fx.Node], border: Sequence[fx.Node]) -> Any:
     graph, copies = fx.Graph(), dict[fx.Node, fx.Node]()
     for node in fixed:
         copies[node] = graph.node_copy(node, copies.__getitem__)
@@ -182,7 +184,9 @@ def _prepare(owner: nn.Module, fixed: Sequence[fx.Node], border: Sequence[fx.Nod
     return fx.GraphModule(owner, graph)
 
 
-def _run(owner: nn.Module, whole: fx.Graph, border: Sequence[fx.Node], moving: set[fx.Node]) -> Any:
+def _remainder(
+    owner: nn.Module, whole: fx.Graph, border: Sequence[fx.Node], moving: set[fx.Node]
+) -> Any:
     graph = fx.Graph()
     copies = {node: graph.placeholder(f"prepared_{i}") for i, node in enumerate(border)}
     for node in whole.nodes:
@@ -196,11 +200,11 @@ def _drop_idle(graph: fx.Graph) -> None:
     """Take out views and expansions to the shape that is there already."""
     idle = {torch.ops.aten.view.default, torch.ops.aten.expand.default}
     for node in graph.nodes:
-        if node.target in idle and _shape(node) == _shape(node.args[0]):
+        if node.target in idle and _shape_of(node) == _shape_of(node.args[0]):
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
 
 
-def _shape(node: Any) -> Any:
+def _shape_of(node: Any) -> Any:
     value = node.meta.get("val", node.meta.get("tensor_meta"))
     return None if value is None else tuple(value.shape)

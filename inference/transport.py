@@ -1,7 +1,6 @@
 """A Redis transport of play and gpu nodes that survives garbage: what is no call is dropped."""
 
 import hmac
-import logging
 import os
 from typing import Any
 
@@ -9,34 +8,25 @@ import redis
 from kombu.transport import redis as kombu_redis
 
 from arena.errors import MessageError
-from arena.kombu_bindings import InProcessBindings
+from arena.kombu_bindings import CheckedPops, InProcessBindings
 from arena.messages import CheckOrder
 from arena.task_messages import read_item, tasks_of_queue
 
 KEY_VARIABLE = "EVALSITE_NODE_KEY"
-log = logging.getLogger(__name__)
 
 
-class Client(redis.Redis):
-    """A client from whose queues come only items that are what their consumers read.
+class Client(CheckedPops, redis.Redis):
+    """A client from whose queues come only items that are what their consumers read."""
 
-    Checked here, before kombu's own JSON reader, which some items end.
-    """
+    priority_separator = kombu_redis.Channel.sep
 
-    def parse_response(self, connection: Any, command_name: str, **options: Any) -> Any:
-        """Return the reply; the reply to a pop is None when the item is dropped."""
-        reply = super().parse_response(connection, command_name, **options)  # type: ignore[no-untyped-call]
-        if command_name != "BRPOP" or reply is None:
-            return reply
-        key, item = reply
-        # kombu keeps other priorities of a queue in lists with a suffix.
-        queue = key.decode().partition(kombu_redis.Channel.sep)[0]
+    def refuse_item(self, item: bytes, queue: str) -> str | None:
+        """Return why an item is no call of ours, or None."""
         try:
             check_call(read_item(item, tasks_of_queue(queue)))
         except MessageError as error:
-            log.warning("an item of queue %s was dropped: %s", queue, error)
-            return None
-        return reply
+            return str(error)
+        return None
 
 
 def check_call(arguments: tuple[Any, ...]) -> None:

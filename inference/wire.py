@@ -17,16 +17,17 @@ from arena.policies.network_policy import FloatBatch, NetworkOutput
 from inference.errors import RequestError
 from inference.protocol import Answer, BlockRequest, CheckpointRef, Fault, FaultKind
 
+# Client and server must have the same: a request of another version is dropped as unreadable.
 VERSION = 2
+# Of one request.
 MAX_BYTES = 16 << 20
-"""Of one request."""
 DTYPE = "float32"
 MAX_DETAIL = 500
 _MIN_NDIM = 2
 
 # Unlike "$", "\Z" does not match before a newline at the end.
+# The name of a node, and a number that nobody else can guess: answers go there.
 Client = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,60}:[0-9a-f]{32}\Z")]
-"""The name of a node, and a number that nobody else can guess: answers go there."""
 Checkpoint = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 # Joined to the web server's address: anything but a path could name another server.
 Source = Annotated[str, msgspec.Meta(pattern=r"^(/[!-~]*)?\Z", max_length=400)]
@@ -108,7 +109,7 @@ def encode_request(
         list(observations.shape),
         states.shape[1],
     )
-    encoded = _join(header, observations, states)
+    encoded = _join_parts(header, observations, states)
     if len(encoded) > MAX_BYTES:
         raise RequestError(f"a block of {len(encoded)} bytes; at most {MAX_BYTES} are taken")
     return encoded
@@ -122,7 +123,7 @@ def decode_request(raw: bytes) -> Request:
     if len(raw) > MAX_BYTES:
         raise MalformedError(f"{len(raw)} bytes; at most {MAX_BYTES} are taken")
     try:
-        header, start = _read(raw, _requests)
+        header, start = _read_header(raw, _requests)
     except (ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise MalformedError(str(error)) from error
     return Request(
@@ -130,7 +131,7 @@ def decode_request(raw: bytes) -> Request:
         header.request,
         header.asked_ms,
         header.deadline_ms,
-        _block(raw, start, header),
+        _read_block(raw, start, header),
         header.shape[0],
     )
 
@@ -139,34 +140,34 @@ def encode_answer(request: int, answer: Answer) -> bytes:
     """Return the bytes of an answer."""
     if isinstance(answer, Fault):
         detail = answer.detail[:MAX_DETAIL]
-        return _join(AnswerHeader(request, answer.kind.value, detail, 0, 0, 0))
+        return _join_parts(AnswerHeader(request, answer.kind.value, detail, 0, 0, 0))
     n_rows, n_actions = answer.logits.shape
-    return _join(AnswerHeader(request, "", "", n_rows, n_actions, answer.states.shape[1]), *answer)
+    return _join_parts(
+        AnswerHeader(request, "", "", n_rows, n_actions, answer.states.shape[1]), *answer
+    )
 
 
 def decode_answer(raw: bytes) -> tuple[int, Answer]:
     """Return whose answer it is, and the answer. Raises MalformedError."""
     try:
-        header, start = _read(raw, _answers)
+        header, start = _read_header(raw, _answers)
         if header.kind:
             return header.request, Fault(FaultKind(header.kind), header.detail)
-        return header.request, _evaluation(raw, start, header)
+        return header.request, _read_evaluation(raw, start, header)
     except (ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise MalformedError(str(error)) from error
 
 
-def _join(header: RequestHeader | AnswerHeader, *arrays: FloatBatch) -> bytes:
+def _join_parts(header: RequestHeader | AnswerHeader, *arrays: FloatBatch) -> bytes:
     encoded = _encoder.encode(header)
     padding = _PADDING[-(_PREFIX.size + len(encoded)) % _ALIGNMENT]
     parts = [_PREFIX.pack(VERSION, len(encoded)), encoded, padding]
-    return b"".join(parts + [_raw(array) for array in arrays if array.size])
+    # Views of the memory, not copies, where the arrays lie in it in order.
+    floats = [np.ascontiguousarray(a, dtype=np.float32).data for a in arrays if a.size]
+    return b"".join([*parts, *floats])
 
 
-def _raw(array: FloatBatch) -> memoryview:
-    return np.ascontiguousarray(array, dtype=np.float32).data
-
-
-def _read(raw: bytes, decoder: msgspec.msgpack.Decoder[Header]) -> tuple[Header, int]:
+def _read_header(raw: bytes, decoder: msgspec.msgpack.Decoder[Header]) -> tuple[Header, int]:
     if len(raw) < _PREFIX.size:
         raise ValueError(f"{len(raw)} bytes are too few")
     version, n_header = _PREFIX.unpack_from(raw)
@@ -176,26 +177,26 @@ def _read(raw: bytes, decoder: msgspec.msgpack.Decoder[Header]) -> tuple[Header,
     return decoder.decode(memoryview(raw)[_PREFIX.size : end]), end + -end % _ALIGNMENT
 
 
-def _block(raw: bytes, start: int, header: RequestHeader) -> BlockRequest | Fault:
+def _read_block(raw: bytes, start: int, header: RequestHeader) -> BlockRequest | Fault:
     n_rows, n_floats = header.shape[0], prod(header.shape)
     n_bytes = _FLOAT * (n_floats + n_rows * header.state_size)
     if header.dtype != DTYPE:
-        return _bad(f"floats of type {header.dtype!r}; {DTYPE} is needed")
+        return _refuse_block(f"floats of type {header.dtype!r}; {DTYPE} is needed")
     if not n_rows or not n_floats:
-        return _bad(f"a block of shape {header.shape} holds nothing")
+        return _refuse_block(f"a block of shape {header.shape} holds nothing")
     if len(raw) - start != n_bytes:
-        return _bad(f"{len(raw) - start} bytes of floats; the header says {n_bytes}")
+        return _refuse_block(f"{len(raw) - start} bytes of floats; the header says {n_bytes}")
     observations = np.frombuffer(raw, np.float32, n_floats, start).reshape(header.shape)
     states = np.frombuffer(raw, np.float32, -1, start + _FLOAT * n_floats)
     ref = CheckpointRef(header.checkpoint, header.source)
     return BlockRequest(ref, observations, states.reshape(n_rows, header.state_size))
 
 
-def _bad(detail: str) -> Fault:
+def _refuse_block(detail: str) -> Fault:
     return Fault(FaultKind.BAD_REQUEST, detail)
 
 
-def _evaluation(raw: bytes, start: int, header: AnswerHeader) -> NetworkOutput:
+def _read_evaluation(raw: bytes, start: int, header: AnswerHeader) -> NetworkOutput:
     n, sizes = header.n_rows, (header.n_actions, 1, header.state_size)
     if len(raw) - start != _FLOAT * n * sum(sizes):
         raise ValueError(f"{len(raw) - start} bytes of floats do not fit {n} rows of {sizes}")

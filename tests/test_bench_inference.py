@@ -108,7 +108,7 @@ def test_a_model_that_was_loaded_once_is_counted_once() -> None:
     engine = EchoEngine()
     engine.counts.update(models_loaded=2, forwards=5)
     metrics = Metrics(Settings(fast_url="redis://127.0.0.1:1/0", metrics_port=1), engine)
-    metrics.count({"models_loaded": 2, "forwards": 5})
+    metrics.count_slice({"models_loaded": 2, "forwards": 5})
     counts = parse_metrics(generate_latest(metrics.registry).decode())
     assert (counts["models_loaded"], counts["forwards"]) == (2, 5)
     assert max(counts.values()) < 1e6, "a moment is no count"

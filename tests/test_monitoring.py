@@ -57,7 +57,7 @@ def known(broker: Redis, valkey_url: str) -> dict[str, set[str]]:
     broker.set(serving_key("gpu-1"), msgspec.json.encode(serving))
     pushing.push(now=now)
     worker = Metrics(Settings(fast_url=valkey_url, metrics_port=1), EchoEngine())
-    worker.count({"requests": 1})
+    worker.count_slice({"requests": 1})
     told = _names(generate_latest(registry).decode()) | _names(
         generate_latest(worker.registry).decode()
     )

@@ -87,9 +87,9 @@ def test_reports_of_nodes_are_shown_by_what_they_say(broker: Redis, app: Celery)
 
 def test_verdicts_of_gpu_workers_are_shown_without_their_token(broker: Redis, app: Celery) -> None:
     publisher = GpuPublisher(app)
-    publisher.report(Checked("gpu-1", "ab" * 32, "7" * 32, "", 1, 0, 0.1))
+    publisher.publish_report(Checked("gpu-1", "ab" * 32, "7" * 32, "", 1, 0, 0.1))
     assert _shown(broker, "reports") == f"(checkpoint {'ab' * 32} is ready) {{}}"
-    publisher.ring(0, "lease")
+    publisher.publish_doorbell(0, "lease")
     assert _shown(broker, "gpu") == "(0, 'lease') {}"
 
 
@@ -99,7 +99,7 @@ def test_a_check_that_is_tried_again_shows_no_token_either(
     def away() -> NoReturn:
         raise UnavailableError("the web server does not answer")
 
-    monkeypatch.setattr(node, "here", away)
+    monkeypatch.setattr(node, "this_worker", away)
     order = CheckOrder("ab" * 32, "/files/x?signature=feed", "7" * 32, "chess", 7, [2], "8" * 64)
     where = {"exchange": "", "routing_key": "gpu"}
     arguments = [to_wire(order)]

@@ -33,8 +33,8 @@ class Phase(IntEnum):
     POLICY = 2
     GAME = 3
     BLOCK = 4
+    # Nobody's: it waits for what is computed or kept elsewhere.
     WAIT = 5
-    """Nobody's: it waits for what is computed or kept elsewhere."""
 
 
 class CurrentCall(NamedTuple):

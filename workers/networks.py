@@ -97,12 +97,16 @@ class Networks:
     def open_network(self, order: AgentOrder, spec: GameSpec) -> Network:
         """Return the network of an agent. Raises OrderError where this node cannot ask it."""
         try:
-            own = settings.read(self._environ)
+            own = settings.read_settings(self._environ)
         except InferenceError as error:
             raise OrderError(str(error)) from error
         ref = CheckpointRef(order.checkpoint, order.source)
         if order.placement != GPU:
-            local = self._local = self._local or _open_local(own)
+            try:
+                local = self._local = self._local or open_local(own)
+            except ImportError as error:
+                needs = "networks placed locally need torch, the extra [inference], on this node"
+                raise OrderError(f"{needs}: {error}") from error
             # Fetched and loaded now, while nobody's time runs; what is wrong is said again to the
             # matches that it concerns, when they ask.
             observation = np.zeros((1, *spec.observation_shape), np.float32)
@@ -127,11 +131,3 @@ class Networks:
                 "store with the user that players have"
             )
         return InferenceClient(url, settings=own, ring=self._ring)
-
-
-def _open_local(own: settings.Settings) -> Inference:
-    try:
-        return open_local(own)
-    except ImportError as error:
-        detail = f"networks placed locally need torch, the extra [inference], on this node: {error}"
-        raise OrderError(detail) from error

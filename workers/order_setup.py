@@ -47,11 +47,11 @@ class Agent:
 
     policy: Policy
     is_batched: bool
+    # Its kind, parameters and checkpoint as text: the same on every node and in every order.
     identity: str = ""
-    """Its kind, parameters and checkpoint as text: the same on every node and in every order."""
     checkpoint: str = ""
+    # Its network answers from the gpu queue: meanwhile other matches can be stepped.
     is_remote: bool = False
-    """Its network answers from the gpu queue: meanwhile other matches can be stepped."""
 
 
 @dataclass(frozen=True)

@@ -81,16 +81,16 @@ class PlayerProcess:
         self._channel = Channel(ours)
         self._usage = psutil.Process(self.pid)
         self.fate = "lives"
+        # False when it may have been ended by somebody else.
         self.is_own_doing = True
-        """False when it may have been ended by somebody else."""
         self.assigned: dict[int, MatchProgress] = {}
         self.block: list[int] = []
         self.begun: set[int] = set()
+        # How many were assigned when it last had none to give away.
         self.n_kept = 0
-        """How many were assigned when it last had none to give away."""
         self.timer = CallTimer()
+        # How long it has done nothing though it should.
         self.still_s = 0.0
-        """How long it has done nothing though it should."""
         self.is_ready = self.is_prepared = self.is_alone = self.is_releasing = False
         self.is_broken = False
 

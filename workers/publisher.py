@@ -38,6 +38,11 @@ class Publisher:
 
     def _send_task(self, task: str, arguments: list[Any], *, queue: str, argsrepr: str) -> None:
         connection = self._connection = self._connection or self._app.connection_for_write()
+        broker_errors: tuple[type[BaseException], ...] = (
+            KombuError,
+            *connection.connection_errors,
+            *connection.channel_errors,
+        )
         try:
             # Kept between messages, as its channel is.
             self._producer = self._producer or self._app.amqp.Producer(
@@ -54,11 +59,8 @@ class Publisher:
                 argsrepr=argsrepr,
                 kwargsrepr="{}",
             )
-        except self._broker_errors(connection) as error:
+        except broker_errors as error:
             # A connection that failed once is not trusted: the next message opens another.
             self._connection = self._producer = None
             connection.release()
             raise PublishError(f"{type(error).__name__}: {error}") from error
-
-    def _broker_errors(self, connection: Connection) -> tuple[type[BaseException], ...]:
-        return (KombuError, *connection.connection_errors, *connection.channel_errors)

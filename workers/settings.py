@@ -15,8 +15,8 @@ MAX_SLOTS = 4096
 MAX_NAME = 200
 MAX_SHARDS = 1024
 WAIT_AT_LEAST_S = 300.0
+# A player with every game and torch takes 300 MiB, with networks of its own up to 2 GiB more.
 PLAYER_MB = 4_096
-"""A player with every game and torch takes 300 MiB, with networks of its own up to 2 GiB more."""
 
 
 @dataclass(frozen=True)
@@ -26,18 +26,18 @@ class Settings:
     redis_url: str
     node: str
     slots: int
+    # Proves to the recorder that a report is of this node.
     key: str = field(repr=False)
-    """Proves to the recorder that a report is of this node."""
     capabilities: tuple[str, ...] = ("cpu",)
     alive_s: float = 10.0
     report_s: float = 1.0
     notice_s: float = 5.0
+    # Queues of gpu workers: no doorbell goes to any other.
     n_shards: int = 1
-    """Queues of gpu workers: no doorbell goes to any other."""
+    # How long a player may wait for an answer: longer than any answer may take.
     wait_s: float = WAIT_AT_LEAST_S
-    """How long a player may wait for an answer: longer than any answer may take."""
+    # Memory of one player in MiB, without what is mapped from files.
     player_mb: int = PLAYER_MB
-    """Memory of one player in MiB, without what is mapped from files."""
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:

@@ -30,7 +30,7 @@ from benchmarks.networks import Checkpoint, Forward
 from benchmarks.serving.load import Asker, Served, make_context
 from benchmarks.stacks import run_program, run_servers
 from inference.client import InferenceClient
-from inference.settings import read
+from inference.settings import read_settings
 from launcher.programs import ONE_THREAD, PYTHON, gpu_worker
 
 READY_S = 30.0
@@ -163,7 +163,7 @@ def receive_all(router: zmq.Socket[bytes]) -> Iterator[list[bytes]]:
 
 def connect_queue(environment: Mapping[str, str]) -> InferenceClient:
     """Return a client of our queue in this process."""
-    own = read(environment)
+    own = read_settings(environment)
     celery = Celery("doorbell", broker=environment["REDIS_URL"])
 
     def ring(shard: int, lease: str) -> None:

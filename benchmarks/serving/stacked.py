@@ -12,7 +12,7 @@ import torch
 from benchmarks.networks import Size, write_checkpoint
 from benchmarks.serving.hall import N_ACTIONS, SHAPE
 from inference.engine import Engine
-from inference.engine_factory import engine_of
+from inference.engine_factory import make_engine
 from inference.protocol import BlockRequest, CheckpointRef
 from inference.settings import Settings
 
@@ -32,7 +32,7 @@ def measure(size: Size, cache: Path, *, is_deterministic: bool, repeats: int) ->
     seal = size.seal("bench", SHAPE, N_ACTIONS)
     refs = [write_checkpoint(seal, cache, seed=seed).ref for seed in range(N_SIBLINGS)]
     settings = Settings(cache=cache, device="cpu", is_deterministic=is_deterministic)
-    stacking, plain = engine_of(settings, patience=N_SIBLINGS), engine_of(settings)
+    stacking, plain = make_engine(settings, patience=N_SIBLINGS), make_engine(settings)
     # The same engine but for this: it never looks for siblings.
     plain.stacks = None
     rows = torch.randn(N_SIBLINGS, N_ROWS, *SHAPE, generator=torch.Generator().manual_seed(0))

@@ -75,16 +75,13 @@ def values(architecture: Architecture, parameters: Mapping[str, object]) -> dict
 
     A whole number stands for its text where a text is declared: hidden=64 on a command line.
     """
-    declared = {parameter.name: parameter for parameter in architecture.parameters}
+    texts = {p.name for p in architecture.parameters if isinstance(p.default, str)}
+    # `type is int`: a bool is no whole number here.
     worded = {
-        name: str(value) if _is_worded(declared.get(name), value) else value
+        name: str(value) if name in texts and type(value) is int else value
         for name, value in parameters.items()
     }
     return read_parameters(architecture.id, architecture.parameters, worded)
-
-
-def _is_worded(parameter: Parameter | None, value: object) -> bool:
-    return parameter is not None and isinstance(parameter.default, str) and type(value) is int
 
 
 def floats(observation_shape: tuple[int, ...]) -> int:

@@ -18,8 +18,8 @@ from inference.conversion.base import Converted, Tensors
 
 Activation = Callable[[Tensor], Tensor]
 ACTIVATIONS: dict[str, Activation] = {"tanh": torch.tanh, "relu": torch.relu}
+# Dimensions of them.
 _IMAGE, _MATRIX = 3, 2
-"""Dimensions of them."""
 _OWN = (
     "write it as an architecture of your own (EVALSITE_PLUGINS), save its state_dict() alone "
     "and convert --from state_dict"
@@ -62,34 +62,42 @@ def sb3(tensors: Tensors, facts: Mapping[str, Any], given: Mapping[str, Value]) 
     """
     _refuse_others(tensors, _SB3_OTHERS)
     _check_spaces(facts)
-    shared = _tower(tensors, "mlp_extractor.shared_net.")
-    actor = [*shared, *_tower(tensors, "mlp_extractor.policy_net."), _layer(tensors, "action_net")]
-    critic = [*shared, *_tower(tensors, "mlp_extractor.value_net."), _layer(tensors, "value_net")]
+    shared = _read_tower(tensors, "mlp_extractor.shared_net.")
+    actor = [
+        *shared,
+        *_read_tower(tensors, "mlp_extractor.policy_net."),
+        _read_layer(tensors, "action_net"),
+    ]
+    critic = [
+        *shared,
+        *_read_tower(tensors, "mlp_extractor.value_net."),
+        _read_layer(tensors, "value_net"),
+    ]
     _check_all_used(tensors, 2 * (len(actor) + len(critic) - len(shared)))
     activation = _sb3_activation(facts, given)
     notes = [
-        f"activation {activation}, layers {_sizes(actor)}; value {_sizes(critic)}",
+        f"activation {activation}, layers {_layer_sizes(actor)}; value {_layer_sizes(critic)}",
         "statistics of VecNormalize are in a file of their own and are not converted",
     ]
-    return _converted(ActorCritic(actor, critic, activation), given, notes)
+    return _convert_layers(ActorCritic(actor, critic, activation), given, notes)
 
 
 def cleanrl(tensors: Tensors, given: Mapping[str, Value]) -> Converted:
     """Return the agent of ppo.py (`actor`, `critic`) as an mlp. Raises CheckpointFileError."""
     _refuse_others(tensors, _CLEANRL_OTHERS)
-    actor, critic = _tower(tensors, "actor."), _tower(tensors, "critic.")
+    actor, critic = _read_tower(tensors, "actor."), _read_tower(tensors, "critic.")
     if not actor or not critic:
         raise CheckpointFileError("no actor.0.weight and critic.0.weight: not the agent of ppo.py")
     _check_all_used(tensors, 2 * (len(actor) + len(critic)))
     activation = str(given.get("activation", "tanh"))
     said = "as told" if "activation" in given else "as in ppo.py: the file does not say"
-    return _converted(ActorCritic(actor, critic, activation), given, [f"{activation}, {said}"])
+    return _convert_layers(ActorCritic(actor, critic, activation), given, [f"{activation}, {said}"])
 
 
-def _converted(found: ActorCritic, given: Mapping[str, Value], notes: list[str]) -> Converted:
+def _convert_layers(found: ActorCritic, given: Mapping[str, Value], notes: list[str]) -> Converted:
     parameters: dict[str, Value] = {
-        "hidden": _sizes(found.actor),
-        "value_hidden": _sizes(found.critic),
+        "hidden": _layer_sizes(found.actor),
+        "value_hidden": _layer_sizes(found.critic),
         "activation": found.activation,
         "bounded_value": False,
     }
@@ -99,27 +107,27 @@ def _converted(found: ActorCritic, given: Mapping[str, Value], notes: list[str])
                 f"--parameter {name}={value}: the file says {parameters.get(name)}"
             )
     tensors = {
-        **_named("body", found.actor[:-1]),
-        **_named("value_body", found.critic[:-1]),
+        **_name_tensors("body", found.actor[:-1]),
+        **_name_tensors("value_body", found.critic[:-1]),
         "policy.weight": found.actor[-1].weight,
         "policy.bias": found.actor[-1].bias,
         "value.weight": found.critic[-1].weight,
         "value.bias": found.critic[-1].bias,
     }
-    return Converted(tensors, parameters, partial(_forward, found), notes)
+    return Converted(tensors, parameters, partial(_run_layers, found), notes)
 
 
-def _forward(found: ActorCritic, observations: Tensor) -> tuple[Tensor, Tensor]:
+def _run_layers(found: ActorCritic, observations: Tensor) -> tuple[Tensor, Tensor]:
     """Return logits and values by plain operations on what the file holds."""
     activation = ACTIVATIONS[found.activation]
     logits, values = (
-        _through(layers, activation, observations.flatten(1))
+        _apply_layers(layers, activation, observations.flatten(1))
         for layers in (found.actor, found.critic)
     )
     return logits, values.squeeze(-1)
 
 
-def _through(layers: Sequence[Layer], activation: Activation, rows: Tensor) -> Tensor:
+def _apply_layers(layers: Sequence[Layer], activation: Activation, rows: Tensor) -> Tensor:
     """Return what the layers make of the rows, in float64 where the file has it, else float32."""
     exact = torch.promote_types(layers[0].weight.dtype, torch.float32)
     rows = rows.to(exact)
@@ -135,14 +143,14 @@ def _refuse_others(tensors: Tensors, others: Mapping[str, str]) -> None:
             raise CheckpointFileError(f"no mlp ({name}): {reason}")
 
 
-def _tower(tensors: Tensors, prefix: str) -> list[Layer]:
+def _read_tower(tensors: Tensors, prefix: str) -> list[Layer]:
     """Return the linear layers of a Sequential, in its order."""
     ends = (name.removeprefix(prefix).split(".") for name in tensors if name.startswith(prefix))
     places = sorted({int(place) for place, *_ in ends if place.isdecimal()})
-    return [_layer(tensors, f"{prefix}{place}") for place in places]
+    return [_read_layer(tensors, f"{prefix}{place}") for place in places]
 
 
-def _layer(tensors: Tensors, name: str) -> Layer:
+def _read_layer(tensors: Tensors, name: str) -> Layer:
     weight, bias = tensors.get(f"{name}.weight"), tensors.get(f"{name}.bias")
     if weight is None or bias is None or weight.dim() != _MATRIX or bias.shape != weight.shape[:1]:
         raise CheckpointFileError(f"{name} is no linear layer with a bias")
@@ -155,7 +163,7 @@ def _check_all_used(tensors: Tensors, n_used: int) -> None:
         raise CheckpointFileError(f"{len(tensors) - n_used} tensors too many for an mlp: {names}")
 
 
-def _named(prefix: str, layers: Sequence[Layer]) -> Tensors:
+def _name_tensors(prefix: str, layers: Sequence[Layer]) -> Tensors:
     """Return the tensors of hidden layers; an activation stands after each."""
     return {
         f"{prefix}.{2 * place}.{leaf}": tensor
@@ -164,7 +172,7 @@ def _named(prefix: str, layers: Sequence[Layer]) -> Tensors:
     }
 
 
-def _sizes(layers: Sequence[Layer]) -> str:
+def _layer_sizes(layers: Sequence[Layer]) -> str:
     return ",".join(str(layer.bias.shape[0]) for layer in layers[:-1])
 
 

@@ -8,8 +8,8 @@ from torch import Tensor
 from arena.parameters import Value
 
 Tensors = dict[str, Tensor]
+# Observations [B, *shape] -> logits [B, A], values [B], as the program that trained it says.
 Original = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""Observations [B, *shape] -> logits [B, A], values [B], as the program that trained it says."""
 
 
 @dataclass(frozen=True)

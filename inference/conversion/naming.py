@@ -14,7 +14,7 @@ _SHOWN = 6
 _HINT = "name it with --map OLD=NEW (a layer or one tensor); --map OLD= drops it"
 
 
-def renamed(names: Iterable[str], told: Mapping[str, str]) -> dict[str, str]:
+def rename_tensors(names: Iterable[str], told: Mapping[str, str]) -> dict[str, str]:
     """Return the name after for each name before, as the user told; dropped names are left out.
 
     A mapping holds for a tensor or for all tensors of a layer; the longest that fits wins. Raises
@@ -35,7 +35,7 @@ def renamed(names: Iterable[str], told: Mapping[str, str]) -> dict[str, str]:
     return after
 
 
-def paired(found: Shapes, wanted: Shapes) -> dict[str, str]:
+def pair_tensors(found: Shapes, wanted: Shapes) -> dict[str, str]:
     """Return the name found for each name wanted.
 
     Equal names are one; of the rest, layers of a shape that occurs once are one, and layers of one
@@ -43,13 +43,13 @@ def paired(found: Shapes, wanted: Shapes) -> dict[str, str]:
     where that leaves a doubt, or anything over.
     """
     equal = {name: name for name, shape in wanted.items() if found.get(name) == shape}
-    ours = _layers({name: shape for name, shape in wanted.items() if name not in equal})
-    theirs = _layers({name: shape for name, shape in found.items() if name not in equal})
+    ours = _group_layers({name: shape for name, shape in wanted.items() if name not in equal})
+    theirs = _group_layers({name: shape for name, shape in found.items() if name not in equal})
     _check_all_there(ours, theirs)
     for signature, layers in ours.items():
-        pairs = zip(layers, _ordered(theirs[signature], layers), strict=True)
+        pairs = zip(layers, _order_layers(theirs[signature], layers), strict=True)
         for new, old in pairs:
-            equal.update({_joined(new, leaf): _joined(old, leaf) for leaf, _ in signature})
+            equal.update({_join_name(new, leaf): _join_name(old, leaf) for leaf, _ in signature})
     return equal
 
 
@@ -61,7 +61,7 @@ def renamed_layers(pairs: Mapping[str, str]) -> list[tuple[str, str]]:
     return sorted((old, new) for old, new in layers if old != new)
 
 
-def _layers(shapes: Shapes) -> dict[Signature, list[str]]:
+def _group_layers(shapes: Shapes) -> dict[Signature, list[str]]:
     """Return the layers by what they consist of: the shapes of their weight, bias ..."""
     parts: dict[str, list[tuple[str, Shape]]] = defaultdict(list)
     for name, shape in shapes.items():
@@ -83,35 +83,39 @@ def _check_all_there(
     }
     if not over:
         return
-    lost = [_told(new, signature) for signature, (_, news) in over.items() for new in news]
-    left = [_told(old, signature) for signature, (olds, _) in over.items() for old in olds]
+    lost = [
+        _describe_layer(new, signature) for signature, (_, news) in over.items() for new in news
+    ]
+    left = [
+        _describe_layer(old, signature) for signature, (olds, _) in over.items() for old in olds
+    ]
     raise CheckpointFileError(
-        f"the file does not fit: the architecture wants {_listed(lost)}; "
-        f"the file has {_listed(left)}. Choose other --parameter, or {_HINT}"
+        f"the file does not fit: the architecture wants {_list_names(lost)}; "
+        f"the file has {_list_names(left)}. Choose other --parameter, or {_HINT}"
     )
 
 
-def _ordered(olds: list[str], news: list[str]) -> list[str]:
+def _order_layers(olds: list[str], news: list[str]) -> list[str]:
     """Return the old layers in the order of the new ones, where it cannot be doubted."""
     patterns = {_NUMBER.sub("#", old) for old in olds}
     places = {new.split(".")[0] for new in news}
     if len(news) > 1 and (len(patterns) > 1 or len(places) > 1):
         raise CheckpointFileError(
-            f"{_listed(olds)} have the same shapes, so which is which of {_listed(news)} "
+            f"{_list_names(olds)} have the same shapes, so which is which of {_list_names(news)} "
             f"is not certain: {_HINT}"
         )
     return sorted(olds, key=lambda old: [int(number) for number in _NUMBER.findall(old)])
 
 
-def _joined(layer: str, leaf: str) -> str:
+def _join_name(layer: str, leaf: str) -> str:
     return f"{layer}.{leaf}" if layer else leaf
 
 
-def _told(layer: str, signature: Signature) -> str:
+def _describe_layer(layer: str, signature: Signature) -> str:
     parts = ", ".join(f"{leaf} {list(shape)}" for leaf, shape in signature)
     return f"{layer} ({parts})" if layer else parts
 
 
-def _listed(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return (", ".join(names[:_SHOWN]) or "nothing more") + more

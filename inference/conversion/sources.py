@@ -15,12 +15,12 @@ from torch import Tensor
 from arena.errors import CheckpointFileError
 from inference.conversion.base import Tensors
 
+# Which files of a folder are converted, by program.
 SUFFIXES: dict[str, tuple[str, ...]] = {
     "state_dict": (".pt", ".pth", ".bin", ".ckpt", ".safetensors"),
     "sb3": (".zip",),
     "cleanrl": (".cleanrl_model", ".pt", ".pth"),
 }
-"""Which files of a folder are converted, by program."""
 _NESTED = ("model_state_dict", "state_dict", "model")
 _PREFIXES = ("module.", "_orig_mod.")
 _POLICY = "policy.pth"
@@ -39,7 +39,7 @@ def read_state_dict(path: Path) -> Tensors:
         except SafetensorError as error:
             raise CheckpointFileError(f"safetensors cannot read it: {error}") from None
     with path.open("rb") as file:
-        return _unprefixed(_unnested(_loaded(file)))
+        return _strip_prefix(_take_state_dict(_load_file(file)))
 
 
 def read_sb3(path: Path) -> tuple[Tensors, Mapping[str, Any]]:
@@ -61,10 +61,10 @@ def read_sb3(path: Path) -> tuple[Tensors, Mapping[str, Any]]:
         facts = json.loads(text)
     except ValueError:
         raise CheckpointFileError("`data` in the archive is no JSON") from None
-    return _unnested(_loaded(weights)), facts if isinstance(facts, dict) else {}
+    return _take_state_dict(_load_file(weights)), facts if isinstance(facts, dict) else {}
 
 
-def _loaded(file: BinaryIO | io.BytesIO) -> object:
+def _load_file(file: BinaryIO | io.BytesIO) -> object:
     try:
         return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch has no common error for what it cannot read
@@ -75,10 +75,13 @@ def _loaded(file: BinaryIO | io.BytesIO) -> object:
         ) from error
 
 
-def _unnested(loaded: object) -> Tensors:
+def _take_state_dict(loaded: object) -> Tensors:
     """Return the state dict, which training loops keep beside their optimizer."""
+    # As deep as there are names, as one may lie in another.
     for _ in _NESTED:
-        loaded = _inner(loaded) if isinstance(loaded, dict) else loaded
+        if isinstance(loaded, dict):
+            inner = (loaded[key] for key in _NESTED if isinstance(loaded.get(key), dict))
+            loaded = next(inner, loaded)
     if not isinstance(loaded, dict) or not loaded:
         raise CheckpointFileError(f"holds a {type(loaded).__name__}, not a dict of tensors")
     for name, value in loaded.items():
@@ -90,12 +93,8 @@ def _unnested(loaded: object) -> Tensors:
     return dict(loaded)
 
 
-def _inner(loaded: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    return next((loaded[key] for key in _NESTED if isinstance(loaded.get(key), dict)), loaded)
-
-
-def _unprefixed(tensors: Tensors) -> Tensors:
+def _strip_prefix(tensors: Tensors) -> Tensors:
     for prefix in _PREFIXES:
         if all(name.startswith(prefix) for name in tensors):
-            return _unprefixed({name.removeprefix(prefix): t for name, t in tensors.items()})
+            return _strip_prefix({name.removeprefix(prefix): t for name, t in tensors.items()})
     return tensors

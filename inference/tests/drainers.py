@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from inference.client import InferenceClient
-from inference.connection import Link
+from inference.connection import FastConnection
 from inference.drain import drain
-from inference.drain_loop import Answered, Tools
+from inference.drain_loop import AnsweredRequests, DrainTools
 from inference.protocol import Answerer
 from inference.settings import Settings
 from inference.tests.echo import EchoEngine
@@ -35,7 +35,7 @@ class Drainers:
         self.n_rung = 0
         self.lost: list[tuple[int, str]] = []
         self.n_to_lose = 0
-        self._answered = Answered()
+        self._answered = AnsweredRequests()
         self.is_stopping = self.is_broken = self.is_broker_away = False
         self._doorbells: queue.SimpleQueue[tuple[int, str] | None] = queue.SimpleQueue()
         self._threads = [threading.Thread(target=self._work) for _ in range(n_threads)]
@@ -54,9 +54,9 @@ class Drainers:
         settings = replace(self.settings, **changes)
         return InferenceClient(self.server.url, settings=settings, ring=self.ring)
 
-    def drain(self, shard: int, lease: str, link: Link) -> dict[str, int]:
-        tools = Tools(
-            link=link,
+    def drain(self, shard: int, lease: str, connection: FastConnection) -> dict[str, int]:
+        tools = DrainTools(
+            connection=connection,
             engine=self.engine,
             settings=self.settings,
             ring=self._ring_again,
@@ -85,11 +85,11 @@ class Drainers:
             thread.join(10)
 
     def _work(self) -> None:
-        link = Link(self.server.url)
+        connection = FastConnection(self.server.url)
         while (doorbell := self._doorbells.get()) is not None:
             if not self.is_stopping:
-                self.drain(*doorbell, link)
-        link.close()
+                self.drain(*doorbell, connection)
+        connection.close()
 
     def _ring_again(self, shard: int, lease: str) -> bool:
         if self.is_broker_away:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from arena.policies.network_policy import NetworkOutput
-from inference.batch_invariance import Forward, Outputs, settle
+from inference.batch_invariance import Forward, Outputs, make_batch_invariant
 from inference.engine import Engine
 from inference.model import Model
 from inference.model_cache import ModelCache
@@ -23,7 +23,7 @@ class Tripwire:
     """A network that raises or answers NaN for marked rows, or has memory for few rows only."""
 
     def __init__(self, model: Model, *, most_rows: int = 1 << 20) -> None:
-        settle(model.module)
+        make_batch_invariant(model.module)
         self._module, self.most_rows = model.module, most_rows
         self.sizes: list[int] = []
 
@@ -58,7 +58,9 @@ class Bench:
             dtype=torch.float32,
             prepare=make,
         )
-        stacking = Stacks(self.models.held, must_be_equal=is_deterministic, limit_bytes=limit_bytes)
+        stacking = Stacks(
+            self.models.find_loaded, must_be_equal=is_deterministic, limit_bytes=limit_bytes
+        )
         self.engine = Engine(
             self.models, stacks=stacking if stacks else None, is_deterministic=is_deterministic
         )

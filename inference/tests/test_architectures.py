@@ -156,7 +156,7 @@ def test_a_transformer_cuts_any_other_observation_into_chunks() -> None:
     assert shapes(module)["places"] == (4, 64)
     flat = torch.arange(50.0).reshape(1, 50)
     padded = torch.cat([flat, torch.zeros(1, 14)], 1).reshape(1, 4, 16)
-    assert torch.equal(module._tokens(flat), padded)  # type: ignore[operator]
+    assert torch.equal(module._split_tokens(flat), padded)  # type: ignore[operator]
 
 
 def test_the_attention_is_that_of_torch() -> None:
@@ -165,7 +165,7 @@ def test_the_attention_is_that_of_torch() -> None:
     theirs.in_proj_weight.data, theirs.in_proj_bias.data = layer.mix.weight, layer.mix.bias
     theirs.out_proj.weight, theirs.out_proj.bias = layer.out.weight, layer.out.bias
     wanted, _ = theirs(tokens, tokens, tokens)
-    torch.testing.assert_close(layer.out(layer._attend(layer.mix(tokens))), wanted)
+    torch.testing.assert_close(layer.out(layer._mix_tokens(layer.mix(tokens))), wanted)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from arena.faststore import leases_key, queue_key, served_key, taken_key
-from inference.connection import Link
-from inference.drain_loop import Answered
-from inference.shards import RING_AGAIN_S, Bell, Place, View
+from inference.connection import FastConnection
+from inference.drain_loop import AnsweredRequests
+from inference.shards import RING_AGAIN_S, DoorbellRule, QueuePosition, ShardView
 from inference.tests.drainers import QUICK, Bells, Drainers, unanswered
 from inference.tests.echo import GOOD, EchoEngine, block_of
 from inference.tests.servers import Server
@@ -62,7 +62,7 @@ def test_a_request_that_waits_is_not_sent_again(store: Server) -> None:
     client._look_after(client._clock() + 1)
     assert store.n_waiting() == 1
     assert client.n_sent_again == 0
-    Drainers(store, n_threads=0).drain(*bells[0], Link(store.url))
+    Drainers(store, n_threads=0).drain(*bells[0], FastConnection(store.url))
     assert client.result(ticket).values.tolist() == [4]
 
 
@@ -73,10 +73,10 @@ def test_copies_are_run_once_and_answered_once(store: Server) -> None:
     (raw,) = store.client.lrange(queue_key(0), 0, -1)
     store.client.rpush(queue_key(0), raw, raw)
     drainers = Drainers(store, engine=engine, n_threads=0)
-    assert drainers.drain(*bells[0], Link(store.url))["copies"] == 2
+    assert drainers.drain(*bells[0], FastConnection(store.url))["copies"] == 2
     assert client.result(ticket).values.tolist() == [4]
     store.client.rpush(queue_key(0), raw)
-    assert drainers.drain(0, "later", Link(store.url)) == {"copies": 1}
+    assert drainers.drain(0, "later", FastConnection(store.url)) == {"copies": 1}
     assert engine.batches == [[1]]
     assert store.client.keys("inf:reply:*") == [], "nobody waits for a second answer"
 
@@ -86,11 +86,11 @@ def test_an_answer_that_got_lost_is_given_again(store: Server) -> None:
     client = unanswered(store, bells, retry_after_ms=50)
     drainers = Drainers(store, engine=engine, n_threads=0)
     ticket = client.submit(GOOD, block_of(1))
-    drainers.drain(*bells[0], Link(store.url))
+    drainers.drain(*bells[0], FastConnection(store.url))
     store.client.delete(*store.client.keys("inf:reply:*"))
     client._look_after(client._clock() + 1)
     assert client.n_sent_again == 1
-    drainers.drain(0, "later", Link(store.url))
+    drainers.drain(0, "later", FastConnection(store.url))
     assert engine.batches == [[1], [1]]
     assert client.result(ticket).values.tolist() == [4]
 
@@ -110,7 +110,7 @@ def test_drainers_say_how_far_the_list_was_taken(store: Server) -> None:
     bells = Bells()
     client = unanswered(store, bells)
     tickets = [client.submit(GOOD, block_of(2)) for _ in range(5)]
-    assert [ticket.place for ticket in tickets] == [Place(0, n) for n in range(1, 6)]
+    assert [ticket.place for ticket in tickets] == [QueuePosition(0, n) for n in range(1, 6)]
     engine = EchoEngine()
     drainers = Drainers(
         store, engine=engine, settings=replace(QUICK, max_batch_size=4), n_threads=0
@@ -120,9 +120,9 @@ def test_drainers_say_how_far_the_list_was_taken(store: Server) -> None:
         drainers.is_stopping = True
 
     engine.before = stop
-    drainers.drain(*bells[0], Link(store.url))
+    drainers.drain(*bells[0], FastConnection(store.url))
     assert int(store.client.get(taken_key(0))) == 2, "three were given back"
-    assert client.submit(GOOD, block_of(1)).place == Place(2, 4)
+    assert client.submit(GOOD, block_of(1)).place == QueuePosition(2, 4)
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_a_place_is_left_when_all_ahead_were_taken(
     n_taken: int, n_waiting: int, is_waiting: bool
 ) -> None:
     """It was the third of those that waited when ten had been taken."""
-    view = View(n_taken, is_served=True, n_waiting=n_waiting, is_attended=True)
-    assert Place(10, 3).is_waiting(view) is is_waiting
+    view = ShardView(n_taken, is_served=True, n_waiting=n_waiting, is_attended=True)
+    assert QueuePosition(10, 3).is_waiting(view) is is_waiting
 
 
 def test_only_the_first_that_waits_rings(store: Server) -> None:
@@ -172,7 +172,7 @@ def test_nobody_rings_where_no_worker_is(store: Server) -> None:
 
 
 def test_what_waits_unattended_is_rung_for_again() -> None:
-    bell, view = Bell(), View(0, is_served=True, n_waiting=3, is_attended=False)
+    bell, view = DoorbellRule(), ShardView(0, is_served=True, n_waiting=3, is_attended=False)
     assert bell.is_due(0, view, now=1.0)
     assert not bell.is_due(0, view, now=1.0 + RING_AGAIN_S / 2)
     assert bell.is_due(1, view, now=1.0), "another shard"
@@ -180,8 +180,8 @@ def test_what_waits_unattended_is_rung_for_again() -> None:
 
 
 def test_only_the_newest_answers_are_remembered() -> None:
-    answered = Answered(limit=2)
+    answered = AnsweredRequests(limit=2)
     for n in range(3):
-        answered.note([("client", n)], now_ms=10.0 + n)
+        answered.note_answers([("client", n)], now_ms=10.0 + n)
     assert [answered.is_copy(("client", n), 5.0) for n in range(3)] == [False, True, True]
     assert not answered.is_copy(("client", 2), 12.5), "asked again after the answer"

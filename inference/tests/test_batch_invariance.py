@@ -8,7 +8,15 @@ import torch
 from torch import Tensor, nn
 
 from arena.parameters import Value
-from inference.batch_invariance import CANDIDATES, FREE, POWERS, Outputs, RowRule, proven, settle
+from inference.batch_invariance import (
+    CANDIDATES,
+    FREE,
+    POWERS,
+    Outputs,
+    RowRule,
+    find_row_rule,
+    make_batch_invariant,
+)
 from inference.tests.engines import Bench, block_of, evaluated
 from inference.tests.sealed import BOARD, Folder
 
@@ -56,15 +64,15 @@ def test_settled_layers_answer_the_same_but_for_rounding(
 
 
 def test_sizes_follow_the_rule() -> None:
-    assert [RowRule(4).padded(n) for n in (1, 4, 5)] == [4, 4, 8]
-    assert [POWERS.padded(n) for n in (1, 2, 3, 9)] == [1, 2, 4, 16]
-    assert RowRule(4).parts(13, limit=100) == [16]
-    assert RowRule(4).parts(13, limit=8) == [8, 8]
-    assert RowRule(4).parts(17, limit=11) == [8, 8, 4]
-    assert RowRule(16).parts(3, limit=1) == [16]
-    assert RowRule(64, most=64).parts(130, limit=4096) == [64, 64, 64]
-    assert POWERS.parts(100, limit=48) == [48, 48, 4]
-    assert FREE.parts(100, limit=48) == [48, 48, 4]
+    assert [RowRule(4).pad_size(n) for n in (1, 4, 5)] == [4, 4, 8]
+    assert [POWERS.pad_size(n) for n in (1, 2, 3, 9)] == [1, 2, 4, 16]
+    assert RowRule(4).split_rows(13, limit=100) == [16]
+    assert RowRule(4).split_rows(13, limit=8) == [8, 8]
+    assert RowRule(4).split_rows(17, limit=11) == [8, 8, 4]
+    assert RowRule(16).split_rows(3, limit=1) == [16]
+    assert RowRule(64, most=64).split_rows(130, limit=4096) == [64, 64, 64]
+    assert POWERS.split_rows(100, limit=48) == [48, 48, 4]
+    assert FREE.split_rows(100, limit=48) == [48, 48, 4]
 
 
 class Moody(nn.Module):
@@ -83,13 +91,13 @@ class Moody(nn.Module):
 
 @pytest.mark.parametrize(("likes", "rule"), [(1, 0), (4, 0), (16, 1), (32, 2)])
 def test_the_cheapest_rule_that_holds_is_found(likes: int, rule: int) -> None:
-    found = proven(Moody(likes=likes), torch.randn(5, *BOARD), torch.zeros(5, 0))
+    found = find_row_rule(Moody(likes=likes), torch.randn(5, *BOARD), torch.zeros(5, 0))
     assert found == CANDIDATES[rule]._replace(is_proven=True)
 
 
 def test_a_network_for_which_no_rule_holds_is_told() -> None:
     moody = Moody(likes=1, has_places=True)
-    assert not proven(moody, torch.randn(5, *BOARD), torch.zeros(5, 0)).is_proven
+    assert not find_row_rule(moody, torch.randn(5, *BOARD), torch.zeros(5, 0)).is_proven
 
 
 def test_settling_keeps_the_names_of_the_weights() -> None:
@@ -99,7 +107,7 @@ def test_settling_keeps_the_names_of_the_weights() -> None:
     before = {name: value.shape for name, value in module.state_dict().items()}
     rows = torch.randn(2, 3, 6, 7)
     plain = module(rows)
-    settle(module)
+    make_batch_invariant(module)
     assert {name: value.shape for name, value in module.state_dict().items()} == before
     torch.testing.assert_close(module(rows), plain)
     assert [type(layer) for layer in module] != [nn.Conv2d, nn.Conv2d, nn.Linear]

@@ -14,7 +14,7 @@ from arena.errors import CheckpointFileError
 from arena.messages import Checked, CheckOrder
 from arena.parameters import Value
 from inference import check_process
-from inference.check import LIMITS, Limits, Refused, _understood, check, run
+from inference.check import LIMITS, Limits, Refused, _read_answer, check, run
 from inference.errors import UnavailableError
 from inference.protocol import CheckpointRef
 from inference.settings import Settings
@@ -36,7 +36,7 @@ def order_of(ref: CheckpointRef, **changes: object) -> CheckOrder:
     return CheckOrder(ref.checkpoint, ref.source, "token", **(fields | changes))  # type: ignore[arg-type]
 
 
-def tried(folder: Folder, ref: CheckpointRef, **changes: object) -> dict[str, object]:
+def run_uncounted(folder: Folder, ref: CheckpointRef, **changes: object) -> dict[str, object]:
     """Return what a trial in this process says."""
     order = order_of(ref, **changes)
     said: list[str] = []
@@ -48,7 +48,7 @@ def tried(folder: Folder, ref: CheckpointRef, **changes: object) -> dict[str, ob
 
 
 def test_a_good_checkpoint_is_accepted_and_measured(folder: Folder) -> None:
-    found = tried(folder, folder.add("gru", {"width": 8, "layers": 2}, seed=0))
+    found = run_uncounted(folder, folder.add("gru", {"width": 8, "layers": 2}, seed=0))
     assert found["refusal"] == ""
     assert found["state_size"] == 16
     assert found["n_parameters"] == 126 * 8 + 8 + 2 * (2 * 24 * 8 + 48) + 8 * 7 + 7 + 8 + 1
@@ -66,11 +66,11 @@ def test_a_good_checkpoint_is_accepted_and_measured(folder: Folder) -> None:
 def test_a_checkpoint_of_another_game_is_refused(
     folder: Folder, changes: Mapping[str, object], said: str
 ) -> None:
-    assert tried(folder, folder.add("mlp", {}, seed=0), **changes)["refusal"] == said
+    assert run_uncounted(folder, folder.add("mlp", {}, seed=0), **changes)["refusal"] == said
 
 
 def test_a_checkpoint_that_overflows_is_refused(folder: Folder) -> None:
-    found = tried(folder, folder.add("mlp", {}, seed=0, scale=1e30))
+    found = run_uncounted(folder, folder.add("mlp", {}, seed=0, scale=1e30))
     assert found["refusal"] == "asked 1 random observation, it answered NaN or infinity"
 
 
@@ -91,9 +91,9 @@ def test_weights_that_are_nan_or_do_not_fit_are_refused(folder: Folder) -> None:
         "value.weight": np.zeros((1, 126), np.float32),
         "value.bias": np.zeros(1, np.float32),
     }
-    found = tried(folder, hostile(folder, weights, hidden=""))
+    found = run_uncounted(folder, hostile(folder, weights, hidden=""))
     assert found["refusal"] == "the weights of 'policy.weight' hold NaN"
-    found = tried(folder, hostile(folder, {"x": np.zeros(1, np.float32)}))
+    found = run_uncounted(folder, hostile(folder, {"x": np.zeros(1, np.float32)}))
     assert "do not fit the architecture" in str(found["refusal"])
 
 
@@ -122,7 +122,7 @@ def test_a_network_that_raises_or_answers_another_shape_is_refused() -> None:
             check_process._check_forward(Faulty(module, seal), 1)  # type: ignore[arg-type]
 
 
-def checked(folder: Folder, ref: CheckpointRef, limits: Limits = LIMITS) -> Checked:
+def check_reply(folder: Folder, ref: CheckpointRef, limits: Limits = LIMITS) -> Checked:
     return run(order_of(ref), store=folder.store, node="gpu-1", limits=limits)
 
 
@@ -139,14 +139,14 @@ def test_a_check_runs_in_a_process_of_its_own(folder: Folder) -> None:
 @pytest.mark.slow
 def test_a_checkpoint_that_needs_too_much_memory_is_refused(folder: Folder) -> None:
     ref = folder.add("mlp", {"hidden": "4096,4096"}, seed=0)
-    found = checked(folder, ref, LIMITS._replace(memory_bytes=32 << 20))
+    found = check_reply(folder, ref, LIMITS._replace(memory_bytes=32 << 20))
     assert found.refusal == "it needs more than 32 MiB of memory"
 
 
 @pytest.mark.slow
 def test_a_checkpoint_that_needs_too_much_time_is_refused(folder: Folder) -> None:
     ref = folder.add("transformer", {"width": 512, "depth": 12}, seed=0)
-    found = checked(folder, ref, LIMITS._replace(cpu_s=0.2))
+    found = check_reply(folder, ref, LIMITS._replace(cpu_s=0.2))
     assert found.refusal == "it needs more than 0.2 s to load and answer"
 
 
@@ -154,19 +154,19 @@ def test_a_checkpoint_that_needs_too_much_time_is_refused(folder: Folder) -> Non
 def test_a_machine_that_does_not_answer_refuses_nothing(folder: Folder) -> None:
     ref = folder.add("mlp", {}, seed=0)
     with pytest.raises(UnavailableError, match="took over"):
-        checked(folder, ref, LIMITS._replace(patience_s=0.0))
+        check_reply(folder, ref, LIMITS._replace(patience_s=0.0))
 
 
 def test_a_site_that_is_down_refuses_nothing(folder: Folder) -> None:
     with pytest.raises(UnavailableError, match="no web server"):
-        checked(folder, ref_of("0" * 64))
+        check_reply(folder, ref_of("0" * 64))
 
 
 def test_how_a_trial_ended_says_whose_fault_it_was() -> None:
     with pytest.raises(Refused, match="ended the process by SIGSEGV"):
-        _understood(b"ready\n", -11, "")
+        _read_answer(b"ready\n", -11, "")
     with pytest.raises(UnavailableError, match="status -9"):
-        _understood(b"ready\n", -9, "")
+        _read_answer(b"ready\n", -9, "")
     with pytest.raises(UnavailableError, match="No module named torch"):
-        _understood(b"", 1, "No module named torch")
-    assert _understood(b'ready\n{"refusal": "no"}\n', -9, "") == {"refusal": "no"}
+        _read_answer(b"", 1, "No module named torch")
+    assert _read_answer(b'ready\n{"refusal": "no"}\n', -9, "") == {"refusal": "no"}

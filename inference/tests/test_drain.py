@@ -10,7 +10,7 @@ import pytest
 
 from arena.faststore import queue_key
 from inference.client import InferenceClient, shard_of
-from inference.connection import Command, Link, Reply
+from inference.connection import Command, FastConnection, Reply
 from inference.errors import (
     InferenceError,
     QueueFullError,
@@ -41,13 +41,13 @@ def test_what_waits_together_runs_together(store: Server) -> None:
     ]
     assert len(bells) == 1
     drainers = Drainers(store, engine=engine, n_threads=0)
-    counts = drainers.drain(*bells[0], Link(store.url))
+    counts = drainers.drain(*bells[0], FastConnection(store.url))
     assert engine.batches == [[1, 2, 3]]
     assert counts == {"requests": 3, "forwards": 2, "rows": 6}
     assert [len(client.result(ticket).values) for ticket in tickets] == [1, 2, 3]
 
 
-class Busy(Link):
+class Busy(FastConnection):
     """A connection on which others ask while the drainer looks again."""
 
     def __init__(self, url: str, ask: Callable[[], object]) -> None:
@@ -70,8 +70,8 @@ def test_who_asked_together_lately_is_waited_for_a_moment(store: Server) -> None
         tickets.append(client.submit(GOOD, block_of(2)))
 
     engine.before = ask_again
-    link = Busy(store.url, lambda: tickets.append(client.submit(GOOD, block_of(4))))
-    Drainers(store, engine=engine, n_threads=0).drain(*bells[0], link)
+    connection = Busy(store.url, lambda: tickets.append(client.submit(GOOD, block_of(4))))
+    Drainers(store, engine=engine, n_threads=0).drain(*bells[0], connection)
     assert engine.batches == [[1, 1, 1], [2, 4]]
     assert [len(client.result(ticket).values) for ticket in tickets] == [1, 1, 1, 2, 4]
 
@@ -117,7 +117,7 @@ def test_malformed_bytes_are_counted_and_the_next_request_is_served(store: Serve
     store.client.rpush(queue_key(0), *raw)
     ticket = client.submit(GOOD, block_of(1))
     drainers = Drainers(store, n_threads=0)
-    counts = drainers.drain(*bells[0], Link(store.url))
+    counts = drainers.drain(*bells[0], FastConnection(store.url))
     assert counts["dropped"] == len(raw)
     assert client.result(ticket).values.tolist() == [4]
 
@@ -128,7 +128,7 @@ def test_a_block_that_was_cut_off_is_refused_by_name(store: Server) -> None:
     ticket = client.submit(GOOD, block_of(1))
     whole = store.client.rpop(queue_key(0))
     store.client.rpush(queue_key(0), whole[:-4])
-    counts = Drainers(store, n_threads=0).drain(*bells[0], Link(store.url))
+    counts = Drainers(store, n_threads=0).drain(*bells[0], FastConnection(store.url))
     assert counts == {"bad_request": 1}
     with pytest.raises(RequestError, match="12 bytes of floats; the header says 16"):
         client.result(ticket)
@@ -140,7 +140,7 @@ def test_what_nobody_waits_for_any_more_is_not_run(store: Server) -> None:
     ticket = client.submit(GOOD, block_of(1))
     with pytest.raises(UnavailableError, match="no answer within 1 ms"):
         client.result(ticket)
-    counts = Drainers(store, engine=engine, n_threads=0).drain(*bells[0], Link(store.url))
+    counts = Drainers(store, engine=engine, n_threads=0).drain(*bells[0], FastConnection(store.url))
     assert counts == {"expired": 1}
     assert engine.batches == []
 
@@ -149,7 +149,7 @@ def test_the_answers_for_a_dead_client_expire(store: Server) -> None:
     bells = Bells()
     client = unanswered(store, bells)
     client.submit(GOOD, block_of(1))
-    Drainers(store, n_threads=0).drain(*bells[0], Link(store.url))
+    Drainers(store, n_threads=0).drain(*bells[0], FastConnection(store.url))
     (key,) = store.client.keys("inf:reply:*")
     assert 0 < store.client.pttl(key) <= QUICK.deadline_ms
 
@@ -161,7 +161,7 @@ def test_a_full_queue_says_so_at_once(store: Server) -> None:
     with pytest.raises(QueueFullError, match="2 requests wait"):
         client.submit(GOOD, block_of(1))
     assert store.n_waiting() == 2
-    Drainers(store, n_threads=0).drain(*bells[0], Link(store.url))
+    Drainers(store, n_threads=0).drain(*bells[0], FastConnection(store.url))
     assert [len(client.result(ticket).values) for ticket in tickets] == [1, 1]
 
 
@@ -192,7 +192,7 @@ def test_a_drainer_helps_with_the_other_shards_of_its_worker(store: Server) -> N
     refs = {shard_of(ref.checkpoint, 3): ref for ref in map(ref_of, ("0", "1", "00000002"))}
     tickets = {shard: client.submit(ref, block_of(1)) for shard, ref in refs.items()}
     assert sorted(shard for shard, _ in bells) == [0, 1, 2]
-    drainers.drain(0, dict(bells)[0], Link(store.url))
+    drainers.drain(0, dict(bells)[0], FastConnection(store.url))
     for shard in (0, 2):
         assert len(client.result(tickets[shard]).values) == 1
     assert [store.n_waiting(shard) for shard in range(3)] == [0, 1, 0]

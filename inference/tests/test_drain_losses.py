@@ -9,7 +9,7 @@ import pytest
 from arena.faststore import queue_key
 from inference import redis_functions
 from inference.client import InferenceClient
-from inference.connection import Link
+from inference.connection import FastConnection
 from inference.errors import UnavailableError
 from inference.tests.drainers import QUICK, Bells, Drainers, no_ring, unanswered
 from inference.tests.echo import BREAKS_ENGINE, GOOD, EchoEngine, block_of
@@ -20,10 +20,10 @@ def test_requests_in_a_dead_worker_are_sent_again_and_run_once(
     store: Server, drainers: Drainers
 ) -> None:
     drainers.n_to_lose = 1
-    client, link = drainers.client(), Link(store.url)
+    client, connection = drainers.client(), FastConnection(store.url)
     ticket = client.submit(GOOD, block_of(3))
     # A worker answers the doorbell, pops the request and dies.
-    redis_functions.run(link, "inf_begin", *drainers.lost[0], QUICK.lease_ms)
+    redis_functions.run_function(connection, "inf_begin", *drainers.lost[0], QUICK.lease_ms)
     popped = store.client.lpop(queue_key(0))
     assert client.result(ticket).values.tolist() == [4, 4, 4]
     assert client.n_sent_again == 1
@@ -84,7 +84,7 @@ def test_the_drainer_ends_when_the_fast_store_goes(store: Server) -> None:
     engine.before = lambda keep_alive: store.kill()
     drainers = Drainers(store, engine=engine, n_threads=0)
     try:
-        assert drainers.drain(*bells[0], Link(store.url))["lost"] == 1
+        assert drainers.drain(*bells[0], FastConnection(store.url))["lost"] == 1
     finally:
         store.start()
 
@@ -92,7 +92,7 @@ def test_the_drainer_ends_when_the_fast_store_goes(store: Server) -> None:
 def test_a_doorbell_after_a_restart_finds_nothing_to_do(store: Server) -> None:
     store.client.function_flush()
     drainers = Drainers(store, n_threads=0)
-    assert drainers.drain(0, "lease", Link(store.url)) == {"lost": 1}
+    assert drainers.drain(0, "lease", FastConnection(store.url)) == {"lost": 1}
 
 
 def test_a_lease_is_kept_while_a_model_loads(store: Server) -> None:
@@ -111,7 +111,7 @@ def test_a_lease_is_kept_while_a_model_loads(store: Server) -> None:
 
     engine.before = load_for_long
     client.submit(GOOD, block_of(1))
-    Drainers(store, engine=engine, n_threads=0).drain(*bells[0], Link(store.url))
+    Drainers(store, engine=engine, n_threads=0).drain(*bells[0], FastConnection(store.url))
     assert kept
     assert all(leases == [bells[0][1]] for leases in kept)
     assert len(bells) == 1
@@ -132,7 +132,7 @@ def test_a_drainer_that_is_told_to_stop_ends_after_its_batch_and_gives_the_rest_
         drainers.is_stopping = True
 
     engine.before = stop
-    counts = drainers.drain(*bells[0], Link(store.url))
+    counts = drainers.drain(*bells[0], FastConnection(store.url))
     assert counts["requests"] == 2
     assert engine.batches == [[2, 2]]
     assert store.client.lrange(queue_key(0), 0, -1) == waiting[2:]
@@ -145,7 +145,7 @@ def test_an_engine_that_fails_ends_the_worker_and_charges_nobody(store: Server) 
     client = unanswered(store, bells)
     drainers = Drainers(store, n_threads=0)
     tickets = [client.submit(ref, block_of(1)) for ref in (GOOD, BREAKS_ENGINE)]
-    counts = drainers.drain(*bells[0], Link(store.url))
+    counts = drainers.drain(*bells[0], FastConnection(store.url))
     assert counts["engine_errors"] == 1
     assert drainers.is_broken
     for ticket in tickets:
@@ -159,7 +159,7 @@ def test_while_the_broker_is_away_the_drainer_goes_on_without_messages(store: Se
     drainers = Drainers(store, settings=replace(QUICK, slice_ms=1), n_threads=0)
     drainers.is_broker_away = True
     tickets = [client.submit(GOOD, block_of(1)) for _ in range(3)]
-    drainers.drain(*bells[0], Link(store.url))
+    drainers.drain(*bells[0], FastConnection(store.url))
     assert [len(client.result(ticket).values) for ticket in tickets] == [1, 1, 1]
     assert drainers.n_rung == 0
     assert store.leases() == []
@@ -170,7 +170,7 @@ def test_a_ticket_that_is_let_go_is_forgotten(store: Server) -> None:
     client = unanswered(store, bells)
     ticket = client.submit(GOOD, block_of(1))
     del ticket
-    Drainers(store, n_threads=0).drain(*bells[0], Link(store.url))
+    Drainers(store, n_threads=0).drain(*bells[0], FastConnection(store.url))
     assert client.n_late == 0
     drainers = Drainers(store)
     again = client.submit(GOOD, block_of(2))

@@ -270,4 +270,4 @@ def test_without_deterministic_mode_nothing_is_filled_up(folder: Folder) -> None
     evaluated(bench.ask(block_of(folder.add("mlp", SMALL, seed=0), 3))[0])
     assert bench.engine.counts["filled_rows"] == 0
     assert bench.engine.forwards.rules == {}
-    assert FREE.padded(3) == 3
+    assert FREE.pad_size(3) == 3

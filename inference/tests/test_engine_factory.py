@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from inference.engine_factory import build, device_of, engine_of
+from inference.engine_factory import build_engine, device_of, make_engine
 from inference.errors import SettingsError
 from inference.settings import Settings
 from inference.tests.engines import block_of, evaluated
@@ -31,7 +31,7 @@ def own(folder: Folder) -> Settings:
 @needs_no_gpu
 def test_a_gpu_that_is_not_there_stops_the_start(own: Settings) -> None:
     with pytest.raises(SettingsError, match="EVALSITE_DEVICE"):
-        build(replace(own, device="cuda"))
+        build_engine(replace(own, device="cuda"))
 
 
 @needs_no_gpu
@@ -42,7 +42,7 @@ def test_auto_takes_the_cpu_where_there_is_nothing_else() -> None:
 def test_a_workers_engine_answers_while_what_traces_need_is_imported(
     folder: Folder, own: Settings
 ) -> None:
-    engine = build(own)
+    engine = build_engine(own)
     (warming,) = [thread for thread in threading.enumerate() if thread.name == "warm"]
     warming.join()
     assert "sympy" in sys.modules  # what a first trace imports
@@ -51,7 +51,7 @@ def test_a_workers_engine_answers_while_what_traces_need_is_imported(
 
 def test_deterministic_mode_refuses_half_precision(own: Settings) -> None:
     with pytest.raises(SettingsError, match="EVALSITE_PRECISION"):
-        build(replace(own, is_deterministic=True, precision="bfloat16"))
+        build_engine(replace(own, is_deterministic=True, precision="bfloat16"))
 
 
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
@@ -60,7 +60,7 @@ def test_half_precision_answers_nearly_the_same(
 ) -> None:
     block = block_of(folder.add("mlp", {"hidden": "32"}, seed=0), 5)
     whole, half = (
-        evaluated(engine_of(replace(own, precision=p, is_deterministic=False)).answer([block])[0])
+        evaluated(make_engine(replace(own, precision=p, is_deterministic=False)).answer([block])[0])
         for p in ("float32", precision)
     )
     assert half.logits.dtype == np.float32
@@ -70,11 +70,11 @@ def test_half_precision_answers_nearly_the_same(
 
 def test_what_is_compiled_is_asked_for_powers_of_two(folder: Folder, own: Settings) -> None:
     block = block_of(folder.add("mlp", {"hidden": "8"}, seed=0), 5)
-    wanted = evaluated(engine_of(own).answer([block])[0])
-    engine = engine_of(replace(own, compile="compile", is_deterministic=False))
+    wanted = evaluated(make_engine(own).answer([block])[0])
+    engine = make_engine(replace(own, compile="compile", is_deterministic=False))
     with torch.compiler.set_stance("force_eager"):  # compiling takes a minute
         found = evaluated(engine.answer([block])[0])
     np.testing.assert_allclose(found.logits, wanted.logits, atol=1e-5)
     assert engine.counts["filled_rows"] == 3
-    resident = engine.models.get(block.ref)
-    assert resident.forward is not resident.model.module
+    loaded = engine.models.get(block.ref)
+    assert loaded.forward is not loaded.model.module

@@ -3,9 +3,9 @@ from collections.abc import Iterator
 import pytest
 
 from arena.faststore import leases_key, queue_key, served_key
-from inference.connection import Link
+from inference.connection import FastConnection
 from inference.errors import InferenceError
-from inference.maintenance import SERVED_MS, Calls, Keeper
+from inference.maintenance import SERVED_MS, Calls, MaintenanceThread
 from inference.settings import Settings
 from inference.tests.servers import Server, wait_until
 
@@ -28,8 +28,8 @@ class Kept:
         self.is_idle = True
         self.is_broker_away = False
         self.now = 0.0
-        self.keeper = Keeper(
-            Link(server.url),
+        self.maintenance = MaintenanceThread(
+            FastConnection(server.url),
             Settings(serves=(0, 1), n_shards=2, queue_limit=3, gpu="gpu-7", alive_s=10),
             Calls(
                 ring=self._ring,
@@ -42,7 +42,7 @@ class Kept:
 
     def tick(self, now: float) -> None:
         self.now = now
-        self.keeper.tick(now)
+        self.maintenance.tick(now)
 
     def _ring(self, shard: int, lease: str) -> None:
         self.rung.append((shard, lease))
@@ -62,9 +62,9 @@ def test_functions_are_loaded_at_the_start_and_again_after_a_restart(
     server: Server, kept: Kept
 ) -> None:
     server.client.function_flush()
-    kept.keeper.open()
+    kept.maintenance.open()
     assert server.client.function_list(library="evalsite_inference")
-    kept.keeper.close()
+    kept.maintenance.close()
     server.client.function_flush()
     kept.tick(1)
     assert server.client.function_list(library="evalsite_inference")
@@ -106,8 +106,8 @@ def test_a_doorbell_that_was_lost_is_rung_again(server: Server, kept: Kept) -> N
 
 
 def test_clients_see_that_a_shard_is_served(server: Server, kept: Kept) -> None:
-    kept.keeper.open()
-    kept.keeper.close()
+    kept.maintenance.open()
+    kept.maintenance.close()
     for shard in (0, 1):
         assert server.client.get(served_key(shard)) == b"gpu-7"
         assert 0 < server.client.pttl(served_key(shard)) <= SERVED_MS
@@ -142,7 +142,7 @@ def test_a_fast_store_that_is_away_is_tried_again(server: Server, kept: Kept) ->
 
 
 def test_its_thread_ticks_until_it_is_closed(server: Server, kept: Kept) -> None:
-    kept.keeper.open()
+    kept.maintenance.open()
     server.client.function_flush()
     wait_until(lambda: server.client.function_list(), "a second has passed")
-    kept.keeper.close()
+    kept.maintenance.close()

@@ -10,8 +10,8 @@ from prometheus_client import generate_latest
 from arena.faststore import queue_key
 from arena.messages import Serving, serving_key
 from arena.policies.network_policy import NetworkOutput
-from inference.connection import Link
-from inference.drain_loop import Popped
+from inference.connection import FastConnection
+from inference.drain_loop import PoppedRequest
 from inference.metrics import SHOWN_MS, Metrics, gpu_metrics
 from inference.protocol import Answer, BlockRequest, Fault, FaultKind
 from inference.settings import Settings
@@ -26,9 +26,9 @@ def server() -> Iterator[Server]:
     server.kill()
 
 
-def popped(n_rows: int, asked_ms: float) -> Popped:
+def popped(n_rows: int, asked_ms: float) -> PoppedRequest:
     block = BlockRequest(GOOD, block_of(n_rows), np.zeros((n_rows, 0), np.float32))
-    return Popped(b"", 0, "client", 1, asked_ms, 1e9, block, n_rows)
+    return PoppedRequest(b"", 0, "client", 1, asked_ms, 1e9, block, n_rows)
 
 
 def answer() -> NetworkOutput:
@@ -43,8 +43,8 @@ def test_what_happened_is_shown(server: Server) -> None:
     metrics = Metrics(own, engine)
     server.client.rpush(queue_key(0), b"a", b"b")
     answers: list[Answer] = [answer(), Fault(FaultKind.BAD_REQUEST, "")]
-    metrics.observe([popped(3, 90.0), popped(4, 98.5)], answers, 100.0, 104.0)
-    metrics.count({"requests": 2, "expired": 1})
+    metrics.observe_batch([popped(3, 90.0), popped(4, 98.5)], answers, 100.0, 104.0)
+    metrics.count_slice({"requests": 2, "expired": 1})
     shown = generate_latest(metrics.registry).decode()
     for line in (
         'inference_queue_length{shard="0"} 2.0',
@@ -78,7 +78,7 @@ def test_it_listens_only_where_a_port_is_set(server: Server) -> None:
 
 def test_nothing_is_counted_while_nobody_listens(server: Server) -> None:
     metrics = Metrics(Settings(fast_url=server.url), EchoEngine())
-    metrics.observe([popped(3, 0.0)], [answer()], 1.0, 2.0)
+    metrics.observe_batch([popped(3, 0.0)], [answer()], 1.0, 2.0)
     assert "inference_batch_rows_sum 0.0" in generate_latest(metrics.registry).decode()
 
 
@@ -87,20 +87,20 @@ def test_what_was_done_lately_is_put_where_the_page_of_the_system_finds_it(
 ) -> None:
     own = Settings(fast_url=server.url, gpu="gpu-7", serves=(0, 2), n_shards=3)
     engine = EchoEngine()
-    metrics, link = Metrics(own, engine), Link(server.url)
+    metrics, connection = Metrics(own, engine), FastConnection(server.url)
     server.empty()
     server.client.rpush(queue_key(2), b"a", b"b")
 
     def shown(now_s: float) -> Serving:
-        metrics.show(link, now_s=now_s)
+        metrics.publish_figures(connection, now_s=now_s)
         return msgspec.json.decode(server.client.get(serving_key("gpu-7")), type=Serving)
 
     first = shown(100.0)
     assert (first.gpu, first.shards, first.n_waiting) == ("gpu-7", [0, 2], 2)
     assert (first.rows_per_s, first.p50_ms, first.p99_ms) == (0.0, None, None)
     engine.counts.update(models_loaded=5, models_evicted=2, requests=10, forwards=4, rows=60)
-    metrics.observe([popped(3, 90.0), popped(4, 98.0)], [answer()] * 2, 100.0, 104.0)
-    metrics.count({"requests": 2, "bad_request": 1})
+    metrics.observe_batch([popped(3, 90.0), popped(4, 98.0)], [answer()] * 2, 100.0, 104.0)
+    metrics.count_slice({"requests": 2, "bad_request": 1})
     second = shown(102.0)
     assert (second.requests_per_s, second.forwards_per_s, second.rows_per_s) == (5.0, 2.0, 30.0)
     assert second.p50_ms == pytest.approx(10.0)
@@ -110,7 +110,7 @@ def test_what_was_done_lately_is_put_where_the_page_of_the_system_finds_it(
         last = shown(103.0 + second_s)
     assert (last.rows_per_s, last.p50_ms) == (0.0, None), "ten seconds have passed"
     assert 0 < server.client.pttl(serving_key("gpu-7")) <= SHOWN_MS
-    link.close()
+    connection.close()
 
 
 def test_gpus_are_shown_where_there_are_any() -> None:

@@ -34,8 +34,8 @@ def sealed(path: Path, tensors: Tensors, seal: Seal = SEAL) -> Path:
 
 def changed(path: Path, **tensors: Tensor | None) -> Path:
     """Return the file with other tensors; None drops one."""
-    merged = {**load_file(path), **tensors}
-    return sealed(path, {name: value for name, value in merged.items() if value is not None})
+    merge_rows = {**load_file(path), **tensors}
+    return sealed(path, {name: value for name, value in merge_rows.items() if value is not None})
 
 
 def test_a_network_is_loaded_ready_to_answer(path: Path) -> None:

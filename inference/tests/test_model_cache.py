@@ -50,8 +50,8 @@ def test_a_network_is_loaded_once(folder: Folder) -> None:
     models, ref = cache_of(folder, Clock()), folder.add("mlp", SMALL, seed=0)
     assert models.get(ref) is models.get(ref)
     assert models.counts == {"models_loaded": 1}
-    assert models.held(ref.checkpoint) is models.get(ref)
-    assert models.held("0" * 64) is None
+    assert models.find_loaded(ref.checkpoint) is models.get(ref)
+    assert models.find_loaded("0" * 64) is None
 
 
 def test_the_network_asked_least_recently_goes_first(folder: Folder) -> None:
@@ -60,7 +60,7 @@ def test_the_network_asked_least_recently_goes_first(folder: Folder) -> None:
     models = cache_of(folder, Clock(), limit_bytes=2 * size)
     for ref in (refs[0], refs[1], refs[0], refs[2]):
         models.get(ref)
-    assert [models.held(ref.checkpoint) is not None for ref in refs] == [True, False, True]
+    assert [models.find_loaded(ref.checkpoint) is not None for ref in refs] == [True, False, True]
     assert models.counts["models_evicted"] == 1
     assert models.n_bytes == 2 * size
 
@@ -116,5 +116,5 @@ def test_others_make_room(folder: Folder) -> None:
     for ref in refs:
         models.get(ref)
     assert models.drop_others(refs[1].checkpoint)
-    assert [models.held(ref.checkpoint) is not None for ref in refs] == [False, True, False]
+    assert [models.find_loaded(ref.checkpoint) is not None for ref in refs] == [False, True, False]
     assert not models.drop_others(refs[1].checkpoint)

@@ -6,8 +6,8 @@ from celery.worker import state
 
 from arena.faststore import leases_key
 from inference import node
-from inference.connection import Link
-from inference.node import Alone, Node
+from inference.connection import FastConnection
+from inference.node import Node, SerialEngine
 from inference.settings import Settings
 from inference.tests.echo import EchoEngine
 from inference.tests.servers import Server
@@ -43,12 +43,12 @@ def test_a_worker_is_idle_while_it_has_no_task(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_versions_say_what_decides_an_answer() -> None:
-    assert {"python", "numpy", "torch", "celery"} <= set(node.versions())
+    assert {"python", "numpy", "torch", "celery"} <= set(node.installed_versions())
 
 
 def test_an_engine_never_answers_two_batches_at_once() -> None:
     engine = EchoEngine()
-    alone, n_inside, most = Alone(engine), [0], [0]
+    alone, n_inside, most = SerialEngine(engine), [0], [0]
 
     def inside(_: object) -> None:
         n_inside[0] += 1
@@ -69,7 +69,7 @@ def test_an_engine_never_answers_two_batches_at_once() -> None:
 class Rung:
     """A publisher that is not asked anything."""
 
-    def ring(self, shard: int, lease: str) -> None:
+    def publish_doorbell(self, shard: int, lease: str) -> None:
         """Say nothing."""
 
 
@@ -82,11 +82,11 @@ def test_a_second_drainer_of_a_shard_takes_its_doorbell_back(
         own = Settings(redis_url=server.url, fast_url=server.url)
         worker = Node(own, incarnation="0" * 32, publisher=Rung(), engine=EchoEngine())  # type: ignore[arg-type]
         monkeypatch.setattr(node, "LEAVING_S", 0.0)
-        link = Link(server.url)
-        link.call("ZADD", leases_key(0), "9e15", "ring:7")
-        monkeypatch.setattr(node, "drain", lambda *_: worker.drain(0, "7"))
-        assert worker.drain(0, "6") == {"surplus": 1}
-        assert link.call("ZCARD", leases_key(0)) == 0
+        connection = FastConnection(server.url)
+        connection.call("ZADD", leases_key(0), "9e15", "ring:7")
+        monkeypatch.setattr(node, "drain", lambda *_: worker.drain_shard(0, "7"))
+        assert worker.drain_shard(0, "6") == {"surplus": 1}
+        assert connection.call("ZCARD", leases_key(0)) == 0
         worker.close()
     finally:
         server.kill()

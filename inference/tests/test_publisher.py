@@ -24,25 +24,25 @@ def publisher(server: Server) -> Publisher:
 
 
 def test_a_doorbell_waits_in_the_queue_of_its_shard(server: Server, publisher: Publisher) -> None:
-    publisher.ring(0, "lease")
-    publisher.ring(3, "lease")
+    publisher.publish_doorbell(0, "lease")
+    publisher.publish_doorbell(3, "lease")
     assert (server.doorbells(0), server.doorbells(3)) == (1, 1)
 
 
 def test_a_report_goes_to_the_recorder(server: Server, publisher: Publisher) -> None:
-    publisher.report(ALIVE)
+    publisher.publish_report(ALIVE)
     assert server.reports() == [ALIVE]
 
 
 def test_a_broker_that_is_away_is_an_error_and_used_again_when_it_is_back(
     server: Server, publisher: Publisher
 ) -> None:
-    publisher.report(ALIVE)
+    publisher.publish_report(ALIVE)
     server.kill()
     try:
         with pytest.raises(PublishError):
-            publisher.ring(0, "lease")
+            publisher.publish_doorbell(0, "lease")
     finally:
         server.start()
-    publisher.ring(0, "lease")
+    publisher.publish_doorbell(0, "lease")
     assert server.doorbells() == 1

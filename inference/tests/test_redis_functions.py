@@ -6,8 +6,8 @@ import pytest
 
 from arena.faststore import leases_key, queue_key
 from inference import redis_functions
-from inference.connection import Link, Reply
-from inference.redis_functions import MissingError
+from inference.connection import FastConnection, Reply
+from inference.redis_functions import FunctionsMissingError
 from inference.tests.servers import Server, wait_until
 
 MAX_DRAINERS, LEASE_MS = 3, 500
@@ -26,7 +26,7 @@ class Store:
     """The functions, called by their names, beside players who push."""
 
     def __init__(self, server: Server, url: str = "") -> None:
-        self.link, self.server = Link(url or server.url), server
+        self.connection, self.server = FastConnection(url or server.url), server
 
     def push(self) -> None:
         self.server.client.rpush(queue_key(0), b"request")
@@ -41,7 +41,7 @@ class Store:
         return bool(is_held)
 
     def run(self, function: str, *arguments: str | bytes | int) -> Reply:
-        return redis_functions.run(self.link, function, 0, *arguments)
+        return redis_functions.run_function(self.connection, function, 0, *arguments)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def store(server: Server) -> Iterator[Store]:
     server.empty()
     store = Store(server)
     yield store
-    store.link.close()
+    store.connection.close()
 
 
 def test_a_lease_is_given_up_only_when_nothing_waits(store: Store) -> None:
@@ -146,11 +146,11 @@ def test_nobody_is_woken_where_nothing_waits_or_somebody_drains(store: Store) ->
 
 
 def test_functions_are_loaded_where_they_are_missing_and_only_there(store: Store) -> None:
-    assert not redis_functions.load(store.link)
+    assert not redis_functions.load_functions(store.connection)
     store.server.client.function_flush()
-    with pytest.raises(MissingError):
+    with pytest.raises(FunctionsMissingError):
         store.begin(b"7")
-    assert redis_functions.load(store.link)
+    assert redis_functions.load_functions(store.connection)
     assert not store.begin(b"7")
 
 

@@ -8,7 +8,7 @@ import redis
 from arena.acl import player_rights
 from arena.faststore import leases_key, queue_key, reply_key, served_key, taken_key
 from inference.client import InferenceClient
-from inference.connection import Link
+from inference.connection import FastConnection
 from inference.settings import Settings
 from inference.tests.drainers import QUICK, Drainers
 from inference.tests.echo import GOOD, block_of
@@ -27,20 +27,20 @@ def guarded() -> Iterator[Server]:
 
 
 @pytest.fixture
-def player(guarded: Server) -> Iterator[Link]:
+def player(guarded: Server) -> Iterator[FastConnection]:
     """Connect as a player of node-1 does."""
     guarded.empty()
     guarded.load()
-    link = Link(url_of_players(guarded))
-    yield link
-    link.close()
+    connection = FastConnection(url_of_players(guarded))
+    yield connection
+    connection.close()
 
 
 def url_of_players(guarded: Server) -> str:
     return guarded.url.replace("://", f"://node-1:{PASSWORD}@")
 
 
-def test_a_player_may_ask_and_take_its_own_answer(guarded: Server, player: Link) -> None:
+def test_a_player_may_ask_and_take_its_own_answer(guarded: Server, player: FastConnection) -> None:
     assert player.call("RPUSH", queue_key(1), b"request") == 1
     assert player.call("LLEN", queue_key(1)) == 1
     assert player.call("MGET", taken_key(0), served_key(0))[0] is None
@@ -51,7 +51,7 @@ def test_a_player_may_ask_and_take_its_own_answer(guarded: Server, player: Link)
     assert taken == [b"inf:reply:node-1:me", [b"answer"]]
 
 
-def test_the_client_needs_no_other_rights(guarded: Server, player: Link) -> None:
+def test_the_client_needs_no_other_rights(guarded: Server, player: FastConnection) -> None:
     drainers = Drainers(guarded)
     settings = Settings(node="node-1", retry_after_ms=QUICK.retry_after_ms)
     client = InferenceClient(url_of_players(guarded), settings=settings, ring=drainers.ring)
@@ -117,7 +117,9 @@ def test_the_client_needs_no_other_rights(guarded: Server, player: Link) -> None
         "DEBUG SLEEP 1",
     ],
 )
-def test_a_player_may_do_nothing_else(guarded: Server, player: Link, command: str) -> None:
+def test_a_player_may_do_nothing_else(
+    guarded: Server, player: FastConnection, command: str
+) -> None:
     guarded.client.rpush(queue_key(0), b"request")
     guarded.client.zadd(leases_key(0), {"held": 9e15})
     kept = guarded.n_waiting(), guarded.leases()

@@ -3,20 +3,20 @@ from pathlib import Path
 import pytest
 
 from inference.errors import SettingsError
-from inference.settings import Settings, read, read_worker
+from inference.settings import Settings, read_settings, read_worker_settings
 
 URLS = {"REDIS_URL": "redis://broker", "FAST_REDIS_URL": "redis://fast"}
 KEY = {"EVALSITE_NODE_KEY": "7" * 64}
 
 
 def test_an_empty_environment_means_the_defaults() -> None:
-    own = read({})
+    own = read_settings({})
     assert own == Settings(gpu=own.gpu, node=own.node)
     assert own.gpu.startswith("gpu@")
 
 
-def test_every_variable_is_read() -> None:
-    own = read(
+def test_every_variable_is_read_settings() -> None:
+    own = read_settings(
         {
             **URLS,
             "EVALSITE_SITE_URL": "https://site.example/",
@@ -40,11 +40,11 @@ def test_every_variable_is_read() -> None:
 
 
 def test_a_worker_of_several_shards_serves_all_unless_told() -> None:
-    assert read({"EVALSITE_SHARDS": "3"}).serves == (0, 1, 2)
+    assert read_settings({"EVALSITE_SHARDS": "3"}).serves == (0, 1, 2)
 
 
 def test_a_player_has_the_address_with_few_rights() -> None:
-    assert read({"EVALSITE_INFERENCE_URL": "redis://few"}).fast_url == "redis://few"
+    assert read_settings({"EVALSITE_INFERENCE_URL": "redis://few"}).fast_url == "redis://few"
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,12 @@ def test_a_player_has_the_address_with_few_rights() -> None:
 )
 def test_a_wrong_value_is_named_with_what_would_do(name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=f"{name} is .*: must be"):
-        read({name: value})
+        read_settings({name: value})
 
 
 def test_an_address_is_not_shown_with_its_password() -> None:
     with pytest.raises(SettingsError) as caught:
-        read({"REDIS_URL": "amqp://user:secret@host"})
+        read_settings({"REDIS_URL": "amqp://user:secret@host"})
     assert "secret" not in str(caught.value)
 
 
@@ -81,5 +81,5 @@ def test_an_address_is_not_shown_with_its_password() -> None:
 def test_a_worker_needs_both_servers_and_its_key(missing: str) -> None:
     environ = {name: url for name, url in (URLS | KEY).items() if name != missing}
     with pytest.raises(SettingsError, match=missing):
-        read_worker(environ)
-    assert read_worker(URLS | KEY).redis_url == "redis://broker"
+        read_worker_settings(environ)
+    assert read_worker_settings(URLS | KEY).redis_url == "redis://broker"

@@ -51,7 +51,7 @@ def stacking(
     """Return an engine that stacks, and what decides about it."""
     bench = Bench(folder, is_deterministic=is_deterministic, make=make)
     stacks = Stacks(
-        bench.models.held,
+        bench.models.find_loaded,
         must_be_equal=is_deterministic,
         limit_bytes=limit_bytes,
         patience=PATIENCE,
@@ -224,8 +224,8 @@ def test_large_batches_and_large_networks_run_alone(folder: Folder) -> None:
     small = siblings(folder, 4, "mlp", hidden="16")
     warm(bench, [block_of(ref, BUCKETS[-1] + 1) for ref in small])
     for ref in siblings(folder, 2, "mlp", hidden="2048,1024"):
-        resident = bench.models.get(ref)
-        assert not stacks.takes(resident, 1)
+        loaded = bench.models.get(ref)
+        assert not stacks.can_take(loaded, 1)
     assert stacks.trials == {}
 
 

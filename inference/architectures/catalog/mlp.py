@@ -89,14 +89,14 @@ class MlpArchitecture:
         return Mlp(
             floats(observation_shape),
             n_actions,
-            _sizes(_HIDDEN.name, str(read["hidden"])),
-            None if value_hidden == SHARED else _sizes(_VALUE_HIDDEN.name, value_hidden),
+            _read_sizes(_HIDDEN.name, str(read["hidden"])),
+            None if value_hidden == SHARED else _read_sizes(_VALUE_HIDDEN.name, value_hidden),
             _ACTIVATIONS[activation],
             is_bounded=bool(read["bounded_value"]),
         )
 
 
-def _sizes(name: str, text: str) -> list[int]:
+def _read_sizes(name: str, text: str) -> list[int]:
     words = text.split(",") if text else []
     is_right = all(w.isascii() and w.isdigit() and len(w) <= len(str(_MAX_WIDTH)) for w in words)
     sizes = [int(word) for word in words] if is_right else [0]

@@ -35,12 +35,12 @@ class EncoderLayer(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return tokens [B, T, width] of the same shape."""
-        tokens = tokens + self.out(self._attend(self.mix(self.attention_norm(tokens))))
+        tokens = tokens + self.out(self._mix_tokens(self.mix(self.attention_norm(tokens))))
         wide: Tensor = self.wide(self.norm(tokens))
         narrow: Tensor = self.narrow(nn.functional.gelu(wide))
         return tokens + narrow
 
-    def _attend(self, mixed: Tensor) -> Tensor:
+    def _mix_tokens(self, mixed: Tensor) -> Tensor:
         """Return [B, T, width] from queries, keys and values [B, T, 3 width]."""
         n_tokens = mixed.shape[1]
         split = mixed.reshape(-1, n_tokens, 3, self._n_heads, mixed.shape[2] // 3 // self._n_heads)
@@ -67,10 +67,10 @@ class Transformer(nn.Module):
 
     def forward(self, observations: Tensor, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return logits, values in -1..1 and the (empty) states."""
-        tokens = self.layers(self.stem(self._tokens(observations)) + self.places)
+        tokens = self.layers(self.stem(self._split_tokens(observations)) + self.places)
         return *self.heads(self.norm(tokens).mean(-2)), states
 
-    def _tokens(self, observations: Tensor) -> Tensor:
+    def _split_tokens(self, observations: Tensor) -> Tensor:
         """Return [B, T, size]: what all planes say of each cell, or chunks padded with zeros."""
         if observations.dim() == 1 + len(_BOARD):
             return observations.flatten(2).transpose(1, 2)
@@ -106,14 +106,14 @@ class TransformerArchitecture:
         width, depth, n_heads, chunk = (int(read[parameter.name]) for parameter in self.parameters)
         if width % n_heads:
             raise ParameterError(self.id, "width", f"must be a multiple of heads {n_heads}")
-        tokens = _tokens(observation_shape, chunk)
+        tokens = _count_tokens(observation_shape, chunk)
         if tokens[0] > _MAX_TOKENS:
             needed = ceil(floats(observation_shape) / _MAX_TOKENS)
             raise ParameterError(self.id, "chunk", f"must be at least {needed} for so many floats")
         return Transformer(tokens, n_actions, width, depth, n_heads)
 
 
-def _tokens(observation_shape: tuple[int, ...], chunk: int) -> tuple[int, int]:
+def _count_tokens(observation_shape: tuple[int, ...], chunk: int) -> tuple[int, int]:
     """Return number and size of the tokens of one observation."""
     if len(observation_shape) == len(_BOARD):
         return floats(observation_shape[1:]), observation_shape[0]
