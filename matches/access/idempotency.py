@@ -44,6 +44,7 @@ def claim_key(call: Call, *, now: datetime) -> Answer | None:
         user_id=call.user, key=call.key, fingerprint=call.fingerprint, created_at=now
     )
     try:
+        # The unique key decides who runs; a savepoint, as PostgreSQL gives up the transaction else.
         with transaction.atomic():
             key.save()
     except IntegrityError:

@@ -123,6 +123,7 @@ def register_spelled_agent(text: str, *, game: str, copy: int = 1) -> Agent:
     An agent with a checkpoint goes by its name. The second and later copies of one spelling are
     agents of their own, named `...#2`.
     """
+    # By name first: a spelling does not say which weights.
     networked = Agent.objects.filter(game=game, name=text, checkpoint__isnull=False).first()
     if networked is not None:
         return renew_agent(networked)

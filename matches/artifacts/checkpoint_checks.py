@@ -78,6 +78,7 @@ def _accept_checkpoint(checkpoint: Checkpoint, report: Checked, *, now: datetime
 def _refuse_checkpoint(checkpoint: Checkpoint, reason: str, *, now: datetime) -> None:
     if _write_verdict(checkpoint, Checkpoint.State.REFUSED, reason=reason[:500], checked_at=now):
         log.warning("checkpoint %s is refused: %s", checkpoint, reason)
+        # After the commit: a rollback would leave a checkpoint to be checked without its file.
         transaction.on_commit(lambda: blobs.delete_file(checkpoint.path))
 
 
@@ -99,6 +100,7 @@ def _order_check(checkpoint: Checkpoint, *, now: datetime) -> bool:
             now=now,
         )
         return False
+    # The conditional UPDATE is the lock: two ticks that overlap order the check once.
     asked = _filter_checking().filter(pk=checkpoint.pk, asked_at=checkpoint.asked_at)
     if not asked.update(asked_at=now, n_asked=F("n_asked") + 1):
         return False

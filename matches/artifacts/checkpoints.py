@@ -268,6 +268,7 @@ def _insert_rows(sealed: Sequence[Sealed], *, now: datetime) -> list[Agent]:
 
 
 def _register_checkpoint(one: Sealed, *, now: datetime) -> Agent:
+    # Again inside the transaction: somebody else may have added it while the files were sealed.
     _check_new(one)
     row, _ = Checkpoint.objects.update_or_create(
         sha256=one.sha256,

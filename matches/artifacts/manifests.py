@@ -33,6 +33,7 @@ def read_form(tournament: Tournament) -> TrajectorySpec:
 
 def write_manifest(exporter: Exporter, tournament: Tournament, folder: Path) -> None:
     """Write the manifest of what is exported so far, whole or not at all."""
+    # A reader sees the manifest before or the one after, never half of one.
     draft = folder / f".{NAME}.part"
     text = json.dumps(build_manifest(exporter, tournament), indent=2)
     draft.write_text(f"{text}\n", encoding="utf-8")

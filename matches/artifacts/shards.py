@@ -145,6 +145,7 @@ class Exporter:
         return shard if is_whole else None
 
     def _written(self, name: str, page: Sequence[Played]) -> Shard:
+        # Renamed when it is whole: who finds a shard finds all of it.
         draft = self._folder / f".{name}.part"
         try:
             n_rows = trajectories.write_parquet(draft, self._episodes(page), self._form)

@@ -1,4 +1,4 @@
-"""What a tournament whose pairing goes by the results plays next, and how far it runs ahead."""
+"""What an adaptive pairing plays next, and how many matches it plans ahead of the results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,12 +46,12 @@ def choose_lineups(
     """Return what to plan now, at most n_left matches; nothing while enough is in flight."""
     campaign = Campaign.objects.filter(tournament=tournament).first()
     if campaign is not None and campaign.n_known and campaign.judged_at is None:
-        return Choice()  # what is known may be the answer
+        return Choice()  # what is known from before may already give the verdict
     uncounted = Uncounted.objects.filter(
         leaderboard=tournament.leaderboard_id, is_counted=False, match__tournament=tournament
     )
     if tournament.n_known and uncounted.exists():
-        return Choice()  # what was taken over is to be learnt from first
+        return Choice()  # the results taken over from earlier tournaments are counted first
     pairing = configure_pairing(tournament)
     n_seats = games.get(tournament.leaderboard.game).spec.n_seats
     n_open = tournament.n_planned - tournament.n_closed

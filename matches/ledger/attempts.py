@@ -83,7 +83,7 @@ def give_matches_back(tournament_id: int, ended: Sequence[Ended], *, now: dateti
 
 
 def _find_spent_matches(match_ids: Sequence[int]) -> set[int]:
-    """Return the matches that were tried often enough.
+    """Return the matches that are not tried again.
 
     An interruption is not a failure, but losing a node again while the same match was executing is.
     """

@@ -33,12 +33,18 @@ _MAX = 300
 
 
 def filter_runnable(tournaments: Iterable[Tournament]) -> list[Tournament]:
-    """Return those whose game can be used here; of the others it is written down why not."""
-    return [
-        t
-        for t in tournaments
-        if not _note_problem(t, GAME, _describe_rules_problem(t)) and _has_agents(t)
-    ]
+    """Return the tournaments whose code is here; write down why the others are held back."""
+    runnable = []
+    for tournament in tournaments:
+        board = tournament.leaderboard
+        problem = game_problem(board.game) or describe_outdated_board(board, is_new=False)
+        if _note_problem(tournament, GAME, problem):
+            continue
+        n_reloads = catalogs.count_reloads()
+        problem = _describe_agents_problem(tournament.pk, tournament.key, n_reloads)
+        if not _note_problem(tournament, AGENTS, problem):
+            runnable.append(tournament)
+    return runnable
 
 
 def is_plannable(tournament: Tournament) -> bool:
@@ -49,17 +55,6 @@ def is_plannable(tournament: Tournament) -> bool:
 def is_held(tournament: Tournament) -> bool:
     """Say whether it waits for code."""
     return tournament.problem.startswith((GAME, AGENTS))
-
-
-def _describe_rules_problem(tournament: Tournament) -> str:
-    board = tournament.leaderboard
-    return game_problem(board.game) or describe_outdated_board(board, is_new=False)
-
-
-def _has_agents(tournament: Tournament) -> bool:
-    """Say whether the code of every entrant is here, as it was when they were registered."""
-    problem = _describe_agents_problem(tournament.pk, tournament.key, catalogs.count_reloads())
-    return not _note_problem(tournament, AGENTS, problem)
 
 
 @lru_cache(maxsize=10_000)

@@ -101,6 +101,7 @@ def note_started(report: Started, *, now: datetime) -> None:
         log.warning("order %s was taken by %s, which is in quarantine", order.pk, report.node)
         take_order_back(order, now=now)
         return
+    # Only a queued order starts: this report may come twice, or after the order was given up.
     started = Order.objects.filter(pk=order.pk, state=Order.State.QUEUED).update(
         state=Order.State.PLAYING,
         node=report.node,

@@ -48,6 +48,7 @@ def _group_waiting_orders(busy: Mapping[str, PlayNode]) -> Waiting:
 def _feed_node(idle: PlayNode, waiting: Waiting) -> bool:
     """Move one order that the idle node can play to its queue; False when there is none."""
     for needs, orders in waiting.items():
+        # Again with the next one when its node has taken the order meanwhile.
         while orders and idle.can_play(needs):
             order = orders.pop()
             if dispatch.move_order(order.uuid.hex, order.queue, idle.queue):

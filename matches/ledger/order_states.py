@@ -63,6 +63,7 @@ def end_order(order: Order, report: Results, *, now: datetime) -> int:
 @transaction.atomic
 def lose_orders(orders: Iterable[Order], *, reason: Reason, now: datetime) -> int:
     """Give up orders; return how many of their matches were still in flight."""
+    # In the order of matches.store.locks, then tournaments by key: the recorder locks the same way.
     locked = lock_orders([order.pk for order in orders])
     lock_matches_in_flight([order.pk for order in locked])
     in_order = sorted(locked, key=lambda order: (order.tournament_id, order.pk))
@@ -72,6 +73,7 @@ def lose_orders(orders: Iterable[Order], *, reason: Reason, now: datetime) -> in
 @transaction.atomic
 def lose_order(order: Order, *, reason: Reason, now: datetime) -> int:
     """Give up an order; return how many of its matches were still in flight. Once only."""
+    # The conditional UPDATE is the lock: of its last report and the sweep only one closes it.
     lost = Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(
         state=Order.State.LOST, closed_at=now
     )

@@ -320,7 +320,9 @@ def _insert_matches(
 ) -> list[int]:
     board_id = tournament.leaderboard_id
     first = _take_sequence(board_id, len(batch))
-    placements = _read_placements(lineups)
+    ids = sorted({agent for lineup in lineups for agent in lineup})
+    networked = Agent.objects.filter(pk__in=among(ids), checkpoint__isnull=False)
+    placements = dict(networked.values_list("pk", "placement"))
     rows = [
         (
             *(board_id, tournament.pk, first + i, p.block, p.rotation, p.game_seed),
@@ -337,13 +339,6 @@ def _insert_matches(
         leaderboard_id=board_id, sequence__gte=first, sequence__lt=first + len(batch)
     )
     return list(numbered.order_by("sequence").values_list("pk", flat=True))
-
-
-def _read_placements(lineups: Sequence[list[int]]) -> dict[int, str]:
-    """Return where the networks of these agents run, by agent id; the others have none."""
-    ids = sorted({agent for lineup in lineups for agent in lineup})
-    networked = Agent.objects.filter(pk__in=among(ids), checkpoint__isnull=False)
-    return dict(networked.values_list("pk", "placement"))
 
 
 def _compute_needs(lineup: Sequence[int], placements: Mapping[int, str]) -> Match.Needs:

@@ -60,6 +60,7 @@ def release_worker(worker: Worker, *, actor: Actor, reason: str, now: datetime) 
 def _quarantine(row: Row, action: str, *, actor: Actor, reason: str, now: datetime) -> bool:
     why = auditing.check_reason(reason)
     playing = type(row).objects.filter(pk=row.pk, quarantined_at=None)
+    # The conditional UPDATE decides between two people who ask at once: one writes the audit row.
     is_new = bool(playing.update(quarantined_at=now, quarantine_reason=why))
     row.refresh_from_db(fields=("quarantined_at", "quarantine_reason"))
     if is_new:

@@ -305,20 +305,19 @@ def _close_matches(
         ],
     )
     if tournament.is_rated:
-        repeated = reuse.link_repeated(tournament, dict(_keep_repeatable(closing)))
+        # Not of time-outs and crashes: on another machine the match may come out otherwise.
+        ranks = {
+            match.pk: join_numbers(row.ranks)
+            for match, row in closing
+            if not (row.ending is Ending.FORFEIT and row.reason.value in reuse.UNREPEATABLE)
+        }
+        repeated = reuse.link_repeated(tournament, ranks)
         new = [match for match, _ in closing if match.pk not in repeated]
         insert_rows(
             Uncounted,
             ("match_id", "leaderboard_id", "sequence", "is_counted"),
             [(match.pk, match.leaderboard, match.sequence, False) for match in new],
         )
-
-
-def _keep_repeatable(closing: Sequence[tuple[OpenMatch, ResultRow]]) -> Iterator[tuple[int, str]]:
-    """Yield the matches, with their ranks, that would come out so on every machine."""
-    for match, row in closing:
-        if not (row.ending is Ending.FORFEIT and row.reason.value in reuse.UNREPEATABLE):
-            yield match.pk, join_numbers(row.ranks)
 
 
 def _build_attempt(row: ResultRow, node: str) -> Ended:

@@ -138,7 +138,13 @@ def _send_order(
     if taken is None:
         return False
     order, matches = taken
-    _publish_order(order, matches, tournament, now=now)
+    # Committed before it is sent: a node may report a match before a later commit would show it.
+    try:
+        dispatch.publish_order(build_order_message(order, tournament, matches), order.queue)
+    except BrokerError:
+        withdraw_order(order, now=now)
+        log.warning("order %s is taken back", order.pk)
+        raise
     fair_shares.charge_order(tournament, at, order.n_matches)
     node.add(tournament.pk, order.n_matches, tournament.mean_match_s)
     node.note_waiting((order.pk, order.uuid))
@@ -243,18 +249,6 @@ def create_order(
         state=Match.State.QUEUED, attempt=F("attempt") + 1, order=order
     )
     return order, matches
-
-
-def _publish_order(
-    order: Order, matches: Sequence[OrderedMatch], tournament: Tournament, *, now: datetime
-) -> None:
-    """Send an order, or take it back and raise BrokerError."""
-    try:
-        dispatch.publish_order(build_order_message(order, tournament, matches), order.queue)
-    except BrokerError:
-        withdraw_order(order, now=now)
-        log.warning("order %s is taken back", order.pk)
-        raise
 
 
 @transaction.atomic

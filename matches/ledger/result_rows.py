@@ -53,6 +53,7 @@ def sort_rows(genuine: dict[int, ResultRow], tournament: Tournament) -> SortedRo
     earlier = _find_other_suspicions(list(genuine.values()))
     for number, row in genuine.items():
         match = matches.get(number)
+        # A higher attempt is of an order that was withdrawn (relay.withdraw_order): it is none.
         if match is None or match.state not in _OPEN or row.attempt > match.attempt:
             continue
         settled = _charge_row(row, match, earlier)

@@ -79,6 +79,7 @@ def schedule_tournament(
     tournament = _tournament(plan, leaderboard)
     _clean_row(tournament)
     tournament.save()
+    # The position is the index that the pairing knows an agent by.
     Entrant.objects.bulk_create(
         Entrant(tournament=tournament, agent=agent, position=position)
         for position, agent in enumerate(agents)
@@ -168,6 +169,7 @@ def refuse_outdated(agents: QuerySet[Agent]) -> None:
 
 def enter_agents(leaderboard: Leaderboard, agents: Sequence[Agent]) -> None:
     """Put the agents on the leaderboard with the prior as their rating."""
+    # Two tournaments may enter the same agent at once: the row that is there stays.
     Rating.objects.bulk_create(
         (Rating(leaderboard=leaderboard, agent=agent) for agent in agents), ignore_conflicts=True
     )

@@ -205,6 +205,7 @@ def _strike_outcomes(done: Sequence[Row]) -> tuple[str, ...]:
     for pk in sorted({row.leaderboard for row in rated}):
         board = Leaderboard.objects.select_for_update().get(pk=pk)
         ids = [row.pk for row in rated if row.leaderboard == pk]
+        # What the rater has not counted yet is only removed; the rest needs a fit from the start.
         waiting = Uncounted.objects.filter(match__in=among(ids))
         n_uncounted = waiting.filter(is_counted=False).count()
         waiting.delete()

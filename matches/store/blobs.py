@@ -23,6 +23,7 @@ class Staged(File):  # type: ignore[type-arg]  # generic for the type checker on
 def store_file(staged: Path, name: str, *, storage: str = CHECKPOINTS) -> None:
     """Move a whole file into the storage; one that is there with this size stays."""
     shelf = storages[storage]
+    # The name is the hash of the content: a file of another size was cut off while it was written.
     if shelf.exists(name):
         if shelf.size(name) == staged.stat().st_size:
             return

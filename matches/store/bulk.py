@@ -13,6 +13,7 @@ Item = TypeVar("Item")
 
 def among(numbers: Sequence[int]) -> RawSQL:
     """Return a subquery for `pk__in`: one parameter, however many numbers there are."""
+    # One parameter, because SQLite limits how many a statement may have.
     if connection.vendor == "sqlite":
         return RawSQL("SELECT value FROM json_each(%s)", [json.dumps(list(numbers))])
     return RawSQL("SELECT unnest(%s::bigint[])", [list(numbers)])

@@ -107,6 +107,7 @@ def list_quarantined_agents() -> list[int]:
 def filter_matches_to_send(tournament_id: int, *, held: Sequence[int] = ()) -> QuerySet[Match]:
     """Return the pending matches of a tournament in which none of the held agents plays."""
     pending = Match.objects.filter(tournament=tournament_id, state=Match.State.PENDING)
+    # Without anybody held, which is nearly always, no subquery per match.
     if not held:
         return pending
     return pending.exclude(Exists(Seat.objects.filter(match=OuterRef("pk"), agent__in=held)))

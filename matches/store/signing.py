@@ -52,6 +52,9 @@ def piece_path(order: str, sha256: str) -> str:
     return f"{trajectories_path(order)}/{sha256}"
 
 
+# Not django.core.signing: its TimestampSigner puts the time of signing beside the text, so that two
+# links made in one hour would differ. With Signer, method, path and rounded end would have to be
+# packed into one text and read back, which is as long as this.
 def sign_link(method: str, path: str, *, now: datetime) -> str:
     """Return the path with its signature: good for this method, for a day to the full hour."""
     until = (int(now.timestamp()) + LIFETIME_S) // ROUNDED_S * ROUNDED_S + ROUNDED_S
