@@ -255,7 +255,7 @@ class InferenceClient:
     def _push_ticket(self, ticket: Ticket, *, wait_s: float | None = None) -> None:
         """Send a request, and ring if nobody drains. Raises QueueFullError, UnavailableError.
 
-        wait_s: begin to wait for answers too, in the same write; `_receive` reads what came.
+        wait_s: begin to wait for answers too, in the same write; `_receive_answers` reads them.
         """
         try:
             limit, shard = self._settings.queue_limit, ticket.shard

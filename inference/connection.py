@@ -46,26 +46,26 @@ class FastConnection:
         self._connection: Any = pool.make_connection()  # hardly typed
 
     def call(self, *command: str | bytes | float) -> Reply:
-        """Return the reply to one command. Raises LinkLostError and redis.ResponseError."""
+        """Return the reply to one command. Raises ConnectionLostError and redis.ResponseError."""
         reply = self.ask(*command)
         if isinstance(reply, redis.ResponseError):
             raise reply
         return reply
 
     def ask(self, *command: str | bytes | float) -> Reply:
-        """Return the reply to one command, also if it is an error. Raises LinkLostError."""
+        """Return the reply to one command, also if it is an error. Raises ConnectionLostError."""
         return self.exchange([command])[0]
 
     def exchange(self, commands: Sequence[Command]) -> list[Reply]:
         """Return one reply per command, in one round trip; errors are among the replies.
 
-        A command may block for MAX_BLOCK_S at most. Raises LinkLostError.
+        A command may block for MAX_BLOCK_S at most. Raises ConnectionLostError.
         """
         self.send(commands)
         return [self.read() for _ in commands]
 
     def send(self, commands: Sequence[Command]) -> None:
-        """Send commands, whose replies are to be read one by one. Raises LinkLostError."""
+        """Send commands, whose replies are to be read one by one. Raises ConnectionLostError."""
         packed = [hiredis.pack_command(command) for command in commands]
         try:
             # One write: what is sent in two waits for the delayed acknowledgement of the first.
@@ -74,7 +74,7 @@ class FastConnection:
             raise self._give_up(error) from error
 
     def read(self) -> Reply:
-        """Return the next reply; an error of the command is returned. Raises LinkLostError."""
+        """Return the next reply, also if it is an error. Raises ConnectionLostError."""
         try:
             return self._connection.read_response()
         except redis.ResponseError as error:

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 def build_engine(settings: Settings) -> Engine:
-    """Return the engine of a gpu worker. Raises as engine_of.
+    """Return the engine of a gpu worker. Raises as make_engine.
 
     What a first trace imports comes in the background: a worker that was killed must serve soon.
     """

@@ -28,7 +28,7 @@ SERVED_MS = 10_000
 
 
 class Calls(NamedTuple):
-    """What a keeper calls; ring and say_alive raise InferenceError when the broker is away."""
+    """What the thread calls; ring and say_alive raise InferenceError when the broker is away."""
 
     ring: Callable[[int, str], None]
     is_idle: Callable[[], bool]
@@ -53,7 +53,9 @@ class MaintenanceThread:
         self._clock, self._alive_at = clock, float("-inf")
         self._trouble: dict[str, str] = {}
         self._is_closing = threading.Event()
-        self._thread = threading.Thread(target=self._tick_until_closed, name="keeper", daemon=True)
+        self._thread = threading.Thread(
+            target=self._tick_until_closed, name="maintenance", daemon=True
+        )
 
     def open(self) -> None:
         """Load the functions, say that the worker lives, and begin to tick."""

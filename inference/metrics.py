@@ -90,7 +90,7 @@ class Metrics:
     def publish_figures(self, connection: FastConnection, *, now_s: float) -> None:
         """Put what was done lately where the page of the system finds it.
 
-        Raises LinkLostError and redis.ResponseError.
+        Raises ConnectionLostError and redis.ResponseError.
         """
         n_waiting = sum(connection.call("LLEN", queue_key(s)) for s in self._own.serves)
         figures = self._recent_stats.take_figures(

@@ -65,7 +65,7 @@ class ModelCache:
 
     @property
     def n_bytes(self) -> int:
-        """What the weights of all residents take on the device."""
+        """What the weights of all loaded models take on the device."""
         return sum(loaded.model.n_bytes for loaded in self._loaded_models.values())
 
     def find_loaded(self, checkpoint: str) -> LoadedModel | None:

@@ -10,7 +10,7 @@ import numpy as np
 from arena.messages import Serving
 from inference.drain_loop import PoppedRequest
 
-# How many looks back the figures reach; the keeper looks once a second.
+# How many snapshots back the figures reach; one is taken each second.
 SECONDS = 10
 # Times to the answer that are kept per look, the newest ones.
 MAX_WAITS = 4_096
@@ -25,7 +25,7 @@ class _Snapshot(NamedTuple):
 
 
 class RecentStats:
-    """Figures of the last seconds; noted by the threads that answer, read by the keeper."""
+    """Figures of the last seconds; noted by the threads that answer, read once a second."""
 
     def __init__(self, gpu: str, shards: Sequence[int]) -> None:
         """gpu: the name of the worker; shards: those it serves."""

@@ -26,7 +26,7 @@ class FunctionsMissingError(InferenceError):
 
 
 def check_reply(reply: Reply) -> Reply:
-    """Return what a function says, or raise what it is: MissingError or redis.ResponseError."""
+    """Return the reply of a function. Raises FunctionsMissingError, redis.ResponseError."""
     if isinstance(reply, redis.ResponseError):
         if _MISSING in str(reply):
             raise FunctionsMissingError(f"the fast store has no functions: {reply}") from reply
@@ -37,7 +37,10 @@ def check_reply(reply: Reply) -> Reply:
 def run_function(
     connection: FastConnection, function: str, shard: int, *arguments: str | bytes | int
 ) -> Reply:
-    """Return what a function says. Raises MissingError, LinkLostError and redis.ResponseError."""
+    """Return the reply of a function.
+
+    Raises FunctionsMissingError, ConnectionLostError and redis.ResponseError.
+    """
     return check_reply(connection.ask(*command_of(function, shard, *arguments)))
 
 

@@ -99,9 +99,9 @@ class Stacks:
         *,
         keep_alive: Callable[[], None] = no_op,
     ) -> tuple[Stack, Program] | None:
-        """Return the stack that answers those of the residents that it holds, or None.
+        """Return the stack that answers those of the models that it holds, or None.
 
-        residents: of one form, distinct; n_rows: what each is given, one of BUCKETS; forwards:
+        loaded_models: of one form, distinct; n_rows: what each is given, one of BUCKETS; forwards:
         what answers them otherwise.
         """
         self._note_recent(loaded_models)
