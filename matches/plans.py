@@ -7,6 +7,7 @@ client are derived from it (matches.options): an option is one field here, and i
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from django.db.models import Model
 from msgspec import Meta, Struct, field
 
 from arena.messages import Limits
@@ -268,6 +269,12 @@ def schedule_options(
     plans = (tournament, campaign, ScheduledPlan)
     options = [option for plan in plans for option in options_of(plan) if option.is_scheduled]
     return tuple({option.name: option for option in options}.values())
+
+
+def columns_of(plan: Plan, model: type[Model]) -> list[str]:
+    """Return the options of a plan that a model has columns for."""
+    columns = {column.name for column in model._meta.get_fields()}
+    return [option.name for option in options_of(plan) if option.name in columns]
 
 
 def scheduled_names(plan: Plan) -> list[str]:

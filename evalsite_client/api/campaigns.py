@@ -17,9 +17,9 @@ class Campaign(CampaignFigures):
     """A tournament with a question, and its verdict once there is one.
 
     state: Of its tournament; planning: it chooses matches, and those chosen are played.
+    max_matches: The budget in matches.
     error: The probability that the verdict may be wrong.
     margin: A gap in rating that makes no difference; 1 is some 45 points of Elo.
-    max_matches: The budget in matches.
     n_known: Results of the entrants known at the start.
     n_known_elsewhere: Of those: results of other leaderboards of the game.
     n_reused: Of those done: known games, not played again.
@@ -33,12 +33,12 @@ class Campaign(CampaignFigures):
     name: str
     leaderboard: str
     state: str
-    question: str
-    error: float
-    margin: float
     pairing: str
     weight: int
     max_matches: int
+    question: str
+    error: float
+    margin: float
     max_core_s: float | None
     max_money: float | None
     n_known: int

@@ -23,11 +23,11 @@ from matches.errors import BadInputError
 from matches.ledger.tournaments import check_agents
 from matches.models import Agent, Alarm, Campaign, Leaderboard, Tournament
 from matches.options import options_of
-from matches.plans import CampaignPlan
+from matches.plans import CampaignPlan, columns_of
 from matches.store.clock import db_now
 
 ASKED = ("question", "parameters", "error", "margin")
-LIMITS = ("max_matches", "max_core_s", "max_money")
+LIMITS = tuple(name for name in columns_of(CampaignPlan, Campaign) if name not in ASKED)
 OPTIONS = options_of(CampaignPlan)
 STANDING = (
     *("statement", "probability", "why", "decided_at", "n_known", "n_played", "n_round_robin"),

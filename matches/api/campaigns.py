@@ -28,7 +28,7 @@ from matches.models.choices import question_choices
 from matches.operations import explain
 from matches.operations.explain import Explanation
 from matches.options import Option, options_of
-from matches.plans import CampaignPlan
+from matches.plans import CampaignPlan, columns_of
 from matches.store.clock import db_now
 
 OPTIONS = options_of(CampaignPlan)
@@ -63,8 +63,8 @@ class CampaignSerializer(serializers.ModelSerializer[Campaign]):
 
         model = Campaign
         fields: tuple[str, ...] = (
-            *("id", "tournament", "name", "leaderboard", "state", "question", "error", "margin"),
-            *("pairing", "weight", "max_matches", "max_core_s", "max_money"),
+            *("id", "tournament", "name", "leaderboard", "state", "pairing", "weight"),
+            *(name for name in columns_of(CampaignPlan, Campaign) if name != "parameters"),
             *("n_known", "n_known_elsewhere", "n_planned", "n_done", "n_reused", "n_judged"),
             *("judged_at", "created_at", "started_at"),
             *("statement", "probability", "why", "decided_at", "n_played", "n_round_robin"),

@@ -21,7 +21,7 @@ from matches.ledger.tournaments import schedule_tournament
 from matches.models import Agent, Campaign, Leaderboard, Tournament
 from matches.models.choices import SPRT
 from matches.models.tournament import MAX_MATCHES
-from matches.plans import CampaignPlan, TournamentPlan
+from matches.plans import CampaignPlan, TournamentPlan, columns_of
 from matches.ratings.closed_prefix import late_results
 from matches.ratings.evidence import Known, boards_of, known
 
@@ -50,15 +50,11 @@ def start(plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agen
     wanted = _tournament(plan, parameters, leaderboard, len(agents))
     tournament = schedule_tournament(wanted, leaderboard=leaderboard, agents=agents)
     at_start = known_of(leaderboard, agents)
+    columns = {name: getattr(plan, name) for name in columns_of(CampaignPlan, Campaign)}
+    columns |= {"margin": margin_of(plan, leaderboard), "parameters": parameters}
     campaign = Campaign(
         tournament=tournament,
-        question=plan.question,
-        error=plan.error,
-        margin=margin_of(plan, leaderboard),
-        parameters=parameters,
-        max_matches=plan.max_matches,
-        max_core_s=plan.max_core_s,
-        max_money=plan.max_money,
+        **columns,
         n_known=at_start.n_matches,
         n_known_elsewhere=at_start.n_elsewhere,
     )
