@@ -13,12 +13,14 @@ from evalsite_client.api.alarms import Alarms
 from evalsite_client.api.attempts import Attempts
 from evalsite_client.api.audit import Audits
 from evalsite_client.api.evaluations import Evaluations
+from evalsite_client.api.gates import Gates
 from evalsite_client.api.leaderboards import Leaderboards
 from evalsite_client.api.matches import Matches
 from evalsite_client.api.outcomes import Outcomes
 from evalsite_client.api.schedules import Schedules
 from evalsite_client.api.seasons import Seasons
 from evalsite_client.api.tokens import Tokens
+from evalsite_client.api.watches import Watches
 from evalsite_client.api.workers import Workers
 from evalsite_client.errors import InputError
 from evalsite_client.nouns import Agents, Campaigns, Checkpoints, Trajectories
@@ -74,6 +76,7 @@ class Client:
         self.campaigns = Campaigns(transport)
         self.checkpoints = Checkpoints(transport)
         self.evaluations = Evaluations(transport)
+        self.gates = Gates(transport)
         self.leaderboards = Leaderboards(transport)
         self.matches = Matches(transport)
         self.outcomes = Outcomes(transport)
@@ -82,6 +85,7 @@ class Client:
         self.tokens = Tokens(transport)
         self.tournaments = Tournaments(transport)
         self.trajectories = Trajectories(transport)
+        self.watches = Watches(transport)
         self.workers = Workers(transport)
 
     def close(self) -> None:

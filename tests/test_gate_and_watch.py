@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -18,6 +17,7 @@ from safetensors.numpy import save_file
 
 from launcher.folders import ROOT
 from launcher.stack import Stack, start_stack
+from tests.commands import evalsite
 
 pytestmark = pytest.mark.slow
 
@@ -35,16 +35,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 @pytest.fixture(scope="module")
 def manage(stack: Stack) -> Manage:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "manage.py", *arguments]
-        return subprocess.run(
-            command,
-            cwd=ROOT,
-            env=stack.env,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
+        return evalsite(stack, *arguments, timeout=LIMIT_S)
 
     found = run("evaluate", "--agents", "level:40,level:60,level:50", "--num-matches", "6")
     assert found.returncode == 0, found.stderr
@@ -76,7 +67,7 @@ def test_the_gate_passes_fails_and_says_what_is_wrong(manage: Manage, tmp_path: 
     assert "FAIL: level:40 is not better than level:60" in failed.stdout
     wrong = manage("gate", "--candidate", "level:40", "--baseline", "nobody")
     assert wrong.returncode == 2
-    assert "baseline: there is no agent named 'nobody'" in wrong.stderr
+    assert "baseline: 'nobody' is no kind of policy" in wrong.stderr
 
 
 def test_asking_the_gate_again_goes_on_with_one_test(manage: Manage, tmp_path: Path) -> None:
@@ -125,9 +116,9 @@ def test_the_watcher_notices_the_regression_of_a_run(
     ("options", "said"),
     [
         (("--agent", "run", "--game", "poker"), "game: unknown game 'poker': choose one of "),
-        (("--agent", "run", "--against", "nobody"), "against: unknown policy 'nobody'"),
+        (("--agent", "run", "--against", "nobody"), "against: 'nobody' is no kind of policy"),
         (("--agent", "run", "--against", "mcts:0"), "against: mcts: parameter 'simulations'"),
-        (("--agent", " "), "agent: is empty"),
+        (("--agent", " "), "agent: is missing or empty"),
     ],
 )
 def test_the_watcher_refuses_what_no_checkpoint_could_be_evaluated_with(

@@ -3,32 +3,9 @@
 # Written by `./run manage write_client_api` from the schema of the API: change that, not this.
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime
 
-from evalsite_client.api.shared import AgentName
+from evalsite_client.api.shared import Alarm
 from evalsite_client.calls import Calls
-
-
-@dataclass(frozen=True)
-class Alarm:
-    """An agent that is probably worse than its best ancestor by more than the margin.
-
-    margin: In units of rating.
-    level: The probability from which it is an alarm.
-    """
-
-    id: int
-    agent: AgentName
-    ancestor: AgentName
-    campaign: int
-    leaderboard: str
-    probability: float
-    margin: float
-    level: float
-    at: datetime
-    acknowledged_at: datetime | None
-    acknowledged_by: str
 
 
 class Alarms(Calls):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from evalsite_client.api.shared import AgentName, Explanation
+from evalsite_client.api.shared import AgentName, Explanation, Forecast, Pairs
 from evalsite_client.calls import Calls
 from evalsite_client.figures import CampaignFigures
 
@@ -74,94 +74,6 @@ class Spent:
     core_s: float
     gpu_s: float
     money: float
-
-
-@dataclass(frozen=True)
-class Strength:
-    """A difference in points of Elo, with its interval of 95 %."""
-
-    elo: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """What the paired blocks of a sequential test say, for the first of the two agents.
-
-    blocks: With 0, 1/2, 1, 3/2 and 2 points of two games.
-    score: The mean, 0 to 1.
-    split: Draw ratio: the share of blocks of 1 point each.
-    elo: Logistic.
-    normalised: Normalised Elo; null while all blocks are alike.
-    los: Likelihood of superiority: P(the first is better).
-    """
-
-    blocks: tuple[int, ...]
-    n_blocks: int
-    score: float
-    split: float
-    elo: Strength
-    normalised: Strength | None
-    los: float
-
-
-@dataclass(frozen=True)
-class ForecastCost:
-    """What the matches to the verdict cost; null while nothing was measured.
-
-    core_s: Seconds of cores of play nodes.
-    gpu_s: Seconds of gpu workers, reckoned by the steps of the newest matches and the time of
-        one row of their networks alone on a core; batches on a GPU may take less.
-    wall_s: Seconds on the clock.
-    money: By the prices of the settings.
-    """
-
-    core_s: float | None
-    gpu_s: float
-    wall_s: float | None
-    money: float | None
-
-
-@dataclass(frozen=True)
-class ForecastMore:
-    """What some more matches would change: a probability or, of a sequential test, its ratio.
-
-    now: Probability of the likeliest answer now; null for a test.
-    then: And after these matches, as is to be expected.
-    verdict: The chance that they bring the verdict.
-    llr_now: Log-likelihood ratio of a sequential test now.
-    llr_then: And after these matches, as is to be expected.
-    """
-
-    n_matches: int
-    now: float | None
-    then: float | None
-    verdict: float
-    llr_now: float | None
-    llr_then: float | None
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """How many more matches the verdict takes, played forward in thought; at most 10^6.
-
-    matches: The median.
-    low: 10 % of the cases take fewer.
-    high: 10 % of the cases take more.
-    decided: The share of the cases that end before 10^6.
-    accepted: The share of the cases in which a sequential test ends accepted; else null.
-    round_robin: The median if every pair played as often; null for a sequential test.
-    """
-
-    matches: float
-    low: float
-    high: float
-    decided: float
-    accepted: float | None
-    round_robin: float | None
-    cost: ForecastCost
-    more: ForecastMore
 
 
 @dataclass(frozen=True)

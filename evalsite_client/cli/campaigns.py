@@ -3,24 +3,32 @@
 import sys
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from evalsite_client.api.campaigns import (
-    Ahead,
-    Campaign,
-    CampaignDetail,
-    Forecast,
-    ForecastMore,
-    Pairs,
+from evalsite_client.api.campaigns import Ahead, Campaign, CampaignDetail
+from evalsite_client.api.shared import Forecast, ForecastMore, Pairs
+from evalsite_client.cli import following
+from evalsite_client.cli.options import (
+    add_limit,
+    amount,
+    command,
+    first,
+    page_size,
+    pair,
+    split_agents,
+    whole,
 )
-from evalsite_client.cli.options import add_limit, amount, command, first, page_size, pair, whole
+from evalsite_client.cli.saving import save_json
 from evalsite_client.cli.show import Answer, pairs, table
+from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
 from evalsite_client.progress import duration
 
 UNDECIDED = 3
 HOUR_S = 3_600
 BUDGET = 100_000
+ALL = "all"
 HEAD = ("id", "tournament", "leaderboard", "question", "state", "played", "of", "P", "statement")
 N_CHANCES = 5
 
@@ -45,12 +53,16 @@ def _add_campaign(commands: "_SubParsersAction[ArgumentParser]") -> None:
         commands,
         "campaign",
         campaign,
+        has_file=True,
         examples="  evalsite campaign -l levels --question best --margin-elo 20\n"
         "  evalsite campaign -l levels a b c --question top_k -p k=2 --forecast\n"
         "  exit status: 0 answered, 2 refused, 3 ended without an answer, 130 Ctrl-C: it goes on",
     )
     new.add_argument(
         "agents", nargs="*", metavar="AGENT", help="name; none: all of the leaderboard"
+    )
+    new.add_argument(
+        "--agents", type=split_agents, dest="listed", default=[], help="the same, with commas; all"
     )
     new.add_argument("-l", "--leaderboard", required=True)
     new.add_argument("-q", "--question", default="best", help="best, top_k, beats, rank_all, ...")
@@ -76,7 +88,7 @@ def campaign(client: Client, options: Namespace) -> Answer:
     """Ask a question, say what its answer takes, and wait for the verdict."""
     asked: dict[str, Any] = {
         "leaderboard": options.leaderboard,
-        "agents": options.agents,
+        "agents": [name for name in (*options.agents, *options.listed) if name != ALL],
         "question": options.question,
         "parameters": dict(options.parameter),
         "error": options.error,
@@ -86,6 +98,8 @@ def campaign(client: Client, options: Namespace) -> Answer:
     }
     if options.forecast:
         ahead = client.campaigns.forecast(**asked)
+        if isinstance(options.json, Path):
+            save_json(options.json, ahead)
         return Answer(ahead, _ahead(ahead))
     hours = options.max_core_hours
     made = client.campaigns.start(
@@ -99,7 +113,46 @@ def campaign(client: Client, options: Namespace) -> Answer:
     )
     if options.no_wait:
         return Answer(made, f"campaign {made.id}: `evalsite verdict {made.id}` shows it")
-    return _answer(_followed(client, made, is_shown=not options.json))
+    following.write_line(
+        following.find_stream(options), f"campaign {made.id} is tournament {made.tournament}"
+    )
+    try:
+        found = _followed(client, made, is_shown=True)
+    except KeyboardInterrupt:
+        save(options.json, client.campaigns.get(made.id), INTERRUPTED)
+        raise
+    answer = _answer(found)
+    save(options.json, found, answer.status)
+    return answer
+
+
+def save(path: Path | bool | None, found: CampaignDetail, status: int) -> None:
+    """Write a campaign for programs into the file that was named, if one was."""
+    if not isinstance(path, Path):
+        return
+    value = {
+        "campaign": found.id,
+        "tournament": found.tournament,
+        "leaderboard": found.leaderboard,
+        "question": found.question,
+        "error": found.error,
+        "margin": found.margin,
+        "parameters": found.parameters,
+        "exit_code": status,
+        "statement": found.statement,
+        "subjects": [agent.name for agent in found.subjects],
+        "probability": found.probability,
+        "why": found.why,
+        "decided_at": found.decided_at,
+        "n_played": found.n_played,
+        "n_known": found.n_known,
+        "n_known_elsewhere": found.n_known_elsewhere,
+        "n_reused": found.n_reused,
+        "n_round_robin": found.n_round_robin,
+        "spent": found.spent,
+        "chances": {one.agent.name: one.p_best for one in found.chances},
+    }
+    save_json(path, value)
 
 
 def show_campaigns(client: Client, options: Namespace) -> Answer:
@@ -134,7 +187,7 @@ def stop(client: Client, options: Namespace) -> Answer:
 def _followed(client: Client, made: CampaignDetail, *, is_shown: bool) -> CampaignDetail:
     """Return the campaign with its verdict; after Ctrl-C it goes on."""
     try:
-        return client.campaigns.wait(made.id, progress=_shown() if is_shown else None)
+        return client.campaigns.wait(made.id, progress=_shown(client) if is_shown else None)
     except KeyboardInterrupt:
         sys.stderr.write(
             f"\ncampaign {made.id} goes on: `evalsite cancel {made.tournament}` stops it\n"
@@ -142,19 +195,18 @@ def _followed(client: Client, made: CampaignDetail, *, is_shown: bool) -> Campai
         raise
 
 
-def _shown() -> Callable[[CampaignDetail], None]:
-    """Return what shows progress on stderr: in place on a terminal, elsewhere nothing."""
+def _shown(client: Client) -> Callable[[CampaignDetail], None]:
+    """Return what shows progress on stderr: in place on a terminal, elsewhere now and then."""
+    lines = following.Lines(client, sys.stderr)
 
     def show(found: CampaignDetail) -> None:
-        if sys.stderr.isatty():
-            end = "\n" if found.is_over else ""
-            sys.stderr.write(f"\r\033[K{_progress(found)}{end}")
-            sys.stderr.flush()
+        (lines.end if found.is_over else lines.show)(describe_progress(found))
 
     return show
 
 
-def _progress(found: CampaignDetail) -> str:
+def describe_progress(found: CampaignDetail) -> str:
+    """Return how far a campaign is, in one line."""
     parts = [f"{found.n_done:,} of at most {found.max_matches:,} matches"]
     parts += [f"P(best) {one.p_best:.1%}: {one.agent.name}" for one in found.chances[:1]]
     if found.forecast and not found.is_over:

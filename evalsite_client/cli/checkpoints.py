@@ -1,13 +1,15 @@
-"""Commands of checkpoints: upload, list."""
+"""Commands of checkpoints: upload, add, list, show."""
 
 import sys
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 
 from evalsite_client.api.checkpoints import Checkpoint
+from evalsite_client.cli.folders import find_run
 from evalsite_client.cli.options import (
     add_limit,
     command,
+    existing,
     first,
     page_size,
     pair,
@@ -15,9 +17,15 @@ from evalsite_client.cli.options import (
     whole,
 )
 from evalsite_client.cli.show import Answer, pairs, table
+from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
+from evalsite_client.errors import InputError
+from evalsite_client.uploads import compute_sha256
 
 REFUSED = 2
+SHORTEST = 6
+"""A hash may be given by its beginning, of so many digits at least."""
+ADDED_HEAD = ("agent", "step", "hash", "state", "placement", "row ms")
 HEAD = ("sha256", "game", "architecture", "state", "agents", "bytes", "created")
 MEGABYTE = 1_000_000
 
@@ -49,11 +57,113 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     new.add_argument("--placement", choices=("local", "gpu"), default="", help="else as measured")
     new.add_argument("--wait", action="store_true", help="until it is checked")
     new.add_argument("--timeout", type=seconds, metavar="S", help="of the wait")
-    listed = command(commands, "checkpoints", show_checkpoints)
-    listed.add_argument("--game")
-    listed.add_argument("--run", dest="training_run", metavar="RUN")
-    listed.add_argument("--state", choices=("checking", "ready", "refused"))
-    add_limit(listed)
+    _add_checkpoints(commands)
+
+
+def _add_checkpoints(commands: "_SubParsersAction[ArgumentParser]") -> None:
+    """Add `checkpoints`, which lists them unless a further word says more."""
+    listed = command(
+        commands,
+        "checkpoints",
+        show_checkpoints,
+        examples="  evalsite checkpoints convert runs/ppo --from cleanrl --architecture mlp "
+        "--game connect_four --out runs/ppo-sealed\n"
+        "  evalsite checkpoints add runs/ppo-sealed --agent ppo --game connect_four\n"
+        "  evalsite checkpoints list --agent ppo",
+    )
+    _add_filters(listed)
+    actions = listed.add_subparsers(metavar="ACTION")
+    _add_filters(command(actions, "list", show_checkpoints))
+    shown = command(actions, "show", show)
+    shown.add_argument("hash", help="or its beginning, or an agent's name with --game")
+    shown.add_argument("--game", default="")
+    actions.add_parser("convert", help="make safetensors of .pt files; needs torch: convert --help")
+    added = command(actions, "add", add_files)
+    added.add_argument("path", type=existing, metavar="FILE|FOLDER", help="all *.safetensors in it")
+    added.add_argument("--agent", required=True, metavar="NAME", help="with a step NAME@STEP")
+    added.add_argument("--game", default="", help="needed unless the file is sealed")
+    added.add_argument("--architecture", default="", help="needed unless the file is sealed")
+    added.add_argument("--parameter", type=pair, action="append", default=[], metavar="NAME=VALUE")
+    added.add_argument("--step", type=whole(), help="of a file; a folder's files are named by it")
+    added.add_argument("--parent", default="", metavar="HASH|AGENT", help="what it came from")
+    added.add_argument("--placement", choices=("local", "gpu"), default="", help="as measured")
+    added.add_argument("--sha256", default="", help="of the file, to be compared")
+    added.add_argument("--no-wait", action="store_true", help="do not wait for the checks")
+
+
+def _add_filters(parser: ArgumentParser) -> None:
+    parser.add_argument("--game")
+    parser.add_argument("--run", "--agent", dest="training_run", metavar="RUN")
+    parser.add_argument("--state", choices=("checking", "ready", "refused"))
+    add_limit(parser)
+
+
+def add_files(client: Client, options: Namespace) -> Answer:
+    """Add a safetensors file, or those of a folder as a run, each the child of the one before."""
+    sent: list[Checkpoint] = []
+    for step, path in _files(options):
+        if options.sha256 and compute_sha256(path) != options.sha256:
+            raise InputError("sha256", f"{path} has {compute_sha256(path)}, not {options.sha256}")
+        sent.append(
+            client.checkpoints.upload(
+                path,
+                name=options.agent,
+                step=step,
+                game=options.game,
+                architecture=options.architecture,
+                parameters=dict(options.parameter) or None,
+                parent=sent[-1].sha256 if sent else options.parent,
+                placement=options.placement,
+            )
+        )
+    hashes = [one.sha256 for one in sent]
+    status, complaint = 0, ""
+    try:
+        rows = [wait_checked(client, sha, is_waiting=not options.no_wait) for sha in hashes]
+    except KeyboardInterrupt:
+        rows = [client.checkpoints.get(sha) for sha in hashes]
+        complaint = "not waited for: the checks go on, `evalsite checkpoints` shows them"
+        status = INTERRUPTED
+    refused = [f"{one.source_name}: refused: {one.reason}" for one in rows if one.reason]
+    if refused and not status:
+        status, complaint = REFUSED, "\n".join(refused)
+    return Answer(rows, table(ADDED_HEAD, [_added_row(one) for one in rows]), status, complaint)
+
+
+def wait_checked(client: Client, sha: str, *, is_waiting: bool) -> Checkpoint:
+    """Return a checkpoint, checked if it is to be waited for; say what its check waits for."""
+    found = client.checkpoints.get(sha)
+    if not is_waiting or found.state != "checking":
+        return found
+    if found.waits_for:
+        sys.stderr.write(f"waiting for {found.waits_for} (start the system with ./run)\n")
+    return client.checkpoints.wait(sha)
+
+
+def _files(options: Namespace) -> list[tuple[int | None, Path]]:
+    if not options.path.is_dir():
+        return [(options.step, options.path)]
+    for name in ("step", "sha256"):
+        if getattr(options, name) not in (None, ""):
+            raise InputError(name, f"is of a file; {options.path} is a folder")
+    return [*find_run(options.path)]
+
+
+def show(client: Client, options: Namespace) -> Answer:
+    """Show everything that is known of a checkpoint."""
+    text = options.hash
+    agent = client.agents.find(text, game=options.game) if options.game else None
+    if agent is not None and agent.checkpoint is not None:
+        found = [client.checkpoints.get(agent.checkpoint)]
+    else:
+        stored = client.checkpoints.list(game=options.game or None, page_size=1_000)
+        found = [one for one in stored if one.sha256.startswith(text.lower())]
+    if len(found) != 1 or (len(text) < SHORTEST and agent is None):
+        wanted = "no checkpoint begins so, or several do; `evalsite checkpoints` shows all"
+        raise InputError("hash", f"{text!r}: {wanted}")
+    names = ", ".join(sorted(agent.name for agent in found[0].agents))
+    known = {**vars(found[0]), "agents": names}
+    return Answer(found[0], pairs(known))
 
 
 def upload(client: Client, options: Namespace) -> Answer:
@@ -84,6 +194,11 @@ def show_checkpoints(client: Client, options: Namespace) -> Answer:
     )
     found = first(checkpoints, options)
     return Answer(found, table(HEAD, [_row(checkpoint) for checkpoint in found]))
+
+
+def _added_row(one: Checkpoint) -> list[object]:
+    names = ", ".join(sorted(agent.name for agent in one.agents))
+    return [names, one.step, one.sha256[:12], one.state, one.placement or None, one.row_ms]
 
 
 def _row(one: Checkpoint) -> list[object]:

@@ -1,12 +1,16 @@
 """`evalsite explain`: says why nothing happens."""
 
 from argparse import ArgumentParser, Namespace, _SubParsersAction
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 from evalsite_client.api.shared import Explanation
-from evalsite_client.cli.options import command, whole
+from evalsite_client.cli.options import command
 from evalsite_client.cli.show import Answer, pairs
 from evalsite_client.client import Client
+from evalsite_client.errors import InputError
+
+MAX_DIGITS: Final = 18
 
 _EXPLAINING: dict[str, Callable[[Client, int], Explanation]] = {
     "agent": lambda client, number: client.agents.explain(number),
@@ -20,17 +24,41 @@ _EXPLAINING: dict[str, Callable[[Client, int], Explanation]] = {
 
 def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the command."""
-    asked = command(commands, "explain", explain, examples="  evalsite explain tournament 7")
+    examples = "  evalsite explain tournament 7\n  evalsite explain agent mcts:100 --game hex"
+    asked = command(commands, "explain", explain, examples=examples)
     asked.add_argument("kind", choices=tuple(_EXPLAINING))
-    asked.add_argument("id", type=whole(1), metavar="ID")
+    asked.add_argument("id", metavar="ID|NAME", help="number of the row, or its name")
+    asked.add_argument("--game", default="", help="of the agent, where several have its name")
 
 
 def explain(client: Client, options: Namespace) -> Answer:
     """Say what something waits for and what happens next."""
-    found = _EXPLAINING[options.kind](client, options.id)
+    number = _find(client, options.kind, options.id, game=options.game)
+    found = _EXPLAINING[options.kind](client, number)
     return Answer(
         found, f"{found.subject} {found.id} {found.name}: {found.summary}\n{_text(found)}"
     )
+
+
+def _find(client: Client, kind: str, text: str, *, game: str) -> int:
+    """Return the number of the row that a text names. Raises InputError."""
+    rows: Iterable[Any] = ()
+    if kind == "agent":
+        rows = client.agents.list(name=text, game=game or None)
+    elif kind == "worker":
+        rows = client.workers.list(node=text)
+    elif kind in ("tournament", "schedule"):
+        listed = client.tournaments if kind == "tournament" else client.schedules
+        rows = (row for row in listed.list(page_size=1_000) if row.name == text)
+    is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
+    if is_number and kind in ("match", "tournament", "campaign"):
+        return int(text)
+    named = next(iter(rows), None)
+    if named is not None:
+        return int(named.id)
+    if is_number:
+        return int(text)
+    raise InputError("id", f"there is no {kind} {text!r}")
 
 
 def _text(found: Explanation) -> str:

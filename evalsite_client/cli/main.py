@@ -15,6 +15,7 @@ from evalsite_client.cli import (
     checkpoints,
     evaluate,
     explanations,
+    gates,
     leaderboards,
     operating,
     options,
@@ -27,6 +28,7 @@ from evalsite_client.cli import (
     workers,
 )
 from evalsite_client.cli.access import find_access
+from evalsite_client.cli.converting import convert
 from evalsite_client.cli.show import Answer, as_json
 from evalsite_client.cli.stopping import INTERRUPTED, stoppable
 from evalsite_client.client import Client
@@ -68,6 +70,7 @@ LISTING: Final = {
 ADDING: Final = (
     *(
         evaluate.add,
+        gates.add,
         agents.add,
         checkpoints.add,
         leaderboards.add,
@@ -98,7 +101,10 @@ def build_parser() -> ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status."""
-    given = build_parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words[:2] == ["checkpoints", "convert"]:
+        return convert(words[2:])  # its options are its own
+    given = build_parser().parse_args(words)
     given.json = getattr(given, "json", False)
     is_json = given.json is True  # else it may be the file that gets it
     try:

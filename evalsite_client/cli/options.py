@@ -25,6 +25,7 @@ T = TypeVar("T")
 Run = Callable[[Client, Namespace], Answer]
 Commands = "_SubParsersAction[ArgumentParser]"
 SHOWN = 50
+UNITS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 MAX_DIGITS = 19
 """Longer numbers are none that the server takes."""
 
@@ -147,6 +148,18 @@ def seconds(text: str) -> float:
         value = 0.0
     if not 0 < value < float("inf"):
         raise ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return value
+
+
+def duration_s(text: str) -> float:
+    """Take 60s, 5m, 1h or a number of seconds, up to a day."""
+    unit = UNITS.get(text[-1:])
+    try:
+        value = float(text[:-1]) * unit if unit else float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value <= UNITS["d"]:
+        raise ArgumentTypeError(f"must be such as 60s, 5m or 1h, got {text!r}")
     return value
 
 

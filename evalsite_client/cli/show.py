@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, is_dataclass
 from datetime import datetime
 from typing import Any
 
+SMALL, SIGNIFICANT = 10, 2
 Table = Sequence[Sequence[object]]
 
 
@@ -43,6 +44,14 @@ def pairs(known: Mapping[str, object]) -> str:
     given = {name: _cell(value) for name, value in known.items() if value not in (None, "", {})}
     width = max(map(len, given), default=0)
     return "\n".join(f"{name:<{width}}  {text}" for name, text in given.items())
+
+
+def rounded(n: float) -> str:
+    """Return a number of matches no more exactly than it is known."""
+    if n < SMALL:
+        return f"{n:.0f}"
+    digits = len(str(int(n))) - SIGNIFICANT
+    return f"{round(n / 10**digits) * 10**digits:,}"
 
 
 def signed(counts: tuple[int, int, int]) -> str:

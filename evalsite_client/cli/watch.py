@@ -1,15 +1,25 @@
-"""`evalsite watch`: follow a tournament to its end."""
+"""`evalsite watch`: follow a tournament to its end, or the folder of a training run."""
 
 import sys
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from typing import Any
 
-from evalsite_client.cli.options import command, seconds, whole
+from evalsite_client.cli.options import (
+    between,
+    command,
+    duration_s,
+    pair,
+    seconds,
+    split_agents,
+    whole,
+)
 from evalsite_client.cli.show import Answer, as_json
+from evalsite_client.cli.watching import read_address, watch_folder
 from evalsite_client.client import Client
 from evalsite_client.progress import Progress, duration
 
 ENDED_EARLY = 1
+EVERY_S, FOLDER_EVERY_S = 1.0, 60.0
 
 
 def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
@@ -18,21 +28,42 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
         commands,
         "watch",
         watch,
-        examples="  evalsite watch 7\n  evalsite watch 7 --json | jq .matches_per_s",
+        examples="  evalsite watch 7\n  evalsite watch 7 --json | jq .matches_per_s\n"
+        "  evalsite watch runs/ppo --agent ppo --game connect_four --every 60s --budget 200\n"
+        "  exit status: 1 cancelled, or a regression (--once, --stop-on-regression), 130 Ctrl-C",
     )
-    watched.add_argument("tournament", type=whole(1), metavar="ID")
-    watched.add_argument("--timeout", type=seconds, metavar="S", help="give up after so long")
-    watched.add_argument("--every", type=seconds, default=1.0, metavar="S", help="look so often")
+    flag = watched.add_argument
+    flag("target", metavar="ID|FOLDER", help="a tournament, or a folder of *.safetensors")
+    flag("--timeout", type=seconds, metavar="S", help="of a tournament: give up after so long")
+    flag("--every", type=duration_s, metavar="S", help="look so often: 1s, of a folder 60s")
+    folder = watched.add_argument_group("of a folder")
+    flag = folder.add_argument
+    flag("--agent", metavar="NAME", help="agents become NAME@STEP")
+    flag("--budget", type=whole(2, 10_000_000), default=200, help="matches per checkpoint")
+    flag("--margin", type=between(0, 100), default=1.0, help="in units of rating (45 Elo each)")
+    flag("--level", type=between(0.5, 0.9999), default=0.95, help="P(worse) of an alarm")
+    flag("--against", type=split_agents, default=["random"], help="agents that all meet: random")
+    flag("--leaderboard", default="", help="default: one for the watches of the game")
+    flag("--game", default="", help="needed unless the files are sealed")
+    flag("--architecture", default="", help="such as mlp; needed unless the files are sealed")
+    flag("--parameter", type=pair, action="append", default=[], metavar="NAME=VALUE")
+    flag("--webhook", type=read_address, help="an alarm is posted there as JSON")
+    flag("--once", action="store_true", help="evaluate what is new and end")
+    flag("--stop-on-regression", action="store_true")
 
 
 def watch(client: Client, options: Namespace) -> Answer:
-    """Follow a tournament to its end; Ctrl-C leaves it running. 1 if it was cancelled."""
+    """Follow a tournament to its end; of a folder evaluate each new checkpoint, uploaded first."""
+    target = options.target
+    if options.agent is not None or not target.isdecimal():
+        options.every = options.every or FOLDER_EVERY_S
+        return watch_folder(client, options)
     return follow(
         client,
-        options.tournament,
+        int(target),
         is_json=options.json,
         timeout_s=options.timeout,
-        every_s=options.every,
+        every_s=options.every or EVERY_S,
     )
 
 

@@ -11,6 +11,7 @@ from matches.api.campaigns import CampaignView
 from matches.api.checkpoints import CheckpointView
 from matches.api.errors import no_such_address
 from matches.api.evaluations import EvaluationView
+from matches.api.gates import GateView
 from matches.api.leaderboards import LeaderboardView
 from matches.api.matches import AttemptView, MatchView, OutcomeView
 from matches.api.schedules import ScheduleView
@@ -18,6 +19,7 @@ from matches.api.seasons import SeasonView
 from matches.api.tokens import TokenView
 from matches.api.tournaments import TournamentView
 from matches.api.trajectories import TrajectoryView
+from matches.api.watches import WatchView
 from matches.api.workers import WorkerView
 
 
@@ -42,6 +44,8 @@ router.register("leaderboards", LeaderboardView)
 router.register("tournaments", TournamentView)
 router.register("campaigns", CampaignView)
 router.register("evaluations", EvaluationView, basename="evaluation")
+router.register("gates", GateView, basename="gate")
+router.register("watches", WatchView, basename="watch")
 router.register("alarms", AlarmView)
 router.register("matches", MatchView)
 router.register("outcomes", OutcomeView, basename="outcome")

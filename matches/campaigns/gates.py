@@ -6,11 +6,13 @@ from typing import Any
 
 from django.db import transaction
 
+from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.verdicts.sprt import Decision, EloModel, SprtState
 from matches.campaigns import forecasting, judging
 from matches.campaigns.starting import IS_SPRT, SPRT_DEFAULTS, start, test_of
 from matches.errors import BadInputError
+from matches.ledger.naming import agent_of, describe_unknown
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Campaign, Leaderboard
 from matches.plans import CampaignPlan
@@ -128,9 +130,19 @@ def _agent(field: str, name: str, game: str) -> Agent:
     named = Agent.objects.filter(name=name)
     found = list((named.filter(game=game) if game else named).order_by("pk")[:2])
     if not found:
-        where = f" of {game}" if game else ""
-        raise BadInputError(field, f"there is no agent{where} named {name!r}: register it first")
+        return _spelled(field, name, game)
     if len(found) > 1:
         played = " and ".join(agent.game for agent in found)
         raise BadInputError(field, f"{name!r} plays {played}: choose one with --game")
     return found[0]
+
+
+def _spelled(field: str, name: str, game: str) -> Agent:
+    """Return the agent that is spelled or named by a hash; one that is spelled is registered."""
+    if not game:
+        raise BadInputError(field, describe_unknown(name))
+    try:
+        return agent_of(name, game=game)
+    except (ArenaError, BadInputError) as error:
+        reason = error.args[0].removeprefix("agents: ")
+        raise BadInputError(field, reason) from error

@@ -1,30 +1,26 @@
 """Watch a training run: register each new checkpoint, evaluate it in short, notice regressions."""
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from django.db.models import QuerySet
 
-from arena.checkpoints import read_step
+from arena.errors import ArenaError, UnknownNameError
+from arena.games import registry as games
+from arena.policies.spec import parse_policy
 from arena.verdicts.base import StopReason
-from matches.artifacts.agents import register_spelled_agent
-from matches.artifacts.checkpoints import New, add_checkpoint
 from matches.campaigns.belief import belief_about
 from matches.campaigns.starting import start
 from matches.errors import BadInputError
+from matches.ledger.naming import agent_of, describe_unknown
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Alarm, Campaign, Checkpoint, Leaderboard, Rating
 from matches.plans import CampaignPlan
 from matches.ratings.entrants import entrants_of
 
-WRITTEN_FOR_S = 2.0
-"""A file that has not changed for so long is whole."""
-WRITTEN = "it is being written"
 JUDGED = "it was judged before"
 BEATS, RANK = "beats", "rank_all"
 ANCESTOR, NEWEST = 0, 1
@@ -41,11 +37,8 @@ class Watch:
     ancestor by more than the margin) from which it is an alarm.
     """
 
-    folder: Path
     name: str
     game: str = ""
-    architecture: str = ""
-    parameters: Mapping[str, object] = field(default_factory=dict)
     leaderboard: str = ""
     against: Sequence[str] = ("random",)
     budget: int = 200
@@ -53,62 +46,51 @@ class Watch:
     level: float = 0.95
 
 
-class Files(NamedTuple):
-    """The checkpoint files of a folder: what is to be judged, and why the others are not."""
+class Step(NamedTuple):
+    """A stored checkpoint of the run; `done`: why it needs no evaluation, empty if it does."""
 
-    new: list[tuple[int, Path]]
-    """By step; also of one whose evaluation was interrupted."""
-    left_out: dict[Path, str]
-
-
-def new_files(watch: Watch, *, at: float | None = None) -> list[tuple[int, Path]]:
-    """Return the files that are to be judged, by step; see `files_of`."""
-    return files_of(watch, at=at).new
+    step: int | None
+    sha256: str
+    agent: int | None
+    done: str
 
 
-def files_of(watch: Watch, *, at: float | None = None) -> Files:
-    """Return every file of the folder: to be judged, or left out for a reason.
+class Verdict(NamedTuple):
+    """What came of the campaign of a checkpoint; without an ancestor it was only ranked."""
 
-    at: seconds since the epoch. Raises BadInputError: no folder, or two new files of one step.
-    """
-    if not watch.folder.is_dir():
-        raise BadInputError("folder", f"there is no folder {str(watch.folder)!r}")
+    agent: str
+    mu: float
+    sd: float
+    n_played: int
+    ancestor: str | None
+    probability: float | None
+    margin: float | None
+    alarm: Alarm | None
+
+
+def check(watch: Watch) -> None:
+    """Refuse what no checkpoint could be evaluated with. Raises BadInputError."""
+    try:
+        field = "game"
+        if watch.game:
+            games.get(watch.game)
+        field = "against"
+        for text in watch.against:
+            if not Agent.objects.filter(name=text).exists():
+                parse_policy(text)
+    except UnknownNameError as error:
+        is_agent = field == "against"
+        raise BadInputError(field, describe_unknown(text) if is_agent else str(error)) from error
+    except ArenaError as error:
+        raise BadInputError(field, str(error)) from error
+
+
+def steps_of(watch: Watch) -> list[Step]:
+    """Return the stored checkpoints of the run, the first step first."""
     done = _done_with(watch)
-    new: dict[int, Path] = {}
-    left_out: dict[Path, str] = {}
-    for path in sorted(watch.folder.glob("*.safetensors")):
-        step = read_step(path.name)
-        if step is None:
-            left_out[path] = "its name has no step, such as step_1000"
-        elif step in done:
-            left_out[path] = done[step]
-        elif not _is_whole(path, time.time() if at is None else at):
-            left_out[path] = WRITTEN
-        elif step in new:
-            raise BadInputError("folder", f"{new[step]} and {path} are both of step {step}")
-        else:
-            new[step] = path
-    return Files(sorted(new.items()), left_out)
-
-
-def admit(watch: Watch, step: int, path: Path, *, now: datetime) -> Agent:
-    """Return the agent of a checkpoint, the child of the one before it in the run.
-
-    One that is there already is returned. Raises BadInputError naming what is refused.
-    """
-    there = _playing(watch).filter(checkpoint__step=step).first()
-    if there is not None:
-        return there
-    before = _stored(watch).filter(step__lt=step).order_by("-step").first()
-    new = New(
-        watch.name,
-        game=watch.game,
-        architecture=watch.architecture,
-        parameters=watch.parameters,
-        step=step,
-        parent=before.sha256 if before else "",
-    )
-    return add_checkpoint(path, new, now=now)
+    playing = {str(agent.checkpoint_id): agent.pk for agent in _playing(watch)}
+    stored = _stored(watch).order_by("step", "pk").values_list("step", "sha256")
+    return [Step(n, sha256, playing.get(sha256), done.get(n, "")) for n, sha256 in stored]
 
 
 def evaluate(watch: Watch, agent: Agent) -> Campaign:
@@ -123,7 +105,7 @@ def evaluate(watch: Watch, agent: Agent) -> Campaign:
     if unfinished is not None:
         return unfinished
     ancestor = best_ancestor(agent, board)
-    anchors = [register_spelled_agent(text, game=agent.game) for text in watch.against]
+    anchors = [agent_of(text, game=agent.game) for text in watch.against]
     entrants = _distinct([ancestor, agent, _parent(agent), *anchors])
     plan = CampaignPlan(
         name=_title(agent),
@@ -162,13 +144,38 @@ def chance_of_regression(campaign: Campaign) -> float | None:
     return campaign.probability if chance >= EVEN else 1 - campaign.probability
 
 
-def raise_alarm(campaign: Campaign, watch: Watch, *, now: datetime) -> Alarm | None:
+def judge(campaign: Campaign, *, level: float, now: datetime) -> Verdict:
+    """Return how the campaign of a checkpoint ended; the alarm of a regression is raised once."""
+    if campaign.question not in (BEATS, RANK):
+        raise BadInputError("campaign", f"{campaign.pk} is none of a watch")
+    chance = chance_of_regression(campaign)
+    newest = entrants_of(campaign.tournament)[NEWEST if chance is not None else 0]
+    rating = Rating.objects.select_related("agent").get(
+        leaderboard=campaign.tournament.leaderboard_id, agent=newest
+    )
+    alarm = raise_alarm(campaign, level=level, now=now)
+    ancestor = None
+    if chance is not None:
+        ancestor = Agent.objects.get(pk=entrants_of(campaign.tournament)[ANCESTOR]).name
+    return Verdict(
+        agent=rating.agent.name,
+        mu=rating.mu,
+        sd=rating.sd,
+        n_played=campaign.n_played or 0,
+        ancestor=ancestor,
+        probability=chance,
+        margin=None if chance is None else campaign.parameters["lead"],
+        alarm=alarm,
+    )
+
+
+def raise_alarm(campaign: Campaign, *, level: float, now: datetime) -> Alarm | None:
     """Keep the alarm of a campaign that decided on a regression, once; None where there is none.
 
     What is likely when the budget is spent is no verdict, and no alarm: the level holds for those.
     """
     chance = chance_of_regression(campaign)
-    if chance is None or chance < watch.level or campaign.why != StopReason.DECIDED:
+    if chance is None or chance < level or campaign.why != StopReason.DECIDED:
         return None
     agents = entrants_of(campaign.tournament)
     alarm, _ = Alarm.objects.get_or_create(
@@ -178,7 +185,7 @@ def raise_alarm(campaign: Campaign, watch: Watch, *, now: datetime) -> Alarm | N
             "ancestor_id": agents[ANCESTOR],
             "probability": chance,
             "margin": campaign.parameters["lead"],
-            "level": watch.level,
+            "level": level,
             "at": now,
         },
     )
@@ -266,7 +273,3 @@ def _parent(agent: Agent) -> Agent | None:
 
 def _distinct(agents: Sequence[Agent | None]) -> list[Agent]:
     return list({agent.pk: agent for agent in agents if agent is not None}.values())
-
-
-def _is_whole(path: Path, at: float) -> bool:
-    return at - path.stat().st_mtime >= WRITTEN_FOR_S

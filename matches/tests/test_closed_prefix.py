@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from redis import Redis
 from arena.messages import MatchOrder, MatchOrderRow, ResultRow
 from matches.campaigns import judging, paired_blocks, watching
 from matches.campaigns.starting import known_of
-from matches.campaigns.watching import Watch
 from matches.ledger import planning, quarantine, recording, voiding
 from matches.ledger.tournaments import cancel_tournament, conclude_tournament
 from matches.models import Agent, Campaign, Leaderboard, Match, PairCount
@@ -194,18 +192,17 @@ def test_late_results_of_a_board_with_finished_tournaments_cost_no_scan(
     assert PairCount.objects.count() == 24
 
 
-def test_the_alarm_of_a_watch_is_the_verdict_of_its_campaign(tmp_path: Path) -> None:
+def test_the_alarm_of_a_watch_is_the_verdict_of_its_campaign() -> None:
     campaign, order = planned("beats", parameters={"a": 0, "b": 1, "lead": 0.5})
-    watch = Watch(tmp_path, "run", margin=0.5)
     record(order, alternating, WON, at=1)
-    assert watching.raise_alarm(again(campaign), watch, now=later(3)) is None
+    assert watching.raise_alarm(again(campaign), level=0.95, now=later(3)) is None
     chance = watching.chance_of_regression(again(campaign))
     assert chance is not None
     assert chance < 0.95
     record(order, lambda _: True, LOST, at=5)
     found = again(campaign)
     assert found.why == "decided"
-    alarm = watching.raise_alarm(found, watch, now=later(8))
+    alarm = watching.raise_alarm(found, level=0.95, now=later(8))
     assert alarm is not None
     assert alarm.probability == found.probability
 

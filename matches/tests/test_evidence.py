@@ -8,12 +8,11 @@ from redis import Redis
 
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from matches.artifacts.agents import register_spelled_agent
-from matches.campaigns import gates, judging, paired_blocks
+from matches.campaigns import gates, judging, paired_blocks, texts
 from matches.campaigns.gates import Bounds
 from matches.campaigns.starting import fresh_seed, start
 from matches.ledger import planning, voiding
 from matches.ledger.tournaments import schedule_tournament
-from matches.management import gated
 from matches.models import Agent, Campaign, Leaderboard, Match, PairCount, Tournament
 from matches.plans import CampaignPlan, TournamentPlan
 from matches.ratings import rater, rerating
@@ -198,8 +197,7 @@ def test_a_gate_starts_from_the_blocks_of_other_leaderboards() -> None:
     assert test.n_known == test.n_known_elsewhere == 6
     found = gates.standing(test, n_reused=0)
     assert 2 * sum(found.counts) == 6
-    names = (first.name, second.name)
-    said = "Saved: 6 matches, all of them from other leaderboards: known at the start."
-    assert said in gated.as_markdown(found, names, "UNDECIDED")
-    told = gated.as_json(found, names, "UNDECIDED", at=later(9))
-    assert (told["n_known"], told["n_known_elsewhere"], told["n_not_played_again"]) == (6, 6, 0)
+    said = "6 matches, all of them from other leaderboards: known at the start"
+    assert texts.saved(found.campaign) == said
+    asked = found.campaign
+    assert (asked.n_known, asked.n_known_elsewhere, asked.tournament.n_known) == (6, 6, 0)

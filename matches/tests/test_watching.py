@@ -11,35 +11,32 @@ from arena.messages import MatchOrderRow, ResultRow
 from matches.campaigns import judging, watching
 from matches.campaigns.watching import Watch
 from matches.ledger import planning, recording
-from matches.models import Agent, Campaign, Match, Tournament
+from matches.models import Agent, Campaign, Checkpoint, Match, Tournament
 from matches.ratings import rater
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
-from matches.tests.weights import GAME, added, verdict, weights
+from matches.tests.weights import GAME, added, verdict
 
 pytestmark = pytest.mark.django_db
-LATER = 4e9
-"""Seconds since the epoch at which every file is whole."""
 
 
 @pytest.fixture
 def watch(valkey_url: str, tmp_path: Path) -> Watch:
-    """Return a watch on two checkpoints of a run."""
+    """Return a watch on a run."""
     Redis.from_url(valkey_url).flushall()
-    for step in (10, 20):
-        weights(tmp_path / "run" / f"step_{step}.safetensors", seed=step)
-    return Watch(tmp_path / "run", "run", game=GAME, architecture="mlp", budget=400)
+    return Watch("run", game=GAME, budget=400)
 
 
-def _steps(watch: Watch) -> list[int]:
-    return [step for step, _ in watching.new_files(watch, at=LATER)]
+def _done(watch: Watch) -> dict[int | None, str]:
+    """Return why the steps of the run that are stored need no evaluation."""
+    return {step.step: step.done for step in watching.steps_of(watch)}
 
 
-def _admitted(watch: Watch, step: int) -> Agent:
-    path = dict(watching.new_files(watch, at=LATER))[step]
-    agent = watching.admit(watch, step, path, now=NOW)
-    if agent.checkpoint is not None and agent.checkpoint.state != "ready":
-        verdict(agent.checkpoint)
+def _admitted(tmp_path: Path, step: int) -> Agent:
+    before = Checkpoint.objects.filter(run="run", step__lt=step).order_by("-step").first()
+    parent = before.sha256 if before else ""
+    agent = added(tmp_path, "run", seed=step, step=step, parent=parent)
+    verdict(agent.checkpoint)
     agent.refresh_from_db()
     return agent
 
@@ -78,56 +75,55 @@ def _to_the_end(campaign: Campaign, play: boards.Play) -> Campaign:
     raise AssertionError("never ended")
 
 
-def test_a_checkpoint_is_new_until_its_evaluation_has_a_verdict(watch: Watch) -> None:
-    assert _steps(watch) == [10, 20]
-    agent = _admitted(watch, 10)
-    assert _steps(watch) == [10, 20]  # interrupted before its evaluation began
-    assert _admitted(watch, 10) == agent
+def test_a_checkpoint_is_to_be_judged_until_its_evaluation_has_a_verdict(
+    watch: Watch, tmp_path: Path
+) -> None:
+    assert _done(watch) == {}
+    agent = _admitted(tmp_path, 10)
+    assert _done(watch) == {10: ""}  # interrupted before its evaluation began
+    assert [step.agent for step in watching.steps_of(watch)] == [agent.pk]
     campaign = watching.evaluate(watch, agent)
-    assert _steps(watch) == [10, 20]  # interrupted while it was played
+    assert _done(watch) == {10: ""}  # interrupted while it was played
     assert watching.evaluate(watch, agent) == campaign
     _to_the_end(campaign, _best_first())
-    assert _steps(watch) == [20]
-    assert Agent.objects.filter(checkpoint__run="run").count() == 1
+    assert _done(watch) == {10: "it was judged before"}
+    verdict_of_it = watching.judge(campaign, level=0.95, now=NOW)
+    assert (verdict_of_it.agent, verdict_of_it.ancestor, verdict_of_it.alarm) == (
+        *(agent.name, None, None),
+    )
 
 
-def test_a_regression_found_while_nobody_watched_is_told_once(watch: Watch) -> None:
-    first = _admitted(watch, 10)
+def test_a_regression_found_while_nobody_watched_is_told_once(watch: Watch, tmp_path: Path) -> None:
+    first = _admitted(tmp_path, 10)
     _to_the_end(watching.evaluate(watch, first), _best_first())
-    second = _admitted(watch, 20)
+    second = _admitted(tmp_path, 20)
     campaign = _to_the_end(watching.evaluate(watch, second), _best_first(loses=second))
     assert watching.left_alone(watch) == campaign
-    alarm = watching.raise_alarm(campaign, watch, now=NOW)
-    assert alarm is not None
-    assert (alarm.ancestor, alarm.agent) == (first, second)
+    told = watching.judge(campaign, level=0.95, now=NOW)
+    assert told.alarm is not None
+    assert (told.alarm.ancestor, told.alarm.agent) == (first, second)
+    assert (told.agent, told.ancestor) == (second.name, first.name)
     assert watching.left_alone(watch) is None
 
 
-def test_a_checkpoint_that_has_played_elsewhere_is_judged_all_the_same(watch: Watch) -> None:
-    other = added(watch.folder.parent, "run", seed=20, step=20)
+def test_a_checkpoint_that_has_played_elsewhere_is_judged_all_the_same(
+    watch: Watch, tmp_path: Path
+) -> None:
+    other = added(tmp_path, "run", seed=20, step=20)
     verdict(other.checkpoint)
     tournament = factories.planned(4, agents=("random", other.name), game=GAME, board="else")
     _played(tournament, boards.by_strength(), now=later(1))
-    assert _steps(watch) == [10, 20]
-    assert watching.files_of(watch, at=LATER).left_out == {}
+    assert _done(watch) == {20: ""}
 
 
-def test_of_each_file_that_is_not_judged_it_is_said_why(watch: Watch) -> None:
-    refused = watching.admit(watch, 10, watch.folder / "step_10.safetensors", now=NOW)
+def test_of_each_step_that_is_not_judged_it_is_said_why(watch: Watch, tmp_path: Path) -> None:
+    refused = added(tmp_path, "run", seed=10, step=10)
     verdict(refused.checkpoint, refusal="NaN in its answers")
-    judged = _admitted(watch, 20)
-    _to_the_end(watching.evaluate(watch, judged), _best_first())
-    for name in ("final", "step_30", "step_40"):
-        weights(watch.folder / f"{name}.safetensors", seed=1)
-    retired = _admitted(watch, 30)
+    _to_the_end(watching.evaluate(watch, _admitted(tmp_path, 20)), _best_first())
+    retired = _admitted(tmp_path, 30)
     Agent.objects.filter(pk=retired.pk).update(is_retired=True)
-    files = watching.files_of(watch, at=LATER)
-    assert [step for step, _ in files.new] == [40]
-    assert {path.stem: reason for path, reason in files.left_out.items()} == {
-        "step_10": "its checkpoint was refused: NaN in its answers",
-        "step_20": "it was judged before",
-        "step_30": "its agent is retired",
-        "final": "its name has no step, such as step_1000",
+    assert _done(watch) == {
+        10: "its checkpoint was refused: NaN in its answers",
+        20: "it was judged before",
+        30: "its agent is retired",
     }
-    soon = watching.files_of(watch, at=(watch.folder / "step_40.safetensors").stat().st_mtime)
-    assert soon.left_out[watch.folder / "step_40.safetensors"] == "it is being written"

@@ -1,0 +1,65 @@
+"""The checkpoint files of a training run's folder: which are new and whole."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from evalsite_client.cli.spelled import SUFFIX, step_of
+from evalsite_client.errors import InputError
+
+WRITTEN_FOR_S: Final = 2.0
+"""A file that has not changed for so long is whole."""
+WRITTEN: Final = "it is being written"
+
+
+class Files(NamedTuple):
+    """The checkpoint files of a folder: what is to be judged, and why the others are not."""
+
+    new: list[tuple[int, Path]]
+    """By step; also of one whose evaluation was interrupted."""
+    left_out: dict[Path, str]
+
+
+def find_files(folder: Path, done: Mapping[int | None, str], *, now_s: float) -> Files:
+    """Return every file of the folder: to be judged, or left out for a reason.
+
+    done: why steps need no evaluation. now_s: seconds since the epoch. Raises InputError: no
+    folder, or two new files of one step.
+    """
+    if not folder.is_dir():
+        raise InputError("folder", f"there is no folder {str(folder)!r}")
+    new: dict[int, Path] = {}
+    left_out: dict[Path, str] = {}
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        step = step_of(path.name)
+        if step is None:
+            left_out[path] = "its name has no step, such as step_1000"
+        elif step in done:
+            left_out[path] = done[step]
+        elif now_s - path.stat().st_mtime < WRITTEN_FOR_S:
+            left_out[path] = WRITTEN
+        elif step in new:
+            raise InputError("folder", f"{new[step]} and {path} are both of step {step}")
+        else:
+            new[step] = path
+    return Files(sorted(new.items()), left_out)
+
+
+def find_run(folder: Path) -> list[tuple[int, Path]]:
+    """Return the safetensors files of a folder as a run, by the steps that their names tell.
+
+    Raises InputError: no file, a name without a step, or two of one step.
+    """
+    found = sorted(folder.glob(f"*{SUFFIX}"))
+    if not found:
+        wanted = "it holds no *.safetensors; `evalsite checkpoints convert` makes them of .pt files"
+        raise InputError("file", f"{folder}: {wanted}")
+    by_step: dict[int, Path] = {}
+    for path in found:
+        step = step_of(path.name)
+        if step is None:
+            raise InputError("step", f"{path}: the name tells no step: name it step_1000 or so")
+        if step in by_step:
+            raise InputError("step", f"{by_step[step]} and {path} are both of step {step}")
+        by_step[step] = path
+    return sorted(by_step.items())

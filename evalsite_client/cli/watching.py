@@ -1,0 +1,208 @@
+"""`evalsite watch FOLDER`: upload and evaluate a training run's checkpoints as they are written."""
+
+import json
+import sys
+import time
+import urllib.request
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.error import URLError
+from urllib.parse import urlsplit
+
+from evalsite_client.api.shared import Alarm
+from evalsite_client.api.watches import WatchVerdict
+from evalsite_client.cli import following
+from evalsite_client.cli.campaigns import describe_progress
+from evalsite_client.cli.folders import WRITTEN, Files, find_files
+from evalsite_client.cli.show import Answer
+from evalsite_client.cli.stopping import INTERRUPTED
+from evalsite_client.client import Client
+from evalsite_client.errors import InputError, ProblemError
+
+REGRESSION: Final = 1
+WEBHOOK_S: Final = 10.0
+N_NAMED: Final = 5
+"""Files that are named of those left out for one reason."""
+Z_95: Final = 1.96
+
+
+def read_address(text: str) -> str:
+    """Take an http or https address."""
+    if urlsplit(text).scheme not in ("http", "https"):
+        raise ArgumentTypeError(f"must begin with http:// or https://, got {text!r}")
+    return text
+
+
+def watch_folder(client: Client, options: Namespace) -> Answer:
+    """Watch until it is interrupted, or there is nothing new (--once)."""
+    if not (options.agent or "").strip():
+        raise InputError("agent", "is missing or empty: give the run a name")
+    watch = FolderWatch(client, options)
+    try:
+        n_alarms = watch.run()
+    except KeyboardInterrupt:
+        why = (
+            "interrupted: matches under way are played to their end; the same command goes on "
+            "with what is new or unfinished"
+        )
+        return Answer(None, "", INTERRUPTED, why)
+    return Answer(None, "", REGRESSION if n_alarms else 0)
+
+
+class FolderWatch:
+    """Registers, evaluates and compares every new checkpoint of a folder."""
+
+    def __init__(self, client: Client, options: Namespace) -> None:
+        """options: of the command."""
+        self.client, self.options = client, options
+        self.folder = Path(options.target)
+        self.told: set[Path] = set()
+        self.n_alarms = 0
+
+    def run(self) -> int:
+        """Return how many alarms were raised once there is an end."""
+        options, client = self.options, self.client
+        files = self._look()
+        self._say(following.wait_for_cluster(client))
+        often = "" if options.once else f", looking every {options.every:g} s"
+        self._say(f"{len(files.new)} new checkpoint(s) in {self.folder}{often}")
+        self._catch_up()
+        while True:
+            files = self._look()
+            self._tell_left_out(files.left_out)
+            for step, path in files.new:
+                if path not in self.told:
+                    self._judge_file(step, path)
+            if options.once or (self.n_alarms and options.stop_on_regression):
+                return self.n_alarms
+            client.clock.sleep(options.every)
+
+    def _look(self) -> Files:
+        known = self.client.watches.look(
+            self.options.agent, game=self.options.game, against=",".join(self.options.against)
+        )
+        done = {step.step: step.done for step in known.steps if step.done}
+        return find_files(self.folder, done, now_s=time.time())
+
+    def _catch_up(self) -> None:
+        """Raise the alarm that an interrupted watch could not."""
+        known = self.client.watches.look(self.options.agent, game=self.options.game)
+        if known.left_alone is not None:
+            found = self.client.watches.judge(known.left_alone, level=self.options.level)
+            if found.alarm is not None:
+                self._tell(found)
+
+    def _judge_file(self, step: int, path: Path) -> None:
+        """Upload and evaluate one file; a refused one is named once and left alone."""
+        self.told.add(path)
+        try:
+            agent = self._admit(step, path)
+        except (InputError, ProblemError) as error:
+            sys.stderr.write(f"{path.name}: refused: {error}\n")
+            return
+        options, client = self.options, self.client
+        begun = client.watches.create(
+            agent=agent,
+            leaderboard=options.leaderboard,
+            against=options.against,
+            budget=options.budget,
+            margin=options.margin,
+            level=options.level,
+        )
+        lines = following.Lines(client, following.find_stream(options))
+        ended = client.campaigns.wait(
+            begun.campaign,
+            progress=lambda now: lines.show(describe_progress(now)),
+            poll_s=following.POLL_S,
+        )
+        lines.end(describe_progress(ended))
+        limit_s = following.RATING_WAIT_S
+        following.wait_for_ratings(client, begun.tournament, limit_s=limit_s)
+        self._tell(client.watches.judge(begun.campaign, level=options.level))
+
+    def _admit(self, step: int, path: Path) -> int:
+        """Return the agent of a checkpoint, the child of the one before it in the run.
+
+        One that is there already is returned. Raises InputError, ProblemError naming what is wrong.
+        """
+        options, client = self.options, self.client
+        known = client.watches.look(options.agent, game=options.game).steps
+        for one in known:
+            if one.step == step and one.agent is not None:
+                return one.agent
+        before = [one.sha256 for one in known if one.step is not None and one.step < step]
+        sent = client.checkpoints.upload(
+            path,
+            name=options.agent,
+            step=step,
+            game=options.game,
+            architecture=options.architecture,
+            parameters=dict(options.parameter) or None,
+            parent=before[-1] if before else None,
+        )
+        checked = client.checkpoints.wait(sent.sha256)
+        if checked.state == "refused":
+            raise InputError("file", checked.reason)
+        named = f"{options.agent}@{step}"
+        return next(agent.id for agent in checked.agents if agent.name == named)
+
+    def _tell_left_out(self, left_out: Mapping[Path, str]) -> None:
+        """Say of each file that is not judged why, once; several for one reason in one line."""
+        by_reason: dict[str, list[Path]] = {}
+        for path, reason in left_out.items():
+            # What is being written is judged at the next look, if there is one.
+            if path not in self.told and (self.options.once or reason != WRITTEN):
+                by_reason.setdefault(reason, []).append(path)
+        for reason, paths in by_reason.items():
+            self.told.update(paths)
+            names = ", ".join(path.name for path in paths[:N_NAMED])
+            more = f" and {len(paths) - N_NAMED} more" if len(paths) > N_NAMED else ""
+            self._say(f"not judged: {names}{more}: {reason}")
+
+    def _tell(self, found: WatchVerdict) -> None:
+        compared = "no ancestor yet"
+        if found.probability is not None:
+            worse = f"worse than {found.ancestor} by more than {found.margin:g}"
+            compared = f"P({worse}) = {found.probability:.3f}"
+        rated = f"{found.agent}: rating {found.mu:.2f} ± {Z_95 * found.sd:.2f}"
+        line = f"{rated} after {found.n_played} matches, {compared}"
+        self._say(f"REGRESSION {line}" if found.alarm else line)
+        if found.alarm is not None:
+            self.n_alarms += 1
+            self._post(found.alarm)
+
+    def _post(self, alarm: Alarm) -> None:
+        """Post an alarm; one that does not arrive is said, and stays on the page."""
+        address = self.options.webhook
+        if not address:
+            return
+        game = self.client.agents.get(alarm.agent.id).game
+        tournament = self.client.campaigns.get(alarm.campaign).tournament
+        body = json.dumps(as_values(alarm, game=game, tournament=tournament)).encode()
+        headers = {"Content-Type": "application/json"}
+        posted = urllib.request.Request(address, body, headers)
+        try:
+            with urllib.request.urlopen(posted, timeout=WEBHOOK_S):
+                self._say(f"alarm posted to {address}")
+        except (URLError, TimeoutError, OSError) as error:
+            sys.stderr.write(f"the alarm could not be posted to {address}: {error}\n")
+
+    def _say(self, line: str) -> None:
+        following.write_line(following.find_stream(self.options), line)
+
+
+def as_values(alarm: Alarm, *, game: str, tournament: int) -> dict[str, Any]:
+    """Return what a webhook gets."""
+    return {
+        "event": "regression",
+        "agent": alarm.agent.name,
+        "ancestor": alarm.ancestor.name,
+        "game": game,
+        "probability": alarm.probability,
+        "margin": alarm.margin,
+        "level": alarm.level,
+        "tournament": tournament,
+        "at": alarm.at.isoformat(),
+    }

@@ -1,0 +1,46 @@
+"""The checkpoint files of a folder: which are to be judged, and why the others are not."""
+
+from pathlib import Path
+
+import pytest
+
+from arena.checkpoints import read_step
+from evalsite_client.cli.folders import find_files, find_run
+from evalsite_client.cli.spelled import step_of
+from evalsite_client.errors import InputError
+
+LATER = 4e9
+"""Seconds since the epoch at which every file is whole."""
+
+
+def test_of_each_file_that_is_not_judged_it_is_said_why(tmp_path: Path) -> None:
+    for name in ("final", "step_10", "step_30", "step_40"):
+        (tmp_path / f"{name}.safetensors").touch()
+    files = find_files(tmp_path, {10: "it was judged before"}, now_s=LATER)
+    assert [step for step, _ in files.new] == [30, 40]
+    assert {path.stem: reason for path, reason in files.left_out.items()} == {
+        "step_10": "it was judged before",
+        "final": "its name has no step, such as step_1000",
+    }
+    newest = tmp_path / "step_40.safetensors"
+    soon = find_files(tmp_path, {}, now_s=newest.stat().st_mtime)
+    assert soon.left_out[newest] == "it is being written"
+
+
+def test_a_folder_that_is_none_or_names_a_step_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no folder"):
+        find_files(tmp_path / "none", {}, now_s=LATER)
+    for name in ("step_7", "7_steps"):
+        (tmp_path / f"{name}.safetensors").touch()
+    with pytest.raises(InputError, match="both of step 7"):
+        find_files(tmp_path, {}, now_s=LATER)
+    with pytest.raises(InputError, match="both of step 7"):
+        find_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["model_step_48.pt", "ckpt-000123.safetensors", "step=5.x", "1.5M.pt", "200k.pt", "final.pt"],
+)
+def test_the_step_of_a_name_is_read_as_the_server_reads_it(name: str) -> None:
+    assert step_of(name) == read_step(name)

@@ -1,0 +1,145 @@
+"""Endpoints of gates: does a candidate beat its baseline? One test, however often asked."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from arena.verdicts.paired_blocks import compare_blocks
+from arena.verdicts.sprt import EloModel
+from matches.api.base import ID, Endpoints, asked, created, read
+from matches.api.forecasts import ForecastSerializer, PairsSerializer
+from matches.campaigns import gates, texts
+from matches.campaigns.gates import Bounds
+from matches.campaigns.results import Pairs
+from matches.campaigns.starting import IS_SPRT
+from matches.models import Campaign
+from matches.store.clock import db_now
+
+
+class LineSerializer(serializers.Serializer[Any]):
+    """Something and what is said of it."""
+
+    label = serializers.CharField()  # type: ignore[assignment]  # taken by the metaclass
+    says = serializers.CharField()
+
+
+class NewGateSerializer(serializers.Serializer[Any]):
+    """Who is tested against whom: worse than elo0, or better by elo1."""
+
+    candidate = serializers.CharField(max_length=120)
+    baseline = serializers.CharField(max_length=120)
+    game = serializers.CharField(
+        max_length=60, default="", allow_blank=True, help_text="When several have these names."
+    )
+    leaderboard = serializers.CharField(
+        max_length=80, default="", allow_blank=True, help_text="Empty: that of the game's gates."
+    )
+    elo0 = serializers.FloatField(default=0.0)
+    elo1 = serializers.FloatField(default=20.0)
+    alpha = serializers.FloatField(default=0.05, help_text="Of passing at elo0.")
+    beta = serializers.FloatField(default=0.05, help_text="Of failing at elo1.")
+    model = serializers.ChoiceField(
+        choices=[model.value for model in EloModel], default=EloModel.LOGISTIC.value
+    )
+    max_matches = serializers.IntegerField(default=20_000, help_text="Of this call.")
+
+
+class GateLookSerializer(serializers.Serializer[Any]):
+    """What to look at."""
+
+    with_forecast = serializers.BooleanField(
+        default=False, help_text="Also foresee what is left, which takes a while."
+    )
+
+
+class GateSerializer(serializers.Serializer[Any]):
+    """Where the test of a gate stands."""
+
+    campaign = serializers.IntegerField()
+    tournament = serializers.IntegerField()
+    decision = serializers.ChoiceField(choices=["accept", "reject", "continue"])
+    is_over = serializers.BooleanField()
+    llr = serializers.FloatField(help_text="Log-likelihood ratio.")
+    lower = serializers.FloatField()
+    upper = serializers.FloatField()
+    n_games = serializers.IntegerField()
+    n_known = serializers.IntegerField(help_text="Matches that were known at its start.")
+    n_known_elsewhere = serializers.IntegerField()
+    n_not_played_again = serializers.IntegerField()
+    n_left = serializers.FloatField(allow_null=True, help_text="Matches to go, as judged last.")
+    blocks = serializers.ListField(
+        child=serializers.IntegerField(), help_text="With 0, 1/2, 1, 3/2 and 2 points of two games."
+    )
+    pairs = serializers.SerializerMethodField()
+    pairs_in_words = LineSerializer(many=True)
+    saved = serializers.CharField(help_text="What did not have to be played; empty if nothing.")
+    forecast = ForecastSerializer(allow_null=True, help_text="Null without one, or once decided.")
+    forecast_in_words = LineSerializer(many=True)
+    parameters = serializers.DictField()
+    statement = serializers.CharField()
+    why = serializers.CharField()
+
+    @extend_schema_field(PairsSerializer(allow_null=True))
+    def get_pairs(self, gate: dict[str, Any]) -> dict[str, Any] | None:
+        """Return what the blocks say."""
+        pairs = gate["pairs"]
+        return None if pairs is None else dict(PairsSerializer(pairs).data)
+
+
+class GateView(Endpoints[Campaign]):
+    """Gates: a pair on a leaderboard has one test, which goes on when it is asked for again."""
+
+    queryset = Campaign.objects.filter(question=IS_SPRT).select_related("tournament__leaderboard")
+    lookup_value_regex = ID
+
+    @extend_schema(request=NewGateSerializer, responses={201: GateSerializer})
+    def create(self, request: Request) -> Response:
+        """Enter a candidate; the answer has the forecast. Decided before, it says so at once."""
+        wanted = read(NewGateSerializer, request)
+        pair = gates.pair_of(wanted["game"], wanted["candidate"], wanted["baseline"])
+        bounds = Bounds(*(wanted[name] for name in ("elo0", "elo1", "alpha", "beta", "model")))
+        campaign = gates.enter(
+            *pair, bounds, leaderboard=wanted["leaderboard"], max_matches=wanted["max_matches"]
+        )
+        return created(GateSerializer(_describe(campaign, with_forecast=True)))
+
+    @extend_schema(parameters=[GateLookSerializer], responses=GateSerializer, filters=False)
+    def retrieve(self, request: Request, pk: str) -> Response:
+        """Return where the test stands."""
+        del pk
+        wanted = asked(GateLookSerializer, request)
+        return Response(GateSerializer(_describe(self.get_object(), **wanted)).data)
+
+
+def _describe(campaign: Campaign, *, with_forecast: bool) -> dict[str, Any]:
+    is_over = campaign.decided_at is not None
+    found = gates.standing(campaign, n_reused=0)
+    forecast = gates.left(campaign, now=db_now()) if with_forecast and not is_over else None
+    blocks = compare_blocks(found.counts)
+    stored = campaign.forecast
+    return {
+        "campaign": campaign.pk,
+        "tournament": campaign.tournament_id,
+        "decision": found.decision.value,
+        "is_over": is_over,
+        "llr": found.state.llr,
+        "lower": found.state.lower,
+        "upper": found.state.upper,
+        "n_games": found.state.n_games,
+        "n_known": campaign.n_known,
+        "n_known_elsewhere": campaign.n_known_elsewhere,
+        "n_not_played_again": campaign.tournament.n_known,
+        "n_left": stored["matches"] if stored and not is_over else None,
+        "blocks": found.counts,
+        "pairs": None if blocks is None else Pairs(blocks=found.counts, **vars(blocks)),
+        "pairs_in_words": [] if blocks is None else [one._asdict() for one in texts.paired(blocks)],
+        "saved": texts.saved(campaign),
+        "forecast": forecast,
+        "forecast_in_words": [one._asdict() for one in texts.expected(forecast)],
+        "parameters": campaign.parameters,
+        "statement": campaign.statement,
+        "why": campaign.why,
+    }
