@@ -128,7 +128,7 @@ def _refuse_foreign(file: BinaryIO, head: bytes, n_bytes: int) -> NoReturn:
         foreign = next((what for mark, what in _FOREIGN.items() if head.startswith(mark)), "")
     if foreign:
         raise CheckpointFileError(
-            f"this is {foreign}: {_WANTED} (`./run manage checkpoints convert` makes one)"
+            f"this is {foreign}: {_WANTED} (`./run checkpoints convert` makes one)"
         )
     if len(head) <= _LENGTH_BYTES:
         raise CheckpointFileError(f"truncated: {n_bytes} bytes hold no header; {_WANTED}")

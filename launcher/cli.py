@@ -82,7 +82,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 PASSED_ON_HELP = {
     "test": "check, then the tests; arguments go to pytest",
-    "manage": "a management command of Django, as in ./run manage evaluate --help",
+    "manage": "a management command of Django, as in ./run manage migrate",
     "bench": "measure: ./run bench matches|ratings|inference|live|pages|verdicts|"
     "large_fields|comparison",
     "chaos": "play while processes are killed, and compare",

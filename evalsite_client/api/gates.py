@@ -103,7 +103,7 @@ class Gates(Calls):
         )
 
     def get(self, gate: int, *, with_forecast: bool | None = None) -> Gate:
-        """Return one.
+        """Return one gate.
 
         with_forecast: Also foresee what is left, which takes a while.
         """

@@ -16,6 +16,7 @@ from evalsite_client.cli.options import (
 from evalsite_client.cli.show import Answer, as_json
 from evalsite_client.cli.watching import read_address, watch_folder
 from evalsite_client.client import Client
+from evalsite_client.errors import InputError
 from evalsite_client.progress import Progress, duration
 
 ENDED_EARLY = 1
@@ -55,7 +56,10 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
 def watch(client: Client, options: Namespace) -> Answer:
     """Follow a tournament to its end; of a folder evaluate each new checkpoint, uploaded first."""
     target = options.target
-    if options.agent is not None or not target.isdecimal():
+    if options.agent is None and not target.isdecimal():
+        wanted = "no whole number of a tournament; of a folder --agent names the run"
+        raise InputError("ID|FOLDER", f"{target!r} is {wanted}")
+    if options.agent is not None:
         options.every = options.every or FOLDER_EVERY_S
         return watch_folder(client, options)
     return follow(

@@ -68,7 +68,7 @@ def test_without_blocks_there_is_no_table(client: Client, broker: Redis) -> None
 def test_stopped_it_writes_where_it_stands(
     evalsite: Evalsite, broker: Redis, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    undecided()
+    board = undecided().tournament.leaderboard.name
 
     def stop_at_once(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -77,7 +77,7 @@ def test_stopped_it_writes_where_it_stands(
     monkeypatch.setattr(gates, "wait", stop_at_once)
     saved, summary = tmp_path / "gate.json", tmp_path / "gate.md"
     files = ("--json", saved, "--markdown", summary)
-    bounds = ("--bounds", "0,3", "--leaderboard", "board")
+    bounds = ("--bounds", "0,3", "--leaderboard", board)
     pair = ("--candidate", PAIR[0], "--baseline", PAIR[1])
     status, printed, complaint = evalsite("gate", *pair, *bounds, *files)
     assert status == 130, complaint

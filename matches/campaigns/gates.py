@@ -12,7 +12,7 @@ from arena.verdicts.sprt import Decision, EloModel, SprtState
 from matches.campaigns import forecasting, judging
 from matches.campaigns.starting import IS_SPRT, SPRT_DEFAULTS, start, test_of
 from matches.errors import BadInputError
-from matches.ledger.naming import agent_of, describe_unknown
+from matches.ledger.naming import describe_unknown, find_agent
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Campaign, Leaderboard
 from matches.plans import CampaignPlan
@@ -142,7 +142,7 @@ def _spelled(field: str, name: str, game: str) -> Agent:
     if not game:
         raise BadInputError(field, describe_unknown(name))
     try:
-        return agent_of(name, game=game)
+        return find_agent(name, game=game)
     except (ArenaError, BadInputError) as error:
         reason = error.args[0].removeprefix("agents: ")
         raise BadInputError(field, reason) from error

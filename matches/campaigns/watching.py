@@ -15,7 +15,7 @@ from arena.verdicts.base import StopReason
 from matches.campaigns.belief import belief_about
 from matches.campaigns.starting import start
 from matches.errors import BadInputError
-from matches.ledger.naming import agent_of, describe_unknown
+from matches.ledger.naming import describe_unknown, find_agent
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Alarm, Campaign, Checkpoint, Leaderboard, Rating
 from matches.plans import CampaignPlan
@@ -105,7 +105,7 @@ def evaluate(watch: Watch, agent: Agent) -> Campaign:
     if unfinished is not None:
         return unfinished
     ancestor = best_ancestor(agent, board)
-    anchors = [agent_of(text, game=agent.game) for text in watch.against]
+    anchors = [find_agent(text, game=agent.game) for text in watch.against]
     entrants = _distinct([ancestor, agent, _parent(agent), *anchors])
     plan = CampaignPlan(
         name=_title(agent),

@@ -161,7 +161,7 @@ def _describe_unknown(side: Side, *, game: str) -> str:
         return f"{side.name!r} has no checkpoint {side.checkpoint!r}: there are the steps {shown}"
     names = list(agents.values_list("name", flat=True)[:_KNOWN_NAMES])
     near = get_close_matches(side.name, names, n=5, cutoff=0.5)
-    hint = f": did you mean {', '.join(near)}?" if near else ": see ./run manage checkpoints list"
+    hint = f": did you mean {', '.join(near)}?" if near else ": see ./run checkpoints list"
     return f"there is no agent {side.name!r}{where}{hint}"
 
 

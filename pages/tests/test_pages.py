@@ -36,7 +36,7 @@ def _shown_rows(page: str) -> list[dict[str, str]]:
 
 def test_an_empty_database_says_what_to_type(client: Client) -> None:
     page = _get(client, "/")
-    assert "./run manage evaluate" in page
+    assert "./run evaluate" in page
     assert "No play node is alive" in page
     assert "There is none yet" in _get(client, "/leaderboards/")
 
