@@ -112,7 +112,7 @@ def test_a_file_that_is_no_checkpoint_is_refused_with_its_reason(
 @pytest.mark.parametrize(
     ("change", "field", "words"),
     [
-        ({"game": "poker"}, "game", "'poker': choose one of .*connect_four"),
+        ({"game": "poker"}, "game", "'poker': did you mean kuhn_poker.*connect_four"),
         ({"game": ""}, "game", "is not sealed: say which game"),
         ({"architecture": ""}, "architecture", "is not sealed: name its architecture"),
         ({"parameters": {"hidden": [1]}}, "parameters", r"parameter 'hidden' is \[1\]"),
