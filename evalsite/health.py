@@ -33,7 +33,7 @@ class Kept:
     def checks(self, *, now_s: float) -> list[Check]:
         """Return checks that are no older than a second."""
         if now_s >= self._until:
-            self._found = [*readiness.checks(now=db_now), *_supervisor()]
+            self._found = [*readiness.run_checks(now=db_now), *_supervisor()]
             self._until = now_s + KEPT_S
         return self._found
 

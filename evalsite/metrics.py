@@ -48,14 +48,14 @@ class SystemCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the figures, or only that the fast store does not answer."""
         try:
-            state = pushing.latest()
+            state = pushing.read_latest()
         except RedisError:
             up = GaugeMetricFamily("evalsite_part_up", "1 when the part answered", labels=["part"])
             up.add_metric(["fast store"], 0)
             yield up
             return
         if state is not None:
-            yield from prometheus.metrics(state, now=db_now())
+            yield from prometheus.export_metrics(state, now=db_now())
 
 
 registry = CollectorRegistry()

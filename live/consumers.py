@@ -120,8 +120,8 @@ class SystemConsumer(Viewer):
 
 def _read_board(board_id: int) -> Sequence[str]:
     now = db_now()
-    return broadcast.snapshot(board_id, now=now), broadcast.nodes_message(now=now)
+    return broadcast.read_snapshot(board_id, now=now), broadcast.format_nodes(now=now)
 
 
 def _read_system() -> Sequence[str]:
-    return (pushing.text(now=db_now()),)
+    return (pushing.format_newest(now=db_now()),)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from django.db.models import QuerySet, Subquery
 from django.db.models.functions import Length
 
+from arena.ratings.base import Z95
 from matches.models import Leaderboard, RatingSnapshot
-from matches.ratings.standings import Z95
 from matches.store import snapshot_tables
 from pages.charts import Scale, Tick, join_points
 

@@ -9,9 +9,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from arena.ratings.base import Z95
 from matches.models import Agent, Rating
 from matches.operations import explain
-from matches.ratings.standings import Z95
 from matches.store.catalog import game_title, policy_title
 from matches.store.clock import db_now
 from pages import agent_history, agentmatches, campaignpages, lineages, records

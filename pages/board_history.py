@@ -11,9 +11,10 @@ from typing import NamedTuple
 from django.db.models import Q, Subquery
 from django.db.models.functions import Length
 
+from arena.ratings.base import Z95
 from matches.models import Leaderboard, RatingSnapshot
 from matches.ratings import standings
-from matches.ratings.standings import Z95, Row
+from matches.ratings.standings import Row
 from matches.store import snapshot_tables
 from pages.charts import BOTTOM, TOP, Scale, Tick, TimeAxis, join_points, spread_labels
 
@@ -88,7 +89,7 @@ def draw_history(board: Leaderboard, rows: Sequence[Row]) -> History | None:
     if len(moments) < MIN_MOMENTS or not top:
         return None
     times = TimeAxis(moments[0].taken_at, moments[-1].taken_at)
-    axis = standings.axis_of(_limits(moments, top))
+    axis = standings.fit_axis_to(_limits(moments, top))
     ratings = Scale(axis["low"], axis["high"], height=HEIGHT)
     lines = [_points(row["agent"], moments, times) for row in top]
     heights = [ratings.place(float(row["mu"])) for row in top]

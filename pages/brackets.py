@@ -87,7 +87,7 @@ def of_tournament(tournament: Tournament) -> InRounds | None:
 
 def _found(tournament: Tournament) -> InRounds:
     agents = entrants.entrants_of(tournament)
-    meetings = entrants.meetings_of(tournament, agents)
+    meetings = entrants.load_meetings(tournament, agents)
     if tournament.pairing == KNOCKOUT:
         return _drawn(tournament, agents, meetings)
     return InRounds([], _table(tournament, agents, meetings), None, len(agents))

@@ -7,9 +7,10 @@ plays.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from matches.campaigns.starting import IS_SPRT, test_of
-from matches.campaigns.texts import percent
+from matches.campaigns.sprt import read_test
+from matches.campaigns.starting import IS_SPRT
 from matches.models import Campaign, CampaignPoint
+from matches.store.explanation import format_percent
 from pages.charts import Scale, Tick, join_points, place_across
 
 HEIGHT = 220
@@ -62,14 +63,14 @@ def _of_chance(campaign: Campaign, found: Sequence[CampaignPoint]) -> Curve:
     scale = Scale(0.0, 1.0, height=HEIGHT)
     wanted = 1 - campaign.error
     levels = [Level(scale.place(share), f"{100 * share:.0f} %", False) for share in (0.0, 0.5, 1.0)]
-    levels.append(Level(scale.place(wanted), f"asked for: {percent(wanted)}", True))
-    said = [(point.probability, percent(point.probability)) for point in found]
+    levels.append(Level(scale.place(wanted), f"asked for: {format_percent(wanted)}", True))
+    said = [(point.probability, format_percent(point.probability)) for point in found]
     caption = "Probability of the likeliest answer by the results known"
     return _drawn(caption, found, said, scale, levels)
 
 
 def _of_test(campaign: Campaign, found: Sequence[CampaignPoint]) -> Curve:
-    test = test_of(campaign.parameters)
+    test = read_test(campaign.parameters)
     values = [point.llr or 0.0 for point in found]
     low, high = _BEYOND * min(test.lower, *values), _BEYOND * max(test.upper, *values)
     scale = Scale(low, high, height=HEIGHT)

@@ -18,8 +18,9 @@ from matches.ledger import pairing_warnings
 from matches.models import Agent, Alarm, Campaign, Entrant
 from matches.operations import explain
 from matches.ratings import standings
-from matches.ratings.closed_prefix import awaited
+from matches.ratings.closed_prefix import find_waiting_results
 from matches.store.clock import db_now
+from matches.store.explanation import format_percent
 from matches.store.fast_store import get_or_make
 from pages import campaign_curve
 
@@ -42,8 +43,8 @@ class Blocks(NamedTuple):
     """How many blocks gave the first agent so many points, and what that says."""
 
     first: Agent
-    cells: list[texts.Line]
-    lines: list[texts.Line]
+    cells: list[texts.LabelledText]
+    lines: list[texts.LabelledText]
 
 
 class Listed(NamedTuple):
@@ -93,31 +94,31 @@ def context(found: Campaign, *, now: datetime) -> dict[str, Any]:
         "tournament": tournament,
         "board": board,
         "asked": _asked(found),
-        "terms": texts.terms(found),
-        "why": texts.why(found),
+        "terms": texts.describe_terms(found),
+        "why": texts.describe_end(found),
         "says": _says(found),
         "probability": _probability(found),
         "subjects": _subjects(found),
-        "saved": texts.saved(found),
+        "saved": texts.describe_saved(found),
         "waits": _planned_earlier(found),
-        "wanted": texts.percent(1 - found.error),
+        "wanted": format_percent(1 - found.error),
         "chances": _chances(found),
         "curve": campaign_curve.draw_campaign(found),
-        "forecast": texts.expected(foreseen),
-        "budget": texts.budget(found),
+        "forecast": texts.describe_forecast(foreseen),
+        "budget": texts.describe_budget(found),
         "is_test": found.question == IS_SPRT,
         "pairs": _pairs(found),
         "warning": pairing_warnings.warn_of_pairing(tournament),
         "stop": _stop_address(found),
-        "shown": standings.tournament(tournament, now=now),
+        "shown": standings.describe_tournament(tournament, now=now),
         "explanation": explain.of_tournament(tournament, now=now),
     }
 
 
 def _planned_earlier(found: Campaign) -> str:
     """Return what the verdict waits for though results are there; empty where it does not."""
-    waits = None if found.decided_at else awaited(found.tournament)
-    return "" if waits is None else texts.planned_earlier(waits)
+    waits = None if found.decided_at else find_waiting_results(found.tournament)
+    return "" if waits is None else texts.describe_waiting(waits)
 
 
 def listed(campaigns: Sequence[Campaign]) -> list[Listed]:
@@ -138,14 +139,14 @@ def open_alarms(**of: Any) -> list[OpenAlarm]:
     """Return the newest alarms that nobody has looked at, chosen by of."""
     waiting = Alarm.objects.filter(acknowledged_at=None, **of).order_by("-pk")
     related = waiting.select_related("agent", "ancestor", "campaign__tournament__leaderboard")
-    return [OpenAlarm(alarm, texts.percent(alarm.probability)) for alarm in related[:N_ALARMS]]
+    return [OpenAlarm(alarm, format_percent(alarm.probability)) for alarm in related[:N_ALARMS]]
 
 
 def _asked(found: Campaign) -> str:
     wanted = _positions(found)
     entered = Entrant.objects.filter(tournament=found.tournament_id, position__in=wanted)
     names = dict(entered.values_list("position", "agent__name")) if wanted else {}
-    return texts.asked(found, _ByPosition(names))
+    return texts.describe_question(found, _ByPosition(names))
 
 
 def _positions(found: Campaign) -> list[int]:
@@ -190,7 +191,7 @@ def _probability(found: Campaign) -> str:
         return ""
     if found.question == IS_SPRT and not found.decided_at:
         return ""
-    return texts.percent(found.probability)
+    return format_percent(found.probability)
 
 
 def _standing(found: Campaign) -> str:
@@ -202,7 +203,7 @@ def _standing(found: Campaign) -> str:
         return played
     if found.question == IS_SPRT or found.probability is None:
         return f"{played}, {found.n_judged:,} results judged"
-    return f"{played}, the likeliest answer is true with {texts.percent(found.probability)}"
+    return f"{played}, the likeliest answer is true with {format_percent(found.probability)}"
 
 
 def _chances(found: Campaign) -> list[Chance]:
@@ -214,20 +215,20 @@ def _chances(found: Campaign) -> list[Chance]:
     ).select_related("agent")
     agents = {entrant.position: entrant.agent for entrant in entered}
     return [
-        Chance(agents[position], texts.percent(chance), round(100 * chance, 2))
+        Chance(agents[position], format_percent(chance), round(100 * chance, 2))
         for position, chance in likely
     ]
 
 
 def _pairs(found: Campaign) -> Blocks | None:
     """Return the blocks of a sequential test; None before its first."""
-    said = results.pairs(found)
+    said = results.read_pairs(found)
     if said is None:
         return None
     first = Entrant.objects.select_related("agent").get(tournament=found.tournament_id, position=0)
     counts = zip(POINTS, said.blocks, strict=True)
-    cells = [texts.Line(label, f"{n:,}") for label, n in counts]
-    return Blocks(first.agent, cells, texts.paired(said))
+    cells = [texts.LabelledText(label, f"{n:,}") for label, n in counts]
+    return Blocks(first.agent, cells, texts.describe_blocks(said))
 
 
 def _stop_address(found: Campaign) -> str:

@@ -143,16 +143,16 @@ def find(board: Leaderboard, view: View, *, start: int) -> Found:
 
     Reads the field once, whatever was played.
     """
-    among, order = standings.field(board.pk), view.order
-    field = standings.ranked(board.pk).select_related(None)
+    among, order = standings.load_field(board.pk), view.order
+    field = standings.rank_ratings(board.pk).select_related(None)
     # In the order of rank, which equal values keep.
     rows = [Light(*row) for row in field.values_list("agent_id", "mu", order.column)]
     ranks = {row.agent: rank for rank, row in enumerate(rows, 1)}
     wanted = rows if view.is_whole else _chosen(rows, board, view)
     ordered = sorted(wanted, key=lambda row: order.key(row, among), reverse=view.is_descending)
     page = [row.agent for row in ordered[start : start + TOP]]
-    whole = {row.agent: row for row in standings.rated(field.filter(agent__in=page))}
-    return Found([standings.row(whole[pk], ranks[pk], among) for pk in page], len(wanted))
+    whole = {row.agent: row for row in standings.read_rated(field.filter(agent__in=page))}
+    return Found([standings.format_row(whole[pk], ranks[pk], among) for pk in page], len(wanted))
 
 
 def choices(board: Leaderboard, view: View) -> list[Choice]:

@@ -36,7 +36,7 @@ def home(request: HttpRequest) -> HttpResponse:
     """Show the newest leaderboard, or what to type first."""
     newest = selectors.find_newest_board()
     if newest is None:
-        context = {"nodes": standings.nodes(now=db_now())}
+        context = {"nodes": standings.count_nodes(now=db_now())}
         return render(request, "pages/empty.html", context)
     return render(request, "pages/board.html", _board_context(newest, View(), page=1))
 
@@ -82,8 +82,8 @@ def _board_context(found: Leaderboard, view: View, *, page: int) -> dict[str, An
         "columns": columns(view, address),
         "choices": filters.choices(found, view),
         **(_drawings(found, rows) if is_whole else {}),
-        "status": standings.status(found, rows, now=now),
-        "nodes": standings.nodes(now=now),
+        "status": standings.describe_board(found, rows, now=now),
+        "nodes": standings.count_nodes(now=now),
         "boards": _titled(Leaderboard.objects.filter(is_listed=True)[:N_RECENT_BOARDS]),
         "is_live": page == 1,
         "here": address + view.query(page),
@@ -111,7 +111,7 @@ def _rows(found: Leaderboard, view: View, *, page: int) -> filters.Found:
     if not view.is_plain:
         return filters.find(found, view, start=start)
     n = Rating.objects.filter(leaderboard=found).count()
-    return filters.Found(standings.rows(found.pk, start=start), n)
+    return filters.Found(standings.load_rows(found.pk, start=start), n)
 
 
 def _titled(found: Any) -> list[dict[str, Any]]:

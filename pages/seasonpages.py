@@ -6,8 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from arena.ratings.base import Z95
 from matches.models import Season, SeasonRow
-from matches.ratings.standings import Z95
 from matches.store.catalog import game_title
 from pages.addresses import number
 

@@ -129,10 +129,10 @@ def draw_plots(board_id: int, shown: Iterable[Row] = ()) -> list[Plot]:
     for rating in _trained(board_id):
         assert rating.run is not None
         assert rating.step is not None
-        runs[rating.run].append((rating.step, standings.row(rating, 0)))
+        runs[rating.run].append((rating.step, standings.format_row(rating, 0)))
     drawn = {row["agent"]: row for steps in runs.values() for _, row in steps}
     others = [row for row in shown if row["agent"] not in drawn]
-    axis = standings.axis([*drawn.values(), *others])
+    axis = standings.fit_axis([*drawn.values(), *others])
     scale = Scale(axis["low"], axis["high"], height=HEIGHT)
     marks = [Tick(scale.place(tick["at"]), tick["label"]) for tick in axis["ticks"]]
     largest = sorted(runs, key=lambda run: (-len(runs[run]), run))[:MAX_RUNS]
@@ -158,7 +158,7 @@ def _trained(board_id: int) -> list[Rated]:
     ).order_by(*order)
     # Chosen by key first: thousands of whole rows would be slow to sort.
     chosen = trained.values("pk")[:MAX_POINTS]
-    return standings.rated(Rating.objects.filter(pk__in=chosen).order_by(*order))
+    return standings.read_rated(Rating.objects.filter(pk__in=chosen).order_by(*order))
 
 
 def _draw_plot(

@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 from matches.models import Order, Worker
 from matches.operations import explain
 from matches.operations.system import pushing
-from matches.operations.system.display import Shown, Table, shown
+from matches.operations.system.display import Shown, Table, format_state
 from matches.store.clock import db_now
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ def _labelled(table: Table) -> dict[str, Any]:
 def _shown() -> Shown:
     now = db_now()
     try:
-        return shown(pushing.newest(now=now))
+        return format_state(pushing.read_newest(now=now))
     except RedisError as error:
         log.warning("the page is made from the database alone: %s", error)
-        return shown(pushing.looked(now=now))
+        return format_state(pushing.look_alone(now=now))

@@ -34,7 +34,7 @@ def tournament(request: HttpRequest, pk: int) -> HttpResponse:
         "tournament": found,
         "board": found.leaderboard,
         "game": game_title(found.leaderboard.game),
-        "shown": standings.tournament(found, now=now),
+        "shown": standings.describe_tournament(found, now=now),
         "pace": paces.of_tournament(found, now=now),
         "explanation": explain.of_tournament(found, now=now),
         "crosstable": crosstables.of_tournament(found, n_entrants=n_entrants),

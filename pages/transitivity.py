@@ -2,16 +2,16 @@
 
 from typing import NamedTuple
 
+from arena.ratings.base import Z95
 from matches.models import Leaderboard
 from matches.ratings import transitivity
-from matches.ratings.standings import Z95
-from matches.ratings.transitivity import Finding, Round
+from matches.ratings.transitivity import Cycle, Finding
 
 
-class Cycle(NamedTuple):
+class ShownCycle(NamedTuple):
     """A cycle and what is said of it."""
 
-    round: Round
+    round: Cycle
     text: str
 
 
@@ -19,15 +19,15 @@ class Shown(NamedTuple):
     """A finding with its cycles in words."""
 
     finding: Finding
-    cycles: list[Cycle]
+    cycles: list[ShownCycle]
 
 
 def of_board(board: Leaderboard) -> Shown | None:
     """Return what is shown of a board, None where there is nothing to say."""
-    found = transitivity.of_board(board)
+    found = transitivity.examine_board(board)
     if found is None:
         return None
-    return Shown(found, [Cycle(cycle, _text(cycle)) for cycle in found.cycles])
+    return Shown(found, [ShownCycle(cycle, _text(cycle)) for cycle in found.cycles])
 
 
 def seat_advantage(board: Leaderboard) -> str:
@@ -37,7 +37,7 @@ def seat_advantage(board: Leaderboard) -> str:
     return f"{board.seat_mu:+.2f} ± {Z95 * board.seat_sd:.2f}"
 
 
-def _text(cycle: Round) -> str:
+def _text(cycle: Cycle) -> str:
     names = [agent.name for agent in cycle.agents]
     beats = zip(names, [*names[1:], names[0]], cycle.shares, strict=True)
     return ", ".join(f"{winner} beats {loser} ({share:.0%})" for winner, loser, share in beats)

@@ -74,7 +74,7 @@ def _shown(browser: webdriver.Chrome) -> list[tuple[str, str, str]]:
 
 
 def _wanted(tournament: Tournament) -> list[tuple[str, str, str]]:
-    rows = standings.rows(tournament.leaderboard_id)
+    rows = standings.load_rows(tournament.leaderboard_id)
     return [(row["name"], row["mu"], row["matches"]) for row in rows]
 
 
@@ -191,7 +191,7 @@ def test_a_lost_push_is_noticed_by_its_number(
     wait_until(browser, lambda: _is_live(browser))
     _play_on(tournament)
     with monkeypatch.context() as lossy:
-        lossy.setattr(broadcast, "_send", lambda *_: None)
+        lossy.setattr(broadcast, "_send_text", lambda *_: None)
         _push(tournament)
     assert _shown(browser) != _wanted(tournament)
     Tournament.objects.update(n_retried=7)

@@ -15,6 +15,8 @@ SIGMA = 25 / 3
 BETA = 25 / 6
 # How often two equal agents draw.
 DRAW_PROBABILITY = 0.10
+# Half of a 95 % interval, in standard deviations of a normal distribution.
+Z95 = 1.959964
 
 # A result compares at least two agents.
 MIN_SEATS = 2

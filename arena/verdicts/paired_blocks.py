@@ -12,13 +12,13 @@ from statistics import NormalDist
 
 import numpy as np
 
+from arena.ratings.base import Z95
 from arena.ratings.counts import Ints
 from arena.verdicts.base import VerdictError
 from arena.verdicts.sprt import BLOCKS, ELO_PER_T, EloEstimate, estimate_elo
 
 # What A got of the two games, by cell.
 POINTS = ("0", "1/2", "1", "3/2", "2")
-_Z95 = 1.96
 _NORMAL = NormalDist()
 _VALUES = np.linspace(0, 1, BLOCKS)
 
@@ -68,7 +68,7 @@ def _normalised_elo(lead: float, sd: float, n_blocks: int) -> EloEstimate:
     """Return the lead in standard deviations of a game, of which a block has half the variance."""
     t = lead / sd
     # Delta method: mean / sd of n normal scores has the variance (1 + t^2 / 2) / n.
-    half = _Z95 * sqrt((1 + t**2 / 2) / n_blocks)
+    half = Z95 * sqrt((1 + t**2 / 2) / n_blocks)
     # t counts standard deviations of a block, the mean of two games: sqrt(2) times as many as of a
     # game.
     points = (ELO_PER_T / sqrt(2) * bound for bound in (t, t - half, t + half))

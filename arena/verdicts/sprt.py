@@ -19,6 +19,7 @@ from math import isfinite, log, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from arena.ratings.base import Z95
 from arena.ratings.counts import Floats, Ints
 from arena.verdicts.base import MAX_ERROR, VerdictError
 from arena.verdicts.scale import elo_of_score, score_of_elo
@@ -198,6 +199,6 @@ def estimate_elo(counts: Sequence[int] | Ints) -> EloEstimate:
     seen = table + _UNSEEN
     values, shares = np.linspace(0, 1, len(seen)), seen / seen.sum()
     mean = float(shares @ values)
-    half = 1.96 * sqrt(float(shares @ (values - mean) ** 2) / max(int(table.sum()), 1))
+    half = Z95 * sqrt(float(shares @ (values - mean) ** 2) / max(int(table.sum()), 1))
     low, high = (min(max(score, _TINY), 1 - _TINY) for score in (mean - half, mean + half))
     return EloEstimate(elo_of_score(mean), elo_of_score(low), elo_of_score(high))

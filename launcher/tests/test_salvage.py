@@ -15,9 +15,9 @@ from launcher.folders import SECRETS
 from launcher.plan import Plan
 from launcher.salvage import BEGINS, FILES, describe_set_aside, is_damaged, set_aside
 from launcher.supervision import Supervisor, kill_leftovers
-from matches.operations.system.display import shown
-from matches.operations.system.sample import State
-from matches.operations.system.sampling import look
+from matches.operations.system.display import format_state
+from matches.operations.system.sample import SystemState
+from matches.operations.system.sampling import take_sample
 from matches.store import disk
 
 REFUSED = "# Bad file format reading the append only file appendonly.aof.1.incr.aof: make a backup"
@@ -65,8 +65,8 @@ def test_the_page_of_the_system_tells_it_for_a_day(
     set_at = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
     (tmp_path / "broker" / FILES).mkdir(parents=True)
     kept = set_aside(tmp_path / "broker", now=set_at)
-    sample = look(now=set_at + timedelta(hours=23), last=None)
-    text = shown(State(sample, [sample.point], sample.at))["trouble"]
+    sample = take_sample(now=set_at + timedelta(hours=23), last=None)
+    text = format_state(SystemState(sample, [sample.point], sample.at))["trouble"]
     assert f"the broker's file was damaged and is kept as broker/{kept.name}" in text
     assert disk.list_files_set_aside(now=set_at + timedelta(hours=25)) == []
 

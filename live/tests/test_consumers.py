@@ -80,11 +80,11 @@ async def _closing_code(viewer: Viewer) -> int:
     return int(message["code"])
 
 
-def _publish(board_id: int) -> broadcast.Delta | None:
+def _publish(board_id: int) -> broadcast.BoardDelta | None:
     return broadcast.publish(board_id, now=db_now())
 
 
-def _publish_soon(board_id: int) -> broadcast.Delta | None:
+def _publish_soon(board_id: int) -> broadcast.BoardDelta | None:
     """Push at a moment at which a board pushed just now may be pushed again."""
     return broadcast.publish(board_id, now=db_now() + broadcast.MIN_INTERVAL)
 
@@ -99,7 +99,7 @@ def _system_with(node: str) -> None:
 
     Never ahead of the clock: a picture of the future is not believed.
     """
-    now = db_now() if pushing.latest() else db_now() - pushing.MIN_INTERVAL
+    now = db_now() if pushing.read_latest() else db_now() - pushing.MIN_INTERVAL
     factories.alive(node=node, now=now)
     pushing.push(now=now)
 

@@ -25,6 +25,7 @@ from matches.models import Agent, Alarm, Campaign, Leaderboard, Tournament
 from matches.options import options_of
 from matches.plans import CampaignPlan, columns_of
 from matches.store.clock import db_now
+from matches.store.explanation import format_percent
 
 ASKED = ("question", "parameters", "error", "margin")
 LIMITS = tuple(name for name in columns_of(CampaignPlan, Campaign) if name not in ASKED)
@@ -67,7 +68,7 @@ class StartForm(PlanForm):
         search_if_many(self, Tournament)
         self.fields["agents"].label_from_instance = lambda agent: f"{agent.game}: {agent.name}"  # type: ignore[attr-defined]
         self.fields["parameters"].help_text = PARAMETERS_HELP
-        self.ahead: list[texts.Line] = []
+        self.ahead: list[texts.LabelledText] = []
 
     def _post_clean(self) -> None:
         """Leave the row alone: it is the service that writes it."""
@@ -97,14 +98,14 @@ class StartForm(PlanForm):
         shown = {name: sent.getlist(name) for name in sorted(self.fields) if name != "foreseen"}
         return sha256(json.dumps(shown).encode()).hexdigest()[:16]
 
-    def _foreseen(self) -> list[texts.Line]:
+    def _foreseen(self) -> list[texts.LabelledText]:
         board, agents = self.cleaned_data["leaderboard"], list(self.cleaned_data["agents"])
         check_agents(board, agents)
         found = forecasting.before(self.plan(), leaderboard=board, agents=agents, now=db_now())
-        said = texts.known(found.n_known, found.n_known_elsewhere)
-        known = texts.Line("Known already", said)
-        warning = [texts.Line("Pairing", found.warning)] if found.warning else []
-        return [known, *warning, *texts.expected(found.forecast)]
+        said = texts.describe_known(found.n_known, found.n_known_elsewhere)
+        known = texts.LabelledText("Known already", said)
+        warning = [texts.LabelledText("Pairing", found.warning)] if found.warning else []
+        return [known, *warning, *texts.describe_forecast(found.forecast)]
 
 
 @admin.register(Campaign)
@@ -192,7 +193,7 @@ class CampaignAdmin(OffersActs):
     @admin.display(description="probability")
     def chance(self, obj: Campaign) -> str:
         """Return how sure that is."""
-        return "-" if obj.probability is None else texts.percent(obj.probability)
+        return "-" if obj.probability is None else format_percent(obj.probability)
 
     @admin.display(description="matches")
     def progress(self, obj: Campaign) -> str:
@@ -203,7 +204,10 @@ class CampaignAdmin(OffersActs):
     def forecast_said(self, obj: Campaign) -> str:
         """Return what it will still take."""
         foreseen = None if obj.decided_at else obj.forecast
-        return "; ".join(f"{line.label}: {line.says}" for line in texts.expected(foreseen)) or "-"
+        return (
+            "; ".join(f"{line.label}: {line.says}" for line in texts.describe_forecast(foreseen))
+            or "-"
+        )
 
 
 @admin.register(Alarm)

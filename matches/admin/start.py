@@ -25,8 +25,8 @@ from matches.models import (
 from matches.operations import explain, readiness
 from matches.operations.explain import Explanation
 from matches.operations.system import pushing
-from matches.operations.system.display import Shown, Table, shown
-from matches.operations.system.sample import State
+from matches.operations.system.display import Shown, Table, format_state
+from matches.operations.system.sample import SystemState
 from matches.store import selectors
 from matches.store.clock import db_now
 from matches.store.explanation import format_ago, format_count, format_span
@@ -66,7 +66,7 @@ def with_state(_: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Return the context of the start page with the state of the system."""
     now = db_now()
     state = _state(now=now)
-    found = shown(state)
+    found = format_state(state)
     tournaments = _tournaments()
     return {
         **context,
@@ -84,12 +84,12 @@ def with_state(_: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _state(*, now: datetime) -> State:
+def _state(*, now: datetime) -> SystemState:
     try:
-        return pushing.newest(now=now)
+        return pushing.read_newest(now=now)
     except RedisError as error:
         log.warning("the start page is made from the database alone: %s", error)
-        return pushing.looked(now=now)
+        return pushing.look_alone(now=now)
 
 
 def _tournaments() -> list[Tournament]:
@@ -130,7 +130,7 @@ def _ended(*, now: datetime) -> tuple[Counter[int], float]:
 def _why(found: Shown, tournaments: Sequence[Tournament], *, now: datetime) -> Why:
     """Say what is wrong with the parts, else what tournaments wait for, else that all is well."""
     failed = [
-        check for check in readiness.checks(now=db_now) if check.is_needed and not check.is_ok
+        check for check in readiness.run_checks(now=db_now) if check.is_needed and not check.is_ok
     ]
     if failed:
         more = [f"{check.hint}" for check in failed if check.hint]

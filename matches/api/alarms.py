@@ -60,6 +60,6 @@ class AlarmView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Alar
         """Note that somebody has seen it; the first one is kept."""
         del pk
         given: dict[str, Any] = why(request, is_optional=True)
-        alarms.acknowledge(alarm := self.get_object(), **given)
+        alarms.acknowledge_alarm(alarm := self.get_object(), **given)
         alarm.refresh_from_db()
         return Response(AlarmSerializer(alarm).data)

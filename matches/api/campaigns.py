@@ -121,22 +121,22 @@ class CampaignDetailSerializer(CampaignSerializer):
 
     def get_parameters(self, campaign: Campaign) -> dict[str, Any]:
         """Return them with the names of agents."""
-        return results.parameters(campaign)
+        return results.name_parameters(campaign)
 
     @extend_schema_field(AgentNameSerializer(many=True))
     def get_subjects(self, campaign: Campaign) -> list[Any]:
         """Return them in the order of the statement."""
-        return list(AgentNameSerializer(results.subjects(campaign), many=True).data)
+        return list(AgentNameSerializer(results.list_subjects(campaign), many=True).data)
 
     @extend_schema_field(ChanceSerializer(many=True))
     def get_chances(self, campaign: Campaign) -> list[Any]:
         """Return P(best)."""
-        return list(ChanceSerializer(results.chances(campaign), many=True).data)
+        return list(ChanceSerializer(results.list_chances(campaign), many=True).data)
 
     @extend_schema_field(SpentSerializer)
     def get_spent(self, campaign: Campaign) -> dict[str, Any]:
         """Return what it has cost so far."""
-        return dict(SpentSerializer(results.spent(campaign)).data)
+        return dict(SpentSerializer(results.sum_spent(campaign)).data)
 
     def get_warning(self, campaign: Campaign) -> str | None:
         """Return it, made once a minute."""
@@ -145,7 +145,7 @@ class CampaignDetailSerializer(CampaignSerializer):
     @extend_schema_field(PairsSerializer(allow_null=True))
     def get_pairs(self, campaign: Campaign) -> dict[str, Any] | None:
         """Return what its blocks say."""
-        found = results.pairs(campaign)
+        found = results.read_pairs(campaign)
         return None if found is None else dict(PairsSerializer(found).data)
 
 

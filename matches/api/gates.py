@@ -135,10 +135,12 @@ def _describe(campaign: Campaign, *, with_forecast: bool) -> dict[str, Any]:
         "n_left": stored["matches"] if stored and not is_over else None,
         "blocks": found.counts,
         "pairs": None if blocks is None else Pairs(blocks=found.counts, **vars(blocks)),
-        "pairs_in_words": [] if blocks is None else [one._asdict() for one in texts.paired(blocks)],
-        "saved": texts.saved(campaign),
+        "pairs_in_words": []
+        if blocks is None
+        else [one._asdict() for one in texts.describe_blocks(blocks)],
+        "saved": texts.describe_saved(campaign),
         "forecast": forecast,
-        "forecast_in_words": [one._asdict() for one in texts.expected(forecast)],
+        "forecast_in_words": [one._asdict() for one in texts.describe_forecast(forecast)],
         "parameters": campaign.parameters,
         "statement": campaign.statement,
         "why": campaign.why,

@@ -32,7 +32,7 @@ from matches.ledger import tournaments
 from matches.models import Leaderboard, Rating, RatingSnapshot, Season
 from matches.models.choices import SeasonMode
 from matches.ratings import rerating, seasons, standings
-from matches.ratings.comparisons import compare
+from matches.ratings.comparisons import compare_agents
 
 AGENT = OpenApiParameter("agent", OpenApiTypes.INT, OpenApiParameter.PATH, pattern="^[0-9]{1,18}$")
 
@@ -70,7 +70,7 @@ class RatedLeaderboardSerializer(LeaderboardSerializer):
     @extend_schema_field(RatingSerializer(many=True))
     def get_ratings(self, board: Leaderboard) -> list[dict[str, Any]]:
         """Return as many ratings as the page shows."""
-        top = enumerate(standings.ranked(board.pk)[: standings.TOP], 1)
+        top = enumerate(standings.rank_ratings(board.pk)[: standings.TOP], 1)
         return shown(ranked(rank, rating) for rank, rating in top)
 
 
@@ -111,7 +111,7 @@ class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
     def ratings(self, request: Request, name: str) -> Response:
         """List the ratings of a leaderboard in the order of rank."""
         del request, name
-        return self.page_of(standings.ranked(self.get_object().pk), RatingSerializer)
+        return self.page_of(standings.rank_ratings(self.get_object().pk), RatingSerializer)
 
     @extend_schema(parameters=[AGENT], responses=RatingSerializer, filters=False)
     @action(detail=True, filter_backends=[], url_path=f"ratings/(?P<agent>{ID})")
@@ -119,7 +119,7 @@ class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         """Return the rating of one agent with its rank."""
         del request, name
         rating = self._rating(self.get_object(), int(agent))
-        return Response(RatingSerializer(ranked(standings.rank_of(rating), rating)).data)
+        return Response(RatingSerializer(ranked(standings.find_rank(rating), rating)).data)
 
     @extend_schema(responses=SnapshotSerializer(many=True), filters=False)
     @action(detail=True, filter_backends=[], pagination_class=NewestSnapshots)
@@ -151,14 +151,14 @@ class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         pair = asked(PairSerializer, request)
         board = self.get_object()
         first, second = (self._compared(board, pair, place) for place in ("first", "second"))
-        return Response(ComparisonSerializer(compare(first, second)).data)
+        return Response(ComparisonSerializer(compare_agents(first, second)).data)
 
     @extend_schema(request=ReasonSerializer, responses=LeaderboardSerializer)
     @action(detail=True, methods=["post"])
     def rerate(self, request: Request, name: str) -> Response:
         """Have all ratings computed again from every outcome that counts."""
         del name
-        rerating.request(board := self.get_object(), **why(request))
+        rerating.request_rerating(board := self.get_object(), **why(request))
         return Response(LeaderboardSerializer(board).data)
 
     @extend_schema(request=NewSeasonSerializer, responses={201: SeasonSerializer})
@@ -194,7 +194,7 @@ class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         return RatingSnapshot.objects.filter(leaderboard=self.get_object())
 
     def _rating(self, board: Leaderboard, agent: int) -> Rating:
-        found = standings.ranked(board.pk).filter(agent_id=agent).first()
+        found = standings.rank_ratings(board.pk).filter(agent_id=agent).first()
         if found is None:
             raise Http404(f"agent {agent} is not on leaderboard {board.name!r}")
         return found

@@ -5,9 +5,9 @@ from typing import Any
 
 from rest_framework import serializers
 
+from arena.ratings.base import Z95
 from matches.api.names import AgentNameSerializer
 from matches.models import Rating, RatingSnapshot
-from matches.ratings import standings
 from matches.store import snapshot_tables
 
 
@@ -30,11 +30,11 @@ class RatingSerializer(serializers.ModelSerializer[Rating]):
 
     def get_low(self, rating: Rating) -> float:
         """Return the lower end."""
-        return rating.mu - standings.Z95 * rating.sd
+        return rating.mu - Z95 * rating.sd
 
     def get_high(self, rating: Rating) -> float:
         """Return the upper end."""
-        return rating.mu + standings.Z95 * rating.sd
+        return rating.mu + Z95 * rating.sd
 
 
 class SnapshotSerializer(serializers.ModelSerializer[RatingSnapshot]):

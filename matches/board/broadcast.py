@@ -50,7 +50,7 @@ _LOCKED_S = 5
 _CHECKED_S = 1
 
 
-class State(TypedDict):
+class BoardState(TypedDict):
     """What was pushed last; it is what a viewer gets as a snapshot."""
 
     type: str
@@ -61,7 +61,7 @@ class State(TypedDict):
     rows: list[Row]
 
 
-class Delta(TypedDict):
+class BoardDelta(TypedDict):
     """What changed: the changed fields of rows, agents to take out, what stands above the table."""
 
     type: str
@@ -99,7 +99,7 @@ def push_due(*, now: datetime) -> None:
     }
     recent = Leaderboard.objects.filter(rated_at__gte=now - RECENT).values_list("pk", flat=True)
     try:
-        for board_id in sorted({*watched, *recent, *_paused()}):
+        for board_id in sorted({*watched, *recent, *_list_paused()}):
             publish(board_id, now=now, at_least=LEAVES_ALONE)
     except RedisError as error:
         log.warning("nothing pushed while the fast store is away: %s", error)
@@ -109,20 +109,22 @@ def push_due(*, now: datetime) -> None:
         log.warning("nodes not pushed while the fast store is away: %s", error)
 
 
-def _paused() -> list[int]:
+def _list_paused() -> list[int]:
     """Return boards with a paused tournament, each once in a while: that it is paused is shown."""
     paused = Tournament.objects.filter(state=Tournament.State.PAUSED)
     boards = sorted(set(paused.values_list("leaderboard", flat=True)))
     seldom = int(HEARTBEAT.total_seconds())
-    return [board for board in boards if cache.add(_key(board, "paused"), 1, timeout=seldom)]
+    return [board for board in boards if cache.add(_cache_key(board, "paused"), 1, timeout=seldom)]
 
 
-def publish(board_id: int, *, now: datetime, at_least: timedelta = MIN_INTERVAL) -> Delta | None:
+def publish(
+    board_id: int, *, now: datetime, at_least: timedelta = MIN_INTERVAL
+) -> BoardDelta | None:
     """Push one leaderboard; None when nothing shown changed or it is too early.
 
     at_least: how long after the last push. Raises RedisError.
     """
-    lock = _key(board_id, "lock")
+    lock = _cache_key(board_id, "lock")
     if not cache.add(lock, 1, timeout=_LOCKED_S):
         return None
     try:
@@ -131,24 +133,24 @@ def publish(board_id: int, *, now: datetime, at_least: timedelta = MIN_INTERVAL)
         cache.delete(lock)
 
 
-def snapshot(board_id: int, *, now: datetime) -> str:
+def read_snapshot(board_id: int, *, now: datetime) -> str:
     """Return the state pushed last as JSON, compared with the database at most once a second.
 
     While another process builds the first one, the database's state with a sequence number that no
     delta fits: the viewer asks again. Raises RedisError.
     """
-    if cache.add(_key(board_id, "checked"), 1, timeout=_CHECKED_S):
+    if cache.add(_cache_key(board_id, "checked"), 1, timeout=_CHECKED_S):
         publish(board_id, now=now)
-    stored: str | None = cache.get(_key(board_id, "state"))
-    return stored or json.dumps(_built(board_id, None, now=now))
+    stored: str | None = cache.get(_cache_key(board_id, "state"))
+    return stored or json.dumps(_build_state(board_id, None, now=now))
 
 
-def nodes_message(*, now: datetime) -> str:
+def format_nodes(*, now: datetime) -> str:
     """Return who can play, as JSON."""
-    return json.dumps({"type": "nodes", **standings.nodes(now=now)})
+    return json.dumps({"type": "nodes", **standings.count_nodes(now=now)})
 
 
-def difference(last: State | None, state: State) -> Delta:
+def find_difference(last: BoardState | None, state: BoardState) -> BoardDelta:
     """Return what brings a viewer from the last state to this one.
 
     Without a last state there is nothing to start from: the new epoch makes viewers ask.
@@ -171,44 +173,44 @@ def _changed_fields(before: Row | None, row: Row) -> dict[str, object]:
     return {name: value for name, value in row.items() if name == "agent" or old.get(name) != value}
 
 
-def _publish_locked(board_id: int, *, now: datetime, at_least: timedelta) -> Delta | None:
-    last = _state(board_id)
+def _publish_locked(board_id: int, *, now: datetime, at_least: timedelta) -> BoardDelta | None:
+    last = _read_state(board_id)
     pushed_at = datetime.fromisoformat(last["pushed_at"]) if last else None
     if is_within(pushed_at, at_least, now=now):
         return None
     # A new viewer need not compare again: it must not hold the lock when control comes back.
-    cache.set(_key(board_id, "checked"), 1, timeout=_CHECKED_S)
-    state = _built(board_id, last, now=now)
+    cache.set(_cache_key(board_id, "checked"), 1, timeout=_CHECKED_S)
+    state = _build_state(board_id, last, now=now)
     if last and (last["rows"], last["status"]) == (state["rows"], state["status"]):
         if is_within(pushed_at, HEARTBEAT, now=now):
             return None
         state["sequence"] = last["sequence"]
-    delta = difference(last, state)
-    cache.set(_key(board_id, "state"), json.dumps(state), timeout=_KEPT_S)
-    _send(group(board_id), json.dumps(delta))
+    delta = find_difference(last, state)
+    cache.set(_cache_key(board_id, "state"), json.dumps(state), timeout=_KEPT_S)
+    _send_text(group(board_id), json.dumps(delta))
     return delta
 
 
-def _built(board_id: int, last: State | None, *, now: datetime) -> State:
+def _build_state(board_id: int, last: BoardState | None, *, now: datetime) -> BoardState:
     board = Leaderboard.objects.get(pk=board_id)
-    rows = standings.rows(board_id)
+    rows = standings.load_rows(board_id)
     return {
         "type": "snapshot",
         "epoch": last["epoch"] if last else secrets.token_hex(4),
         "sequence": last["sequence"] + 1 if last else 0,
         "pushed_at": now.isoformat(),
-        "status": standings.status(board, rows, now=now),
+        "status": standings.describe_board(board, rows, now=now),
         "rows": rows,
     }
 
 
 def _publish_nodes(*, now: datetime) -> None:
-    shown = standings.nodes(now=now)
+    shown = standings.count_nodes(now=now)
     last = _nodes_sent()
     if last and last[1] == shown and is_within(last[0], HEARTBEAT, now=now):
         return
     cache.set("live:nodes", (now, shown), timeout=_KEPT_S)
-    _send(NODES_GROUP, nodes_message(now=now))
+    _send_text(NODES_GROUP, format_nodes(now=now))
 
 
 def _nodes_sent() -> tuple[datetime, Nodes] | None:
@@ -219,15 +221,15 @@ def _nodes_sent() -> tuple[datetime, Nodes] | None:
         return None  # of another version
 
 
-def _state(board_id: int) -> State | None:
-    stored: str | None = cache.get(_key(board_id, "state"))
-    return cast(State, json.loads(stored)) if stored else None
+def _read_state(board_id: int) -> BoardState | None:
+    stored: str | None = cache.get(_cache_key(board_id, "state"))
+    return cast(BoardState, json.loads(stored)) if stored else None
 
 
-def _key(board_id: int, what: str) -> str:
+def _cache_key(board_id: int, what: str) -> str:
     return f"live:board:{board_id}:{what}"
 
 
-def _send(name: str, text: str) -> None:
+def _send_text(name: str, text: str) -> None:
     # Sent as text: no viewer's process encodes it again.
     async_to_sync(get_channel_layer().group_send)(name, {"type": "viewer.text", "text": text})

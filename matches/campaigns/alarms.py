@@ -12,7 +12,7 @@ ACKNOWLEDGE = "alarm.acknowledge"
 
 
 @transaction.atomic
-def acknowledge(alarm: Alarm, *, actor: Actor, now: datetime, reason: str = "") -> bool:
+def acknowledge_alarm(alarm: Alarm, *, actor: Actor, now: datetime, reason: str = "") -> bool:
     """Note who has seen an alarm; of two the first one. Say whether it was this call."""
     open_one = Alarm.objects.filter(pk=alarm.pk, acknowledged_at=None)
     if not open_one.update(acknowledged_at=now, acknowledged_by=actor.name):

@@ -1,46 +1,130 @@
-"""What follows from the evidence on the entrants of a campaign."""
+"""What follows from the evidence on the entrants of a campaign, and how much that evidence weighs.
 
-from collections.abc import Sequence
+It weighs less where blocks vary more than the rating model expects. A block is all games on one
+seed: of two seats two games, of teams one of each rotation.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from math import ceil, sqrt
+
+import numpy as np
 
 from arena.games import registry as games
-from arena.ratings.counts import PairCounts
+from arena.pairing.base import COUPLE
+from arena.ratings.base import BETA
+from arena.ratings.counts import Floats
+from arena.ratings.teamcounts import TeamSide, split_sides
 from arena.verdicts.beliefs import Belief, form_belief
-from matches.campaigns import dispersion, paired_blocks
-from matches.models import Campaign, Leaderboard
-from matches.ratings.closed_prefix import NOTHING_LATE, Late, late_results
-from matches.ratings.entrants import entrants_of
-from matches.ratings.evidence import boards_of, evidence
-from matches.ratings.fitting import COUPLE, fit
+from arena.verdicts.dispersion import measure_dispersion, measure_sum_dispersion
+from matches.campaigns.paired_blocks import GAMES_OF_BLOCK, N_CELLS
+from matches.models import Match
+from matches.models.match import parse_numbers
+from matches.ratings.entrants import score_seats
+from matches.ratings.evidence import Evidence, is_limited_elsewhere
+from matches.ratings.fitting import load_fit
+from matches.store.bulk import among
+
+N_LOOKED_AT = 2_000
+"""Matches, the newest ones, in whose blocks the dispersion is measured."""
+_POINTS = (1.0, 0.5, 0.0)
 
 
-def belief_of(
-    leaderboard: Leaderboard,
-    agents: Sequence[int],
-    counts: PairCounts,
-    *,
-    late: Late = NOTHING_LATE,
-) -> Belief:
-    """Return what is believed of these agents, by position.
+def infer_belief(evidence: Evidence) -> Belief:
+    """Return what is believed of the agents, by position.
 
-    Blocks that vary more than the rating model expects hold less evidence than their games. late:
-    results that the counts do not have.
+    Blocks that vary more than the rating model expects hold less evidence than their games.
     """
-    spec, late_sides = games.get(leaderboard.game).spec, late.sides_on(leaderboard)
-    known = fit(leaderboard, agents, counts, late_sides=late_sides)
-    factor = 1.0
-    if spec.n_seats == COUPLE:
-        factor = paired_blocks.dispersion_among(leaderboard, agents, known.mu, late=late.matches)
-    elif spec.teams:
-        factor = dispersion.dispersion_among(leaderboard, agents, known.mu, late=late.matches)
+    board, counts = evidence.board, evidence.counts
+    late_sides = evidence.late.sides_on(board)
+    data = load_fit(board, evidence.agents, counts, late_sides=late_sides)
+    settled = data.settle()
+    # Their variance is measured about the first fit, so a second one is needed to use it.
+    factor = estimate_dispersion(evidence, settled.mu)
     if factor > 1:
-        known = fit(leaderboard, agents, counts, dispersion=factor, late_sides=late_sides)
-    return form_belief(known, counts, n_opponents=max(1, spec.n_seats - spec.team_size))
+        settled = data.settle(dispersion=factor)
+    spec = games.get(board.game).spec
+    return form_belief(settled, counts, n_opponents=max(1, spec.n_seats - spec.team_size))
 
 
-def belief_about(campaign: Campaign) -> Belief:
-    """Return what is believed of the entrants of a campaign now: what its verdict goes by."""
-    board, agents = campaign.tournament.leaderboard, entrants_of(campaign.tournament)
-    boards = boards_of(board, agents)
-    late = late_results(boards, agents, own=campaign.tournament)
-    counts = evidence(board, agents, boards=boards, late=late.tallies)
-    return belief_of(board, agents, counts, late=late)
+def estimate_dispersion(evidence: Evidence, mu: Floats) -> float:
+    """Return how much more the blocks of agents of this mu vary than the model expects, 1 or more.
+
+    Measured in the newest matches of the leaderboards that know them, but for the late ones; 1 in
+    a game of more than two sides, whose blocks are not compared.
+    """
+    spec = games.get(evidence.board.game).spec
+    if spec.n_seats == COUPLE:
+        return _estimate_of_pairs(evidence, mu)
+    return _estimate_of_teams(evidence, mu) if spec.teams else 1.0
+
+
+def _estimate_of_pairs(evidence: Evidence, mu: Floats) -> float:
+    index = {agent: position for position, agent in enumerate(evidence.agents)}
+    cells = Counter(_read_cells(evidence, index))
+    pairs = sorted({(first, second) for first, second, _ in cells})
+    outcomes = [[cells[(*pair, cell)] for cell in range(N_CELLS)] for pair in pairs]
+    first, second = np.array(pairs, dtype=np.int64).reshape(-1, GAMES_OF_BLOCK).T
+    table = np.array(outcomes, dtype=np.int64).reshape(-1, N_CELLS)
+    draw_probability = evidence.board.draw_probability
+    return measure_dispersion(mu, first, second, table, draw_probability=draw_probability)
+
+
+def _read_cells(evidence: Evidence, index: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
+    """Yield the two agents of each whole block, by position, and what the first one got."""
+    blocks: dict[tuple[int, int, int], dict[str, float]] = {}
+    for seed, lineup, ranks in _read_newest(evidence):
+        met = [index[agent] for agent in parse_numbers(lineup) if agent in index]
+        if len(met) == COUPLE:
+            first, second = sorted(met)
+            played = blocks.setdefault((seed, first, second), {})
+            played[lineup] = score_seats(ranks)[met.index(first)]
+    for (_, first, second), played in blocks.items():
+        if len(played) == GAMES_OF_BLOCK:
+            yield first, second, round(2 * sum(played.values()))
+
+
+def _estimate_of_teams(evidence: Evidence, mu: Floats) -> float:
+    """Return it for sides: of the leaderboard itself, which alone is asked in games of teams.
+
+    A rotation that only lets mates change their seats may repeat a game, and then says less than
+    another one.
+    """
+    rating = dict(zip(evidence.agents, mu.tolist(), strict=True))
+    spec = games.get(evidence.board.game).spec
+    blocks: dict[tuple[int, TeamSide, TeamSide], dict[str, float]] = {}
+    for seed, lineup, ranks in _read_newest(evidence):
+        seats = parse_numbers(lineup)
+        if all(agent in rating for agent in seats):
+            for first, second, kind in split_sides(seats, parse_numbers(ranks), spec.teams):
+                # The same game again, in another tournament of the same seed set, says nothing new.
+                blocks.setdefault((seed, first, second), {})[lineup] = _POINTS[kind]
+    unit = sqrt(2 * spec.team_size) * BETA
+    leads = [
+        (sum(rating[agent] for agent in first) - sum(rating[agent] for agent in second)) / unit
+        for _, first, second in blocks
+    ]
+    return measure_sum_dispersion(
+        np.array(leads),
+        np.array([len(points) for points in blocks.values()], dtype=np.int64),
+        np.array([sum(points.values()) for points in blocks.values()]),
+        draw_probability=evidence.board.draw_probability,
+    )
+
+
+def _read_newest(evidence: Evidence) -> Iterator[tuple[int, str, str]]:
+    """Yield game seed, lineup and ranks of newest matches: of each board by what it has."""
+    n_all = sum(board.n_counted for board in evidence.boards)
+    late = sorted(evidence.late.matches)
+    for board in evidence.boards:
+        share = board.n_counted / n_all if n_all else 1.0
+        played = Match.objects.filter(
+            leaderboard=board,
+            state=Match.State.DONE,
+            tournament__is_rated=True,
+            sequence__gte=board.season_first_sequence,
+        ).exclude(is_limited_elsewhere(evidence.board))
+        if late:
+            played = played.exclude(pk__in=among(late))
+        rows = played.order_by("-sequence").values_list("game_seed", "lineup", "outcome__ranks")
+        yield from rows[: ceil(N_LOOKED_AT * share)]

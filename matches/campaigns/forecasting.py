@@ -11,16 +11,17 @@ from arena.verdicts.base import Question, Terms
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.forecast import forecast_change, forecast_matches, round_robin_matches
 from arena.verdicts.sprt import SequentialTest
-from matches.campaigns import paired_blocks, sprt_forecasts
-from matches.campaigns.belief import belief_of
+from arena.verdicts.sprt_forecast import forecast_test as forecast_sprt
+from matches.campaigns.belief import infer_belief
 from matches.campaigns.inputs import margin_of
-from matches.campaigns.starting import IS_SPRT, checked, test_of
+from matches.campaigns.paired_blocks import load_blocks
+from matches.campaigns.sprt import estimate_gap, read_test
+from matches.campaigns.starting import IS_SPRT, checked
 from matches.ledger import costs, pairing_warnings
 from matches.ledger.costs import Cost
 from matches.models import Agent, Campaign, Leaderboard
 from matches.plans import CampaignPlan
-from matches.ratings.closed_prefix import late_results
-from matches.ratings.evidence import boards_of, evidence, known
+from matches.ratings.evidence import Evidence, gather_evidence
 
 LIMIT = 1_000_000
 """Matches: what takes longer counts as so many."""
@@ -41,7 +42,7 @@ class Asked:
     def by(cls, campaign: Campaign) -> "Asked":
         """Return what a campaign asks."""
         terms = Terms(campaign.error, campaign.margin, campaign.parameters)
-        seed, worth = campaign.tournament.seed, _worth(campaign.tournament.leaderboard)
+        seed, worth = campaign.tournament.seed, _results_of_match(campaign.tournament.leaderboard)
         return cls(questions.get(campaign.question), terms, seed, worth)
 
 
@@ -66,78 +67,91 @@ def before(
     parameters = checked(plan, leaderboard=leaderboard, agents=agents)
     margin = margin_of(plan, leaderboard)
     entered = [agent.pk for agent in agents]
-    boards = boards_of(leaderboard, entered)
-    late = late_results(boards, entered)
-    n_known, n_elsewhere = known(leaderboard, entered, boards=boards, late=late.tallies)
-    cost = costs.estimate_match_cost(leaderboard, entered, now=now)
+    evidence = gather_evidence(leaderboard, entered)
+    cost, seed = costs.estimate_match_cost(leaderboard, entered, now=now), plan.seed or 0
     if plan.question == IS_SPRT:
-        counts = paired_blocks.between(leaderboard, *entered).counts
-        seed, test = plan.seed or 0, test_of(parameters)
-        found = _of_test(test, leaderboard, entered, counts, cost, seed)
+        counts = load_blocks(leaderboard, *entered, boards=evidence.boards).counts
+        rest = _forecast_bounds(read_test(parameters), evidence, counts, cost, seed)
     else:
         terms = Terms(plan.error, margin, parameters)
-        question = questions.get(plan.question)
-        asked = Asked(question, terms, plan.seed or 0, _worth(leaderboard))
-        results = evidence(leaderboard, entered, boards=boards, late=late.tallies)
-        belief = belief_of(leaderboard, entered, results, late=late)
-        found = _foreseen(asked, belief, cost)
-    suited = plan.pairing, plan.pairing_parameters
-    warning = pairing_warnings.warn_before_start(*suited, leaderboard=leaderboard, agents=entered)
-    return Ahead(n_known, found, n_elsewhere, warning, margin)
-
-
-def foresee(campaign: Campaign, belief: Belief, *, now: datetime) -> dict[str, Any]:
-    """Return the matches to the verdict with what they cost, and what 100 more would change."""
-    return _foreseen(
-        Asked.by(campaign), belief, costs.measure_match_cost(campaign.tournament, now=now)
+        asked = Asked(questions.get(plan.question), terms, seed, _results_of_match(leaderboard))
+        rest = _forecast_answer(asked, infer_belief(evidence), cost)
+    warning = pairing_warnings.warn_before_start(
+        plan.pairing, plan.pairing_parameters, leaderboard=leaderboard, agents=entered
     )
+    return Ahead(evidence.known.n_matches, rest, evidence.known.n_elsewhere, warning, margin)
 
 
-def foresee_test(
-    campaign: Campaign, pair: Sequence[int], counts: Sequence[int], *, now: datetime
+def forecast_rest(campaign: Campaign, belief: Belief, *, now: datetime) -> dict[str, Any]:
+    """Return the matches to the verdict with what they cost, and what 100 more would change."""
+    cost = costs.measure_match_cost(campaign.tournament, now=now)
+    return _forecast_answer(Asked.by(campaign), belief, cost)
+
+
+def forecast_test(
+    campaign: Campaign, evidence: Evidence, counts: Sequence[int], *, now: datetime
 ) -> dict[str, Any]:
     """Return the same of a sequential test that goes on: counts of its blocks by points."""
-    tournament, test = campaign.tournament, test_of(campaign.parameters)
-    cost = costs.measure_match_cost(tournament, now=now)
-    return _of_test(test, tournament.leaderboard, pair, counts, cost, tournament.seed)
+    test, cost = (
+        read_test(campaign.parameters),
+        costs.measure_match_cost(campaign.tournament, now=now),
+    )
+    return _forecast_bounds(test, evidence, counts, cost, campaign.tournament.seed)
 
 
-def round_robin(campaign: Campaign, belief: Belief) -> float:
+def count_round_robin(campaign: Campaign, belief: Belief) -> float:
     """Return how many matches a round robin would have needed from nothing, by what is believed."""
     asked = Asked.by(campaign)
-    found = round_robin_matches(belief, asked.question, asked.terms, limit=LIMIT, seed=asked.seed)
-    return found / asked.worth
+    n_results = round_robin_matches(
+        belief, asked.question, asked.terms, limit=LIMIT, seed=asked.seed
+    )
+    return n_results / asked.worth
 
 
-def _worth(leaderboard: Leaderboard) -> float:
+def _results_of_match(leaderboard: Leaderboard) -> float:
     """Return the results of two that a match is worth: k seats have k(k-1)/2, each 1/(k-1)."""
     return games.get(leaderboard.game).spec.n_sides / 2
 
 
-def _of_test(
-    test: SequentialTest,
-    leaderboard: Leaderboard,
-    pair: Sequence[int],
-    counts: Sequence[int],
-    cost: Cost,
-    seed: int,
+def _forecast_bounds(
+    test: SequentialTest, evidence: Evidence, counts: Sequence[int], cost: Cost, seed: int
 ) -> dict[str, Any]:
-    gap = sprt_forecasts.gap_between(leaderboard, pair)
-    return sprt_forecasts.ahead(test, counts, gap, cost, limit=LIMIT, n_more=N_MORE, seed=seed)
+    """Return when a sequential test leaves its bounds."""
+    rest, more = forecast_sprt(
+        test, counts, estimate_gap(evidence), limit=LIMIT, seed=seed, n_more=N_MORE
+    )
+    return {
+        "matches": rest.matches,
+        "low": rest.low,
+        "high": rest.high,
+        "decided": rest.decided,
+        "accepted": rest.accepted,
+        "round_robin": None,
+        "cost": cost.of(rest.matches),
+        "more": {
+            "n_matches": N_MORE,
+            "now": None,
+            "then": None,
+            "verdict": more.verdict,
+            "llr_now": more.now,
+            "llr_then": more.then,
+        },
+    }
 
 
-def _foreseen(asked: Asked, belief: Belief, cost: Cost) -> dict[str, Any]:
+def _forecast_answer(asked: Asked, belief: Belief, cost: Cost) -> dict[str, Any]:
+    """Return when a question of ratings has its answer."""
     question, terms, seed, worth = asked.question, asked.terms, asked.seed, asked.worth
     is_over = question.judge(belief, terms) is not None
-    ahead = None if is_over else forecast_matches(belief, question, terms, limit=LIMIT, seed=seed)
+    rest = None if is_over else forecast_matches(belief, question, terms, limit=LIMIT, seed=seed)
     more = forecast_change(belief, question, terms, seed=seed, n_matches=round(N_MORE * worth))
-    matches = ahead.matches / worth if ahead else 0.0
+    matches = rest.matches / worth if rest else 0.0
     return {
         "matches": matches,
-        "low": ahead.low / worth if ahead else 0.0,
-        "high": ahead.high / worth if ahead else 0.0,
-        "decided": ahead.decided if ahead else 1.0,
-        "round_robin": ahead.round_robin / worth if ahead else 0.0,
+        "low": rest.low / worth if rest else 0.0,
+        "high": rest.high / worth if rest else 0.0,
+        "decided": rest.decided if rest else 1.0,
+        "round_robin": rest.round_robin / worth if rest else 0.0,
         "cost": cost.of(matches),
         "more": {"n_matches": N_MORE, "now": more.now, "then": more.then, "verdict": more.verdict},
     }

@@ -10,13 +10,15 @@ from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.verdicts.sprt import Decision, EloModel, SprtState
 from matches.campaigns import forecasting, judging
-from matches.campaigns.starting import IS_SPRT, SPRT_DEFAULTS, start, test_of
+from matches.campaigns.sprt import read_test
+from matches.campaigns.starting import IS_SPRT, SPRT_DEFAULTS, start
 from matches.errors import BadInputError
 from matches.ledger.naming import describe_unknown, find_agent
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Campaign, Leaderboard
 from matches.plans import CampaignPlan
 from matches.ratings.entrants import entrants_of
+from matches.ratings.evidence import gather_all_evidence
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,8 @@ def enter(
 
 def standing(campaign: Campaign, *, n_reused: int) -> Standing:
     """Return where a test stands now."""
-    counts = judging.test_counts(campaign, entrants_of(campaign.tournament))
-    return Standing(campaign, test_of(campaign.parameters).state(counts), counts, n_reused)
+    counts = judging.count_test_blocks(campaign, entrants_of(campaign.tournament))
+    return Standing(campaign, read_test(campaign.parameters).state(counts), counts, n_reused)
 
 
 def left(campaign: Campaign, *, now: datetime) -> dict[str, Any] | None:
@@ -97,8 +99,9 @@ def left(campaign: Campaign, *, now: datetime) -> dict[str, Any] | None:
     found = standing(campaign, n_reused=0)
     if found.decision is not Decision.CONTINUE:
         return None
-    pair = entrants_of(campaign.tournament)
-    return forecasting.foresee_test(campaign, pair, found.counts, now=now)
+    board, pair = campaign.tournament.leaderboard, entrants_of(campaign.tournament)
+    evidence = gather_all_evidence(board, pair)
+    return forecasting.forecast_test(campaign, evidence, found.counts, now=now)
 
 
 def _before(board: Leaderboard, pair: tuple[Agent, Agent], bounds: Bounds) -> Campaign | None:

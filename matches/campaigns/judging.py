@@ -7,32 +7,32 @@ there is none; what is still open is cancelled with it.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from django.db import transaction
 from django.db.models import Max, Q
 
-from arena.ratings.counts import PairCounts
 from arena.verdicts import registry as questions
 from arena.verdicts.base import StopReason, Terms, Verdict
 from arena.verdicts.beliefs import Belief
 from arena.verdicts.budget import find_exhausted
-from arena.verdicts.sprt import Decision, SprtState
+from arena.verdicts.sprt import Decision
 from matches import dispatch
-from matches.campaigns import forecasting, paired_blocks
-from matches.campaigns.belief import belief_of
-from matches.campaigns.starting import IS_SPRT, test_of
+from matches.campaigns import forecasting
+from matches.campaigns.belief import infer_belief
+from matches.campaigns.paired_blocks import load_blocks
+from matches.campaigns.sprt import read_test
+from matches.campaigns.starting import IS_SPRT
 from matches.ledger import costs
 from matches.ledger.tournaments import conclude_tournament
 from matches.models import Agent, Campaign, CampaignPoint, Leaderboard, Tournament, Uncounted
-from matches.ratings.closed_prefix import Late, late_results
 from matches.ratings.entrants import entrants_of
-from matches.ratings.evidence import boards_of, evidence, known, marks_of
+from matches.ratings.evidence import Evidence, find_boards, gather_evidence, read_marks
 from matches.store.bulk import among
 from matches.store.catalog import game_problem
 from matches.store.clock import is_within
@@ -46,7 +46,7 @@ ENDED = {"cancelled": "cancelled", "no_results": "no match has a result: nothing
 """Why a campaign ended without an answer, and what it says then."""
 _judging = Lock()
 _STATES = Tournament.State
-_SAID = {
+_STATEMENTS = {
     Decision.ACCEPT: "{} is better than {}: by {elo1:g} Elo rather than by {elo0:g}",
     Decision.REJECT: "{} is not better than {}: by {elo0:g} Elo rather than by {elo1:g}",
     Decision.CONTINUE: "{} against {}: undecided",
@@ -57,7 +57,7 @@ _SAID = {
 class Judgement:
     """What the evidence says: a verdict or None, the likeliest answer, and how sure that is."""
 
-    n_results: int
+    evidence: Evidence
     verdict: Verdict | None
     likely: Verdict
     chances: Sequence[float] = ()
@@ -65,16 +65,6 @@ class Judgement:
     pairs: Sequence[int] | None = None
     """Of a sequential test: its blocks by points."""
     belief: Belief | None = None
-    names: Sequence[str] = field(default_factory=list)
-
-
-class Basis(NamedTuple):
-    """What a campaign is judged by: the counts have no late results."""
-
-    agents: Sequence[int]
-    counts: PairCounts
-    late: Late
-    n_results: int
 
 
 def judge_all(*, now: datetime, limit_s: float = inf) -> int:
@@ -117,44 +107,52 @@ def judge(campaign: Campaign, *, now: datetime, forecast_every: timedelta = FORE
     limit = find_exhausted(costs.read_budget(campaign), costs.sum_spent(campaign))
     is_over = limit is not None or tournament.state in Tournament.OVER
     if is_over and tournament.state not in Tournament.OVER:
-        conclude_tournament(
-            tournament, now=now
-        )  # the hard stop; what was played may not be counted yet
-    agents = entrants_of(tournament)
-    boards = _asked(campaign, agents, is_over=is_over)
-    if not boards:
+        # The hard stop; what was played may not be counted yet.
+        conclude_tournament(tournament, now=now)
+    evidence = _gather_new_evidence(campaign, is_over=is_over, now=now)
+    if evidence is None:
         return False
-    basis = _basis(campaign, agents, boards, is_over=is_over, now=now)
-    if basis is None:
-        return False
-    if not basis.n_results:
+    if not evidence.known.n_matches:
         return _close(campaign, None, "no_results", now=now)
-    judgement = _judgement(campaign, basis)
-    _note(campaign, judgement, now=now, forecast_every=forecast_every)
+    judgement = _form_judgement(campaign, evidence)
+    _store_judgement(campaign, judgement, now=now, forecast_every=forecast_every)
     if judgement.verdict is not None:
         return _close(campaign, judgement, "", now=now)
-    return is_over and _close(
-        campaign, judgement, limit or _spent_all(campaign, tournament), now=now
-    )
+    if not is_over:
+        return False
+    # Over within the limits: all was played, or the pairing has nothing more to play.
+    all_played = "pairing" if tournament.n_planned < campaign.max_matches else "matches"
+    return _close(campaign, judgement, limit or all_played, now=now)
 
 
-def _basis(
-    campaign: Campaign,
-    agents: Sequence[int],
-    boards: Sequence[Leaderboard],
-    *,
-    is_over: bool,
-    now: datetime,
-) -> Basis | None:
+def _gather_new_evidence(campaign: Campaign, *, is_over: bool, now: datetime) -> Evidence | None:
     """Return what to judge a campaign by; None where it is not due, or counts changed meanwhile."""
-    board, marks = campaign.tournament.leaderboard, marks_of(boards)
-    late = late_results(boards, agents, own=campaign.tournament)
-    n_results = known(board, agents, boards=boards, late=late.tallies).n_matches
-    if not (is_over or _is_due(campaign, n_results, now=now)):
+    tournament = campaign.tournament
+    if not _is_counted(campaign, is_over=is_over):
         return None
-    counts = evidence(board, agents, boards=boards, late=late.tallies)
+    agents = entrants_of(tournament)
+    boards = find_boards(tournament.leaderboard, agents)
+    if any(board.is_rerating for board in boards):
+        return None
+    marks = read_marks(boards)
+    evidence = gather_evidence(tournament.leaderboard, agents, boards=boards, own=tournament)
+    if not (is_over or _is_due(campaign, evidence.known.n_matches, now=now)):
+        return None
+    if campaign.question != IS_SPRT:
+        _ = evidence.counts  # a test goes by its blocks; the others by these, so they are read now
     # What differs was counted between two reads: the next look has all of one moment.
-    return Basis(agents, counts, late, n_results) if marks_of(boards) == marks else None
+    return evidence if read_marks(boards) == marks else None
+
+
+def _is_counted(campaign: Campaign, *, is_over: bool) -> bool:
+    """Say whether its own results are all counted, and those of some leaderboard are newer."""
+    board = campaign.tournament.leaderboard
+    if is_over:
+        late = Uncounted.objects.filter(leaderboard=board, is_counted=False)
+        return not late.filter(match__tournament=campaign.tournament).exists()
+    newest = Leaderboard.objects.filter(game=board.game).aggregate(at=Max("rated_at"))["at"]
+    judged_at = campaign.judged_at
+    return newest is None or judged_at is None or newest >= judged_at
 
 
 def _is_due(campaign: Campaign, n_results: int, *, now: datetime) -> bool:
@@ -174,40 +172,15 @@ def next_at(campaign: Campaign) -> float:
     return campaign.n_judged + 1 + GROWTH * max(0, campaign.n_judged - campaign.n_known)
 
 
-def _asked(campaign: Campaign, agents: Sequence[int], *, is_over: bool) -> list[Leaderboard]:
-    """Return the leaderboards that know its agents; none while they may say nothing new."""
-    if not _is_ready(campaign, is_over=is_over):
-        return []
-    boards = boards_of(campaign.tournament.leaderboard, agents)
-    return [] if any(board.is_rerating for board in boards) else boards
-
-
-def _is_ready(campaign: Campaign, *, is_over: bool) -> bool:
-    """Say whether its own results are all counted, and those of some leaderboard are newer."""
-    board = campaign.tournament.leaderboard
-    if is_over:
-        late = Uncounted.objects.filter(leaderboard=board, is_counted=False)
-        return not late.filter(match__tournament=campaign.tournament).exists()
-    newest = Leaderboard.objects.filter(game=board.game).aggregate(at=Max("rated_at"))["at"]
-    judged_at = campaign.judged_at
-    return newest is None or judged_at is None or newest >= judged_at
-
-
-def _spent_all(campaign: Campaign, tournament: Tournament) -> str:
-    """Return why a tournament ended within the limits of its campaign."""
-    return "pairing" if tournament.n_planned < campaign.max_matches else "matches"
-
-
-def _judgement(campaign: Campaign, basis: Basis) -> Judgement:
-    agents, counts, late, n_results = basis
+def _form_judgement(campaign: Campaign, evidence: Evidence) -> Judgement:
     if campaign.question == IS_SPRT:
-        return _tested(campaign, agents, n_results)
-    belief = belief_of(campaign.tournament.leaderboard, agents, counts, late=late)
+        return _judge_test(campaign, evidence)
+    belief = infer_belief(evidence)
     question, terms = questions.get(campaign.question), terms_of(campaign)
     verdict = question.judge(belief, terms)
     chances = [round(float(chance), 6) for chance in belief.chances_of_best()]
     likely = verdict or question.guess(belief, terms)
-    return Judgement(n_results, verdict, likely, chances, belief=belief)
+    return Judgement(evidence, verdict, likely, chances, belief=belief)
 
 
 def terms_of(campaign: Campaign) -> Terms:
@@ -215,102 +188,103 @@ def terms_of(campaign: Campaign) -> Terms:
     return Terms(campaign.error, campaign.margin, campaign.parameters)
 
 
-def _tested(campaign: Campaign, agents: Sequence[int], n_results: int) -> Judgement:
-    counts = test_counts(campaign, agents)
-    state = test_of(campaign.parameters).state(counts)
-    verdict = _said(campaign, state)
+def _judge_test(campaign: Campaign, evidence: Evidence) -> Judgement:
+    counts = count_test_blocks(campaign, evidence.agents, boards=evidence.boards)
+    test = read_test(campaign.parameters)
+    state = test.state(counts)
     is_decided = state.decision is not Decision.CONTINUE
+    errors = {Decision.ACCEPT: test.alpha, Decision.REJECT: test.beta}
+    statement = _STATEMENTS[state.decision].replace("{elo0:g}", f"{test.elo0:g}")
+    verdict = Verdict(
+        statement.replace("{elo1:g}", f"{test.elo1:g}"),
+        (0, 1),
+        1 - errors.get(state.decision, 1.0),
+        StopReason.DECIDED if is_decided else StopReason.OUT_OF_BUDGET,
+    )
     decided = verdict if is_decided else None
-    return Judgement(n_results, decided, verdict, llr=state.llr, pairs=counts)
+    return Judgement(evidence, decided, verdict, llr=state.llr, pairs=counts)
 
 
-def test_counts(campaign: Campaign, agents: Sequence[int]) -> list[int]:
+def count_test_blocks(
+    campaign: Campaign, pair: Sequence[int], *, boards: Sequence[Leaderboard] | None = None
+) -> list[int]:
     """Return the blocks of the pair that a sequential test goes by, counted by points.
 
-    Where it has crossed a bound it stays: blocks after that decide nothing any more.
+    Where it has crossed a bound it stays: blocks after that decide nothing any more. boards: those
+    that know the two, where they were found already.
     """
-    test = test_of(campaign.parameters)
-    tournament = campaign.tournament
-    found = paired_blocks.between(tournament.leaderboard, *agents, own=tournament)
-    curve = test.curve(found.outcomes) if found.outcomes else np.empty(0)
+    test, tournament = read_test(campaign.parameters), campaign.tournament
+    blocks = load_blocks(tournament.leaderboard, *pair, boards=boards, own=tournament)
+    curve = test.curve(blocks.outcomes) if blocks.outcomes else np.empty(0)
     crossed = np.flatnonzero((curve <= test.lower) | (curve >= test.upper))
     n_blocks = int(crossed[0]) + 1 if crossed.size else len(curve)
-    return found.first(n_blocks).counts
+    return blocks.first(n_blocks).counts
 
 
-def _said(campaign: Campaign, state: SprtState) -> Verdict:
-    test = test_of(campaign.parameters)
-    said = _SAID[state.decision].replace("{elo0:g}", f"{test.elo0:g}")
-    said = said.replace("{elo1:g}", f"{test.elo1:g}")
-    errors = {Decision.ACCEPT: test.alpha, Decision.REJECT: test.beta}
-    is_decided = state.decision is not Decision.CONTINUE
-    why = StopReason.DECIDED if is_decided else StopReason.OUT_OF_BUDGET
-    return Verdict(said, (0, 1), 1 - errors.get(state.decision, 1.0), why)
-
-
-def _note(
+def _store_judgement(
     campaign: Campaign, judgement: Judgement, *, now: datetime, forecast_every: timedelta
 ) -> None:
-    """Keep what is believed now, and a point of the curve."""
+    """Store what is believed now, and a point of the curve."""
+    n_results = judgement.evidence.known.n_matches
     is_fresh = is_within(campaign.forecast_at, forecast_every, now=now)
-    foreseen = None if is_fresh else _foreseen(campaign, judgement, now=now)
+    forecast = None if is_fresh else _forecast_rest(campaign, judgement, now=now)
     Campaign.objects.filter(pk=campaign.pk, decided_at=None).update(
-        n_judged=judgement.n_results,
+        n_judged=n_results,
         judged_at=now,
         chances=judgement.chances,
         probability=judgement.likely.probability,
         pairs=judgement.pairs,
-        **({"forecast": foreseen, "forecast_at": now} if foreseen else {}),
+        **({"forecast": forecast, "forecast_at": now} if forecast else {}),
     )
     CampaignPoint.objects.get_or_create(
         campaign=campaign,
-        n_results=judgement.n_results,
+        n_results=n_results,
         defaults={
             "at": now,
             "probability": judgement.likely.probability,
             "llr": judgement.llr,
-            "matches_left": foreseen["matches"] if foreseen else None,
+            "matches_left": forecast["matches"] if forecast else None,
         },
     )
 
 
-def _foreseen(campaign: Campaign, judgement: Judgement, *, now: datetime) -> dict[str, Any] | None:
+def _forecast_rest(
+    campaign: Campaign, judgement: Judgement, *, now: datetime
+) -> dict[str, Any] | None:
     """Return what is left to the verdict; None where that makes no sense."""
     if judgement.verdict is not None:
         return None
     if judgement.pairs is not None:
-        pair = entrants_of(campaign.tournament)
-        return forecasting.foresee_test(campaign, pair, judgement.pairs, now=now)
+        return forecasting.forecast_test(campaign, judgement.evidence, judgement.pairs, now=now)
     if judgement.belief is None:
         return None
-    return forecasting.foresee(campaign, judgement.belief, now=now)
+    return forecasting.forecast_rest(campaign, judgement.belief, now=now)
 
 
-def _close(campaign: Campaign, found: Judgement | None, stop: str, *, now: datetime) -> bool:
+def _close(campaign: Campaign, judgement: Judgement | None, stop: str, *, now: datetime) -> bool:
     """Write how a campaign ended, once; say whether it was this call.
 
-    found: None where nothing can be said, but for why it stops.
+    judgement: None where nothing can be said, but for why it stops.
     """
-    if found is None:
-        return _write(campaign, {"why": stop, "statement": ENDED[stop]}, now=now)
-    verdict = found.verdict or found.likely
-    agents = entrants_of(campaign.tournament)
+    if judgement is None:
+        return _store_verdict(campaign, {"why": stop, "statement": ENDED[stop]}, now=now)
+    verdict, agents = judgement.verdict or judgement.likely, judgement.evidence.agents
     names = dict(Agent.objects.filter(pk__in=among(agents)).values_list("pk", "name"))
-    in_hindsight = None
-    if found.belief is not None:
-        in_hindsight = forecasting.round_robin(campaign, found.belief)
+    n_round_robin = None
+    if judgement.belief is not None:
+        n_round_robin = forecasting.count_round_robin(campaign, judgement.belief)
     fields: dict[str, object] = {
         "statement": verdict.format_statement([names[agent] for agent in agents])[:4_000],
         "subjects": [agents[position] for position in verdict.subjects],
         "probability": verdict.probability,
         "why": f"{verdict.why.value}: {stop}" if stop else verdict.why.value,
-        "n_round_robin": in_hindsight,
+        "n_round_robin": n_round_robin,
     }
-    return _write(campaign, fields, now=now)
+    return _store_verdict(campaign, fields, now=now)
 
 
 @transaction.atomic
-def _write(campaign: Campaign, fields: dict[str, object], *, now: datetime) -> bool:
+def _store_verdict(campaign: Campaign, fields: dict[str, object], *, now: datetime) -> bool:
     """Write the verdict and end the tournament: both, or nothing when control dies in between."""
     tournament = Tournament.objects.get(pk=campaign.tournament_id)
     written = Campaign.objects.filter(pk=campaign.pk, decided_at=None).update(

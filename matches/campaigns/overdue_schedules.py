@@ -34,7 +34,7 @@ def start_overdue(*, now: datetime) -> int:
 
 
 def _is_overdue(schedule: Schedule, *, now: datetime) -> bool:
-    key = _key(schedule)
+    key = _schedule_key(schedule)
     if key in _next_due and not _is_past(_next_due[key], now=now):
         return False
     due = scheduling.last_due(schedule, now=now - GRACE)
@@ -49,11 +49,11 @@ def _is_past(due: datetime | None, *, now: datetime) -> bool:
     return due is not None and due + GRACE <= now
 
 
-def _key(schedule: Schedule) -> tuple[object, ...]:
+def _schedule_key(schedule: Schedule) -> tuple[object, ...]:
     """Return what its times follow from."""
     return (schedule.pk, schedule.crontab, schedule.timezone, schedule.once_at, schedule.since_at)
 
 
 def _forget_others(enabled: list[Schedule]) -> None:
-    for key in set(_next_due) - {_key(schedule) for schedule in enabled}:
+    for key in set(_next_due) - {_schedule_key(schedule) for schedule in enabled}:
         del _next_due[key]

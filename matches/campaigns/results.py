@@ -38,7 +38,7 @@ class Spent(NamedTuple):
     money: float
 
 
-def chances(campaign: Campaign) -> list[Chance]:
+def list_chances(campaign: Campaign) -> list[Chance]:
     """Return the likeliest entrants to be the best, the likeliest first; none before a judgement.
 
     A sequential test has none.
@@ -47,17 +47,17 @@ def chances(campaign: Campaign) -> list[Chance]:
         return []
     agents = entrants_of(campaign.tournament)
     likely = sorted(zip(campaign.chances, agents, strict=True), key=lambda one: (-one[0], one[1]))
-    named = _named([agent for _, agent in likely[:SHOWN]])
+    named = _agents_by_id([agent for _, agent in likely[:SHOWN]])
     return [Chance(named[agent], chance) for chance, agent in likely[:SHOWN]]
 
 
-def subjects(campaign: Campaign) -> list[Agent]:
+def list_subjects(campaign: Campaign) -> list[Agent]:
     """Return the agents that the verdict names, in its order; none without a verdict."""
-    named = _named(campaign.subjects)
+    named = _agents_by_id(campaign.subjects)
     return [named[agent] for agent in campaign.subjects]
 
 
-def spent(campaign: Campaign) -> Spent:
+def sum_spent(campaign: Campaign) -> Spent:
     """Return what a campaign has cost so far."""
     tournament = campaign.tournament
     gpu_s = costs.measure_gpu_s(tournament) * (tournament.n_done - tournament.n_known)
@@ -65,23 +65,23 @@ def spent(campaign: Campaign) -> Spent:
     return Spent(tournament.n_done, tournament.played_s, gpu_s, price)
 
 
-def pairs(campaign: Campaign) -> Pairs | None:
+def read_pairs(campaign: Campaign) -> Pairs | None:
     """Return what the blocks of a sequential test say; None before its first, and of others."""
     counts = campaign.pairs or ()
     found = compare_blocks(counts) if counts else None
     return None if found is None else Pairs(blocks=tuple(counts), **vars(found))
 
 
-def parameters(campaign: Campaign) -> dict[str, object]:
+def name_parameters(campaign: Campaign) -> dict[str, object]:
     """Return the parameters of the question, agents by name."""
     asked: dict[str, object] = dict(campaign.parameters)
     given = {name: campaign.parameters[name] for name in NAMED if name in asked}
     if given:
         agents = entrants_of(campaign.tournament)
-        named = _named([agents[position] for position in given.values()])
+        named = _agents_by_id([agents[position] for position in given.values()])
         asked |= {name: named[agents[position]].name for name, position in given.items()}
     return asked
 
 
-def _named(ids: Sequence[int]) -> dict[int, Agent]:
+def _agents_by_id(ids: Sequence[int]) -> dict[int, Agent]:
     return {agent.pk: agent for agent in Agent.objects.filter(pk__in=among(ids))}

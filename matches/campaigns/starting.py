@@ -9,24 +9,24 @@ from django.db.models import Max
 
 from arena.errors import ArenaError
 from arena.games import registry as games
+from arena.pairing.base import COUPLE
 from arena.pairing.registry import choose_pairing
 from arena.parameters import Value, read_parameters
 from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms
-from arena.verdicts.sprt import EloModel, SequentialTest
+from arena.verdicts.sprt import EloModel
 from matches.artifacts.agents import to_bad_input
 from matches.campaigns.inputs import margin_of, title
+from matches.campaigns.sprt import read_test
 from matches.errors import BadInputError
 from matches.ledger.tournaments import schedule_tournament
 from matches.models import Agent, Campaign, Leaderboard, Tournament
 from matches.models.choices import SPRT
 from matches.models.tournament import MAX_MATCHES
 from matches.plans import CampaignPlan, TournamentPlan, columns_of
-from matches.ratings.closed_prefix import late_results
-from matches.ratings.evidence import Known, boards_of, known
+from matches.ratings.evidence import Known, gather_evidence
 
 IS_SPRT = SPRT[0]
-TWO = 2
 SPRT_DEFAULTS: Mapping[str, Value] = {
     **{"elo0": 0.0, "elo1": 20.0, "alpha": 0.05, "beta": 0.05},
     "model": EloModel.LOGISTIC.value,
@@ -106,15 +106,7 @@ def known_of(leaderboard: Leaderboard, agents: Sequence[Agent]) -> Known:
     Of each tournament those up to its first open match: see closed_prefix.
     """
     entered = [agent.pk for agent in agents]
-    boards = boards_of(leaderboard, entered)
-    late = late_results(boards, entered)
-    return known(leaderboard, entered, boards=boards, late=late.tallies)
-
-
-def test_of(parameters: Mapping[str, Value]) -> SequentialTest:
-    """Return the sequential test of these parameters. Raises VerdictError."""
-    numbers = {name: float(parameters[name]) for name in ("elo0", "elo1", "alpha", "beta")}
-    return SequentialTest(**numbers, model=EloModel(str(parameters["model"])))
+    return gather_evidence(leaderboard, entered).known
 
 
 def fresh_seed(leaderboard: Leaderboard) -> int:
@@ -148,7 +140,7 @@ def _checked_test(
     plan: CampaignPlan, leaderboard: Leaderboard, agents: Sequence[Agent]
 ) -> dict[str, Value]:
     n_seats = games.get(leaderboard.game).spec.n_seats
-    if len(agents) != TWO or n_seats != TWO:
+    if len(agents) != COUPLE or n_seats != COUPLE:
         wanted = f"{plan.question} compares two agents in a game of two seats"
         raise BadInputError("agents", f"{wanted}, got {len(agents)} agents and {n_seats} seats")
     unknown = sorted(set(plan.parameters) - set(SPRT_DEFAULTS))
@@ -157,7 +149,7 @@ def _checked_test(
         raise BadInputError("parameters", f"{unknown[0]!r} is none of {known}")
     wanted_parameters = {**SPRT_DEFAULTS, **plan.parameters}
     try:
-        test = test_of(wanted_parameters)
+        test = read_test(wanted_parameters)
     except (ArenaError, ValueError, TypeError) as error:
         raise BadInputError("parameters", str(error)) from error
     floats = {name: float(getattr(test, name)) for name in ("elo0", "elo1", "alpha", "beta")}

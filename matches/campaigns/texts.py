@@ -12,15 +12,13 @@ from matches.campaigns.forecasting import LIMIT
 from matches.campaigns.starting import IS_SPRT
 from matches.ledger import costs
 from matches.models import Campaign
-from matches.ratings.closed_prefix import Awaited
-from matches.store.explanation import format_span
+from matches.ratings.closed_prefix import WaitingResults
+from matches.store.explanation import format_percent, format_span
 
 _HOUR_S = 3_600
 _SMALL, _MANY = 10, 1_000
 _SIGNIFICANT = 2
 _SURE = 0.995
-_LEAST = 0.0005
-"""Half of the last place shown."""
 _SPACE = "\N{NO-BREAK SPACE}"
 UNMEASURED = "not measured yet"
 GPU_BASIS = ", by the time of one row alone on a core; batches may take less"
@@ -43,7 +41,7 @@ _SPENT = {
 }
 
 
-class Line(NamedTuple):
+class LabelledText(NamedTuple):
     """Something and what is said of it."""
 
     label: str
@@ -58,7 +56,7 @@ class Share(NamedTuple):
     percent: float | None
 
 
-def asked(campaign: Campaign, names: Sequence[str]) -> str:
+def describe_question(campaign: Campaign, names: Sequence[str]) -> str:
     """Return the question in words. names: of the entrants by position, as many as are needed."""
     given = campaign.parameters
     if campaign.question == IS_SPRT:
@@ -72,7 +70,7 @@ def asked(campaign: Campaign, names: Sequence[str]) -> str:
     return str(campaign.get_question_display())
 
 
-def terms(campaign: Campaign) -> str:
+def describe_terms(campaign: Campaign) -> str:
     """Return how sure the answer has to be, and what makes no difference."""
     if campaign.question == IS_SPRT:
         given = campaign.parameters
@@ -85,74 +83,82 @@ def terms(campaign: Campaign) -> str:
     return f"{said}."
 
 
-def why(campaign: Campaign) -> str:
+def describe_end(campaign: Campaign) -> str:
     """Return why it ended, empty while it goes on."""
     reason, _, limit = campaign.why.partition(": ")
     said = _WHY.get(reason, reason)
     return f"{said} ({_SPENT.get(limit, limit)})" if limit else said
 
 
-def expected(forecast: Mapping[str, Any] | None) -> list[Line]:
+def describe_forecast(forecast: Mapping[str, Any] | None) -> list[LabelledText]:
     """Return a forecast in words, nothing without one."""
     if forecast is None:
         return []
     if not forecast["matches"]:
-        return [Line("Matches to the verdict", "none: what is known decides it")]
-    lines = [Line("Matches to the verdict", _matches(forecast))]
+        return [LabelledText("Matches to the verdict", "none: what is known decides it")]
+    lines = [LabelledText("Matches to the verdict", _describe_matches(forecast))]
     if forecast["round_robin"] is not None:
-        said = f"about {rounded(forecast['round_robin'])} matches"
-        lines.append(Line("A round robin", said))
+        said = f"about {round_matches(forecast['round_robin'])} matches"
+        lines.append(LabelledText("A round robin", said))
     else:
-        lines.append(Line("It ends accepted", f"in {percent(forecast['accepted'])} of cases"))
-    return [*lines, *_costs(forecast["cost"]), *_more(forecast["more"])]
+        lines.append(
+            LabelledText("It ends accepted", f"in {format_percent(forecast['accepted'])} of cases")
+        )
+    return [*lines, *_describe_costs(forecast["cost"]), *_describe_outlook(forecast["more"])]
 
 
-def paired(found: PairedResult) -> list[Line]:
+def describe_blocks(found: PairedResult) -> list[LabelledText]:
     """Return what the paired blocks of two agents say."""
     lines = [
-        Line("Mean score", f"{100 * found.score:.2f}{_SPACE}%"),
-        Line("Elo", _strength(found.elo)),
+        LabelledText("Mean score", f"{100 * found.score:.2f}{_SPACE}%"),
+        LabelledText("Elo", _format_elo(found.elo)),
     ]
     if found.normalised is not None:
-        lines.append(Line("Normalised Elo", _strength(found.normalised)))
+        lines.append(LabelledText("Normalised Elo", _format_elo(found.normalised)))
     return [
         *lines,
-        Line("Draw ratio of blocks", f"{100 * found.split:.1f}{_SPACE}%"),
-        Line("Likelihood of superiority", percent(found.los)),
+        LabelledText("Draw ratio of blocks", f"{100 * found.split:.1f}{_SPACE}%"),
+        LabelledText("Likelihood of superiority", format_percent(found.los)),
     ]
 
 
-def budget(campaign: Campaign) -> list[Share]:
+def describe_budget(campaign: Campaign) -> list[Share]:
     """Return what is spent of what it may cost."""
     spent, limit = costs.sum_spent(campaign), costs.read_budget(campaign)
-    parts = [_share("Matches", spent.matches or 0, limit.matches, lambda n: f"{n:,.0f}")]
-    parts.append(_share("Core time", spent.core_seconds or 0, limit.core_seconds, core_time))
+    parts = [_make_share("Matches", spent.matches or 0, limit.matches, lambda n: f"{n:,.0f}")]
+    parts.append(
+        _make_share("Core time", spent.core_seconds or 0, limit.core_seconds, format_core_time)
+    )
     if limit.money is not None or any(settings.WORKER_PRICES.values()):
-        parts.append(_share("Money", spent.money or 0, limit.money, lambda n: f"{n:,.2f}"))
+        parts.append(_make_share("Money", spent.money or 0, limit.money, lambda n: f"{n:,.2f}"))
     return parts
 
 
-def known(n_matches: int, n_elsewhere: int) -> str:
+def describe_known(n_matches: int, n_elsewhere: int) -> str:
     """Return how many matches were known already: 2 matches, 1 of them from other leaderboards."""
-    said = _several(n_matches)
+    said = _format_matches(n_matches)
     if not n_elsewhere:
         return said
     whose = "all" if n_elsewhere == n_matches else f"{n_elsewhere:,}"
     return f"{said}, {whose} of them from other leaderboards"
 
 
-def saved(campaign: Campaign) -> str:
+def describe_saved(campaign: Campaign) -> str:
     """Return how many matches a campaign did not have to play; empty where that is none."""
     n_reused = campaign.tournament.n_known
     parts = []
     if campaign.n_known:
-        parts.append(f"{known(campaign.n_known, campaign.n_known_elsewhere)}: known at the start")
+        parts.append(
+            f"{describe_known(campaign.n_known, campaign.n_known_elsewhere)}: known at the start"
+        )
     if n_reused:
-        parts.append(f"{_several(n_reused)} of this tournament: known games, not played again")
+        parts.append(
+            f"{_format_matches(n_reused)} of this tournament: known games, not played again"
+        )
     return "; ".join(parts)
 
 
-def planned_earlier(waits: Awaited) -> str:
+def describe_waiting(waits: WaitingResults) -> str:
     """Return what has to end before the results that came before it count."""
     blocks = "1 block" if waits.n_blocks == 1 else f"{waits.n_blocks:,} blocks"
     results = "1 result" if waits.n_results == 1 else f"{waits.n_results:,} results"
@@ -161,16 +167,7 @@ def planned_earlier(waits: Awaited) -> str:
     return f"{blocks} planned earlier {are} still being played: {results} behind {them} {wait}"
 
 
-def percent(probability: float) -> str:
-    """Return a probability as people read it, never rounded to 0 or 100 %."""
-    if 0 < probability < _LEAST:
-        return f"<0.1{_SPACE}%"
-    if 1 - _LEAST < probability < 1:
-        return f">99.9{_SPACE}%"
-    return f"{round(100 * probability, 1):g}{_SPACE}%"
-
-
-def rounded(n: float) -> str:
+def round_matches(n: float) -> str:
     """Return a number of matches no more exactly than it is known."""
     if n < _SMALL:
         return f"{n:.0f}"
@@ -178,7 +175,7 @@ def rounded(n: float) -> str:
     return f"{round(n / 10**digits) * 10**digits:,}"
 
 
-def core_time(seconds: float) -> str:
+def format_core_time(seconds: float) -> str:
     """Return the time of one core: hours, or seconds where it is less."""
     if seconds < _HOUR_S / _SMALL:
         return f"{seconds:.3g} s"
@@ -186,55 +183,55 @@ def core_time(seconds: float) -> str:
     return f"{hours:.3g} h" if hours < _MANY else f"{hours:,.0f} h"
 
 
-def _strength(found: EloEstimate) -> str:
+def _format_elo(found: EloEstimate) -> str:
     return f"{found.elo:+.1f} (95{_SPACE}% interval: {found.low:+.1f} to {found.high:+.1f})"
 
 
-def _several(n_matches: int) -> str:
+def _format_matches(n_matches: int) -> str:
     return "1 match" if n_matches == 1 else f"{n_matches:,} matches"
 
 
-def _matches(forecast: Mapping[str, Any]) -> str:
+def _describe_matches(forecast: Mapping[str, Any]) -> str:
     if forecast["matches"] >= LIMIT:
         wider = "bounds further apart" if forecast["round_robin"] is None else "a larger margin"
         return f"more than {LIMIT:,}: {wider} would end it earlier"
-    low, high = rounded(forecast["low"]), rounded(forecast["high"])
+    low, high = round_matches(forecast["low"]), round_matches(forecast["high"])
     most = f"more than {high}" if forecast["high"] >= LIMIT else high
-    said = f"about {rounded(forecast['matches'])} (80 % lie from {low} to {most})"
+    said = f"about {round_matches(forecast['matches'])} (80 % lie from {low} to {most})"
     if forecast["decided"] < _SURE:
-        said += f"; never within {LIMIT:,} in {percent(1 - forecast['decided'])}"
+        said += f"; never within {LIMIT:,} in {format_percent(1 - forecast['decided'])}"
     return said
 
 
-def _costs(cost: Mapping[str, float | None]) -> list[Line]:
+def _describe_costs(cost: Mapping[str, float | None]) -> list[LabelledText]:
     core_s, gpu_s = cost["core_s"], cost["gpu_s"]
     wall_s, money = cost["wall_s"], cost["money"]
-    lines = [Line("Core time", UNMEASURED if core_s is None else core_time(core_s))]
+    lines = [LabelledText("Core time", UNMEASURED if core_s is None else format_core_time(core_s))]
     if gpu_s:
-        lines.append(Line("GPU time", f"about {core_time(gpu_s)}{GPU_BASIS}"))
+        lines.append(LabelledText("GPU time", f"about {format_core_time(gpu_s)}{GPU_BASIS}"))
     lines.append(
-        Line(
+        LabelledText(
             "On the clock",
             UNMEASURED if wall_s is None else f"about {format_span(max(wall_s, 1.0))}",
         )
     )
     if money:
-        lines.append(Line("Money", f"{money:,.2f}"))
+        lines.append(LabelledText("Money", f"{money:,.2f}"))
     return lines
 
 
-def _more(more: Mapping[str, float]) -> list[Line]:
+def _describe_outlook(more: Mapping[str, float]) -> list[LabelledText]:
     if more["now"] is None:
         moved = f"{more['llr_then']:+.2f}, now {more['llr_now']:+.2f}"
         then = f"the log-likelihood ratio would be about {moved}"
     else:
-        chances = f"{percent(more['then'])}, now {percent(more['now'])}"
+        chances = f"{format_percent(more['then'])}, now {format_percent(more['now'])}"
         then = f"the likeliest answer would be true with {chances}"
-    said = f"bring the verdict in {percent(more['verdict'])} of cases; {then}"
-    return [Line(f"{more['n_matches']:.0f} more matches", said)]
+    said = f"bring the verdict in {format_percent(more['verdict'])} of cases; {then}"
+    return [LabelledText(f"{more['n_matches']:.0f} more matches", said)]
 
 
-def _share(label: str, spent: float, limit: float | None, form: Any) -> Share:
+def _make_share(label: str, spent: float, limit: float | None, form: Any) -> Share:
     if limit is None:
         return Share(label, f"{form(spent)} spent, no limit", None)
     said = f"{form(spent)} of {form(limit)} spent"

@@ -12,7 +12,7 @@ from arena.errors import ArenaError, UnknownNameError
 from arena.games import registry as games
 from arena.policies.spec import parse_policy
 from arena.verdicts.base import StopReason
-from matches.campaigns.belief import belief_about
+from matches.campaigns.belief import infer_belief
 from matches.campaigns.starting import start
 from matches.errors import BadInputError
 from matches.ledger.naming import describe_unknown, find_agent
@@ -20,6 +20,7 @@ from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Alarm, Campaign, Checkpoint, Leaderboard, Rating
 from matches.plans import CampaignPlan
 from matches.ratings.entrants import entrants_of
+from matches.ratings.evidence import gather_evidence
 
 JUDGED = "it was judged before"
 BEATS, RANK = "beats", "rank_all"
@@ -137,7 +138,9 @@ def chance_of_regression(campaign: Campaign) -> float | None:
     if campaign.question != BEATS:
         return None
     above, below = np.array([ANCESTOR]), np.array([NEWEST])
-    belief = belief_about(campaign)
+    tournament = campaign.tournament
+    agents = entrants_of(tournament)
+    belief = infer_belief(gather_evidence(tournament.leaderboard, agents, own=tournament))
     chance = float(belief.superiority(above, below, campaign.parameters["lead"])[0])
     if campaign.why != StopReason.DECIDED or campaign.probability is None:
         return chance

@@ -12,7 +12,7 @@ from arena.seeding import derive
 from matches.ledger import costs
 from matches.models import Campaign, Rating, Tournament, Uncounted
 from matches.ratings import closed_prefix
-from matches.ratings import entrants as standings_of
+from matches.ratings.entrants import load_standing
 from matches.store import selectors
 from matches.store.bulk import among
 
@@ -61,7 +61,7 @@ def choose_lineups(
     if wanted <= 0:
         return Choice()
     _seed_field(tournament, agents)
-    known = standings_of.standing(tournament, agents, needs_meetings=pairing.needs_meetings)
+    known = load_standing(tournament, agents, needs_meetings=pairing.needs_meetings)
     n_blocks = count_blocks(min(wanted, n_left), n_seats)
     seed = derive("pairing", tournament.seed, tournament.n_planned)
     lineups = pairing.choose(known, n_blocks, seed=seed)
@@ -91,7 +91,7 @@ def _count_missing_matches(
         limit = min(limit, max(LEAST_PAID, costs.count_affordable_matches(campaign, now=now) or 0))
         # What is over behind a slow match counts later: it may be as much as three times what is
         # in flight, so that slots have work meanwhile, and no more, as the plan may change.
-        n_late = closed_prefix.n_beyond_prefix(tournament, most=MOST_LATE * limit)
+        n_late = closed_prefix.count_beyond_prefix(tournament, most=MOST_LATE * limit)
         if n_late >= MOST_LATE * limit:
             return 0
     missing = limit - n_open

@@ -101,7 +101,7 @@ def describe_outdated_agent(agents: QuerySet[Agent], *, is_new: bool) -> str:
 def describe_outdated_board(board: Leaderboard, *, is_new: bool) -> str:
     """Return why a leaderboard is of other rules than those that are here; empty when it is not.
 
-    is_new: as of `outdated_agent`. Raises UnknownNameError, CatalogError.
+    is_new: as of `describe_outdated_agent`. Raises UnknownNameError, CatalogError.
     """
     here = version_of_game(board.game)
     is_unused_or_under_way = not (is_new and board.next_sequence > 1)

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 
 from arena.errors import ArenaError
 from arena.games import registry as games
+from arena.pairing.base import COUPLE
 from arena.policies.spec import parse_policy
 from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError
@@ -23,7 +24,6 @@ from matches.models.validation import check_game
 from matches.plans import TournamentPlan
 from matches.store import selectors
 
-TWO = 2
 _HASH = re.compile("[0-9a-f]{6,64}")
 _SHOWN_STEPS = 20
 _KNOWN_NAMES = 10_000
@@ -86,7 +86,7 @@ def find_agents(generation: Generation) -> list[Agent]:
     """Return the agents, those spelled on the command line registered. Raises BadInputError."""
     game = generation.game or _find_common_game(generation.sides)
     n_seats = check_game(game, generation.game_parameters).spec.n_seats
-    if len({(side.name, side.checkpoint) for side in generation.sides}) == TWO != n_seats:
+    if len({(side.name, side.checkpoint) for side in generation.sides}) == COUPLE != n_seats:
         reason = f"{game} has {n_seats} seats: only self-play fills them, leave it out"
         raise BadInputError("agent-b", reason)
     agents = [_find_agent(side, game) for side in generation.sides]

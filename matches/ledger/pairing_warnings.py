@@ -8,8 +8,8 @@ from arena.pairing.base import Field, Standing
 from matches.ledger import adaptive_pairing
 from matches.models import Leaderboard, Tournament
 from matches.ratings import entrants
-from matches.ratings.evidence import evidence
-from matches.ratings.fitting import fit, sides
+from matches.ratings.evidence import gather_all_evidence
+from matches.ratings.fitting import fit_ratings, load_sides
 from matches.store.fast_store import get_or_make
 
 MOST_AGENTS = 200
@@ -52,7 +52,7 @@ def warn_of_budget(tournament: Tournament) -> str | None:
             f"{len(agents):,} agents needs {least:,} at least, so extend it"
         )
     if len(agents) > MOST_AGENTS or pairing.is_over(
-        entrants.standing(tournament, agents, needs_meetings=True)
+        entrants.load_standing(tournament, agents, needs_meetings=True)
     ):
         return None
     return f"it was stopped by its budget of {tournament.n_matches:,} matches before {pairing.goal}"
@@ -68,8 +68,8 @@ def warn_before_start(
     """Return the warning of a pairing before a tournament with it starts, by what is known."""
     if pairing not in pairings.adaptive_names() or len(agents) > MOST_AGENTS:
         return None
-    spec, counts = games.get(leaderboard.game).spec, evidence(leaderboard, agents)
-    known = fit(leaderboard, agents, counts)
+    spec, counts = games.get(leaderboard.game).spec, gather_all_evidence(leaderboard, agents).counts
+    known = fit_ratings(leaderboard, agents, counts)
     now = Standing(
         field=Field(len(agents), spec.n_seats, spec.team_size),
         mu=known.mu,
@@ -80,7 +80,7 @@ def warn_before_start(
         n_in_flight={},
         meetings=(),
         draw_probability=leaderboard.draw_probability,
-        sides=sides(leaderboard, agents) if spec.teams else None,
+        sides=load_sides(leaderboard, agents) if spec.teams else None,
     )
     return pairings.get_adaptive(pairing).configured(parameters).warning(now)
 
@@ -90,5 +90,5 @@ def _find_warning(tournament: Tournament) -> str | None:
     if len(agents) > MOST_AGENTS:
         return None
     return adaptive_pairing.configure_pairing(tournament).warning(
-        entrants.standing(tournament, agents)
+        entrants.load_standing(tournament, agents)
     )

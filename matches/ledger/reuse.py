@@ -25,7 +25,7 @@ from arena.policies import registry as policies
 from matches import dispatch
 from matches.models import Agent, Entrant, Leaderboard, Match, Outcome, Tournament, Uncounted
 from matches.models.match import parse_numbers
-from matches.ratings.evidence import are_alike, listed
+from matches.ratings.evidence import are_alike, find_listed_boards
 from matches.store.bulk import among, insert_rows, split_batches, update_rows
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ def find_twins(tournament: Tournament, agents: Sequence[int]) -> list[int]:
         return []
     board = tournament.leaderboard
     alike = Tournament.objects.filter(
-        Q(leaderboard=board) | Q(leaderboard__in=listed(board)),
+        Q(leaderboard=board) | Q(leaderboard__in=find_listed_boards(board)),
         seed=tournament.seed,
         is_rated=True,
         faults__isnull=True,

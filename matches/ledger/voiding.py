@@ -98,7 +98,7 @@ def void_matches(match_ids: Sequence[int], *, actor: Actor, reason: str, now: da
 
 
 def preview_voiding(match_ids: Sequence[int]) -> Voided:
-    """Return what `void` would change now. Raises BadInputError as it does."""
+    """Return what `void_matches` would change now. Raises BadInputError as it does."""
     rows = _read_rows(_add_copies(match_ids))
     done = [row for row in rows if row.state == Match.State.DONE]
     n_open = sum(row.state in _OPEN for row in rows)
@@ -113,8 +113,8 @@ def requeue_matches(
 ) -> Requeued:
     """Have void matches played again: same agents, seats, block and game seed, a new number.
 
-    One that has a replacement keeps it. Raises BadInputError as `void` does, ConflictError for a
-    match that is not void and for one of a cancelled tournament.
+    One that has a replacement keeps it. Raises BadInputError as `void_matches` does, ConflictError
+    for a match that is not void and for one of a cancelled tournament.
     """
     why = auditing.check_reason(reason)
     rows = _read_rows(match_ids, is_locked=True)

@@ -7,6 +7,7 @@ from matches.campaigns import results, texts
 from matches.campaigns.forecasting import Ahead
 from matches.models import Campaign
 from matches.plans import CampaignPlan
+from matches.store.explanation import format_percent
 
 ABOUT_BEST = ("best", "top_k")
 """Questions to which P(best) says something."""
@@ -16,13 +17,13 @@ N_NAMED = 5
 
 def foreseen(plan: CampaignPlan, ahead: Ahead, *, n_agents: int) -> Iterator[str]:
     """Yield what a campaign would start from and take."""
-    known = texts.known(ahead.n_known, ahead.n_known_elsewhere)
+    known = texts.describe_known(ahead.n_known, ahead.n_known_elsewhere)
     yield f"{plan.question} of {n_agents} agents, known of them: {known}"
     if ahead.margin:
         yield f"  a gap of {ahead.margin:.3g} in rating makes no difference"
     if ahead.warning:
         yield f"  {ahead.warning}"
-    for label, says in texts.expected(ahead.forecast):
+    for label, says in texts.describe_forecast(ahead.forecast):
         yield f"  {label}: {says}"
 
 
@@ -32,7 +33,7 @@ def line(campaign: Campaign) -> str:
     parts = [f"{tournament.n_done:,} of at most {campaign.max_matches:,} matches", *_sure(campaign)]
     left = campaign.forecast["matches"] if campaign.forecast else 0
     if campaign.decided_at is None and left:
-        parts.append(f"about {texts.rounded(left)} more")
+        parts.append(f"about {texts.round_matches(left)} more")
     if tournament.state == tournament.State.PAUSED:
         parts.append("paused")
     return ", ".join(parts)
@@ -42,17 +43,17 @@ def verdict(campaign: Campaign) -> Iterator[str]:
     """Yield the verdict, how likely the first agents are the best, and what it has cost."""
     yield campaign.statement
     if campaign.probability is not None:
-        yield f"  with {texts.percent(campaign.probability)}; {texts.why(campaign)}"
+        yield f"  with {format_percent(campaign.probability)}; {texts.describe_end(campaign)}"
     is_about_best = campaign.question in ABOUT_BEST
-    for agent, chance in results.chances(campaign)[: N_NAMED * is_about_best]:
-        yield f"  P(best) {texts.percent(chance)}: {agent.name}"
+    for agent, chance in results.list_chances(campaign)[: N_NAMED * is_about_best]:
+        yield f"  P(best) {format_percent(chance)}: {agent.name}"
     yield f"  {campaign.n_played or 0:,} matches played"
-    if saved := texts.saved(campaign):
+    if saved := texts.describe_saved(campaign):
         yield f"  saved: {saved}"
     if campaign.n_round_robin is not None:
-        needed = texts.rounded(campaign.n_round_robin)
+        needed = texts.round_matches(campaign.n_round_robin)
         yield f"  a round robin from nothing would have needed about {needed}"
-    for label, says, _ in texts.budget(campaign):
+    for label, says, _ in texts.describe_budget(campaign):
         yield f"  {label}: {says}"
 
 
@@ -66,10 +67,10 @@ def as_json(campaign: Campaign, exit_code: int) -> dict[str, Any]:
         "question": campaign.question,
         "error": campaign.error,
         "margin": campaign.margin,
-        "parameters": results.parameters(campaign),
+        "parameters": results.name_parameters(campaign),
         "exit_code": exit_code,
         "statement": campaign.statement,
-        "subjects": [agent.name for agent in results.subjects(campaign)],
+        "subjects": [agent.name for agent in results.list_subjects(campaign)],
         "probability": campaign.probability,
         "why": campaign.why,
         "decided_at": campaign.decided_at,
@@ -78,18 +79,18 @@ def as_json(campaign: Campaign, exit_code: int) -> dict[str, Any]:
         "n_known_elsewhere": campaign.n_known_elsewhere,
         "n_reused": tournament.n_known,
         "n_round_robin": campaign.n_round_robin,
-        "spent": results.spent(campaign)._asdict(),
-        "chances": {agent.name: chance for agent, chance in results.chances(campaign)},
+        "spent": results.sum_spent(campaign)._asdict(),
+        "chances": {agent.name: chance for agent, chance in results.list_chances(campaign)},
     }
 
 
 def _sure(campaign: Campaign) -> list[str]:
     if campaign.question in ABOUT_BEST:
-        likely = results.chances(campaign)[:1]
-        return [f"P(best) {texts.percent(chance)}: {agent.name}" for agent, chance in likely]
+        likely = results.list_chances(campaign)[:1]
+        return [f"P(best) {format_percent(chance)}: {agent.name}" for agent, chance in likely]
     newest = campaign.points.order_by("-n_results").first()
     if newest is None:
         return []
     if newest.llr is not None:
         return [f"LLR {newest.llr:+.2f}"]
-    return [f"the likeliest answer is true with {texts.percent(newest.probability)}"]
+    return [f"the likeliest answer is true with {format_percent(newest.probability)}"]

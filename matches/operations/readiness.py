@@ -39,25 +39,25 @@ class NotReadyError(Exception):
     """A part is not ready; the message says what was found."""
 
 
-def checks(*, now: Callable[[], datetime]) -> list[Check]:
+def run_checks(*, now: Callable[[], datetime]) -> list[Check]:
     """Return every check; without a database the rest cannot be told."""
-    found = [_checked("database", _database)]
+    found = [_run_check("database", _check_database)]
     if not found[0].is_ok:
         return found
     moment = now()
     duties: Mapping[str, Callable[[], str]] = {
-        "migrations": _migrations,
-        "disk": _disk,
-        "broker": _broker,
-        "fast store": _fast,
-        "control": lambda: _control(moment),
-        "recorder": lambda: _recorder(moment),
+        "migrations": _check_migrations,
+        "disk": _check_disk,
+        "broker": _check_broker,
+        "fast store": _check_fast_store,
+        "control": lambda: _check_control(moment),
+        "recorder": lambda: _check_recorder(moment),
     }
-    found += [_checked(name, check) for name, check in duties.items()]
-    return [*found, _plugins()]
+    found += [_run_check(name, check) for name, check in duties.items()]
+    return [*found, _check_plugins()]
 
 
-def _checked(name: str, check: Callable[[], str]) -> Check:
+def _run_check(name: str, check: Callable[[], str]) -> Check:
     try:
         return Check(name, True, check())
     except NotReadyError as error:
@@ -80,13 +80,13 @@ _HINTS = {
 }
 
 
-def _database() -> str:
+def _check_database() -> str:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     return f"{connection.vendor} answers"
 
 
-class _Applied:
+class _MigrationCheck:
     """Whether all migrations were applied: once that is so it stays so for this code."""
 
     def __init__(self) -> None:
@@ -104,31 +104,31 @@ class _Applied:
         return "all are applied"
 
 
-_migrations = _Applied()
+_check_migrations = _MigrationCheck()
 
 
-def _disk() -> str:
+def _check_disk() -> str:
     if shortage := disk.describe_shortage():
         raise NotReadyError(f"is nearly full, so nothing is sent: {shortage}")
     return "has room"
 
 
-def _broker() -> str:
-    return f"version {dispatch.ping_broker()} answers{_rights('broker')}"
+def _check_broker() -> str:
+    return f"version {dispatch.ping_broker()} answers{_describe_rights('broker')}"
 
 
-def _fast() -> str:
+def _check_fast_store() -> str:
     fast_store.get_client().ping()
-    return f"answers{_rights('fast')}"
+    return f"answers{_describe_rights('fast')}"
 
 
-def _rights(server: str) -> str:
+def _describe_rights(server: str) -> str:
     is_enforced = server not in settings.EVALSITE_UNENFORCED
     return "" if is_enforced else "; rights are not enforced: every node may do everything there"
 
 
-def _control(now: datetime) -> str:
-    state = pushing.latest()
+def _check_control(now: datetime) -> str:
+    state = pushing.read_latest()
     if state is None or state.control_at is None:
         raise NotReadyError("has not ticked yet")
     silent = now - state.control_at
@@ -137,7 +137,7 @@ def _control(now: datetime) -> str:
     return f"ticked {format_span(max(0.0, silent.total_seconds()))} ago"
 
 
-def _plugins() -> Check:
+def _check_plugins() -> Check:
     """Say which plug-ins this process cannot use; it works without them."""
     broken = plugins.list_problems()
     if broken:
@@ -146,7 +146,7 @@ def _plugins() -> Check:
     return Check("plug-ins", True, "each can be used", is_needed=False)
 
 
-def _recorder(now: datetime) -> str:
+def _check_recorder(now: datetime) -> str:
     mark = recorder_marks.find_slowest_mark(recorder_marks.read_marks())
     name = f"{mark.recorder} " if settings.EVALSITE_RECORDERS > 1 else ""
     lag_s = mark.lag_s(now=now)

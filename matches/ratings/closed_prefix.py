@@ -23,10 +23,11 @@ from typing import NamedTuple
 
 from django.db.models import Count, Min, Q, QuerySet
 
+from arena.pairing.base import COUPLE
 from matches.models import Entrant, Leaderboard, Match, Tournament, Uncounted
 from matches.models.conditions import is_in_state
-from matches.ratings.counting import Result, Tally, tally, teams_of
-from matches.ratings.fitting import COUPLE, SideCounts
+from matches.ratings.counting import Result, Tally, tally_results, teams_of
+from matches.ratings.fitting import SideCounts
 from matches.store import selectors
 from matches.store.bulk import among
 
@@ -57,7 +58,7 @@ class Late:
 NOTHING_LATE = Late()
 
 
-class Awaited(NamedTuple):
+class WaitingResults(NamedTuple):
     """What the verdict of a campaign waits for, and what waits with it."""
 
     match: Match
@@ -68,7 +69,7 @@ class Awaited(NamedTuple):
     """Results that do not count yet."""
 
 
-def late_results(
+def find_late_results(
     boards: Sequence[Leaderboard], agents: Sequence[int], *, own: Tournament | None = None
 ) -> Late:
     """Return what of the counted results of these agents verdicts do not look at.
@@ -78,26 +79,26 @@ def late_results(
     of_board = {board.pk: board for board in boards}
     tallies: dict[int, Tally] = {}
     matches: set[int] = set()
-    for tournament, board, standing in _unfinished(boards, agents):
+    for tournament, board, standing in _find_unfinished(boards, agents):
         is_own = own is not None and tournament == own.pk
         if standing is None or is_own:
-            late = _late_of(tournament, of_board[board], is_own=is_own)
+            late = _read_late(tournament, of_board[board], is_own=is_own)
         else:
-            late = _late_of_finished(tournament, of_board[board], standing)
+            late = _read_late_of_finished(tournament, of_board[board], standing)
         if not late:
             continue
         matches.update(result.match for result in late)
         total = tallies.setdefault(board, Tally())
-        tally(late, total, teams=teams_of(of_board[board]))
+        tally_results(late, total, teams=teams_of(of_board[board]))
     return Late(tallies, frozenset(matches))
 
 
-def _late_of(tournament: int, board: Leaderboard, *, is_own: bool) -> Sequence[Result]:
-    end = first_unsettled(tournament, board.pk, is_own=is_own)
-    return [] if end is None else list(_behind(tournament, board, end))
+def _read_late(tournament: int, board: Leaderboard, *, is_own: bool) -> Sequence[Result]:
+    end = find_first_unsettled(tournament, board.pk, is_own=is_own)
+    return [] if end is None else list(_read_behind(tournament, board, end))
 
 
-def _late_of_finished(
+def _read_late_of_finished(
     tournament: int, board: Leaderboard, standing: tuple[object, ...]
 ) -> Sequence[Result]:
     """Return the late results of a tournament that is over; read again once it stands otherwise.
@@ -108,19 +109,19 @@ def _late_of_finished(
     key = (board.pk, board.season_first_sequence, *standing)
     before, late = _finished.get(tournament, (None, ()))
     if before != key:
-        late = _late_of(tournament, board, is_own=False)
+        late = _read_late(tournament, board, is_own=False)
         if len(_finished) >= MOST_REMEMBERED:
             _finished.clear()
         _finished[tournament] = key, late
     return late
 
 
-def first_unsettled(tournament: int, board: int, *, is_own: bool) -> int | None:
+def find_first_unsettled(tournament: int, board: int, *, is_own: bool) -> int | None:
     """Return the number of the match that ends the prefix of a tournament, if there is one."""
     ends = (
-        _first_pending(tournament, is_sent=not is_own),
-        _first_in_flight(tournament),
-        _first_cancelled(tournament, is_sent=not is_own),
+        _find_first_pending(tournament, is_sent=not is_own),
+        _find_first_in_flight(tournament),
+        _find_first_cancelled(tournament, is_sent=not is_own),
         # Over, but the counts do not hold it yet.
         Uncounted.objects.filter(
             leaderboard=board, is_counted=False, match__tournament=tournament
@@ -129,27 +130,32 @@ def first_unsettled(tournament: int, board: int, *, is_own: bool) -> int | None:
     return min((end for end in ends if end is not None), default=None)
 
 
-def awaited(tournament: Tournament) -> Awaited | None:
+def find_waiting_results(tournament: Tournament) -> WaitingResults | None:
     """Return what a campaign's own verdict waits for; None while no result waits."""
-    first = _first_open(tournament.pk)
+    first = _find_first_open(tournament.pk)
     if first is None:
         return None
-    newest = _done(tournament.pk).order_by("-sequence").values_list("sequence", flat=True).first()
+    newest = (
+        _done_matches(tournament.pk)
+        .order_by("-sequence")
+        .values_list("sequence", flat=True)
+        .first()
+    )
     if newest is None or newest < first:
         return None
     between = Match.objects.filter(tournament=tournament, sequence__gte=first)
     blocks = between.filter(Match.is_open(), sequence__lt=newest).values("block").distinct()
     match = Match.objects.get(leaderboard=tournament.leaderboard_id, sequence=first)
-    return Awaited(match, blocks.count(), _done(tournament.pk, behind=first).count())
+    return WaitingResults(match, blocks.count(), _done_matches(tournament.pk, behind=first).count())
 
 
-def n_beyond_prefix(tournament: Tournament, *, most: int) -> int:
+def count_beyond_prefix(tournament: Tournament, *, most: int) -> int:
     """Return how many results lie behind the first open match of a tournament; at most `most`."""
-    first = _first_open(tournament.pk)
-    return 0 if first is None else _done(tournament.pk, behind=first)[:most].count()
+    first = _find_first_open(tournament.pk)
+    return 0 if first is None else _done_matches(tournament.pk, behind=first)[:most].count()
 
 
-def _unfinished(
+def _find_unfinished(
     boards: Sequence[Leaderboard], agents: Sequence[int]
 ) -> Iterator[tuple[int, int, tuple[object, ...] | None]]:
     """Yield the tournaments of these agents, with their boards, that may have late results.
@@ -171,9 +177,9 @@ def _unfinished(
         yield pk, board, (state, *standing) if is_settled else None
 
 
-def _behind(tournament: int, board: Leaderboard, end: int) -> Iterator[Result]:
+def _read_behind(tournament: int, board: Leaderboard, end: int) -> Iterator[Result]:
     """Yield the counted outcomes of a tournament behind a match, as the rater read them."""
-    rows = _done(tournament, behind=end).filter(sequence__gte=board.season_first_sequence)
+    rows = _done_matches(tournament, behind=end).filter(sequence__gte=board.season_first_sequence)
     uncounted = Uncounted.objects.filter(leaderboard=board, is_counted=False)
     columns = ("pk", "sequence", "lineup", "outcome__ranks", "outcome__guilty_seat")
     more = ("outcome__reason", "same_as__leaderboard_id")
@@ -184,17 +190,17 @@ def _behind(tournament: int, board: Leaderboard, end: int) -> Iterator[Result]:
             yield Result(pk, sequence, True, lineup, ranks, guilty, first is not None, reason)
 
 
-def _done(tournament: int, *, behind: int = 0) -> QuerySet[Match]:
+def _done_matches(tournament: int, *, behind: int = 0) -> QuerySet[Match]:
     done = is_in_state("matches_match", [Match.State.DONE])
     return Match.objects.filter(Match.is_closed(), done, tournament=tournament, sequence__gt=behind)
 
 
-def _first_open(tournament: int) -> int | None:
-    ends = (_first_pending(tournament, is_sent=False), _first_in_flight(tournament))
+def _find_first_open(tournament: int) -> int | None:
+    ends = (_find_first_pending(tournament, is_sent=False), _find_first_in_flight(tournament))
     return min((end for end in ends if end is not None), default=None)
 
 
-def _first_pending(tournament: int, *, is_sent: bool) -> int | None:
+def _find_first_pending(tournament: int, *, is_sent: bool) -> int | None:
     """Return the first pending match; is_sent: of those that were sent before."""
     pending = Match.objects.filter(
         is_in_state("matches_match", [Match.State.PENDING]), tournament=tournament
@@ -207,14 +213,14 @@ def _first_pending(tournament: int, *, is_sent: bool) -> int | None:
     return min(firsts, default=None)
 
 
-def _first_in_flight(tournament: int) -> int | None:
+def _find_first_in_flight(tournament: int) -> int | None:
     orders = selectors.list_open_orders(tournament)
     in_flight = Match.objects.filter(Match.is_in_flight(), order__in=among(orders))
     first: int | None = in_flight.aggregate(first=Min("sequence"))["first"]
     return first
 
 
-def _first_cancelled(tournament: int, *, is_sent: bool) -> int | None:
+def _find_first_cancelled(tournament: int, *, is_sent: bool) -> int | None:
     cancelled = is_in_state("matches_match", [Match.State.CANCELLED])
     of = Match.objects.filter(Match.is_closed(), cancelled, tournament=tournament)
     rows = of.order_by("sequence").values_list("sequence", "attempt")

@@ -1,19 +1,19 @@
 """Which of two agents is better, and how their matches ended."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
 
 import numpy as np
-from django.db.models import Q
 
 from arena.games import registry as games
 from arena.ratings.base import BETA, SIGMA, unit_draw_margin
 from arena.ratings.counts import PairCounts
 from arena.ratings.gap_variance import gap_variance
 from matches.models import Leaderboard, PairCount, Rating
-from matches.ratings.fitting import PAIR_COUNTERS, evidence, fit
+from matches.ratings.evidence import read_results
+from matches.ratings.fitting import fit_ratings, load_own_counts
 from matches.store.bulk import among
 
 MOST_FITTED = 100
@@ -54,14 +54,14 @@ class Comparison:
     head_to_head: HeadToHead
 
 
-def compare(first: Rating, second: Rating) -> Comparison:
+def compare_agents(first: Rating, second: Rating) -> Comparison:
     """Return how two agents of one leaderboard stand to each other."""
     return Comparison(
         first=first,
         second=second,
         p_above=p_above(first, second),
-        expected=_expected(first, second),
-        head_to_head=head_to_head(first, second),
+        expected=_predict_match(first, second),
+        head_to_head=count_head_to_head(first, second),
     )
 
 
@@ -88,7 +88,7 @@ def _gap_variance(first: Rating, second: Rating) -> float:
 
 
 def _fitted_variance(board: Leaderboard, agents: Sequence[int], pair: tuple[int, int]) -> float:
-    joint = fit(board, agents, evidence(board, agents)).covariance
+    joint = fit_ratings(board, agents, load_own_counts(board, agents)).covariance
     if joint is None:
         raise ValueError(f"{len(agents)} agents are fitted without a covariance")
     i, j = map(agents.index, pair)
@@ -96,8 +96,11 @@ def _fitted_variance(board: Leaderboard, agents: Sequence[int], pair: tuple[int,
 
 
 def _near_variance(board: Leaderboard, pair: tuple[int, int]) -> float:
-    """Return it by the results of the two and the ratings of those they met: a few rows each."""
-    rows = list(results_of(pair, [board.pk]))
+    """Estimate the variance from the results of the two and the ratings of their opponents.
+
+    A few rows each, however many agents the leaderboard has.
+    """
+    rows = list(read_results(pair, [board.pk]))
     others = sorted({agent for row in rows for agent in row[:2]} - set(pair))
     index = {agent: position for position, agent in enumerate((*pair, *others))}
     counts = PairCounts.from_rows((index[row[0]], index[row[1]], *row[2:]) for row in rows)
@@ -116,21 +119,7 @@ def _near_variance(board: Leaderboard, pair: tuple[int, int]) -> float:
     )
 
 
-Row = tuple[int, int, int, int, int]
-
-
-def results_of(pair: Sequence[int], boards: Sequence[int]) -> Iterator[Row]:
-    """Yield (first, second, wins, draws, losses) of all that one of two agents played there."""
-    columns = ("leaderboard_id", "first_id", "second_id", *PAIR_COUNTERS)
-    # The leaderboard is chosen here: by it SQLite would read all pairs to find those of a second.
-    for of in (Q(first__in=pair), Q(second__in=pair) & ~Q(first__in=pair)):
-        rows = PairCount.objects.filter(of).values_list(*columns)
-        for board, first, second, wins, draws, losses in rows:
-            if board in boards:
-                yield first, second, wins, draws, losses
-
-
-def _expected(first: Rating, second: Rating) -> Expected:
+def _predict_match(first: Rating, second: Rating) -> Expected:
     board = _board(first)
     # In a game of teams the others of both sides count as equally strong, and add their chance.
     n_performances = 2 * games.get(board.game).spec.team_size
@@ -140,7 +129,7 @@ def _expected(first: Rating, second: Rating) -> Expected:
     return Expected(win=win, draw=max(0.0, 1 - win - loss), loss=loss)
 
 
-def head_to_head(first: Rating, second: Rating) -> HeadToHead:
+def count_head_to_head(first: Rating, second: Rating) -> HeadToHead:
     """Return how their matches ended, whoever sat first."""
     counts = PairCount.objects.filter(leaderboard=first.leaderboard_id)
     there = counts.filter(first=first.agent_id, second=second.agent_id).first() or PairCount()

@@ -97,7 +97,7 @@ def teams_of(board: Leaderboard) -> Teams:
     return games.get(board.game).spec.teams
 
 
-def tally(
+def tally_results(
     results: Iterable[Result], total: Tally | None = None, *, teams: Teams = NO_TEAMS
 ) -> Tally:
     """Return what the outcomes add to the counts, added to a total if given.
@@ -109,7 +109,7 @@ def tally(
         lineup, ranks = parse_numbers(result.lineup), parse_numbers(result.ranks)
         n_best = ranks.count(0)
         is_shared = n_best > max(1, teams.count(0))
-        local = _local(result)
+        local = _find_local_counters(result)
         for seat, agent in enumerate(lineup):
             added = total.agents[agent]
             _tally_agent(added, ranks[seat], is_shared, result.guilty_seat == seat)
@@ -126,7 +126,7 @@ def tally(
     return total
 
 
-def _local(result: Result) -> int:
+def _find_local_counters(result: Result) -> int:
     """Return where the counters begin of what is no evidence elsewhere; 0 where it is."""
     if result.is_copied:
         return _N
@@ -143,7 +143,7 @@ def _tally_agent(counts: list[int], rank: int, is_shared: bool, is_guilty: bool)
     counts[4] += is_guilty
 
 
-def totalled(kind: Stored, tallies: Sequence[Tally], key: object) -> list[int]:
+def sum_counts(kind: Stored, tallies: Sequence[Tally], key: object) -> list[int]:
     """Return the counts of one key in several tallies together."""
     none = [0] * len(kind.counters)
     parts: list[Mapping[Any, list[int]]] = [kind.of(one) for one in tallies]

@@ -10,8 +10,8 @@ from arena.pairing.base import Field, Meeting, Standing
 from arena.teams import NO_TEAMS, Teams, are_mates, team_size
 from matches.models import Campaign, Leaderboard, Match, Tournament
 from matches.models.match import parse_numbers
-from matches.ratings.evidence import evidence
-from matches.ratings.fitting import fit, sides
+from matches.ratings.evidence import Evidence, find_boards
+from matches.ratings.fitting import fit_ratings, load_sides
 
 _OPEN = frozenset(state.value for state in Match.OPEN)
 
@@ -29,7 +29,7 @@ def entrants_of(tournament: Tournament) -> list[int]:
     return list(tournament.entrant_set.values_list("agent_id", flat=True))
 
 
-def standing(
+def load_standing(
     tournament: Tournament, agents: Sequence[int], *, needs_meetings: bool = False
 ) -> Standing:
     """Return what is known when more of this tournament is to be paired.
@@ -40,8 +40,9 @@ def standing(
     board = tournament.leaderboard
     spec = games.get(board.game).spec
     is_asked = Campaign.objects.filter(tournament=tournament).exists()
-    counts = evidence(board, agents, boards=None if is_asked else [board])
-    known = fit(board, agents, counts)
+    boards = find_boards(board, agents) if is_asked else [board]
+    counts = Evidence(board, agents, boards).counts
+    known = fit_ratings(board, agents, counts)
     return Standing(
         field=Field(len(agents), spec.n_seats, spec.team_size),
         mu=known.mu,
@@ -49,15 +50,15 @@ def standing(
         sd=known.sd,
         spread=known.spread,
         counts=counts,
-        n_in_flight=_in_flight(board, agents),
-        meetings=meetings_of(tournament, agents) if needs_meetings else (),
+        n_in_flight=_count_in_flight(board, agents),
+        meetings=load_meetings(tournament, agents) if needs_meetings else (),
         draw_probability=board.draw_probability,
         seeding=tuple(tournament.seeding),
-        sides=sides(board, agents) if spec.teams else None,
+        sides=load_sides(board, agents) if spec.teams else None,
     )
 
 
-def _in_flight(board: Leaderboard, agents: Sequence[int]) -> Mapping[tuple[int, int], int]:
+def _count_in_flight(board: Leaderboard, agents: Sequence[int]) -> Mapping[tuple[int, int], int]:
     """Return how many matches of each two agents are planned and not closed, whatever for."""
     index = {agent: position for position, agent in enumerate(agents)}
     opened = Match.objects.filter(Match.is_open(), leaderboard=board).order_by("sequence")
@@ -68,7 +69,7 @@ def _in_flight(board: Leaderboard, agents: Sequence[int]) -> Mapping[tuple[int, 
     return n_open
 
 
-def meetings_of(tournament: Tournament, agents: Sequence[int]) -> list[Meeting]:
+def load_meetings(tournament: Tournament, agents: Sequence[int]) -> list[Meeting]:
     """Return the blocks of a tournament in planned order, with the points of those that are over.
 
     A match that is void or cancelled gives nobody points, unless it was played again.
@@ -81,10 +82,10 @@ def meetings_of(tournament: Tournament, agents: Sequence[int]) -> list[Meeting]:
         "block", "rotation", "lineup", "state", "outcome__ranks"
     ):
         blocks.setdefault(block, {})[rotation] = _Played(*played)
-    return [_meeting(list(matches.values()), index, teams) for matches in blocks.values()]
+    return [_score_meeting(list(matches.values()), index, teams) for matches in blocks.values()]
 
 
-def _meeting(matches: Sequence[_Played], index: Mapping[int, int], teams: Teams) -> Meeting:
+def _score_meeting(matches: Sequence[_Played], index: Mapping[int, int], teams: Teams) -> Meeting:
     lineup = [index[agent] for agent in parse_numbers(matches[0].lineup)]
     total = dict.fromkeys(lineup, 0.0)
     for match in matches:
@@ -92,13 +93,13 @@ def _meeting(matches: Sequence[_Played], index: Mapping[int, int], teams: Teams)
             return Meeting(tuple(lineup), 0, None)
         if match.state == Match.State.DONE:
             for agent, won in zip(
-                parse_numbers(match.lineup), points(match.ranks, teams), strict=True
+                parse_numbers(match.lineup), score_seats(match.ranks, teams), strict=True
             ):
                 total[index[agent]] += won
     return Meeting(tuple(lineup), 0, tuple(total.values()))
 
 
-def points(ranks: str, teams: Teams = NO_TEAMS) -> list[float]:
+def score_seats(ranks: str, teams: Teams = NO_TEAMS) -> list[float]:
     """Return the points of each seat: the share of its opponents that it beat, a draw one half."""
     placed = parse_numbers(ranks)
     n_opponents = max(1, len(placed) - team_size(teams))

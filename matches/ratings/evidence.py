@@ -11,7 +11,8 @@ The ratings that a leaderboard shows are made of its own results alone (matches.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
+from dataclasses import dataclass
+from functools import cached_property, reduce
 from itertools import islice
 from operator import sub
 from typing import NamedTuple
@@ -21,22 +22,19 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 from django.db.models.expressions import Combinable
 
 from arena.games import registry as games
+from arena.messages import Reason
+from arena.pairing.base import COUPLE
 from arena.ratings.counts import PairCounts
 from matches.models import Leaderboard, PairCount, Rating, Tournament
 from matches.models.validation import check_game
-from matches.ratings.counting import Tally
+from matches.ratings.closed_prefix import NOTHING_LATE, Late, find_late_results
+from matches.ratings.fitting import PAIR_COUNTERS
 from matches.store.bulk import among
 
 MOST_BOARDS = 100
 """Leaderboards that are asked: the own one, and of the others those with the most results."""
-COUPLE = 2
-_COUNTERS = ("n_first_wins", "n_draws", "n_second_wins")
 _KINDS = ("", "copied", "limited")
 """What the counters of a pair hold, three of each kind: all, and of those what is left out."""
-
-Tallies = Mapping[int, Tally]
-"""Results by leaderboard."""
-NOTHING: Tallies = {}
 
 
 class Known(NamedTuple):
@@ -46,18 +44,118 @@ class Known(NamedTuple):
     n_elsewhere: int
 
 
-def boards_of(board: Leaderboard, agents: Sequence[int]) -> list[Leaderboard]:
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a judgement goes by, and passes along, so that nothing of it is looked up twice.
+
+    boards: the leaderboards that know the agents, their own one first. late: what is left out.
+    """
+
+    board: Leaderboard
+    agents: Sequence[int]
+    boards: Sequence[Leaderboard]
+    late: Late = NOTHING_LATE
+
+    @cached_property
+    def known(self) -> Known:
+        """How many matches count: by sums, so that a look at which nothing is due stays cheap."""
+        n_pairs = max(1, games.get(self.board.game).spec.n_opposed)
+        own, *others = (
+            self._count_results(of, less) - self._count_late(of, less)
+            for of, less in self._boards_with_omissions()
+        )
+        elsewhere = sum(others) // n_pairs
+        return Known(own // n_pairs + elsewhere, elsewhere)
+
+    @cached_property
+    def counts(self) -> PairCounts:
+        """All results of the agents among each other that count, by position."""
+        index = {agent: position for position, agent in enumerate(self.agents)}
+        return PairCounts.from_rows(
+            (
+                index[first],
+                index[second],
+                *map(sub, counts, self._late_counts(of, first, second, less)),
+            )
+            for of, less in self._boards_with_omissions()
+            for first, second, *counts in self._pair_counts(of).values_list(
+                "first_id", "second_id", *_counters_without(less)
+            )
+        )
+
+    def _boards_with_omissions(self) -> Iterator[tuple[Leaderboard, tuple[str, ...]]]:
+        """Yield each leaderboard, and which kinds of its counts are left out."""
+        for of in self.boards:
+            if of != self.board:
+                yield of, ("copied", "limited")
+            else:
+                # Alone it has every game once; else the copies are where they were played.
+                yield of, ("copied",) if len(self.boards) > 1 else ()
+
+    def _pair_counts(self, board: Leaderboard) -> QuerySet[PairCount]:
+        ours = among(self.agents)
+        return PairCount.objects.filter(leaderboard=board, first__in=ours, second__in=ours)
+
+    def _count_results(self, board: Leaderboard, less: Sequence[str]) -> int:
+        wins, draws, losses = _counters_without(less)
+        total = self._pair_counts(board).aggregate(n=Sum(wins + draws + losses))
+        return int(total["n"] or 0)
+
+    def _count_late(self, board: Leaderboard, less: Sequence[str]) -> int:
+        total = self.late.tallies.get(board.pk)
+        if total is None:
+            return 0
+        ours = set(self.agents)
+        pairs = (pair for pair in total.pairs if ours.issuperset(pair))
+        return sum(sum(self._late_counts(board, *pair, less)) for pair in pairs)
+
+    def _late_counts(
+        self, board: Leaderboard, first: int, second: int, less: Sequence[str]
+    ) -> list[int]:
+        """Return wins, draws and losses of the first of a pair that are left out."""
+        total = self.late.tallies.get(board.pk)
+        counts = None if total is None else total.pairs.get((first, second))
+        if counts is None:
+            return [0, 0, 0]
+        starts = [len(PAIR_COUNTERS) * _KINDS.index(kind) for kind in less]
+        return [
+            counts[place] - sum(counts[start + place] for start in starts)
+            for place in range(len(PAIR_COUNTERS))
+        ]
+
+
+def gather_evidence(
+    board: Leaderboard,
+    agents: Sequence[int],
+    *,
+    boards: Sequence[Leaderboard] | None = None,
+    own: Tournament | None = None,
+) -> Evidence:
+    """Return what verdicts on these agents go by; counts are read once somebody needs them.
+
+    boards: those of `find_boards`, where they are known. own: the tournament that is judged.
+    """
+    known_boards = find_boards(board, agents) if boards is None else boards
+    return Evidence(board, agents, known_boards, find_late_results(known_boards, agents, own=own))
+
+
+def gather_all_evidence(board: Leaderboard, agents: Sequence[int]) -> Evidence:
+    """Return all that counts of these agents, late results included: what pairings go by."""
+    return Evidence(board, agents, find_boards(board, agents))
+
+
+def find_boards(board: Leaderboard, agents: Sequence[int]) -> list[Leaderboard]:
     """Return the leaderboards that may know these agents: this one, then comparable ones."""
     if games.get(board.game).spec.teams:
         return [board]
     rated = Rating.objects.filter(agent__in=among(agents)).values("leaderboard")
     shared = rated.annotate(n=Count("pk")).filter(n__gte=COUPLE).values("leaderboard")
-    others = listed(board).filter(pk__in=shared, n_counted__gt=0).exclude(pk=board.pk)
+    others = find_listed_boards(board).filter(pk__in=shared, n_counted__gt=0).exclude(pk=board.pk)
     alike = (other for other in others.order_by("-n_counted", "pk") if are_alike(board, other))
     return [board, *islice(alike, MOST_BOARDS - 1)]
 
 
-def listed(board: Leaderboard) -> QuerySet[Leaderboard]:
+def find_listed_boards(board: Leaderboard) -> QuerySet[Leaderboard]:
     """Return the listed leaderboards of a game whose results are all of its present rules."""
     if not board.game_version:
         return Leaderboard.objects.none()  # nobody knows which rules its results are of
@@ -73,10 +171,10 @@ def are_alike(board: Leaderboard, other: Leaderboard) -> bool:
     """Say whether two leaderboards of a game play it with the same parameters and openings."""
     if board.plies != other.plies:
         return False
-    return _parameters(board) == _parameters(other)
+    return _game_parameters(board) == _game_parameters(other)
 
 
-def _parameters(board: Leaderboard) -> Mapping[str, object]:
+def _game_parameters(board: Leaderboard) -> Mapping[str, object]:
     """Return all parameters of its game; as they are stored where the game takes them no more."""
     stored: Mapping[str, object] = board.game_parameters
     try:
@@ -85,51 +183,26 @@ def _parameters(board: Leaderboard) -> Mapping[str, object]:
         return stored
 
 
-def evidence(
-    board: Leaderboard,
-    agents: Sequence[int],
-    *,
-    boards: Sequence[Leaderboard] | None = None,
-    late: Tallies = NOTHING,
-) -> PairCounts:
-    """Return all results of these agents among each other that count, by position.
-
-    boards: those of `boards_of`, where they are known. late: by leaderboard what is left out.
-    """
-    asked = boards_of(board, agents) if boards is None else boards
-    index = {agent: position for position, agent in enumerate(agents)}
-    return PairCounts.from_rows(
-        (
-            index[first],
-            index[second],
-            *map(sub, counts, _late_counts(late, of, first, second, less)),
-        )
-        for of, less in _asked(board, asked)
-        for first, second, *counts in _met(of, agents).values_list(
-            "first_id", "second_id", *_counters(less)
-        )
-    )
+def is_limited_elsewhere(leaderboard: Leaderboard) -> Q:
+    """Return the condition of matches elsewhere that a time limit decided."""
+    timed_out = Q(outcome__is_forfeit=True, outcome__reason=Reason.TIMEOUT.value)
+    return timed_out & ~Q(leaderboard=leaderboard)
 
 
-def known(
-    board: Leaderboard,
-    agents: Sequence[int],
-    *,
-    boards: Sequence[Leaderboard] | None = None,
-    late: Tallies = NOTHING,
-) -> Known:
-    """Return how many matches of these agents among each other count; in sums."""
-    asked = boards_of(board, agents) if boards is None else boards
-    n_pairs = max(1, games.get(board.game).spec.n_opposed)
-    own, *others = (
-        _n_results(of, agents, less) - _n_late(late, of, agents, less)
-        for of, less in _asked(board, asked)
-    )
-    elsewhere = sum(others) // n_pairs
-    return Known(own // n_pairs + elsewhere, elsewhere)
+def read_results(
+    pair: Sequence[int], boards: Sequence[int]
+) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield (first, second, wins, draws, losses) of all that one of two agents played there."""
+    columns = ("leaderboard_id", "first_id", "second_id", *PAIR_COUNTERS)
+    # The leaderboard is chosen here: by it SQLite would read all pairs to find those of a second.
+    for of in (Q(first__in=pair), Q(second__in=pair) & ~Q(first__in=pair)):
+        rows = PairCount.objects.filter(of).values_list(*columns)
+        for board, first, second, wins, draws, losses in rows:
+            if board in boards:
+                yield first, second, wins, draws, losses
 
 
-def marks_of(boards: Sequence[Leaderboard]) -> list[tuple[int, ...]]:
+def read_marks(boards: Sequence[Leaderboard]) -> list[tuple[int, ...]]:
     """Return what changes whenever something is counted on one of the leaderboards.
 
     Counts and matches are read one after the other: marks that are the same before and after say
@@ -139,54 +212,6 @@ def marks_of(boards: Sequence[Leaderboard]) -> list[tuple[int, ...]]:
     return list(of.values_list("pk", "n_counted", "n_rerates_asked", "n_rerates_done"))
 
 
-def _asked(
-    board: Leaderboard, boards: Sequence[Leaderboard]
-) -> Iterator[tuple[Leaderboard, tuple[str, ...]]]:
-    """Yield each leaderboard, and what of its counts is left out."""
-    for of in boards:
-        if of != board:
-            yield of, ("copied", "limited")
-        else:
-            # Alone it has every game once; else the copies are where they were played.
-            yield of, ("copied",) if len(boards) > 1 else ()
-
-
-def _met(board: Leaderboard, agents: Sequence[int]) -> QuerySet[PairCount]:
-    return PairCount.objects.filter(
-        leaderboard=board, first__in=among(agents), second__in=among(agents)
-    )
-
-
-def _n_results(board: Leaderboard, agents: Sequence[int], less: Sequence[str]) -> int:
-    wins, draws, losses = _counters(less)
-    total = _met(board, agents).aggregate(n=Sum(wins + draws + losses))
-    return int(total["n"] or 0)
-
-
-def _n_late(late: Tallies, board: Leaderboard, agents: Sequence[int], less: Sequence[str]) -> int:
-    total = late.get(board.pk)
-    if total is None:
-        return 0
-    asked = set(agents)
-    pairs = (pair for pair in total.pairs if asked.issuperset(pair))
-    return sum(sum(_late_counts(late, board, *pair, less)) for pair in pairs)
-
-
-def _late_counts(
-    late: Tallies, board: Leaderboard, first: int, second: int, less: Sequence[str]
-) -> list[int]:
-    """Return wins, draws and losses of the first of a pair that are left out."""
-    total = late.get(board.pk)
-    counts = None if total is None else total.pairs.get((first, second))
-    if counts is None:
-        return [0, 0, 0]
-    starts = [len(_COUNTERS) * _KINDS.index(kind) for kind in less]
-    return [
-        counts[place] - sum(counts[start + place] for start in starts)
-        for place in range(len(_COUNTERS))
-    ]
-
-
-def _counters(less: Sequence[str]) -> list[Combinable]:
+def _counters_without(less: Sequence[str]) -> list[Combinable]:
     """Return wins, draws and losses of the first without those of these kinds."""
-    return [reduce(sub, (F(f"{name}_{kind}") for kind in less), F(name)) for name in _COUNTERS]
+    return [reduce(sub, (F(f"{name}_{kind}") for kind in less), F(name)) for name in PAIR_COUNTERS]

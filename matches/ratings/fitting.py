@@ -6,11 +6,13 @@ games of teams it is the results of the sides that are fitted, those of the lead
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from operator import sub
 
 from django.db.models import QuerySet
 
 from arena.games import registry as games
+from arena.pairing.base import COUPLE
 from arena.ratings.settled import PairCounts, SettledRatings, TeamCounts, settle_ratings
 from arena.ratings.teamcounts import TeamSide
 from matches.models import Agent, Leaderboard, PairCount, TeamCount
@@ -18,53 +20,75 @@ from matches.models.match import parse_numbers
 from matches.store.bulk import among
 
 PAIR_COUNTERS = ("n_first_wins", "n_draws", "n_second_wins")
-COUPLE = 2
 
 SideCounts = Mapping[tuple[TeamSide, TeamSide], Sequence[int]]
 """Won, drawn and lost by the first of two sides."""
 
 
-def evidence(board: Leaderboard, agents: Sequence[int]) -> PairCounts:
-    """Return all results of these agents among each other, by position."""
+@dataclass(frozen=True)
+class FitData:
+    """What a fit reads of the database, so that it can be settled again with another dispersion."""
+
+    board: Leaderboard
+    n_agents: int
+    counts: PairCounts | TeamCounts
+    parents: Sequence[int] | None
+
+    def settle(self, *, dispersion: float = 1.0) -> SettledRatings:
+        """Return the settled ratings by position: cold, so bit-identical.
+
+        dispersion: how much more blocks vary than the model expects (arena.verdicts.dispersion).
+        """
+        spec = games.get(self.board.game).spec
+        return settle_ratings(
+            self.counts,
+            self.n_agents,
+            draw_probability=self.board.draw_probability,
+            weight=1 / (max(1, spec.n_sides - 1) * dispersion),
+            parents=self.parents,
+            has_seat_term=spec.n_seats == COUPLE,
+        )
+
+
+def load_own_counts(board: Leaderboard, agents: Sequence[int]) -> PairCounts:
+    """Return all results of these agents among each other on this leaderboard, by position."""
     met = PairCount.objects.filter(
         leaderboard=board, first__in=among(agents), second__in=among(agents)
     )
-    return _counts(met, agents)
+    return _count_by_position(met, agents)
 
 
-def fit(
+def load_fit(
     board: Leaderboard,
     agents: Sequence[int],
     counts: PairCounts | None = None,
     *,
-    dispersion: float = 1.0,
     late_sides: SideCounts | None = None,
-) -> SettledRatings:
-    """Return the settled ratings by position: cold, so bit-identical.
+) -> FitData:
+    """Return what the ratings of these agents are fitted to.
 
     counts: of these agents; None: all results of the leaderboard, whose agents they are. Those of
-    pairs say nothing in a game of teams, whose sides are read here. dispersion: how much more the
-    blocks vary than the model expects (arena.verdicts.dispersion). late_sides: of those sides what
+    pairs say nothing in a game of teams, whose sides are read here. late_sides: of those sides what
     is left out.
     """
-    spec = games.get(board.game).spec
-    if spec.teams:
-        known: PairCounts | TeamCounts = sides(board, agents, late=late_sides)
+    results: PairCounts | TeamCounts
+    if games.get(board.game).spec.teams:
+        results = load_sides(board, agents, late=late_sides)
     elif counts is None:
-        known = _counts(PairCount.objects.filter(leaderboard=board), agents)
+        results = _count_by_position(PairCount.objects.filter(leaderboard=board), agents)
     else:
-        known = counts
-    return settle_ratings(
-        known,
-        len(agents),
-        draw_probability=board.draw_probability,
-        weight=1 / (max(1, spec.n_sides - 1) * dispersion),
-        parents=parents_of(agents),
-        has_seat_term=spec.n_seats == COUPLE,
-    )
+        results = counts
+    return FitData(board, len(agents), results, find_parents(agents))
 
 
-def sides(
+def fit_ratings(
+    board: Leaderboard, agents: Sequence[int], counts: PairCounts | None = None
+) -> SettledRatings:
+    """Return the settled ratings by position; counts as `load_fit` takes them."""
+    return load_fit(board, agents, counts).settle()
+
+
+def load_sides(
     board: Leaderboard, agents: Sequence[int], *, late: SideCounts | None = None
 ) -> TeamCounts:
     """Return the results of sides that are all of these agents, by position; of a game of teams.
@@ -93,7 +117,7 @@ def sides(
     )
 
 
-def parents_of(agents: Sequence[int]) -> list[int] | None:
+def find_parents(agents: Sequence[int]) -> list[int] | None:
     """Return of each agent the position of the one it goes on from, or -1; None: all stand alone.
 
     Several agents may play one checkpoint: the one registered first is the parent.
@@ -113,7 +137,7 @@ def parents_of(agents: Sequence[int]) -> list[int] | None:
     ]
 
 
-def _counts(met: QuerySet[PairCount], agents: Sequence[int]) -> PairCounts:
+def _count_by_position(met: QuerySet[PairCount], agents: Sequence[int]) -> PairCounts:
     index = {agent: position for position, agent in enumerate(agents)}
     return PairCounts.from_rows(
         (index[first], index[second], wins, draws, losses)

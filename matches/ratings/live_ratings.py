@@ -23,14 +23,14 @@ MOST_REMEMBERED = 200_000
 """Outcomes of all leaderboards; each takes some 300 bytes."""
 
 
-class State(NamedTuple):
+class LiveRating(NamedTuple):
     """A live rating."""
 
     mu: float
     sigma: float
 
 
-States = dict[int, State]
+LiveRatings = dict[int, LiveRating]
 """By agent."""
 
 
@@ -47,7 +47,7 @@ class Rest:
     def __init__(self, results: Sequence[Result]) -> None:
         """Take outcomes in planned order."""
         self.results = list(results)
-        self._marks: list[tuple[int, States]] = []
+        self._marks: list[tuple[int, LiveRatings]] = []
 
     def agents(self) -> set[int]:
         """Return the agents whose ratings these outcomes change."""
@@ -62,22 +62,22 @@ class Rest:
         behind = self.results[at:] + list(results)
         self.results[at:] = sorted(behind, key=lambda result: result.sequence)
 
-    def pass_to(self, prefix: int, states: States, rules: Rules) -> None:
+    def pass_to(self, prefix: int, states: LiveRatings, rules: Rules) -> None:
         """Fold the outcomes up to the prefix into the states, and forget them."""
         n = bisect_right(self.results, prefix, key=lambda result: result.sequence)
-        _fold(self.results[:n], states, rules)
+        _fold_results(self.results[:n], states, rules)
         del self.results[:n]
         # The ratings after an outcome are the same, whatever part of them is the prefix by now.
         self._marks = [(at - n, after) for at, after in self._marks if at >= n]
 
-    def shown(self, states: Mapping[int, State], rules: Rules) -> States:
+    def shown(self, states: Mapping[int, LiveRating], rules: Rules) -> LiveRatings:
         """Return the ratings after all outcomes; states: those at the prefix."""
         begin, after = self._marks[-1] if self._marks else (0, {})
         now = {**states, **after}
         n_results = len(self.results)
         for start in range(begin, n_results, N_A_MARK):
             end = min(start + N_A_MARK, n_results)
-            _fold(self.results[start:end], now, rules)
+            _fold_results(self.results[start:end], now, rules)
             if end == start + N_A_MARK and n_results - end < N_A_MARK * N_MARKS:
                 self._marks = [*self._marks[1 - N_MARKS :], (end, dict(now))]
         return now
@@ -96,26 +96,26 @@ class _Key(NamedTuple):
 _remembered: dict[int, tuple[_Key, Rest]] = {}
 
 
-def remembered(board: Leaderboard) -> Rest | None:
+def recall_rest(board: Leaderboard) -> Rest | None:
     """Return what was remembered of a locked leaderboard, once; None where it is out of date."""
     key, rest = _remembered.pop(board.pk, (None, None))
-    is_current = key == _key(board, board.prefix_sequence, board.n_counted)
+    is_current = key == _make_key(board, board.prefix_sequence, board.n_counted)
     return rest if is_current else None
 
 
-def remember(board: Leaderboard, rest: Rest, prefix: int, *, n_new: int) -> None:
+def remember_rest(board: Leaderboard, rest: Rest, prefix: int, *, n_new: int) -> None:
     """Keep what lies beyond the prefix for the next count. board: as it was before this one."""
     n_kept = sum(len(one.results) for _, one in list(_remembered.values()))
     if rest.results and n_kept + len(rest.results) <= MOST_REMEMBERED:
-        _remembered[board.pk] = _key(board, prefix, board.n_counted + n_new), rest
+        _remembered[board.pk] = _make_key(board, prefix, board.n_counted + n_new), rest
 
 
-def _key(board: Leaderboard, prefix: int, n_counted: int) -> _Key:
+def _make_key(board: Leaderboard, prefix: int, n_counted: int) -> _Key:
     asked, done = board.n_rerates_asked, board.n_rerates_done
     return _Key(prefix, n_counted, asked, done, board.season_first_sequence)
 
 
-def _fold(results: Sequence[Result], states: States, rules: Rules) -> None:
+def _fold_results(results: Sequence[Result], states: LiveRatings, rules: Rules) -> None:
     """Fold outcomes into the states."""
     lineups = [parse_numbers(result.lineup) for result in results]
     agents = list(dict.fromkeys(agent for lineup in lineups for agent in lineup))
@@ -127,4 +127,4 @@ def _fold(results: Sequence[Result], states: States, rules: Rules) -> None:
     )
     fold_matches(mus, sigmas, played, rules.constants, rules.teams)
     for agent, mu, sigma in zip(agents, mus, sigmas, strict=True):
-        states[agent] = State(mu, sigma)
+        states[agent] = LiveRating(mu, sigma)

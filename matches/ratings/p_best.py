@@ -16,7 +16,7 @@ _END = 3.5
 _SMALLEST = 1e-300
 
 
-def best(mu: Sequence[float] | Floats, sd: Sequence[float] | Floats) -> Floats:
+def compute_p_best(mu: Sequence[float] | Floats, sd: Sequence[float] | Floats) -> Floats:
     """Return P(the skill of this agent is above that of all others) for each; they add up to 1.
 
     mu, sd: [A]. Skills count as independent and normal: the covariance of the fit is not stored.
@@ -27,13 +27,13 @@ def best(mu: Sequence[float] | Floats, sd: Sequence[float] | Floats) -> Floats:
     if not len(means):
         return chances
     may = means + _FAR * doubts >= (means - _FAR * doubts).max()
-    chances[may] = _among(means[may], doubts[may])
+    chances[may] = _integrate(means[may], doubts[may])
     return chances
 
 
-def _among(mu: Floats, sd: Floats) -> Floats:
+def _integrate(mu: Floats, sd: Floats) -> Floats:
     """Sum over the intervals between nodes: this skill is in it, all others are below."""
-    nodes = _nodes(mu, sd)
+    nodes = _place_nodes(mu, sd)
     below = ndtr((nodes - mu[:, None]) / sd[:, None])  # [A, N]
     logs = np.log(np.maximum(below, _SMALLEST))
     others = np.exp(logs.sum(axis=0) - logs)
@@ -42,7 +42,7 @@ def _among(mu: Floats, sd: Floats) -> Floats:
     return chances
 
 
-def _nodes(mu: Floats, sd: Floats) -> Floats:
+def _place_nodes(mu: Floats, sd: Floats) -> Floats:
     """Return skills [N] that lie close together where the skill of some agent probably is."""
     spread = np.sort((mu[:, None] + sd[:, None] * _QUANTILES).ravel())
     step = max(1, len(spread) // _N_NODES)

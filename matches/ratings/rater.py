@@ -16,9 +16,9 @@ from arena.ratings.base import MU, SIGMA, Constants
 from arena.ratings.settled import SettledRatings
 from matches.models import Leaderboard, Match, PairCount, Rating, TeamCount, Uncounted
 from matches.ratings import live_ratings
-from matches.ratings.counting import KINDS, Result, Tally, tally, teams_of
-from matches.ratings.fitting import fit
-from matches.ratings.live_ratings import Rules, State
+from matches.ratings.counting import KINDS, Result, Tally, tally_results, teams_of
+from matches.ratings.fitting import fit_ratings
+from matches.ratings.live_ratings import LiveRating, Rules
 from matches.store.bulk import among, update_rows
 from matches.store.catalog import game_problem
 from matches.store.clock import is_within
@@ -45,10 +45,10 @@ def rate_all(*, now: datetime, failures: Failures | None = None) -> list[int]:
     errors = failures or Failures()
     boards = Uncounted.objects.values_list("leaderboard_id", flat=True).distinct()
     rated: list[int] = []
-    for board in _ratable(boards):
+    for board in _list_ratable(boards):
         with errors.collect(f"rating leaderboard {board}"):
             rated += [board] if rate(board, now=now) else []
-    for board in _ratable(_unsettled()):
+    for board in _list_ratable(_unsettled()):
         with errors.collect(f"settling leaderboard {board}"):
             rated += [board] if _settle_if_due(board, now=now) else []
     if failures is None:
@@ -56,7 +56,7 @@ def rate_all(*, now: datetime, failures: Failures | None = None) -> list[int]:
     return rated
 
 
-def _ratable(boards: Iterable[int]) -> list[int]:
+def _list_ratable(boards: Iterable[int]) -> list[int]:
     """Return the leaderboards whose game can be used here; pages say what the others wait for."""
     known = Leaderboard.objects.filter(pk__in=among(list(boards))).order_by("pk")
     return [pk for pk, game in known.values_list("pk", "game") if not game_problem(game)]
@@ -75,14 +75,14 @@ def rate(board_id: int, *, now: datetime) -> bool:
 
     Once nothing is in flight any more, all are settled at once.
     """
-    if not count(board_id, now=now):
+    if not count_outcomes(board_id, now=now):
         return False
     _settle_if_due(board_id, now=now, is_new=True)
     return True
 
 
 @transaction.atomic
-def count(board_id: int, *, now: datetime) -> int:
+def count_outcomes(board_id: int, *, now: datetime) -> int:
     """Count new outcomes and fold the live rating; return how many outcomes were new.
 
     The leaderboard's row lock makes it single-flight: counting twice is impossible.
@@ -106,25 +106,25 @@ def _is_count_due(board: Leaderboard, *, now: datetime) -> bool:
 
 
 def count_locked(board: Leaderboard, *, now: datetime) -> int:
-    """Count as `count` does, however long ago that was; the caller's transaction has the lock."""
+    """Count as `count_outcomes` does, however long ago that was; the caller has the lock."""
     prefix = _closed_prefix(board)
     _drop_earlier(board)
-    known = live_ratings.remembered(board)
-    new = uncounted(board.pk, is_new=True)
+    known = live_ratings.recall_rest(board)
+    new = read_uncounted(board.pk, is_new=True)
     if not new and prefix == board.prefix_sequence:
         return 0
-    _add(board.pk, tally(new, teams=teams_of(board)))
-    rest = live_ratings.Rest(uncounted(board.pk)) if known is None else known
+    _add_to_counts(board.pk, tally_results(new, teams=teams_of(board)))
+    rest = live_ratings.Rest(read_uncounted(board.pk)) if known is None else known
     if known is not None:
         rest.add(new)
-    _fold(board, rest, prefix)
+    _fold_live(board, rest, prefix)
     waiting = Uncounted.objects.filter(leaderboard=board)
     waiting.filter(sequence__lte=prefix).delete()
     waiting.filter(is_counted=False).update(is_counted=True)
     Leaderboard.objects.filter(pk=board.pk).update(
         n_counted=board.n_counted + len(new), prefix_sequence=prefix, rated_at=now
     )
-    transaction.on_commit(lambda: live_ratings.remember(board, rest, prefix, n_new=len(new)))
+    transaction.on_commit(lambda: live_ratings.remember_rest(board, rest, prefix, n_new=len(new)))
     return len(new)
 
 
@@ -178,8 +178,8 @@ def settle_board(board_id: int, *, now: datetime) -> bool:
         .order_by("agent_id")
         .values_list("pk", "agent_id")
     )
-    settled = fit(board, [agent for _, agent in ratings])
-    return _store(board, [pk for pk, _ in ratings], settled, now=now)
+    settled = fit_ratings(board, [agent for _, agent in ratings])
+    return _store_settled(board, [pk for pk, _ in ratings], settled, now=now)
 
 
 def _closed_prefix(board: Leaderboard) -> int:
@@ -194,7 +194,7 @@ def _closed_prefix(board: Leaderboard) -> int:
     return (board.next_sequence if first is None else first) - 1
 
 
-def uncounted(board_id: int, *, is_new: bool = False) -> list[Result]:
+def read_uncounted(board_id: int, *, is_new: bool = False) -> list[Result]:
     """Return the outcomes that are not counted or lie beyond the prefix, in planned order.
 
     is_new: those that are not counted only.
@@ -218,7 +218,7 @@ def _drop_earlier(board: Leaderboard) -> None:
         late.filter(sequence__lt=board.season_first_sequence).delete()
 
 
-def _add(board_id: int, total: Tally) -> None:
+def _add_to_counts(board_id: int, total: Tally) -> None:
     met = Rating.objects.filter(leaderboard_id=board_id, agent__in=among(list(total.agents)))
     rows = [
         (*map(add, sums, total.agents[agent]), pk)
@@ -229,7 +229,7 @@ def _add(board_id: int, total: Tally) -> None:
         kind.add(board_id, total)
 
 
-def _fold(board: Leaderboard, rest: live_ratings.Rest, prefix: int) -> None:
+def _fold_live(board: Leaderboard, rest: live_ratings.Rest, prefix: int) -> None:
     """Move the stored state to the prefix and show it with the outcomes beyond folded on top.
 
     Only agents of these outcomes change, and only their rows are read and written: all of 30,000
@@ -237,7 +237,7 @@ def _fold(board: Leaderboard, rest: live_ratings.Rest, prefix: int) -> None:
     """
     theirs = Rating.objects.filter(leaderboard=board, agent__in=among(sorted(rest.agents())))
     stored = {agent: row for agent, *row in theirs.values_list("agent_id", "pk", *LIVE)}
-    at_prefix = {agent: State(*row[1:3]) for agent, row in stored.items()}
+    at_prefix = {agent: LiveRating(*row[1:3]) for agent, row in stored.items()}
     rules = Rules(Constants(draw_probability=board.draw_probability), teams_of(board))
     rest.pass_to(prefix, at_prefix, rules)
     shown = rest.shown(at_prefix, rules)
@@ -249,7 +249,7 @@ def _fold(board: Leaderboard, rest: live_ratings.Rest, prefix: int) -> None:
 
 
 @transaction.atomic
-def _store(
+def _store_settled(
     board: Leaderboard, pks: Sequence[int], settled: SettledRatings, *, now: datetime
 ) -> bool:
     # Without a hash it was rated again, maybe from fewer outcomes than before.

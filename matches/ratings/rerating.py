@@ -22,7 +22,15 @@ from matches import dispatch
 from matches.models import Leaderboard, Match, Rating, Tournament
 from matches.models.match import parse_numbers
 from matches.ratings import rater
-from matches.ratings.counting import KINDS, Result, Stored, Tally, tally, teams_of, totalled
+from matches.ratings.counting import (
+    KINDS,
+    Result,
+    Stored,
+    Tally,
+    sum_counts,
+    tally_results,
+    teams_of,
+)
 from matches.ratings.rater import COUNTERS
 from matches.store import auditing
 from matches.store.auditing import Actor
@@ -55,7 +63,7 @@ class Fold:
 
     def add(self, results: Sequence[Result]) -> None:
         """Take in outcomes in planned order."""
-        tally(results, self.total, teams=self.teams)
+        tally_results(results, self.total, teams=self.teams)
         fold_matches(self.mus, self.sigmas, self._played(results), self.constants, self.teams)
         self.n_outcomes += len(results)
 
@@ -97,7 +105,7 @@ class Difference:
 
 
 @transaction.atomic
-def request(board: Leaderboard, *, actor: Actor, reason: str, now: datetime) -> None:
+def request_rerating(board: Leaderboard, *, actor: Actor, reason: str, now: datetime) -> None:
     """Have control compute the ratings of a leaderboard again. Raises BadInputError."""
     why = auditing.check_reason(reason)
     Leaderboard.objects.filter(pk=board.pk).update(n_rerates_asked=F("n_rerates_asked") + 1)
@@ -111,13 +119,13 @@ def request(board: Leaderboard, *, actor: Actor, reason: str, now: datetime) -> 
 
 def is_due() -> bool:
     """Say whether the ratings of some leaderboard are to be computed again."""
-    return _due().exists()
+    return _due_boards().exists()
 
 
 def rerate_due(*, now: datetime) -> list[int]:
     """Rate again the leaderboards of which that was asked; return those that were."""
     failures, rated = Failures(), list[int]()
-    for board in _due().order_by("pk"):
+    for board in _due_boards().order_by("pk"):
         if game_problem(board.game):
             continue  # it waits until its plug-in is here again; its page says so
         with failures.collect(f"rating leaderboard {board.pk} again"):
@@ -143,13 +151,13 @@ def rerate(board: Leaderboard, *, now: datetime) -> Difference | None:
             break
         _read_up_to(prefix, fold, board)
     n_pairs = _mend_counts(board, fold)
-    found = None if n_pairs is None else _finish(board, fold, n_pairs, now=now)
+    found = None if n_pairs is None else _finish_rerating(board, fold, n_pairs, now=now)
     if found is not None:
-        _settle(board, now=now)
+        _settle_again(board, now=now)
     return found
 
 
-def _due() -> QuerySet[Leaderboard]:
+def _due_boards() -> QuerySet[Leaderboard]:
     return Leaderboard.objects.filter(n_rerates_asked__gt=F("n_rerates_done"))
 
 
@@ -160,11 +168,11 @@ def _read_up_to(sequence: int, fold: Fold, board: Leaderboard) -> None:
     )
     while fold.sequence < sequence:
         end = min(sequence, fold.sequence + CHUNK)
-        fold.add(list(_outcomes(board, fold.sequence, end, unrated)))
+        fold.add(list(_read_outcomes(board, fold.sequence, end, unrated)))
         fold.sequence = end
 
 
-def _outcomes(board: Leaderboard, after: int, end: int, unrated: set[int]) -> Iterator[Result]:
+def _read_outcomes(board: Leaderboard, after: int, end: int, unrated: set[int]) -> Iterator[Result]:
     done = Match.objects.filter(
         leaderboard=board, sequence__gt=after, sequence__lte=end, state=Match.State.DONE
     )
@@ -185,7 +193,7 @@ def _mend_counts(board: Leaderboard, fold: Fold) -> int | None:
     """
     wanted = [sorted(kind.of(fold.total)) for kind in KINDS]
     n_mended = 0
-    for leads in split_batches(sorted(_agents(board)), AGENTS_AT_ONCE):
+    for leads in split_batches(sorted(_list_agents(board)), AGENTS_AT_ONCE):
         some = [
             _led_by(kind, keys, leads[0], leads[-1])
             for kind, keys in zip(KINDS, wanted, strict=True)
@@ -212,12 +220,12 @@ def _mend_some(
     board: Leaderboard, fold: Fold, leads: Sequence[int], wanted: Sequence[Sequence[Any]]
 ) -> int | None:
     """Compare the counts of these agents with what is counted by now, store what differs."""
-    locked = _locked(board)
+    locked = _lock_unless_struck(board)
     if locked is None:
         return None
     _read_up_to(locked.prefix_sequence, fold, locked)
-    counted = [result for result in rater.uncounted(board.pk) if result.is_counted]
-    tallies = fold.total, tally(counted, teams=fold.teams)
+    counted = [result for result in rater.read_uncounted(board.pk) if result.is_counted]
+    tallies = fold.total, tally_results(counted, teams=fold.teams)
     return sum(
         _mend_kind(board, kind, tallies, leads, set(keys))
         for kind, keys in zip(KINDS, wanted, strict=True)
@@ -238,7 +246,7 @@ def _mend_kind(
     for pk, *row in stored.values_list("pk", *kind.keys, *kind.counters).iterator(CHUNK):
         key, counts = kind.key(*row[: len(kind.keys)]), row[len(kind.keys) :]
         missing.discard(key)
-        computed = totalled(kind, tallies, key)
+        computed = sum_counts(kind, tallies, key)
         if not any(computed):
             gone.append(pk)
         elif computed != counts:
@@ -246,29 +254,31 @@ def _mend_kind(
     update_rows(kind.model, kind.counters, changed)
     kind.model.objects.filter(pk__in=among(gone)).delete()
     added = [
-        (board.pk, *kind.columns(key), *totalled(kind, tallies, key)) for key in sorted(missing)
+        (board.pk, *kind.columns(key), *sum_counts(kind, tallies, key)) for key in sorted(missing)
     ]
     insert_rows(kind.model, ("leaderboard_id", *kind.keys, *kind.counters), added)
     return len(changed) + len(gone) + len(added)
 
 
-def _locked(board: Leaderboard) -> Leaderboard | None:
+def _lock_unless_struck(board: Leaderboard) -> Leaderboard | None:
     """Return the leaderboard, locked until the commit; None when a match was struck since."""
     locked = Leaderboard.objects.select_for_update().get(pk=board.pk)
     return locked if locked.n_rerates_asked == board.n_rerates_asked else None
 
 
 @transaction.atomic
-def _finish(board: Leaderboard, fold: Fold, n_pairs: int, *, now: datetime) -> Difference | None:
+def _finish_rerating(
+    board: Leaderboard, fold: Fold, n_pairs: int, *, now: datetime
+) -> Difference | None:
     """Add what came meanwhile and store what differs; None when a match was struck since."""
-    locked = _locked(board)
+    locked = _lock_unless_struck(board)
     if locked is None:
         return None
     rater.count_locked(locked, now=now)
     locked.refresh_from_db()
     _read_up_to(locked.prefix_sequence, fold, locked)
-    prefix = {agent: fold.state_of(agent) for agent in _agents(locked)}
-    fold.add(rater.uncounted(locked.pk))
+    prefix = {agent: fold.state_of(agent) for agent in _list_agents(locked)}
+    fold.add(rater.read_uncounted(locked.pk))
     found = Difference(
         n_outcomes=fold.n_outcomes,
         n_outcomes_before=locked.n_counted,
@@ -282,11 +292,11 @@ def _finish(board: Leaderboard, fold: Fold, n_pairs: int, *, now: datetime) -> D
         rated_at=now,
         fitted_at=now,
     )
-    _tell("leaderboard.rerated", locked, asdict(found), is_same=found.is_none, now=now)
+    _note_difference("leaderboard.rerated", locked, asdict(found), is_same=found.is_none, now=now)
     return found
 
 
-def _agents(board: Leaderboard) -> list[int]:
+def _list_agents(board: Leaderboard) -> list[int]:
     return list(Rating.objects.filter(leaderboard=board).values_list("agent_id", flat=True))
 
 
@@ -304,7 +314,7 @@ def _store_agents(board: Leaderboard, fold: Fold, prefix: dict[int, tuple[float,
     return len(changed)
 
 
-def _settle(board: Leaderboard, *, now: datetime) -> None:
+def _settle_again(board: Leaderboard, *, now: datetime) -> None:
     """Fit the settled ratings again, and say so if they come out otherwise."""
     columns = ("agent_id", "mu", "sd")
     before = set(Rating.objects.filter(leaderboard=board).values_list(*columns))
@@ -313,10 +323,10 @@ def _settle(board: Leaderboard, *, now: datetime) -> None:
     n_changed = len(after - before)
     with transaction.atomic():
         touched = {"n_agents": n_changed}
-        _tell("leaderboard.settled", board, touched, is_same=not n_changed, now=now)
+        _note_difference("leaderboard.settled", board, touched, is_same=not n_changed, now=now)
 
 
-def _tell(
+def _note_difference(
     action: str, board: Leaderboard, touched: dict[str, int], *, is_same: bool, now: datetime
 ) -> None:
     level = logging.INFO if is_same else logging.WARNING

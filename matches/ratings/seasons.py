@@ -38,8 +38,8 @@ def freeze(
     ratings do not show every counted outcome: a moment later they do.
     """
     board = Leaderboard.objects.select_for_update().get(pk=board.pk)
-    season = _keep(board, _checked(name), actor=actor, reason=reason, now=now)
-    touched = _touched(season)
+    season = _freeze_locked(board, _check_name(name), actor=actor, reason=reason, now=now)
+    touched = _describe_for_audit(season)
     auditing.add_audit_row(
         "leaderboard.freeze", actor=actor, targets=[board], reason=reason, touched=touched, now=now
     )
@@ -61,25 +61,27 @@ def begin(
     Raises as `freeze` does.
     """
     board = Leaderboard.objects.select_for_update().get(pk=board.pk)
-    begun = _checked(name)
+    begun = _check_name(name)
     if begun == board.season_name or _is_taken(board, begun):
         raise BadInputError("name", f"{board.name} has a season {begun!r} already: choose another")
     old = board.season_name or f"before {begun}"[:MAX_NAME]
-    ended = _keep(board, old, actor=actor, reason=reason, now=now)
+    ended = _freeze_locked(board, old, actor=actor, reason=reason, now=now)
     Leaderboard.objects.filter(pk=board.pk).update(season_name=begun, season_began_at=now)
     if mode == SeasonMode.RESET:
-        _reset(board)
-    touched = _touched(ended, name=begun, mode=str(mode))
+        _start_anew(board)
+    touched = _describe_for_audit(ended, name=begun, mode=str(mode))
     auditing.add_audit_row(
         "leaderboard.begin", actor=actor, targets=[board], reason=reason, touched=touched, now=now
     )
     return ended
 
 
-def _keep(board: Leaderboard, name: str, *, actor: Actor, reason: str, now: datetime) -> Season:
+def _freeze_locked(
+    board: Leaderboard, name: str, *, actor: Actor, reason: str, now: datetime
+) -> Season:
     """Freeze a leaderboard that is locked."""
     _refuse_unsettled(board)
-    ranked = standings.ranked(board.pk)
+    ranked = standings.rank_ratings(board.pk)
     season = _new_season(board, name, actor=actor, reason=reason, n_agents=ranked.count(), now=now)
     rows = (_row(season, rank, rating) for rank, rating in enumerate(ranked.iterator(BATCH), 1))
     for batch in split_batches(rows, BATCH):
@@ -87,12 +89,12 @@ def _keep(board: Leaderboard, name: str, *, actor: Actor, reason: str, now: date
     return season
 
 
-def _touched(season: Season, **more: object) -> dict[str, object]:
+def _describe_for_audit(season: Season, **more: object) -> dict[str, object]:
     counted = {"n_agents": season.n_agents, "n_counted": season.n_counted}
     return {**counted, "season": season.pk, **more}
 
 
-def _reset(board: Leaderboard) -> None:
+def _start_anew(board: Leaderboard) -> None:
     """Forget what counts; campaigns that go on have of this leaderboard the new season only."""
     rater.start_over(board)
     undecided = Campaign.objects.filter(tournament__leaderboard=board, decided_at=None)
@@ -108,7 +110,7 @@ def _refuse_unsettled(board: Leaderboard) -> None:
         )
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     text = name.strip()
     if not text or len(text) > MAX_NAME:
         raise BadInputError("name", f"give the season a name of 1 to {MAX_NAME} characters")

@@ -33,20 +33,20 @@ N_AT_ONCE = 1_000
 def take_due(*, now: datetime) -> int:
     """Take a snapshot of every board that changed since its last one; return how many."""
     changed = Leaderboard.objects.filter(rated_at__gte=now - 2 * INTERVAL).exclude(results_hash="")
-    return sum(_take(board, now=now) for board in changed)
+    return sum(_take_snapshot(board, now=now) for board in changed)
 
 
-def rows(snapshot: RatingSnapshot) -> list[list[float]]:
+def read_rows(snapshot: RatingSnapshot) -> list[list[float]]:
     """Return the rows of a snapshot in the order of COLUMNS."""
     return snapshot_tables.unpack_rows(snapshot)
 
 
-def row_of(snapshot: RatingSnapshot, agent: int) -> list[float] | None:
+def read_row(snapshot: RatingSnapshot, agent: int) -> list[float] | None:
     """Return the row of one agent, None if it has none."""
     return snapshot_tables.find_rows(snapshot, [agent]).get(agent)
 
 
-def _take(board: Leaderboard, *, now: datetime) -> bool:
+def _take_snapshot(board: Leaderboard, *, now: datetime) -> bool:
     last = RatingSnapshot.objects.filter(leaderboard=board).order_by("-taken_at").first()
     if last and last.results_hash == board.results_hash:
         return False
@@ -60,11 +60,11 @@ def _take(board: Leaderboard, *, now: datetime) -> bool:
         results_hash=board.results_hash,
         table=snapshot_tables.pack_rows(ratings),
     )
-    thin(board, now=now)
+    thin_snapshots(board, now=now)
     return True
 
 
-def thin(board: Leaderboard, *, now: datetime) -> int:
+def thin_snapshots(board: Leaderboard, *, now: datetime) -> int:
     """Delete the snapshots of a board that its history does not need; return how many.
 
     Of each stretch of time the last one stays, so what a board came to is never lost. Called with a

@@ -12,21 +12,20 @@ from typing import NamedTuple, TypedDict
 
 from django.db.models import QuerySet
 
-from arena.ratings.base import MU
+from arena.ratings.base import MU, Z95
 from matches.models import Leaderboard, Rating, Tournament
 from matches.ratings import p_best, trends
 from matches.store import selectors
 from matches.store.catalog import policy_title
+from matches.store.explanation import format_percent
 
 TOP = 200
 """Rows that are live; a longer board has plain pages for the rest."""
 
-Z95 = 1.959964
 N_TOURNAMENTS = 4
 _N_TICKS = 6
 _N_PARTS = 5  # of a step: how finely the ends of the axis are rounded
 _ROUNDING = 1e-9
-_SMALL = 0.001
 _N_KEPT = 16
 _STATES = Tournament.State
 
@@ -146,62 +145,62 @@ _COLUMNS = (
 )
 
 
-def ranked(board_id: int) -> QuerySet[Rating]:
+def rank_ratings(board_id: int) -> QuerySet[Rating]:
     """Return the ratings of a board in the order of rank: settled mu, ties by agent id."""
     ratings = Rating.objects.filter(leaderboard_id=board_id).select_related("agent")
     return ratings.order_by("-mu", "agent_id")
 
 
-def rank_of(rating: Rating) -> int:
+def find_rank(rating: Rating) -> int:
     """Return the rank of an agent, 1 the best: how many are above it, and one."""
     others = Rating.objects.filter(leaderboard_id=rating.leaderboard_id)
     ties = others.filter(mu=rating.mu, agent_id__lt=rating.agent_id)
     return others.filter(mu__gt=rating.mu).count() + ties.count() + 1
 
 
-def field(board_id: int) -> Field:
+def load_field(board_id: int) -> Field:
     """Return what the rows of a board are compared with; bounded, whatever was played."""
-    top = list(ranked(board_id).values_list("agent_id", "mu", "sd")[:TOP])
+    top = list(rank_ratings(board_id).values_list("agent_id", "mu", "sd")[:TOP])
     agents, mu, sd = zip(*top, strict=True) if top else ((), (), ())
     board = Leaderboard.objects.only("rated_at").get(pk=board_id)
-    return Field(dict(zip(agents, _p_best(mu, sd), strict=True)), trends.before(board))
+    return Field(dict(zip(agents, _p_best(mu, sd), strict=True)), trends.read_mu_before(board))
 
 
 @lru_cache(maxsize=_N_KEPT)
 def _p_best(mu: tuple[float, ...], sd: tuple[float, ...]) -> tuple[float, ...]:
     """Return P(best) of each; kept by the ratings themselves, so it is never out of date."""
-    return tuple(p_best.best(mu, sd).tolist())
+    return tuple(p_best.compute_p_best(mu, sd).tolist())
 
 
-def rows(board_id: int, *, start: int = 0) -> list[Row]:
+def load_rows(board_id: int, *, start: int = 0) -> list[Row]:
     """Return the rows of ranks start + 1 to start + TOP."""
-    page = rated(ranked(board_id)[start : start + TOP])
-    among = field(board_id)
-    return [row(rating, rank, among) for rank, rating in enumerate(page, start + 1)]
+    page = read_rated(rank_ratings(board_id)[start : start + TOP])
+    among = load_field(board_id)
+    return [format_row(rating, rank, among) for rank, rating in enumerate(page, start + 1)]
 
 
-def rated(ratings: QuerySet[Rating]) -> list[Rated]:
+def read_rated(ratings: QuerySet[Rating]) -> list[Rated]:
     """Return what rows show of ratings: one query, and no object for each of a row's agents."""
     columns = ratings.select_related(None).values_list(*_COLUMNS)
     return [Rated(*found) for found in columns]
 
 
-def row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
+def format_row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
     """Return one rating as it is shown."""
-    half = Z95 * rating.sd
+    half, p_best = Z95 * rating.sd, among.p_best.get(rating.agent)
     return {
         "agent": rating.agent,
         "rank": rank,
         "name": rating.name,
         "kind": policy_title(rating.policy),
-        "lineage": lineage(rating),
+        "lineage": describe_lineage(rating),
         "mu": f"{rating.mu:.2f}",
         "half": f"{half:.2f}",
         "low": f"{rating.mu - half:.2f}",
         "high": f"{rating.mu + half:.2f}",
         "live": f"{rating.live_mu:.2f}",
-        "best": percent(among.p_best.get(rating.agent)),
-        "trend": change(rating.mu, among.mu_before.get(rating.agent)),
+        "best": "" if p_best is None else format_percent(p_best, is_column=True),
+        "trend": format_change(rating.mu, among.mu_before.get(rating.agent)),
         "matches": f"{rating.n_matches:,}",
         "wins": f"{rating.n_wins:,}",
         "draws": f"{rating.n_draws:,}",
@@ -210,7 +209,7 @@ def row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
     }
 
 
-def lineage(rating: Rated) -> str:
+def describe_lineage(rating: Rated) -> str:
     """Return where the weights of an agent come from; empty without any."""
     if rating.run is None:
         return ""
@@ -220,14 +219,7 @@ def lineage(rating: Rated) -> str:
     return f"{itself}, from {_at_step(rating.parent_run, rating.parent_step)}"
 
 
-def percent(p: float | None) -> str:
-    """Return a probability as it is shown; empty where it is not known."""
-    if p is None:
-        return ""
-    return "<0.1 %" if p < _SMALL else ">99.9 %" if p > 1 - _SMALL else f"{100 * p:.1f} %"
-
-
-def change(now: float, before: float | None) -> str:
+def format_change(now: float, before: float | None) -> str:
     """Return a difference with its sign; empty without something to compare with."""
     if before is None:
         return ""
@@ -235,22 +227,24 @@ def change(now: float, before: float | None) -> str:
     return f"{rounded:+.2f}" if abs(rounded) > _ROUNDING else "0.00"
 
 
-def status(board: Leaderboard, shown: Iterable[Row], *, now: datetime) -> Status:
+def describe_board(board: Leaderboard, shown: Iterable[Row], *, now: datetime) -> Status:
     """Return what stands above these rows. The pace is over the time until the last rating."""
     return {
         "n_outcomes": f"{board.n_counted:,}",
         "n_agents": f"{Rating.objects.filter(leaderboard=board).count():,}",
-        "axis": axis(shown),
-        "tournaments": [tournament(t, now=board.rated_at or now) for t in _newest(board)],
+        "axis": fit_axis(shown),
+        "tournaments": [
+            describe_tournament(t, now=board.rated_at or now) for t in _list_newest(board)
+        ],
     }
 
 
-def axis(shown: Iterable[Row]) -> Axis:
+def fit_axis(shown: Iterable[Row]) -> Axis:
     """Return limits close around all intervals, rounded so that the scale seldom moves."""
-    return axis_of([float(end) for r in shown for end in (r["low"], r["high"])])
+    return fit_axis_to([float(end) for r in shown for end in (r["low"], r["high"])])
 
 
-def axis_of(ratings: Sequence[float]) -> Axis:
+def fit_axis_to(ratings: Sequence[float]) -> Axis:
     """Return limits close around these ratings."""
     limits = ratings or [0.0, 2 * MU]
     step = _round_up((max(limits) - min(limits)) / (_N_TICKS - 1) or 1.0)
@@ -262,7 +256,7 @@ def axis_of(ratings: Sequence[float]) -> Axis:
     return {"low": low, "high": high, "step": step, "ticks": ticks}
 
 
-def tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
+def describe_tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
     """Return the progress of one tournament."""
     so_far = selectors.read_progress(shown)
     closed = so_far.n_matches - so_far.pending
@@ -282,11 +276,11 @@ def tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
         "percent_completed": round(100 * so_far.completed / whole, 2),
         "percent_error": round(100 * so_far.error / whole, 2),
         "percent_cancelled": round(100 * so_far.cancelled / whole, 2),
-        "pace": _pace(so_far.completed, selectors.compute_elapsed_s(shown, now=now)),
+        "pace": _format_pace(so_far.completed, selectors.compute_elapsed_s(shown, now=now)),
     }
 
 
-def nodes(*, now: datetime) -> Nodes:
+def count_nodes(*, now: datetime) -> Nodes:
     """Return how many play nodes are alive and how many matches they play at once."""
     alive = selectors.list_alive_workers(now=now)
     return {"nodes": f"{len(alive):,}", "slots": f"{sum(w.slots for w in alive):,}"}
@@ -296,7 +290,7 @@ def _at_step(run: str, step: int | None) -> str:
     return run if step is None else f"{run} @ {step:,}"
 
 
-def _newest(board: Leaderboard) -> Sequence[Tournament]:
+def _list_newest(board: Leaderboard) -> Sequence[Tournament]:
     """Return those under way, then the newest that have ended."""
     newest = board.tournaments.order_by("-pk")
     active = list(newest.filter(state__in=Tournament.UNDER_WAY)[:N_TOURNAMENTS])
@@ -305,7 +299,7 @@ def _newest(board: Leaderboard) -> Sequence[Tournament]:
     )
 
 
-def _pace(n: int, elapsed_s: float) -> str:
+def _format_pace(n: int, elapsed_s: float) -> str:
     if elapsed_s <= 0 or not n:
         return ""
     per_s = n / elapsed_s

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from arena.games import registry as games
+from arena.pairing.base import COUPLE
 from arena.ratings.counts import Floats, PairCounts
 from arena.transitivity.examination import Examination, examine_results
 from matches.models import Leaderboard, Rating
-from matches.ratings.fitting import COUPLE, evidence
+from matches.ratings.fitting import load_own_counts
 from matches.store.catalog import game_problem
 from matches.store.fast_store import get_or_make
 
@@ -24,7 +25,7 @@ N_CYCLES = 8
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedAgent:
     """An agent of the examination."""
 
     pk: int
@@ -32,19 +33,19 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Round:
+class Cycle:
     """Three agents of which each beats the next, with its share of the points."""
 
-    agents: tuple[Named, Named, Named]
+    agents: tuple[NamedAgent, NamedAgent, NamedAgent]
     shares: tuple[float, float, float]
     p_value: float
 
 
 @dataclass(frozen=True)
-class Weighed:
+class MixtureShare:
     """An agent's weight in the mixture that nobody beats, its mean payoff (-1..1) against it."""
 
-    agent: Named
+    agent: NamedAgent
     rank: int
     weight: float
     skill: float
@@ -60,11 +61,11 @@ class Finding:
     deviance: float
     df: int
     p_value: float
-    cycles: tuple[Round, ...]
-    nash: tuple[Weighed, ...]
+    cycles: tuple[Cycle, ...]
+    nash: tuple[MixtureShare, ...]
 
 
-def of_board(board: Leaderboard) -> Finding | None:
+def examine_board(board: Leaderboard) -> Finding | None:
     """Return what the results among the strongest say; None where they can say nothing.
 
     The distribution of the test is that of matches of two.
@@ -75,27 +76,31 @@ def of_board(board: Leaderboard) -> Finding | None:
         return None
     key = f"transitivity.{board.pk}"
     return get_or_make(
-        key, board.results_hash, lambda: _found(board), form=Finding | None, every_s=EVERY_S
+        key,
+        board.results_hash,
+        lambda: _examine_strongest(board),
+        form=Finding | None,
+        every_s=EVERY_S,
     )
 
 
-def _found(board: Leaderboard) -> Finding | None:
+def _examine_strongest(board: Leaderboard) -> Finding | None:
     rated = Rating.objects.filter(leaderboard=board).order_by("-mu", "agent_id")
     rows = list(rated.values_list("agent_id", "agent__name", "mu")[:N_AGENTS])
-    counts = evidence(board, [pk for pk, _, _ in rows])
+    counts = load_own_counts(board, [pk for pk, _, _ in rows])
     if len(rows) < FEWEST or counts.n_results == 0:
         return None
-    named = [Named(pk, name) for pk, name, _ in rows]
-    return _said(named, counts, examine_results(counts, _mu(rows), seed=board.pk))
+    named = [NamedAgent(pk, name) for pk, name, _ in rows]
+    return _name_findings(named, counts, examine_results(counts, _mu(rows), seed=board.pk))
 
 
 def _mu(rows: list[tuple[int, str, float]]) -> Floats:
     return np.array([mu for _, _, mu in rows])
 
 
-def _said(named: list[Named], counts: PairCounts, found: Examination) -> Finding:
+def _name_findings(named: list[NamedAgent], counts: PairCounts, found: Examination) -> Finding:
     weighed = [
-        Weighed(agent, rank, float(weight), float(skill))
+        MixtureShare(agent, rank, float(weight), float(skill))
         for rank, (agent, weight, skill) in enumerate(
             zip(named, found.nash.weights, found.nash.skill, strict=True), 1
         )
@@ -108,7 +113,7 @@ def _said(named: list[Named], counts: PairCounts, found: Examination) -> Finding
         found.deviance.df,
         found.deviance.p_value,
         tuple(
-            Round((named[a], named[b], named[c]), cycle.shares, cycle.p_value)
+            Cycle((named[a], named[b], named[c]), cycle.shares, cycle.p_value)
             for cycle in found.cycles[:N_CYCLES]
             for a, b, c in (cycle.agents,)
         ),

@@ -14,7 +14,7 @@ NOTHING: Mapping[int, float] = MappingProxyType({})
 _N_KEPT = 16
 
 
-def before(board: Leaderboard) -> Mapping[int, float]:
+def read_mu_before(board: Leaderboard) -> Mapping[int, float]:
     """Return mu by agent id an hour before the last rating; of the first snapshot if it is younger.
 
     Counted from the last rating and not from now, so that what a quiet board shows does not change.
@@ -24,11 +24,11 @@ def before(board: Leaderboard) -> Mapping[int, float]:
     taken = RatingSnapshot.objects.filter(leaderboard=board).defer("table")
     past = taken.filter(taken_at__lte=board.rated_at - WINDOW).order_by("-taken_at").first()
     found = past or taken.order_by("taken_at").first()
-    return _mus(found.pk, found.taken_at, found.results_hash) if found else NOTHING
+    return _read_snapshot(found.pk, found.taken_at, found.results_hash) if found else NOTHING
 
 
 @lru_cache(maxsize=_N_KEPT)
-def _mus(pk: int, _taken_at: datetime, _results_hash: str) -> Mapping[int, float]:
+def _read_snapshot(pk: int, _taken_at: datetime, _results_hash: str) -> Mapping[int, float]:
     """Return mu by agent id of one snapshot, which never changes once it is taken."""
     rows = snapshot_tables.unpack_rows(RatingSnapshot.objects.get(pk=pk))
     return {int(agent): mu for agent, mu, *_ in rows}

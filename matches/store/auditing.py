@@ -71,7 +71,7 @@ def add_audit_rows(
     reason: str,
     now: datetime,
 ) -> list[AuditRow]:
-    """Return a new row for each target with what was touched of it, as `note` does."""
+    """Return a new row for each target with what was touched of it, as `add_audit_row` does."""
     if not connection.in_atomic_block:
         raise RuntimeError(f"{action} is audited outside of the transaction that does it")
     return AuditRow.objects.bulk_create(

@@ -60,6 +60,23 @@ class Finding:
     next_at: datetime | None = None
 
 
+def format_percent(probability: float, *, is_column: bool = False) -> str:
+    """Return a probability as people read it, never rounded to 0 or 100 %.
+
+    is_column: always with one decimal, so that numbers stand one below the other; there nothing is
+    certain, as what is shown was computed by integration.
+    """
+    least = 0.001 if is_column else 0.0005  # in text half of the last place
+    space = " " if is_column else "\N{NO-BREAK SPACE}"
+    if is_column or probability not in (0, 1):
+        if probability < least:
+            return f"<0.1{space}%"
+        if probability > 1 - least:
+            return f">99.9{space}%"
+    number = f"{100 * probability:.1f}" if is_column else f"{round(100 * probability, 1):g}"
+    return f"{number}{space}%"
+
+
 def format_count(n: int, what: str) -> str:
     """Return 1 order, 2 orders."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"

@@ -67,7 +67,7 @@ def test_it_opens_without_the_fast_store(
     def away(**_: Any) -> None:
         raise RedisConnectionError("away")
 
-    monkeypatch.setattr(pushing, "newest", away)
+    monkeypatch.setattr(pushing, "read_newest", away)
     assert "State of the system" in _start(admin_client)
 
 

@@ -16,8 +16,8 @@ from arena.ratings.base import SIGMA
 from matches.artifacts import trajectories
 from matches.models import Leaderboard, Match, Order, Rating, Tournament
 from matches.ratings import comparisons, snapshots
-from matches.ratings.comparisons import compare, p_above
-from matches.ratings.fitting import fit
+from matches.ratings.comparisons import compare_agents, p_above
+from matches.ratings.fitting import fit_ratings
 from matches.store import signing
 from matches.store.clock import db_now
 from matches.tests import boards, callers, factories
@@ -95,9 +95,9 @@ def test_the_history_of_a_leaderboard_and_of_an_agent_is_the_newest_first(
 def test_the_row_of_an_agent_is_found_in_a_snapshot(played: Tournament) -> None:
     snapshots.take_due(now=factories.later(1))
     (snapshot,) = played.leaderboard.ratingsnapshot_set.all()
-    rows = snapshots.rows(snapshot)
-    assert [snapshots.row_of(snapshot, int(row[0])) for row in rows] == rows
-    assert snapshots.row_of(snapshot, 99) is None
+    rows = snapshots.read_rows(snapshot)
+    assert [snapshots.read_row(snapshot, int(row[0])) for row in rows] == rows
+    assert snapshots.read_row(snapshot, 99) is None
 
 
 def test_two_agents_are_compared(client: Client, played: Tournament) -> None:
@@ -126,7 +126,7 @@ def test_two_agents_are_compared(client: Client, played: Tournament) -> None:
 def test_an_agent_is_as_good_as_itself(played: Tournament) -> None:
     rating = Rating.objects.select_related("leaderboard").earliest("pk")
     assert p_above(rating, rating) == 0.5
-    assert compare(rating, rating).expected.win == pytest.approx(0.45)
+    assert compare_agents(rating, rating).expected.win == pytest.approx(0.45)
 
 
 def _two_of(played: Tournament) -> list[Rating]:
@@ -137,7 +137,7 @@ def _two_of(played: Tournament) -> list[Rating]:
 def test_a_comparison_goes_by_the_joint_posterior_of_the_two(played: Tournament) -> None:
     first, second = _two_of(played)
     agents = list(Rating.objects.order_by("pk").values_list("agent_id", flat=True))
-    settled = fit(played.leaderboard, agents)
+    settled = fit_ratings(played.leaderboard, agents)
     wanted = settled.superiority(agents.index(first.agent_id), agents.index(second.agent_id))
     assert p_above(first, second) == pytest.approx(wanted, abs=1e-6)
     alone = NormalDist().cdf((first.mu - second.mu) / hypot(first.sd, second.sd))

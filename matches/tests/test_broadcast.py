@@ -10,6 +10,7 @@ from django.core.cache import cache
 from pytest_django import Settings
 from redis import Redis
 
+from arena.ratings.base import Z95
 from matches.board import broadcast
 from matches.ledger import tournaments
 from matches.models import Agent, Leaderboard, Rating, Tournament
@@ -27,14 +28,14 @@ def board(broker: Redis) -> Leaderboard:
 
 
 def _state(board: Leaderboard, *, now: datetime) -> dict[str, Any]:
-    return dict(json.loads(broadcast.snapshot(board.pk, now=now)))
+    return dict(json.loads(broadcast.read_snapshot(board.pk, now=now)))
 
 
 def _move(board: Leaderboard, agent: str, mu: float) -> None:
     Rating.objects.filter(leaderboard=board, agent__name=agent).update(mu=mu)
 
 
-def _publish(board: Leaderboard, *, now: datetime) -> broadcast.Delta:
+def _publish(board: Leaderboard, *, now: datetime) -> broadcast.BoardDelta:
     delta = broadcast.publish(board.pk, now=now)
     assert delta is not None
     return delta
@@ -50,7 +51,7 @@ def test_a_pause_is_pushed_though_nothing_is_rated(board: Leaderboard) -> None:
     broadcast.push_due(now=NOW)
     tournaments.pause_tournament(board.tournaments.get())
     broadcast.push_due(now=later(20))
-    pushed = broadcast._state(board.pk)
+    pushed = broadcast._read_state(board.pk)
     assert pushed is not None
     assert [shown["state"] for shown in pushed["status"]["tournaments"]] == ["paused"]
 
@@ -60,7 +61,7 @@ def test_only_the_changed_fields_of_changed_rows_are_sent(board: Leaderboard) ->
     _move(board, "level:10", 26.0)
     delta = _publish(board, now=later(1))
     agent, other = Agent.objects.order_by("pk")
-    half = 1.959964 * 25 / 3
+    half = Z95 * 25 / 3
     ends = {"low": f"{26 - half:.2f}", "high": f"{26 + half:.2f}"}
     assert delta["rows"] == [
         {"agent": agent.pk, "mu": "26.00", **ends, "best": "53.4 %"},

@@ -8,6 +8,7 @@ from arena.verdicts.paired_blocks import compare_blocks
 from matches.campaigns import texts
 from matches.campaigns.forecasting import LIMIT
 from matches.models import Campaign, Tournament
+from matches.store.explanation import format_percent
 
 
 def _plain(text: str) -> str:
@@ -22,7 +23,7 @@ def _forecast(**change: Any) -> dict[str, Any]:
 
 
 def _said(forecast: dict[str, Any] | None) -> dict[str, str]:
-    return {line.label: _plain(line.says) for line in texts.expected(forecast)}
+    return {line.label: _plain(line.says) for line in texts.describe_forecast(forecast)}
 
 
 @pytest.mark.parametrize(
@@ -30,21 +31,21 @@ def _said(forecast: dict[str, Any] | None) -> dict[str, str]:
     [(0, "0 %"), (1e-9, "<0.1 %"), (0.0521, "5.2 %"), (0.5, "50 %"), (0.99996, ">99.9 %")],
 )
 def test_no_doubt_is_rounded_away(probability: float, said: str) -> None:
-    assert _plain(texts.percent(probability)) == said
+    assert _plain(format_percent(probability)) == said
 
 
 @pytest.mark.parametrize(
     ("n", "said"), [(0, "0"), (7.6, "8"), (34.2, "34"), (994.0, "990"), (12_345.0, "12,000")]
 )
 def test_matches_are_said_no_more_exactly_than_known(n: float, said: str) -> None:
-    assert texts.rounded(n) == said
+    assert texts.round_matches(n) == said
 
 
 @pytest.mark.parametrize(
     ("seconds", "said"), [(12.34, "12.3 s"), (359, "359 s"), (5_400, "1.5 h"), (3.6e6, "1,000 h")]
 )
 def test_core_time_is_said_in_seconds_or_hours(seconds: float, said: str) -> None:
-    assert texts.core_time(seconds) == said
+    assert texts.format_core_time(seconds) == said
 
 
 def test_a_forecast_says_matches_costs_and_what_more_would_change() -> None:
@@ -76,7 +77,7 @@ def test_a_forecast_of_a_test_says_how_it_ends_and_where_its_ratio_goes() -> Non
 def test_blocks_are_said_as_users_of_sequential_tests_read_them() -> None:
     found = compare_blocks([10, 40, 80, 50, 20])
     assert found is not None
-    said = {line.label: _plain(line.says) for line in texts.paired(found)}
+    said = {line.label: _plain(line.says) for line in texts.describe_blocks(found)}
     assert said == {
         "Mean score": "53.75 %",
         "Elo": "+26.1 (95 % interval: +1.7 to +50.8)",
@@ -86,7 +87,7 @@ def test_blocks_are_said_as_users_of_sequential_tests_read_them() -> None:
     }
     alike = compare_blocks([0, 0, 9, 0, 0])
     assert alike is not None
-    assert "Normalised Elo" not in [line.label for line in texts.paired(alike)]
+    assert "Normalised Elo" not in [line.label for line in texts.describe_blocks(alike)]
 
 
 def test_a_forecast_beyond_all_limits_says_what_would_help() -> None:
@@ -127,25 +128,25 @@ def test_what_is_decided_already_takes_nothing() -> None:
     ],
 )
 def test_why_it_ended_is_said_in_words(why: str, said: str) -> None:
-    assert said in texts.why(Campaign(why=why))
+    assert said in texts.describe_end(Campaign(why=why))
 
 
 def test_a_budget_without_limit_has_no_bar() -> None:
     tournament = Tournament(n_done=30, played_s=9.0)
     campaign = Campaign(tournament=tournament, max_matches=120, max_core_s=6.0)
-    matches, core = texts.budget(campaign)
+    matches, core = texts.describe_budget(campaign)
     assert (matches.says, matches.percent) == ("30 of 120 spent", 25.0)
     assert (core.says, core.percent) == ("9 s of 6 s spent", 100.0)
-    unlimited = texts.budget(Campaign(tournament=tournament, max_matches=120))[1]
+    unlimited = texts.describe_budget(Campaign(tournament=tournament, max_matches=120))[1]
     assert (unlimited.says, unlimited.percent) == ("9 s spent, no limit", None)
 
 
 def test_a_price_shows_what_was_spent(settings: Any) -> None:
     settings.WORKER_PRICES = {"cpu": 3_600.0, "gpu": 0.0}
     tournament = Tournament(n_done=30, played_s=9.0)
-    found = texts.budget(Campaign(tournament=tournament, max_matches=120, max_money=18.0))
+    found = texts.describe_budget(Campaign(tournament=tournament, max_matches=120, max_money=18.0))
     assert (found[2].says, found[2].percent) == ("9.00 of 18.00 spent", 50.0)
 
 
 def test_tiny_errors_are_said_exactly() -> None:
-    assert "at most 0.01 %" in _plain(texts.terms(Campaign(question="best", error=1e-4)))
+    assert "at most 0.01 %" in _plain(texts.describe_terms(Campaign(question="best", error=1e-4)))

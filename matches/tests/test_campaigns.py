@@ -170,7 +170,7 @@ def test_a_sequential_test_goes_by_the_blocks_of_both() -> None:
     assert point.llr is not None
     assert point.llr < -2.9
     agents = list(Agent.objects.order_by("pk").values_list("pk", flat=True))
-    counts = paired_blocks.between(campaign.tournament.leaderboard, *agents).counts
+    counts = paired_blocks.load_blocks(campaign.tournament.leaderboard, *agents).counts
     assert 2 * sum(counts) == campaign.n_played
 
 

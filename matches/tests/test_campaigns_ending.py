@@ -9,7 +9,7 @@ from redis import Redis
 from arena.messages import MatchOrderRow, ResultRow
 from matches.artifacts.agents import register_spelled_agent
 from matches.campaigns import judging
-from matches.campaigns.belief import belief_of
+from matches.campaigns.belief import infer_belief
 from matches.campaigns.starting import start
 from matches.errors import ConflictError
 from matches.ledger import costs, planning, quarantine, voiding
@@ -19,8 +19,8 @@ from matches.operations import explain
 from matches.plans import CampaignPlan
 from matches.ratings import rater, rerating
 from matches.ratings.entrants import entrants_of
-from matches.ratings.evidence import evidence, known
-from matches.ratings.fitting import fit
+from matches.ratings.evidence import gather_all_evidence
+from matches.ratings.fitting import fit_ratings
 from matches.store.auditing import Actor
 from matches.tests import boards, factories
 from matches.tests.factories import later
@@ -65,7 +65,7 @@ def test_a_verdict_without_the_end_of_its_tournament_is_none(
         raise SystemExit("killed")
 
     with monkeypatch.context() as broken:
-        broken.setattr(judging, "conclude", killed)
+        broken.setattr(judging, "conclude_tournament", killed)
         with pytest.raises(SystemExit):
             ended(campaign)
     found = again(campaign)
@@ -263,7 +263,7 @@ def test_blocks_whose_games_repeat_each_other_are_less_evidence() -> None:
     boards.play_some(tournament, 10_000, play, now=later(0))
     rater.rate(tournament.leaderboard_id, now=later(1))
     board, ids = Leaderboard.objects.get(), entrants_of(tournament)
-    counts = evidence(board, ids)
-    alone, found = fit(board, ids, counts), belief_of(board, ids, counts)
+    evidence = gather_all_evidence(board, ids)
+    alone, found = fit_ratings(board, ids, evidence.counts), infer_belief(evidence)
     assert (found.sd > 1.2 * alone.sd).all()
-    assert known(board, ids).n_matches == 200
+    assert evidence.known.n_matches == 200

@@ -16,9 +16,9 @@ from matches.ledger import planning, quarantine, recording, voiding
 from matches.ledger.tournaments import cancel_tournament, conclude_tournament
 from matches.models import Agent, Campaign, Leaderboard, Match, PairCount
 from matches.operations import explain
-from matches.ratings import closed_prefix, rater
+from matches.ratings import closed_prefix, evidence, rater
 from matches.ratings.entrants import entrants_of
-from matches.ratings.evidence import evidence
+from matches.ratings.evidence import gather_all_evidence
 from matches.store.auditing import Actor
 from matches.tests import boards, factories
 from matches.tests.factories import later
@@ -98,11 +98,13 @@ def test_results_behind_an_open_match_are_no_evidence_for_anybody_until_it_is_ov
     board, agents = Leaderboard.objects.get(), list(Agent.objects.order_by("pk"))
     assert known_of(board, agents).n_matches == 0
     pair = entrants_of(campaign.tournament)
-    assert paired_blocks.between(board, *pair).outcomes == []
-    assert evidence(board, pair).n_results == 20, "ratings are made of all that is over"
+    assert paired_blocks.load_blocks(board, *pair).outcomes == []
+    assert gather_all_evidence(board, pair).counts.n_results == 20, (
+        "ratings are made of all that is over"
+    )
     record(order, alternating, [0], at=5)
     assert known_of(board, agents).n_matches == 21
-    assert sum(paired_blocks.between(board, *pair).counts) == 10
+    assert sum(paired_blocks.load_blocks(board, *pair).counts) == 10
 
 
 def test_what_was_cancelled_while_it_was_played_ends_the_prefix_for_good() -> None:
@@ -140,7 +142,7 @@ def test_in_other_tournaments_what_was_never_sent_is_passed() -> None:
 def test_it_is_said_what_the_verdict_waits_for() -> None:
     campaign, order = planned("best", error=1e-9)
     record(order, alternating, [*range(2, 10), *range(12, 20)], at=1)
-    waits = closed_prefix.awaited(campaign.tournament)
+    waits = closed_prefix.find_waiting_results(campaign.tournament)
     assert waits is not None
     assert (waits.n_blocks, waits.n_results) == (2, 16)
     said = "2 blocks planned earlier are still being played: 16 results behind them wait"
@@ -166,12 +168,12 @@ def test_the_counts_and_the_matches_that_are_read_are_of_one_moment(
     campaign, order = planned("best", error=1e-9)
 
     def while_it_is_counted(*args: object, **options: object) -> object:
-        late = closed_prefix.late_results(*args, **options)  # type: ignore[arg-type]
+        late = closed_prefix.find_late_results(*args, **options)  # type: ignore[arg-type]
         Leaderboard.objects.update(n_counted=99)
         return late
 
     with monkeypatch.context() as broken:
-        broken.setattr(judging, "late_results", while_it_is_counted)
+        broken.setattr(evidence, "find_late_results", while_it_is_counted)
         record(order, alternating, range(10), at=1)
     assert again(campaign).n_judged == 0
     judging.judge_all(now=later(4))
@@ -188,7 +190,7 @@ def test_late_results_of_a_board_with_finished_tournaments_cost_no_scan(
     asked = list(Leaderboard.objects.order_by("pk"))
     agents = list(Agent.objects.values_list("pk", flat=True))
     with django_assert_max_num_queries(2):
-        assert closed_prefix.late_results(asked, agents) == closed_prefix.NOTHING_LATE
+        assert closed_prefix.find_late_results(asked, agents) == closed_prefix.NOTHING_LATE
     assert PairCount.objects.count() == 24
 
 
@@ -220,7 +222,7 @@ def test_campaigns_that_are_over_are_not_read_again_at_each_look() -> None:
 
     def looked() -> tuple[frozenset[int], int]:
         with CaptureQueriesContext(connection) as asked:
-            late = closed_prefix.late_results([board], agents)
+            late = closed_prefix.find_late_results([board], agents)
         return late.matches, len(asked)
 
     late = frozenset(row.match for row in rows)

@@ -8,7 +8,7 @@ from redis import Redis
 
 from matches.models import Agent, Attempt, Match, Order, Outcome, Tournament, Worker
 from matches.operations import explain
-from matches.operations.system.sampling import look
+from matches.operations.system.sampling import take_sample
 from matches.store.selectors import filter_matches
 from matches.tests import factories as make
 from matches.tests.factories import NOW
@@ -73,7 +73,7 @@ def _reads(tournament: Tournament) -> dict[str, Callable[[], object]]:
         "agent": lambda: explain.of_agent(agent, now=NOW),
         "worker": lambda: explain.of_worker(worker, now=NOW),
         "matches in flight": lambda: list(filter_matches(tournament.pk, state="running")),
-        "system": lambda: look(now=NOW, last=None),
+        "system": lambda: take_sample(now=NOW, last=None),
     }
 
 

@@ -16,8 +16,8 @@ from matches.ledger.tournaments import schedule_tournament
 from matches.models import Agent, Campaign, Leaderboard, Match, PairCount, Tournament
 from matches.plans import CampaignPlan, TournamentPlan
 from matches.ratings import rater, rerating
-from matches.ratings.entrants import entrants_of, standing
-from matches.ratings.evidence import evidence, known
+from matches.ratings.entrants import entrants_of, load_standing
+from matches.ratings.evidence import gather_all_evidence
 from matches.store.auditing import Actor
 from matches.tests import boards, factories
 from matches.tests.factories import later
@@ -77,18 +77,18 @@ def test_any_split_over_leaderboards_says_the_same_as_one(split: int) -> None:
         play(whole, seed)
     agents = ids()
     pairs = [[agents[place] for place in pair] for pair in ((0, 1), (1, 2), (2, 0))]
-    digest = evidence(whole, agents).digest
-    alone, found = judged(asked(whole)), [paired_blocks.between(whole, *pair) for pair in pairs]
+    digest = gather_all_evidence(whole, agents).counts.digest
+    alone, found = judged(asked(whole)), [paired_blocks.load_blocks(whole, *pair) for pair in pairs]
     Leaderboard.objects.filter(pk=whole.pk).update(is_listed=False)
     rng = Random(split)
     for seed in seeds:
         play(rng.choice(parts), seed)
-    assert evidence(parts[0], agents).digest == digest
+    assert gather_all_evidence(parts[0], agents).counts.digest == digest
     pooled = judged(asked(parts[0]))
     assert (pooled.n_known, pooled.n_judged) == (alone.n_known, alone.n_judged) == (6 * N, 6 * N)
     assert pooled.chances == alone.chances
     assert pooled.probability == alone.probability
-    assert [paired_blocks.between(parts[0], *pair) for pair in pairs] == found
+    assert [paired_blocks.load_blocks(parts[0], *pair) for pair in pairs] == found
 
 
 def test_a_campaign_says_how_much_is_known_from_elsewhere() -> None:
@@ -106,20 +106,20 @@ def test_a_campaign_says_how_much_is_known_from_elsewhere() -> None:
 )
 def test_what_is_not_comparable_is_not_known(other: dict[str, object]) -> None:
     play(board_of("other", **other), 1)
-    assert known(board_of("own"), ids()) == (0, 0)
+    assert gather_all_evidence(board_of("own"), ids()).known == (0, 0)
 
 
 def test_the_same_parameters_spelled_out_are_comparable() -> None:
     play(board_of("other", game_parameters={"duration_s": 0.0}), 1)
-    assert known(board_of("own"), ids()) == (N, N)
+    assert gather_all_evidence(board_of("own"), ids()).known == (N, N)
 
 
 @pytest.mark.parametrize("odd", [{"rules_version": 2}, {"faults": {"error_rate": 0.1}}])
 def test_other_rules_and_emulated_faults_are_not_comparable(odd: dict[str, object]) -> None:
     tournament = play(board_of("other"), 1)
     Tournament.objects.filter(pk=tournament.pk).update(**odd)
-    assert known(board_of("own"), ids()) == (0, 0)
-    assert known(board_of("other"), ids()) == (N, 0)
+    assert gather_all_evidence(board_of("own"), ids()).known == (0, 0)
+    assert gather_all_evidence(board_of("other"), ids()).known == (N, 0)
 
 
 def test_a_loss_by_time_counts_on_its_own_leaderboard_only() -> None:
@@ -134,12 +134,14 @@ def test_a_loss_by_time_counts_on_its_own_leaderboard_only() -> None:
     agents = ids()
     n_late = Match.objects.filter(outcome__reason="timeout").count()
     assert n_late == N // 3
-    assert known(board, agents) == (N, 0)
-    assert known(board_of("two"), agents) == (N - n_late, N - n_late)
+    assert gather_all_evidence(board, agents).known == (N, 0)
+    assert gather_all_evidence(board_of("two"), agents).known == (N - n_late, N - n_late)
     rerating.rerate(board, now=later(99))
-    assert known(board_of("two"), agents) == (N - n_late, N - n_late)
+    assert gather_all_evidence(board_of("two"), agents).known == (N - n_late, N - n_late)
     assert PairCount.objects.filter(leaderboard=board, n_second_wins_limited=0).exists()
-    on_own, elsewhere = (paired_blocks.between(of, *agents[:2]) for of in (board, board_of("two")))
+    on_own, elsewhere = (
+        paired_blocks.load_blocks(of, *agents[:2]) for of in (board, board_of("two"))
+    )
     assert len(elsewhere.outcomes) < len(on_own.outcomes)
 
 
@@ -160,8 +162,9 @@ def test_what_is_struck_elsewhere_is_no_evidence_any_more() -> None:
     campaign = judged(asked(board_of("new")), 100)
     first = Match.objects.filter(tournament=tournament).order_by("pk")[0]
     voiding.void_matches([first.pk], actor=Actor("anna"), reason="a bad node", now=later(101))
-    agents = entrants_of(campaign.tournament)
-    assert judging._asked(campaign, agents, is_over=True) == [], "not before it is counted again"
+    assert judging._gather_new_evidence(campaign, is_over=True, now=later(102)) is None, (
+        "not before it is counted again"
+    )
     assert judged(campaign, 102).n_judged == N
     rerating.rerate_due(now=later(103))
     assert judged(campaign, 104).n_judged == N - 1
@@ -171,7 +174,7 @@ def test_a_season_that_begins_elsewhere_takes_its_results_along() -> None:
     play(board_of("one"), 1)
     campaign = judged(asked(board_of("new")), 100)
     rater.start_over(Leaderboard.objects.get(name="one"))
-    assert known(board_of("new"), ids()) == (0, 0)
+    assert gather_all_evidence(board_of("new"), ids()).known == (0, 0)
     assert campaign.decided_at is None
 
 
@@ -186,8 +189,8 @@ def test_a_campaign_pairs_by_all_that_is_known_and_a_plain_tournament_by_its_own
     board = board_of("two")
     campaign, plain = asked(board), play(board, 2)
     agents = entrants_of(plain)
-    assert standing(plain, agents).counts.n_results == N
-    assert standing(campaign.tournament, agents).counts.n_results == 2 * N
+    assert load_standing(plain, agents).counts.n_results == N
+    assert load_standing(campaign.tournament, agents).counts.n_results == 2 * N
 
 
 def test_a_gate_starts_from_the_blocks_of_other_leaderboards() -> None:
@@ -198,6 +201,6 @@ def test_a_gate_starts_from_the_blocks_of_other_leaderboards() -> None:
     found = gates.standing(test, n_reused=0)
     assert 2 * sum(found.counts) == 6
     said = "6 matches, all of them from other leaderboards: known at the start"
-    assert texts.saved(found.campaign) == said
+    assert texts.describe_saved(found.campaign) == said
     asked = found.campaign
     assert (asked.n_known, asked.n_known_elsewhere, asked.tournament.n_known) == (6, 6, 0)

@@ -17,7 +17,7 @@ from matches.models.match import parse_numbers
 from matches.plans import TournamentPlan
 from matches.ratings import live_ratings, rater, rerating
 from matches.ratings.counting import Result
-from matches.ratings.live_ratings import Rest, Rules, State
+from matches.ratings.live_ratings import LiveRating, Rest, Rules
 from matches.store import bulk as rows_of
 from matches.tests import factories as make
 
@@ -55,7 +55,7 @@ def test_any_order_of_arrival_and_any_prefix_gives_the_same_bits(
     monkeypatch.setattr(live_ratings, "N_A_MARK", 3)
     rng = Random(seed)
     waiting, there = drawn(120, rng), list[Result]()
-    states, rest, prefix = {agent: State(MU, SIGMA) for agent in range(N_AGENTS)}, Rest([]), 0
+    states, rest, prefix = {agent: LiveRating(MU, SIGMA) for agent in range(N_AGENTS)}, Rest([]), 0
     while waiting:
         n_ahead = rng.choice([3, 8, 40])
         new = rng.sample(waiting[:n_ahead], min(len(waiting), rng.randint(1, 5), n_ahead))
@@ -89,7 +89,7 @@ def play_more(board: Leaderboard, seed: int, *, at: float) -> None:
     planning.plan_tournament(tournament, now=make.later(at))
     order = make.ordered(tournament, now=make.later(at))
     recording.record_report(make.finished(order), now=make.later(at))
-    assert rater.count(board.pk, now=make.later(at))
+    assert rater.count_outcomes(board.pk, now=make.later(at))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -99,14 +99,14 @@ def test_behind_a_paused_tournament_only_what_is_new_is_read(
     live_ratings._remembered.clear()
     play_more(paused, 1, at=10)
     read: list[int] = []
-    uncounted = rater.uncounted
+    uncounted = rater.read_uncounted
 
     def counting(*args: Any, **options: Any) -> list[Result]:
         found = uncounted(*args, **options)
         read.append(len(found))
         return found
 
-    monkeypatch.setattr(rater, "uncounted", counting)
+    monkeypatch.setattr(rater, "read_uncounted", counting)
     for seed in (2, 3):
         play_more(paused, seed, at=10.0 * seed)
     assert read == [12, 12]

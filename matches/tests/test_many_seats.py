@@ -103,7 +103,7 @@ def test_its_ratings_are_those_of_the_outcomes_and_of_a_second_look(broker: Redi
     ratings = Rating.objects.order_by("agent_id")
     assert list(ratings.values_list("live_mu", flat=True)) == mus
     assert [r.agent_id for r in ratings.order_by("mu")] == [agent.pk for agent in agents]
-    rerating.request(board, actor=Actor("anna"), reason="sure", now=later(10_000))
+    rerating.request_rerating(board, actor=Actor("anna"), reason="sure", now=later(10_000))
     found = rerating.rerate(board, now=later(10_001))
     assert found is not None
     assert found.is_none
@@ -122,7 +122,7 @@ def test_every_block_has_all_rotations_and_nobody_plays_itself(broker: Redis) ->
 
 def test_a_match_of_three_is_worth_one_and_a_half_of_two(broker: Redis) -> None:
     campaign, _ = _campaign("best")
-    found = forecasting.foresee(campaign, prior_belief(N_AGENTS), now=factories.NOW)
+    found = forecasting.forecast_rest(campaign, prior_belief(N_AGENTS), now=factories.NOW)
     asked = replace(forecasting.Asked.by(campaign), worth=1.0)
     alone = forecast_matches(
         prior_belief(N_AGENTS),

@@ -137,7 +137,7 @@ def test_gpu_workers_are_no_play_nodes(broker: Redis) -> None:
     make.planned(12)
     make.alive(node="gpu-1", capabilities=["gpu"])
     assert relay.send_pending_matches(now=make.NOW) == 0
-    assert standings.nodes(now=make.NOW) == {"nodes": "0", "slots": "0"}
+    assert standings.count_nodes(now=make.NOW) == {"nodes": "0", "slots": "0"}
     make.alive()
     assert [w.node for w in selectors.list_alive_workers(now=make.NOW)] == [make.NODE]
     assert (

@@ -16,7 +16,7 @@ from matches.ledger.tournaments import cancel_tournament
 from matches.models import Leaderboard, Match, Outcome, PairCount, Rating, Tournament, Uncounted
 from matches.models.match import parse_numbers
 from matches.ratings import rater, snapshots
-from matches.ratings.fitting import fit
+from matches.ratings.fitting import fit_ratings
 from matches.tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -157,7 +157,7 @@ def test_snapshots_are_taken_once_a_minute_and_hold_all_ratings(broker: Redis) -
     newest = tournament.leaderboard.ratingsnapshot_set.order_by("-taken_at").first()
     assert newest is not None
     ratings = Rating.objects.order_by("agent_id").values_list(*snapshots.COLUMNS)
-    assert [tuple(row) for row in snapshots.rows(newest)] == list(ratings)
+    assert [tuple(row) for row in snapshots.read_rows(newest)] == list(ratings)
 
 
 def _report(tournament: Tournament, order: MatchOrder, index: int, *, at: float) -> bool:
@@ -176,7 +176,7 @@ def test_a_large_field_is_fitted_less_often_until_it_is_idle(broker: Redis) -> N
     assert n_settled == [1, 1, 3, 3, 3, 6]
     board = Leaderboard.objects.get()
     agents = list(Rating.objects.order_by("agent_id").values_list("agent_id", flat=True))
-    cold = fit(board, agents)
+    cold = fit_ratings(board, agents)
     shown = Rating.objects.order_by("agent_id").values_list("mu", "sd")
     assert list(shown) == list(zip(cold.mu.tolist(), cold.sd.tolist(), strict=True))
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 def _found(now: datetime = NOW) -> dict[str, Check]:
-    return {check.name: check for check in readiness.checks(now=lambda: now)}
+    return {check.name: check for check in readiness.run_checks(now=lambda: now)}
 
 
 def test_everything_is_ready_when_control_has_ticked_and_the_recorder_keeps_up(
@@ -51,7 +51,7 @@ def test_what_never_came_is_told_apart_from_what_is_late(broker: Redis) -> None:
 
 def test_a_look_of_somebody_else_is_no_tick_of_control(broker: Redis) -> None:
     pushing.push(now=NOW)
-    pushing.newest(now=later(60))
+    pushing.read_newest(now=later(60))
     assert not _found(later(60))["control"].is_ok
 
 
@@ -75,7 +75,7 @@ def test_without_a_database_nothing_else_is_asked(monkeypatch: pytest.MonkeyPatc
         raise OperationalError("at db.example")
 
     monkeypatch.setattr(connection, "cursor", away)
-    (check,) = readiness.checks(now=lambda: NOW)
+    (check,) = readiness.run_checks(now=lambda: NOW)
     assert (check.name, check.detail) == ("database", "does not answer (OperationalError)")
 
 
@@ -95,7 +95,7 @@ def test_missing_migrations_are_counted_and_applied_ones_remembered(
             return self.missing
 
     monkeypatch.setattr(readiness, "MigrationExecutor", Executor)
-    applied = readiness._Applied()
+    applied = readiness._MigrationCheck()
     for _ in range(2):
         with pytest.raises(readiness.NotReadyError, match="2 are not applied"):
             applied()

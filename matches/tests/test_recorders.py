@@ -15,7 +15,7 @@ from matches.ledger import recorder_marks, recording, report_queue
 from matches.models import Outcome, RecorderMark, Tournament
 from matches.operations import explain, readiness
 from matches.operations.system import pushing
-from matches.operations.system.sampling import look
+from matches.operations.system.sampling import take_sample
 from matches.store.signing import derive_key
 from matches.tests import factories as make
 from matches.tests.factories import NOW, later
@@ -146,13 +146,13 @@ def test_a_broker_that_is_away_gets_no_mark(
 def test_the_recorder_that_is_behind_is_named(settings: Any, broker: Redis) -> None:
     settings.EVALSITE_RECORDERS = 2
     pushing.push(now=NOW)
-    found = {check.name: check.detail for check in readiness.checks(now=lambda: NOW)}
+    found = {check.name: check.detail for check in readiness.run_checks(now=lambda: NOW)}
     assert "has recorded nothing yet" in found["recorder"]
     mark(0, 59)
     mark(1, 20)
-    found = {check.name: check.detail for check in readiness.checks(now=lambda: later(60))}
+    found = {check.name: check.detail for check in readiness.run_checks(now=lambda: later(60))}
     assert found["recorder"] == "recorder-2 is 40 s behind"
-    sample = look(now=later(60), last=None)
+    sample = take_sample(now=later(60), last=None)
     assert (sample.delays.recorder_s, sample.delays.recorder) == (40, "recorder-2")
     behind = {queue.name: queue.oldest_s for queue in sample.queues}
     assert (behind["reports"], behind["reports.1"]) == (1, 40)

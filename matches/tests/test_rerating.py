@@ -58,7 +58,7 @@ def _numbers() -> list[Any]:
 
 def _ask() -> None:
     board = Leaderboard.objects.get()
-    rerating.request(board, actor=ANNA, reason="to be sure", now=make.NOW)
+    rerating.request_rerating(board, actor=ANNA, reason="to be sure", now=make.NOW)
 
 
 def _strike(*matches: Match) -> None:
@@ -192,18 +192,18 @@ def test_an_older_fit_does_not_overwrite_what_was_rated_again(
     board = Leaderboard.objects.get()
     agents = list(Rating.objects.order_by("agent_id").values_list("agent_id", flat=True))
     pks = list(Rating.objects.order_by("agent_id").values_list("pk", flat=True))
-    older = fitting.fit(board, agents)
+    older = fitting.fit_ratings(board, agents)
     _strike(_of(tournament, 5))
     rerating.rerate_due(now=make.later(5))
     after = _numbers()
-    assert not rater._store(board, pks, older, now=make.later(6))
+    assert not rater._store_settled(board, pks, older, now=make.later(6))
     assert _numbers() == after
 
 
 def test_a_board_left_unsettled_is_settled_later(broker: Redis) -> None:
     tournament = make.planned()
     make.play_all(broker)
-    rater.count(tournament.leaderboard_id, now=make.NOW)
+    rater.count_outcomes(tournament.leaderboard_id, now=make.NOW)
     Leaderboard.objects.update(fitted_at=make.NOW)
     assert rater.rate_all(now=make.later(0.3)) == []
     assert rater.rate_all(now=make.later(0.6)) == [tournament.leaderboard_id]
@@ -226,7 +226,7 @@ def test_control_rates_again_what_was_asked(broker: Redis, monkeypatch: pytest.M
 def test_a_reason_is_wanted(broker: Redis) -> None:
     tournament = _rated()
     with pytest.raises(BadInputError, match=r"^reason: "):
-        rerating.request(tournament.leaderboard, actor=ANNA, reason=" ", now=make.NOW)
+        rerating.request_rerating(tournament.leaderboard, actor=ANNA, reason=" ", now=make.NOW)
 
 
 def test_a_board_without_any_outcome_is_rated_again_too(broker: Redis) -> None:

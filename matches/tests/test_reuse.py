@@ -13,7 +13,7 @@ from matches.models import Leaderboard, Match, Outcome, PairCount, Rating, Tourn
 from matches.plans import TournamentPlan
 from matches.ratings import rater, rerating
 from matches.ratings.entrants import entrants_of
-from matches.ratings.evidence import known
+from matches.ratings.evidence import gather_all_evidence
 from matches.store.auditing import Actor
 from matches.tests import boards, callers, factories
 from matches.tests.factories import later
@@ -69,7 +69,7 @@ def ratings(board: Leaderboard) -> list[tuple[object, ...]]:
 
 
 def n_known(tournament: Tournament) -> tuple[int, int]:
-    return known(tournament.leaderboard, entrants_of(tournament))
+    return gather_all_evidence(tournament.leaderboard, entrants_of(tournament)).known
 
 
 def test_the_same_tournament_again_plays_nothing_and_changes_no_rating() -> None:

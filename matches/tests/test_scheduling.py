@@ -373,7 +373,7 @@ def test_a_schedule_of_seasons_begins_one_after_the_other(broker: Redis) -> None
     first = _due(schedule)
     assert isinstance(first, Season)
     assert first.name == "before monthly 2026-01-01 12:00"
-    rerating.request(_board(), actor=ANNA, reason="sure", now=make.NOW)
+    rerating.request_rerating(_board(), actor=ANNA, reason="sure", now=make.NOW)
     with pytest.raises(ConflictError, match="in a moment"):
         _due(schedule, hours=1)
     rerating.rerate_due(now=make.NOW)

@@ -23,7 +23,7 @@ from matches.models import (
 from matches.models.choices import SeasonMode
 from matches.plans import CampaignPlan, TournamentPlan
 from matches.ratings import rater, rerating, seasons, standings
-from matches.ratings.fitting import PAIR_COUNTERS, fit
+from matches.ratings.fitting import PAIR_COUNTERS, fit_ratings
 from matches.store.auditing import Actor
 from matches.tests import factories as make
 
@@ -48,7 +48,7 @@ def test_a_season_keeps_ranks_and_ratings(broker: Redis) -> None:
     assert (season.n_agents, season.n_counted, season.actor) == (3, 12, "anna")
     assert len(season.results_hash) == 64
     kept = season.rows.values_list("rank", "agent_id", "name", "mu", "sd", "live_mu", "n_matches")
-    ratings = standings.ranked(tournament.leaderboard_id)
+    ratings = standings.rank_ratings(tournament.leaderboard_id)
     assert list(kept) == [
         (n, r.agent_id, r.agent.name, r.mu, r.sd, r.live_mu, r.n_matches)
         for n, r in enumerate(ratings, 1)
@@ -87,11 +87,11 @@ def test_a_season_cannot_be_changed_or_deleted(broker: Redis) -> None:
 def test_a_board_that_is_being_rated_is_not_frozen(broker: Redis) -> None:
     tournament = make.planned()
     make.play_all(broker)
-    rater.count(tournament.leaderboard_id, now=make.NOW)
+    rater.count_outcomes(tournament.leaderboard_id, now=make.NOW)
     with pytest.raises(ConflictError, match="in a moment"):
         _freeze(tournament)
     rater.settle_board(tournament.leaderboard_id, now=make.NOW)
-    rerating.request(tournament.leaderboard, actor=ANNA, reason="sure", now=make.NOW)
+    rerating.request_rerating(tournament.leaderboard, actor=ANNA, reason="sure", now=make.NOW)
     with pytest.raises(ConflictError, match="in a moment"):
         _freeze(tournament)
 
@@ -153,7 +153,7 @@ def test_after_a_reset_the_ratings_are_those_of_a_board_with_the_season_only(
     only = open_leaderboard("only", game="skill_game")
     _play(broker, only, 18)
     assert _stored(board) == _stored(only)
-    rerating.request(board, actor=ANNA, reason="sure", now=make.NOW)
+    rerating.request_rerating(board, actor=ANNA, reason="sure", now=make.NOW)
     found = rerating.rerate(board, now=make.NOW)
     assert found is not None
     assert found.is_none
@@ -190,9 +190,9 @@ def test_a_fit_that_was_under_way_is_not_stored_after_a_reset(broker: Redis) -> 
     board = _rated(broker).leaderboard
     old = Leaderboard.objects.get(pk=board.pk)
     ratings = list(Rating.objects.order_by("agent_id").values_list("pk", "agent_id"))
-    fitted = fit(old, [agent for _, agent in ratings])
+    fitted = fit_ratings(old, [agent for _, agent in ratings])
     _begin(board, "summer")
-    assert not rater._store(old, [pk for pk, _ in ratings], fitted, now=make.NOW)
+    assert not rater._store_settled(old, [pk for pk, _ in ratings], fitted, now=make.NOW)
 
 
 def test_a_season_that_carries_over_goes_on_counting(broker: Redis) -> None:
@@ -223,9 +223,9 @@ def test_campaigns_and_tests_see_the_season_only(broker: Redis) -> None:
     pair = [agent.pk for agent in agents]
     plan = CampaignPlan(name="which", question="best", max_matches=50)
     campaign = starting.start(plan, leaderboard=board, agents=agents)
-    assert (campaign.n_known, len(paired_blocks.between(board, *pair).outcomes)) == (8, 4)
+    assert (campaign.n_known, len(paired_blocks.load_blocks(board, *pair).outcomes)) == (8, 4)
     _begin(board, "summer")
     campaign.refresh_from_db()
     board.refresh_from_db()
     assert (campaign.n_known, starting.known_of(board, agents).n_matches) == (0, 0)
-    assert paired_blocks.between(board, *pair).outcomes == []
+    assert paired_blocks.load_blocks(board, *pair).outcomes == []

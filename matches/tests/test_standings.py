@@ -21,7 +21,7 @@ def _rows(limits: list[tuple[str, str]]) -> list[Row]:
 @given(st.lists(st.tuples(number, number), min_size=1))
 def test_the_axis_holds_every_interval_in_few_round_steps(limits: list[tuple[str, str]]) -> None:
     rows = _rows(limits)
-    axis = standings.axis(rows)
+    axis = standings.fit_axis(rows)
     assert axis["low"] <= min(float(row["low"]) for row in rows) + 1e-9
     assert axis["high"] >= max(float(row["high"]) for row in rows) - 1e-9
     assert 1 <= len(axis["ticks"]) <= 8
@@ -32,7 +32,7 @@ def test_the_axis_holds_every_interval_in_few_round_steps(limits: list[tuple[str
 
 
 def test_without_rows_the_axis_is_that_of_the_prior() -> None:
-    assert [tick["label"] for tick in standings.axis([])["ticks"]] == [
+    assert [tick["label"] for tick in standings.fit_axis([])["ticks"]] == [
         "0", "10", "20", "30", "40", "50",
     ]  # fmt: skip
 
@@ -41,7 +41,7 @@ def test_without_rows_the_axis_is_that_of_the_prior() -> None:
 def test_rank_is_by_settled_rating_and_ties_are_by_agent_id(broker: Redis) -> None:
     board = factories.scheduled(agents=("level:1", "level:2", "level:3")).leaderboard
     Rating.objects.filter(agent__name="level:3").update(mu=30, sd=50)
-    shown = standings.rows(board.pk)
+    shown = standings.load_rows(board.pk)
     assert [(row["rank"], row["name"]) for row in shown] == [
         (1, "level:3"),
         (2, "level:1"),
@@ -53,10 +53,10 @@ def test_rank_is_by_settled_rating_and_ties_are_by_agent_id(broker: Redis) -> No
 @pytest.mark.django_db
 def test_the_counts_of_a_played_board_add_up(broker: Redis) -> None:
     tournament = boards.played_board()
-    shown = standings.rows(tournament.leaderboard_id)
+    shown = standings.load_rows(tournament.leaderboard_id)
     assert sum(int(row["matches"]) for row in shown) == 2 * 420
     assert shown[0]["name"].startswith("mcts")
-    status = standings.status(tournament.leaderboard, shown, now=later(10))
+    status = standings.describe_board(tournament.leaderboard, shown, now=later(10))
     (progress,) = status["tournaments"]
     assert (progress["state"], progress["completed"], progress["pending"]) == ("done", "420", "0")
     assert (progress["percent_completed"], status["n_agents"]) == (100.0, "7")
@@ -69,7 +69,7 @@ def test_tournaments_under_way_come_before_those_that_have_ended(broker: Redis) 
     for number_ in range(5):
         tournament.pk, tournament.state, tournament.name = None, "done", f"ended {number_}"
         tournament.save()
-    status = standings.status(board, [], now=NOW)
+    status = standings.describe_board(board, [], now=NOW)
     assert [shown["name"] for shown in status["tournaments"]] == [
         "test", "ended 4", "ended 3", "ended 2",
     ]  # fmt: skip

@@ -17,9 +17,9 @@ from matches.ledger import order_states, recording
 from matches.ledger.quarantine import quarantine_worker
 from matches.models import Attempt, Match, Order, RecorderMark, Uncounted, Worker
 from matches.operations.system import pushing, sampling
-from matches.operations.system.display import shown
-from matches.operations.system.sample import Sample, State
-from matches.operations.system.sampling import look
+from matches.operations.system.display import format_state
+from matches.operations.system.sample import Sample, SystemState
+from matches.operations.system.sampling import take_sample
 from matches.store import attempt_counters, fast_store
 from matches.store.attempt_counters import AttemptCounter, Kind
 from matches.store.auditing import Actor
@@ -43,12 +43,12 @@ def _say(broker: Redis, serving: Serving) -> None:
     broker.set(serving_key(serving.gpu), msgspec.json.encode(serving))
 
 
-def _table(state: State, name: str) -> Any:
-    return next(table for table in shown(state)["tables"] if table["name"] == name)
+def _table(state: SystemState, name: str) -> Any:
+    return next(table for table in format_state(state)["tables"] if table["name"] == name)
 
 
-def _state(sample: Sample) -> State:
-    return State(sample=sample, history=[sample.point], control_at=sample.at)
+def _state(sample: Sample) -> SystemState:
+    return SystemState(sample=sample, history=[sample.point], control_at=sample.at)
 
 
 def test_nodes_are_listed_with_what_they_have_in_hand(broker: Redis) -> None:
@@ -57,7 +57,7 @@ def test_nodes_are_listed_with_what_they_have_in_hand(broker: Redis) -> None:
     make.alive(node="gpu-1", capabilities=["gpu"], slots=1)
     make.alive(node="gone", now=later(-120))
     make.start(order)
-    sample = look(now=later(4), last=None)
+    sample = take_sample(now=later(4), last=None)
     assert [(n.name, n.kind, n.is_alive, n.is_spot) for n in sample.nodes] == [
         ("gpu-1", "gpu", True, False),
         ("node-1", "play", True, True),
@@ -75,7 +75,7 @@ def test_nodes_are_listed_with_what_they_have_in_hand(broker: Redis) -> None:
 def test_a_node_in_quarantine_is_shown_as_such_and_plays_nothing(broker: Redis) -> None:
     make.alive()
     quarantine_worker(Worker.objects.get(), actor=Actor("anna"), reason="it overheats", now=NOW)
-    sample = look(now=NOW, last=None)
+    sample = take_sample(now=NOW, last=None)
     assert (sample.counts.n_play, sample.counts.n_slots) == (0, 0)
     assert _queue(sample, "play.*").n_takers == 0
     (row,) = _table(_state(sample), "nodes")["rows"]
@@ -84,7 +84,7 @@ def test_a_node_in_quarantine_is_shown_as_such_and_plays_nothing(broker: Redis) 
 
 def test_nodes_lost_long_ago_are_not_listed(broker: Redis) -> None:
     make.alive(now=later(-4_000))
-    sample = look(now=NOW, last=None)
+    sample = take_sample(now=NOW, last=None)
     assert sample.nodes == []
     assert "./run up" in _table(_state(sample), "nodes")["empty"]
 
@@ -95,7 +95,7 @@ def test_only_so_many_nodes_are_listed_and_the_others_counted(
     monkeypatch.setattr(sampling, "MAX_NODES", 2)
     for number in range(5):
         make.alive(node=f"node-{number}")
-    sample = look(now=NOW, last=None)
+    sample = take_sample(now=NOW, last=None)
     assert (len(sample.nodes), sample.counts.n_play) == (2, 5)
     assert "3 more are not listed" in _table(_state(sample), "nodes")["caption"]
 
@@ -107,7 +107,7 @@ def test_queues_say_how_many_wait_for_how_long_and_who_takes_them(broker: Redis)
     make.ordered(tournament, 2, now=later(6))
     broker.delete("control")  # planning has woken the rater
     RecorderMark.objects.create(pk=1, marked_at=NOW)
-    sample = look(now=later(10), last=None)
+    sample = take_sample(now=later(10), last=None)
     assert [queue.name for queue in sample.queues] == [*("control", "reports", "play.*", "gpu")]
     play = _queue(sample, "play.*")
     assert (play.length, play.oldest_s, play.n_takers) == (2, 10, 1)
@@ -115,7 +115,7 @@ def test_queues_say_how_many_wait_for_how_long_and_who_takes_them(broker: Redis)
     assert _queue(sample, "gpu").n_takers == 0
     assert sample.point.n_waiting == 2
     broker.lpush("gpu", "x")
-    rows = _table(_state(look(now=later(10), last=None)), "queues")["rows"]
+    rows = _table(_state(take_sample(now=later(10), last=None)), "queues")["rows"]
     tones = {row["cells"][0]: row["tone"] for row in rows}
     assert (tones["gpu"], tones["play.*"]) == ("bad", "good")
 
@@ -127,7 +127,7 @@ def test_what_gpu_workers_say_of_themselves_is_shown(broker: Redis) -> None:
     _say(broker, _serving())
     _say(broker, _serving(gpu="gpu-2", shards=[2], forwards_per_s=0, rows_per_s=0, p50_ms=None))
     broker.set(serving_key("gpu-3"), "{}")
-    sample = look(now=NOW, last=None)
+    sample = take_sample(now=NOW, last=None)
     assert [one.gpu for one in sample.serving] == ["gpu-1", "gpu-2"]
     assert sample.point.rows_per_forward == 64
     assert [q.name for q in sample.queues if q.name.startswith("gpu")] == ["gpu", "gpu.2"]
@@ -152,15 +152,15 @@ def test_failures_of_the_last_hour_are_counted_by_reason(broker: Redis) -> None:
     ended(matches[2], "failed", "error", -5)
     ended(matches[3], "interrupted", "gpu_lost", -5)
     ended(matches[4], "done", "", -5)
-    sample = look(now=NOW, last=None)
+    sample = take_sample(now=NOW, last=None)
     assert [(row.ending, row.reason, row.n) for row in sample.failures.rows] == [
         ("failed", "error", 2),
         ("interrupted", "gpu_lost", 1),
     ]
     ended(matches[5], "failed", "too_long", 0)
-    kept = look(now=later(5), last=sample)
+    kept = take_sample(now=later(5), last=sample)
     assert kept.failures == sample.failures, "they are read every ten seconds only"
-    assert len(look(now=later(11), last=sample).failures.rows) == 3
+    assert len(take_sample(now=later(11), last=sample).failures.rows) == 3
 
 
 def test_a_storm_of_failures_is_cut(broker: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_a_storm_of_failures_is_cut(broker: Redis, monkeypatch: pytest.MonkeyPat
         Attempt(match=match, number=1, ending="failed", reason="error", ended_at=NOW)
         for match in Match.objects.all()
     )
-    sample = look(now=NOW, last=None)
+    sample = take_sample(now=NOW, last=None)
     assert (sample.failures.rows[0].n, sample.failures.is_cut) == (2, True)
     assert "there are more" in _table(_state(sample), "failures")["caption"]
 
@@ -182,30 +182,33 @@ def test_the_rate_is_of_the_last_seconds_and_never_below_zero(broker: Redis) -> 
         tally.flush(now=NOW)
 
     tell(10)
-    first = look(now=NOW, last=None)
+    first = take_sample(now=NOW, last=None)
     tell(30)
-    second = look(now=later(2), last=first, history=[first.point])
+    second = take_sample(now=later(2), last=first, history=[first.point])
     assert (first.point.matches_per_s, second.point.matches_per_s) == (0, 15)
     broker.delete(attempt_counters.KEY)
-    third = look(now=later(3), last=second, history=[first.point, second.point])
+    third = take_sample(now=later(3), last=second, history=[first.point, second.point])
     assert third.point.matches_per_s == 0
 
 
 def test_delays_of_recorder_rater_and_start(broker: Redis) -> None:
-    assert look(now=NOW, last=None).delays.recorder_s is None
+    assert take_sample(now=NOW, last=None).delays.recorder_s is None
     order = make.ordered(make.planned(8), 3)
     make.start(order, now=later(2))
     recording.record_report(make.finished(order), now=later(3))
     RecorderMark.objects.create(pk=1, marked_at=later(9))
-    sample = look(now=later(10), last=None)
+    sample = take_sample(now=later(10), last=None)
     delays = sample.delays
     assert (delays.start_p50_s, delays.start_p99_s) == (2, 2)
     assert (delays.recorder_s, delays.rating_s, sample.n_uncounted) == (1, 7, 3)
-    facts = {fact["name"]: fact["value"] for fact in shown(_state(sample))["facts"]}
+    facts = {fact["name"]: fact["value"] for fact in format_state(_state(sample))["facts"]}
     assert facts["rating"] == "3 outcomes, 7.0 s"
     assert facts["start"] == "2.0 s (p99 2.0 s)"
     Uncounted.objects.all().delete()
-    facts = {f["name"]: f["value"] for f in shown(_state(look(now=NOW, last=None)))["facts"]}
+    facts = {
+        f["name"]: f["value"]
+        for f in format_state(_state(take_sample(now=NOW, last=None)))["facts"]
+    }
     assert facts["rating"] == "not at all"
 
 
@@ -216,43 +219,43 @@ def test_what_does_not_answer_is_said_and_the_rest_is_shown(
     nobody = Redis.from_url("redis://127.0.0.1:1/0")
     for module, name in ((fast_store, "get_client"), (dispatch, "get_broker")):
         monkeypatch.setattr(module, name, lambda: nobody)
-    sample = look(now=NOW, last=None)
+    sample = take_sample(now=NOW, last=None)
     assert sample.trouble == ["fast store", "broker"]
     assert sample.counts.n_play == 1
     assert [queue.length for queue in sample.queues] == [None, None, 0, None]
-    said = shown(_state(sample))["trouble"]
+    said = format_state(_state(sample))["trouble"]
     assert said == "the fast store does not answer; the broker does not answer"
 
 
 def test_control_looks_once_a_second_and_keeps_minutes(broker: Redis) -> None:
     for second in (0, 0.5, 1, 2):
         pushing.push(now=later(second))
-    state = pushing.latest()
+    state = pushing.read_latest()
     assert state is not None
     assert [point.at for point in state.history] == [later(0), later(1), later(2)]
     assert state.control_at == later(2)
     pushing.push(now=later(400))
-    state = pushing.latest()
+    state = pushing.read_latest()
     assert state is not None
     assert len(state.history) == 1
 
 
 def test_while_control_is_away_who_asks_looks_and_says_so(broker: Redis) -> None:
     pushing.push(now=NOW)
-    assert pushing.newest(now=later(2)).sample.at == NOW
-    found = json.loads(pushing.text(now=later(60)))
+    assert pushing.read_newest(now=later(2)).sample.at == NOW
+    found = json.loads(pushing.format_newest(now=later(60)))
     assert found["at"] == later(60).isoformat()
     assert found["trouble"] == "control has not looked for 60 s"
     broker.flushall()
-    found = json.loads(pushing.text(now=later(61)))
+    found = json.loads(pushing.format_newest(now=later(61)))
     assert found["trouble"] == "control has not looked yet: is it running?"
 
 
 def test_a_state_of_another_version_is_replaced(broker: Redis) -> None:
     broker.set(pushing.KEY, '{"sample": 1}')
-    assert pushing.latest() is None
+    assert pushing.read_latest() is None
     pushing.push(now=NOW)
-    assert pushing.latest() is not None
+    assert pushing.read_latest() is not None
 
 
 def test_without_the_fast_store_control_goes_on(
@@ -266,10 +269,10 @@ def test_without_the_fast_store_control_goes_on(
 
 
 def test_long_lines_are_drawn_by_their_highest_points(broker: Redis) -> None:
-    point = look(now=NOW, last=None).point
+    point = take_sample(now=NOW, last=None).point
     history = [msgspec.structs.replace(point, matches_per_s=float(n % 7)) for n in range(301)]
-    state = State(sample=look(now=NOW, last=None), history=history, control_at=NOW)
-    chart = shown(state)["charts"][0]
+    state = SystemState(sample=take_sample(now=NOW, last=None), history=history, control_at=NOW)
+    chart = format_state(state)["charts"][0]
     assert len(chart["points"].split()) <= 150
     assert chart["most"] == "6"
 
@@ -280,7 +283,7 @@ def test_no_look_asks_more_when_more_was_played(broker: Redis) -> None:
 
     def n_queries() -> int:
         with CaptureQueriesContext(connection) as queries:
-            look(now=NOW, last=None)
+            take_sample(now=NOW, last=None)
         return len(queries)
 
     before = n_queries()

@@ -14,8 +14,8 @@ from arena.ratings.settled import settle_ratings
 from arena.ratings.tests.simulated import count_teams
 from arena.teams import group_by_team
 from matches.artifacts.agents import register_spelled_agent
-from matches.campaigns import dispersion, judging
-from matches.campaigns.belief import belief_of
+from matches.campaigns import judging
+from matches.campaigns.belief import estimate_dispersion, infer_belief
 from matches.campaigns.starting import start
 from matches.errors import BadInputError
 from matches.ledger import planning, voiding
@@ -32,7 +32,8 @@ from matches.models import (
 )
 from matches.models.match import parse_numbers
 from matches.plans import CampaignPlan
-from matches.ratings import comparisons, entrants, evidence, fitting, rater, rerating, transitivity
+from matches.ratings import comparisons, entrants, fitting, rater, rerating, transitivity
+from matches.ratings.evidence import gather_all_evidence
 from matches.ratings.fitting import PAIR_COUNTERS
 from matches.store.auditing import Actor
 from matches.tests import boards, factories
@@ -112,7 +113,7 @@ def _counted() -> list[object]:
 
 def _rated_anew() -> rerating.Difference:
     board = Tournament.objects.get().leaderboard
-    rerating.request(board, actor=ANNA, reason="sure", now=later(10_000))
+    rerating.request_rerating(board, actor=ANNA, reason="sure", now=later(10_000))
     found = rerating.rerate(board, now=later(10_001))
     assert found is not None
     return found
@@ -206,7 +207,7 @@ def test_the_order_of_arrival_does_not_change_a_bit_and_a_void_match_counts_no_m
     index = {agent: n for n, agent in enumerate(agents)}
     played = [([index[pk] for pk in lineup], ranks) for lineup, ranks in _played()]
     wanted = count_teams(played, TEAMS)
-    assert fitting.sides(board, agents).digest == wanted.digest
+    assert fitting.load_sides(board, agents).digest == wanted.digest
     assert wanted.n_results == 59
     assert list(Rating.objects.order_by("agent_id").values_list("mu", flat=True)) == (
         settle_ratings(wanted, N_AGENTS).mu.tolist()
@@ -233,9 +234,9 @@ def test_a_tournament_that_is_planned_again_has_the_same_partners(broker: Redis)
 
 
 def test_points_are_those_against_opponents() -> None:
-    assert entrants.points("0,2,0,2", TEAMS) == [1, 0, 1, 0]
-    assert entrants.points("0,0,0,0", TEAMS) == [0.5] * 4
-    assert entrants.points("0,1,2") == [1, 0.5, 0]
+    assert entrants.score_seats("0,2,0,2", TEAMS) == [1, 0, 1, 0]
+    assert entrants.score_seats("0,0,0,0", TEAMS) == [0.5] * 4
+    assert entrants.score_seats("0,1,2") == [1, 0.5, 0]
 
 
 def test_a_sequential_test_refuses_a_game_of_teams() -> None:
@@ -263,10 +264,11 @@ def test_blocks_that_repeat_a_game_hold_less_evidence(broker: Redis) -> None:
     boards.play_some(tournament, 400, play)
     rater.rate(tournament.leaderboard_id, now=later(1))
     board, agents = tournament.leaderboard, entrants.entrants_of(tournament)
-    known = fitting.fit(board, agents)
-    factor = dispersion.dispersion_among(board, agents, known.mu)
+    evidence = gather_all_evidence(board, agents)
+    known = fitting.fit_ratings(board, agents)
+    factor = estimate_dispersion(evidence, known.mu)
     assert factor == pytest.approx(4, abs=0.8)
-    belief = belief_of(board, agents, evidence.evidence(board, agents))
+    belief = infer_belief(evidence)
     assert belief.sd.mean() > 1.2 * known.sd.mean()
     assert belief.n_matches.sum() == pytest.approx(4 * 400, abs=N_AGENTS)
 
@@ -274,7 +276,7 @@ def test_blocks_that_repeat_a_game_hold_less_evidence(broker: Redis) -> None:
 def test_two_opponents_are_compared_with_mates_that_are_equal() -> None:
     board = open_leaderboard("bridge", game="tiny_bridge")
     first, second = (Rating(leaderboard=board, mu=mu, sd=1.0) for mu in (29.0, 25.0))
-    expected = comparisons.compare(first, second).expected
+    expected = comparisons.compare_agents(first, second).expected
     gap = 4 / (2 * BETA)
     assert expected.win == pytest.approx(float(ndtr(gap - unit_draw_margin(0.1))))
     assert expected.win + expected.draw + expected.loss == pytest.approx(1)
@@ -286,4 +288,4 @@ def test_a_team_board_has_no_verdict_on_cycles(broker: Redis) -> None:
     rater.rate(tournament.leaderboard_id, now=later(1))
     board = tournament.leaderboard
     board.refresh_from_db()
-    assert transitivity.of_board(board) is None
+    assert transitivity.examine_board(board) is None

@@ -38,7 +38,7 @@ def board_with(n_minutes: int, *, every: int = 1) -> Leaderboard:
 
 def thinned(board: Leaderboard) -> list[int]:
     """Return the ages in minutes that stay, the newest first."""
-    while snapshots.thin(board, now=NOW):
+    while snapshots.thin_snapshots(board, now=NOW):
         pass
     taken = RatingSnapshot.objects.order_by("-taken_at").values_list("taken_at", flat=True)
     return [round((NOW - at) / MINUTE) for at in taken]
@@ -62,19 +62,19 @@ def test_of_each_stretch_the_last_stays_and_thinning_again_deletes_nothing() -> 
     ages = thinned(board)
     behind = [age for age in ages if age > 60]
     assert all((NOW - age * MINUTE).minute % 10 == 9 for age in behind[1:])
-    assert snapshots.thin(board, now=NOW) == 0
+    assert snapshots.thin_snapshots(board, now=NOW) == 0
 
 
 def test_a_call_looks_at_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshots, "N_AT_ONCE", 50)
     board = board_with(5 * 60)
-    assert 0 < snapshots.thin(board, now=NOW) < 50
+    assert 0 < snapshots.thin_snapshots(board, now=NOW) < 50
 
 
 def test_a_trend_is_that_of_an_hour_before_all_the_same() -> None:
     board = board_with(5 * 60)
-    before = dict(trends.before(board))
+    before = dict(trends.read_mu_before(board))
     assert before == {1: 60.0}
     thinned(board)
-    trends._mus.cache_clear()
-    assert dict(trends.before(board)) == before
+    trends._read_snapshot.cache_clear()
+    assert dict(trends.read_mu_before(board)) == before

@@ -38,7 +38,7 @@ def _played(play: boards.Play, n_matches: int = 120) -> Leaderboard:
 
 def test_a_circle_is_found_and_named(client: Client) -> None:
     board = _played(in_a_circle)
-    found = transitivity.of_board(board)
+    found = transitivity.examine_board(board)
     assert found is not None
     assert found.warning is not None
     assert "One number misleads here" in found.warning
@@ -52,7 +52,7 @@ def test_a_circle_is_found_and_named(client: Client) -> None:
 
 def test_an_order_misleads_nobody(client: Client) -> None:
     board = _played(boards.by_strength(forfeits=0))
-    found = transitivity.of_board(board)
+    found = transitivity.examine_board(board)
     assert found is not None
     assert (found.warning, found.cycles) == (None, ())
     assert found.nash[0].weight == max(row.weight for row in found.nash)
@@ -65,19 +65,19 @@ def test_it_is_looked_at_once_a_minute_however_much_is_played(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     board = _played(in_a_circle)
-    first = transitivity.of_board(board)
-    monkeypatch.setattr(transitivity, "_found", lambda _: pytest.fail("made once more"))
+    first = transitivity.examine_board(board)
+    monkeypatch.setattr(transitivity, "_examine_strongest", lambda _: pytest.fail("made once more"))
     board.results_hash = "other"
     cache.add(f"transitivity.{board.pk}.turn", 1)
-    assert transitivity.of_board(board) == first
+    assert transitivity.examine_board(board) == first
 
 
 def test_there_is_nothing_to_say_of_what_was_not_played() -> None:
-    assert transitivity.of_board(factories.planned().leaderboard) is None
+    assert transitivity.examine_board(factories.planned().leaderboard) is None
 
 
 def test_two_agents_have_no_cycle() -> None:
     tournament = factories.planned(8, agents=CIRCLE[:2])
     boards.play_some(tournament, 8, boards.by_strength())
     rater.rate(tournament.leaderboard_id, now=later(1))
-    assert transitivity.of_board(Leaderboard.objects.get()) is None
+    assert transitivity.examine_board(Leaderboard.objects.get()) is None

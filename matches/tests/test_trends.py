@@ -29,7 +29,7 @@ def board(broker: Redis) -> Leaderboard:
 
 
 def _trends(board: Leaderboard) -> set[str]:
-    return {row["trend"] for row in standings.rows(board.pk)}
+    return {row["trend"] for row in standings.load_rows(board.pk)}
 
 
 def test_a_rating_is_compared_with_that_of_an_hour_ago(board: Leaderboard) -> None:
@@ -43,7 +43,7 @@ def test_a_young_board_is_compared_with_its_first_snapshot(board: Leaderboard) -
 
 def test_an_agent_that_is_new_has_no_trend(board: Leaderboard) -> None:
     newest = RatingSnapshot.objects.get(results_hash="70")
-    kept = snapshots.rows(newest)[1:]
+    kept = snapshots.read_rows(newest)[1:]
     RatingSnapshot.objects.filter(pk=newest.pk).update(
         table=snapshot_tables.pack_rows(kept), results_hash="other"
     )
@@ -51,12 +51,12 @@ def test_an_agent_that_is_new_has_no_trend(board: Leaderboard) -> None:
 
 
 def test_what_did_not_change_has_no_sign_and_a_loss_has_one(board: Leaderboard) -> None:
-    assert standings.change(21.004, 20.996) == "0.00"
-    assert standings.change(21.0, 21.5) == "-0.50"
+    assert standings.format_change(21.004, 20.996) == "0.00"
+    assert standings.format_change(21.0, 21.5) == "-0.50"
 
 
 def test_without_a_rating_or_snapshot_there_is_no_trend(board: Leaderboard) -> None:
     RatingSnapshot.objects.all().delete()
     assert _trends(board) == {""}
     board.rated_at = None
-    assert trends.before(board) == trends.NOTHING
+    assert trends.read_mu_before(board) == trends.NOTHING

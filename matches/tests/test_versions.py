@@ -20,7 +20,7 @@ from matches.models.versions import version_of_agent
 from matches.operations import explain
 from matches.plans import TournamentPlan
 from matches.ratings.entrants import entrants_of
-from matches.ratings.evidence import known
+from matches.ratings.evidence import gather_all_evidence
 from matches.tests import boards, factories
 from matches.tests.factories import NOW, later
 from matches.tests.plugin_folder import PluginFolder, plugin_folder
@@ -77,7 +77,7 @@ def test_an_edited_policy_is_a_new_agent_and_nothing_of_the_old_one_is_known(
     assert (old.newer, old.is_retired, new.is_retired) == (new, True, False)
     assert old.name == f"centre (version 1, {old.version[:12]})"
     assert new.version not in ("", old.version)
-    assert known(first.leaderboard, entrants_of(second)).n_matches == 0
+    assert gather_all_evidence(first.leaderboard, entrants_of(second)).known.n_matches == 0
     shown = client.get(f"/agents/{new.pk}/").content.decode()
     assert new.version in shown
     assert f"/agents/{old.pk}/" in shown
@@ -139,7 +139,7 @@ def test_an_edited_game_is_another_one_and_needs_another_leaderboard(
     board = open_leaderboard("two", game="nim")
     second = again(board)
     assert (second.n_known, reuse.find_twins(second, entrants_of(second))) == (0, [])
-    assert known(board, entrants_of(second)).n_matches == 0
+    assert gather_all_evidence(board, entrants_of(second)).known.n_matches == 0
     told = client.get("/api/v1/leaderboards/two/").json()
     assert told["game_version"] == board.game_version != first.leaderboard.game_version
     assert board.game_version in client.get("/leaderboards/two/").content.decode()

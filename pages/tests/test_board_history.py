@@ -37,7 +37,7 @@ def keep(board: Leaderboard, n: int) -> None:
 
 
 def test_curves_go_from_the_first_to_the_last_snapshot(board: Leaderboard) -> None:
-    rows = standings.rows(board.pk)
+    rows = standings.load_rows(board.pk)
     found = board_history.draw_history(board, rows)
     assert found is not None
     assert [curve.row for curve in found.curves] == rows[: board_history.N_AGENTS]
@@ -73,13 +73,13 @@ def test_rates_come_from_what_snapshots_count(board: Leaderboard) -> None:
 
 def test_a_board_without_history_draws_none(broker: Redis) -> None:
     young = boards.planned_board().leaderboard
-    assert board_history.draw_history(young, standings.rows(young.pk)) is None
+    assert board_history.draw_history(young, standings.load_rows(young.pk)) is None
     assert board_history.draw_rates(young) is None
 
 
 def test_the_first_rank_has_the_highest_label(board: Leaderboard) -> None:
     Rating.objects.filter(agent__name="random").update(mu=90)
-    rows = standings.rows(board.pk)
+    rows = standings.load_rows(board.pk)
     assert rows[0]["name"] == "random"
     found = board_history.draw_history(board, rows)
     assert found is not None
@@ -87,7 +87,7 @@ def test_the_first_rank_has_the_highest_label(board: Leaderboard) -> None:
 
 
 def test_scores_mirror_each_other_and_add_up(board: Leaderboard) -> None:
-    rows = standings.rows(board.pk)
+    rows = standings.load_rows(board.pk)
     lines = winrates.matrix(board.pk, rows)
     for i, line in enumerate(lines):
         assert line.cells[i] is None
@@ -102,7 +102,7 @@ def test_scores_mirror_each_other_and_add_up(board: Leaderboard) -> None:
 
 def test_agents_that_did_not_meet_say_so(board: Leaderboard) -> None:
     PairCount.objects.all().delete()
-    lines = winrates.matrix(board.pk, standings.rows(board.pk))
+    lines = winrates.matrix(board.pk, standings.load_rows(board.pk))
     assert all(cell.title.endswith("not met") for line in lines for cell in line.cells if cell)
 
 

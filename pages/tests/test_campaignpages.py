@@ -253,7 +253,7 @@ def test_one_that_plays_is_running_in_the_words_of_people(client: Client) -> Non
     campaign = _running()
     tournament = campaign.tournament
     assert tournament.state == "planning"
-    assert standings.tournament(tournament, now=later(2))["state"] == "running"
+    assert standings.describe_tournament(tournament, now=later(2))["state"] == "running"
     page = _page(client, campaign)
     assert 'data-state="running"' in client.get(f"/tournaments/{tournament.pk}/").content.decode()
     assert re.search(r"Running for .* matches are planned", page, flags=re.IGNORECASE)

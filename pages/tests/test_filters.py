@@ -29,7 +29,7 @@ def _names(board: Leaderboard, view: View) -> list[str]:
 
 
 def test_a_row_found_is_the_row_of_the_whole_board(board: Leaderboard) -> None:
-    whole = {row["name"]: row for row in standings.rows(board.pk)}
+    whole = {row["name"]: row for row in standings.load_rows(board.pk)}
     found, n = filters.find(board, View(q="MCTS"), start=0)
     assert n == 2
     assert found == [whole[row["name"]] for row in found]
@@ -62,7 +62,7 @@ def test_every_order_and_its_reverse_hold_all_agents(board: Leaderboard, sort: s
 
 def test_equal_values_stand_by_rank(board: Leaderboard) -> None:
     Rating.objects.update(n_forfeits=0)
-    by_rank = [row["name"] for row in standings.rows(board.pk)]
+    by_rank = [row["name"] for row in standings.load_rows(board.pk)]
     assert _names(board, View(sort="forfeits")) == by_rank
 
 

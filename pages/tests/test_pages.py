@@ -55,7 +55,7 @@ def test_the_first_page_shows_the_newest_leaderboard_and_lists_all(
 def test_page_and_snapshot_show_the_same_numbers(client: Client, broker: Redis) -> None:
     tournament = boards.played_board()
     shown = _shown_rows(_get(client, "/leaderboards/connect-four/"))
-    snapshot = json.loads(broadcast.snapshot(tournament.leaderboard_id, now=db_now()))
+    snapshot = json.loads(broadcast.read_snapshot(tournament.leaderboard_id, now=db_now()))
     wanted = [{name: str(value) for name, value in row.items()} for row in snapshot["rows"]]
     assert [row | {"agent": one["agent"]} for row, one in zip(shown, wanted, strict=True)] == wanted
 

@@ -22,7 +22,7 @@ def test_rows_are_as_their_template_renders_them(broker: Redis) -> None:
     names = ("<b>&amp; \"quoted\" 'too'</b>", "{mu} {agent} {rank}", "987654321", "%s \\1")
     for agent, name in zip(Agent.objects.order_by("pk"), names, strict=False):
         Agent.objects.filter(pk=agent.pk).update(name=name)
-    rows = standings.rows(board.pk)
+    rows = standings.load_rows(board.pk)
     assert {row["name"] for row in rows} >= set(names)
     assert rowtexts.html(rows) == _slow(rows)
 

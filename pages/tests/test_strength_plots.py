@@ -120,7 +120,7 @@ def test_marks_are_round_few_and_apart(board: Leaderboard, steps: Sequence[int])
 def test_numbers_are_those_of_the_board(board: Leaderboard) -> None:
     trained(board, GEOMETRIC)
     (plot,) = strength_plots.draw_plots(board.pk)
-    rows = {row["agent"]: row for row in standings.rows(board.pk)}
+    rows = {row["agent"]: row for row in standings.load_rows(board.pk)}
     assert all(
         point.row[end] == rows[point.row["agent"]][end] for point in plot.points for end in ENDS
     )
@@ -128,7 +128,7 @@ def test_numbers_are_those_of_the_board(board: Leaderboard) -> None:
 
 def test_agents_without_a_step_are_lines_to_compare_with(board: Leaderboard) -> None:
     trained(board, GEOMETRIC)
-    (plot,) = strength_plots.draw_plots(board.pk, standings.rows(board.pk))
+    (plot,) = strength_plots.draw_plots(board.pk, standings.load_rows(board.pk))
     assert [line.row["name"] for line in plot.lines] == ["greedy", "random"]
     assert (
         charts.TOP <= plot.lines[0].at < plot.lines[1].at <= strength_plots.HEIGHT - charts.BOTTOM
@@ -138,7 +138,7 @@ def test_agents_without_a_step_are_lines_to_compare_with(board: Leaderboard) -> 
 def test_names_of_close_lines_do_not_overlap(board: Leaderboard) -> None:
     trained(board, GEOMETRIC)
     Rating.objects.filter(agent__name="random").update(mu=24.99)
-    (plot,) = strength_plots.draw_plots(board.pk, standings.rows(board.pk))
+    (plot,) = strength_plots.draw_plots(board.pk, standings.load_rows(board.pk))
     assert [line.is_hidden for line in plot.lines] == [False, True]
 
 

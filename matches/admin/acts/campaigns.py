@@ -73,7 +73,7 @@ class Acknowledge(Act[Alarm]):
     def do(self, chosen: Confirmed[Alarm]) -> str:
         """Note it."""
         reason = chosen.given["reason"]
-        if alarms.acknowledge(chosen.row, actor=chosen.actor, now=chosen.now, reason=reason):
+        if alarms.acknowledge_alarm(chosen.row, actor=chosen.actor, now=chosen.now, reason=reason):
             return f"{chosen.row} is acknowledged"
         raise ConflictError(f"{chosen.row}: somebody else was first")
 

@@ -40,7 +40,7 @@ class Rerate(Act[Leaderboard]):
     def do(self, chosen: Confirmed[Leaderboard]) -> str:
         """Ask control for it."""
         reason = chosen.given["reason"]
-        rerating.request(chosen.row, actor=chosen.actor, reason=reason, now=chosen.now)
+        rerating.request_rerating(chosen.row, actor=chosen.actor, reason=reason, now=chosen.now)
         return f"{chosen.row} is rated again within seconds"
 
 

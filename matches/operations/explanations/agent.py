@@ -6,8 +6,8 @@ from datetime import datetime
 from django.db.models import Sum
 
 from matches.models import Agent, Checkpoint, Rating, Tournament
-from matches.operations.explanations.checkpoints import waiting_check
-from matches.operations.explanations.presence import presence
+from matches.operations.explanations.checkpoints import describe_check
+from matches.operations.explanations.presence import read_presence
 from matches.operations.explanations.tournament import of_tournament
 from matches.store.explanation import RELEASE, Explanation, age_s
 
@@ -23,9 +23,9 @@ def of_agent(agent: Agent, *, now: datetime) -> Explanation:
     Its state is retired, quarantined, checking, refused, playing or idle.
     """
     under_way = _under_way(agent)
-    state = _state(agent, under_way)
-    summary, after = _said(agent, state, under_way)
-    since = _since(agent, state)
+    state = _judge_state(agent, under_way)
+    summary, after = _describe_state(agent, state, under_way)
+    since = _find_since(agent, state)
     return Explanation(
         subject="agent",
         id=agent.pk,
@@ -34,7 +34,7 @@ def of_agent(agent: Agent, *, now: datetime) -> Explanation:
         since=since,
         age_s=age_s(since, now=now),
         summary=summary,
-        waits_for=tuple(_waits_for(agent, state, under_way, now=now)),
+        waits_for=tuple(_list_waits(agent, state, under_way, now=now)),
         next=after,
         next_at=None,
         notes=(f"version {agent.shown_version} of {agent.policy}", _played(agent)),
@@ -46,7 +46,7 @@ def _under_way(agent: Agent) -> Sequence[Tournament]:
     return list(entered.order_by("-pk")[:MAX_TOURNAMENTS])
 
 
-def _state(agent: Agent, under_way: Sequence[Tournament]) -> str:
+def _judge_state(agent: Agent, under_way: Sequence[Tournament]) -> str:
     if agent.is_retired:
         return "retired"
     if agent.quarantined_at is not None:
@@ -56,7 +56,7 @@ def _state(agent: Agent, under_way: Sequence[Tournament]) -> str:
     return "playing" if under_way else "idle"
 
 
-def _since(agent: Agent, state: str) -> datetime | None:
+def _find_since(agent: Agent, state: str) -> datetime | None:
     checkpoint = agent.checkpoint
     if state == "quarantined":
         return agent.quarantined_at
@@ -67,7 +67,7 @@ def _since(agent: Agent, state: str) -> datetime | None:
     return checkpoint.checked_at if state == Checkpoint.State.REFUSED else None
 
 
-def _said(agent: Agent, state: str, under_way: Sequence[Tournament]) -> tuple[str, str]:
+def _describe_state(agent: Agent, state: str, under_way: Sequence[Tournament]) -> tuple[str, str]:
     """Return what is and what happens next."""
     names = ", ".join(f"{t.name} ({t.shown_state})" for t in under_way)
     reason = agent.checkpoint.reason if agent.checkpoint else ""
@@ -93,11 +93,11 @@ def _said(agent: Agent, state: str, under_way: Sequence[Tournament]) -> tuple[st
     }[state]
 
 
-def _waits_for(
+def _list_waits(
     agent: Agent, state: str, under_way: Sequence[Tournament], *, now: datetime
 ) -> list[str]:
     if state == "checking" and agent.checkpoint is not None:
-        return [waiting_check(agent.checkpoint, presence(now=now))]
+        return [describe_check(agent.checkpoint, read_presence(now=now))]
     if state == "quarantined":
         return [RELEASE]
     if state != "playing":

@@ -10,12 +10,12 @@ from matches.store.leases import MAX_FAILURES, MAX_INTERRUPTIONS
 _FAILED = Attempt.Ending.FAILED.value
 
 
-def tried(match: Match) -> list[Attempt]:
+def list_attempts(match: Match) -> list[Attempt]:
     """Return the attempts that have ended, the first one first; they are few by their limits."""
     return list(match.attempts.order_by("number"))
 
 
-def told(attempts: Sequence[Attempt]) -> list[str]:
+def describe_attempts(attempts: Sequence[Attempt]) -> list[str]:
     """Return how many attempts failed and how many were lost, of how many that are allowed."""
     failed = [a for a in attempts if a.ending == _FAILED]
     lost = [a for a in attempts if a.node and a.ending in _LOST]
@@ -23,9 +23,9 @@ def told(attempts: Sequence[Attempt]) -> list[str]:
     n_failures = len(failed) + max(0, n_executing - 1)
     found = []
     if n_failures:
-        found.append(_told("failed", n_failures, MAX_FAILURES, (failed or lost)[-1]))
+        found.append(_describe_ending("failed", n_failures, MAX_FAILURES, (failed or lost)[-1]))
     if lost:
-        found.append(_told("interrupted", len(lost), MAX_INTERRUPTIONS, lost[-1]))
+        found.append(_describe_ending("interrupted", len(lost), MAX_INTERRUPTIONS, lost[-1]))
     unstarted = [a for a in attempts if not a.node and a.ending in _LOST]
     if unstarted:
         found.append(f"sent {format_count(len(unstarted), 'time')} without a node that took it")
@@ -35,7 +35,7 @@ def told(attempts: Sequence[Attempt]) -> list[str]:
 _LOST = (Attempt.Ending.INTERRUPTED.value, Attempt.Ending.EXPIRED.value)
 
 
-def _told(how: str, n: int, limit: int, last: Attempt) -> str:
+def _describe_ending(how: str, n: int, limit: int, last: Attempt) -> str:
     at = f" on {last.node}" if last.node else ""
     detail = f": {last.detail}" if last.detail else ""
     return f"{how} {n} of {limit} times, last: {last.reason or last.ending}{at}{detail}"

@@ -29,7 +29,10 @@ def busy_with_others(tournament: Tournament, there: Presence) -> list[str]:
         if len(longest) > MAX_NAMED
         else []
     )
-    named = [_named(other) for other in Tournament.objects.filter(pk__in=longest[:MAX_NAMED])]
+    named = [
+        _describe_tournament(other)
+        for other in Tournament.objects.filter(pk__in=longest[:MAX_NAMED])
+    ]
     return [f"room on {format_count(len(queues), 'node')}: busy with {', '.join(named + more)}"]
 
 
@@ -38,7 +41,7 @@ def _able(needs: list[Match.Needs], there: Presence) -> list[Worker]:
     return [worker for name in names for worker in there.able(name)]
 
 
-def _named(tournament: Tournament) -> str:
+def _describe_tournament(tournament: Tournament) -> str:
     mean_s = tournament.mean_match_s
     if mean_s is None:
         length = "of unknown length"

@@ -6,8 +6,8 @@ from datetime import datetime
 from matches.campaigns import texts
 from matches.models import Agent, Campaign
 from matches.operations.explanations.tournament import of_tournament
-from matches.ratings.closed_prefix import awaited
-from matches.store.explanation import Explanation, age_s, format_ago
+from matches.ratings.closed_prefix import find_waiting_results
+from matches.store.explanation import Explanation, age_s, format_ago, format_percent
 
 
 def of_campaign(campaign: Campaign, *, now: datetime) -> Explanation:
@@ -42,24 +42,24 @@ def _rated_again(campaign: Campaign) -> list[str]:
 
 def _planned_earlier(campaign: Campaign) -> list[str]:
     """Return what is still to end before the results behind it count, and why it has not."""
-    waits = awaited(campaign.tournament)
+    waits = find_waiting_results(campaign.tournament)
     if waits is None:
         return []
     held = Agent.objects.filter(pk__in=waits.match.agent_ids, quarantined_at__isnull=False)
     named = ", ".join(held.order_by("pk").values_list("name", flat=True))
     why = f"; the first of them is of {named}, which is in quarantine" if named else ""
-    return [f"{texts.planned_earlier(waits)}{why}"]
+    return [f"{texts.describe_waiting(waits)}{why}"]
 
 
 def _sure(campaign: Campaign) -> str:
     if campaign.probability is None or campaign.statement == campaign.why:
         return ""
-    return f" (with {texts.percent(campaign.probability)}; {campaign.why})"
+    return f" (with {format_percent(campaign.probability)}; {campaign.why})"
 
 
 def _notes(campaign: Campaign) -> list[str]:
-    known = [f"saved: {saved}"] if (saved := texts.saved(campaign)) else []
+    known = [f"saved: {saved}"] if (saved := texts.describe_saved(campaign)) else []
     if campaign.n_round_robin is None:
         return known
-    needed = texts.rounded(campaign.n_round_robin)
+    needed = texts.round_matches(campaign.n_round_robin)
     return [*known, f"a round robin from nothing would have needed about {needed} matches"]

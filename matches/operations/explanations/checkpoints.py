@@ -5,7 +5,7 @@ from matches.operations.explanations.presence import Presence
 from matches.store.explanation import format_count, format_since
 
 
-def waiting_check(checkpoint: Checkpoint, there: Presence) -> str:
+def describe_check(checkpoint: Checkpoint, there: Presence) -> str:
     """Return what to wait for until the verdict on a checkpoint."""
     waiting = format_since(checkpoint.created_at, now=there.now)
     missing = [*there.missing_gpu(), *there.missing_control()]

@@ -15,10 +15,10 @@ from matches.models import (
     Uncounted,
     Voiding,
 )
-from matches.operations.explanations.attempts import told, tried
+from matches.operations.explanations.attempts import describe_attempts, list_attempts
 from matches.operations.explanations.busy_nodes import busy_with_others
-from matches.operations.explanations.presence import Presence, presence
-from matches.operations.explanations.quarantine import held_by
+from matches.operations.explanations.presence import Presence, read_presence
+from matches.operations.explanations.quarantine import list_held
 from matches.store.explanation import (
     Explanation,
     Finding,
@@ -36,7 +36,7 @@ _MOVED = "read it again: it has just moved"
 
 def of_match(match: Match, *, now: datetime) -> Explanation:
     """Return what a match waits for and what happens next."""
-    attempts = tried(match)
+    attempts = list_attempts(match)
     found = _READERS[Match.State(match.state)](match, attempts, now)
     return Explanation(
         subject="match",
@@ -49,7 +49,7 @@ def of_match(match: Match, *, now: datetime) -> Explanation:
         waits_for=tuple(found.waits_for),
         next=found.next,
         next_at=found.next_at,
-        notes=(*_replaces(match), *told(attempts)),
+        notes=(*_replaces(match), *describe_attempts(attempts)),
     )
 
 
@@ -58,14 +58,14 @@ def _replaces(match: Match) -> list[str]:
     return [f"played in the place of match {replaced.replaced_id}"] if replaced else []
 
 
-def _pending(match: Match, attempts: Sequence[Attempt], now: datetime) -> Finding:
+def _explain_pending(match: Match, attempts: Sequence[Attempt], now: datetime) -> Finding:
     tournament, needs = match.tournament, Match.Needs(match.needs)
     since = attempts[-1].ended_at if attempts else tournament.started_at
-    there = presence(now=now)
+    there = read_presence(now=now)
     waits_for = [*there.missing_control(), *there.missing(needs)]
     if tournament.state == Tournament.State.PAUSED:
         waits_for.insert(0, f"tournament {tournament.pk} to be resumed: it is paused")
-    waits_for += held_by(Agent.objects.filter(pk__in=match.agent_ids))
+    waits_for += list_held(Agent.objects.filter(pk__in=match.agent_ids))
     waits_for = waits_for or busy_with_others(tournament, there)
     n_before = _n_before(match)
     if n_before and not waits_for:
@@ -89,11 +89,11 @@ def _counted(n: int) -> str:
     return f"more than {MAX_COUNTED:,} matches" if n > MAX_COUNTED else f"{n:,} matches"
 
 
-def _queued(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
+def _explain_queued(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
     order = match.order
     if order is None:  # closed between two reads
         return Finding("queued", _MOVED)
-    there = presence(now=now)
+    there = read_presence(now=now)
     return Finding(
         since=order.created_at,
         summary=f"queued in order {order.pk} on {order.queue}"
@@ -115,11 +115,11 @@ def _its_node(order: Order, there: Presence) -> str:
     )
 
 
-def _running(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
+def _explain_running(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
     order = match.order
     if order is None:
         return Finding("running", _MOVED)
-    there = presence(now=now)
+    there = read_presence(now=now)
     is_begun = match.pk in order.executing
     doing = "being played" if is_begun else "in hand, its turn in the order or its report awaited"
     return Finding(
@@ -141,7 +141,7 @@ def _missing_while_running(match: Match, order: Order, there: Presence) -> list[
     return missing
 
 
-def _done(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
+def _explain_done(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
     outcome = Outcome.objects.filter(pk=match.pk).first()
     since = outcome.recorded_at if outcome else None
     uncounted = Uncounted.objects.filter(match=match, is_counted=False).exists()
@@ -155,7 +155,7 @@ def _done(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
     return Finding(f"{ended}; not counted yet", "the rater counts it", since, ["the rater"])
 
 
-def _void(match: Match, attempts: Sequence[Attempt], now: datetime) -> Finding:
+def _explain_void(match: Match, attempts: Sequence[Attempt], now: datetime) -> Finding:
     replacement = Replacement.objects.filter(pk=match.pk).first()
     after = "nothing by itself; an operator may have it played again"
     if replacement is not None:
@@ -174,16 +174,16 @@ def _void(match: Match, attempts: Sequence[Attempt], now: datetime) -> Finding:
     return Finding(said + kept, after, voiding.at, rating)
 
 
-def _cancelled(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
+def _explain_cancelled(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
     since = match.tournament.finished_at
     return Finding(f"cancelled with its tournament{format_ago(since, now=now)}", since=since)
 
 
 _READERS: dict[Match.State, Callable[[Match, Sequence[Attempt], datetime], Finding]] = {
-    Match.State.PENDING: _pending,
-    Match.State.QUEUED: _queued,
-    Match.State.RUNNING: _running,
-    Match.State.DONE: _done,
-    Match.State.VOID: _void,
-    Match.State.CANCELLED: _cancelled,
+    Match.State.PENDING: _explain_pending,
+    Match.State.QUEUED: _explain_queued,
+    Match.State.RUNNING: _explain_running,
+    Match.State.DONE: _explain_done,
+    Match.State.VOID: _explain_void,
+    Match.State.CANCELLED: _explain_cancelled,
 }

@@ -65,7 +65,7 @@ class Presence:
         ]
 
 
-def presence(*, now: datetime) -> Presence:
+def read_presence(*, now: datetime) -> Presence:
     """Return who is there; two queries."""
     recent = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN)
     return Presence(
@@ -73,6 +73,6 @@ def presence(*, now: datetime) -> Presence:
     )
 
 
-def plays(worker: Worker) -> bool:
+def plays_matches(worker: Worker) -> bool:
     """Say whether a worker plays matches; the others answer for networks."""
     return bool({capability.value for capability in PLAYS}.intersection(worker.capabilities))

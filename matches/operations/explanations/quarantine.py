@@ -8,7 +8,7 @@ MAX_NAMED = 3
 """Agents that are named; of more it is said that there are more."""
 
 
-def held_by(agents: QuerySet[Agent]) -> list[str]:
+def list_held(agents: QuerySet[Agent]) -> list[str]:
     """Return which of the agents must be released before their matches are sent."""
     held = list(agents.filter(quarantined_at__isnull=False).order_by("pk")[: MAX_NAMED + 1])
     found = [

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from matches.campaigns import scheduling
 from matches.models import Schedule, Tournament
-from matches.operations.explanations.presence import presence
+from matches.operations.explanations.presence import read_presence
 from matches.store.explanation import Explanation, age_s, format_count
 
 
@@ -21,7 +21,7 @@ def of_schedule(schedule: Schedule, *, now: datetime) -> Explanation:
         since=since,
         age_s=age_s(since, now=now),
         summary=_summary(schedule),
-        waits_for=tuple(_waits_for(schedule, due, now=now)),
+        waits_for=tuple(_list_waits(schedule, due, now=now)),
         next="" if due is None else _next(schedule),
         next_at=due,
         notes=(_came_of_it(schedule),),
@@ -36,24 +36,24 @@ def _next(schedule: Schedule) -> str:
     return "control schedules a tournament and plans it"
 
 
-def _things(schedule: Schedule) -> str:
+def _name_started(schedule: Schedule) -> str:
     if schedule.season:
         return "season"
     return "campaign" if schedule.question else "tournament"
 
 
 def _summary(schedule: Schedule) -> str:
-    starts = f"starts {_things(schedule)}s"
+    starts = f"starts {_name_started(schedule)}s"
     state = starts if schedule.is_enabled else "disabled: it starts nothing"
     passed_over = f"; the last time was passed over: {schedule.problem}" if schedule.problem else ""
     return f"{state}, {scheduling.when(schedule)}{passed_over}"
 
 
-def _waits_for(schedule: Schedule, due: datetime | None, *, now: datetime) -> list[str]:
+def _list_waits(schedule: Schedule, due: datetime | None, *, now: datetime) -> list[str]:
     if not schedule.is_enabled:
         is_over = schedule.once_at is not None and schedule.n_started
         return [] if is_over else ["somebody to enable it"]
-    missing = presence(now=now).missing_control()
+    missing = read_presence(now=now).missing_control()
     last = schedule.last_tournament
     if last is not None and last.state not in Tournament.OVER:
         missing.append(f"tournament {last.pk} to end: it is {last.shown_state}")
@@ -61,5 +61,5 @@ def _waits_for(schedule: Schedule, due: datetime | None, *, now: datetime) -> li
 
 
 def _came_of_it(schedule: Schedule) -> str:
-    started = format_count(schedule.n_started, _things(schedule))
+    started = format_count(schedule.n_started, _name_started(schedule))
     return f"{started} started, {format_count(schedule.n_skipped, 'time')} passed over"

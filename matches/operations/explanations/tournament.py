@@ -7,10 +7,10 @@ from matches.ledger import pairing_warnings
 from matches.ledger.code_versions import is_held
 from matches.models import Agent, Campaign, Checkpoint, Order, Tournament
 from matches.operations.explanations.busy_nodes import busy_with_others
-from matches.operations.explanations.checkpoints import waiting_check
-from matches.operations.explanations.next_verdict import awaited
-from matches.operations.explanations.presence import Presence, presence
-from matches.operations.explanations.quarantine import held_by
+from matches.operations.explanations.checkpoints import describe_check
+from matches.operations.explanations.next_verdict import describe_next_verdict
+from matches.operations.explanations.presence import Presence, read_presence
+from matches.operations.explanations.quarantine import list_held
 from matches.store import selectors
 from matches.store.explanation import Explanation, Finding, age_s, format_ago, format_since
 
@@ -21,11 +21,11 @@ MAX_NAMED = 3
 def of_tournament(tournament: Tournament, *, now: datetime) -> Explanation:
     """Return what a tournament waits for and what happens next."""
     found = _READERS[Tournament.State(tournament.state)](tournament, now)
-    notes = _notes(tournament)
+    notes = _list_notes(tournament)
     campaign = Campaign.objects.filter(tournament=tournament, decided_at=None).first()
     if campaign is not None and tournament.state not in Tournament.OVER:
         campaign.tournament = tournament
-        to_come = awaited(campaign)
+        to_come = describe_next_verdict(campaign)
         found.next, found.next_at = to_come.next, to_come.next_at
         notes += to_come.notes
     return Explanation(
@@ -50,12 +50,12 @@ def _code(tournament: Tournament) -> list[str]:
     return [f"code that is not here ({tournament.problem})"]
 
 
-def _scheduled(tournament: Tournament, now: datetime) -> Finding:
-    there = presence(now=now)
+def _explain_scheduled(tournament: Tournament, now: datetime) -> Finding:
+    there = read_presence(now=now)
     checking = Checkpoint.objects.filter(
         agents__tournaments=tournament, state=Checkpoint.State.CHECKING
     ).distinct()
-    named = [waiting_check(c, there) for c in checking.order_by("pk")[:MAX_NAMED]]
+    named = [describe_check(c, there) for c in checking.order_by("pk")[:MAX_NAMED]]
     n_more = checking.count() - len(named) if len(named) == MAX_NAMED else 0
     more = [f"the checks of {n_more} more checkpoints"] if n_more else []
     return Finding(
@@ -66,53 +66,53 @@ def _scheduled(tournament: Tournament, now: datetime) -> Finding:
     )
 
 
-def _planning(tournament: Tournament, now: datetime) -> Finding:
-    found = _running(tournament, now)
+def _explain_planning(tournament: Tournament, now: datetime) -> Finding:
+    found = _explain_running(tournament, now)
     share = f"{tournament.n_planned:,} of {tournament.n_matches:,} matches are planned"
     found.summary = f"{found.summary}; {share}"
     return found
 
 
-def _running(tournament: Tournament, now: datetime) -> Finding:
-    there = presence(now=now)
+def _explain_running(tournament: Tournament, now: datetime) -> Finding:
+    there = read_presence(now=now)
     n_in_flight = _n_in_flight(tournament)
     end = _expected_end(tournament, now)
     return Finding(
         since=tournament.started_at,
         summary=f"{tournament.shown_state}{format_since(tournament.started_at, now=now)}: "
-        f"{_share(tournament)} have ended, {n_in_flight:,} are with nodes",
+        f"{_format_share(tournament)} have ended, {n_in_flight:,} are with nodes",
         waits_for=[
             *there.missing_control(),
-            *held_by(Agent.objects.filter(tournaments=tournament)),
-            *_missing(tournament, there),
+            *list_held(Agent.objects.filter(tournaments=tournament)),
+            *_list_missing(tournament, there),
         ],
         next="it is done when every match has ended" + ("" if end is None else " at this pace"),
         next_at=end,
     )
 
 
-def _paused(tournament: Tournament, _: datetime) -> Finding:
+def _explain_paused(tournament: Tournament, _: datetime) -> Finding:
     n_in_flight = _n_in_flight(tournament)
     still = f"; {n_in_flight:,} are with nodes and are played to their end" if n_in_flight else ""
     return Finding(
-        summary=f"paused: {_share(tournament)} have ended{still}",
+        summary=f"paused: {_format_share(tournament)} have ended{still}",
         waits_for=["somebody to resume it"],
         next="once resumed, control plans and sends the rest",
     )
 
 
-def _done(tournament: Tournament, now: datetime) -> Finding:
+def _explain_done(tournament: Tournament, now: datetime) -> Finding:
     since = tournament.finished_at
-    return Finding(f"done{format_ago(since, now=now)}: {_share(tournament)}", since=since)
+    return Finding(f"done{format_ago(since, now=now)}: {_format_share(tournament)}", since=since)
 
 
-def _cancelled(tournament: Tournament, now: datetime) -> Finding:
+def _explain_cancelled(tournament: Tournament, now: datetime) -> Finding:
     since = tournament.finished_at
     why = f": {tournament.problem}" if tournament.problem else ""
     return Finding(f"cancelled{format_ago(since, now=now)}{why}", since=since)
 
 
-def _missing(tournament: Tournament, there: Presence) -> list[str]:
+def _list_missing(tournament: Tournament, there: Presence) -> list[str]:
     """Return what pending matches lack: nodes and gpu workers, or room on them."""
     waiting = selectors.list_pending_needs(tournament.pk)
     missing = list(dict.fromkeys(text for needs in waiting for text in there.missing(needs)))
@@ -135,11 +135,11 @@ def _expected_end(tournament: Tournament, now: datetime) -> datetime | None:
     return now + timedelta(seconds=elapsed_s / n_closed * (tournament.n_matches - n_closed))
 
 
-def _share(tournament: Tournament) -> str:
+def _format_share(tournament: Tournament) -> str:
     return f"{tournament.n_closed:,} of {tournament.n_matches:,} matches"
 
 
-def _notes(tournament: Tournament) -> list[str]:
+def _list_notes(tournament: Tournament) -> list[str]:
     counts = (
         (tournament.n_forfeits, "ended by forfeit"),
         (tournament.n_retried, "attempts were tried again"),
@@ -153,10 +153,10 @@ def _notes(tournament: Tournament) -> list[str]:
 
 
 _READERS: dict[Tournament.State, Callable[[Tournament, datetime], Finding]] = {
-    Tournament.State.SCHEDULED: _scheduled,
-    Tournament.State.PLANNING: _planning,
-    Tournament.State.RUNNING: _running,
-    Tournament.State.PAUSED: _paused,
-    Tournament.State.DONE: _done,
-    Tournament.State.CANCELLED: _cancelled,
+    Tournament.State.SCHEDULED: _explain_scheduled,
+    Tournament.State.PLANNING: _explain_planning,
+    Tournament.State.RUNNING: _explain_running,
+    Tournament.State.PAUSED: _explain_paused,
+    Tournament.State.DONE: _explain_done,
+    Tournament.State.CANCELLED: _explain_cancelled,
 }

@@ -6,7 +6,7 @@ from arena.messages import play_queue
 from matches.models import Match, Order, Tournament, Worker
 from matches.nodes.play_nodes import ORDERS_PER_NODE
 from matches.nodes.report_keys import list_warnings
-from matches.operations.explanations.presence import Presence, plays, presence
+from matches.operations.explanations.presence import Presence, plays_matches, read_presence
 from matches.store import selectors
 from matches.store.explanation import RELEASE, Explanation, age_s, format_ago
 from matches.store.leases import ALIVE_WITHIN
@@ -24,9 +24,9 @@ def of_worker(worker: Worker, *, now: datetime) -> Explanation:
     # Sorted here: to have them in order SQLite would read through the closed ones.
     in_hand = Order.objects.filter(Order.is_open(), node=worker.node)
     orders = sorted(in_hand, key=lambda order: order.pk)
-    state = _state(worker, orders, now=now)
+    state = _judge_state(worker, orders, now=now)
     since = _since(worker, state, orders)
-    summary, after = _said(worker, state, orders, now=now)
+    summary, after = _describe_state(worker, state, orders, now=now)
     return Explanation(
         subject="worker",
         id=worker.pk,
@@ -35,7 +35,7 @@ def of_worker(worker: Worker, *, now: datetime) -> Explanation:
         since=since,
         age_s=age_s(since, now=now),
         summary=summary,
-        waits_for=tuple(_waits_for(worker, state, now=now)),
+        waits_for=tuple(_list_waits(worker, state, now=now)),
         next=after,
         next_at=max((order.deadline_at for order in orders), default=None)
         if state == "lost"
@@ -53,17 +53,19 @@ def _since(worker: Worker, state: str, orders: list[Order]) -> datetime | None:
     return orders[0].started_at if state == "playing" else worker.last_seen_at
 
 
-def _state(worker: Worker, orders: list[Order], *, now: datetime) -> str:
+def _judge_state(worker: Worker, orders: list[Order], *, now: datetime) -> str:
     if now - worker.last_seen_at > ALIVE_WITHIN:
         return "lost"
     if worker.quarantined_at is not None:
         return "quarantined"
-    if not plays(worker):
+    if not plays_matches(worker):
         return "serving"
     return "playing" if orders else "idle"
 
 
-def _said(worker: Worker, state: str, orders: list[Order], *, now: datetime) -> tuple[str, str]:
+def _describe_state(
+    worker: Worker, state: str, orders: list[Order], *, now: datetime
+) -> tuple[str, str]:
     """Return what is and what happens next."""
     seen = f"last seen{format_ago(worker.last_seen_at, now=now)}"
     numbers = ", ".join(str(order.pk) for order in orders)
@@ -84,18 +86,18 @@ def _said(worker: Worker, state: str, orders: list[Order], *, now: datetime) -> 
     }[state]
 
 
-def _waits_for(worker: Worker, state: str, *, now: datetime) -> list[str]:
+def _list_waits(worker: Worker, state: str, *, now: datetime) -> list[str]:
     if state == "lost":
         return ["its next sign of life: look whether the machine and its process run"]
     if state == "quarantined":
         return [RELEASE]
     if state != "idle":
         return []
-    there = presence(now=now)
-    return there.missing_control() or [_missing_work(worker, there)]
+    there = read_presence(now=now)
+    return there.missing_control() or [_describe_missing_work(worker, there)]
 
 
-def _missing_work(worker: Worker, there: Presence) -> str:
+def _describe_missing_work(worker: Worker, there: Presence) -> str:
     """Return why no order comes: nothing pending that it could play, or something is missing."""
     waiting = _waiting_needs()
     able = [needs for needs in waiting if needs.capability in worker.capabilities]

@@ -6,7 +6,15 @@ from typing import NotRequired, TypedDict
 
 from arena import plugins
 from arena.messages import Serving
-from matches.operations.system.sample import Delays, Failure, Node, Point, Queue, Sample, State
+from matches.operations.system.sample import (
+    Delays,
+    Failure,
+    Node,
+    Point,
+    Queue,
+    Sample,
+    SystemState,
+)
 from matches.store.explanation import format_count, format_span
 
 SILENT_AFTER = timedelta(seconds=5)
@@ -71,26 +79,26 @@ class Shown(TypedDict):
     tables: list[Table]
 
 
-def shown(state: State) -> Shown:
+def format_state(state: SystemState) -> Shown:
     """Return what page and socket show of a state."""
     sample = state.sample
     return {
         "type": "system",
         "at": sample.at.isoformat(),
-        "trouble": _trouble(state),
-        "facts": _facts(sample),
-        "charts": _charts(state.history),
+        "trouble": _describe_trouble(state),
+        "facts": _list_facts(sample),
+        "charts": _draw_charts(state.history),
         "tables": [
-            _nodes(sample),
-            _queues(sample.queues),
-            _serving(sample.serving),
-            _failures(sample),
-            *_plugins(),
+            _nodes_table(sample),
+            _queues_table(sample.queues),
+            _serving_table(sample.serving),
+            _failures_table(sample),
+            *_plugin_tables(),
         ],
     }
 
 
-def _trouble(state: State) -> str:
+def _describe_trouble(state: SystemState) -> str:
     found = [f"the {part} does not answer" for part in state.sample.trouble]
     found += [
         f"the broker's file was damaged and is kept as broker/{name} in the data folder: what "
@@ -104,50 +112,50 @@ def _trouble(state: State) -> str:
     return "; ".join(found)
 
 
-def _facts(sample: Sample) -> list[Fact]:
+def _list_facts(sample: Sample) -> list[Fact]:
     counts, delays = sample.counts, sample.delays
     return [
-        _fact("nodes", "play nodes", f"{counts.n_play:,}"),
-        _fact("slots", "matches at once", f"{counts.n_slots:,}"),
-        _fact("gpus", "gpu workers", f"{counts.n_gpu:,}"),
-        _fact("lost", "lost within the hour", f"{counts.n_lost:,}"),
-        _fact("start", "publish to start", _start(delays)),
-        _fact("recorder", f"{delays.recorder} behind", _seconds(delays.recorder_s)),
-        _fact("rating", "rater behind", _rating(sample)),
+        _make_fact("nodes", "play nodes", f"{counts.n_play:,}"),
+        _make_fact("slots", "matches at once", f"{counts.n_slots:,}"),
+        _make_fact("gpus", "gpu workers", f"{counts.n_gpu:,}"),
+        _make_fact("lost", "lost within the hour", f"{counts.n_lost:,}"),
+        _make_fact("start", "publish to start", _start(delays)),
+        _make_fact("recorder", f"{delays.recorder} behind", _format_seconds(delays.recorder_s)),
+        _make_fact("rating", "rater behind", _rating(sample)),
     ]
 
 
-def _fact(name: str, label: str, value: str) -> Fact:
+def _make_fact(name: str, label: str, value: str) -> Fact:
     return {"name": name, "label": label, "value": value}
 
 
 def _start(delays: Delays) -> str:
     if delays.start_p50_s is None:
         return NONE
-    return f"{_seconds(delays.start_p50_s)} (p99 {_seconds(delays.start_p99_s)})"
+    return f"{_format_seconds(delays.start_p50_s)} (p99 {_format_seconds(delays.start_p99_s)})"
 
 
 def _rating(sample: Sample) -> str:
     if not sample.n_uncounted:
         return "not at all"
-    return f"{sample.n_uncounted:,} outcomes, {_seconds(sample.delays.rating_s)}"
+    return f"{sample.n_uncounted:,} outcomes, {_format_seconds(sample.delays.rating_s)}"
 
 
-def _seconds(value: float | None) -> str:
+def _format_seconds(value: float | None) -> str:
     if value is None:
         return NONE
     return f"{value:.1f} s" if value < EXACT_S else format_span(value)
 
 
-def _charts(history: Sequence[Point]) -> list[Chart]:
+def _draw_charts(history: Sequence[Point]) -> list[Chart]:
     return [
-        _chart("pace", "matches a second", [point.matches_per_s for point in history]),
-        _chart("waiting", "messages waiting", [float(point.n_waiting) for point in history]),
-        _chart("rows", "rows per forward", [point.rows_per_forward for point in history]),
+        _draw_chart("pace", "matches a second", [point.matches_per_s for point in history]),
+        _draw_chart("waiting", "messages waiting", [float(point.n_waiting) for point in history]),
+        _draw_chart("rows", "rows per forward", [point.rows_per_forward for point in history]),
     ]
 
 
-def _chart(name: str, label: str, values: Sequence[float]) -> Chart:
+def _draw_chart(name: str, label: str, values: Sequence[float]) -> Chart:
     width = -(-len(values) // MAX_DRAWN) or 1
     drawn = [max(values[n : n + width]) for n in range(0, len(values), width)]
     most = max(drawn, default=0.0)
@@ -156,8 +164,8 @@ def _chart(name: str, label: str, values: Sequence[float]) -> Chart:
     return {
         "name": name,
         "label": label,
-        "now": _short(values[-1]) if values else NONE,
-        "most": _short(most),
+        "now": _format_short(values[-1]) if values else NONE,
+        "most": _format_short(most),
         "points": " ".join(points),
     }
 
@@ -166,11 +174,11 @@ def _down(value: float, most: float) -> str:
     return f"{100 - HIGHEST * value / most:.1f}" if most else "100.0"
 
 
-def _short(value: float) -> str:
+def _format_short(value: float) -> str:
     return f"{value:,.0f}" if value >= ROUND or value == int(value) else f"{value:.1f}"
 
 
-def _nodes(sample: Sample) -> Table:
+def _nodes_table(sample: Sample) -> Table:
     n_held = sum(bool(node.quarantine) and node.is_alive for node in sample.nodes)
     n_all = sample.counts.n_play + sample.counts.n_gpu + sample.counts.n_lost + n_held
     n_hidden = n_all - len(sample.nodes)
@@ -179,12 +187,12 @@ def _nodes(sample: Sample) -> Table:
         "name": "nodes",
         "caption": f"Nodes: alive, or lost within the last hour{more}",
         "columns": ["Node", "Kind", "Slots", "In hand", "Last seen", "Versions"],
-        "rows": [_node(node, sample) for node in sample.nodes],
+        "rows": [_node_row(node, sample) for node in sample.nodes],
         "empty": "No node has reported within the last hour: start one with ./run up --nodes 1.",
     }
 
 
-def _node(node: Node, sample: Sample) -> TableRow:
+def _node_row(node: Node, sample: Sample) -> TableRow:
     seen = f"{format_span(max(0.0, (sample.at - node.seen_at).total_seconds()))} ago"
     in_hand = (
         f"{node.n_matches:,} in {format_count(node.n_orders, 'order')}"
@@ -213,30 +221,30 @@ def _presence(node: Node, seen: str) -> str:
     return f"{held}{seen}" if node.is_alive else f"lost, {held}{seen}"
 
 
-def _queues(queues: Sequence[Queue]) -> Table:
+def _queues_table(queues: Sequence[Queue]) -> Table:
     return {
         "name": "queues",
         "caption": "Queues of the broker",
         "columns": ["Queue", "Messages", "Oldest waits", "Takers alive"],
-        "rows": [_queue(queue) for queue in queues],
+        "rows": [_queue_row(queue) for queue in queues],
         "empty": "",
     }
 
 
-def _queue(queue: Queue) -> TableRow:
+def _queue_row(queue: Queue) -> TableRow:
     is_stuck = bool(queue.length) and queue.n_takers == 0
     return {
         "tone": "bad" if is_stuck or queue.length is None else "good",
         "cells": [
             queue.name,
             "?" if queue.length is None else f"{queue.length:,}",
-            _seconds(queue.oldest_s),
+            _format_seconds(queue.oldest_s),
             NONE if queue.n_takers is None else f"{queue.n_takers:,}",
         ],
     }
 
 
-def _serving(serving: Sequence[Serving]) -> Table:
+def _serving_table(serving: Sequence[Serving]) -> Table:
     return {
         "name": "serving",
         "caption": "Inference: what the gpu workers did within the last seconds",
@@ -248,19 +256,19 @@ def _serving(serving: Sequence[Serving]) -> Table:
             "Models",
             "Waiting",
         ],
-        "rows": [_server(one) for one in serving],
+        "rows": [_server_row(one) for one in serving],
         "empty": "No gpu worker is alive, or none has said anything for ten seconds.",
     }
 
 
-def _server(one: Serving) -> TableRow:
+def _server_row(one: Serving) -> TableRow:
     per_forward = one.rows_per_s / one.forwards_per_s if one.forwards_per_s else None
     return {
         "tone": "good",
         "cells": [
             one.gpu,
-            NONE if per_forward is None else _short(per_forward),
-            _short(one.rows_per_s),
+            NONE if per_forward is None else _format_short(per_forward),
+            _format_short(one.rows_per_s),
             NONE if one.p50_ms is None else f"{one.p50_ms:.1f} / {one.p99_ms or 0:.1f} ms",
             f"{one.n_models:,}",
             f"{one.n_waiting:,}",
@@ -268,7 +276,7 @@ def _server(one: Serving) -> TableRow:
     }
 
 
-def _plugins() -> list[Table]:
+def _plugin_tables() -> list[Table]:
     """Return the plug-ins that cannot be used here, where there are some."""
     rows: list[TableRow] = [
         {"tone": "bad", "cells": [problem.file, problem.reason]}
@@ -288,7 +296,7 @@ def _plugins() -> list[Table]:
     ]
 
 
-def _failures(sample: Sample) -> Table:
+def _failures_table(sample: Sample) -> Table:
     failures = sample.failures
     cut = ", the newest only: there are more" if failures.is_cut else ""
     return {

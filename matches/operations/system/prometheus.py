@@ -6,43 +6,45 @@ from datetime import datetime
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from arena.messages import Serving
-from matches.operations.system.sample import Sample, State
+from matches.operations.system.sample import Sample, SystemState
 
 PARTS = ("broker", "fast store")
 
 
-def metrics(state: State, *, now: datetime) -> Iterator[Metric]:
+def export_metrics(state: SystemState, *, now: datetime) -> Iterator[Metric]:
     """Yield every figure of a state; what is not known is left out."""
     sample = state.sample
     ages = {"evalsite_sample_age_seconds": ("since the system was looked at", sample.at)}
     if state.control_at is not None:
         ages["evalsite_control_age_seconds"] = ("since control ticked", state.control_at)
     for name, (words, at) in ages.items():
-        yield _gauge(name, f"Time {words}", (now - at).total_seconds())
-    yield from _cluster(sample)
-    yield from _queues(sample)
-    yield from _matches(sample)
-    yield from _delays(sample)
-    yield from _inference(sample.serving)
+        yield _make_gauge(name, f"Time {words}", (now - at).total_seconds())
+    yield from _export_cluster(sample)
+    yield from _export_queues(sample)
+    yield from _export_matches(sample)
+    yield from _export_delays(sample)
+    yield from _export_inference(sample.serving)
 
 
-def _cluster(sample: Sample) -> Iterator[Metric]:
-    nodes = _gauges("evalsite_nodes", "Nodes that are alive", "kind")
+def _export_cluster(sample: Sample) -> Iterator[Metric]:
+    nodes = _make_gauges("evalsite_nodes", "Nodes that are alive", "kind")
     nodes.add_metric(["play"], sample.counts.n_play)
     nodes.add_metric(["gpu"], sample.counts.n_gpu)
     yield nodes
-    yield _gauge("evalsite_nodes_lost", "Nodes lost within the last hour", sample.counts.n_lost)
-    yield _gauge("evalsite_slots", "Matches that can be played at once", sample.counts.n_slots)
-    parts = _gauges("evalsite_part_up", "1 when the part answered", "part")
+    yield _make_gauge(
+        "evalsite_nodes_lost", "Nodes lost within the last hour", sample.counts.n_lost
+    )
+    yield _make_gauge("evalsite_slots", "Matches that can be played at once", sample.counts.n_slots)
+    parts = _make_gauges("evalsite_part_up", "1 when the part answered", "part")
     for part in PARTS:
         parts.add_metric([part], part not in sample.trouble)
     yield parts
 
 
-def _queues(sample: Sample) -> Iterator[Metric]:
-    lengths = _gauges("evalsite_queue_messages", "Messages in a queue of the broker", "queue")
-    oldest = _gauges("evalsite_queue_oldest_seconds", "How long the oldest waits", "queue")
-    takers = _gauges("evalsite_queue_takers", "Nodes alive that take from it", "queue")
+def _export_queues(sample: Sample) -> Iterator[Metric]:
+    lengths = _make_gauges("evalsite_queue_messages", "Messages in a queue of the broker", "queue")
+    oldest = _make_gauges("evalsite_queue_oldest_seconds", "How long the oldest waits", "queue")
+    takers = _make_gauges("evalsite_queue_takers", "Nodes alive that take from it", "queue")
     for queue in sample.queues:
         for family, value in (
             (lengths, queue.length),
@@ -54,7 +56,7 @@ def _queues(sample: Sample) -> Iterator[Metric]:
     yield from (lengths, oldest, takers)
 
 
-def _matches(sample: Sample) -> Iterator[Metric]:
+def _export_matches(sample: Sample) -> Iterator[Metric]:
     ended = CounterMetricFamily(
         "evalsite_attempts", "Attempts that ended so", labels=["ending", "reason"]
     )
@@ -63,15 +65,15 @@ def _matches(sample: Sample) -> Iterator[Metric]:
     yield ended
 
 
-def _delays(sample: Sample) -> Iterator[Metric]:
+def _export_delays(sample: Sample) -> Iterator[Metric]:
     delays = sample.delays
     if delays.recorder_s is not None:
         words = "How far the slowest recorder is behind"
-        yield _gauge("evalsite_recorder_lag_seconds", words, delays.recorder_s)
+        yield _make_gauge("evalsite_recorder_lag_seconds", words, delays.recorder_s)
     words = "How long the first outcome that is not counted has waited"
-    yield _gauge("evalsite_rating_lag_seconds", words, delays.rating_s or 0.0)
-    yield _gauge("evalsite_outcomes_uncounted", "Outcomes not counted yet", sample.n_uncounted)
-    waits = _gauges(
+    yield _make_gauge("evalsite_rating_lag_seconds", words, delays.rating_s or 0.0)
+    yield _make_gauge("evalsite_outcomes_uncounted", "Outcomes not counted yet", sample.n_uncounted)
+    waits = _make_gauges(
         "evalsite_start_wait_seconds", "From publishing to start, newest orders", "quantile"
     )
     for quantile, wait_s in (("0.5", delays.start_p50_s), ("0.99", delays.start_p99_s)):
@@ -80,11 +82,11 @@ def _delays(sample: Sample) -> Iterator[Metric]:
     yield waits
 
 
-def _inference(serving: list[Serving]) -> Iterator[Metric]:
-    rows = _gauges("evalsite_inference_rows_per_second", "Rows answered", "gpu")
-    forwards = _gauges("evalsite_inference_forwards_per_second", "Forwards made", "gpu")
-    models = _gauges("evalsite_inference_models", "Models loaded", "gpu")
-    waiting = _gauges("evalsite_inference_waiting", "Requests that wait", "gpu")
+def _export_inference(serving: list[Serving]) -> Iterator[Metric]:
+    rows = _make_gauges("evalsite_inference_rows_per_second", "Rows answered", "gpu")
+    forwards = _make_gauges("evalsite_inference_forwards_per_second", "Forwards made", "gpu")
+    models = _make_gauges("evalsite_inference_models", "Models loaded", "gpu")
+    waiting = _make_gauges("evalsite_inference_waiting", "Requests that wait", "gpu")
     answers = GaugeMetricFamily(
         "evalsite_inference_answer_seconds", "From asking to the answer", labels=["gpu", "quantile"]
     )
@@ -99,9 +101,9 @@ def _inference(serving: list[Serving]) -> Iterator[Metric]:
     yield from (rows, forwards, models, waiting, answers)
 
 
-def _gauge(name: str, words: str, value: float) -> Metric:
+def _make_gauge(name: str, words: str, value: float) -> Metric:
     return GaugeMetricFamily(name, words, value=value)
 
 
-def _gauges(name: str, words: str, label: str) -> GaugeMetricFamily:
+def _make_gauges(name: str, words: str, label: str) -> GaugeMetricFamily:
     return GaugeMetricFamily(name, words, labels=[label])

@@ -13,9 +13,9 @@ from channels.layers import get_channel_layer
 from django.core.cache import cache
 from redis.exceptions import RedisError
 
-from matches.operations.system.display import SILENT_AFTER, shown
-from matches.operations.system.sample import State
-from matches.operations.system.sampling import look
+from matches.operations.system.display import SILENT_AFTER, format_state
+from matches.operations.system.sample import SystemState
+from matches.operations.system.sampling import take_sample
 from matches.store import fast_store
 from matches.store.clock import is_within
 
@@ -39,43 +39,43 @@ def push(*, now: datetime) -> None:
         log.warning("the system's state is not pushed while the fast store is away: %s", error)
 
 
-def newest(*, now: datetime) -> State:
+def read_newest(*, now: datetime) -> SystemState:
     """Return what was seen last; while control is away, whoever asks looks, once a second.
 
     Raises RedisError.
     """
-    state = latest()
+    state = read_latest()
     if state is not None and is_within(state.sample.at, SILENT_AFTER, now=now):
         return state
     _push_once(now=now, control_at=state.control_at if state else None)
-    return latest() or looked(now=now)
+    return read_latest() or look_alone(now=now)
 
 
-def text(*, now: datetime) -> str:
+def format_newest(*, now: datetime) -> str:
     """Return the message that a new viewer gets. Raises RedisError."""
-    return json.dumps(shown(newest(now=now)))
+    return json.dumps(format_state(read_newest(now=now)))
 
 
-def latest() -> State | None:
+def read_latest() -> SystemState | None:
     """Return what was seen last, however long ago. Raises RedisError."""
     raw = fast_store.get_client().get(KEY)
     try:
-        return None if raw is None else msgspec.json.decode(raw, type=State)
+        return None if raw is None else msgspec.json.decode(raw, type=SystemState)
     except msgspec.DecodeError:
         return None  # of another version: control writes a new one within a second
 
 
-def looked(*, now: datetime) -> State:
+def look_alone(*, now: datetime) -> SystemState:
     """Return the state of now without the minutes before, whatever answers."""
-    sample = look(now=now, last=None)
-    return State(sample=sample, history=[sample.point], control_at=None)
+    sample = take_sample(now=now, last=None)
+    return SystemState(sample=sample, history=[sample.point], control_at=None)
 
 
 def _push_once(*, now: datetime, control_at: datetime | None) -> None:
     if not cache.add(_LOCK, 1, timeout=_LOCKED_S):
         return
     try:
-        last = latest()
+        last = read_latest()
         if last is not None and is_within(last.sample.at, MIN_INTERVAL, now=now):
             return
         state = _next(last, now=now, control_at=control_at)
@@ -84,12 +84,12 @@ def _push_once(*, now: datetime, control_at: datetime | None) -> None:
         cache.delete(_LOCK)
     layer = get_channel_layer()
     async_to_sync(layer.group_send)(
-        GROUP, {"type": "viewer.text", "text": json.dumps(shown(state))}
+        GROUP, {"type": "viewer.text", "text": json.dumps(format_state(state))}
     )
 
 
-def _next(last: State | None, *, now: datetime, control_at: datetime | None) -> State:
+def _next(last: SystemState | None, *, now: datetime, control_at: datetime | None) -> SystemState:
     history = last.history if last else []
     before = [point for point in history if timedelta(0) < now - point.at <= HISTORY]
-    sample = look(now=now, last=last.sample if last else None, history=before)
-    return State(sample=sample, history=[*before, sample.point], control_at=control_at)
+    sample = take_sample(now=now, last=last.sample if last else None, history=before)
+    return SystemState(sample=sample, history=[*before, sample.point], control_at=control_at)

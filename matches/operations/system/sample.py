@@ -121,7 +121,7 @@ class Sample(msgspec.Struct, frozen=True):
     """Damaged files of the broker that were set aside within a day."""
 
 
-class State(msgspec.Struct, frozen=True):
+class SystemState(msgspec.Struct, frozen=True):
     """The newest sample with the minutes before it."""
 
     sample: Sample

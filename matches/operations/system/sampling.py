@@ -48,7 +48,7 @@ Found = TypeVar("Found")
 Hand = dict[str, tuple[int, int, int]]
 
 
-def look(*, now: datetime, last: Sample | None, history: Sequence[Point] = ()) -> Sample:
+def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] = ()) -> Sample:
     """Return what is now. last and history: of the looks before, for rates and what is kept."""
     trouble: list[str] = []
     orders = list(
@@ -57,19 +57,19 @@ def look(*, now: datetime, last: Sample | None, history: Sequence[Point] = ()) -
         )
     )
     workers = list(Worker.objects.filter(last_seen_at__gte=now - LOST_SHOWN))
-    nodes = [_node(worker, _in_hand(orders), now=now) for worker in workers]
-    serving: list[Serving] = _or(trouble, "fast store", lambda: _serving(nodes), [])
-    tallied: list[Tallied] = _or(trouble, "fast store", _tallied, [])
-    queues = _queues(orders, nodes, serving, trouble, now=now)
+    nodes = [_describe_node(worker, _count_in_hand(orders), now=now) for worker in workers]
+    serving: list[Serving] = _read_or(trouble, "fast store", lambda: _read_serving(nodes), [])
+    tallied: list[Tallied] = _read_or(trouble, "fast store", _tallied, [])
+    queues = _measure_queues(orders, nodes, serving, trouble, now=now)
     return Sample(
         at=now,
-        point=_point(queues, serving, tallied, history, now=now),
-        counts=_counts(nodes),
+        point=_make_point(queues, serving, tallied, history, now=now),
+        counts=_count_nodes(nodes),
         nodes=_listed(nodes),
         queues=queues,
         serving=serving,
-        failures=_failures(last, now=now),
-        delays=_delays(now=now),
+        failures=_count_failures(last, now=now),
+        delays=_measure_delays(now=now),
         tallies=tallied,
         n_uncounted=Uncounted.objects.filter(is_counted=False)[:MAX_UNCOUNTED].count(),
         trouble=list(dict.fromkeys(trouble)),
@@ -77,7 +77,7 @@ def look(*, now: datetime, last: Sample | None, history: Sequence[Point] = ()) -
     )
 
 
-def _or(trouble: list[str], what: str, read: Callable[[], Found], instead: Found) -> Found:
+def _read_or(trouble: list[str], what: str, read: Callable[[], Found], instead: Found) -> Found:
     """Return what is read, or the other with a note of what did not answer."""
     try:
         return read()
@@ -86,7 +86,7 @@ def _or(trouble: list[str], what: str, read: Callable[[], Found], instead: Found
         return instead
 
 
-def _in_hand(orders: Iterable[tuple[Any, ...]]) -> Hand:
+def _count_in_hand(orders: Iterable[tuple[Any, ...]]) -> Hand:
     """Return (orders in play, their matches, orders that wait) by the queue of a node."""
     found: Hand = defaultdict(lambda: (0, 0, 0))
     for queue, state, n_matches, _ in orders:
@@ -98,7 +98,7 @@ def _in_hand(orders: Iterable[tuple[Any, ...]]) -> Hand:
     return found
 
 
-def _node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
+def _describe_node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
     n_orders, n_matches, n_queued = in_hand.get(play_queue(worker.node), (0, 0, 0))
     is_gpu = Capability.GPU.value in worker.capabilities
     return Node(
@@ -119,7 +119,7 @@ def _node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
     )
 
 
-def _counts(nodes: Sequence[Node]) -> Counts:
+def _count_nodes(nodes: Sequence[Node]) -> Counts:
     alive = [node for node in nodes if node.is_alive]
     play = [node for node in alive if node.kind == "play" and node.is_free]
     return Counts(
@@ -136,14 +136,14 @@ def _listed(nodes: Sequence[Node]) -> list[Node]:
     return order[:MAX_NODES]
 
 
-def _serving(nodes: Iterable[Node]) -> list[Serving]:
+def _read_serving(nodes: Iterable[Node]) -> list[Serving]:
     """Return what the gpu workers said within the last seconds. Raises RedisError."""
     keys = [serving_key(node.name) for node in nodes if node.kind == "gpu" and node.is_alive]
     raws = fast_store.get_client().mget(keys) if keys else []
-    return [read for read in map(_read_serving, raws) if read is not None]
+    return [read for read in map(_decode_serving, raws) if read is not None]
 
 
-def _read_serving(raw: bytes | str | None) -> Serving | None:
+def _decode_serving(raw: bytes | str | None) -> Serving | None:
     try:
         return None if raw is None else msgspec.json.decode(raw, type=Serving)
     except (msgspec.DecodeError, RecursionError):
@@ -154,7 +154,7 @@ def _tallied() -> list[Tallied]:
     return [Tallied(*kind, n) for kind, n in sorted(attempt_counters.read_counts().items())]
 
 
-def _queues(
+def _measure_queues(
     orders: Sequence[tuple[Any, ...]],
     nodes: Sequence[Node],
     serving: Sequence[Serving],
@@ -166,12 +166,14 @@ def _queues(
     shards = sorted({0, *(shard for one in serving for shard in one.shards)})
     first = [Queue(dispatch.CONTROL_QUEUE, None, None, None), *_reports(now=now)]
     last = [Queue(gpu_queue(shard), None, None, n_gpu) for shard in shards]
-    measured = [_measured(queue, trouble) for queue in (*first, *last)]
-    play = _play(orders, nodes, now=now)
+    measured = [_measure_length(queue, trouble) for queue in (*first, *last)]
+    play = _sum_play_queues(orders, nodes, now=now)
     return [*measured[: len(first)], play, *measured[len(first) :]]
 
 
-def _play(orders: Sequence[tuple[Any, ...]], nodes: Sequence[Node], *, now: datetime) -> Queue:
+def _sum_play_queues(
+    orders: Sequence[tuple[Any, ...]], nodes: Sequence[Node], *, now: datetime
+) -> Queue:
     """Return the queues of all play nodes as one: they are as many as there are nodes.
 
     By the rows: asking the broker for each would take longer than all the rest.
@@ -192,14 +194,14 @@ def _reports(*, now: datetime) -> list[Queue]:
     ]
 
 
-def _measured(queue: Queue, trouble: list[str]) -> Queue:
+def _measure_length(queue: Queue, trouble: list[str]) -> Queue:
     if "broker" in trouble:
         return queue  # it did not answer a moment ago: each call would wait for it
-    length = _or(trouble, "broker", lambda: dispatch.read_queue_length(queue.name), None)
+    length = _read_or(trouble, "broker", lambda: dispatch.read_queue_length(queue.name), None)
     return msgspec.structs.replace(queue, length=length)
 
 
-def _point(
+def _make_point(
     queues: Sequence[Queue],
     serving: Sequence[Serving],
     tallied: Sequence[Tallied],
@@ -212,13 +214,13 @@ def _point(
     return Point(
         at=now,
         n_recorded=n_recorded,
-        matches_per_s=_rate(n_recorded, history, now=now),
+        matches_per_s=_measure_rate(n_recorded, history, now=now),
         n_waiting=sum(queue.length or 0 for queue in queues),
         rows_per_forward=sum(one.rows_per_s for one in serving) / n_forwards if n_forwards else 0.0,
     )
 
 
-def _rate(n_recorded: int, history: Sequence[Point], *, now: datetime) -> float:
+def _measure_rate(n_recorded: int, history: Sequence[Point], *, now: datetime) -> float:
     """Return outcomes a second over the last seconds; 0 when the fast store began anew."""
     recent = [point for point in history if now - point.at <= RATE_OVER]
     if not recent or now <= recent[0].at:
@@ -227,7 +229,7 @@ def _rate(n_recorded: int, history: Sequence[Point], *, now: datetime) -> float:
     return max(0.0, n_new / (now - recent[0].at).total_seconds())
 
 
-def _failures(last: Sample | None, *, now: datetime) -> Failures:
+def _count_failures(last: Sample | None, *, now: datetime) -> Failures:
     if last is not None and is_within(last.failures.read_at, FAILURES_EVERY, now=now):
         return last.failures
     found: Counter[tuple[str, str]] = Counter()
@@ -243,19 +245,19 @@ def _failures(last: Sample | None, *, now: datetime) -> Failures:
     return Failures(read_at=now, rows=rows, is_cut=is_cut)
 
 
-def _delays(*, now: datetime) -> Delays:
-    waits = _start_waits(now=now)
+def _measure_delays(*, now: datetime) -> Delays:
+    waits = _list_start_waits(now=now)
     mark = recorder_marks.find_slowest_mark(recorder_marks.read_marks())
     return Delays(
         recorder_s=mark.lag_s(now=now),
         recorder=mark.recorder,
-        rating_s=_rating_lag_s(now=now),
-        start_p50_s=_quantile(waits, 0.5),
-        start_p99_s=_quantile(waits, 0.99),
+        rating_s=_measure_rating_lag(now=now),
+        start_p50_s=_pick_quantile(waits, 0.5),
+        start_p99_s=_pick_quantile(waits, 0.99),
     )
 
 
-def _start_waits(*, now: datetime) -> list[float]:
+def _list_start_waits(*, now: datetime) -> list[float]:
     newest = Order.objects.order_by("-pk").values_list("created_at", "started_at")[:NEWEST_ORDERS]
     return sorted(
         (started_at - created_at).total_seconds()
@@ -264,11 +266,11 @@ def _start_waits(*, now: datetime) -> list[float]:
     )
 
 
-def _quantile(ordered: Sequence[float], share: float) -> float | None:
+def _pick_quantile(ordered: Sequence[float], share: float) -> float | None:
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else None
 
 
-def _rating_lag_s(*, now: datetime) -> float | None:
+def _measure_rating_lag(*, now: datetime) -> float | None:
     """Return how long the first of the outcomes that are not counted has waited."""
     first = Uncounted.objects.filter(is_counted=False).order_by("pk").first()
     if first is None:

@@ -5,11 +5,12 @@ from redis import Redis
 
 from arena.verdicts.sprt import SequentialTest
 from arena.verdicts.sprt_forecast import Gap
-from matches.campaigns import forecasting, sprt_forecasts
+from matches.campaigns import forecasting, sprt
 from matches.models import Agent, CampaignPoint, Leaderboard
 from matches.operations import explain
 from matches.plans import CampaignPlan
 from matches.ratings import rater
+from matches.ratings.evidence import gather_all_evidence
 from matches.tests import boards, factories
 from matches.tests.factories import later
 from matches.tests.test_campaigns import campaign_of, ended, go_on
@@ -30,6 +31,11 @@ def pair_of(board: Leaderboard) -> list[int]:
     return list(named.order_by("agent__name").values_list("agent_id", flat=True))
 
 
+def gap_of(board: Leaderboard, pair: list[int]) -> Gap:
+    """Return what others' results say of the gap between two agents."""
+    return sprt.estimate_gap(gather_all_evidence(board, pair))
+
+
 def rated_board() -> Leaderboard:
     """Return a leaderboard of four agents that met each other."""
     tournament = factories.planned(240, agents=FIELD)
@@ -40,16 +46,16 @@ def rated_board() -> Leaderboard:
 
 def test_two_agents_that_nobody_knows_are_as_far_apart_as_any() -> None:
     board = campaign_of("sprt", agents=PAIR).tournament.leaderboard
-    gap = sprt_forecasts.gap_between(board, list(Agent.objects.values_list("pk", flat=True)))
+    gap = gap_of(board, list(Agent.objects.values_list("pk", flat=True)))
     assert gap.mu == 0.0
     assert gap.sd == pytest.approx(Gap().sd)
 
 
 def test_what_others_know_of_the_two_tells_how_far_apart_they_are() -> None:
     board = rated_board()
-    found = sprt_forecasts.gap_between(board, pair_of(board))
+    found = gap_of(board, pair_of(board))
     assert found.sd < Gap().sd / 3
-    turned = sprt_forecasts.gap_between(board, pair_of(board)[::-1])
+    turned = gap_of(board, pair_of(board)[::-1])
     assert turned.mu == pytest.approx(-found.mu)
     assert turned.sd == pytest.approx(found.sd)
 
@@ -58,16 +64,16 @@ def test_results_of_the_two_are_left_to_the_blocks() -> None:
     tournament = factories.planned(40, agents=PAIR)
     boards.play_some(tournament, 40, boards.by_strength(forfeits=0))
     rater.rate(tournament.leaderboard_id, now=later(10))
-    gap = sprt_forecasts.gap_between(tournament.leaderboard, pair_of(tournament.leaderboard))
+    gap = gap_of(tournament.leaderboard, pair_of(tournament.leaderboard))
     assert gap.mu == 0.0
     assert gap.sd == pytest.approx(Gap().sd)
 
 
 def test_only_those_met_most_often_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     board = rated_board()
-    whole = sprt_forecasts.gap_between(board, pair_of(board))
-    monkeypatch.setattr(sprt_forecasts, "MOST_OPPONENTS", 1)
-    assert sprt_forecasts.gap_between(board, pair_of(board)).sd > whole.sd
+    whole = gap_of(board, pair_of(board))
+    monkeypatch.setattr(sprt, "MOST_OPPONENTS", 1)
+    assert gap_of(board, pair_of(board)).sd > whole.sd
 
 
 def test_a_forecast_before_the_start_goes_by_what_is_known() -> None:
