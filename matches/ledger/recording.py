@@ -305,19 +305,24 @@ def _close_matches(
         ],
     )
     if tournament.is_rated:
-        # Not of time-outs and crashes: on another machine the match may come out otherwise.
-        ranks = {
-            match.pk: join_numbers(row.ranks)
-            for match, row in closing
-            if not (row.ending is Ending.FORFEIT and row.reason.value in reuse.UNREPEATABLE)
-        }
-        repeated = reuse.link_repeated(tournament, ranks)
-        new = [match for match, _ in closing if match.pk not in repeated]
-        insert_rows(
-            Uncounted,
-            ("match_id", "leaderboard_id", "sequence", "is_counted"),
-            [(match.pk, match.leaderboard, match.sequence, False) for match in new],
-        )
+        _give_to_rater(closing, tournament)
+
+
+def _give_to_rater(closing: Sequence[tuple[OpenMatch, ResultRow]], tournament: Tournament) -> None:
+    """Have the rater count the matches that are not the same game as one that counts already."""
+    # Not of time-outs and crashes: on another machine the match may come out otherwise.
+    ranks = {
+        match.pk: join_numbers(row.ranks)
+        for match, row in closing
+        if not (row.ending is Ending.FORFEIT and row.reason.value in reuse.UNREPEATABLE)
+    }
+    repeated = reuse.link_repeated(tournament, ranks)
+    new = [match for match, _ in closing if match.pk not in repeated]
+    insert_rows(
+        Uncounted,
+        ("match_id", "leaderboard_id", "sequence", "is_counted"),
+        [(match.pk, match.leaderboard, match.sequence, False) for match in new],
+    )
 
 
 def _build_attempt(row: ResultRow, node: str) -> Ended:
