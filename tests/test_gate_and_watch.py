@@ -115,7 +115,7 @@ def test_the_watcher_notices_the_regression_of_a_run(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--agent", "run", "--game", "poker"), "game: unknown game 'poker': choose one of "),
+        (("--agent", "run", "--game", "poker"), "game: unknown game 'poker': did you mean "),
         (("--agent", "run", "--against", "nobody"), "against: 'nobody' is no kind of policy"),
         (("--agent", "run", "--against", "mcts:0"), "against: mcts: parameter 'simulations'"),
         (("--agent", " "), "agent: is missing or empty"),

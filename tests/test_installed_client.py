@@ -102,7 +102,7 @@ def test_the_pure_core_is_a_library(python: Path) -> None:
     (site,) = python.parent.parent.glob("lib/python*/site-packages")
     link(site, CORE)
     code = (
-        "from arena.games import registry; game = registry.get('tic_tac_toe'); "
+        "from arena.games import registry; game = registry.get('skill_game'); "
         "print(game.spec.n_seats)"
     )
     done = run(python, "-c", code)

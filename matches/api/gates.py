@@ -117,7 +117,7 @@ class GateView(Endpoints[Campaign]):
 def _describe(campaign: Campaign, *, with_forecast: bool) -> dict[str, Any]:
     is_over = campaign.decided_at is not None
     found = gates.standing(campaign, n_reused=0)
-    forecast = gates.left(campaign, now=db_now()) if with_forecast and not is_over else None
+    forecast = gates.left(campaign, now=db_now()) if with_forecast else None
     blocks = compare_blocks(found.counts)
     stored = campaign.forecast
     return {
