@@ -141,7 +141,7 @@ REFUSED = [
     ("schedule-at --name a -l BOARD --once 2127-01-01T04:00:00Z", "n_matches: "),
     (
         "schedule-at --name a -l BOARD --once 2127-01-01T04:00:00Z -n 9 -q best --margin nan",
-        "'nan'",
+        "got nan",
     ),
     ("disable 77", "there is no schedule 77: `evalsite schedules` lists them"),
     ("unschedule 77", "there is no schedule 77"),
