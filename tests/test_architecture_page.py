@@ -1,6 +1,17 @@
-"""docs/architecture.svg shows the tree as it is."""
+"""docs/architecture.md names files that exist, and its picture shows the tree as it is."""
+
+import re
 
 from docs.picture import PICTURE, draw, find_arrows, keep_needed, list_rows
+from launcher.folders import ROOT
+
+PAGE = ROOT / "docs" / "architecture.md"
+
+
+def test_every_file_that_the_page_names_is_there() -> None:
+    named = set(re.findall(r"`([a-z_]+/[a-z_/]+(?:\.py|\.js|/))`", PAGE.read_text()))
+    assert len(named) > 40
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
 
 
 def test_the_picture_is_of_this_tree() -> None:
