@@ -9,16 +9,8 @@ from typing import Any
 from evalsite_client.api.campaigns import Ahead, Campaign, CampaignDetail
 from evalsite_client.api.shared import Forecast, ForecastMore, Pairs
 from evalsite_client.cli import following
-from evalsite_client.cli.options import (
-    add_limit,
-    amount,
-    command,
-    first,
-    page_size,
-    pair,
-    split_agents,
-    whole,
-)
+from evalsite_client.cli.flags import add_plan_flags, plan_from_flags
+from evalsite_client.cli.options import add_limit, command, first, page_size, split_agents, whole
 from evalsite_client.cli.saving import save_json
 from evalsite_client.cli.show import Answer, pairs, table
 from evalsite_client.cli.stopping import INTERRUPTED
@@ -28,6 +20,8 @@ from evalsite_client.progress import duration
 UNDECIDED = 3
 HOUR_S = 3_600
 BUDGET = 100_000
+ASKED = ("question", "parameters", "error", "margin", "margin_elo", "margin_points")
+"""Options of a plan that its forecast takes."""
 ALL = "all"
 HEAD = ("id", "tournament", "leaderboard", "question", "state", "played", "of", "P", "statement")
 N_CHANCES = 5
@@ -65,20 +59,7 @@ def _add_campaign(commands: "_SubParsersAction[ArgumentParser]") -> None:
         "--agents", type=split_agents, dest="listed", default=[], help="the same, with commas; all"
     )
     new.add_argument("-l", "--leaderboard", required=True)
-    new.add_argument("-q", "--question", default="best", help="best, top_k, beats, rank_all, ...")
-    new.add_argument("--error", type=amount, default=0.05, help="P(wrong verdict): 0.05")
-    new.add_argument("--margin", type=amount, help="a gap that makes no difference, in rating")
-    new.add_argument("--margin-elo", type=amount, help="the same in Elo")
-    new.add_argument("--margin-points", type=amount, help="the same in points of win rate")
-    new.add_argument(
-        *("-p", "--parameter"), type=pair, action="append", default=[], metavar="NAME=VALUE"
-    )
-    new.add_argument("--max-matches", type=whole(1), default=BUDGET, help=f"({BUDGET:,})")
-    new.add_argument("--max-core-hours", type=amount)
-    new.add_argument("--max-money", type=amount)
-    new.add_argument("--pairing", default="", help="else as suits the question")
-    new.add_argument("--weight", type=whole(1), default=1, help="its share of the nodes")
-    new.add_argument("--name", default="")
+    add_plan_flags(new, "campaign", defaults={"max_matches": BUDGET})
     then = new.add_mutually_exclusive_group()
     then.add_argument("--forecast", action="store_true", help="only say what it would take")
     then.add_argument("--no-wait", action="store_true", help="start it and end")
@@ -86,36 +67,23 @@ def _add_campaign(commands: "_SubParsersAction[ArgumentParser]") -> None:
 
 def campaign(client: Client, options: Namespace) -> Answer:
     """Ask a question, say what its answer takes, and wait for the verdict."""
-    asked: dict[str, Any] = {
-        "leaderboard": options.leaderboard,
-        "agents": [name for name in (*options.agents, *options.listed) if name != ALL],
-        "question": options.question,
-        "parameters": dict(options.parameter),
-        "error": options.error,
-        "margin": options.margin,
-        "margin_elo": options.margin_elo,
-        "margin_points": options.margin_points,
-    }
+    plan = plan_from_flags(options, "campaign")
+    names = [name for name in (*options.agents, *options.listed) if name != ALL]
+    field: dict[str, Any] = {"leaderboard": options.leaderboard, "agents": names}
+    if options.no_wait:
+        made = client.campaigns.start(**field, **plan)
+        return Answer(made, f"campaign {made.id}: `evalsite verdict {made.id}` shows it")
+    asked = {name: value for name, value in plan.items() if name in ASKED}
+    ahead = client.campaigns.forecast(**field, **asked)
     if options.forecast:
-        ahead = client.campaigns.forecast(**asked)
         if isinstance(options.json, Path):
             save_json(options.json, ahead)
         return Answer(ahead, _ahead(ahead))
-    hours = options.max_core_hours
-    made = client.campaigns.start(
-        **asked,
-        max_matches=options.max_matches,
-        max_core_s=None if hours is None else hours * HOUR_S,
-        max_money=options.max_money,
-        name=options.name,
-        pairing=options.pairing,
-        weight=options.weight,
-    )
-    if options.no_wait:
-        return Answer(made, f"campaign {made.id}: `evalsite verdict {made.id}` shows it")
-    following.write_line(
-        following.find_stream(options), f"campaign {made.id} is tournament {made.tournament}"
-    )
+    out = following.find_stream(options)
+    following.write_line(out, _ahead(ahead))
+    following.write_line(out, following.wait_for_cluster(client))
+    made = client.campaigns.start(**field, **plan)
+    following.write_line(out, f"campaign {made.id} is tournament {made.tournament}")
     try:
         found = _followed(client, made, is_shown=True)
     except KeyboardInterrupt:

@@ -163,17 +163,6 @@ def duration_s(text: str) -> float:
     return value
 
 
-def amount(text: str) -> float:
-    """Return a number from 0 on."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise ArgumentTypeError(f"{text!r} is no number from 0 on")
-    return value
-
-
 def pair(text: str) -> tuple[str, Any]:
     """Return name and value of NAME=VALUE; the value as JSON where it is some, else as text."""
     name, equals, value = text.partition("=")

@@ -1,0 +1,133 @@
+"""`evalsite campaign`: what it says before, meanwhile and at the end, and how it ends."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalsite_client import Clock
+from evalsite_client.cli import following
+from evalsite_client.tests.commands import Evalsite, ok
+from matches.campaigns import judging
+from matches.ledger.tournaments import cancel_tournament
+from matches.models import Campaign
+from matches.tests import boards
+from matches.tests.factories import later
+from matches.tests.test_campaigns import campaign_of, go_on
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BOARD = "board-of-campaign"
+Work = Callable[[Campaign, int], None]
+
+
+@pytest.fixture
+def campaign(evalsite: Evalsite, monkeypatch: pytest.MonkeyPatch) -> Evalsite:
+    """Return what asks a question about the agents of a leaderboard, while a node is there."""
+    campaign_of()
+    Campaign.objects.all().delete()
+    monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
+    return lambda *options: evalsite("campaign", "-l", BOARD, *options)
+
+
+@pytest.fixture
+def works(monkeypatch: pytest.MonkeyPatch) -> Callable[[Work], None]:
+    """Return what lets something happen whenever the command sleeps."""
+
+    def let(work: Work) -> None:
+        slept: list[float] = []
+
+        def sleep(seconds: float) -> None:
+            slept.append(seconds)
+            work(Campaign.objects.select_related("tournament__leaderboard").get(), len(slept))
+
+        clock = Clock(monotonic=lambda: 10.0 * len(slept), sleep=sleep)
+        monkeypatch.setattr("evalsite_client.client.Clock", lambda: clock)
+
+    return let
+
+
+def plays() -> Work:
+    play = boards.by_strength(forfeits=0)
+    return lambda campaign, n: go_on(campaign, 2.0 * n, play)
+
+
+def test_it_ends_with_0_and_the_verdict(campaign: Evalsite, works: Any, tmp_path: Path) -> None:
+    works(plays())
+    path = tmp_path / "c.json"
+    status, out, err = campaign("--max-matches", 400, "--json", path)
+    assert status == 0, err
+    assert out.startswith("agents          4\n")
+    assert "to the verdict  about" in out
+    assert "a cluster\ncampaign " in out
+    assert "16 of at most 400 matches, P(best)" in err
+    assert "level:95 is the best" in out
+    saved = json.loads(path.read_text())
+    assert saved["subjects"] == ["level:95"]
+    assert (saved["exit_code"], saved["why"]) == (0, "decided")
+
+
+def test_out_of_budget_is_3(campaign: Evalsite, works: Any) -> None:
+    works(plays())
+    status, out, _ = campaign("--error", 1e-9, "--max-matches", 32, "--question", "rank_all")
+    assert status == 3
+    assert "out_of_budget: matches" in out
+
+
+def test_cancelled_by_somebody_is_3(campaign: Evalsite, works: Any) -> None:
+    def stop(found: Campaign, n: int) -> None:
+        cancel_tournament(found.tournament, now=later(n))
+        judging.judge_all(now=later(n))
+
+    works(stop)
+    status, out, _ = campaign()
+    assert (status, "cancelled" in out) == (3, True)
+
+
+def test_after_ctrl_c_the_campaign_goes_on_and_what_is_known_is_written(
+    campaign: Evalsite, works: Any, tmp_path: Path
+) -> None:
+    play, path = plays(), tmp_path / "c.json"
+
+    def interrupt(found: Campaign, n: int) -> None:
+        play(found, n)
+        raise KeyboardInterrupt
+
+    works(interrupt)
+    status, _, err = campaign("--json", path)
+    assert status == 130
+    assert "goes on: `evalsite cancel" in err
+    assert Campaign.objects.get().decided_at is None
+    saved = json.loads(path.read_text())
+    assert (saved["exit_code"], saved["why"]) == (130, "")
+    assert "level:95" in saved["chances"]
+
+
+def test_a_forecast_starts_nothing(campaign: Evalsite, tmp_path: Path) -> None:
+    path = tmp_path / "f.json"
+    assert "margin          0.4" in ok(campaign("--forecast", "--margin-elo", 20, "--json", path))
+    assert json.loads(path.read_text())["forecast"]["matches"] > 0
+    said = ok(campaign("--forecast", "--question", "sprt", "--agents", "level:5,level:95"))
+    assert "ends accepted" in said
+    assert not Campaign.objects.exists()
+
+
+REFUSED = [
+    ("-l none", "leaderboard: "),
+    ("--agents level:5,nobody", "there is no agent of skill_game named 'nobody'"),
+    ("--question top_k -p k=9", "k must be from 1 to below the 4"),
+    ("--pairing lottery", "pairing: "),
+    ("--error 0.6", "error: "),
+    ("--margin 1 --margin-elo 2", "not allowed with argument --margin"),
+    ("--max-matches 0", "argument --max-matches: must be 1.."),
+]
+
+
+def test_bad_input_is_2_and_named(campaign: Evalsite) -> None:
+    for options, words in REFUSED:
+        status, _, err = campaign(*options.split())
+        assert status == 2, (options, err)
+        assert words in err, (options, err)
+    assert not Campaign.objects.exists()
