@@ -2,6 +2,7 @@
 
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any, Final
 
 from evalsite_client.api.shared import Explanation
@@ -53,9 +54,11 @@ def _find(client: Client, kind: str, text: str, *, game: str) -> int:
     is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
     if is_number and kind in ("match", "tournament", "campaign"):
         return int(text)
-    named = next(iter(rows), None)
-    if named is not None:
-        return int(named.id)
+    named = list(islice(rows, 2))
+    if kind == "agent" and len(named) > 1:
+        raise InputError("id", f"several games have an agent {text!r}: --game says which")
+    if named:
+        return int(named[0].id)
     if is_number:
         return int(text)
     raise InputError("id", f"there is no {kind} {text!r}")

@@ -9,6 +9,8 @@ from evalsite_client.errors import InputError
 
 WRITTEN_FOR_S: Final = 2.0
 """A file that has not changed for so long is whole."""
+N_LENGTH: Final = 8
+"""Bytes of the length of a safetensors header."""
 WRITTEN: Final = "it is being written"
 
 
@@ -48,7 +50,7 @@ def find_files(folder: Path, done: Mapping[int | None, str], *, now_s: float) ->
 def find_run(folder: Path) -> list[tuple[int, Path]]:
     """Return the safetensors files of a folder as a run, by the steps that their names tell.
 
-    Raises InputError: no file, a name without a step, or two of one step.
+    Raises InputError: no file, one that is not whole, a name without a step, or two of one step.
     """
     found = sorted(folder.glob(f"*{SUFFIX}"))
     if not found:
@@ -62,4 +64,17 @@ def find_run(folder: Path) -> list[tuple[int, Path]]:
         if step in by_step:
             raise InputError("step", f"{by_step[step]} and {path} are both of step {step}")
         by_step[step] = path
+    # Before any is sent: the server takes one file at a time, and would keep half a run.
+    for path in found:
+        _check_header(path)
     return sorted(by_step.items())
+
+
+def _check_header(path: Path) -> None:
+    """Raise InputError where a file does not begin as safetensors do: length, then JSON."""
+    with path.open("rb") as file:
+        n_bytes = int.from_bytes(file.read(N_LENGTH), "little")
+        is_json = file.read(1) == b"{"
+    if not is_json or n_bytes > path.stat().st_size - N_LENGTH:
+        wanted = "`evalsite checkpoints convert` makes such files of .pt files"
+        raise InputError("file", f"{path}: this is no whole safetensors file; {wanted}")

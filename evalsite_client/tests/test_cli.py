@@ -103,6 +103,25 @@ def test_what_happens_is_explained_and_listed(evalsite: Evalsite) -> None:
     assert "node" in ok(evalsite("workers"))
 
 
+def test_what_is_explained_may_be_named(evalsite: Evalsite) -> None:
+    tournament = factories.planned(4)
+    factories.alive()
+    agent = tournament.agents.get(name="level:50")
+    assert f"tournament {tournament.pk} test" in ok(evalsite("explain", "tournament", "test"))
+    named = evalsite("explain", "agent", "level:50", "--game", "skill_game")
+    assert f"agent {agent.pk} level:50" in ok(named)
+    shown = as_json(evalsite("explain", "worker", factories.NODE, "--json"))
+    assert (shown["id"], shown["name"]) == (Worker.objects.get().pk, factories.NODE)
+
+
+def test_an_agent_of_several_games_is_explained_once_its_game_is_named(evalsite: Evalsite) -> None:
+    for game in ("connect_four", "hex"):
+        ok(evalsite("register", "twin", "--game", game, "--policy", "random"))
+    status, _, err = evalsite("explain", "agent", "twin")
+    assert (status, "--game says which" in err) == (2, True)
+    assert "twin" in ok(evalsite("explain", "agent", "twin", "--game", "hex"))
+
+
 def test_a_checkpoint_is_uploaded(evalsite: Evalsite, tmp_path: Path) -> None:
     path = weights(tmp_path / "new.safetensors")
     wanted = ("upload", path, "--name", "run", "--game", "connect_four", "--architecture", "mlp")
@@ -147,6 +166,8 @@ REFUSED = [
     ("board nowhere", "there is no leaderboard nowhere: `evalsite boards` lists them"),
     ("watch 77", "there is no tournament 77"),
     ("explain match 77", "there is no match 77"),
+    ("explain match x", "there is no match 'x'"),
+    (f"explain agent {'1' * 30}", "there is no agent '111"),
     ("watch -1", "whole number"),
     ("watch 1 --timeout 0", "'0' is no number of seconds above 0"),
     ("watch 1 --timeout soon", "'soon'"),
