@@ -36,9 +36,15 @@ def private_stack(**shape: Unpack[Shape]) -> Iterator[Stack]:
         yield stack
 
 
-def run_command(stack: Stack, *arguments: str) -> None:
-    """Run a command of evalsite against the stack. This is the only place that knows how."""
+def run_managed(stack: Stack, *arguments: str) -> None:
+    """Run a management command against the stack."""
     subprocess.run([PYTHON, "manage.py", *arguments], cwd=ROOT, env=dict(stack.env), check=True)
+
+
+def run_evalsite(stack: Stack, *arguments: str) -> None:
+    """Run a command of `evalsite` against the stack, whose data folder names address and token."""
+    command = [PYTHON, "-m", "evalsite_client", *arguments]
+    subprocess.run(command, cwd=ROOT, env=dict(stack.env), check=True)
 
 
 def cpu_seconds(stack: Stack) -> dict[str, float]:

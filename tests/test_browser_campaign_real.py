@@ -14,6 +14,7 @@ from selenium.webdriver.common.by import By
 from launcher.folders import ROOT
 from launcher.stack import start_stack
 from tests.browser import chromium, keep_picture, look, run, wait_until, words
+from tests.commands import evalsite
 from tests.test_browser_campaign import NAME, OVER, PASSWORD, log_in, start_in_the_admin
 from tests.test_browser_gallery import Site
 
@@ -26,7 +27,8 @@ AGENTS = "random,greedy,mcts:20,mcts:600"
 
 def test_a_real_field_is_decided_before_the_eyes_of_the_reader(tmp_path: Path) -> None:
     with start_stack(tmp_path / "var", nodes=1, slots=2, web=True) as stack:
-        _manage(stack.env, "evaluate", *_known(), "--json", str(tmp_path / "report.json"))
+        done = evalsite(stack, "evaluate", *_known(), "--json", str(tmp_path / "report.json"))
+        assert done.returncode == 0, done.stderr
         _manage(stack.env, "createsuperuser", "--noinput", "--username", NAME, "--email", "a@b.cd")
         address = f"http://127.0.0.1:{stack.plan.ports.web}"
         with chromium(tmp_path / "profile") as chrome:

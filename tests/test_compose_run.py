@@ -48,6 +48,7 @@ for seed in (1, 2):
     save_sealed(fresh(seal, seed=seed), Path(f"/tmp/net-{seed}.safetensors"), seal)
 """
 AGENTS = "random,greedy,alphabeta:2,net1,net2"
+EVALSITE = ("python", "-m", "evalsite_client")
 
 
 class Compose:
@@ -71,9 +72,7 @@ class Compose:
             "podman",
             "exec",
             f"{PROJECT}_web_1",
-            "python",
-            "-m",
-            "evalsite_client",
+            *EVALSITE,
             "evaluate",
         )
         options = ("--game", "connect_four", "--agents", AGENTS, "--num-matches", str(n_matches))
@@ -153,8 +152,8 @@ def test_everything_comes_up_plays_survives_a_kill_and_goes_down(compose: Compos
     assert not {".env", ".git", "var", "tests", "docker-compose.yml"} & beside
     compose.run_in("web", "python", "-c", WRITE_NETWORKS)
     for number in (1, 2):
-        add = ("python", "manage.py", "checkpoints", "add", f"/tmp/net-{number}.safetensors")
-        compose.run_in("web", *add, "--agent", f"net{number}", "--placement", "gpu")
+        add = ("checkpoints", "add", f"/tmp/net-{number}.safetensors")
+        compose.run_in("web", *EVALSITE, *add, "--agent", f"net{number}", "--placement", "gpu")
     read_until(compose.evaluate(40), "Completed 40 of which")
     evaluation = compose.evaluate(400)
     read_until(evaluation, "/400 - Pending: ")  # some have been played
