@@ -96,7 +96,7 @@ def read_run_folder(folder: Path, new: New) -> list[tuple[Path, New]]:
     """
     found = sorted(folder.glob("*.safetensors"))
     if not found:
-        wanted = "it holds no *.safetensors; `checkpoints convert` makes them of .pt files"
+        wanted = "it holds no *.safetensors; `./run checkpoints convert` makes them of .pt files"
         raise BadInputError("file", f"{folder}: {wanted}")
     by_step: dict[int, Path] = {}
     for path in found:

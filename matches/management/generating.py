@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -14,8 +14,6 @@ from matches.artifacts import manifests
 from matches.artifacts.shards import Exporter
 from matches.errors import BadInputError, MatchError
 from matches.ledger.generation import list_missing_workers
-from matches.management import following
-from matches.management.following import LINE_EVERY_S, Stream
 from matches.models import Match, Tournament
 from matches.store import selectors
 from matches.store.clock import db_now
@@ -23,7 +21,18 @@ from matches.store.clock import db_now
 RUN = "run.json"
 FORMAT = "evalsite run/1"
 POLL_S = 0.5
+LINE_EVERY_S = 5.0
+NODE_WAIT_S = 30.0
+NODE_POLL_S = 0.1
 SITE_S = 3.0
+
+
+class Stream(Protocol):
+    """Where progress goes."""
+
+    def write(self, msg: str = "") -> object:
+        """Write one message."""
+        ...
 
 
 class LackingError(MatchError):
@@ -86,11 +95,11 @@ def _again(folder: Path, asked: Mapping[str, Any]) -> Run:
 
 def require(folder: Path, needs: Match.Needs, *, n_bytes: int, site_url: str) -> None:
     """Wait a little for what starts; raise LackingError naming all that is missing to generate."""
-    deadline = time.monotonic() + following.NODE_WAIT_S
+    deadline = time.monotonic() + NODE_WAIT_S
     while found := list_missing_workers(needs, now=db_now()) + _without_site(site_url):
         if time.monotonic() >= deadline:
             break
-        time.sleep(following.POLL_S)
+        time.sleep(NODE_POLL_S)
     free = shutil.disk_usage(folder).free
     if free < n_bytes:
         found.append(f"room in {folder}: about {n_bytes:,} bytes are needed, {free:,} are free")

@@ -1,10 +1,8 @@
 """Types of command-line options; argparse ends with exit code 2 and their message."""
 
 import argparse
-import tempfile
 from collections.abc import Callable
 from math import isfinite
-from pathlib import Path
 
 
 def whole(minimum: int, maximum: int) -> Callable[[str], int]:
@@ -35,27 +33,6 @@ def real(minimum: float, maximum: float) -> Callable[[str], float]:
         return value
 
     return read
-
-
-def writable_file(text: str) -> Path:
-    """Take a path that can be written, tried before any work is done; no file is left there."""
-    path = Path(text)
-    try:
-        if path.exists():
-            with path.open("a", encoding="utf-8"):
-                return path
-        with tempfile.TemporaryFile(dir=path.parent):
-            return path
-    except OSError as error:
-        raise argparse.ArgumentTypeError(f"cannot write {text!r}: {error.strerror}") from None
-
-
-def existing(text: str) -> Path:
-    """Take a path that exists."""
-    path = Path(text)
-    if not path.exists():
-        raise argparse.ArgumentTypeError(f"there is no file or folder {text!r}")
-    return path
 
 
 def pair(text: str) -> tuple[str, str]:

@@ -38,16 +38,6 @@ class Explanation:
         shown = asdict(self)
         return {**shown, "waits_for": list(self.waits_for), "notes": list(self.notes)}
 
-    def lines(self) -> list[str]:
-        """Return it as text for a terminal."""
-        found = [f"{self.subject} {self.id} ({self.name}): {self.summary}"]
-        found += [f"waits for {wanted}" for wanted in self.waits_for]
-        found += [f"next: {self.next}{self._at()}"] if self.next else []
-        return found + [f"note: {note}" for note in self.notes]
-
-    def _at(self) -> str:
-        return "" if self.next_at is None else f" (by {self.next_at:%Y-%m-%d %H:%M:%S} UTC)"
-
 
 @dataclass
 class Finding:

@@ -1,12 +1,8 @@
 """Why is nothing happening? Every state says what it waits for, in few queries."""
 
-import json
-from datetime import timedelta
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -386,30 +382,3 @@ def test_no_explanation_asks_more_when_more_was_played() -> None:
     first = n_queries(large)
     Match.objects.filter(sequence__lt=300).update(state=Match.State.DONE)
     assert n_queries(large) == first
-
-
-def _told(*arguments: str) -> str:
-    out = StringIO()
-    call_command("explain", *arguments, stdout=out)
-    return out.getvalue()
-
-
-def test_the_command_finds_by_number_and_by_name() -> None:
-    tournament = make.planned(4)
-    make.alive(now=NOW - timedelta(days=2))
-    match = _first(tournament)
-    assert _told("match", str(match.pk)).startswith(f"match {match.pk} (1 of board): pending")
-    for name in (str(tournament.pk), "test"):
-        assert f"tournament {tournament.pk} (test)" in _told("tournament", name)
-    agent = Agent.objects.get(name="level:50")
-    for name in (str(agent.pk), "level:50"):
-        assert f"agent {agent.pk} (level:50)" in _told("agent", name, "--game", "skill_game")
-    shown = json.loads(_told("worker", make.NODE, "--json"))
-    assert (shown["state"], shown["name"]) == ("lost", make.NODE)
-    assert str(Worker.objects.get().pk) in _told("worker", str(Worker.objects.get().pk))
-
-
-@pytest.mark.parametrize("arguments", [("match", "7"), ("match", "x"), ("agent", "1" * 30)])
-def test_the_command_says_when_there_is_none(arguments: tuple[str, str]) -> None:
-    with pytest.raises(CommandError, match="there is no"):
-        _told(*arguments)

@@ -32,7 +32,7 @@ RUN = f"{LEVELS} --matches 8 --matches-per-shard 4"
 
 @pytest.fixture(autouse=True)
 def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("matches.management.following.NODE_WAIT_S", 0.0)
+    monkeypatch.setattr(generating, "NODE_WAIT_S", 0.0)
     monkeypatch.setattr(generating, "_without_site", lambda url: [])
 
 

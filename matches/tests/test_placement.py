@@ -10,7 +10,6 @@ from arena.messages import Ending, MatchOrder, MatchOrderRow, Reason, ResultRow
 from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError
 from matches.ledger import planning, recording, relay
-from matches.management import following
 from matches.models import Agent, Attempt, Match, Order, Tournament
 from matches.ratings import standings
 from matches.store import selectors, signing
@@ -140,9 +139,6 @@ def test_gpu_workers_are_no_play_nodes(broker: Redis) -> None:
     assert standings.count_nodes(now=make.NOW) == {"nodes": "0", "slots": "0"}
     make.alive()
     assert [w.node for w in selectors.list_alive_workers(now=make.NOW)] == [make.NODE]
-    assert (
-        following.described(selectors.list_alive_workers(now=make.NOW), "9").count("slot(s)") == 1
-    )
 
 
 def _gpu_lost(row: MatchOrderRow) -> ResultRow:

@@ -1,4 +1,4 @@
-"""`./run manage progress`: show how far the tournaments are until interrupted."""
+"""`manage.py progress`, which `./run` shows: how far the tournaments under way are."""
 
 import time
 from argparse import ArgumentParser
@@ -6,10 +6,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from matches.management.following import LINE_EVERY_S
 from matches.management.options import real
 from matches.store import selectors
 from matches.store.clock import db_now
+
+EVERY_S = 5.0
 
 
 class Command(BaseCommand):
@@ -19,7 +20,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
-        parser.add_argument("--every", type=real(0.1, 3600), default=LINE_EVERY_S, metavar="S")
+        parser.add_argument("--every", type=real(0.1, 3600), default=EVERY_S, metavar="S")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print until Ctrl-C."""
