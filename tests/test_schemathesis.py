@@ -29,10 +29,11 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from matches.access import tokens
+from matches.campaigns import gates, watching
 from matches.models import Scope, TokenAccess, TrajectoryPiece, Worker
 from matches.ratings import snapshots
 from matches.tests import boards, callers, factories, operating
-from matches.tests.weights import added, weights
+from matches.tests.weights import added, verdict, weights
 
 pytestmark = pytest.mark.django_db
 
@@ -102,6 +103,11 @@ def known(broker: Redis, tmp_path: Path) -> dict[str, Any]:
         created_at=datetime(2026, 1, 1, tzinfo=UTC),
     )
     first, second = played.agents.order_by("pk")[:2]
+    pair = {"candidate": first.name, "baseline": second.name, "game": first.game}
+    bounds = gates.Bounds(0.0, 20.0, 0.05, 0.05, "logistic")
+    trained = added(tmp_path)
+    verdict(trained.checkpoint)
+    watch = watching.Watch("run", game=trained.game, against=("random",))
     return {
         **operating.arranged(played),
         "agents": first.pk,
@@ -116,7 +122,12 @@ def known(broker: Redis, tmp_path: Path) -> dict[str, Any]:
         "matches": played.matches.earliest("pk").pk,
         "void": operating.voided(tournament),
         "workers": Worker.objects.get().pk,
-        "sha256": added(tmp_path).checkpoint_id,
+        "sha256": trained.checkpoint_id,
+        "run": "run",
+        "trained": trained.pk,
+        "pair": pair,
+        "gates": gates.enter(first, second, bounds, leaderboard="", max_matches=400).pk,
+        "watches": watching.evaluate(watch, trained).pk,
         "weights": weights(tmp_path / "given" / "new.safetensors", seed=1).read_bytes(),
     }
 
@@ -142,12 +153,17 @@ QUERIES = {
     "trajectories_list": {"tournament": "tournament"},
     "trajectories_manifest_retrieve": {"tournament": "tournament"},
     "leaderboards_comparison_retrieve": {"first": "first", "second": "second"},
+    "watches_look_retrieve": {"run": "run"},
 }
 BODIES: dict[str, dict[str, Any]] = {
     "agents_create": {"name": "a", "game": "connect_four", "policy": "random"},
     "leaderboards_create": {"name": "new", "game": "connect_four"},
     "tournaments_create": {"name": "cup", "leaderboard": "connect-four", "n_matches": 4},
     "tournaments_extend_create": {"n_matches": 1_000},
+    "evaluations_create": {"game": "skill_game", "num_agents": 2, "n_matches": 4},
+    "evaluations_check_create": {"game": "skill_game", "num_agents": 2, "n_matches": 4},
+    "gates_create": {"max_matches": 400},
+    "watches_create": {"against": ["random"]},
     "campaigns_create": {"leaderboard": "connect-four", "max_matches": 4},
     "campaigns_forecast_create": {"leaderboard": "connect-four", "margin_elo": 20},
     "tokens_create": {"name": "laptop", "scopes": ["read"]},
@@ -185,8 +201,8 @@ CREATING = {name for name in BODIES if name.count("_") == 1} | {
     "leaderboards_freeze_create",
     "leaderboards_begin_create",
 }
-CHANGING = {"explanation"}
-"""The last part of addresses whose answer tells how long ago something was."""
+CHANGING = {"explanation", "report"}
+"""The last part of addresses whose answer tells how long something has taken so far."""
 
 
 def _is_not_sent_again(case: Any, token: str, response: Any) -> None:
@@ -212,6 +228,10 @@ def _real(operation: Any, known: dict[str, Any]) -> Any:
         case.body["matches"] = [known["void" if "requeue" in name else "matches"]]
     if name == "tournaments_create":
         case.body["agents"] = [known["first"], known["second"]]
+    if name == "gates_create":
+        case.body |= known["pair"]
+    if name == "watches_create":
+        case.body["agent"] = known["trained"]
     if name == "checkpoints_create":
         case.body["file"] = known["weights"]
         case.media_type = "multipart/form-data"

@@ -104,13 +104,6 @@ def _win_chances(gap: Floats, margin: float) -> tuple[Floats, Floats]:
     return ndtr(gap - margin), ndtr(-gap - margin)
 
 
-def _degrees_of_freedom(met: PairTable) -> int:
-    """Return the pairs that the ratings do not fit by themselves."""
-    n, ones = met.n_agents, np.ones(len(met.low))
-    n_parts = connected_components(coo_array((ones, (met.low, met.high)), shape=(n, n)))[0]
-    return len(met.low) - (n - n_parts)
-
-
 class _Replicates:
     """Tables drawn from the fitted model, and how far they are from a ranking."""
 

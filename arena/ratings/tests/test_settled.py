@@ -106,11 +106,11 @@ def test_the_seats_are_alike() -> None:
 PROGRAM = """
 from hashlib import sha256
 import numpy as np
-from arena.ratings.settled import count, settle
+from arena.ratings.settled import count_results, settle_ratings
 from arena.ratings.tests.simulated import simulated
 results = simulated(60, 5000).results
 for seed in range(3):
-    settled = settle(count(np.random.default_rng(seed).permutation(results)), 60)
+    settled = settle_ratings(count_results(np.random.default_rng(seed).permutation(results)), 60)
     print(sha256(settled.mu.tobytes() + settled.covariance.tobytes()).hexdigest())
 """
 
