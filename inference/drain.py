@@ -1,6 +1,6 @@
 """Answer a doorbell: hold the lease of a shard for one slice, then give it up or hand it on.
 
-redis_redis_functions.lua tells the life of a lease.
+redis_functions.lua tells the life of a lease.
 """
 
 import logging

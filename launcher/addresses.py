@@ -28,7 +28,7 @@ def redis_url(port: int) -> str:
 def site_address(host: str, port: int) -> str:
     """Return where a browser on this machine finds the web server."""
     shown = LOOPBACK if host in {"0.0.0.0", "::"} else host
-    return f"http://{shown}:{port}"
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
 def without_password(url: str) -> str:

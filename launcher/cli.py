@@ -14,7 +14,7 @@ from launcher.folders import ROOT, read_variables, var_folder
 from launcher.foreground import show_addresses
 from launcher.plan import Plan
 from launcher.programs import ONE_THREAD, PYTHON
-from launcher.stack import child_environment, own_settings, stop_stack
+from launcher.stack import NOT_OURS, child_environment, own_settings, stop_stack
 from launcher.supervision import Supervisor, leftovers
 
 BAD_INPUT = 2
@@ -156,7 +156,7 @@ def _without_supervisor(var: Path) -> str:
     )
 
 
-def pass_on(*command: str) -> Callable[[Sequence[str]], int]:
+def pass_on(*command: str, without: Sequence[str] = ()) -> Callable[[Sequence[str]], int]:
     """Return a command that becomes another program, against the stack of this data folder.
 
     No child: Ctrl-C and SIGTERM are the program's alone, however long it takes to end.
@@ -166,6 +166,8 @@ def pass_on(*command: str) -> Callable[[Sequence[str]], int]:
         var = var_folder(os.environ)
         shared = read_variables(var / "stack.env") | own_settings(os.environ)
         environment = ONE_THREAD | child_environment(var, shared)
+        for name in set(without) - {"EVALSITE_VAR"}:
+            environment.pop(name, None)
         os.chdir(ROOT)
         os.execve(PYTHON, [PYTHON, *command, *arguments], environment)
 
@@ -179,7 +181,7 @@ PASSED_ON = {
     "chaos": pass_on("-m", "benchmarks", "chaos"),
 }
 OWN = ("up", "stop", "status", "check", "compose-env")
-ask_server = pass_on("-m", "evalsite_client")
+ask_server = pass_on("-m", "evalsite_client", without=NOT_OURS)
 """What we do not know ourselves is a command of `evalsite`, called against the stack here."""
 
 

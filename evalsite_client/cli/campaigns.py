@@ -15,6 +15,7 @@ from evalsite_client.cli.saving import save_json
 from evalsite_client.cli.show import Answer, pairs, table
 from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
+from evalsite_client.errors import InputError
 from evalsite_client.progress import duration
 
 UNDECIDED = 3
@@ -67,11 +68,16 @@ def _add_campaign(commands: "_SubParsersAction[ArgumentParser]") -> None:
 
 def campaign(client: Client, options: Namespace) -> Answer:
     """Ask a question, say what its answer takes, and wait for the verdict."""
+    if options.agents and isinstance(options.json, Path):
+        # argparse takes the first agent after a bare --json for the name of its file.
+        raise InputError("json", "with a FILE, name the agents by --agents a,b")
     plan = plan_from_flags(options, "campaign")
     names = [name for name in (*options.agents, *options.listed) if name != ALL]
     field: dict[str, Any] = {"leaderboard": options.leaderboard, "agents": names}
     if options.no_wait:
         made = client.campaigns.start(**field, **plan)
+        if isinstance(options.json, Path):
+            save_json(options.json, made)
         return Answer(made, f"campaign {made.id}: `evalsite verdict {made.id}` shows it")
     asked = {name: value for name, value in plan.items() if name in ASKED}
     ahead = client.campaigns.forecast(**field, **asked)

@@ -112,7 +112,7 @@ def _number_reader(option: Option) -> Callable[[str], float]:
             raise ArgumentTypeError(f"must be {name}, got {text!r}") from None
         is_below = lowest is not None and value * option.scale < lowest
         is_above = highest is not None and value * option.scale > highest
-        if is_below or is_above or not isfinite(value):
+        if is_below or is_above or (isinstance(value, float) and not isfinite(value)):
             raise ArgumentTypeError(f"must be {_limits(option)}, got {text}")
         return value
 

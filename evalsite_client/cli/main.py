@@ -42,6 +42,8 @@ from evalsite_client.errors import (
 
 FAILED: Final = 1
 BAD_INPUT: Final = 2
+# Their 1 says that a candidate fails or has regressed: no answer must not be taken for that.
+VERDICTS: Final = {"gate", "watch"}
 DESCRIPTION: Final = "Which agent is best, how sure that is: the common jobs of an evalsite server."
 EPILOG: Final = """\
 examples:
@@ -113,14 +115,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _write(answer, is_json=is_json)
     except ClientError as error:
         _complain(error, is_json=is_json)
-        return _status(error)
+        return BAD_INPUT if given.command in VERDICTS else _status(error)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             # Who read the output has seen enough (| head); Python must not flush it again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         sys.stderr.write(f"evalsite: {error}\n")
-        return FAILED
+        return BAD_INPUT if given.command in VERDICTS else FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     return answer.status

@@ -6,6 +6,7 @@ import time
 import urllib.request
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 from urllib.error import URLError
@@ -100,6 +101,9 @@ class FolderWatch:
         try:
             agent = self._admit(step, path)
         except (InputError, ProblemError) as error:
+            if isinstance(error, ProblemError) and error.status != HTTPStatus.BAD_REQUEST:
+                self.told.discard(path)
+                raise  # a right, a limit or the server: another time the file may pass
             sys.stderr.write(f"{path.name}: refused: {error}\n")
             return
         options, client = self.options, self.client

@@ -10,6 +10,7 @@ from redis import Redis
 
 from evalsite_client import Client
 from evalsite_client.cli import following, gates
+from evalsite_client.errors import UnreachableError
 from evalsite_client.tests.commands import Evalsite
 from matches.campaigns.gates import Bounds
 from matches.models import Campaign
@@ -85,3 +86,14 @@ def test_stopped_it_writes_where_it_stands(
     assert json.loads(saved.read_text())["result"] == "interrupted"
     assert summary.read_text().startswith("### INTERRUPTED: level:40 against level:60")
     assert "LLR" in printed
+
+
+@pytest.mark.parametrize("command", ["gate a b", "watch runs/ppo"])
+def test_a_server_that_is_away_is_no_verdict(
+    command: str, evalsite: Evalsite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(_: object) -> None:
+        raise UnreachableError("nobody answers")
+
+    monkeypatch.setattr("evalsite_client.cli.main._run", away)
+    assert evalsite(*command.split())[0] == 2

@@ -89,9 +89,11 @@ def test_unknown_words_are_passed_on_to_the_client_of_this_folder(
 
     def become(_: str, command: list[str], environment: dict[str, str]) -> None:
         assert environment["EVALSITE_VAR"] == str(own_folder)
+        assert program[0] != "-m" or "EVALSITE_URL" not in environment, "another server's"
         became.append(command[1:])
         raise SystemExit
 
+    monkeypatch.setenv("EVALSITE_URL", "https://elsewhere.example.org")
     monkeypatch.setattr("os.chdir", lambda _: None)
     monkeypatch.setattr("os.execve", become)
     with pytest.raises(SystemExit):

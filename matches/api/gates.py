@@ -4,6 +4,7 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -11,11 +12,12 @@ from arena.verdicts.paired_blocks import compare_blocks
 from arena.verdicts.sprt import EloModel
 from matches.api.base import ID, Endpoints, asked, created, read
 from matches.api.forecasts import ForecastSerializer, PairsSerializer
+from matches.api.permissions import scopes_of
 from matches.campaigns import gates, texts
 from matches.campaigns.gates import Bounds
 from matches.campaigns.results import Pairs
 from matches.campaigns.starting import IS_SPRT
-from matches.models import Campaign
+from matches.models import Campaign, Scope
 from matches.store.clock import db_now
 
 
@@ -94,6 +96,8 @@ class GateView(Endpoints[Campaign]):
 
     queryset = Campaign.objects.filter(question=IS_SPRT).select_related("tournament__leaderboard")
     lookup_value_regex = ID
+    # The forecast of the answer takes a while: not within the transaction that enters the pair.
+    is_atomic = False
 
     @extend_schema(request=NewGateSerializer, responses={201: GateSerializer})
     def create(self, request: Request) -> Response:
@@ -111,6 +115,9 @@ class GateView(Endpoints[Campaign]):
         """Return where the test stands."""
         del pk
         wanted = asked(GateLookSerializer, request)
+        if wanted["with_forecast"] and Scope.SUBMIT not in scopes_of(request):
+            # It takes up to a second of this process: only for who may also start a test.
+            raise PermissionDenied(f"with_forecast needs the scope {Scope.SUBMIT.value!r}")
         return Response(GateSerializer(_describe(self.get_object(), **wanted)).data)
 
 

@@ -14,6 +14,8 @@ class Access(NamedTuple):
 
     scope: Scope
     right: str = ""
+    further: tuple[str, ...] = ()
+    """Rights for what the call may make on the way, such as agents."""
     is_public: bool = False
     """Also without a login, as long as EVALSITE_PUBLIC_READ is on."""
 
@@ -28,6 +30,9 @@ class Endpoint(Protocol):
 _PUBLIC = Access(Scope.READ, is_public=True)
 _OWN = Access(Scope.READ)
 _SCHEDULES = Access(Scope.SUBMIT, "matches.add_tournament")
+_ENTERS = Access(
+    Scope.SUBMIT, "matches.add_tournament", ("matches.add_agent", "matches.add_leaderboard")
+)
 _OPERATES = Access(Scope.OPERATE, "matches.change_tournament")
 _RETIRES = Access(Scope.OPERATE, "matches.change_agent")
 
@@ -83,12 +88,12 @@ TABLE: Final = {
     ("campaign", "curve"): _PUBLIC,
     ("campaign", "forecast"): _SCHEDULES,
     ("campaign", "create"): _SCHEDULES,
-    ("evaluation", "create"): _SCHEDULES,
-    ("evaluation", "check"): _SCHEDULES,
-    ("gate", "create"): _SCHEDULES,
+    ("evaluation", "create"): _ENTERS,
+    ("evaluation", "check"): _ENTERS,
+    ("gate", "create"): _ENTERS,
     ("gate", "retrieve"): _PUBLIC,
     ("watch", "look"): _SCHEDULES,
-    ("watch", "create"): _SCHEDULES,
+    ("watch", "create"): _ENTERS,
     ("watch", "judge"): _SCHEDULES,
     ("alarm", "list"): _PUBLIC,
     ("alarm", "retrieve"): _PUBLIC,
@@ -150,8 +155,11 @@ class IsAllowed(MayRead):
         if access.scope not in scopes_of(request):
             self.message = f"the token lacks the scope {access.scope.value!r}"
             return False
-        self.message = f"{request.user.get_username()} lacks the right {access.right!r}"
-        return not access.right or request.user.has_perm(access.right)
+        for right in filter(None, (access.right, *access.further)):
+            if not request.user.has_perm(right):
+                self.message = f"{request.user.get_username()} lacks the right {right!r}"
+                return False
+        return True
 
 
 def scopes_of(request: Request) -> frozenset[Scope]:

@@ -66,13 +66,17 @@ class NewWatchSerializer(serializers.Serializer[Any]):
     )
     budget = serializers.IntegerField(default=200, min_value=2)
     margin = serializers.FloatField(default=1.0, help_text="In units of rating.")
-    level = serializers.FloatField(default=0.95, help_text="P(worse) of an alarm.")
+    level = serializers.FloatField(
+        default=0.95, min_value=0.5, max_value=0.9999, help_text="P(worse) of an alarm."
+    )
 
 
 class WatchLevelSerializer(serializers.Serializer[Any]):
     """From when a regression is an alarm."""
 
-    level = serializers.FloatField(default=0.95, help_text="P(worse) of an alarm.")
+    level = serializers.FloatField(
+        default=0.95, min_value=0.5, max_value=0.9999, help_text="P(worse) of an alarm."
+    )
 
 
 class WatchedSerializer(serializers.Serializer[Any]):

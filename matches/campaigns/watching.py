@@ -151,15 +151,20 @@ def judge(campaign: Campaign, *, level: float, now: datetime) -> Verdict:
     """Return how the campaign of a checkpoint ended; the alarm of a regression is raised once."""
     if campaign.question not in (BEATS, RANK):
         raise BadInputError("campaign", f"{campaign.pk} is none of a watch")
+    agents = entrants_of(campaign.tournament)
+    newest = agents[NEWEST if campaign.question == BEATS else 0]
+    # Only of its own campaigns are the first two ancestor and newest: another's would raise an
+    # alarm about a pair that nobody watches.
+    if campaign.tournament.name != _title(Agent.objects.get(pk=newest)):
+        raise BadInputError("campaign", f"{campaign.pk} is none of a watch")
     chance = chance_of_regression(campaign)
-    newest = entrants_of(campaign.tournament)[NEWEST if chance is not None else 0]
     rating = Rating.objects.select_related("agent").get(
         leaderboard=campaign.tournament.leaderboard_id, agent=newest
     )
     alarm = raise_alarm(campaign, level=level, now=now)
     ancestor = None
     if chance is not None:
-        ancestor = Agent.objects.get(pk=entrants_of(campaign.tournament)[ANCESTOR]).name
+        ancestor = Agent.objects.get(pk=agents[ANCESTOR]).name
     return Verdict(
         agent=rating.agent.name,
         mu=rating.mu,

@@ -10,10 +10,11 @@ from redis import Redis
 from arena.messages import MatchOrderRow, ResultRow
 from matches.campaigns import judging, watching
 from matches.campaigns.watching import Watch
+from matches.errors import BadInputError
 from matches.ledger import planning, recording
-from matches.models import Agent, Campaign, Checkpoint, Match, Tournament
+from matches.models import Agent, Alarm, Campaign, Checkpoint, Match, Tournament
 from matches.ratings import rater
-from matches.tests import boards, factories
+from matches.tests import boards, factories, operating
 from matches.tests.factories import NOW, later
 from matches.tests.weights import GAME, added, verdict
 
@@ -127,3 +128,12 @@ def test_of_each_step_that_is_not_judged_it_is_said_why(watch: Watch, tmp_path: 
         20: "it was judged before",
         30: "its agent is retired",
     }
+
+
+def test_a_campaign_that_is_none_of_a_watch_raises_no_alarm(broker: Redis) -> None:
+    played = boards.played_board(n_matches=84)
+    campaign = Campaign.objects.get(pk=operating.questioned(played)["campaigns"])
+    Alarm.objects.all().delete()
+    with pytest.raises(BadInputError, match="is none of a watch"):
+        watching.judge(campaign, level=0.5, now=NOW)
+    assert not Alarm.objects.exists()

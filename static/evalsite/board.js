@@ -177,7 +177,7 @@ function drawStatus(status) {
   if (!isSame) list.replaceChildren(...elements); // else the focus on a link would be lost
 }
 
-// --- Strength by training step: the server drew it the same way, see pages/plots.py ---------------
+// --- Strength by training step: the server drew it the same way, see pages/strength_plots.py ---------------
 
 const LABEL_GAP = 16;
 
