@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from evalsite_client import options
-from evalsite_client.options import Option
+from evalsite_client.plan_option import Option
 
 PLANS: Mapping[str, Sequence[Option]] = {
     "tournament": options.TOURNAMENT,

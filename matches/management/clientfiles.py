@@ -11,30 +11,9 @@ HEAD = '''"""The options of tournaments, campaigns and schedules, as the server 
 Written by `./run manage write_client_options` from matches/plans.py: not edited.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-
-class Option(NamedTuple):
-    """One option: its type, its limits, and its flags on the command line.
-
-    kind: text, whole, real, truth, pairs (names and values) or json. scale: what one unit on the
-    command line is worth in the API. group: of its options at most one is given.
-    """
-
-    name: str
-    kind: str
-    help: str
-    default: Any
-    flags: tuple[str, ...]
-    is_required: bool = False
-    is_nullable: bool = False
-    minimum: float | None = None
-    maximum: float | None = None
-    max_length: int | None = None
-    fixed: tuple[str, ...] = ()
-    scale: float = 1
-    group: str = ""
-'''
+from evalsite_client.plan_option import Option'''
 SHOWN = (
     "is_required",
     "is_nullable",
