@@ -21,6 +21,16 @@ from launcher.brokers import server_command, wait_until_up
 REAL = {"slow", "browser"}
 """Marks of tests that start processes."""
 
+REMEMBERED = (
+    "matches.campaigns.overdue_schedules._next_due",
+    "matches.ledger.planning._drafts",
+    "matches.ledger.relay._overtaken",
+    "matches.ratings.closed_prefix._finished",
+    "matches.ratings.live_ratings._remembered",
+    "matches.store.snapshot_tables._kept",
+)
+"""Dictionaries of a process whose keys are keys of rows: true for as long as its database is."""
+
 # Tests never see the stack of the developer: Django reads these when it is set up below, so that
 # a conftest or test further down may import models at its top.
 _VAR = Path(tempfile.mkdtemp(prefix="evalsite-test-"))
@@ -91,9 +101,11 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.fixture(autouse=True)
-def unchecked_health(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no test see the checks of /health/ that another one made within the same second."""
+def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no test see what a process remembers of another test's rows: they had the same keys."""
     monkeypatch.setattr("evalsite.health._kept._until", 0.0)
+    for name in REMEMBERED:
+        monkeypatch.setattr(name, {})
 
 
 @pytest.fixture(scope="session")
