@@ -29,19 +29,19 @@ from matches.store.clock import is_within
 
 log = logging.getLogger(__name__)
 
+# A board is pushed at most this often.
 MIN_INTERVAL = timedelta(seconds=0.5)
-"""A board is pushed at most this often."""
 
+# A board that was pushed more lately is left alone by push_due: it is being rated, and a push in
+# between would hold back the next one, which has the new ratings.
 LEAVES_ALONE = timedelta(seconds=0.75)
-"""A board that was pushed more lately is left alone by push_due: it is being rated, and a push in
-between would hold back the next one, which has the new ratings."""
 
+# A board that was rated so lately is compared every second: its last push may have been lost.
 RECENT = timedelta(seconds=15)
-"""A board that was rated so lately is compared every second: its last push may have been lost."""
 
+# A quiet board's sequence number and the nodes are sent again so often: messages may be lost, and a
+# viewer that hears nothing for longer knows that control is away.
 HEARTBEAT = timedelta(seconds=10)
-"""A quiet board's sequence number and the nodes are sent again so often: messages may be lost, and
-a viewer that hears nothing for longer knows that control is away."""
 
 NODES_GROUP = "nodes"
 

@@ -25,8 +25,8 @@ from matches.ratings.evidence import Evidence, is_limited_elsewhere
 from matches.ratings.fitting import load_fit
 from matches.store.bulk import among
 
+# Matches, the newest ones, in whose blocks the dispersion is measured.
 N_LOOKED_AT = 2_000
-"""Matches, the newest ones, in whose blocks the dispersion is measured."""
 _POINTS = (1.0, 0.5, 0.0)
 
 

@@ -12,20 +12,20 @@ from matches.errors import BadInputError
 
 PARTS = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
 EXAMPLE = "'30 4 * * 1' is every Monday at 4:30"
+# Between two 29ths of February may lie eight years.
 MAX_DAYS = 9 * 366
-"""Between two 29ths of February may lie eight years."""
 
 
 @dataclass(frozen=True)
 class Crontab:
     """The minutes at which something is due."""
 
+    # Hour and minute, in order.
     times: tuple[tuple[int, int], ...]
-    """Hour and minute, in order."""
     days: frozenset[int]
     months: frozenset[int]
+    # 0 is Sunday.
     weekdays: frozenset[int]
-    """0 is Sunday."""
     zone: ZoneInfo
 
     def next(self, *, now: datetime) -> datetime | None:

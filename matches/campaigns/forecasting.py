@@ -23,8 +23,8 @@ from matches.models import Agent, Campaign, Leaderboard
 from matches.plans import CampaignPlan
 from matches.ratings.evidence import Evidence, gather_evidence
 
+# Matches: what takes longer counts as so many.
 LIMIT = 1_000_000
-"""Matches: what takes longer counts as so many."""
 N_MORE = 100
 
 
@@ -35,8 +35,8 @@ class Asked:
     question: Question
     terms: Terms
     seed: int
+    # Results of two that a match is worth: half of its sides.
     worth: float
-    """Results of two that a match is worth: half of its sides."""
 
     @classmethod
     def by(cls, campaign: Campaign) -> "Asked":
@@ -52,12 +52,12 @@ class Ahead:
 
     n_known: int
     forecast: dict[str, Any]
+    # Of those known: on other leaderboards of the game.
     n_known_elsewhere: int = 0
-    """Of those known: on other leaderboards of the game."""
+    # What is said of a pairing that suits the field badly.
     warning: str | None = None
-    """What is said of a pairing that suits the field badly."""
+    # In rating.
     margin: float = 0.0
-    """In rating."""
 
 
 def before(

@@ -43,14 +43,14 @@ class Standing:
 
     campaign: Campaign
     state: SprtState
+    # Blocks in which the candidate got 0, 1/2, 1, 3/2 and 2 points.
     counts: list[int]
-    """Blocks in which the candidate got 0, 1/2, 1, 3/2 and 2 points."""
+    # Matches that were known before this call.
     n_reused: int
-    """Matches that were known before this call."""
+    # The forecast when the call began; None for a test that was decided before.
     before: dict[str, Any] | None = None
-    """The forecast when the call began; None for a test that was decided before."""
+    # The forecast of what is left; None once it is decided.
     left: dict[str, Any] | None = None
-    """The forecast of what is left; None once it is decided."""
 
     @property
     def decision(self) -> Decision:

@@ -38,12 +38,12 @@ from matches.store.catalog import game_problem
 from matches.store.clock import is_within
 from matches.store.failures import Failures
 
+# Judged anew when what came since the start has grown by so much: between, little changes.
 GROWTH = 0.1
-"""Judged anew when what came since the start has grown by so much: between, little changes."""
 FORECAST_EVERY = timedelta(seconds=5)
 FORECAST_LIMIT, N_MORE = forecasting.LIMIT, forecasting.N_MORE
+# Why a campaign ended without an answer, and what it says then.
 ENDED = {"cancelled": "cancelled", "no_results": "no match has a result: nothing can be said"}
-"""Why a campaign ended without an answer, and what it says then."""
 _judging = Lock()
 _STATES = Tournament.State
 _STATEMENTS = {
@@ -62,8 +62,8 @@ class Judgement:
     likely: Verdict
     chances: Sequence[float] = ()
     llr: float | None = None
+    # Of a sequential test: its blocks by points.
     pairs: Sequence[int] | None = None
-    """Of a sequential test: its blocks by points."""
     belief: Belief | None = None
 
 

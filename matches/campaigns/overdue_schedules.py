@@ -10,8 +10,8 @@ from matches.campaigns import scheduling
 from matches.models import Schedule, ScheduleRun
 from matches.store.failures import Failures
 
+# So long beat's own message has to arrive; whoever comes second starts nothing.
 GRACE = timedelta(seconds=5)
-"""So long beat's own message has to arrive; whoever comes second starts nothing."""
 
 # When each schedule is due next, so that crontabs are not read every second.
 _next_due: dict[tuple[object, ...], datetime | None] = {}

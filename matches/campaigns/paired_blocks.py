@@ -9,8 +9,8 @@ from matches.models.match import join_numbers, parse_numbers
 from matches.ratings.entrants import score_seats
 from matches.ratings.evidence import find_boards, is_limited_elsewhere
 
+# 0, 1/2, 1, 3/2 and 2 points of two games.
 N_CELLS = 5
-"""0, 1/2, 1, 3/2 and 2 points of two games."""
 GAMES_OF_BLOCK = 2
 
 

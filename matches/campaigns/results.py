@@ -11,8 +11,8 @@ from matches.models import Agent, Campaign
 from matches.ratings.entrants import entrants_of
 from matches.store.bulk import among
 
+# Entrants whose chances are shown: the likeliest ones.
 SHOWN = 200
-"""Entrants whose chances are shown: the likeliest ones."""
 
 
 class Chance(NamedTuple):

@@ -26,18 +26,16 @@ from matches.store.auditing import Actor
 
 log = logging.getLogger(__name__)
 
+# Its options that a tournament takes, and a campaign; the budget of one in matches is n_matches.
+# Each tournament has a seed of its own, and each campaign one that replays nothing.
 PLANNED, ASKED = scheduled_names(TournamentPlan), scheduled_names(CampaignPlan)
-"""Its options that a tournament takes, and a campaign; the budget of one in matches is n_matches.
-
-Each tournament has a seed of its own, and each campaign one that replays nothing.
-"""
 NOT_OF_CAMPAIGNS = [
     option
     for option in options_of(TournamentPlan)
     if option.name in PLANNED and option.name not in (*ASKED, "n_matches", "is_rated")
 ]
+# Of a tournament without a question, if none is named.
 PAIRING = "double_round_robin"
-"""Of a tournament without a question, if none is named."""
 MAX_PROBLEM = 300
 _STAMP = " 2026-01-01 12:00"
 

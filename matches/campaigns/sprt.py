@@ -16,8 +16,8 @@ from matches.models import Leaderboard
 from matches.ratings.evidence import Evidence, read_results
 from matches.ratings.fitting import fit_ratings
 
+# Others whose results say how far apart the two are: those that they met most often.
 MOST_OPPONENTS = 60
-"""Others whose results say how far apart the two are: those that they met most often."""
 
 
 def read_test(parameters: Mapping[str, Value]) -> SequentialTest:

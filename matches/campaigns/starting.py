@@ -31,8 +31,8 @@ SPRT_DEFAULTS: Mapping[str, Value] = {
     **{"elo0": 0.0, "elo1": 20.0, "alpha": 0.05, "beta": 0.05},
     "model": EloModel.LOGISTIC.value,
 }
+# Parameters of a question that name agents; stored as positions.
 NAMED = ("a", "b")
-"""Parameters of a question that name agents; stored as positions."""
 
 
 @transaction.atomic

@@ -21,8 +21,8 @@ _SIGNIFICANT = 2
 _SURE = 0.995
 _SPACE = "\N{NO-BREAK SPACE}"
 UNMEASURED = "not measured yet"
+# What GPU time is reckoned by: steps of the newest matches, times what their networks take.
 GPU_BASIS = ", by the time of one row alone on a core; batches may take less"
-"""What GPU time is reckoned by: steps of the newest matches, times what their networks take."""
 
 _WHY = {
     StopReason.DECIDED.value: "decided: it is as sure as was asked for",

@@ -24,8 +24,8 @@ from matches.ratings.evidence import gather_evidence
 
 JUDGED = "it was judged before"
 BEATS, RANK = "beats", "rank_all"
+# Positions of the two that an alarm is about.
 ANCESTOR, NEWEST = 0, 1
-"""Positions of the two that an alarm is about."""
 EVEN = 0.5
 
 

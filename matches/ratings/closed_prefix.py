@@ -31,13 +31,13 @@ from matches.ratings.fitting import SideCounts
 from matches.store import selectors
 from matches.store.bulk import among
 
+# Pending or cancelled matches, the first ones, among which one that was sent is looked for: what a
+# node had has a low number, and what is held was never sent.
 MOST_LOOKED_AT = 200
-"""Pending or cancelled matches, the first ones, among which one that was sent is looked for: what a
-node had has a low number, and what is held was never sent."""
 _STATES = Tournament.State
 _STANDING = ("state", "key", "n_planned", "n_done", "n_void", "n_cancelled", "n_replaced")
+# Tournaments that are over whose late results are remembered.
 MOST_REMEMBERED = 2_000
-"""Tournaments that are over whose late results are remembered."""
 _finished: dict[int, tuple[tuple[object, ...] | None, Sequence[Result]]] = {}
 _OPEN = (_STATES.PLANNING.value, _STATES.RUNNING.value, _STATES.PAUSED.value)
 
@@ -61,12 +61,12 @@ NOTHING_LATE = Late()
 class WaitingResults(NamedTuple):
     """What the verdict of a campaign waits for, and what waits with it."""
 
+    # The first open match.
     match: Match
-    """The first open match."""
+    # Blocks with an open match that were planned before results that are there.
     n_blocks: int
-    """Blocks with an open match that were planned before results that are there."""
+    # Results that do not count yet.
     n_results: int
-    """Results that do not count yet."""
 
 
 def find_late_results(
@@ -94,8 +94,21 @@ def find_late_results(
 
 
 def _read_late(tournament: int, board: Leaderboard, *, is_own: bool) -> Sequence[Result]:
+    """Return the counted outcomes of a tournament behind its prefix, as the rater read them."""
     end = find_first_unsettled(tournament, board.pk, is_own=is_own)
-    return [] if end is None else list(_read_behind(tournament, board, end))
+    if end is None:
+        return []
+    rows = _done_matches(tournament, behind=end).filter(sequence__gte=board.season_first_sequence)
+    uncounted = Uncounted.objects.filter(leaderboard=board, is_counted=False)
+    columns = ("pk", "sequence", "lineup", "outcome__ranks", "outcome__guilty_seat")
+    more = ("outcome__reason", "same_as__leaderboard_id")
+    counted = rows.exclude(pk__in=uncounted.values("match")).values_list(*columns, *more)
+    return [
+        Result(pk, sequence, True, lineup, ranks, guilty, first_board is not None, reason)
+        for pk, sequence, lineup, ranks, guilty, reason, first_board in counted
+        # The same game again on the same leaderboard was not counted.
+        if first_board != board.pk
+    ]
 
 
 def _read_late_of_finished(
@@ -106,10 +119,12 @@ def _read_late_of_finished(
     Each campaign leaves some when its verdict cancels the rest: of hundreds of campaigns of the
     same agents, to read them at each look of the next one takes seconds.
     """
+    # A new season moves the beginning, and with it what is late: it is part of the key.
     key = (board.pk, board.season_first_sequence, *standing)
     before, late = _finished.get(tournament, (None, ()))
     if before != key:
         late = _read_late(tournament, board, is_own=False)
+        # All at once: to keep the newest only would need their order, and a miss is a few queries.
         if len(_finished) >= MOST_REMEMBERED:
             _finished.clear()
         _finished[tournament] = key, late
@@ -118,10 +133,15 @@ def _read_late_of_finished(
 
 def find_first_unsettled(tournament: int, board: int, *, is_own: bool) -> int | None:
     """Return the number of the match that ends the prefix of a tournament, if there is one."""
+    cancelled = Match.objects.filter(
+        Match.is_closed(),
+        is_in_state("matches_match", [Match.State.CANCELLED]),
+        tournament=tournament,
+    )
     ends = (
         _find_first_pending(tournament, is_sent=not is_own),
         _find_first_in_flight(tournament),
-        _find_first_cancelled(tournament, is_sent=not is_own),
+        _find_first(cancelled, is_sent=not is_own),
         # Over, but the counts do not hold it yet.
         Uncounted.objects.filter(
             leaderboard=board, is_counted=False, match__tournament=tournament
@@ -170,24 +190,11 @@ def _find_unfinished(
     unfinished = rated.filter(
         Q(state__in=_OPEN) | Q(n_cancelled__gt=0) | Q(pk__in=uncounted.values("match__tournament"))
     )
-    found = unfinished.filter(pk__in=shared).order_by("pk")
+    rows = unfinished.filter(pk__in=shared).order_by("pk")
     not_counted = set(uncounted.values_list("match__tournament", flat=True).distinct())
-    for pk, board, state, *standing in found.values_list("pk", "leaderboard_id", *_STANDING):
+    for pk, board, state, *standing in rows.values_list("pk", "leaderboard_id", *_STANDING):
         is_settled = state not in _OPEN and pk not in not_counted
         yield pk, board, (state, *standing) if is_settled else None
-
-
-def _read_behind(tournament: int, board: Leaderboard, end: int) -> Iterator[Result]:
-    """Yield the counted outcomes of a tournament behind a match, as the rater read them."""
-    rows = _done_matches(tournament, behind=end).filter(sequence__gte=board.season_first_sequence)
-    uncounted = Uncounted.objects.filter(leaderboard=board, is_counted=False)
-    columns = ("pk", "sequence", "lineup", "outcome__ranks", "outcome__guilty_seat")
-    more = ("outcome__reason", "same_as__leaderboard_id")
-    counted = rows.exclude(pk__in=uncounted.values("match"))
-    for pk, sequence, lineup, ranks, guilty, reason, first in counted.values_list(*columns, *more):
-        # The same game again on the same leaderboard was not counted.
-        if first != board.pk:
-            yield Result(pk, sequence, True, lineup, ranks, guilty, first is not None, reason)
 
 
 def _done_matches(tournament: int, *, behind: int = 0) -> QuerySet[Match]:
@@ -205,12 +212,15 @@ def _find_first_pending(tournament: int, *, is_sent: bool) -> int | None:
     pending = Match.objects.filter(
         is_in_state("matches_match", [Match.State.PENDING]), tournament=tournament
     )
-    firsts = []
-    for needs in Match.Needs.values:
-        in_order = pending.filter(needs=needs).order_by("sequence")
-        rows = in_order.values_list("sequence", "attempt")[: MOST_LOOKED_AT if is_sent else 1]
-        firsts += [sequence for sequence, attempt in rows if attempt or not is_sent]
-    return min(firsts, default=None)
+    # One query for each need: the index of pending matches is ordered within a need only.
+    firsts = (_find_first(pending.filter(needs=n), is_sent=is_sent) for n in Match.Needs.values)
+    return min((first for first in firsts if first is not None), default=None)
+
+
+def _find_first(matches: QuerySet[Match], *, is_sent: bool) -> int | None:
+    rows = matches.order_by("sequence").values_list("sequence", "attempt")
+    looked_at = rows[: MOST_LOOKED_AT if is_sent else 1]
+    return next((sequence for sequence, attempt in looked_at if attempt or not is_sent), None)
 
 
 def _find_first_in_flight(tournament: int) -> int | None:
@@ -218,11 +228,3 @@ def _find_first_in_flight(tournament: int) -> int | None:
     in_flight = Match.objects.filter(Match.is_in_flight(), order__in=among(orders))
     first: int | None = in_flight.aggregate(first=Min("sequence"))["first"]
     return first
-
-
-def _find_first_cancelled(tournament: int, *, is_sent: bool) -> int | None:
-    cancelled = is_in_state("matches_match", [Match.State.CANCELLED])
-    of = Match.objects.filter(Match.is_closed(), cancelled, tournament=tournament)
-    rows = of.order_by("sequence").values_list("sequence", "attempt")
-    looked_at = rows[: MOST_LOOKED_AT if is_sent else 1]
-    return next((sequence for sequence, attempt in looked_at if attempt or not is_sent), None)

@@ -16,8 +16,8 @@ from matches.ratings.evidence import read_results
 from matches.ratings.fitting import fit_ratings, load_own_counts
 from matches.store.bulk import among
 
+# Of so many agents all results are fitted: 0.1 s. Of more, those of the two are looked at.
 MOST_FITTED = 100
-"""Of so many agents all results are fitted: 0.1 s. Of more, those of the two are looked at."""
 _NORMAL = NormalDist()
 
 
@@ -56,11 +56,18 @@ class Comparison:
 
 def compare_agents(first: Rating, second: Rating) -> Comparison:
     """Return how two agents of one leaderboard stand to each other."""
+    board = first.leaderboard
+    # In a game of teams the others of both sides count as equally strong, and add their chance.
+    n_performances = 2 * games.get(board.game).spec.team_size
+    gap = (first.mu - second.mu) / (sqrt(n_performances) * BETA)
+    margin = unit_draw_margin(board.draw_probability)
+    win, loss = _NORMAL.cdf(gap - margin), _NORMAL.cdf(-gap - margin)
     return Comparison(
         first=first,
         second=second,
         p_above=p_above(first, second),
-        expected=_predict_match(first, second),
+        # Rounding may leave the two a little above 1 where the margin is nothing.
+        expected=Expected(win=win, draw=max(0.0, 1 - win - loss), loss=loss),
         head_to_head=count_head_to_head(first, second),
     )
 
@@ -69,25 +76,22 @@ def p_above(first: Rating, second: Rating) -> float:
     """Return P(the first is better); one half for an agent and itself."""
     if first.pk == second.pk:
         return 0.5
-    doubt = sqrt(_gap_variance(first, second))
-    gap = first.mu - second.mu
-    return _NORMAL.cdf(gap / doubt) if doubt else 0.5
-
-
-def _gap_variance(first: Rating, second: Rating) -> float:
-    """Return V11 + V22 - 2 V12 of the settled fit; of a large board nearly (see gap_variance)."""
-    board, pair = _board(first), (first.agent_id, second.agent_id)
+    board, pair = first.leaderboard, (first.agent_id, second.agent_id)
     rated = Rating.objects.filter(leaderboard=board).order_by("agent_id")
     agents = list(rated.values_list("agent_id", flat=True)[: MOST_FITTED + 1])
     if len(agents) <= MOST_FITTED:
-        return _fitted_variance(board, agents, pair)
-    if games.get(board.game).spec.teams:
+        variance = _fit_variance(board, agents, pair)
+    elif games.get(board.game).spec.teams:
         # The results of pairs are not what is fitted there: they count as independent.
-        return first.sd**2 + second.sd**2
-    return _near_variance(board, pair)
+        variance = first.sd**2 + second.sd**2
+    else:
+        variance = _estimate_variance(board, pair)
+    gap = first.mu - second.mu
+    return _NORMAL.cdf(gap / sqrt(variance)) if variance else 0.5
 
 
-def _fitted_variance(board: Leaderboard, agents: Sequence[int], pair: tuple[int, int]) -> float:
+def _fit_variance(board: Leaderboard, agents: Sequence[int], pair: tuple[int, int]) -> float:
+    """Return V11 + V22 - 2 V12 of the settled fit."""
     joint = fit_ratings(board, agents, load_own_counts(board, agents)).covariance
     if joint is None:
         raise ValueError(f"{len(agents)} agents are fitted without a covariance")
@@ -95,7 +99,7 @@ def _fitted_variance(board: Leaderboard, agents: Sequence[int], pair: tuple[int,
     return float(joint[i, i] + joint[j, j] - 2 * joint[i, j])
 
 
-def _near_variance(board: Leaderboard, pair: tuple[int, int]) -> float:
+def _estimate_variance(board: Leaderboard, pair: tuple[int, int]) -> float:
     """Estimate the variance from the results of the two and the ratings of their opponents.
 
     A few rows each, however many agents the leaderboard has.
@@ -119,16 +123,6 @@ def _near_variance(board: Leaderboard, pair: tuple[int, int]) -> float:
     )
 
 
-def _predict_match(first: Rating, second: Rating) -> Expected:
-    board = _board(first)
-    # In a game of teams the others of both sides count as equally strong, and add their chance.
-    n_performances = 2 * games.get(board.game).spec.team_size
-    gap = (first.mu - second.mu) / (sqrt(n_performances) * BETA)
-    margin = unit_draw_margin(board.draw_probability)
-    win, loss = _NORMAL.cdf(gap - margin), _NORMAL.cdf(-gap - margin)
-    return Expected(win=win, draw=max(0.0, 1 - win - loss), loss=loss)
-
-
 def count_head_to_head(first: Rating, second: Rating) -> HeadToHead:
     """Return how their matches ended, whoever sat first."""
     counts = PairCount.objects.filter(leaderboard=first.leaderboard_id)
@@ -139,7 +133,3 @@ def count_head_to_head(first: Rating, second: Rating) -> HeadToHead:
         n_draws=there.n_draws + back.n_draws,
         n_losses=there.n_second_wins + back.n_first_wins,
     )
-
-
-def _board(rating: Rating) -> Leaderboard:
-    return rating.leaderboard

@@ -17,12 +17,12 @@ from matches.models.match import join_numbers, parse_numbers
 from matches.ratings.fitting import PAIR_COUNTERS
 from matches.store.bulk import add_to_rows
 
+# Of those: what counts on its own leaderboard only, see matches.ratings.evidence.
 LOCAL_COUNTERS = tuple(f"{name}_{kind}" for kind in ("copied", "limited") for name in PAIR_COUNTERS)
-"""Of those: what counts on its own leaderboard only, see matches.ratings.evidence."""
 _N = len(PAIR_COUNTERS)
 
+# Won, drawn and lost by the first of two, by both.
 Counts = dict[Any, list[int]]
-"""Won, drawn and lost by the first of two, by both."""
 
 
 class Result(NamedTuple):
@@ -34,9 +34,14 @@ class Result(NamedTuple):
     lineup: str
     ranks: str
     guilty_seat: int
+    # It was played on another leaderboard before.
     is_copied: bool = False
-    """It was played on another leaderboard before."""
     reason: str = ""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a time limit decided it."""
+        return self.guilty_seat >= 0 and self.reason == Reason.TIMEOUT.value
 
 
 @dataclass
@@ -60,8 +65,8 @@ class Stored:
     lead: str
     keys: tuple[str, ...]
     of: Callable[[Tally], Counts]
+    # The columns of a key of the counts, and back.
     columns: Callable[[Any], tuple[Any, ...]]
-    """The columns of a key of the counts, and back."""
     key: Callable[..., Any]
     counters: tuple[str, ...] = PAIR_COUNTERS
 
@@ -107,12 +112,18 @@ def tally_results(
     total = Tally() if total is None else total
     for result in results:
         lineup, ranks = parse_numbers(result.lineup), parse_numbers(result.ranks)
-        n_best = ranks.count(0)
-        is_shared = n_best > max(1, teams.count(0))
-        local = _find_local_counters(result)
+        # Mates share a rank: only more bests than a team has seats are a draw.
+        is_shared = ranks.count(0) > max(1, teams.count(0))
+        # Where the counters begin of what is no evidence elsewhere; 0 where it is.
+        local = _N if result.is_copied else 2 * _N * result.is_limited
         for seat, agent in enumerate(lineup):
-            added = total.agents[agent]
-            _tally_agent(added, ranks[seat], is_shared, result.guilty_seat == seat)
+            is_best = ranks[seat] == 0
+            counts = total.agents[agent]
+            counts[0] += 1
+            counts[1] += is_best and not is_shared
+            counts[2] += is_best and is_shared
+            counts[3] += not is_best
+            counts[4] += result.guilty_seat == seat
             for other in range(seat + 1, len(lineup)):
                 if not are_mates(teams, seat, other):
                     pair = total.pairs[agent, lineup[other]]
@@ -124,23 +135,6 @@ def tally_results(
             for first, second, kind in split_sides(lineup, ranks, teams):
                 total.sides[first, second][kind] += 1
     return total
-
-
-def _find_local_counters(result: Result) -> int:
-    """Return where the counters begin of what is no evidence elsewhere; 0 where it is."""
-    if result.is_copied:
-        return _N
-    is_limited = result.guilty_seat >= 0 and result.reason == Reason.TIMEOUT.value
-    return 2 * _N if is_limited else 0
-
-
-def _tally_agent(counts: list[int], rank: int, is_shared: bool, is_guilty: bool) -> None:
-    """Count a match of an agent; is_shared: several sides had the first place."""
-    counts[0] += 1
-    counts[1] += rank == 0 and not is_shared
-    counts[2] += rank == 0 and is_shared
-    counts[3] += rank > 0
-    counts[4] += is_guilty
 
 
 def sum_counts(kind: Stored, tallies: Sequence[Tally], key: object) -> list[int]:

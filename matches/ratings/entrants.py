@@ -39,16 +39,16 @@ def load_standing(
     """
     board = tournament.leaderboard
     spec = games.get(board.game).spec
-    is_asked = Campaign.objects.filter(tournament=tournament).exists()
-    boards = find_boards(board, agents) if is_asked else [board]
+    has_question = Campaign.objects.filter(tournament=tournament).exists()
+    boards = find_boards(board, agents) if has_question else [board]
     counts = Evidence(board, agents, boards).counts
-    known = fit_ratings(board, agents, counts)
+    settled = fit_ratings(board, agents, counts)
     return Standing(
         field=Field(len(agents), spec.n_seats, spec.team_size),
-        mu=known.mu,
-        covariance=known.covariance,
-        sd=known.sd,
-        spread=known.spread,
+        mu=settled.mu,
+        covariance=settled.covariance,
+        sd=settled.sd,
+        spread=settled.spread,
         counts=counts,
         n_in_flight=_count_in_flight(board, agents),
         meetings=load_meetings(tournament, agents) if needs_meetings else (),

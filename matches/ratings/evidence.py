@@ -31,10 +31,10 @@ from matches.ratings.closed_prefix import NOTHING_LATE, Late, find_late_results
 from matches.ratings.fitting import PAIR_COUNTERS
 from matches.store.bulk import among
 
+# Leaderboards that are asked: the own one, and of the others those with the most results.
 MOST_BOARDS = 100
-"""Leaderboards that are asked: the own one, and of the others those with the most results."""
+# What the counters of a pair hold, three of each kind: all, and of those what is left out.
 _KINDS = ("", "copied", "limited")
-"""What the counters of a pair hold, three of each kind: all, and of those what is left out."""
 
 
 class Known(NamedTuple):
@@ -60,10 +60,18 @@ class Evidence:
     def known(self) -> Known:
         """How many matches count: by sums, so that a look at which nothing is due stays cheap."""
         n_pairs = max(1, games.get(self.board.game).spec.n_opposed)
-        own, *others = (
-            self._count_results(of, less) - self._count_late(of, less)
-            for of, less in self._boards_with_omissions()
-        )
+        ours, n_results = set(self.agents), []
+        for of, less in self._boards_with_omissions():
+            wins, draws, losses = _counters_without(less)
+            stored = self._pair_counts(of).aggregate(n=Sum(wins + draws + losses))["n"] or 0
+            late_pairs = self.late.tallies[of.pk].pairs if of.pk in self.late.tallies else ()
+            n_late = sum(
+                sum(self._late_counts(of, *pair, less))
+                for pair in late_pairs
+                if ours.issuperset(pair)
+            )
+            n_results.append(int(stored) - n_late)
+        own, *others = n_results
         elsewhere = sum(others) // n_pairs
         return Known(own // n_pairs + elsewhere, elsewhere)
 
@@ -95,19 +103,6 @@ class Evidence:
     def _pair_counts(self, board: Leaderboard) -> QuerySet[PairCount]:
         ours = among(self.agents)
         return PairCount.objects.filter(leaderboard=board, first__in=ours, second__in=ours)
-
-    def _count_results(self, board: Leaderboard, less: Sequence[str]) -> int:
-        wins, draws, losses = _counters_without(less)
-        total = self._pair_counts(board).aggregate(n=Sum(wins + draws + losses))
-        return int(total["n"] or 0)
-
-    def _count_late(self, board: Leaderboard, less: Sequence[str]) -> int:
-        total = self.late.tallies.get(board.pk)
-        if total is None:
-            return 0
-        ours = set(self.agents)
-        pairs = (pair for pair in total.pairs if ours.issuperset(pair))
-        return sum(sum(self._late_counts(board, *pair, less)) for pair in pairs)
 
     def _late_counts(
         self, board: Leaderboard, first: int, second: int, less: Sequence[str]

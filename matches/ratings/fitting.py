@@ -21,8 +21,8 @@ from matches.store.bulk import among
 
 PAIR_COUNTERS = ("n_first_wins", "n_draws", "n_second_wins")
 
+# Won, drawn and lost by the first of two sides.
 SideCounts = Mapping[tuple[TeamSide, TeamSide], Sequence[int]]
-"""Won, drawn and lost by the first of two sides."""
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from matches.models import Leaderboard
 from matches.models.match import parse_numbers
 from matches.ratings.counting import Result
 
+# The ratings are kept after so many outcomes each, at the last of these places: what comes out of
+# order lies close to the end.
 N_A_MARK, N_MARKS = 512, 4
-"""The ratings are kept after so many outcomes each, at the last of these places: what comes out of
-order lies close to the end."""
+# Outcomes of all leaderboards; each takes some 300 bytes.
 MOST_REMEMBERED = 200_000
-"""Outcomes of all leaderboards; each takes some 300 bytes."""
 
 
 class LiveRating(NamedTuple):
@@ -30,8 +30,8 @@ class LiveRating(NamedTuple):
     sigma: float
 
 
+# By agent.
 LiveRatings = dict[int, LiveRating]
-"""By agent."""
 
 
 class Rules(NamedTuple):

@@ -8,8 +8,8 @@ from scipy.special import ndtr, ndtri
 
 Floats = NDArray[np.float64]
 
+# In sd: so far from where the best is, an agent counts as worse for sure.
 _FAR = 6.0
-"""In sd: so far from where the best is, an agent counts as worse for sure."""
 _QUANTILES = ndtri(np.linspace(1e-7, 1 - 1e-7, 65))
 _N_NODES = 1_000
 _END = 3.5
@@ -26,19 +26,17 @@ def compute_p_best(mu: Sequence[float] | Floats, sd: Sequence[float] | Floats) -
     chances = np.zeros(len(means))
     if not len(means):
         return chances
+    # Who surely lies below somebody else is never the best, and takes no part.
     may = means + _FAR * doubts >= (means - _FAR * doubts).max()
-    chances[may] = _integrate(means[may], doubts[may])
-    return chances
-
-
-def _integrate(mu: Floats, sd: Floats) -> Floats:
-    """Sum over the intervals between nodes: this skill is in it, all others are below."""
-    nodes = _place_nodes(mu, sd)
-    below = ndtr((nodes - mu[:, None]) / sd[:, None])  # [A, N]
+    means, doubts = means[may], doubts[may]
+    nodes = _place_nodes(means, doubts)
+    below = ndtr((nodes - means[:, None]) / doubts[:, None])  # [A, N]
+    # A product of many small numbers: by logs, with the own one taken out again.
     logs = np.log(np.maximum(below, _SMALLEST))
     others = np.exp(logs.sum(axis=0) - logs)
+    # Over each interval between nodes: this skill is in it, all others are below.
     masses: Floats = (np.diff(below, axis=1) * (others[:, 1:] + others[:, :-1]) / 2).sum(axis=1)
-    chances: Floats = masses / masses.sum()
+    chances[may] = masses / masses.sum()
     return chances
 
 

@@ -26,14 +26,14 @@ from matches.store.failures import Failures
 
 LIVE = ("prefix_mu", "prefix_sigma", "live_mu", "live_sigma")
 COUNTERS = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
+# A board with matches in flight is rated at most this often: nobody sees more.
 MIN_INTERVAL = timedelta(seconds=0.5)
-"""A board with matches in flight is rated at most this often: nobody sees more."""
+# The same by the outcomes beyond the prefix, each of which is read and folded again: some 5 us of a
+# core. They are many where another tournament's matches were planned before and are not over.
 INTERVAL_PER_WAITING = timedelta(microseconds=50)
-"""The same by the outcomes beyond the prefix, each of which is read and folded again: some 5 us of
-a core. They are many where another tournament's matches were planned before and are not over."""
+# The settled ratings of a board with matches in flight are fitted at most this often: a tenth of a
+# core for 200 agents, and for 10,000.
 FIT_INTERVAL_PER_AGENT = timedelta(milliseconds=10)
-"""The settled ratings of a board with matches in flight are fitted at most this often: a tenth of a
-core for 200 agents, and for 10,000."""
 
 
 def rate_all(*, now: datetime, failures: Failures | None = None) -> list[int]:
@@ -48,7 +48,11 @@ def rate_all(*, now: datetime, failures: Failures | None = None) -> list[int]:
     for board in _list_ratable(boards):
         with errors.collect(f"rating leaderboard {board}"):
             rated += [board] if rate(board, now=now) else []
-    for board in _list_ratable(_unsettled()):
+    # Settled ratings that lag, those that a process left so included.
+    lagging = Q(n_settled__lt=F("n_counted")) | Q(results_hash="")
+    has_any = Q(n_counted__gt=0) | Q(season_began_at__isnull=False)
+    unsettled = Leaderboard.objects.filter(lagging, has_any).values_list("pk", flat=True)
+    for board in _list_ratable(unsettled):
         with errors.collect(f"settling leaderboard {board}"):
             rated += [board] if _settle_if_due(board, now=now) else []
     if failures is None:
@@ -58,16 +62,8 @@ def rate_all(*, now: datetime, failures: Failures | None = None) -> list[int]:
 
 def _list_ratable(boards: Iterable[int]) -> list[int]:
     """Return the leaderboards whose game can be used here; pages say what the others wait for."""
-    known = Leaderboard.objects.filter(pk__in=among(list(boards))).order_by("pk")
-    return [pk for pk, game in known.values_list("pk", "game") if not game_problem(game)]
-
-
-def _unsettled() -> list[int]:
-    """Return the boards whose settled ratings lag, those that a process left so included."""
-    lagging = Q(n_settled__lt=F("n_counted")) | Q(results_hash="")
-    has_any = Q(n_counted__gt=0) | Q(season_began_at__isnull=False)
-    left = Leaderboard.objects.filter(lagging, has_any)
-    return list(left.order_by("pk").values_list("pk", flat=True))
+    in_order = Leaderboard.objects.filter(pk__in=among(list(boards))).order_by("pk")
+    return [pk for pk, game in in_order.values_list("pk", "game") if not game_problem(game)]
 
 
 def rate(board_id: int, *, now: datetime) -> bool:
@@ -83,13 +79,15 @@ def rate(board_id: int, *, now: datetime) -> bool:
 
 @transaction.atomic
 def count_outcomes(board_id: int, *, now: datetime) -> int:
-    """Count new outcomes and fold the live rating; return how many outcomes were new.
-
-    The leaderboard's row lock makes it single-flight: counting twice is impossible.
-    """
+    """Count new outcomes and fold the live rating; return how many outcomes were new."""
+    # The row lock makes it single-flight: two raters at once cannot count an outcome twice.
     board = Leaderboard.objects.select_for_update().get(pk=board_id)
-    if not _is_idle(board) and not _is_count_due(board, now=now):
-        return 0
+    if not _is_idle(board):
+        if is_within(board.rated_at, MIN_INTERVAL, now=now):
+            return 0
+        n_waiting = Uncounted.objects.filter(leaderboard=board).count()
+        if is_within(board.rated_at, n_waiting * INTERVAL_PER_WAITING, now=now):
+            return 0
     return count_locked(board, now=now)
 
 
@@ -98,32 +96,29 @@ def _is_idle(board: Leaderboard) -> bool:
     return _closed_prefix(board) == board.next_sequence - 1
 
 
-def _is_count_due(board: Leaderboard, *, now: datetime) -> bool:
-    if is_within(board.rated_at, MIN_INTERVAL, now=now):
-        return False
-    n_waiting = Uncounted.objects.filter(leaderboard=board).count()
-    return not is_within(board.rated_at, n_waiting * INTERVAL_PER_WAITING, now=now)
-
-
 def count_locked(board: Leaderboard, *, now: datetime) -> int:
     """Count as `count_outcomes` does, however long ago that was; the caller has the lock."""
     prefix = _closed_prefix(board)
-    _drop_earlier(board)
-    known = live_ratings.recall_rest(board)
+    waiting = Uncounted.objects.filter(leaderboard=board)
+    if board.season_first_sequence > 1:
+        # Matches that were planned before the season and ended in it count for neither.
+        waiting.filter(sequence__lt=board.season_first_sequence).delete()
+    # Taken out of the memory, so that a transaction that fails leaves nothing there.
+    remembered = live_ratings.recall_rest(board)
     new = read_uncounted(board.pk, is_new=True)
     if not new and prefix == board.prefix_sequence:
         return 0
     _add_to_counts(board.pk, tally_results(new, teams=teams_of(board)))
-    rest = live_ratings.Rest(read_uncounted(board.pk)) if known is None else known
-    if known is not None:
+    rest = remembered or live_ratings.Rest(read_uncounted(board.pk))
+    if remembered:
         rest.add(new)
     _fold_live(board, rest, prefix)
-    waiting = Uncounted.objects.filter(leaderboard=board)
     waiting.filter(sequence__lte=prefix).delete()
     waiting.filter(is_counted=False).update(is_counted=True)
     Leaderboard.objects.filter(pk=board.pk).update(
         n_counted=board.n_counted + len(new), prefix_sequence=prefix, rated_at=now
     )
+    # Only what the database has for sure is remembered.
     transaction.on_commit(lambda: live_ratings.remember_rest(board, rest, prefix, n_new=len(new)))
     return len(new)
 
@@ -163,21 +158,17 @@ def _settle_if_due(board_id: int, *, now: datetime, is_new: bool = False) -> boo
         interval = max(MIN_INTERVAL, n_agents * FIT_INTERVAL_PER_AGENT)
         if is_within(board.fitted_at, interval, now=now):
             return False
-    ours = Leaderboard.objects.filter(pk=board_id, fitted_at=board.fitted_at)
-    return bool(ours.update(fitted_at=now)) and settle_board(board_id, now=now)
+    # The conditional UPDATE is the lock: of several that come at once, one changes the row.
+    unclaimed = Leaderboard.objects.filter(pk=board_id, fitted_at=board.fitted_at)
+    return bool(unclaimed.update(fitted_at=now)) and settle_board(board_id, now=now)
 
 
 def settle_board(board_id: int, *, now: datetime) -> bool:
-    """Fit the settled ratings to all counted outcomes; say whether they were stored.
-
-    The fit runs outside of any transaction; an older fit never overwrites a newer one.
-    """
+    """Fit the settled ratings to all counted outcomes; say whether they were stored."""
     board = Leaderboard.objects.get(pk=board_id)
-    ratings = list(
-        Rating.objects.filter(leaderboard_id=board_id)
-        .order_by("agent_id")
-        .values_list("pk", "agent_id")
-    )
+    rated = Rating.objects.filter(leaderboard_id=board_id).order_by("agent_id")
+    ratings = list(rated.values_list("pk", "agent_id"))
+    # Outside of any transaction: the recorder would wait for as long as the fit takes.
     settled = fit_ratings(board, [agent for _, agent in ratings])
     return _store_settled(board, [pk for pk, _ in ratings], settled, now=now)
 
@@ -211,13 +202,6 @@ def read_uncounted(board_id: int, *, is_new: bool = False) -> list[Result]:
     ]
 
 
-def _drop_earlier(board: Leaderboard) -> None:
-    """Forget the outcomes of matches that were planned before the season and ended in it."""
-    if board.season_first_sequence > 1:
-        late = Uncounted.objects.filter(leaderboard=board)
-        late.filter(sequence__lt=board.season_first_sequence).delete()
-
-
 def _add_to_counts(board_id: int, total: Tally) -> None:
     met = Rating.objects.filter(leaderboard_id=board_id, agent__in=among(list(total.agents)))
     rows = [
@@ -230,11 +214,9 @@ def _add_to_counts(board_id: int, total: Tally) -> None:
 
 
 def _fold_live(board: Leaderboard, rest: live_ratings.Rest, prefix: int) -> None:
-    """Move the stored state to the prefix and show it with the outcomes beyond folded on top.
-
-    Only agents of these outcomes change, and only their rows are read and written: all of 30,000
-    took a second under the lock for which the recorder waits.
-    """
+    """Move the stored state to the prefix and show it with the outcomes beyond folded on top."""
+    # Only the rows of agents of these outcomes are read and written: all of 30,000 took a second
+    # under the lock for which the recorder waits.
     theirs = Rating.objects.filter(leaderboard=board, agent__in=among(sorted(rest.agents())))
     stored = {agent: row for agent, *row in theirs.values_list("agent_id", "pk", *LIVE)}
     at_prefix = {agent: LiveRating(*row[1:3]) for agent, row in stored.items()}
@@ -252,7 +234,8 @@ def _fold_live(board: Leaderboard, rest: live_ratings.Rest, prefix: int) -> None
 def _store_settled(
     board: Leaderboard, pks: Sequence[int], settled: SettledRatings, *, now: datetime
 ) -> bool:
-    # Without a hash it was rated again, maybe from fewer outcomes than before.
+    # An older fit never overwrites a newer one. Without a hash the board was rated again, maybe
+    # from fewer outcomes than before.
     older = Q(n_settled__lt=board.n_counted) | Q(results_hash="")
     stored = Leaderboard.objects.filter(
         older, pk=board.pk, n_rerates_done=board.n_rerates_done
@@ -266,6 +249,7 @@ def _store_settled(
     )
     if not stored:
         return False
+    # Most ratings of a long board stay as they are, and a row that is not written costs nothing.
     shown = Rating.objects.filter(leaderboard=board).values_list("pk", "mu", "sd")
     before = {pk: (mu, sd) for pk, mu, sd in shown}
     values = zip(settled.mu.tolist(), settled.sd.tolist(), pks, strict=True)

@@ -7,9 +7,10 @@ leaderboard, which is taken often and never for long. Memory holds agents and pa
 
 import logging
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from django.db import transaction
@@ -40,12 +41,12 @@ from matches.store.failures import Failures
 
 log = logging.getLogger(__name__)
 
+# Matches that are read at once.
 CHUNK = 5_000
-"""Matches that are read at once."""
+# How often it catches up with what was recorded meanwhile before it takes the lock.
 N_ROUNDS = 4
-"""How often it catches up with what was recorded meanwhile before it takes the lock."""
+# Agents whose pairs are compared under one lock.
 AGENTS_AT_ONCE = 20
-"""Agents whose pairs are compared under one lock."""
 
 
 @dataclass
@@ -64,27 +65,23 @@ class Fold:
     def add(self, results: Sequence[Result]) -> None:
         """Take in outcomes in planned order."""
         tally_results(results, self.total, teams=self.teams)
-        fold_matches(self.mus, self.sigmas, self._played(results), self.constants, self.teams)
+        lineups = [parse_numbers(result.lineup) for result in results]
+        for agent in chain.from_iterable(lineups):
+            if agent not in self.index:
+                self.index[agent] = len(self.mus)
+                self.mus.append(MU)
+                self.sigmas.append(SIGMA)
+        played = (
+            ([self.index[agent] for agent in lineup], parse_numbers(result.ranks))
+            for lineup, result in zip(lineups, results, strict=True)
+        )
+        fold_matches(self.mus, self.sigmas, played, self.constants, self.teams)
         self.n_outcomes += len(results)
 
     def state_of(self, agent: int) -> tuple[float, float]:
         """Return live mu and sigma of an agent."""
         at = self.index.get(agent)
         return (MU, SIGMA) if at is None else (self.mus[at], self.sigmas[at])
-
-    def _played(self, results: Sequence[Result]) -> Iterator[tuple[list[int], list[int]]]:
-        for result in results:
-            yield (
-                [self._at(agent) for agent in parse_numbers(result.lineup)],
-                parse_numbers(result.ranks),
-            )
-
-    def _at(self, agent: int) -> int:
-        at = self.index.setdefault(agent, len(self.mus))
-        if at == len(self.mus):
-            self.mus.append(MU)
-            self.sigmas.append(SIGMA)
-        return at
 
 
 @dataclass(frozen=True)
@@ -93,10 +90,10 @@ class Difference:
 
     n_outcomes: int
     n_outcomes_before: int
+    # Agents whose counts or live rating differed.
     n_agents: int
-    """Agents whose counts or live rating differed."""
+    # Pairs of opponents and pairs of sides whose counts differed.
     n_pairs: int
-    """Pairs of opponents and pairs of sides whose counts differed."""
 
     @property
     def is_none(self) -> bool:
@@ -145,16 +142,17 @@ def rerate(board: Leaderboard, *, now: datetime) -> Difference | None:
         teams_of(board),
         sequence=board.season_first_sequence - 1,
     )
+    # Without the lock: each round leaves less for the time that others wait for it.
     for _ in range(N_ROUNDS):
         prefix = Leaderboard.objects.values_list("prefix_sequence", flat=True).get(pk=board.pk)
         if prefix == fold.sequence:
             break
         _read_up_to(prefix, fold, board)
     n_pairs = _mend_counts(board, fold)
-    found = None if n_pairs is None else _finish_rerating(board, fold, n_pairs, now=now)
-    if found is not None:
+    difference = None if n_pairs is None else _finish_rerating(board, fold, n_pairs, now=now)
+    if difference is not None:
         _settle_again(board, now=now)
-    return found
+    return difference
 
 
 def _due_boards() -> QuerySet[Leaderboard]:
@@ -166,37 +164,34 @@ def _read_up_to(sequence: int, fold: Fold, board: Leaderboard) -> None:
     unrated = set(
         Tournament.objects.filter(leaderboard=board, is_rated=False).values_list("pk", flat=True)
     )
+    done = Match.objects.filter(leaderboard=board, state=Match.State.DONE).order_by("sequence")
+    columns = ("pk", "sequence", "lineup", "outcome__ranks", "outcome__guilty_seat")
+    more = ("outcome__reason", "tournament_id", "same_as__leaderboard_id")
     while fold.sequence < sequence:
         end = min(sequence, fold.sequence + CHUNK)
-        fold.add(list(_read_outcomes(board, fold.sequence, end, unrated)))
+        chunk = done.filter(sequence__gt=fold.sequence, sequence__lte=end)
+        fold.add(
+            [
+                Result(pk, place, True, lineup, ranks, guilty, first_board is not None, reason)
+                for pk, place, lineup, ranks, guilty, reason, tournament, first_board in (
+                    chunk.values_list(*columns, *more)
+                )
+                # The same game again on the same leaderboard counts nothing.
+                if tournament not in unrated and first_board != board.pk
+            ]
+        )
         fold.sequence = end
 
 
-def _read_outcomes(board: Leaderboard, after: int, end: int, unrated: set[int]) -> Iterator[Result]:
-    done = Match.objects.filter(
-        leaderboard=board, sequence__gt=after, sequence__lte=end, state=Match.State.DONE
-    )
-    columns = ("pk", "sequence", "lineup", "outcome__ranks", "outcome__guilty_seat")
-    more = ("outcome__reason", "tournament_id", "same_as__leaderboard_id")
-    for pk, sequence, lineup, ranks, guilty, reason, of, first in done.order_by(
-        "sequence"
-    ).values_list(*columns, *more):
-        # The same game again on the same leaderboard counts nothing.
-        if of not in unrated and first != board.pk:
-            yield Result(pk, sequence, True, lineup, ranks, guilty, first is not None, reason)
-
-
 def _mend_counts(board: Leaderboard, fold: Fold) -> int | None:
-    """Store the counts that differ; return how many, None when a match was struck since.
-
-    Those of a few agents at a time, so that nobody waits for the lock of a million pairs.
-    """
-    wanted = [sorted(kind.of(fold.total)) for kind in KINDS]
+    """Store the counts that differ; return how many, None when a match was struck since."""
+    sorted_keys = [sorted(kind.of(fold.total)) for kind in KINDS]
     n_mended = 0
+    # A few agents at a time, so that nobody waits for the lock of a million pairs.
     for leads in split_batches(sorted(_list_agents(board)), AGENTS_AT_ONCE):
         some = [
             _led_by(kind, keys, leads[0], leads[-1])
-            for kind, keys in zip(KINDS, wanted, strict=True)
+            for kind, keys in zip(KINDS, sorted_keys, strict=True)
         ]
         mended = _mend_some(board, fold, leads, some)
         if mended is None:
@@ -217,7 +212,7 @@ def _led_by(kind: Stored, keys: Sequence[Any], first: int, last: int) -> Sequenc
 
 @transaction.atomic
 def _mend_some(
-    board: Leaderboard, fold: Fold, leads: Sequence[int], wanted: Sequence[Sequence[Any]]
+    board: Leaderboard, fold: Fold, leads: Sequence[int], keys_by_kind: Sequence[Sequence[Any]]
 ) -> int | None:
     """Compare the counts of these agents with what is counted by now, store what differs."""
     locked = _lock_unless_struck(board)
@@ -228,7 +223,7 @@ def _mend_some(
     tallies = fold.total, tally_results(counted, teams=fold.teams)
     return sum(
         _mend_kind(board, kind, tallies, leads, set(keys))
-        for kind, keys in zip(KINDS, wanted, strict=True)
+        for kind, keys in zip(KINDS, keys_by_kind, strict=True)
     )
 
 
@@ -262,6 +257,7 @@ def _mend_kind(
 
 def _lock_unless_struck(board: Leaderboard) -> Leaderboard | None:
     """Return the leaderboard, locked until the commit; None when a match was struck since."""
+    # Whoever strikes a match asks for another rerating in the same transaction.
     locked = Leaderboard.objects.select_for_update().get(pk=board.pk)
     return locked if locked.n_rerates_asked == board.n_rerates_asked else None
 
@@ -279,12 +275,13 @@ def _finish_rerating(
     _read_up_to(locked.prefix_sequence, fold, locked)
     prefix = {agent: fold.state_of(agent) for agent in _list_agents(locked)}
     fold.add(rater.read_uncounted(locked.pk))
-    found = Difference(
+    difference = Difference(
         n_outcomes=fold.n_outcomes,
         n_outcomes_before=locked.n_counted,
         n_agents=_store_agents(locked, fold, prefix),
         n_pairs=n_pairs,
     )
+    # Without its hash any fit counts as older than the one that follows, see the rater.
     Leaderboard.objects.filter(pk=locked.pk).update(
         n_counted=fold.n_outcomes,
         n_rerates_done=locked.n_rerates_asked,
@@ -292,8 +289,10 @@ def _finish_rerating(
         rated_at=now,
         fitted_at=now,
     )
-    _note_difference("leaderboard.rerated", locked, asdict(found), is_same=found.is_none, now=now)
-    return found
+    _note_difference(
+        "leaderboard.rerated", locked, asdict(difference), is_same=difference.is_none, now=now
+    )
+    return difference
 
 
 def _list_agents(board: Leaderboard) -> list[int]:

@@ -13,7 +13,7 @@ from django.db.models import F
 
 from matches import dispatch
 from matches.errors import BadInputError, ConflictError
-from matches.models import Campaign, Leaderboard, Rating, Season, SeasonRow
+from matches.models import Campaign, Leaderboard, Season, SeasonRow
 from matches.models.choices import SeasonMode
 from matches.ratings import rater, standings
 from matches.store import auditing
@@ -68,7 +68,11 @@ def begin(
     ended = _freeze_locked(board, old, actor=actor, reason=reason, now=now)
     Leaderboard.objects.filter(pk=board.pk).update(season_name=begun, season_began_at=now)
     if mode == SeasonMode.RESET:
-        _start_anew(board)
+        rater.start_over(board)
+        # Campaigns that go on have of this leaderboard the new season only.
+        undecided = Campaign.objects.filter(tournament__leaderboard=board, decided_at=None)
+        undecided.update(n_judged=0, n_known=F("n_known_elsewhere"))
+        transaction.on_commit(dispatch.wake_rater)
     touched = _describe_for_audit(ended, name=begun, mode=str(mode))
     auditing.add_audit_row(
         "leaderboard.begin", actor=actor, targets=[board], reason=reason, touched=touched, now=now
@@ -80,10 +84,24 @@ def _freeze_locked(
     board: Leaderboard, name: str, *, actor: Actor, reason: str, now: datetime
 ) -> Season:
     """Freeze a leaderboard that is locked."""
-    _refuse_unsettled(board)
+    is_settled = board.n_settled == board.n_counted and (board.results_hash or not board.n_counted)
+    if board.is_rerating or not is_settled:
+        raise ConflictError(
+            f"the ratings of {board.name} are being computed: freeze it again in a moment"
+        )
     ranked = standings.rank_ratings(board.pk)
     season = _new_season(board, name, actor=actor, reason=reason, n_agents=ranked.count(), now=now)
-    rows = (_row(season, rank, rating) for rank, rating in enumerate(ranked.iterator(BATCH), 1))
+    # The name too, as it is now: what is frozen shows no later one.
+    rows = (
+        SeasonRow(
+            season=season,
+            rank=rank,
+            agent_id=rating.agent_id,
+            name=rating.agent.name,
+            **{column: getattr(rating, column) for column in KEPT},
+        )
+        for rank, rating in enumerate(ranked.iterator(BATCH), 1)
+    )
     for batch in split_batches(rows, BATCH):
         SeasonRow.objects.bulk_create(batch)
     return season
@@ -92,22 +110,6 @@ def _freeze_locked(
 def _describe_for_audit(season: Season, **more: object) -> dict[str, object]:
     counted = {"n_agents": season.n_agents, "n_counted": season.n_counted}
     return {**counted, "season": season.pk, **more}
-
-
-def _start_anew(board: Leaderboard) -> None:
-    """Forget what counts; campaigns that go on have of this leaderboard the new season only."""
-    rater.start_over(board)
-    undecided = Campaign.objects.filter(tournament__leaderboard=board, decided_at=None)
-    undecided.update(n_judged=0, n_known=F("n_known_elsewhere"))
-    transaction.on_commit(dispatch.wake_rater)
-
-
-def _refuse_unsettled(board: Leaderboard) -> None:
-    is_settled = board.n_settled == board.n_counted and (board.results_hash or not board.n_counted)
-    if board.is_rerating or not is_settled:
-        raise ConflictError(
-            f"the ratings of {board.name} are being computed: freeze it again in a moment"
-        )
 
 
 def _check_name(name: str) -> str:
@@ -136,11 +138,4 @@ def _new_season(
         n_counted=board.n_counted,
         results_hash=board.results_hash,
         spread=board.spread,
-    )
-
-
-def _row(season: Season, rank: int, rating: Rating) -> SeasonRow:
-    kept = {name: getattr(rating, name) for name in KEPT}
-    return SeasonRow(
-        season=season, rank=rank, agent_id=rating.agent_id, name=rating.agent.name, **kept
     )

@@ -1,7 +1,10 @@
 """Keep the history of ratings: one compressed snapshot a minute, and fewer of what is long ago."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 from matches.models import Leaderboard, Rating, RatingSnapshot
@@ -10,7 +13,10 @@ from matches.store.bulk import among
 from matches.store.clock import is_within
 
 INTERVAL = timedelta(minutes=1)
+TREND_WINDOW = timedelta(hours=1)
 COLUMNS = snapshot_tables.COLUMNS
+NOTHING: Mapping[int, float] = MappingProxyType({})
+_N_KEPT = 16
 
 
 class Tier(NamedTuple):
@@ -20,20 +26,39 @@ class Tier(NamedTuple):
     one_in: timedelta
 
 
+# Of 10,000 agents a snapshot takes 390 kB: 560 MB a day without these, some 350 MB in all with.
 TIERS = (
     Tier(timedelta(hours=1), timedelta(minutes=10)),
     Tier(timedelta(days=1), timedelta(hours=1)),
     Tier(timedelta(days=30), timedelta(days=1)),
 )
-"""Of 10,000 agents a snapshot takes 390 kB: 560 MB a day without these, some 350 MB in all with."""
+# Snapshots of a tier that are looked at, the newest ones; more than a thinned tier has.
 N_AT_ONCE = 1_000
-"""Snapshots of a tier that are looked at, the newest ones; more than a thinned tier has."""
 
 
 def take_due(*, now: datetime) -> int:
     """Take a snapshot of every board that changed since its last one; return how many."""
     changed = Leaderboard.objects.filter(rated_at__gte=now - 2 * INTERVAL).exclude(results_hash="")
-    return sum(_take_snapshot(board, now=now) for board in changed)
+    n_taken = 0
+    for board in changed:
+        taken = RatingSnapshot.objects.filter(leaderboard=board).order_by("-taken_at")
+        last = taken.defer("table").first()
+        # The same hash is the same ratings, whatever came in between.
+        if last and last.results_hash == board.results_hash:
+            continue
+        if last and is_within(last.taken_at, INTERVAL, now=now):
+            continue
+        ratings = Rating.objects.filter(leaderboard=board).order_by("agent_id")
+        RatingSnapshot.objects.create(
+            leaderboard=board,
+            taken_at=now,
+            n_outcomes=board.n_settled,
+            results_hash=board.results_hash,
+            table=snapshot_tables.pack_rows(ratings.values_list(*COLUMNS)),
+        )
+        thin_snapshots(board, now=now)
+        n_taken += 1
+    return n_taken
 
 
 def read_rows(snapshot: RatingSnapshot) -> list[list[float]]:
@@ -46,22 +71,27 @@ def read_row(snapshot: RatingSnapshot, agent: int) -> list[float] | None:
     return snapshot_tables.find_rows(snapshot, [agent]).get(agent)
 
 
-def _take_snapshot(board: Leaderboard, *, now: datetime) -> bool:
-    last = RatingSnapshot.objects.filter(leaderboard=board).order_by("-taken_at").first()
-    if last and last.results_hash == board.results_hash:
-        return False
-    if last and is_within(last.taken_at, INTERVAL, now=now):
-        return False
-    ratings = Rating.objects.filter(leaderboard=board).order_by("agent_id").values_list(*COLUMNS)
-    RatingSnapshot.objects.create(
-        leaderboard=board,
-        taken_at=now,
-        n_outcomes=board.n_settled,
-        results_hash=board.results_hash,
-        table=snapshot_tables.pack_rows(ratings),
-    )
-    thin_snapshots(board, now=now)
-    return True
+def read_mu_before(board: Leaderboard) -> Mapping[int, float]:
+    """Return mu by agent id an hour before the last rating; of the first snapshot if it is younger.
+
+    Counted from the last rating and not from now, so that what a quiet board shows does not change.
+    """
+    if board.rated_at is None:
+        return NOTHING
+    taken = RatingSnapshot.objects.filter(leaderboard=board).defer("table")
+    past = taken.filter(taken_at__lte=board.rated_at - TREND_WINDOW).order_by("-taken_at").first()
+    snapshot = past or taken.order_by("taken_at").first()
+    if snapshot is None:
+        return NOTHING
+    return _read_mu(snapshot.pk, snapshot.taken_at, snapshot.results_hash)
+
+
+# A snapshot never changes once it is taken. Time and hash are part of the key, so that another row
+# with its id is never taken for it.
+@lru_cache(maxsize=_N_KEPT)
+def _read_mu(pk: int, _taken_at: datetime, _results_hash: str) -> Mapping[int, float]:
+    rows = snapshot_tables.unpack_rows(RatingSnapshot.objects.get(pk=pk))
+    return {int(agent): mu for agent, mu, *_ in rows}
 
 
 def thin_snapshots(board: Leaderboard, *, now: datetime) -> int:

@@ -14,13 +14,13 @@ from django.db.models import QuerySet
 
 from arena.ratings.base import MU, Z95
 from matches.models import Leaderboard, Rating, Tournament
-from matches.ratings import p_best, trends
+from matches.ratings import p_best, snapshots
 from matches.store import selectors
 from matches.store.catalog import policy_title
 from matches.store.explanation import format_percent
 
+# Rows that are live; a longer board has plain pages for the rest.
 TOP = 200
-"""Rows that are live; a longer board has plain pages for the rest."""
 
 N_TOURNAMENTS = 4
 _N_TICKS = 6
@@ -163,7 +163,7 @@ def load_field(board_id: int) -> Field:
     top = list(rank_ratings(board_id).values_list("agent_id", "mu", "sd")[:TOP])
     agents, mu, sd = zip(*top, strict=True) if top else ((), (), ())
     board = Leaderboard.objects.only("rated_at").get(pk=board_id)
-    return Field(dict(zip(agents, _p_best(mu, sd), strict=True)), trends.read_mu_before(board))
+    return Field(dict(zip(agents, _p_best(mu, sd), strict=True)), snapshots.read_mu_before(board))
 
 
 @lru_cache(maxsize=_N_KEPT)
@@ -182,7 +182,7 @@ def load_rows(board_id: int, *, start: int = 0) -> list[Row]:
 def read_rated(ratings: QuerySet[Rating]) -> list[Rated]:
     """Return what rows show of ratings: one query, and no object for each of a row's agents."""
     columns = ratings.select_related(None).values_list(*_COLUMNS)
-    return [Rated(*found) for found in columns]
+    return [Rated(*row) for row in columns]
 
 
 def format_row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
@@ -229,13 +229,15 @@ def format_change(now: float, before: float | None) -> str:
 
 def describe_board(board: Leaderboard, shown: Iterable[Row], *, now: datetime) -> Status:
     """Return what stands above these rows. The pace is over the time until the last rating."""
+    newest = board.tournaments.order_by("-pk")
+    tournaments = list(newest.filter(state__in=Tournament.UNDER_WAY)[:N_TOURNAMENTS])
+    ended = newest.exclude(state__in=Tournament.UNDER_WAY)
+    tournaments += ended[: N_TOURNAMENTS - len(tournaments)]
     return {
         "n_outcomes": f"{board.n_counted:,}",
         "n_agents": f"{Rating.objects.filter(leaderboard=board).count():,}",
         "axis": fit_axis(shown),
-        "tournaments": [
-            describe_tournament(t, now=board.rated_at or now) for t in _list_newest(board)
-        ],
+        "tournaments": [describe_tournament(t, now=board.rated_at or now) for t in tournaments],
     }
 
 
@@ -247,7 +249,10 @@ def fit_axis(shown: Iterable[Row]) -> Axis:
 def fit_axis_to(ratings: Sequence[float]) -> Axis:
     """Return limits close around these ratings."""
     limits = ratings or [0.0, 2 * MU]
-    step = _round_up((max(limits) - min(limits)) / (_N_TICKS - 1) or 1.0)
+    finest = (max(limits) - min(limits)) / (_N_TICKS - 1) or 1.0
+    power = float(10 ** floor(log10(finest)))
+    # A hair above a round step still gets it: rounding must not double the scale.
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= finest * 0.999)
     part = step / _N_PARTS
     low, high = floor(min(limits) / part) * part, ceil(max(limits) / part) * part
     high = max(high, low + step)
@@ -290,23 +295,8 @@ def _at_step(run: str, step: int | None) -> str:
     return run if step is None else f"{run} @ {step:,}"
 
 
-def _list_newest(board: Leaderboard) -> Sequence[Tournament]:
-    """Return those under way, then the newest that have ended."""
-    newest = board.tournaments.order_by("-pk")
-    active = list(newest.filter(state__in=Tournament.UNDER_WAY)[:N_TOURNAMENTS])
-    return active + list(
-        newest.exclude(state__in=Tournament.UNDER_WAY)[: N_TOURNAMENTS - len(active)]
-    )
-
-
 def _format_pace(n: int, elapsed_s: float) -> str:
     if elapsed_s <= 0 or not n:
         return ""
     per_s = n / elapsed_s
     return f"{per_s:,.1f} matches/s" if per_s >= 1 else f"{60 * per_s:.2g} matches/min"
-
-
-def _round_up(value: float) -> float:
-    """Return the next of 1, 2, 5, 10, ... in its power of ten."""
-    power = float(10 ** floor(log10(value)))
-    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= value * 0.999)

@@ -9,7 +9,7 @@ import numpy as np
 
 from arena.games import registry as games
 from arena.pairing.base import COUPLE
-from arena.ratings.counts import Floats, PairCounts
+from arena.ratings.counts import PairCounts
 from arena.transitivity.examination import Examination, examine_results
 from matches.models import Leaderboard, Rating
 from matches.ratings.fitting import load_own_counts
@@ -17,10 +17,10 @@ from matches.store.catalog import game_problem
 from matches.store.fast_store import get_or_make
 
 N_AGENTS = 30
+# Fewer agents have no cycle.
 FEWEST = 3
-"""Fewer agents have no cycle."""
+# On a board that is played on, it is looked at anew so often.
 EVERY_S = 60.0
-"""On a board that is played on, it is looked at anew so often."""
 N_CYCLES = 8
 
 
@@ -91,30 +91,27 @@ def _examine_strongest(board: Leaderboard) -> Finding | None:
     if len(rows) < FEWEST or counts.n_results == 0:
         return None
     named = [NamedAgent(pk, name) for pk, name, _ in rows]
-    return _name_findings(named, counts, examine_results(counts, _mu(rows), seed=board.pk))
+    mu = np.array([mu for _, _, mu in rows])
+    return _name_findings(named, counts, examine_results(counts, mu, seed=board.pk))
 
 
-def _mu(rows: list[tuple[int, str, float]]) -> Floats:
-    return np.array([mu for _, _, mu in rows])
-
-
-def _name_findings(named: list[NamedAgent], counts: PairCounts, found: Examination) -> Finding:
+def _name_findings(named: list[NamedAgent], counts: PairCounts, examined: Examination) -> Finding:
     weighed = [
         MixtureShare(agent, rank, float(weight), float(skill))
         for rank, (agent, weight, skill) in enumerate(
-            zip(named, found.nash.weights, found.nash.skill, strict=True), 1
+            zip(named, examined.nash.weights, examined.nash.skill, strict=True), 1
         )
     ]
     return Finding(
         len(named),
         counts.n_results,
-        found.warning([agent.name for agent in named]),
-        found.deviance.deviance,
-        found.deviance.df,
-        found.deviance.p_value,
+        examined.warning([agent.name for agent in named]),
+        examined.deviance.deviance,
+        examined.deviance.df,
+        examined.deviance.p_value,
         tuple(
             Cycle((named[a], named[b], named[c]), cycle.shares, cycle.p_value)
-            for cycle in found.cycles[:N_CYCLES]
+            for cycle in examined.cycles[:N_CYCLES]
             for a, b, c in (cycle.agents,)
         ),
         tuple(sorted(weighed, key=lambda row: (-row.skill, -row.weight, row.rank))),

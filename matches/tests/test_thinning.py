@@ -7,7 +7,7 @@ import pytest
 
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Leaderboard, RatingSnapshot
-from matches.ratings import snapshots, trends
+from matches.ratings import snapshots
 from matches.store import snapshot_tables
 from matches.tests.factories import NOW
 
@@ -73,8 +73,8 @@ def test_a_call_looks_at_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_trend_is_that_of_an_hour_before_all_the_same() -> None:
     board = board_with(5 * 60)
-    before = dict(trends.read_mu_before(board))
+    before = dict(snapshots.read_mu_before(board))
     assert before == {1: 60.0}
     thinned(board)
-    trends._read_snapshot.cache_clear()
-    assert dict(trends.read_mu_before(board)) == before
+    snapshots._read_mu.cache_clear()
+    assert dict(snapshots.read_mu_before(board)) == before

@@ -6,7 +6,7 @@ import pytest
 from redis import Redis
 
 from matches.models import Leaderboard, Rating, RatingSnapshot
-from matches.ratings import snapshots, standings, trends
+from matches.ratings import snapshots, standings
 from matches.store import snapshot_tables
 from matches.tests import factories
 from matches.tests.factories import NOW
@@ -59,4 +59,4 @@ def test_without_a_rating_or_snapshot_there_is_no_trend(board: Leaderboard) -> N
     RatingSnapshot.objects.all().delete()
     assert _trends(board) == {""}
     board.rated_at = None
-    assert trends.read_mu_before(board) == trends.NOTHING
+    assert snapshots.read_mu_before(board) == snapshots.NOTHING
