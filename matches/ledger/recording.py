@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-import msgspec
 from django.db import connection, transaction
 from django.db.models import F
 
@@ -16,20 +15,18 @@ from arena.messages import (
     Checked,
     Ending,
     Mark,
-    Reason,
     Report,
     ResultRow,
     Results,
     Started,
-    match_token,
     play_queue,
     read_report,
 )
 from matches import dispatch
-from matches.artifacts import checkpoint_checks, trajectories
+from matches.artifacts import checkpoint_checks
 from matches.ledger import node_presence, order_states, recorder_marks, reuse
 from matches.ledger.attempts import Ended, give_matches_back, write_attempts
-from matches.ledger.result_rows import OpenMatch, SortedRows, sort_rows
+from matches.ledger.result_rows import OpenMatch, SortedRows, read_genuine_rows, sort_rows
 from matches.ledger.tournaments import finish_if_closed
 from matches.models import Match, Order, Outcome, Tournament, Uncounted
 from matches.models.match import join_numbers
@@ -39,11 +36,13 @@ from matches.store.bulk import among, insert_rows
 from matches.store.catalog import game_problem
 from matches.store.leases import PLAYING_LEASE
 from matches.store.locks import lock_matches_in_flight, lock_orders
-from matches.store.signing import derive_tournament_key, is_same_token
 
 log = logging.getLogger(__name__)
 
 _MS = 1_000
+# PostgreSQL takes none in a text: one, which an agent may have its player write, would lose all
+# rows of a batch, also those of other agents.
+NUL = "\0"
 # How much of the measured length of a match comes from the newest report.
 NEWEST_WEIGHT = 0.3
 
@@ -57,7 +56,7 @@ class Recorded:
     n_refused: int = 0
 
     def __add__(self, other: "Recorded") -> "Recorded":
-        """Return the sum of two."""
+        """Return the sum of both."""
         return Recorded(
             self.n_closed + other.n_closed,
             self.n_given_back + other.n_given_back,
@@ -66,7 +65,7 @@ class Recorded:
 
 
 class Prepared(NamedTuple):
-    """A report of results whose tokens are checked: what costs time comes before the locks."""
+    """A report of results whose tokens are checked."""
 
     report: Results
     order: Order
@@ -138,52 +137,52 @@ def _record_part(reports: Sequence[Report], *, now: datetime) -> Recorded:
             later.append(report)
     recorded += _record_results(results, now=now)
     for report in later:
-        _record_sign(report, now=now)
+        match report:
+            case Alive():
+                node_presence.note_alive(report, now=now)
+            case Mark():
+                recorder_marks.note_mark(report)
+            case Checked():
+                checkpoint_checks.record_verdict(report, now=now)
     return recorded
-
-
-def _record_sign(report: Report, *, now: datetime) -> None:
-    match report:
-        case Alive():
-            node_presence.note_alive(report, now=now)
-        case Mark():
-            recorder_marks.note_mark(report)
-        case Checked():
-            checkpoint_checks.record_verdict(report, now=now)
 
 
 def _record_results(reports: Sequence[Results], *, now: datetime) -> Recorded:
     """Check the tokens, then store all in one transaction."""
     if not reports:
         return Recorded()
+    # What costs time comes before the transaction: meanwhile nobody waits for its locks.
     rows = Order.objects.select_related("tournament__leaderboard")
     orders = {row.uuid.hex: row for row in rows.filter(uuid__in={r.order for r in reports})}
     recorded, prepared = Recorded(), list[Prepared]()
     for report in reports:
         order = orders.get(report.order)
-        refused = _refuse_unknown(report, order, now=now)
-        if order is None or refused is not None:
-            recorded += refused or Recorded()
-            continue
-        genuine = _keep_genuine(report.results, order.tournament)
-        complete = _check_trajectories(list(genuine), order.tournament)
-        prepared.append(Prepared(report, order, {row.match: row for row in complete}))
+        if order is None:
+            log.warning("results of an unknown order %s from %s refused", report.order, report.node)
+            recorded += Recorded(n_refused=len(report.results))
+        elif _is_refused(report, order, now=now):
+            recorded += Recorded(n_refused=len(report.results))
+        else:
+            genuine = read_genuine_rows(report.results, order.tournament)
+            prepared.append(Prepared(report, order, genuine))
     return recorded + _store_reports(prepared, now=now) if prepared else recorded
 
 
-def _refuse_unknown(report: Results, order: Order | None, *, now: datetime) -> Recorded | None:
-    """Return how a report is refused as a whole, None when its rows may count."""
-    if order is None:
-        log.warning("results of an unknown order %s from %s refused", report.order, report.node)
-        return Recorded(n_refused=len(report.results))
+def _is_refused(report: Results, order: Order, *, now: datetime) -> bool:
+    """Say whether no row of a report may count; the order of a node in quarantine is taken back."""
     if problem := game_problem(order.tournament.leaderboard.game):
         # Without the game nobody can say who shares a rank; the order is played again later.
         log.warning("results of order %s refused: %s", report.order, problem)
-        return Recorded(n_refused=len(report.results))
-    if node_presence.is_quarantined(report.node, order.node):
-        log.warning("results of %s refused: it is in quarantine", report.node)
-        return _refuse_all(report, order, now=now)
-    return None
+        return True
+    if not node_presence.is_quarantined(report.node, order.node):
+        return False
+    log.warning("results of %s refused: it is in quarantine", report.node)
+    with transaction.atomic():
+        Tournament.objects.filter(pk=order.tournament_id).update(
+            n_refused=F("n_refused") + len(report.results)
+        )
+        order_states.take_order_back(order, now=now)
+    return True
 
 
 @transaction.atomic
@@ -206,16 +205,6 @@ def _store_reports(prepared: Sequence[Prepared], *, now: datetime) -> Recorded:
     return recorded
 
 
-@transaction.atomic
-def _refuse_all(report: Results, order: Order, *, now: datetime) -> Recorded:
-    """Count the results of a node in quarantine as refused; its order is played elsewhere."""
-    Tournament.objects.filter(pk=order.tournament_id).update(
-        n_refused=F("n_refused") + len(report.results)
-    )
-    order_states.take_order_back(order, now=now)
-    return Recorded(n_refused=len(report.results))
-
-
 def _store_report(
     report: Results, order: Order, genuine: dict[int, ResultRow], *, now: datetime
 ) -> Recorded:
@@ -230,46 +219,6 @@ def _store_report(
     if by_kind.closing or n_void:
         transaction.on_commit(dispatch.wake_rater)
     return Recorded(len(by_kind.closing), len(ended) + n_returned, by_kind.n_refused)
-
-
-def _keep_genuine(results: Sequence[ResultRow], tournament: Tournament) -> Iterator[ResultRow]:
-    """Yield the first row of each match that comes with its token."""
-    secret = derive_tournament_key(tournament)
-    seen = set[int]()
-    for row in results:
-        if row.match in seen:
-            continue
-        if is_same_token(match_token(secret, row.match, row.attempt), row.token):
-            seen.add(row.match)
-            yield row
-        else:
-            log.warning("result of match %s without its token refused", row.match)
-
-
-def _check_trajectories(rows: Sequence[ResultRow], tournament: Tournament) -> list[ResultRow]:
-    """Return the rows with trajectories that are stored; an outcome without its own is none.
-
-    Only a seat that forfeits may leave nothing: it may have taken its player with it.
-    """
-    named = {row.trajectory for row in rows if row.trajectory}
-    keeps = tournament.keeps_trajectories
-    stored = trajectories.find_stored_pieces(tournament, named) if keeps else set[str]()
-    return [
-        row if row.trajectory in stored else _drop_trajectory(row, is_wanted=keeps) for row in rows
-    ]
-
-
-def _drop_trajectory(row: ResultRow, *, is_wanted: bool) -> ResultRow:
-    if not (is_wanted and row.ending is Ending.DONE):
-        return msgspec.structs.replace(row, trajectory="") if row.trajectory else row
-    return msgspec.structs.replace(
-        row,
-        ending=Ending.FAILED,
-        reason=Reason.ERROR,
-        ranks=[],
-        trajectory="",
-        detail=f"its trajectory is not stored: {row.trajectory or 'none was put'}",
-    )
 
 
 def _close_matches(
@@ -293,13 +242,15 @@ def _close_matches(
         (*columns, "trajectory", "recorded_at"),
         [
             (
-                *(
-                    match.pk,
-                    join_numbers(row.ranks),
-                    row.ending is Ending.FORFEIT,
-                    row.seat if row.ending is Ending.FORFEIT else -1,
-                ),
-                *(row.reason.value, row.attempt, _remove_nul(row.actions), row.trajectory, stamp),
+                match.pk,
+                join_numbers(row.ranks),
+                row.ending is Ending.FORFEIT,
+                row.seat if row.ending is Ending.FORFEIT else -1,
+                row.reason.value,
+                row.attempt,
+                row.actions.replace(NUL, " "),
+                row.trajectory,
+                stamp,
             )
             for match, row in closing
         ],
@@ -332,19 +283,11 @@ def _build_attempt(row: ResultRow, node: str) -> Ended:
         ending=row.ending.value,
         reason=row.reason.value,
         seat=max(-1, min(row.seat, 32_767)),
-        detail=_remove_nul(row.detail),
+        detail=row.detail.replace(NUL, " "),
         node=node,
         n_steps=row.n_steps,
         duration_ms=round(row.duration_ms),
     )
-
-
-def _remove_nul(text: str) -> str:
-    """Return a text that PostgreSQL takes: one NUL would have it refuse all rows of a report.
-
-    An agent chooses what its player says: other agents' matches are in the same report.
-    """
-    return text.replace("\0", " ")
 
 
 def _update_order(order: Order, report: Results, *, now: datetime) -> int:
@@ -355,38 +298,30 @@ def _update_order(order: Order, report: Results, *, now: datetime) -> int:
     )
     if order.state not in Order.OPEN or not has_in_hand:
         return 0
-    n_returned = order_states.end_order(order, report, now=now) if report.is_last else 0
-    if not report.is_last:
-        Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(
-            executing=report.executing[: order.n_matches],
-            deadline_at=min(now + PLAYING_LEASE, order.hard_deadline_at or now + PLAYING_LEASE),
-        )
-    return n_returned
+    if report.is_last:
+        return order_states.end_order(order, report, now=now)
+    Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(
+        executing=report.executing[: order.n_matches],
+        deadline_at=min(now + PLAYING_LEASE, order.hard_deadline_at or now + PLAYING_LEASE),
+    )
+    return 0
 
 
 def _update_tournament(tournament: Tournament, by_kind: SortedRows) -> None:
-    n_forfeits = sum(row.ending is Ending.FORFEIT for _, row in by_kind.closing)
-    mean_match_s = _compute_mean_match_s(tournament, by_kind.closing)
+    closing = by_kind.closing
+    played_s = sum(row.duration_ms for _, row in closing) / _MS
+    mean_match_s = tournament.mean_match_s
+    if closing:
+        newest_s = played_s / len(closing)
+        if mean_match_s is None:
+            mean_match_s = newest_s
+        else:
+            mean_match_s = NEWEST_WEIGHT * newest_s + (1 - NEWEST_WEIGHT) * mean_match_s
     Tournament.objects.filter(pk=tournament.pk).update(
-        n_done=F("n_done") + len(by_kind.closing),
-        n_forfeits=F("n_forfeits") + n_forfeits,
+        n_done=F("n_done") + len(closing),
+        n_forfeits=F("n_forfeits") + sum(row.ending is Ending.FORFEIT for _, row in closing),
         n_refused=F("n_refused") + by_kind.n_refused,
-        played_s=F("played_s") + _sum_length_s(by_kind.closing),
+        played_s=F("played_s") + played_s,
         mean_match_s=mean_match_s,
     )
     tournament.mean_match_s = mean_match_s  # for the next report of the batch
-
-
-def _sum_length_s(closing: Sequence[tuple[OpenMatch, ResultRow]]) -> float:
-    return sum(row.duration_ms for _, row in closing) / _MS
-
-
-def _compute_mean_match_s(
-    tournament: Tournament, closing: Sequence[tuple[OpenMatch, ResultRow]]
-) -> float | None:
-    if not closing:
-        return tournament.mean_match_s
-    newest = _sum_length_s(closing) / len(closing)
-    if tournament.mean_match_s is None:
-        return newest
-    return NEWEST_WEIGHT * newest + (1 - NEWEST_WEIGHT) * tournament.mean_match_s

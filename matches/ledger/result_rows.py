@@ -10,15 +10,17 @@ import msgspec
 
 from arena.games import registry as games
 from arena.games.base import forfeit_ranks
-from arena.messages import Ending, Reason, ResultRow
+from arena.messages import Ending, Reason, ResultRow, match_token
 from arena.teams import Teams, group_by_team
+from matches.artifacts import trajectories
 from matches.models import Attempt, Match, Tournament
 from matches.store.bulk import among
+from matches.store.signing import derive_tournament_key, is_same_token
 
 log = logging.getLogger(__name__)
 
 NEEDS_PROOF = frozenset((Reason.TIMEOUT, Reason.CRASH))
-"""Of a failed attempt: may have been the machine's, unless another attempt ends with the same."""
+"""Reasons that may be the machine's fault, unless another attempt ends with the same one."""
 # Plain strings, because a row read as values has no enum.
 _OPEN = frozenset(state.value for state in Match.OPEN)
 _CLOSING = frozenset((Ending.DONE, Ending.FORFEIT))
@@ -46,6 +48,43 @@ class SortedRows:
     n_refused: int = 0
 
 
+def read_genuine_rows(results: Sequence[ResultRow], tournament: Tournament) -> dict[int, ResultRow]:
+    """Return by match the first row that comes with its token, as failed without its trajectory."""
+    secret = derive_tournament_key(tournament)
+    genuine: dict[int, ResultRow] = {}
+    for row in results:
+        if row.match in genuine:
+            continue
+        if is_same_token(match_token(secret, row.match, row.attempt), row.token):
+            genuine[row.match] = row
+        else:
+            log.warning("result of match %s without its token refused", row.match)
+    return _check_trajectories(genuine, tournament)
+
+
+def _check_trajectories(rows: dict[int, ResultRow], tournament: Tournament) -> dict[int, ResultRow]:
+    """Return the rows with trajectories that are stored; an outcome without its own is none."""
+    keeps = tournament.keeps_trajectories
+    named = {row.trajectory for row in rows.values() if row.trajectory}
+    stored = trajectories.find_stored_pieces(tournament, named) if keeps else set[str]()
+    checked = {}
+    for number, row in rows.items():
+        if keeps and row.ending is Ending.DONE and row.trajectory not in stored:
+            row = msgspec.structs.replace(
+                row,
+                ending=Ending.FAILED,
+                reason=Reason.ERROR,
+                ranks=[],
+                trajectory="",
+                detail=f"its trajectory is not stored: {row.trajectory or 'none was put'}",
+            )
+        elif row.trajectory and row.trajectory not in stored:
+            # Only a seat that forfeits may leave nothing: it may have taken its player with it.
+            row = msgspec.structs.replace(row, trajectory="")
+        checked[number] = row
+    return checked
+
+
 def sort_rows(genuine: dict[int, ResultRow], tournament: Tournament) -> SortedRows:
     """Sort rows: the first valid one of an open match closes it, whichever attempt it is from."""
     matches = _read_matches(list(genuine), tournament)
@@ -58,7 +97,7 @@ def sort_rows(genuine: dict[int, ResultRow], tournament: Tournament) -> SortedRo
             continue
         settled = _charge_row(row, match, earlier)
         if settled.ending in _CLOSING:
-            if not (_has_valid_ranks(settled, match) and _names_guilty(settled, match)):
+            if not _is_valid(settled, match):
                 continue
             by_kind.closing.append((match, settled))
         elif row.attempt == match.attempt and match.state in _IN_FLIGHT:
@@ -70,23 +109,20 @@ def sort_rows(genuine: dict[int, ResultRow], tournament: Tournament) -> SortedRo
 
 
 def _read_matches(numbers: Sequence[int], tournament: Tournament) -> dict[int, OpenMatch]:
-    """Return the matches of these numbers that are of the tournament."""
+    """Return by number the matches that are of the tournament."""
     # Not filtered by tournament: SQLite would then read all of its matches instead of these.
-    locked = Match.objects.filter(pk__in=among(numbers))
+    rows = Match.objects.filter(pk__in=among(numbers))
     columns = ("pk", "leaderboard_id", "sequence", "lineup", "state", "attempt", "tournament_id")
     teams = games.get(tournament.leaderboard.game).spec.teams
     return {
         pk: OpenMatch(pk, board, sequence, lineup.count(",") + 1, teams, state, attempt)
-        for pk, board, sequence, lineup, state, attempt, of in locked.values_list(*columns)
-        if of == tournament.pk
+        for pk, board, sequence, lineup, state, attempt, owner in rows.values_list(*columns)
+        if owner == tournament.pk
     }
 
 
 def _find_other_suspicions(rows: Sequence[ResultRow]) -> set[tuple[int, int, str]]:
-    """Return (match, seat, reason) of what needs proof, of other attempts than the reported ones.
-
-    Other ones, because a report may come twice: the same attempt is no proof of itself.
-    """
+    """Return (match, seat, reason) of the suspicions that other attempts ended with."""
     suspected = {row.match: row for row in rows if _needs_proof(row)}
     if not suspected:
         return set()
@@ -98,6 +134,7 @@ def _find_other_suspicions(rows: Sequence[ResultRow]) -> set[tuple[int, int, str
     return {
         (match, seat, reason)
         for match, seat, reason, number in earlier.values_list(*columns)
+        # A report may come twice: the same attempt is no proof of itself.
         if number != suspected[match].attempt
     }
 
@@ -115,19 +152,15 @@ def _charge_row(row: ResultRow, match: OpenMatch, earlier: set[tuple[int, int, s
     return row
 
 
-def _has_valid_ranks(row: ResultRow, match: OpenMatch) -> bool:
-    if _are_ranks(tuple(row.ranks), match.n_seats, match.teams):
-        return True
-    log.warning("result of match %s with ranks %s refused", row.match, row.ranks)
-    return False
-
-
-def _names_guilty(row: ResultRow, match: OpenMatch) -> bool:
-    """Say whether a forfeit names one of the seats; other results are nobody's fault."""
-    if row.ending is not Ending.FORFEIT or 0 <= row.seat < match.n_seats:
-        return True
-    log.warning("forfeit of match %s by seat %s refused", row.match, row.seat)
-    return False
+def _is_valid(row: ResultRow, match: OpenMatch) -> bool:
+    """Say whether its ranks are ranks, and whether a forfeit names one of the seats."""
+    if not _are_ranks(tuple(row.ranks), match.n_seats, match.teams):
+        log.warning("result of match %s with ranks %s refused", row.match, row.ranks)
+        return False
+    if row.ending is Ending.FORFEIT and not 0 <= row.seat < match.n_seats:
+        log.warning("forfeit of match %s by seat %s refused", row.match, row.seat)
+        return False
+    return True
 
 
 @lru_cache(maxsize=1_024)
