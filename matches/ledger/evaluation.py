@@ -44,9 +44,9 @@ def check_evaluation(evaluation: Evaluation, *, now: datetime, of: Callable[[Tou
     Raises BadInputError if it could not start.
     """
     with transaction.atomic():
-        found = of(start_evaluation(evaluation, now=now))
+        answer = of(start_evaluation(evaluation, now=now))
         transaction.set_rollback(True)
-    return found
+    return answer
 
 
 @transaction.atomic
@@ -55,34 +55,30 @@ def start_evaluation(evaluation: Evaluation, *, now: datetime) -> Tournament:
 
     It measures: what is known is played again, and comes out the same.
     """
-    game = evaluation.game
-    agents = _register_agents(evaluation, game=game)
+    agents = _register_agents(evaluation)
     board = _find_or_open_board(evaluation, now=now)
     plan = replace(evaluation.plan, replays=True)
     return schedule_tournament(plan, leaderboard=board, agents=agents)
 
 
 def _find_or_open_board(evaluation: Evaluation, *, now: datetime) -> Leaderboard:
-    """Return the standing leaderboard that was named, else a new one for this evaluation."""
-    if evaluation.leaderboard:
-        return _find_standing_board(evaluation)
-    return open_leaderboard(
-        f"evaluate-{now:%Y%m%d-%H%M%S-%f}",
-        title=f"{evaluation.game}, {now:%Y-%m-%d %H:%M}",
-        game=evaluation.game,
-        game_parameters=check_parameters(evaluation.game, evaluation.game_parameters),
-    )
+    """Return the standing leaderboard that was named, else a new one for this evaluation.
 
-
-def _find_standing_board(evaluation: Evaluation) -> Leaderboard:
-    """Return the leaderboard of the name. Raises BadInputError: none, or of other rules."""
-    name = evaluation.leaderboard
+    Raises BadInputError: there is none of that name, or it is of other rules.
+    """
+    game, name, given = evaluation.game, evaluation.leaderboard, evaluation.game_parameters
+    if not name:
+        return open_leaderboard(
+            f"evaluate-{now:%Y%m%d-%H%M%S-%f}",
+            title=f"{game}, {now:%Y-%m-%d %H:%M}",
+            game=game,
+            game_parameters=check_parameters(game, given),
+        )
     board = Leaderboard.objects.filter(name=name).first()
     if board is None:
         raise BadInputError("leaderboard", describe_no_board(name))
-    if board.game != evaluation.game:
-        raise BadInputError("leaderboard", f"{name!r} is of {board.game}, not {evaluation.game}")
-    given = evaluation.game_parameters
+    if board.game != game:
+        raise BadInputError("leaderboard", f"{name!r} is of {board.game}, not {game}")
     if given and check_parameters(board.game, given) != board.game_parameters:
         raise BadInputError("leaderboard", f"{name!r} has other rules: {board.game_parameters}")
     return board
@@ -99,23 +95,20 @@ def draw_levels(seed: int, n: int) -> list[int]:
     return [rng.randrange(N_LEVELS) for _ in range(n)]
 
 
-def _register_agents(evaluation: Evaluation, *, game: str) -> list[Agent]:
+def _register_agents(evaluation: Evaluation) -> list[Agent]:
+    """Register the agents, or of the test game so many copies of each level that is drawn."""
+    game = evaluation.game
     try:
         if evaluation.agents:
             return [find_agent(text, game=game) for text in evaluation.agents]
-        return _draw_agents(evaluation, game=game)
+        check_game(game, {})
+        if game != SKILL_GAME:
+            raise BadInputError("agents", f"{game} needs --agents, such as --agents random,greedy")
+        copies: Counter[int] = Counter()
+        agents = []
+        for level in draw_levels(evaluation.plan.seed, evaluation.num_agents):
+            copies[level] += 1
+            agents.append(register_spelled_agent(f"level:{level}", game=game, copy=copies[level]))
+        return agents
     except ArenaError as error:
         raise BadInputError("agents", str(error)) from error
-
-
-def _draw_agents(evaluation: Evaluation, *, game: str) -> list[Agent]:
-    """Register agents of drawn levels; several of one level are copies with names of their own."""
-    check_game(game, {})
-    if game != SKILL_GAME:
-        raise BadInputError("agents", f"{game} needs --agents, such as --agents random,greedy")
-    copies: Counter[int] = Counter()
-    agents = []
-    for level in draw_levels(evaluation.plan.seed, evaluation.num_agents):
-        copies[level] += 1
-        agents.append(register_spelled_agent(f"level:{level}", game=game, copy=copies[level]))
-    return agents

@@ -14,12 +14,11 @@ from django.db.models import QuerySet
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.pairing.base import COUPLE
-from arena.policies.spec import parse_policy
 from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError
+from matches.ledger.naming import is_spelled
 from matches.ledger.tournaments import open_leaderboard, schedule_tournament
 from matches.models import Agent, Checkpoint, Leaderboard, Match, Tournament
-from matches.models.choices import Placement
 from matches.models.validation import check_game
 from matches.plans import TournamentPlan
 from matches.store import selectors
@@ -56,9 +55,9 @@ def start_generation(generation: Generation) -> Tournament:
 
     Raises BadInputError: an unknown agent, one of another game, a checkpoint that is not ready.
     """
-    found = Tournament.objects.filter(key=generation.plan.key)
-    if found.update(order_limit=generation.plan.order_limit):
-        return found.select_related("leaderboard").get()
+    of_this_run = Tournament.objects.filter(key=generation.plan.key)
+    if of_this_run.update(order_limit=generation.plan.order_limit):
+        return of_this_run.select_related("leaderboard").get()
     agents = find_agents(generation)
     board = _find_or_open_board(
         agents[0].game, generation.game_parameters, generation.opening_plies
@@ -77,9 +76,7 @@ def check_generation(generation: Generation) -> tuple[list[Agent], Match.Needs]:
         start_generation(generation)
         transaction.set_rollback(True)
     places = {agent.placement for agent in agents if agent.checkpoint_id}
-    return agents, Match.Needs.of(
-        has_local=Placement.LOCAL in places, has_gpu=Placement.GPU in places
-    )
+    return agents, Match.Needs.of_placements(places)
 
 
 def find_agents(generation: Generation) -> list[Agent]:
@@ -93,17 +90,22 @@ def find_agents(generation: Generation) -> list[Agent]:
     if len({agent.pk for agent in agents}) == 1:
         agents = agents[:1]
     for agent, side in zip(agents, generation.sides, strict=False):
-        _check_ready(agent, side)
+        weights = agent.checkpoint
+        if weights is not None and weights.state != Checkpoint.State.READY:
+            why = "is being checked by a gpu worker: wait until it is ready"
+            if weights.state == Checkpoint.State.REFUSED:
+                why = f"was refused: {weights.reason}"
+            raise BadInputError(side.field, f"the checkpoint of {agent.name!r} {why}")
     return agents
 
 
 def _find_common_game(sides: Sequence[Side]) -> str:
     """Return the one game that stored agents of these names play. Raises BadInputError."""
-    found = [set(_filter_stored_agents(side).values_list("game", flat=True)) for side in sides]
-    for side, names in zip(sides, found, strict=True):
-        if not names and not _is_spelled(side.name):
+    by_side = [set(_filter_stored_agents(side).values_list("game", flat=True)) for side in sides]
+    for side, names in zip(sides, by_side, strict=True):
+        if not names and not is_spelled(side.name):
             raise BadInputError(side.field, _describe_unknown(side, game=""))
-    named = [names for names in found if names]
+    named = [names for names in by_side if names]
     common = set.intersection(*named) if named else set(games.names())
     if len(common) == 1:
         return common.pop()
@@ -120,7 +122,7 @@ def _find_agent(side: Side, game: str) -> Agent:
     if stored:
         reason = f"{side.checkpoint!r} fits several checkpoints of {side.name!r}: give more digits"
         raise BadInputError(side.field.replace("agent", "checkpoint"), reason)
-    if side.checkpoint or not _is_spelled(side.name):
+    if side.checkpoint or not is_spelled(side.name):
         raise BadInputError(side.field, _describe_unknown(side, game=game))
     try:
         return register_spelled_agent(side.name, game=game)
@@ -142,16 +144,8 @@ def _filter_stored_agents(side: Side) -> QuerySet[Agent]:
     return (of_run | named).filter(checkpoint__sha256__startswith=text)
 
 
-def _is_spelled(text: str) -> bool:
-    try:
-        parse_policy(text)
-    except ArenaError:
-        return False
-    return True
-
-
 def _describe_unknown(side: Side, *, game: str) -> str:
-    """Return what to say of a side that nobody is: the names and steps that are near."""
+    """Return that a side names no agent, and the names or steps that are near."""
     where = f" of {game}" if game else ""
     agents = Agent.objects.filter(game=game) if game else Agent.objects.all()
     runs = agents.filter(checkpoint__run=side.name)
@@ -165,17 +159,6 @@ def _describe_unknown(side: Side, *, game: str) -> str:
     return f"there is no agent {side.name!r}{where}{hint}"
 
 
-def _check_ready(agent: Agent, side: Side) -> None:
-    weights = agent.checkpoint
-    if weights is None or weights.state == Checkpoint.State.READY:
-        return
-    if weights.state == Checkpoint.State.REFUSED:
-        why = f"was refused: {weights.reason}"
-    else:
-        why = "is being checked by a gpu worker: wait until it is ready"
-    raise BadInputError(side.field, f"the checkpoint of {agent.name!r} {why}")
-
-
 def _find_or_open_board(
     game: str, parameters: Mapping[str, object], opening_plies: int | None
 ) -> Leaderboard:
@@ -183,10 +166,8 @@ def _find_or_open_board(
     rules = dict(check_game(game, parameters).parameters)
     text = dumps([rules, opening_plies], sort_keys=True)
     name = f"unrated-{game}-{sha256(text.encode()).hexdigest()[:12]}"
-    found = Leaderboard.objects.filter(name=name).first()
-    if found is not None:
-        return found
-    return open_leaderboard(
+    board = Leaderboard.objects.filter(name=name).first()
+    return board or open_leaderboard(
         name,
         title=f"{game}, unrated",
         game=game,

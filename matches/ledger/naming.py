@@ -27,18 +27,12 @@ def find_agent(text: str, *, game: str) -> Agent:
     except UnknownNameError as error:
         if error.family != "policy":
             raise
-    found = _find_registered_agent(text, game=game)
-    if found is None:
+    agent = Agent.objects.filter(game=game, name=text).first()
+    if agent is None and (weights := selectors.find_checkpoint(text)) is not None:
+        agent = weights.agents.filter(game=game).order_by("pk").first()
+    if agent is None:
         raise BadInputError("agents", describe_unknown(text, game=game))
-    return renew_agent(found)
-
-
-def _find_registered_agent(text: str, *, game: str) -> Agent | None:
-    named = Agent.objects.filter(game=game, name=text).first()
-    if named is not None:
-        return named
-    weights = selectors.find_checkpoint(text)
-    return None if weights is None else weights.agents.filter(game=game).order_by("pk").first()
+    return renew_agent(agent)
 
 
 def describe_unknown(text: str, *, game: str = "") -> str:
@@ -46,12 +40,12 @@ def describe_unknown(text: str, *, game: str = "") -> str:
     agents = Agent.objects.filter(game=game) if game else Agent.objects.all()
     names = list(agents.order_by("-pk").values_list("name", flat=True)[:MOST_NAMES])
     where = f" of {game}" if game else ""
-    said = (
+    refusal = (
         f"{text!r} is no kind of policy ({', '.join(policies.names())}), "
         f"no registered agent{where} and no checkpoint"
     )
     near = find_near(text, names)
-    return f"{said}; did you mean {' or '.join(near)}?" if near else said
+    return f"{refusal}; did you mean {' or '.join(near)}?" if near else refusal
 
 
 def describe_no_board(name: str) -> str:
@@ -69,12 +63,13 @@ def find_near(text: str, names: list[str]) -> list[str]:
     kind, colon, parameters = text.partition(":")
     kinds = get_close_matches(kind, policies.names(), n=1)
     spelled = [
-        f"{name}{colon}{parameters}" for name in kinds if _is_spelled(f"{name}{colon}{parameters}")
+        f"{name}{colon}{parameters}" for name in kinds if is_spelled(f"{name}{colon}{parameters}")
     ]
     return list(dict.fromkeys([*spelled, *get_close_matches(text, names, n=N_NEAR)]))[:N_NEAR]
 
 
-def _is_spelled(text: str) -> bool:
+def is_spelled(text: str) -> bool:
+    """Say whether a text is a kind of policy with parameters that it takes."""
     try:
         parse_policy(text)
     except ArenaError:

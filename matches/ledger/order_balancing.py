@@ -9,8 +9,6 @@ from matches import dispatch
 from matches.models import Match, Order
 from matches.nodes.play_nodes import PlayNode
 
-Waiting = Mapping[Match.Needs, list[Order]]
-
 # All matches of an order need the same. Written out because SQLite uses the index match_in_flight
 # for these very states only, not for values that are bound.
 _NEEDS = """
@@ -29,23 +27,17 @@ def feed_idle_nodes(nodes: Sequence[PlayNode]) -> int:
     busy = {node.queue: node for node in nodes if node.n_queued}
     if not idle or not busy:
         return 0
-    waiting = _group_waiting_orders(busy)
+    queued = Order.objects.filter(Order.is_open(), state=Order.State.QUEUED)
+    with_needs = queued.annotate(needs=RawSQL(_NEEDS, []))
+    movable = [order for order in with_needs if order.needs and order.queue in busy]
+    waiting: defaultdict[Match.Needs, list[Order]] = defaultdict(list)
+    # The last one moves first: the newest order of the node with the most work.
+    for order in sorted(movable, key=lambda order: (busy[order.queue].load, order.pk)):
+        waiting[Match.Needs(order.needs)].append(order)
     return sum(_feed_node(node, waiting) for node in idle)
 
 
-def _group_waiting_orders(busy: Mapping[str, PlayNode]) -> Waiting:
-    """Return the orders that these nodes have not begun, by needs; those to move first last."""
-    queued = Order.objects.filter(Order.is_open(), state=Order.State.QUEUED)
-    waiting: defaultdict[Match.Needs, list[Order]] = defaultdict(list)
-    # Of the node with the most work the newest order goes first.
-    with_needs = queued.annotate(needs=RawSQL(_NEEDS, []))
-    movable = [order for order in with_needs if order.needs and order.queue in busy]
-    for order in sorted(movable, key=lambda order: (busy[order.queue].load, order.pk)):
-        waiting[Match.Needs(order.needs)].append(order)
-    return waiting
-
-
-def _feed_node(idle: PlayNode, waiting: Waiting) -> bool:
+def _feed_node(idle: PlayNode, waiting: Mapping[Match.Needs, list[Order]]) -> bool:
     """Move one order that the idle node can play to its queue; False when there is none."""
     for needs, orders in waiting.items():
         # Again with the next one when its node has taken the order meanwhile.

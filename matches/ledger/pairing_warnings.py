@@ -22,11 +22,16 @@ def warn_of_pairing(tournament: Tournament) -> str | None:
     is_over = tournament.state in Tournament.OVER
     if tournament.pairing not in pairings.adaptive_names() or is_over:
         return None
-    key = f"warning.{tournament.pk}"
-    mark = str(tournament.n_done)
-    return get_or_make(
-        key, mark, lambda: _find_warning(tournament), form=str | None, every_s=EVERY_S
-    )
+
+    def find_warning() -> str | None:
+        agents = entrants.entrants_of(tournament)
+        if len(agents) > MOST_AGENTS:
+            return None
+        standing = entrants.load_standing(tournament, agents)
+        return adaptive_pairing.configure_pairing(tournament).warning(standing)
+
+    key, mark = f"warning.{tournament.pk}", str(tournament.n_done)
+    return get_or_make(key, mark, find_warning, form=str | None, every_s=EVERY_S)
 
 
 def warn_of_budget(tournament: Tournament) -> str | None:
@@ -36,10 +41,8 @@ def warn_of_budget(tournament: Tournament) -> str | None:
     """
     if tournament.pairing not in pairings.adaptive_names():
         return None
-    pairing, spec = (
-        adaptive_pairing.configure_pairing(tournament),
-        games.get(tournament.leaderboard.game).spec,
-    )
+    pairing = adaptive_pairing.configure_pairing(tournament)
+    spec = games.get(tournament.leaderboard.game).spec
     agents = entrants.entrants_of(tournament)
     least = pairing.least_blocks(Field(len(agents), spec.n_seats, spec.team_size)) * spec.n_seats
     if not least or tournament.state == Tournament.State.CANCELLED:
@@ -83,12 +86,3 @@ def warn_before_start(
         sides=load_sides(leaderboard, agents) if spec.teams else None,
     )
     return pairings.get_adaptive(pairing).configured(parameters).warning(now)
-
-
-def _find_warning(tournament: Tournament) -> str | None:
-    agents = entrants.entrants_of(tournament)
-    if len(agents) > MOST_AGENTS:
-        return None
-    return adaptive_pairing.configure_pairing(tournament).warning(
-        entrants.load_standing(tournament, agents)
-    )

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count, islice
@@ -23,7 +23,6 @@ from matches.ledger import adaptive_pairing, code_versions, reuse
 from matches.ledger.reuse import Known, Place
 from matches.ledger.tournaments import cancel_tournament, finish_if_closed, refuse_unusable
 from matches.models import Agent, Checkpoint, Leaderboard, Match, Seat, Tournament
-from matches.models.choices import Placement
 from matches.models.match import join_numbers
 from matches.ratings.entrants import entrants_of
 from matches.store.bulk import among, insert_rows, split_batches
@@ -92,8 +91,8 @@ def plan_scheduled(*, now: datetime, clock: Callable[[], float] = monotonic) -> 
 
 def _list_waiting(over: Container[int]) -> list[Tournament]:
     """Return the tournaments to plan; drafts of others are dropped."""
-    found = Tournament.objects.filter(state__in=Tournament.TO_PLAN).select_related("leaderboard")
-    rows = {row.pk: row for row in found}
+    to_plan = Tournament.objects.filter(state__in=Tournament.TO_PLAN)
+    rows = {row.pk: row for row in to_plan.select_related("leaderboard")}
     for pk in [pk for pk, draft in _drafts.items() if pk not in rows or not draft.is_of(rows[pk])]:
         del _drafts[pk]
     return [row for pk, row in rows.items() if pk not in over]
@@ -107,7 +106,11 @@ def _plan_slice(tournament: Tournament, *, now: datetime) -> int | None:
     try:
         draft = _drafts.get(tournament.pk)
         if draft is None:
-            if not (code_versions.is_plannable(tournament) and _is_checked(tournament)):
+            if not code_versions.is_plannable(tournament):
+                return None
+            entered = Agent.objects.filter(tournaments=tournament)
+            refuse_unusable(entered)
+            if entered.filter(checkpoint__state=Checkpoint.State.CHECKING).exists():
                 return None
             draft = _drafts[tournament.pk] = Draft(tournament, plan_slices(tournament, now=now))
         draft.turn = next(_turns)
@@ -117,13 +120,6 @@ def _plan_slice(tournament: Tournament, *, now: datetime) -> int | None:
         Tournament.objects.filter(pk=tournament.pk).update(problem=str(error)[:300])
         cancel_tournament(tournament, now=now)
         return None
-
-
-def _is_checked(tournament: Tournament) -> bool:
-    """Say whether every checkpoint is ready. Raises BadInputError for one that was refused."""
-    entered = Agent.objects.filter(tournaments=tournament)
-    refuse_unusable(entered)
-    return not entered.filter(checkpoint__state=Checkpoint.State.CHECKING).exists()
 
 
 def plan_tournament(tournament: Tournament, *, now: datetime) -> int:
@@ -141,8 +137,8 @@ def plan_slices(tournament: Tournament, *, now: datetime) -> Iterator[int]:
     if tournament.pairing in pairings.adaptive_names():
         yield from _plan_chosen_matches(tournament, entrants, now=now)
         return
-    rest = islice(draw_matches(tournament, len(entrants)), tournament.n_planned, None)
-    if (yield from _write_all(tournament, entrants, rest, now=now)):
+    unplanned = islice(draw_matches(tournament, len(entrants)), tournament.n_planned, None)
+    if (yield from _write_all(tournament, entrants, unplanned, now=now)):
         _end_planning(tournament, now=now)
 
 
@@ -164,13 +160,21 @@ def _write_all(
 ) -> Generator[int, None, bool]:
     """Yield how many each slice wrote; return whether all: False when somebody else was there."""
     n_seats = games.get(tournament.leaderboard.game).spec.n_seats
-    twins: list[int] | None = None
+    twins: list[int] | None = None  # tournaments that may have played some of its matches already
     for batch in split_batches(planned, max(n_seats, SLICE - SLICE % n_seats)):
-        if twins is None:  # the tournaments that may have played some of its matches already
+        if twins is None:
             twins = reuse.find_twins(tournament, entrants)
             reuse.note_twins(tournament, twins)
         lineups = [[entrants[index] for index in planned.seats] for planned in batch]
-        known = _find_known_matches(tournament, twins, batch, lineups)
+        places = [
+            Place(planned.block, planned.game_seed, join_numbers(lineup))
+            for planned, lineup in zip(batch, lineups, strict=True)
+        ]
+        plays_all = tournament.replays or tournament.keeps_trajectories
+        known_by_key = reuse.find_known_matches(
+            tournament.leaderboard, () if plays_all else twins, places
+        )
+        known = [known_by_key.get(place.key) for place in places]
         n_written = _write_slice(tournament, batch, lineups, known, now=now)
         if n_written == 0:
             return False
@@ -179,7 +183,6 @@ def _write_all(
 
 
 def _end_planning(tournament: Tournament, *, now: datetime) -> None:
-    """Note that all is planned."""
     # One that was extended meanwhile stays as it is: its rest is planned at the next tick.
     Tournament.objects.filter(
         pk=tournament.pk, state=Tournament.State.PLANNING, n_matches=tournament.n_matches
@@ -239,23 +242,6 @@ def _draw_blocks(
             seeds.append(derive("game", *scope, block))
         for rotation, seats in enumerate(rotate_seats(lineup)):
             yield Planned(seats, block, rotation, seeds[block])
-
-
-def _find_known_matches(
-    tournament: Tournament,
-    twins: Sequence[int],
-    batch: Sequence[Planned],
-    lineups: Sequence[list[int]],
-) -> list[Known | None]:
-    """Return of each match the one that was the same; none where all are to be played."""
-    if tournament.replays or tournament.keeps_trajectories:
-        twins = ()
-    places = [
-        Place(planned.block, planned.game_seed, join_numbers(lineup))
-        for planned, lineup in zip(batch, lineups, strict=True)
-    ]
-    found = reuse.find_known_matches(tournament.leaderboard, twins, places)
-    return [found.get(place.key) for place in places]
 
 
 @transaction.atomic
@@ -326,7 +312,8 @@ def _insert_matches(
     rows = [
         (
             *(board_id, tournament.pk, first + i, p.block, p.rotation, p.game_seed),
-            *(join_numbers(lineup), _compute_needs(lineup, placements).value),
+            join_numbers(lineup),
+            Match.Needs.of_placements({placements[a] for a in lineup if a in placements}).value,
             *((Match.State.DONE.value, old.match) if old else (Match.State.PENDING.value, None)),
             *(0, ""),
         )
@@ -339,11 +326,6 @@ def _insert_matches(
         leaderboard_id=board_id, sequence__gte=first, sequence__lt=first + len(batch)
     )
     return list(numbered.order_by("sequence").values_list("pk", flat=True))
-
-
-def _compute_needs(lineup: Sequence[int], placements: Mapping[int, str]) -> Match.Needs:
-    places = {placements[agent] for agent in lineup if agent in placements}
-    return Match.Needs.of(has_local=Placement.LOCAL in places, has_gpu=Placement.GPU in places)
 
 
 def _take_sequence(board_id: int, n: int) -> int:

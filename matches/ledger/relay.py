@@ -45,7 +45,7 @@ _overtaken: dict[str, tuple[int, UUID] | None] = {}
 
 @dataclass
 class RelayPass:
-    """What one pass of the relay goes by."""
+    """What one pass of the relay sees of nodes, held agents and pending matches."""
 
     nodes: Sequence[PlayNode]
     held: Sequence[int]
@@ -95,7 +95,10 @@ def _fill_nodes(relay_pass: RelayPass, *, now: datetime) -> None:
     heapq.heapify(waiting)  # names differ, so two nodes are never compared themselves
     while waiting:
         _, node = heapq.heappop(waiting)
-        if _send_next_order(node, relay_pass, now=now):
+        active = _list_active_tournaments()
+        at = fair_shares.find_current_place(active)
+        due = sorted(active, key=lambda row: fair_shares.find_next_begin(row, at))
+        if any(_send_order(row, node, relay_pass, at, now=now) for row in due):
             relay_pass.n_sent += 1
             if node.has_room:
                 heapq.heappush(waiting, (node.load, node))
@@ -115,14 +118,6 @@ def compute_order_size(
         per_slot = max(1.0, aim_s / max(tournament.mean_match_s, 1e-6))
     aim = int(per_slot * slots)
     return max(1, min(aim, share, tournament.order_limit or MAX_ORDER, MAX_ORDER))
-
-
-def _send_next_order(node: PlayNode, relay_pass: RelayPass, *, now: datetime) -> bool:
-    """Send a node one order of the tournament whose turn it is; False when none has any for it."""
-    active = _list_active_tournaments()
-    at = fair_shares.find_current_place(active)
-    due = sorted(active, key=lambda row: fair_shares.find_next_begin(row, at))
-    return any(_send_order(row, node, relay_pass, at, now=now) for row in due)
 
 
 def _send_order(
@@ -179,9 +174,18 @@ def _take_next(
     tournament: Tournament, node: PlayNode, relay_pass: RelayPass, *, now: datetime
 ) -> tuple[Order, Sequence[OrderedMatch]] | None:
     """Return a new order of a tournament for this node; None when nothing is pending for it."""
-    needs = _find_next_needs(tournament, node, relay_pass)
-    if needs is None:
+    playable = relay_pass.list_playable_needs(node, tournament)
+    if not playable:
         return None
+    pending = selectors.filter_matches_to_send(tournament.pk, held=relay_pass.held)
+    in_order = pending.order_by("sequence").values_list("sequence", flat=True)
+    # A look-up per need, as the index has it.
+    firsts = {needs: in_order.filter(needs=needs.value).first() for needs in playable}
+    relay_pass.without.update((tournament.pk, needs) for needs, n in firsts.items() if n is None)
+    waiting = [(first, needs) for needs, first in firsts.items() if first is not None]
+    if not waiting:
+        return None
+    _, needs = min(waiting)
     size = compute_order_size(
         tournament,
         slots=node.slots,
@@ -189,21 +193,6 @@ def _take_next(
         is_networked=needs is not Match.Needs.CPU,
     )
     return create_order(tournament, needs, size, queue=node.queue, now=now, held=relay_pass.held)
-
-
-def _find_next_needs(
-    tournament: Tournament, node: PlayNode, relay_pass: RelayPass
-) -> Match.Needs | None:
-    """Return the needs of the next pending match that a node can play, by a look-up per need."""
-    playable = relay_pass.list_playable_needs(node, tournament)
-    if not playable:
-        return None
-    pending = selectors.filter_matches_to_send(tournament.pk, held=relay_pass.held)
-    in_order = pending.order_by("sequence").values_list("sequence", flat=True)
-    firsts = {needs: in_order.filter(needs=needs.value).first() for needs in playable}
-    relay_pass.without.update((tournament.pk, needs) for needs, n in firsts.items() if n is None)
-    waiting = [(first, needs) for needs, first in firsts.items() if first is not None]
-    return min(waiting)[1] if waiting else None
 
 
 def _list_active_tournaments() -> Sequence[Tournament]:

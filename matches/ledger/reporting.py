@@ -57,7 +57,7 @@ def build_report(tournament: Tournament, *, now: datetime) -> Report:
         differing=reuse.list_differing_matches(tournament, N_CAUSES),
         is_rated=_is_rated(tournament),
         play_s=selectors.compute_elapsed_s(tournament, now=now),
-        accuracy=_accuracy(tournament.leaderboard, ratings),
+        accuracy=_measure_accuracy(tournament.leaderboard, ratings),
         warning=pairing_warnings.warn_of_budget(tournament),
         ratings=ratings,
     )
@@ -72,7 +72,7 @@ def _is_rated(tournament: Tournament) -> bool:
     return board.n_settled >= max(tournament.n_done, board.n_counted) and not waiting.exists()
 
 
-def _accuracy(board: Leaderboard, ratings: Sequence[Rating]) -> Accuracy | None:
+def _measure_accuracy(board: Leaderboard, ratings: Sequence[Rating]) -> Accuracy | None:
     """Return how the ratings order the agents of the test game, whose levels are known."""
     if board.game != SKILL_GAME or any("level" not in r.agent.parameters for r in ratings):
         return None

@@ -93,15 +93,18 @@ def find_known_matches(
     """Return the known ones of these matches by game seed and lineup: those of this board first."""
     if not twins:
         return {}
-    wanted = _keep_repeatable(places)
-    found: dict[tuple[int, str], Known] = {}
-    for blocks in split_batches(sorted({place.block for place in wanted}), MOST_LOOKED_UP):
-        among_them = set(blocks)
-        lineups = sorted({place.lineup for place in wanted if place.block in among_them})
+    agents = sorted({agent for place in places for agent in parse_numbers(place.lineup)})
+    kinds = dict(Agent.objects.filter(pk__in=among(agents)).values_list("pk", "policy"))
+    odd = {agent for agent, kind in kinds.items() if not is_repeatable(kind)}
+    repeatable = [place for place in places if odd.isdisjoint(parse_numbers(place.lineup))]
+    by_key: dict[tuple[int, str], Known] = {}
+    for blocks in split_batches(sorted({place.block for place in repeatable}), MOST_LOOKED_UP):
+        of_blocks = set(blocks)
+        lineups = sorted({place.lineup for place in repeatable if place.block in of_blocks})
         for key, known in _find_over_matches(board, twins, blocks, lineups):
-            if key not in found or (known.is_here and not found[key].is_here):
-                found[key] = known
-    return found
+            if key not in by_key or (known.is_here and not by_key[key].is_here):
+                by_key[key] = known
+    return by_key
 
 
 def _find_over_matches(
@@ -118,17 +121,11 @@ def _find_over_matches(
         sequence__gte=F("leaderboard__season_first_sequence"),
     ).exclude(outcome__is_forfeit=True, outcome__reason__in=UNREPEATABLE)
     columns = ("pk", "leaderboard_id", "game_seed", "lineup", "same_as", "same_as__leaderboard")
-    for pk, of, seed, lineup, same_as, same_board in over.order_by("pk").values_list(*columns):
+    for pk, board_id, seed, lineup, same_as, same_board in over.order_by("pk").values_list(
+        *columns
+    ):
         first = same_as if same_board == board.pk else pk
-        yield (seed, lineup), Known(first, of == board.pk)
-
-
-def _keep_repeatable(places: Sequence[Place]) -> list[Place]:
-    """Return the matches all of whose agents decide the same again."""
-    agents = sorted({agent for place in places for agent in parse_numbers(place.lineup)})
-    kinds = dict(Agent.objects.filter(pk__in=among(agents)).values_list("pk", "policy"))
-    odd = {agent for agent, kind in kinds.items() if not is_repeatable(kind)}
-    return [place for place in places if odd.isdisjoint(parse_numbers(place.lineup))]
+        yield (seed, lineup), Known(first, board_id == board.pk)
 
 
 def is_repeatable(kind: str) -> bool:
@@ -140,38 +137,30 @@ def is_repeatable(kind: str) -> bool:
 def take_over_outcomes(
     tournament: Tournament, known: Mapping[int, Known], *, now: datetime
 ) -> None:
-    """Give matches, written as over, the outcomes of those that are known; by their ids."""
+    """Give matches, by id and already written as over, the outcomes of the known ones."""
     if not known:
         return
-    n_forfeits = _copy_outcomes(known, now=now)
-    _add_uncounted(tournament, [pk for pk, first in known.items() if not first.is_here])
-    Tournament.objects.filter(pk=tournament.pk).update(
-        n_done=F("n_done") + len(known),
-        n_known=F("n_known") + len(known),
-        n_forfeits=F("n_forfeits") + n_forfeits,
-    )
-    transaction.on_commit(dispatch.wake_rater)
-
-
-def _copy_outcomes(known: Mapping[int, Known], *, now: datetime) -> int:
-    """Give matches the outcomes of those that are known; return how many are forfeits."""
     columns = ("ranks", "is_forfeit", "guilty_seat", "reason", "attempt", "actions")
     firsts = Outcome.objects.filter(pk__in=among([first.match for first in known.values()]))
     outcomes = {pk: values for pk, *values in firsts.values_list("pk", *columns)}
     stamp = connection.ops.adapt_datetimefield_value(now)
     copied = [(pk, *outcomes[first.match], stamp) for pk, first in known.items()]
     insert_rows(Outcome, ("match_id", *columns, "recorded_at"), copied)
-    return sum(bool(is_forfeit) for _, _, is_forfeit, *_ in copied)
-
-
-def _add_uncounted(tournament: Tournament, ids: Sequence[int]) -> None:
-    """Have the rater count these matches on their leaderboard."""
-    numbered = Match.objects.filter(pk__in=among(ids)).values_list("pk", "sequence")
+    # What its own leaderboard has counted already counts nothing again.
+    uncounted = Match.objects.filter(
+        pk__in=among([pk for pk, first in known.items() if not first.is_here])
+    )
     insert_rows(
         Uncounted,
         ("match_id", "leaderboard_id", "sequence", "is_counted"),
-        [(pk, tournament.leaderboard_id, sequence, False) for pk, sequence in numbered],
+        [(*row, False) for row in uncounted.values_list("pk", "leaderboard_id", "sequence")],
     )
+    Tournament.objects.filter(pk=tournament.pk).update(
+        n_done=F("n_done") + len(known),
+        n_known=F("n_known") + len(known),
+        n_forfeits=F("n_forfeits") + sum(bool(is_forfeit) for _, _, is_forfeit, *_ in copied),
+    )
+    transaction.on_commit(dispatch.wake_rater)
 
 
 def link_repeated(tournament: Tournament, ranks: Mapping[int, str]) -> set[int]:
@@ -189,7 +178,7 @@ def link_repeated(tournament: Tournament, ranks: Mapping[int, str]) -> set[int]:
         rows = Tournament.objects.filter(pk__in=[tournament.pk, *twins]).order_by("pk")
         list(rows.select_for_update().values_list("pk", flat=True))
     recorded = Match.objects.filter(pk__in=among(list(ranks)))
-    places = {pk: Place(*rest) for pk, *rest in recorded.values_list("pk", *Place._fields)}
+    places = {pk: Place(*values) for pk, *values in recorded.values_list("pk", *Place._fields)}
     known = find_known_matches(tournament.leaderboard, twins, list(places.values()))
     linked = {pk: known[at.key] for pk, at in places.items() if at.key in known}
     update_rows(Match, ("same_as_id",), [(first.match, pk) for pk, first in linked.items()])
@@ -202,7 +191,7 @@ def link_repeated(tournament: Tournament, ranks: Mapping[int, str]) -> set[int]:
 
 
 def list_differing_matches(tournament: Tournament, limit: int) -> list[tuple[int, int]]:
-    """Return the matches that came out otherwise than the same game before, each with that one.
+    """Return matches with another outcome than the same game before, each with that game's match.
 
     They are looked for only where there are some: the linked ones may be all of a tournament.
     """
@@ -210,8 +199,8 @@ def list_differing_matches(tournament: Tournament, limit: int) -> list[tuple[int
         return []
     linked = Match.objects.filter(tournament=tournament, same_as__isnull=False)
     otherwise = linked.exclude(outcome__ranks=F("same_as__outcome__ranks"))
-    found = otherwise.filter(outcome__isnull=False).order_by("sequence")
-    return [(pk, first) for pk, first in found.values_list("pk", "same_as")[:limit] if first]
+    pairs = otherwise.filter(outcome__isnull=False).order_by("sequence")
+    return [(pk, first) for pk, first in pairs.values_list("pk", "same_as")[:limit] if first]
 
 
 def _count_differing(linked: Mapping[int, Known], ranks: Mapping[int, str]) -> int:
@@ -222,6 +211,8 @@ def _count_differing(linked: Mapping[int, Known], ranks: Mapping[int, str]) -> i
     for pk, first in linked.items():
         if before[first.match] != ranks[pk]:
             n_differing += 1
-            said = "match %s came out otherwise (%s) than match %s (%s), the same game"
-            log.warning(said, pk, ranks[pk], first.match, before[first.match])
+            log.warning(
+                "match %s came out otherwise (%s) than match %s (%s), the same game",
+                *(pk, ranks[pk], first.match, before[first.match]),
+            )
     return n_differing

@@ -74,36 +74,23 @@ def _lose_vanished_orders(
     mark: datetime, waiting: Mapping[str, Collection[str]], *, now: datetime
 ) -> int:
     """Give up orders that left their queue and were never started: their node died with them."""
-    missing = [
-        order
+    missing = {
+        order.pk: order
         for order in _list_queued_orders()
         if order.queue in waiting and order.uuid.hex not in waiting[order.queue]
-    ]
-    _note_missed(missing, now=now)
-    heard = _read_last_heard(mark)
-    vanished = [
-        order
-        for order in missing
-        if order.missed_at
-        and order.missed_at < _compute_taken_before(heard.get(order.queue, mark), mark)
-    ]
-    return _lose_orders(vanished, Reason.EXPIRED, now=now)
-
-
-def _note_missed(missing: Collection[Order], *, now: datetime) -> None:
-    """Note when an order was missed first; one that is there again was on its way to its queue."""
+    }
     queued = Order.objects.filter(Order.is_open(), state=Order.State.QUEUED)
-    ids = [order.pk for order in missing]
-    queued.filter(~Q(pk__in=ids), missed_at__isnull=False).update(missed_at=None)
-    queued.filter(pk__in=ids, missed_at=None).update(missed_at=now)
-
-
-def _compute_taken_before(heard_at: datetime, mark: datetime) -> datetime:
-    """Return the time before which an order must have been taken to be lost by now.
-
-    Its node must have been heard of since: a loaded machine is slow to say that it has begun.
-    """
-    return max(min(mark, heard_at) - POPPED_GRACE, mark - POPPED_LIMIT)
+    # One that is there again was on its way to its queue.
+    queued.filter(~Q(pk__in=list(missing)), missed_at__isnull=False).update(missed_at=None)
+    queued.filter(pk__in=list(missing), missed_at=None).update(missed_at=now)
+    heard_at, vanished = _read_last_heard(mark), []
+    for order in missing.values():
+        # Its node must have been heard of since: a loaded machine is slow to say that it has begun.
+        heard_until = min(mark, heard_at.get(order.queue, mark))
+        taken_before = max(heard_until - POPPED_GRACE, mark - POPPED_LIMIT)
+        if order.missed_at and order.missed_at < taken_before:
+            vanished.append(order)
+    return _lose_orders(vanished, Reason.EXPIRED, now=now)
 
 
 def _list_queued_orders() -> list[Order]:

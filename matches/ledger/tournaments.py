@@ -76,7 +76,7 @@ def schedule_tournament(
     check_agents(leaderboard, agents, is_rated=plan.is_rated)
     check_field(plan, leaderboard, len(agents))
     adopt_rules(leaderboard)
-    tournament = _tournament(plan, leaderboard)
+    tournament = _build_row(plan, leaderboard)
     _clean_row(tournament)
     tournament.save()
     # The position is the index that the pairing knows an agent by.
@@ -92,10 +92,10 @@ def schedule_tournament(
 
 def check_plan(plan: TournamentPlan, *, leaderboard: Leaderboard) -> None:
     """Refuse a plan that cannot be one of this leaderboard. Raises BadInputError."""
-    _clean_row(_tournament(plan, leaderboard))
+    _clean_row(_build_row(plan, leaderboard))
 
 
-def _tournament(plan: TournamentPlan, leaderboard: Leaderboard) -> Tournament:
+def _build_row(plan: TournamentPlan, leaderboard: Leaderboard) -> Tournament:
     columns = asdict(plan)
     state = _STATES.PAUSED if columns.pop("is_paused") else _STATES.SCHEDULED
     return Tournament(leaderboard=leaderboard, state=state, **columns)
@@ -112,8 +112,11 @@ def check_agents(
     n_needed = max(MIN_AGENTS, games.get(leaderboard.game).spec.n_seats)
     is_self_play = len(agents) == 1 and not is_rated
     if len(agents) < n_needed and not is_self_play:
-        wanted = f"{leaderboard.game} needs {n_needed} agents or more"
-        raise BadInputError("agents", f"a tournament of {wanted}, got {len(agents)}")
+        raise BadInputError(
+            "agents",
+            f"a tournament of {leaderboard.game} needs {n_needed} agents or more, "
+            f"got {len(agents)}",
+        )
     names = [agent.name for agent in agents]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -256,21 +259,17 @@ def extend_tournament(tournament: Tournament, n_matches: int) -> None:
         When(state__in=(_STATES.RUNNING, _STATES.DONE), then=Value(_STATES.PLANNING.value)),
         default=F("state"),
     )
-    _extend_campaign(tournament, n_matches)
-    found = Tournament.objects.filter(pk=tournament.pk, n_matches__lt=n_matches)
-    found = found.exclude(state=_STATES.CANCELLED)
-    if not found.update(n_matches=n_matches, state=going_on, finished_at=None):
+    campaigns = Campaign.objects.filter(tournament=tournament)
+    if campaigns.filter(decided_at__isnull=False).exists():
+        # A verdict stays as it is.
+        advice = "start a new one, which begins from all that is known"
+        raise ConflictError(f"the campaign of tournament {tournament.pk} has ended: {advice}")
+    campaigns.filter(max_matches__lt=n_matches).update(max_matches=n_matches)
+    shorter = Tournament.objects.filter(pk=tournament.pk, n_matches__lt=n_matches)
+    shorter = shorter.exclude(state=_STATES.CANCELLED)
+    if not shorter.update(n_matches=n_matches, state=going_on, finished_at=None):
         _refuse_to_extend(tournament, n_matches)
     transaction.on_commit(dispatch.wake_planner)
-
-
-def _extend_campaign(tournament: Tournament, n_matches: int) -> None:
-    """Let the campaign of a tournament, if it has one, spend as much; a verdict stays as it is."""
-    asked = Campaign.objects.filter(tournament=tournament)
-    if asked.filter(decided_at__isnull=False).exists():
-        wanted = "start a new one, which begins from all that is known"
-        raise ConflictError(f"the campaign of tournament {tournament.pk} has ended: {wanted}")
-    asked.filter(max_matches__lt=n_matches).update(max_matches=n_matches)
 
 
 def _refuse_to_extend(tournament: Tournament, n_matches: int) -> None:
@@ -278,8 +277,8 @@ def _refuse_to_extend(tournament: Tournament, n_matches: int) -> None:
     if tournament.state == _STATES.CANCELLED:
         raise ConflictError(f"tournament {tournament.pk} is cancelled: schedule a new one")
     if n_matches < tournament.n_matches:
-        wanted = f"it has {tournament.n_matches} matches: say how many it shall have in all"
-        raise BadInputError("n_matches", f"{wanted}, got {n_matches}")
+        advice = f"it has {tournament.n_matches} matches: say how many it shall have in all"
+        raise BadInputError("n_matches", f"{advice}, got {n_matches}")
 
 
 def _move_state(
@@ -291,8 +290,9 @@ def _move_state(
     """Give a tournament that is in one of the states its next one. Raises ConflictError."""
     if not Tournament.objects.filter(pk=tournament.pk, state__in=states).update(state=state):
         tournament.refresh_from_db()
-        over = f"tournament {tournament.pk} is {tournament.state}"
-        raise ConflictError(f"{over}: it cannot be {verb} any more")
+        raise ConflictError(
+            f"tournament {tournament.pk} is {tournament.state}: it cannot be {verb} any more"
+        )
 
 
 def finish_if_closed(tournament_ids: Sequence[int], *, now: datetime) -> None:

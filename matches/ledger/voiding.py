@@ -4,7 +4,7 @@ Locks are taken in the order matches, tournaments, leaderboards: as the recorder
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -62,7 +62,7 @@ class Requeued:
 
 
 class Row(NamedTuple):
-    """What must be known of a match."""
+    """A match as it is declared void or planned again."""
 
     pk: int
     state: str
@@ -122,11 +122,9 @@ def requeue_matches(
     replaced = Replacement.objects.filter(pk__in=among([row.pk for row in rows]))
     before = dict(replaced.values_list("replaced_id", "match_id"))
     fresh = [row for row in rows if row.pk not in before]
-    made = {
-        old: new
-        for tournament in _reopen_tournaments(fresh)
-        for old, new in _replace_matches(tournament, fresh, now=now).items()
-    }
+    made: dict[int, int] = {}
+    for pk in sorted({row.tournament for row in fresh}):
+        made |= _replace_matches(pk, [row for row in fresh if row.tournament == pk], now=now)
     touched = [(_describe_target(row), {"replacement": made[row.pk]}) for row in fresh]
     auditing.add_audit_rows("match.requeue", touched, actor=actor, reason=why, now=now)
     transaction.on_commit(dispatch.wake_relay)
@@ -135,27 +133,26 @@ def requeue_matches(
 
 def _add_copies(match_ids: Sequence[int]) -> list[int]:
     """Return the matches and those linked to them, whose outcome is theirs."""
-    found = newest = set(match_ids)
+    linked = newest = set(match_ids)
     while newest:
         copies = Match.objects.filter(same_as__in=among(sorted(newest)))
-        newest = set(copies.values_list("pk", flat=True)) - found
-        found = found | newest
-    return sorted(found)
+        newest = set(copies.values_list("pk", flat=True)) - linked
+        linked = linked | newest
+    return sorted(linked)
 
 
 def _read_rows(match_ids: Sequence[int], *, is_locked: bool = False) -> list[Row]:
-    """Return the matches in the order of their keys, locked until the commit if that is wanted."""
+    """Return the matches in the order of their keys, on demand locked until the commit."""
     if not 1 <= len(match_ids) <= MAX_AT_ONCE:
         raise BadInputError("matches", f"give 1 to {MAX_AT_ONCE} matches, got {len(match_ids)}")
-    found = Match.objects.filter(pk__in=among(sorted(set(match_ids)))).order_by("pk")
+    matches = Match.objects.filter(pk__in=among(sorted(set(match_ids)))).order_by("pk")
     if is_locked and connection.features.has_select_for_update:
-        found = found.select_for_update()
+        matches = matches.select_for_update()
     columns = ("pk", "state", "leaderboard_id", "tournament_id", "block", "rotation", "game_seed")
-    rows = [Row(*row) for row in found.values_list(*columns, "lineup")]
+    rows = [Row(*row) for row in matches.values_list(*columns, "lineup")]
     missing = sorted(set(match_ids) - {row.pk for row in rows})
     if missing:
-        shown = ", ".join(map(str, missing[:5]))
-        raise BadInputError("matches", f"there is no match {shown}")
+        raise BadInputError("matches", f"there is no match {', '.join(map(str, missing[:5]))}")
     return rows
 
 
@@ -228,29 +225,22 @@ def _refuse_unless_void(rows: Sequence[Row]) -> None:
         raise ConflictError(f"tournament {tournament.pk} is cancelled: schedule a new one")
 
 
-def _reopen_tournaments(rows: Sequence[Row]) -> Iterable[Tournament]:
-    """Yield the tournaments, each counted and running again when its turn comes."""
-    n_again = Counter(row.tournament for row in rows)
-    for pk in sorted(n_again):
-        was_done = When(state=_STATES.DONE, then=Value(_STATES.RUNNING.value))
-        open_ones = Tournament.objects.filter(pk=pk).exclude(state=_STATES.CANCELLED)
-        if not open_ones.update(
-            n_void=F("n_void") - n_again[pk],
-            n_replaced=F("n_replaced") + n_again[pk],
-            state=Case(was_done, default=F("state")),
-            finished_at=None,
-        ):
-            raise ConflictError(f"tournament {pk} is cancelled: schedule a new one")
-        yield Tournament.objects.get(pk=pk)
-
-
-def _replace_matches(
-    tournament: Tournament, rows: Sequence[Row], *, now: datetime
-) -> dict[int, int]:
-    ours = [row for row in rows if row.tournament == tournament.pk]
-    again = [Planned((), row.block, row.rotation, row.game_seed) for row in ours]
-    made = planning.write_matches(tournament, again, [parse_numbers(row.lineup) for row in ours])
-    pairs = {row.pk: new for row, new in zip(ours, made, strict=True)}
+def _replace_matches(pk: int, rows: Sequence[Row], *, now: datetime) -> dict[int, int]:
+    """Have a tournament go on with new matches in the place of these; return their numbers."""
+    was_done = When(state=_STATES.DONE, then=Value(_STATES.RUNNING.value))
+    # Not by the state that was read before: it may have been cancelled meanwhile.
+    open_one = Tournament.objects.filter(pk=pk).exclude(state=_STATES.CANCELLED)
+    if not open_one.update(
+        n_void=F("n_void") - len(rows),
+        n_replaced=F("n_replaced") + len(rows),
+        state=Case(was_done, default=F("state")),
+        finished_at=None,
+    ):
+        raise ConflictError(f"tournament {pk} is cancelled: schedule a new one")
+    again = [Planned((), row.block, row.rotation, row.game_seed) for row in rows]
+    lineups = [parse_numbers(row.lineup) for row in rows]
+    made = planning.write_matches(Tournament.objects.get(pk=pk), again, lineups)
+    pairs = {row.pk: new for row, new in zip(rows, made, strict=True)}
     Replacement.objects.bulk_create(
         (Replacement(replaced_id=old, match_id=new, at=now) for old, new in pairs.items()),
         batch_size=500,

@@ -1,10 +1,12 @@
 """Matches and their seats. The row is the truth; messages about it are only hints."""
 
+from collections.abc import Collection
+
 from django.db import models
 from django.db.models.expressions import RawSQL
 
 from matches.models.agent import Agent
-from matches.models.choices import Capability
+from matches.models.choices import Capability, Placement
 from matches.models.conditions import is_in_state
 from matches.models.leaderboard import Leaderboard
 from matches.models.order import Order
@@ -46,9 +48,10 @@ class Match(models.Model):
             return self.value.endswith("+gpu")
 
         @classmethod
-        def of(cls, *, has_local: bool, has_gpu: bool) -> "Match.Needs":
-            """Return what networks in the player and on the gpu queue need."""
-            if has_gpu:
+        def of_placements(cls, placements: Collection[str]) -> "Match.Needs":
+            """Return what agents need whose networks run in these places."""
+            has_local = Placement.LOCAL in placements
+            if Placement.GPU in placements:
                 return cls.TORCH_AND_GPU if has_local else cls.CPU_AND_GPU
             return cls.TORCH if has_local else cls.CPU
 
