@@ -16,6 +16,7 @@ from evalsite_client.api.trajectories import Piece
 from evalsite_client.decoding import decode
 from evalsite_client.downloads import Received, download_file
 from evalsite_client.errors import WaitTimeoutError
+from evalsite_client.retries import ask_again
 from evalsite_client.uploads import Sent, compute_sha256, make_form
 
 
@@ -35,26 +36,29 @@ class Campaigns(campaigns.Campaigns):
         campaign: int,
         *,
         progress: Callable[[CampaignDetail], None] | None = None,
+        trouble: Callable[[str], None] | None = None,
         timeout_s: float | None = None,
         poll_s: float = 1.0,
     ) -> CampaignDetail:
         """Return the campaign once it has ended, with an answer or without.
 
-        progress: told at every look. Raises WaitTimeoutError after timeout_s; the campaign goes on
-        then, as after Ctrl-C.
+        progress: told at every look; trouble: told why there is no answer, instead, while the
+        server is away, which is waited for two minutes. Raises WaitTimeoutError after timeout_s;
+        the campaign goes on then, as after Ctrl-C.
         """
         clock = self._transport.clock
         begun_s = clock.monotonic()
         # Asked again and again: the server has no call that waits for a verdict.
-        while True:
-            campaign_now = self.get(campaign)
-            if progress is not None:
+        for campaign_now, why_none in ask_again(lambda: self.get(campaign), clock, poll_s=poll_s):
+            if why_none and trouble is not None:
+                trouble(why_none)
+            elif not why_none and progress is not None:
                 progress(campaign_now)
             if campaign_now.is_over:
-                return campaign_now
+                break
             if timeout_s is not None and clock.monotonic() - begun_s >= timeout_s:
                 raise WaitTimeoutError(f"campaign {campaign} has no verdict after {timeout_s:g} s")
-            clock.sleep(poll_s)
+        return campaign_now
 
 
 class Checkpoints(checkpoints.Checkpoints):
@@ -117,12 +121,13 @@ class Checkpoints(checkpoints.Checkpoints):
         """Return the checkpoint once it is checked: ready or refused. Raises WaitTimeoutError."""
         clock = self._transport.clock
         begun_s = clock.monotonic()
-        while (checkpoint_now := self.get(checkpoint)).state == "checking":
+        for checkpoint_now, _ in ask_again(lambda: self.get(checkpoint), clock, poll_s=poll_s):
+            if checkpoint_now.state != "checking":
+                break
             if timeout_s is not None and clock.monotonic() - begun_s >= timeout_s:
                 cause = checkpoint_now.waits_for
                 waits = f"; it waits for {cause}" if cause else ""
                 raise WaitTimeoutError(f"{checkpoint:.12} is still being checked{waits}")
-            clock.sleep(poll_s)
         return checkpoint_now
 
 

@@ -1,13 +1,21 @@
 """When a call is sent again, after how long, and by which clock that is measured."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Final, TypeVar
 
 from urllib3 import Retry
 from urllib3.exceptions import InvalidHeader
 
+from evalsite_client.errors import ProblemError, UnreachableError
+
+T = TypeVar("T")
+
+# A server that is restarted while something is waited for, such as for an update, is waited for so
+# long.
+AWAY_S: Final = 120.0
 # Answers after which the same call may fare better.
 PASSING_STATUSES = frozenset(
     {
@@ -67,3 +75,30 @@ def read_retry_after(header: str | None) -> float | None:
         return None if header is None else float(Retry().parse_retry_after(header))
     except InvalidHeader:
         return None
+
+
+def ask_again(ask: Callable[[], T], clock: Clock, *, poll_s: float) -> Iterator[tuple[T, str]]:
+    """Yield what is answered now, and again and again, with why there was no answer, else "".
+
+    While the server is away, two minutes at most, the answer from before is yielded again. Raises
+    ProblemError of a refusal, and what the first call raises.
+    """
+    answer, away_since_s = ask(), None
+    yield answer, ""
+    while True:
+        clock.sleep(poll_s)
+        try:
+            answer, trouble, away_since_s = ask(), "", None
+        except (UnreachableError, ProblemError) as error:
+            # A refusal stays one; what went wrong in the server or before it may pass.
+            may_come_back = isinstance(error, UnreachableError) or (
+                error.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+                or error.status == HTTPStatus.TOO_MANY_REQUESTS
+            )
+            # Since the first call that failed: between two calls may lie an hour.
+            now_s = clock.monotonic()
+            away_since_s = now_s if away_since_s is None else away_since_s
+            if not may_come_back or now_s - away_since_s > AWAY_S:
+                raise
+            trouble = str(error)
+        yield answer, trouble

@@ -5,16 +5,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from http import HTTPStatus
-from typing import Final
 
 from evalsite_client.api import tournaments
 from evalsite_client.api.tournaments import TournamentDetail
-from evalsite_client.errors import ProblemError, UnreachableError, WaitTimeoutError
+from evalsite_client.errors import WaitTimeoutError
 from evalsite_client.progress import Pace, Progress, ProgressLine
-
-# A server that is restarted meanwhile, such as for an update, is waited for so long.
-AWAY_S: Final = 120.0
+from evalsite_client.retries import ask_again
 
 
 class Tournaments(tournaments.Tournaments):
@@ -52,25 +48,17 @@ class Tournaments(tournaments.Tournaments):
         """Yield how far a tournament is, the last time when it is over."""
         clock = self._transport.clock
         pace, begun_s = Pace(), clock.monotonic()
-        look = self._look_once(tournament, pace, begun_s, before=None)
-        answered_s = clock.monotonic()
-        yield look
-        while not look.tournament.is_over:
-            clock.sleep(poll_s)
-            try:
-                look = self._look_once(tournament, pace, begun_s, before=look)
-                answered_s = clock.monotonic()
-            except (UnreachableError, ProblemError) as error:
-                now_s = clock.monotonic()
-                # A refusal stays one; what went wrong in the server or before it may pass.
-                may_come_back = isinstance(error, UnreachableError) or (
-                    error.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-                    or error.status == HTTPStatus.TOO_MANY_REQUESTS
-                )
-                if not may_come_back or now_s - answered_s > AWAY_S:
-                    raise
-                look = replace(look, elapsed_s=now_s - begun_s, trouble=str(error))
+        look: Progress | None = None
+
+        def look_once() -> Progress:
+            return self._look_once(tournament, pace, begun_s, before=look)
+
+        for answer, trouble in ask_again(look_once, clock, poll_s=poll_s):
+            elapsed_s = clock.monotonic() - begun_s if trouble else answer.elapsed_s
+            look = replace(answer, elapsed_s=elapsed_s, trouble=trouble)
             yield look
+            if look.tournament.is_over:
+                break
 
     def _look_once(
         self, tournament: int, pace: Pace, begun_s: float, *, before: Progress | None

@@ -2,7 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace, _SubParsersAction
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -160,23 +160,22 @@ def stop(client: Client, options: Namespace) -> Answer:
 
 def _followed(client: Client, made: CampaignDetail, *, is_shown: bool) -> CampaignDetail:
     """Return the campaign with its verdict; after Ctrl-C it goes on."""
+    # On stderr: in place on a terminal, elsewhere now and then.
+    lines = following.Lines(client, sys.stderr)
     try:
-        return client.campaigns.wait(made.id, progress=_shown(client) if is_shown else None)
+        ended = client.campaigns.wait(
+            made.id,
+            progress=(lambda now: lines.show(describe_progress(now))) if is_shown else None,
+            trouble=lambda why: lines.show(f"no answer: {why}"),
+        )
     except KeyboardInterrupt:
         sys.stderr.write(
             f"\ncampaign {made.id} goes on: `evalsite cancel {made.tournament}` stops it\n"
         )
         raise
-
-
-def _shown(client: Client) -> Callable[[CampaignDetail], None]:
-    """Return what shows progress on stderr: in place on a terminal, elsewhere now and then."""
-    lines = following.Lines(client, sys.stderr)
-
-    def show(found: CampaignDetail) -> None:
-        (lines.end if found.is_over else lines.show)(describe_progress(found))
-
-    return show
+    if is_shown:
+        lines.end(describe_progress(ended))
+    return ended
 
 
 def describe_progress(found: CampaignDetail) -> str:

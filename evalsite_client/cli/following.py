@@ -9,6 +9,7 @@ from evalsite_client.api.tournaments import Report, Tournament, TournamentDetail
 from evalsite_client.api.workers import Worker
 from evalsite_client.client import Client
 from evalsite_client.errors import InputError
+from evalsite_client.retries import ask_again
 
 POLL_S: Final = 0.25
 NODE_WAIT_S: Final = 30.0
@@ -121,10 +122,11 @@ def follow(
 def wait_for_ratings(client: Client, tournament: int, *, limit_s: float) -> tuple[Report, str]:
     """Return the report once its ratings are of all that was played, and why they are not."""
     clock = client.clock
-    until_s, pause_s = clock.monotonic() + limit_s, POLL_S / 4
-    while not (found := client.tournaments.report(tournament)).is_rated:
+    until_s = clock.monotonic() + limit_s
+    reports = ask_again(lambda: client.tournaments.report(tournament), clock, poll_s=POLL_S)
+    for report, _ in reports:
+        if report.is_rated:
+            break
         if clock.monotonic() >= until_s:
-            return found, "the ratings did not catch up: is control running? see ./run status"
-        clock.sleep(pause_s)
-        pause_s = min(2 * pause_s, 1.0)
-    return found, ""
+            return report, "the ratings did not catch up: is control running? see ./run status"
+    return report, ""

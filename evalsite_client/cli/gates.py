@@ -15,6 +15,7 @@ from evalsite_client.cli.show import Answer, rounded
 from evalsite_client.cli.spelled import upload_files
 from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
+from evalsite_client.retries import ask_again
 
 WORDS: Final = {"accept": "PASS", "reject": "FAIL", "continue": "UNDECIDED"}
 EXIT: Final = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3, "INTERRUPTED": INTERRUPTED}
@@ -91,9 +92,11 @@ def gate(client: Client, options: Namespace) -> Answer:
 
 def wait(client: Client, campaign: int, lines: following.Lines) -> None:
     """Show the log-likelihood ratio until there is a verdict."""
-    while not (now := client.gates.get(campaign)).is_over:
-        lines.show(describe(now))
-        client.clock.sleep(following.POLL_S)
+    looks = ask_again(lambda: client.gates.get(campaign), client.clock, poll_s=following.POLL_S)
+    for now, trouble in looks:
+        if now.is_over:
+            break
+        lines.show(f"no answer: {trouble}" if trouble else describe(now))
 
 
 def describe(gate: Gate) -> str:

@@ -8,11 +8,12 @@ import pytest
 from requests import Response
 
 from evalsite_client import NEVER, NotThereError, ProblemError, Progress, WaitTimeoutError
+from evalsite_client.cli import following, gates
 from evalsite_client.progress import Pace, ProgressLine, duration
+from evalsite_client.retries import AWAY_S
 from evalsite_client.tests import fakes
 from evalsite_client.tests.fakes import FakeTime, Seen, answer, broken, problem
 from evalsite_client.tests.schema_samples import Schema
-from evalsite_client.waiting import AWAY_S
 
 SCHEMA = Schema()
 COUNTS = ("n_forfeits", "n_replaced", "n_void", "n_cancelled", "n_retried", "n_refused")
@@ -126,6 +127,50 @@ def test_ctrl_c_leaves_the_terminal_at_the_start_of_a_line(monkeypatch: Any) -> 
     with pytest.raises(KeyboardInterrupt):
         client.tournaments.wait(1)
     assert terminal.getvalue().endswith("5/100\n")
+
+
+def _sample(name: str, **known: Any) -> Callable[[], Response]:
+    sample = SCHEMA.sample({"$ref": f"#/components/schemas/{name}"})
+    return lambda: answer({**sample, **known})
+
+
+def _away() -> Response:
+    return problem(503, "starting")
+
+
+def test_a_campaign_is_waited_for_over_a_restart_of_the_server() -> None:
+    looks = (_sample("CampaignDetail", decided_at=None), broken, _away, _sample("CampaignDetail"))
+    client, _ = fakes.client(_server(*looks), retries=NEVER)
+    shown: list[bool] = []
+    troubles: list[str] = []
+    found = client.campaigns.wait(
+        1, progress=lambda now: shown.append(now.is_over), trouble=troubles.append
+    )
+    assert (found.is_over, shown) == (True, [False, True])
+    assert [("reset" in one, "starting" in one) for one in troubles] == [
+        *((True, False), (False, True)),
+    ]
+
+
+def test_a_checkpoint_is_waited_for_over_a_restart_of_the_server() -> None:
+    looks = (_sample("Checkpoint", state="checking"), broken, _sample("Checkpoint", state="ready"))
+    client, _ = fakes.client(_server(*looks), retries=NEVER)
+    assert client.checkpoints.wait("a").state == "ready"
+
+
+def test_a_gate_is_waited_for_over_a_restart_of_the_server() -> None:
+    looks = (_sample("Gate", is_over=False), broken, _away, _sample("Gate", is_over=True))
+    client, _ = fakes.client(_server(*looks), retries=NEVER)
+    terminal = _Terminal()
+    gates.wait(client, 1, following.Lines(client, terminal))
+    assert "no answer: starting" in terminal.getvalue()
+
+
+def test_ratings_are_waited_for_over_a_restart_of_the_server() -> None:
+    looks = (_sample("Report", is_rated=False), broken, _sample("Report", is_rated=True))
+    client, _ = fakes.client(_server(*looks), retries=NEVER)
+    report, lag = following.wait_for_ratings(client, 1, limit_s=10)
+    assert (report.is_rated, lag) == (True, "")
 
 
 class _Terminal(StringIO):
