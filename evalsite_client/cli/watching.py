@@ -5,7 +5,7 @@ import sys
 import time
 import urllib.request
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +13,7 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 
 from evalsite_client.api.shared import Alarm
-from evalsite_client.api.watches import WatchVerdict
+from evalsite_client.api.watches import WatchedStep, WatchVerdict
 from evalsite_client.cli import following
 from evalsite_client.cli.campaigns import describe_progress
 from evalsite_client.cli.folders import WRITTEN, Files, find_files
@@ -21,6 +21,7 @@ from evalsite_client.cli.show import Answer
 from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
 from evalsite_client.errors import InputError, ProblemError
+from evalsite_client.retries import ask_again
 
 REGRESSION: Final = 1
 WEBHOOK_S: Final = 10.0
@@ -70,15 +71,17 @@ class FolderWatch:
         often = "" if options.once else f", looking every {options.every:g} s"
         self._say(f"{len(files.new)} new checkpoint(s) in {self.folder}{often}")
         self._catch_up()
-        while True:
-            files = self._look()
+        for files, trouble in ask_again(self._look, client.clock, poll_s=options.every):
+            if trouble:
+                sys.stderr.write(f"no answer: {trouble}\n")
+                continue
             self._tell_left_out(files.left_out)
             for step, path in files.new:
                 if path not in self.told:
                     self._judge_file(step, path)
             if options.once or (self.n_alarms and options.stop_on_regression):
-                return self.n_alarms
-            client.clock.sleep(options.every)
+                break
+        return self.n_alarms
 
     def _look(self) -> Files:
         known = self.client.watches.look(
@@ -119,6 +122,7 @@ class FolderWatch:
         ended = client.campaigns.wait(
             begun.campaign,
             progress=lambda now: lines.show(describe_progress(now)),
+            trouble=lambda why: lines.show(f"no answer: {why}"),
             poll_s=following.POLL_S,
         )
         lines.end(describe_progress(ended))
@@ -127,17 +131,28 @@ class FolderWatch:
         self._tell(client.watches.judge(begun.campaign, level=options.level))
 
     def _admit(self, step: int, path: Path) -> int:
-        """Return the agent of a checkpoint, the child of the one before it in the run.
+        """Return the agent of a checkpoint once it is checked, sent unless it is there already.
 
-        One that is there already is returned. Raises InputError, ProblemError naming what is wrong.
+        A new one is the child of the one before it in the run. Raises InputError, ProblemError
+        naming what is wrong.
         """
         options, client = self.options, self.client
-        known = client.watches.look(options.agent, game=options.game).steps
-        for one in known:
-            if one.step == step and one.agent is not None:
-                return one.agent
-        before = [one.sha256 for one in known if one.step is not None and one.step < step]
-        sent = client.checkpoints.upload(
+        stored = client.watches.look(options.agent, game=options.game).steps
+        # Also of one that is stored: a watch may have been stopped while it was checked.
+        before = [one for one in stored if one.step == step and one.agent is not None]
+        sha256 = before[0].sha256 if before else self._send(step, path, stored)
+        checked = client.checkpoints.wait(sha256)
+        if checked.state == "refused":
+            raise InputError("file", checked.reason)
+        if before and before[0].agent is not None:
+            return before[0].agent
+        named = f"{options.agent}@{step}"
+        return next(agent.id for agent in checked.agents if agent.name == named)
+
+    def _send(self, step: int, path: Path, stored: Sequence[WatchedStep]) -> str:
+        options = self.options
+        before = [one.sha256 for one in stored if one.step is not None and one.step < step]
+        sent = self.client.checkpoints.upload(
             path,
             name=options.agent,
             step=step,
@@ -146,11 +161,7 @@ class FolderWatch:
             parameters=dict(options.parameter) or None,
             parent=before[-1] if before else None,
         )
-        checked = client.checkpoints.wait(sent.sha256)
-        if checked.state == "refused":
-            raise InputError("file", checked.reason)
-        named = f"{options.agent}@{step}"
-        return next(agent.id for agent in checked.agents if agent.name == named)
+        return sent.sha256
 
     def _tell_left_out(self, left_out: Mapping[Path, str]) -> None:
         """Say of each file that is not judged why, once; several for one reason in one line."""

@@ -1,0 +1,48 @@
+"""`evalsite watch FOLDER`: a run is gone on with where a watch of it was stopped."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evalsite_client import Clock
+from evalsite_client.cli import following
+from evalsite_client.tests.commands import Evalsite
+from matches.models import Campaign
+from matches.tests.weights import GAME, added, verdict, weights
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def when_it_sleeps(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], None]:
+    """Return what lets something happen whenever the command waits."""
+
+    def let(work: Callable[[], None]) -> None:
+        monkeypatch.setattr("evalsite_client.client.Clock", lambda: Clock(sleep=lambda _: work()))
+
+    return let
+
+
+def test_the_check_of_a_checkpoint_that_was_sent_before_is_waited_for(
+    evalsite: Evalsite,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    when_it_sleeps: Callable[[Callable[[], None]], None],
+) -> None:
+    file = tmp_path / "run" / "step_10.safetensors"
+    weights(file, seed=10)
+    os.utime(file, (0, 0))
+    sent = added(tmp_path, "run", seed=10, step=10)  # by a watch that was stopped then
+    monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
+
+    def refuse() -> None:
+        assert not Campaign.objects.exists()
+        verdict(sent.checkpoint, refusal="body.weight holds NaN")
+
+    when_it_sleeps(refuse)
+    run = ("--agent", "run", "--game", GAME, "--architecture", "mlp", "--once")
+    status, _, complaint = evalsite("watch", file.parent, *run)
+    assert (status, "refused: file: body.weight holds NaN" in complaint) == (0, True), complaint
+    assert not Campaign.objects.exists()
