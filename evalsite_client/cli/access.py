@@ -30,7 +30,7 @@ def find_access(url: str | None, token: str | None, environment: Mapping[str, st
     local_url = local.get(URL_VARIABLE)
     if token is None and TOKEN_VARIABLE in environment:
         token = environment[TOKEN_VARIABLE]
-    is_local = local_url is not None and (url is None or url.rstrip("/") == local_url)
+    is_local = local_url is not None and (url is None or url.rstrip("/") == local_url.rstrip("/"))
     if token is None and is_local:
         token = local.get(TOKEN_VARIABLE)
     return Access(url or local_url, token)
@@ -52,4 +52,6 @@ def _read_local(environment: Mapping[str, str]) -> Mapping[str, str]:
 def is_on_this_machine(environment: Mapping[str, str] = os.environ) -> bool:
     """Say whether the stack of this machine is called, so that `./run` is a fitting advice."""
     local = _read_local(environment).get(URL_VARIABLE)
-    return local is not None and environment.get(URL_VARIABLE, local).rstrip("/") == local
+    if local is None:
+        return False
+    return environment.get(URL_VARIABLE, local).rstrip("/") == local.rstrip("/")
