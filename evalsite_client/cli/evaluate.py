@@ -1,13 +1,13 @@
 """`evalsite evaluate`: play a tournament between agents and print their ratings."""
 
+import shlex
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
-from shlex import quote
 from typing import Any, Final
 
 from evalsite_client.api.tournaments import TournamentDetail
 from evalsite_client.cli import following, reporting
-from evalsite_client.cli.flags import add_plan_flags, plan_from_flags
+from evalsite_client.cli.flags import add_plan_flags, flags_from_plan, plan_from_flags
 from evalsite_client.cli.options import between, command, pair, split_agents, whole
 from evalsite_client.cli.saving import save_json
 from evalsite_client.cli.show import Answer
@@ -133,9 +133,9 @@ def _how_to_go_on(client: Client, one: TournamentDetail) -> str:
     if one.faults is not None:
         return f"{begins}; with emulated faults nothing is taken over: the same command begins anew"
     names = [entrant.agent.name for entrant in client.tournaments.agents(one.id)]
-    agents = " ".join(map(quote, names)) if len(names) <= MOST_NAMED else "AGENT..."
+    agents = shlex.join(names) if len(names) <= MOST_NAMED else "AGENT..."
+    options = shlex.join(flags_from_plan(vars(one), leave_out=("name", "is_paused")))
     return (
-        f"{begins}; to go on, which plays only what is missing: evalsite schedule "
-        f"-l {one.leaderboard} -n {one.n_matches} --pairing {one.pairing} "
-        f"--seed {one.seed} --move-s {one.move_s:g} --match-s {one.match_s:g} {agents}"
+        f"{begins}; to go on, which plays only what is missing: "
+        f"evalsite schedule -l {shlex.quote(one.leaderboard)} {options} {agents}"
     )

@@ -56,6 +56,31 @@ def plan_from_flags(given: Namespace, plan: str = "tournament") -> dict[str, Any
     return found
 
 
+def flags_from_plan(
+    values: Mapping[str, Any], plan: str = "tournament", *, leave_out: Collection[str] = ()
+) -> list[str]:
+    """Return the words that ask for these options, without those that the server has anyway."""
+    words: list[str] = []
+    for option in PLANS[plan]:
+        value = values.get(option.name, option.default)
+        if not option.flags or option.name in leave_out or value in (option.default, None):
+            continue
+        if option.kind == "truth":
+            words.append(option.flags[-1])
+        elif option.kind == "pairs":
+            for pair in value.items():
+                words += [option.flags[-1], f"{pair[0]}={json.dumps(pair[1])}"]
+        else:
+            words += [option.flags[-1], _write_value(option, value)]
+    return words
+
+
+def _write_value(option: Option, value: Any) -> str:
+    if option.kind == "json":
+        return json.dumps(value)
+    return value if option.kind == "text" else f"{value / option.scale:.15g}"
+
+
 def _add(group: Any, option: Option, flags: Sequence[str], defaults: Mapping[str, Any]) -> None:
     default = defaults.get(option.name, SUPPRESS)
     known: dict[str, Any] = {"dest": option.name, "default": default}

@@ -1,6 +1,7 @@
 """`evalsite evaluate`: what it refuses, and what it says when it is stopped or nothing counts."""
 
 import json
+import shlex
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from redis import Redis
 from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from evalsite_client import Client
 from evalsite_client.cli import evaluate, following
+from evalsite_client.cli.flags import plan_from_flags
+from evalsite_client.cli.main import build_parser
 from evalsite_client.cli.show import Answer
 from evalsite_client.tests.commands import Evalsite
 from matches.ledger import planning
@@ -130,7 +133,7 @@ def test_stopped_it_prints_the_table_and_writes_the_json(
     ended = followed(client, played, path)
     assert ended.status == 130
     assert ended.complaint.startswith("interrupted after 20 of 40 matches; to go on")
-    assert "evalsite schedule -l board -n 40" in ended.complaint
+    assert "evalsite schedule -l board --matches 40" in ended.complaint
     assert "--move-s 2 " in ended.complaint
     assert ended.complaint.endswith("level:10 level:50 level:90")
     printed = capsys.readouterr().out
@@ -167,6 +170,22 @@ def test_what_was_stopped_is_gone_on_with_by_the_command_that_it_names(
     planning.plan_tournament(again, now=later(2))
     states = list(Match.objects.filter(tournament=again).values_list("state", flat=True))
     assert (states.count("done"), states.count("pending")) == (20, 20)
+
+
+def test_the_command_to_go_on_has_every_option_of_the_tournament(
+    client: Client, played: Tournament, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(following, "follow", stop_at_once)
+    asked = {"pairing_parameters": {"best_of": 5}, "weight": 3, "order_limit": 7, "seed": 9}
+    Tournament.objects.filter(pk=played.pk).update(
+        **asked, keeps_trajectories=True, trajectory_days=4
+    )
+    printed = followed(client, played).complaint.partition("evalsite schedule ")[2]
+    given = build_parser().parse_args(["schedule", *shlex.split(printed)])
+    plan = plan_from_flags(given)
+    kept = {"n_matches": 40, "move_s": 2.0, "keeps_trajectories": True, "trajectory_days": 4}
+    assert plan == {**asked, **kept, "name": ""}
+    assert given.agents == ["level:10", "level:50", "level:90"]
 
 
 def test_where_nothing_counted_it_ends_with_1_and_says_why(

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from evalsite_client.cli.flags import add_plan_flags, plan_from_flags
+from evalsite_client.cli.flags import PLANS, add_plan_flags, flags_from_plan, plan_from_flags
+from evalsite_client.plan_option import Option
 
 
 def _given(words: str, plan: str = "tournament", **options: Any) -> Namespace:
@@ -27,6 +28,36 @@ def test_names_and_values_are_an_object_and_hours_are_seconds() -> None:
     words = "--max-matches 9 -p k=2 -p a=x --max-core-hours 2"
     given = plan_from_flags(_given(words, "campaign"), "campaign")
     assert given == {"max_matches": 9, "parameters": {"k": 2, "a": "x"}, "max_core_s": 7_200.0}
+
+
+OTHER: dict[str, Any] = {
+    "text": "an other",
+    "whole": 3,
+    "real": 0.75,
+    "pairs": {"best_of": 5, "name": "a b", "deep": {"x": [1]}, "is": True, "text": "5"},
+    "json": {"a": [1, None]},
+}
+
+
+WRITTEN = [
+    (plan, option) for plan in ("tournament", "campaign", "schedule") for option in PLANS[plan]
+]
+
+
+@pytest.mark.parametrize(
+    ("plan", "option"), [pytest.param(*one, id=f"{one[0]}-{one[1].name}") for one in WRITTEN]
+)
+def test_every_option_of_a_plan_is_written_as_it_is_read(plan: str, option: Option) -> None:
+    value = not option.default if option.kind == "truth" else OTHER[option.kind]
+    value = (
+        option.fixed[-1] if option.fixed else value * option.scale if option.scale > 1 else value
+    )
+    required = {one.name: OTHER[one.kind] for one in PLANS[plan] if one.is_required}
+    values = {one.name: one.default for one in PLANS[plan]} | required | {option.name: value}
+    words = flags_from_plan(values, plan)
+    add_plan_flags(parser := ArgumentParser(allow_abbrev=False), plan)
+    given = plan_from_flags(parser.parse_args(words), plan)
+    assert given == required | ({option.name: value} if option.flags else {})
 
 
 def test_a_command_may_have_defaults_and_spellings_of_its_own() -> None:
