@@ -1,12 +1,14 @@
 """Commands of checkpoints: upload, add, list, show."""
 
 import sys
-from argparse import ArgumentParser, Namespace, _SubParsersAction
+from argparse import SUPPRESS, ArgumentParser, Namespace, _SubParsersAction
+from collections.abc import Sequence
 from pathlib import Path
 
 from evalsite_client.api.checkpoints import Checkpoint
-from evalsite_client.cli.folders import find_run
+from evalsite_client.cli.folders import find_run, read_game
 from evalsite_client.cli.options import (
+    SHOWN,
     add_limit,
     command,
     existing,
@@ -19,7 +21,7 @@ from evalsite_client.cli.options import (
 from evalsite_client.cli.show import Answer, pairs, table
 from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
-from evalsite_client.errors import InputError
+from evalsite_client.errors import ClientError, InputError
 from evalsite_client.uploads import compute_sha256
 
 REFUSED = 2
@@ -73,15 +75,24 @@ def _add_checkpoints(commands: "_SubParsersAction[ArgumentParser]") -> None:
     )
     _add_filters(listed)
     actions = listed.add_subparsers(metavar="ACTION")
-    _add_filters(command(actions, "list", show_checkpoints))
+    # Without defaults of their own: what stands before the verb must not be lost.
+    _add_filters(command(actions, "list", show_checkpoints), default=SUPPRESS, limit=SUPPRESS)
     shown = command(actions, "show", show)
     shown.add_argument("hash", help="or its beginning, or an agent's name with --game")
-    shown.add_argument("--game", default="")
-    actions.add_parser("convert", help="make safetensors of .pt files; needs torch: convert --help")
+    shown.add_argument("--game", default=SUPPRESS)
+    # Comes here only after other options, and takes whatever follows: see main.
+    files = actions.add_parser(
+        "convert",
+        help="make safetensors of .pt files; needs torch: convert --help",
+        add_help=False,
+        prefix_chars="\0",
+    )
+    files.add_argument("files", nargs="*")
+    files.set_defaults(run=refuse_to_convert)
     added = command(actions, "add", add_files)
     added.add_argument("path", type=existing, metavar="FILE|FOLDER", help="all *.safetensors in it")
     added.add_argument("--agent", required=True, metavar="NAME", help="with a step NAME@STEP")
-    added.add_argument("--game", default="", help="needed unless the file is sealed")
+    added.add_argument("--game", default=SUPPRESS, help="needed unless the file is sealed")
     added.add_argument("--architecture", default="", help="needed unless the file is sealed")
     added.add_argument("--parameter", type=pair, action="append", default=[], metavar="NAME=VALUE")
     added.add_argument("--step", type=whole(), help="of a file; a folder's files are named by it")
@@ -91,32 +102,25 @@ def _add_checkpoints(commands: "_SubParsersAction[ArgumentParser]") -> None:
     added.add_argument("--no-wait", action="store_true", help="do not wait for the checks")
 
 
-def _add_filters(parser: ArgumentParser) -> None:
-    parser.add_argument("--game")
-    parser.add_argument("--run", "--agent", dest="training_run", metavar="RUN")
-    parser.add_argument("--state", choices=("checking", "ready", "refused"))
-    add_limit(parser)
+def _add_filters(
+    parser: ArgumentParser, *, default: str | None = None, limit: int | str = SHOWN
+) -> None:
+    flag = parser.add_argument
+    flag("--game", default=default)
+    flag("--run", "--agent", dest="training_run", metavar="RUN", default=default)
+    flag("--state", choices=("checking", "ready", "refused"), default=default)
+    add_limit(parser, limit)
+
+
+def refuse_to_convert(_client: Client, _options: Namespace) -> Answer:
+    """Say that a server has no part in it."""
+    wanted = "works on files of this machine: nothing may stand before `checkpoints convert`"
+    raise InputError("convert", wanted)
 
 
 def add_files(client: Client, options: Namespace) -> Answer:
     """Add a safetensors file, or those of a folder as a run, each the child of the one before."""
-    sent: list[Checkpoint] = []
-    for step, path in _files(options):
-        if options.sha256 and compute_sha256(path) != options.sha256:
-            raise InputError("sha256", f"{path} has {compute_sha256(path)}, not {options.sha256}")
-        sent.append(
-            client.checkpoints.upload(
-                path,
-                name=options.agent,
-                step=step,
-                game=options.game,
-                architecture=options.architecture,
-                parameters=dict(options.parameter) or None,
-                parent=sent[-1].sha256 if sent else options.parent,
-                placement=options.placement,
-            )
-        )
-    hashes = [one.sha256 for one in sent]
+    hashes = _send_files(client, options)
     status, complaint = 0, ""
     try:
         rows = [wait_checked(client, sha, is_waiting=not options.no_wait) for sha in hashes]
@@ -128,6 +132,55 @@ def add_files(client: Client, options: Namespace) -> Answer:
     if refused and not status:
         status, complaint = REFUSED, "\n".join(refused)
     return Answer(rows, table(ADDED_HEAD, [_added_row(one) for one in rows]), status, complaint)
+
+
+def _send_files(client: Client, options: Namespace) -> list[str]:
+    """Return the hashes of what was sent; say what was, where the rest could not be."""
+    files = _files(options)
+    _check_names(client, options, files)
+    sent: list[Checkpoint] = []
+    try:
+        for step, path in files:
+            if options.sha256 and (found := compute_sha256(path)) != options.sha256:
+                raise InputError("sha256", f"{path} has {found}, not {options.sha256}")
+            sent.append(
+                client.checkpoints.upload(
+                    path,
+                    name=options.agent,
+                    step=step,
+                    game=options.game,
+                    architecture=options.architecture,
+                    parameters=dict(options.parameter) or None,
+                    parent=sent[-1].sha256 if sent else options.parent,
+                    placement=options.placement,
+                )
+            )
+    except (ClientError, KeyboardInterrupt):
+        if sent:
+            names = ", ".join(f"{options.agent}@{one.step}" for one in sent)
+            sys.stderr.write(
+                f"added before it: {names}; for the rest take their files out of the folder "
+                f"and say --parent {sent[-1].sha256}\n"
+            )
+        raise
+    return [one.sha256 for one in sent]
+
+
+def _check_names(
+    client: Client, options: Namespace, files: Sequence[tuple[int | None, Path]]
+) -> None:
+    """Refuse a run of which a name is taken before any of it is sent. Raises InputError."""
+    # The server takes one file at a time, so it would keep those before the one that it refuses.
+    for step, path in files if options.path.is_dir() else ():
+        name, game = f"{options.agent}@{step}", options.game or read_game(path)
+        agent = next((one for one in client.agents.list(name=name) if one.game == game), None)
+        if agent is None:
+            continue
+        # One whose checkpoint was refused has never played: the server gives its name again.
+        known = agent.checkpoint and client.checkpoints.get(agent.checkpoint)
+        if not known or known.state != "refused":
+            wanted = "nothing was added, choose another name"
+            raise InputError("name", f"{path}: {name!r} is already an agent of {game}: {wanted}")
 
 
 def wait_checked(client: Client, sha: str, *, is_waiting: bool) -> Checkpoint:

@@ -1,5 +1,6 @@
 """The checkpoint files of a training run's folder: which are new and whole."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -78,3 +79,10 @@ def _check_header(path: Path) -> None:
     if not is_json or n_bytes > path.stat().st_size - N_LENGTH:
         wanted = "`evalsite checkpoints convert` makes such files of .pt files"
         raise InputError("file", f"{path}: this is no whole safetensors file; {wanted}")
+
+
+def read_game(path: Path) -> str:
+    """Return the game that a sealed file names; empty: it is not sealed. It begins as it should."""
+    with path.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(N_LENGTH), "little")))
+    return str(header.get("__metadata__", {}).get("game", ""))

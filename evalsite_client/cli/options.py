@@ -174,10 +174,10 @@ def pair(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def add_limit(parser: ArgumentParser) -> None:
+def add_limit(parser: ArgumentParser, default: int | str = SHOWN) -> None:
     """Let a list be cut."""
     parser.add_argument(
-        "--limit", type=whole(1), default=SHOWN, metavar="N", help=f"rows at most ({SHOWN})"
+        "--limit", type=whole(1), default=default, metavar="N", help=f"rows at most ({SHOWN})"
     )
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from arena.checkpoints import Seal, write_sealed
+from arena.games import registry as games
 from evalsite_client import Clock
 from evalsite_client.cli import converting
 from evalsite_client.tests.commands import Evalsite, as_json, ok
@@ -150,6 +152,68 @@ def test_checkpoints_are_listed_and_one_is_shown(
         assert (row.sha256 in said, "ppo@4" in said) == (True, True)
     status, _, err = evalsite("checkpoints", "show", "ffffff")
     assert (status, "'ffffff'" in err) == (2, True)
+
+
+def test_a_filter_before_the_verb_counts_too(
+    evalsite: Evalsite, broker: object, tmp_path: Path
+) -> None:
+    added(tmp_path, "ppo", seed=1, step=4)
+    added(tmp_path, "other", seed=2)
+    for before, after in (
+        (("--agent", "ppo"), ()),
+        (("--limit", 1), ("--agent", "ppo")),
+        (("--agent", "other"), ("--agent", "ppo")),
+    ):
+        (found,) = as_json(evalsite("checkpoints", *before, "list", *after, "--json"))
+        assert found["run"] == "ppo"
+    assert as_json(evalsite("checkpoints", "--game", "hex", "list", "--json")) == []
+    assert "ppo@4" in ok(evalsite("checkpoints", "--game", GAME, "show", "ppo@4"))
+
+
+@pytest.mark.parametrize("before", [("--url", "http://x"), ("checkpoints", "--game", "hex")])
+def test_convert_after_options_says_that_it_works_on_files_here(
+    evalsite: Evalsite, before: tuple[str, ...]
+) -> None:
+    verb = ("convert",) if "checkpoints" in before else ("checkpoints", "convert")
+    for further in ((), ("runs/ppo", "--from", "cleanrl"), ("--from", "cleanrl", "-h")):
+        status, out, err = evalsite(*before, *verb, *further)
+        assert (status, out) == (2, ""), err
+        assert "works on files of this machine" in err
+
+
+def _sealed(folder: Path) -> Path:
+    """Return the same files, sealed: they say themselves which game they play."""
+    spec = games.get(GAME).spec
+    seal = Seal("mlp", {}, GAME, spec.observation_shape, spec.n_actions)
+    target = folder.with_name("sealed")
+    target.mkdir()
+    for path in folder.iterdir():
+        write_sealed(path, target / path.name, seal)
+    return target
+
+
+def test_a_run_of_which_a_name_is_taken_is_refused_as_a_whole(
+    evalsite: Evalsite, broker: object, folder: Path, tmp_path: Path
+) -> None:
+    other = added(tmp_path / "else", "ppo", seed=7, step=100).checkpoint
+    for given in ((folder, *MLP), (_sealed(folder),)):
+        status, _, err = evalsite("checkpoints", "add", *given, "--agent", "ppo")
+        assert (status, "step_100.safetensors: 'ppo@100' is already an agent" in err) == (2, True)
+        assert Checkpoint.objects.get() == other
+    verdict(other, refusal="NaN")  # so that its agent has never played, and may be had anew
+    ok(evalsite("checkpoints", "add", folder, *MLP, "--agent", "ppo", "--no-wait"))
+    assert Checkpoint.objects.filter(run="ppo").count() == 4
+
+
+def test_a_run_that_is_refused_halfway_says_what_was_added(
+    evalsite: Evalsite, broker: object, folder: Path, tmp_path: Path
+) -> None:
+    added(tmp_path / "else", "other", seed=0)  # the content of step_100
+    status, _, err = evalsite("checkpoints", "add", folder, *MLP, "--agent", "ppo")
+    assert (status, "is already that of agent 'other'" in err) == (2, True), err
+    second = Checkpoint.objects.get(step=20)
+    assert "added before it: ppo@3, ppo@20" in err
+    assert f"--parent {second.sha256}" in err
 
 
 def test_convert_gets_its_arguments_as_they_are_and_keeps_its_exit_status(
