@@ -93,7 +93,10 @@ def rate(*, now: datetime) -> None:
     if rated:
         with failures.collect("judging"):
             judging.judge_all(now=now, limit_s=JUDGING_LIMIT_S)
-        _wake_planner(rated)
+        # The pairings that go by results may choose more; those of other boards wait for none.
+        planning_now = Tournament.objects.filter(state=Tournament.State.PLANNING)
+        if planning_now.filter(leaderboard__in=rated).exists():
+            dispatch.wake_planner()
     failures.raise_all()
 
 
@@ -114,13 +117,6 @@ def _wake_rerater(*, now: datetime) -> None:
         dispatch.wake_rerater()
 
 
-def _wake_planner(boards: Sequence[int]) -> None:
-    """Let the pairings that go by results choose more; those of others do not wait for any."""
-    state = Tournament.State.PLANNING
-    if Tournament.objects.filter(state=state, leaderboard__in=boards).exists():
-        dispatch.wake_planner()
-
-
 def _plan_once(*, now: datetime) -> None:
     """Plan, unless another thread does: a second planner draws all pairings again for nothing."""
     if not disk.describe_shortage() and _planner.acquire(blocking=False):
@@ -132,25 +128,19 @@ def _plan_once(*, now: datetime) -> None:
 
 def _give_up_lost_orders(*, now: datetime) -> None:
     """Give up what is lost; before, delete the queues whose orders are sent to other nodes."""
+    queued = Order.objects.filter(Order.is_open(), state=Order.State.QUEUED)
     try:
-        lost = sweep.find_lost_queues(now=now)
-        if lost:
-            dispatch.delete_queues(lost)
-        waiting = _read_short_queues()
+        if lost_queues := sweep.find_lost_queues(now=now):
+            dispatch.delete_queues(lost_queues)
+        n_queued = Counter(queued.values_list("queue", flat=True))
+        lengths = dispatch.read_queue_lengths(n_queued)
+        # Of queues shorter than their rows only: messages are long, a length is one number.
+        short = [queue for queue, n in n_queued.items() if lengths[queue] < n]
+        waiting = {queue: dispatch.list_waiting_orders(queue) for queue in short}
     except BrokerError as error:
         log.warning("nothing is given up while the broker is away: %s", error)
         return
     sweep.give_up_lost_orders(now=now, waiting=waiting)
-
-
-def _read_short_queues() -> dict[str, set[str]]:
-    """Return what is in the queues that hold fewer orders than wait by the rows."""
-    queued = Order.objects.filter(Order.is_open(), state=Order.State.QUEUED)
-    n_queued = Counter(queued.values_list("queue", flat=True))
-    lengths = dispatch.read_queue_lengths(n_queued)
-    # Messages are long: only their number is asked first.
-    short = [queue for queue, n in n_queued.items() if lengths[queue] < n]
-    return {queue: dispatch.list_waiting_orders(queue) for queue in short}
 
 
 _DUTIES: Sequence[Callable[..., object]] = (

@@ -98,25 +98,21 @@ def collect_reports(n_recorders: int) -> bool:
     lists = [name for queue in idle for name in (reports_aside(queue), queue)]
     n_left = MOST_MOVED
     for name, length in read_queue_lengths(lists).items():
-        if length and not n_left:
+        if not length:
+            continue
+        if not n_left:
             return False
-        n_moved = _collect_queue(name, min(length, n_left))
+        n_most, n_bytes = min(length, n_left), MOST_MOVED_BYTES
+        try:
+            n_moved = len(_move_messages(name, REPORTS_QUEUE, n_most, most_bytes=n_bytes))
+        except RedisError as error:
+            raise BrokerError(f"broker cannot move the reports of {name}: {error}") from error
+        if n_moved:
+            log.warning("%d reports of %s are recorded from %s", n_moved, name, REPORTS_QUEUE)
         if n_moved < length:
             return False
         n_left -= n_moved
     return True
-
-
-def _collect_queue(source: str, n: int) -> int:
-    try:
-        moved = (
-            len(_move_messages(source, REPORTS_QUEUE, n, most_bytes=MOST_MOVED_BYTES)) if n else 0
-        )
-    except RedisError as error:
-        raise BrokerError(f"broker cannot move the reports of {source}: {error}") from error
-    if moved:
-        log.warning("%d reports of %s are recorded from %s", moved, source, REPORTS_QUEUE)
-    return moved
 
 
 class Aside(NamedTuple):

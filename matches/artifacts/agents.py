@@ -30,8 +30,8 @@ def register_agent(
     `checkpoint` is the hash of a stored one, or the name of an agent that has it. Raises
     BadInputError when a value is refused or another agent has the name.
     """
-    weights = _find_weights(checkpoint, game=game)
-    wanted = Agent(
+    weights = find_weights(checkpoint, game=game) if checkpoint else None
+    agent = Agent(
         name=name,
         game=game,
         policy=policy,
@@ -39,19 +39,31 @@ def register_agent(
         checkpoint=weights,
         placement=choose_placement(weights),
     )
-    found = Agent.objects.filter(game=game, name=name).first()
-    if found is not None:
-        return renew_agent(_refuse_another_agent(found, wanted))
+    namesake = Agent.objects.filter(game=game, name=name).first()
+    if namesake is None:
+        return save_agent(agent)
+    same = ("policy", "parameters", "checkpoint_id")
+    if any(getattr(namesake, field) != getattr(agent, field) for field in same):
+        raise BadInputError(
+            "name",
+            f"{name!r} is already an agent of {game} with policy {namesake.policy} "
+            f"{namesake.parameters}: choose another name",
+        )
+    return renew_agent(namesake)
+
+
+def save_agent(agent: Agent) -> Agent:
+    """Save an agent that the checks of its fields accept. Raises BadInputError."""
     try:
-        wanted.full_clean()
+        agent.full_clean()
     except ValidationError as error:
         raise to_bad_input(error) from error
-    wanted.save()
-    return wanted
+    agent.save()
+    return agent
 
 
 def renew_agent(agent: Agent) -> Agent:
-    """Return the agent of this name whose code is the one here: itself, or a new version of it.
+    """Return this agent, or a new version of it where its code is not the one that is here.
 
     The old version keeps its results under a name that tells its version, and is retired: its code
     is not here any more. Raises BadInputError when the new code cannot play the game.
@@ -71,29 +83,21 @@ def renew_agent(agent: Agent) -> Agent:
         old = Agent.objects.select_for_update().get(pk=agent.pk)
         if old.newer_id is not None:
             return renew_agent(Agent.objects.get(pk=old.newer_id))
-        Agent.objects.filter(pk=old.pk).update(name=_name_old_version(old), is_retired=True)
-        try:
-            fresh.full_clean()
-        except ValidationError as error:
-            raise to_bad_input(error) from error
-        fresh.save()
+        n_before = Agent.objects.filter(newer__name=old.name, game=old.game).count()
+        suffix = f" (version {n_before + 1}, {short_version(old.version)})"
+        old_name = old.name[: MAX_NAME - len(suffix)] + suffix
+        Agent.objects.filter(pk=old.pk).update(name=old_name, is_retired=True)
+        save_agent(fresh)
         Agent.objects.filter(pk=old.pk).update(newer=fresh)
     return fresh
 
 
 def read_version_here(agent: Agent) -> str:
-    """Return the version of its code as it is here. Raises BadInputError where it is not."""
+    """Return the version that its code has here. Raises BadInputError where there is none."""
     try:
         return agent.version_here
     except ArenaError as error:
         raise BadInputError("policy", str(error)) from error
-
-
-def _name_old_version(agent: Agent) -> str:
-    """Return the name that an agent gets when a new version takes its own."""
-    n_before = Agent.objects.filter(newer__name=agent.name, game=agent.game).count()
-    suffix = f" (version {n_before + 1}, {short_version(agent.version)})"
-    return agent.name[: MAX_NAME - len(suffix)] + suffix
 
 
 def retire_agent(agent: Agent) -> None:
@@ -137,21 +141,11 @@ def _set_retired(agent: Agent, *, is_retired: bool) -> None:
     agent.is_retired = is_retired
 
 
-def _refuse_another_agent(found: Agent, wanted: Agent) -> Agent:
-    same = ("policy", "parameters", "checkpoint_id")
-    if any(getattr(found, field) != getattr(wanted, field) for field in same):
+def find_weights(text: str, *, game: str, field: str = "checkpoint") -> Checkpoint:
+    """Return the stored checkpoint that a text means. Raises BadInputError naming the field."""
+    checkpoint = selectors.find_checkpoint(text, game=game)
+    if checkpoint is None:
         raise BadInputError(
-            "name",
-            f"{wanted.name!r} is already an agent of {wanted.game} with policy {found.policy} "
-            f"{found.parameters}: choose another name",
+            field, f"{text!r} is no SHA-256 of a checkpoint and no agent of {game} with one"
         )
-    return found
-
-
-def _find_weights(text: str, *, game: str) -> Checkpoint | None:
-    found = selectors.find_checkpoint(text, game=game) if text else None
-    if text and found is None:
-        raise BadInputError(
-            "checkpoint", f"{text!r} is no SHA-256 of a checkpoint and no agent of {game} with one"
-        )
-    return found
+    return checkpoint

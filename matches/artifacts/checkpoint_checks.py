@@ -34,34 +34,31 @@ def order_due_checks(*, now: datetime) -> int:
     n_workers = len(selectors.list_alive_gpu_workers(now=now))
     if not n_workers:
         return 0
-    asked = Q(asked_at__gte=now - ASK_AGAIN, asked_at__lte=now)  # not by a clock since set back
+    # A time in the future is of a clock that was set back since: such a check is due.
+    is_under_way = Q(asked_at__gte=now - ASK_AGAIN, asked_at__lte=now)
     checking = _filter_checking()
-    n_free = ASKED_PER_WORKER * n_workers - checking.filter(asked).count()
-    due = checking.exclude(asked, asked_at__isnull=False).order_by("n_asked", "pk")
+    n_free = ASKED_PER_WORKER * n_workers - checking.filter(is_under_way).count()
+    due = checking.exclude(is_under_way, asked_at__isnull=False).order_by("n_asked", "pk")
     return sum(_order_check(checkpoint, now=now) for checkpoint in due[: max(0, n_free)])
 
 
 @transaction.atomic
 def record_verdict(report: Checked, *, now: datetime) -> None:
     """Take the first verdict on a checkpoint; refuse one without its token."""
-    wanted = checkpoint_token(derive_key(), report.checkpoint)
-    if not is_same_token(wanted, report.token):
+    if not is_same_token(checkpoint_token(derive_key(), report.checkpoint), report.token):
         log.warning("verdict on %s from %s without its token refused", report.checkpoint, report)
         return
-    found = Checkpoint.objects.filter(sha256=report.checkpoint).first()
-    if found is None:
+    checkpoint = Checkpoint.objects.filter(sha256=report.checkpoint).first()
+    if checkpoint is None:
         log.warning("verdict on %s, which is not here, refused", report.checkpoint)
-    elif report.refusal:
+        return
+    if report.refusal:
         # PostgreSQL takes no NUL in a text.
-        _refuse_checkpoint(found, report.refusal.replace("\0", " "), now=now)
-    else:
-        _accept_checkpoint(found, report, now=now)
-
-
-def _accept_checkpoint(checkpoint: Checkpoint, report: Checked, *, now: datetime) -> None:
+        _refuse_checkpoint(checkpoint, report.refusal.replace("\0", " "), now=now)
+        return
     is_small = report.row_ms < settings.EVALSITE_LOCAL_MS
     measured = Placement.LOCAL if is_small else Placement.GPU
-    ready = _write_verdict(
+    is_ready = _write_verdict(
         checkpoint,
         Checkpoint.State.READY,
         n_parameters=report.n_parameters,
@@ -70,7 +67,7 @@ def _accept_checkpoint(checkpoint: Checkpoint, report: Checked, *, now: datetime
         measured_placement=measured,
         checked_at=now,
     )
-    if ready:
+    if is_ready:
         placement = checkpoint.forced_placement or measured
         Agent.objects.filter(checkpoint=checkpoint).update(placement=placement)
 
@@ -83,9 +80,9 @@ def _refuse_checkpoint(checkpoint: Checkpoint, reason: str, *, now: datetime) ->
 
 
 def _write_verdict(checkpoint: Checkpoint, state: Checkpoint.State, **fields: object) -> bool:
-    """Write the verdict unless there is one; the tournaments that wait for it are looked at."""
-    still = Checkpoint.objects.filter(pk=checkpoint.pk, state=Checkpoint.State.CHECKING)
-    if not still.update(state=state, **fields):
+    """Write the verdict unless there is one, and have the tournaments that wait for it planned."""
+    checking = Checkpoint.objects.filter(pk=checkpoint.pk, state=Checkpoint.State.CHECKING)
+    if not checking.update(state=state, **fields):
         return False
     transaction.on_commit(dispatch.wake_planner)
     return True
@@ -101,15 +98,26 @@ def _order_check(checkpoint: Checkpoint, *, now: datetime) -> bool:
         )
         return False
     # The conditional UPDATE is the lock: two ticks that overlap order the check once.
-    asked = _filter_checking().filter(pk=checkpoint.pk, asked_at=checkpoint.asked_at)
-    if not asked.update(asked_at=now, n_asked=F("n_asked") + 1):
+    unchanged = _filter_checking().filter(pk=checkpoint.pk, asked_at=checkpoint.asked_at)
+    if not unchanged.update(asked_at=now, n_asked=F("n_asked") + 1):
         return False
     return _publish_check(checkpoint, now=now)
 
 
 def _publish_check(checkpoint: Checkpoint, *, now: datetime) -> bool:
+    sha256 = checkpoint.sha256
     try:
-        dispatch.publish_check(_build_check_order(checkpoint, now=now))
+        spec = games.get(checkpoint.game).spec
+        order = CheckOrder(
+            checkpoint=sha256,
+            source=signing.sign_link("GET", signing.checkpoint_path(sha256), now=now),
+            token=checkpoint_token(derive_key(), sha256),
+            game=checkpoint.game,
+            n_actions=spec.n_actions,
+            observation_shape=list(spec.observation_shape),
+            key=gpu_key(settings.SECRET_KEY),
+        )
+        dispatch.publish_check(order)
     except ArenaError as error:
         _refuse_checkpoint(checkpoint, f"its game cannot be played here: {error}", now=now)
         return False
@@ -120,20 +128,6 @@ def _publish_check(checkpoint: Checkpoint, *, now: datetime) -> bool:
         )
         return False
     return True
-
-
-def _build_check_order(checkpoint: Checkpoint, *, now: datetime) -> CheckOrder:
-    spec = games.get(checkpoint.game).spec
-    sha256 = checkpoint.sha256
-    return CheckOrder(
-        checkpoint=sha256,
-        source=signing.sign_link("GET", signing.checkpoint_path(sha256), now=now),
-        token=checkpoint_token(derive_key(), sha256),
-        game=checkpoint.game,
-        n_actions=spec.n_actions,
-        observation_shape=list(spec.observation_shape),
-        key=gpu_key(settings.SECRET_KEY),
-    )
 
 
 def _filter_checking() -> QuerySet[Checkpoint]:

@@ -22,11 +22,11 @@ from arena.games import registry as games
 from arena.games.base import GameSpec
 from arena.parameters import Value
 from arena.policies.spec import parse_policy
-from matches.artifacts.agents import read_version_here, to_bad_input
+from matches.artifacts.agents import find_weights, read_version_here, save_agent
 from matches.errors import BadInputError
 from matches.models import Agent, Checkpoint
 from matches.models.choices import Placement
-from matches.store import blobs, selectors
+from matches.store import blobs
 
 POLICY = "network"
 MAX_STEP = 2**63 - 1
@@ -85,7 +85,13 @@ def add_run(given: Sequence[tuple[Path, New]], *, now: datetime) -> list[Agent]:
         for place, (file, new) in enumerate(given):
             before = sealed[-1].sha256 if sealed else None
             sealed.append(_seal_file(file, new, Path(folder) / str(place), before=before))
-        _check_distinct(sealed)
+        by_hash: dict[str, Sealed] = {}
+        for one in sealed:
+            same = by_hash.setdefault(one.sha256, one)
+            if same is not one:
+                both = f"{same.new.source_name} and {one.new.source_name}"
+                raise BadInputError("file", f"{both} hold the same checkpoint {one.sha256}")
+            _check_new(one)
         return _store_files(sealed, now=now)
 
 
@@ -94,12 +100,12 @@ def read_run_folder(folder: Path, new: New) -> list[tuple[Path, New]]:
 
     Raises BadInputError: no file, a name without a step, or two of one step.
     """
-    found = sorted(folder.glob("*.safetensors"))
-    if not found:
-        wanted = "it holds no *.safetensors; `./run checkpoints convert` makes them of .pt files"
-        raise BadInputError("file", f"{folder}: {wanted}")
+    paths = sorted(folder.glob("*.safetensors"))
+    if not paths:
+        advice = "it holds no *.safetensors; `./run checkpoints convert` makes them of .pt files"
+        raise BadInputError("file", f"{folder}: {advice}")
     by_step: dict[int, Path] = {}
-    for path in found:
+    for path in paths:
         step = files.read_step(path.name)
         if step is None:
             raise BadInputError("step", f"{path}: the name tells no step: name it step_1000 or so")
@@ -114,12 +120,19 @@ def _seal_file(file: Path, new: New, target: Path, *, before: str | None) -> Sea
     new = replace(new, source_name=new.source_name or file.name)
     _check_fields(new)
     try:
-        found = files.inspect_file(file)
-        _check_expected(file, new)
-        seal = _choose_seal(new, found.seal)
+        own_seal = files.inspect_file(file).seal
+        expected = new.expected_sha256.strip().lower()
+        if expected and (actual := files.hash_file(file)) != expected:
+            raise BadInputError(
+                "sha256",
+                f"{new.source_name} has {actual}, not {expected:.64}: send the file again",
+            )
+        seal = _choose_seal(new, own_seal)
         new = replace(new, game=seal.game)
         _check_name(new)
-        parent = before or _find_parent(new)
+        parent = before
+        if parent is None and new.parent:
+            parent = find_weights(new.parent, game=new.game, field="parent").sha256
         sha256 = files.write_sealed(file, target, seal)
     except CheckpointFileError as error:
         raise BadInputError("file", f"{new.source_name}: {error}") from error
@@ -131,8 +144,9 @@ def _check_fields(new: New) -> None:
         choices = ", ".join(Placement.values)
         raise BadInputError("placement", f"{new.placement!r}: choose {choices}, or leave it empty")
     if not isinstance(new.parameters, Mapping):
-        wanted = "must be an object of names and values"
-        raise BadInputError("parameters", f"{new.parameters!r:.80}: {wanted}")
+        raise BadInputError(
+            "parameters", f"{new.parameters!r:.80}: must be an object of names and values"
+        )
     if not new.name.isprintable():
         raise BadInputError("name", f"{new.name!r:.150}: must be printable text")
     if new.step is not None and not 0 <= new.step <= MAX_STEP:
@@ -141,29 +155,17 @@ def _check_fields(new: New) -> None:
         _find_game_spec(new.game)
 
 
-def _check_expected(file: Path, new: New) -> None:
-    """Refuse a file that is not the one that was meant."""
-    wanted = new.expected_sha256.strip().lower()
-    if not wanted:
-        return
-    has = files.hash_file(file)
-    if has != wanted:
-        raise BadInputError(
-            "sha256", f"{new.source_name} has {has}, not {wanted:.64}: send the file again"
-        )
-
-
-def _choose_seal(new: New, found: Seal | None) -> Seal:
-    """Return the seal that the file gets: as given, else as it has."""
-    game = new.game or (found.game if found else "")
+def _choose_seal(new: New, own: Seal | None) -> Seal:
+    """Return the seal that the file gets: what was given, else what its own seal says."""
+    game = new.game or (own.game if own else "")
     if not game:
         raise BadInputError("game", f"{new.source_name} is not sealed: say which game it plays")
     spec = _find_game_spec(game)
-    architecture = new.architecture or (found.architecture if found else "")
+    architecture = new.architecture or (own.architecture if own else "")
     if not architecture:
-        wanted = "name its architecture, such as mlp"
-        raise BadInputError("architecture", f"{new.source_name} is not sealed: {wanted}")
-    parameters = dict(new.parameters) or (found.parameters if found else {})
+        advice = "name its architecture, such as mlp"
+        raise BadInputError("architecture", f"{new.source_name} is not sealed: {advice}")
+    parameters = dict(new.parameters) or (own.parameters if own else {})
     typed = cast(dict[str, Value], parameters)
     seal = Seal(architecture, typed, game, spec.observation_shape, spec.n_actions)
     try:
@@ -200,29 +202,6 @@ def _may_change(agent: Agent) -> bool:
     return agent.checkpoint is not None and agent.checkpoint.state == Checkpoint.State.REFUSED
 
 
-def _find_parent(new: New) -> str | None:
-    if not new.parent:
-        return None
-    found = selectors.find_checkpoint(new.parent, game=new.game)
-    if found is None:
-        raise BadInputError(
-            "parent",
-            f"{new.parent!r} is no SHA-256 of a checkpoint and no agent of {new.game} with one",
-        )
-    return found.sha256
-
-
-def _check_distinct(sealed: Sequence[Sealed]) -> None:
-    """Refuse files of one content and what is stored already."""
-    seen: dict[str, Sealed] = {}
-    for one in sealed:
-        same = seen.setdefault(one.sha256, one)
-        if same is not one:
-            both = f"{same.new.source_name} and {one.new.source_name}"
-            raise BadInputError("file", f"{both} hold the same checkpoint {one.sha256}")
-        _check_new(one)
-
-
 def _check_new(one: Sealed) -> None:
     """Refuse a checkpoint that there is. One that was refused may be given again to its agent."""
     stored = Checkpoint.objects.filter(sha256=one.sha256).first()
@@ -248,20 +227,16 @@ def _store_files(sealed: Sequence[Sealed], *, now: datetime) -> list[Agent]:
     try:
         for one in sealed:
             blobs.store_file(one.path, Checkpoint(sha256=one.sha256).path)
-        return _insert_rows(sealed, now=now)
-    except BaseException:
-        hashes = {one.sha256 for one in sealed}
-        known = Checkpoint.objects.filter(sha256__in=hashes).exclude(state=Checkpoint.State.REFUSED)
-        for sha256 in hashes - set(known.values_list("sha256", flat=True)):
-            blobs.delete_file(Checkpoint(sha256=sha256).path)
-        raise
-
-
-def _insert_rows(sealed: Sequence[Sealed], *, now: datetime) -> list[Agent]:
-    try:
         with transaction.atomic():
             return [_register_checkpoint(one, now=now) for one in sealed]
-    except IntegrityError as error:
+    except BaseException as error:
+        hashes = {one.sha256 for one in sealed}
+        # Somebody else may have added the same file meanwhile: it is theirs, too.
+        used = Checkpoint.objects.filter(sha256__in=hashes).exclude(state=Checkpoint.State.REFUSED)
+        for sha256 in hashes - set(used.values_list("sha256", flat=True)):
+            blobs.delete_file(Checkpoint(sha256=sha256).path)
+        if not isinstance(error, IntegrityError):
+            raise
         raise BadInputError(
             "file", "somebody else added the same checkpoint or name at this moment: try again"
         ) from error
@@ -294,17 +269,12 @@ def _register_checkpoint(one: Sealed, *, now: datetime) -> Agent:
 
 
 def _register_agent(new: New, row: Checkpoint) -> Agent:
-    found = Agent.objects.filter(game=row.game, name=new.agent_name).first()
-    agent = found or Agent(name=new.agent_name, game=row.game)
-    if found is not None and not _may_change(found) and found.checkpoint_id != row.sha256:
+    namesake = Agent.objects.filter(game=row.game, name=new.agent_name).first()
+    agent = namesake or Agent(name=new.agent_name, game=row.game)
+    if namesake and not _may_change(namesake) and namesake.checkpoint_id != row.sha256:
         raise BadInputError("name", f"{new.agent_name!r} is already an agent of {row.game}")
     agent.policy, agent.parameters = parse_policy(POLICY)
     agent.checkpoint = row
     agent.placement = row.forced_placement or Placement.LOCAL
     agent.version = read_version_here(agent)  # also of one that had another checkpoint before
-    try:
-        agent.full_clean()
-    except ValidationError as error:
-        raise to_bad_input(error) from error
-    agent.save()
-    return agent
+    return save_agent(agent)

@@ -117,14 +117,14 @@ def _describe_agent(agent: Agent, seats: Mapping[int, Sequence[int]]) -> dict[st
 
 
 def list_package_versions() -> dict[str, str]:
-    """Return the versions of what the content depends on, here."""
-    found = {}
+    """Return the versions of the packages here that the content depends on."""
+    versions = {}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+            versions[package] = "not installed"
+    return versions
 
 
 def read_finished_shards(folder: Path) -> list[Shard]:
@@ -136,8 +136,8 @@ def read_finished_shards(folder: Path) -> list[Shard]:
     if not path.exists():
         return []
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        shards: list[Shard] = msgspec.convert(found["shards"], list[Shard])
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        shards: list[Shard] = msgspec.convert(manifest["shards"], list[Shard])
     except (KeyError, TypeError, ValueError) as error:
         raise ManifestError(f"{path} is no manifest of ours: {error}") from error
     return shards

@@ -59,6 +59,13 @@ class Played(NamedTuple):
     trajectory: str | None
 
 
+_COLUMNS = (
+    *("pk", "sequence", "state", "game_seed", "lineup"),
+    *(f"outcome__{name}" for name in ("ranks", "is_forfeit", "reason", "actions", "trajectory")),
+)
+"""Where Played has its fields from."""
+
+
 @dataclass
 class Tally:
     """What the matches came to: per agent and seat wins, draws and losses."""
@@ -119,36 +126,29 @@ class Exporter:
 
         Raises ExportError, OSError.
         """
-        page = self._page()
-        n_wanted = min(self._size, self._tournament.n_matches - self.n_episodes)
-        if not page or len(page) < n_wanted or any(m.state in Match.OPEN for m in page):
+        n_due = min(self._size, self._tournament.n_matches - self.n_episodes)
+        later = Match.objects.filter(tournament=self._tournament, sequence__gt=self._after)
+        rows = later.order_by("sequence").values_list(*_COLUMNS)
+        page = [Played(*row) for row in rows[: self._size]]
+        if not page or len(page) < n_due or any(m.state in Match.OPEN for m in page):
             return False
         name = f"shard-{len(self.shards):05d}.parquet"
-        self.shards.append(self._kept(name) or self._written(name, page))
+        # A shard of an earlier run stays if its file is still what it was.
+        shard, path = self._finished.get(name), self._folder / name
+        if shard is None or not path.is_file() or hash_file(path) != shard.sha256:
+            shard = self._write_shard(name, page)
+        self.shards.append(shard)
         for match in page:
-            self.tally.add(match, self._seat_names(match))
+            self.tally.add(match, self._list_seat_names(match))
         self.n_episodes += len(page)
         self._after = page[-1].sequence
         return True
 
-    def _page(self) -> list[Played]:
-        columns = ("pk", "sequence", "state", "game_seed", "lineup")
-        said = ("ranks", "is_forfeit", "reason", "actions", "trajectory")
-        found = Match.objects.filter(tournament=self._tournament, sequence__gt=self._after)
-        rows = found.order_by("sequence").values_list(*columns, *[f"outcome__{s}" for s in said])
-        return [Played(*row) for row in rows[: self._size]]
-
-    def _kept(self, name: str) -> Shard | None:
-        """Return a shard of an earlier run if its file is still what it was."""
-        shard, path = self._finished.get(name), self._folder / name
-        is_whole = shard is not None and path.is_file() and hash_file(path) == shard.sha256
-        return shard if is_whole else None
-
-    def _written(self, name: str, page: Sequence[Played]) -> Shard:
+    def _write_shard(self, name: str, page: Sequence[Played]) -> Shard:
         # Renamed when it is whole: who finds a shard finds all of it.
         draft = self._folder / f".{name}.part"
         try:
-            n_rows = trajectories.write_parquet(draft, self._episodes(page), self._form)
+            n_rows = trajectories.write_parquet(draft, self._read_episodes(page), self._form)
             digest = hash_file(draft)
             draft.replace(self._folder / name)
         finally:
@@ -162,32 +162,27 @@ class Exporter:
             last_episode=self.n_episodes + len(page) - 1,
         )
 
-    def _episodes(self, page: Sequence[Played]) -> Iterator[pa.Table]:
+    def _read_episodes(self, page: Sequence[Played]) -> Iterator[pa.Table]:
         for place, match in enumerate(page):
             if match.trajectory:
-                rows = self._piece(match.trajectory).get(match.pk)
+                rows = self._read_piece(match.trajectory).get(match.pk)
                 if rows is None:
                     raise _make_export_error(match, "it has no rows of it")
                 try:
                     _check_rows(rows, match)
-                    names = dict(enumerate(self._seat_names(match)))
+                    names = dict(enumerate(self._list_seat_names(match)))
                     yield trajectories.renumber_episode(rows, self.n_episodes + place, names)
                 except ArenaError as error:
                     raise _make_export_error(match, str(error)) from error
 
-    def _seat_names(self, match: Played) -> list[str]:
+    def _list_seat_names(self, match: Played) -> list[str]:
         return [self._names[agent] for agent in parse_numbers(match.lineup)]
 
-    def _piece(self, digest: str) -> Mapping[int, pa.Table]:
+    def _read_piece(self, digest: str) -> Mapping[int, pa.Table]:
         """Return the episodes of a piece by match; the last pieces are kept in memory."""
-        if digest not in self._pieces:
-            self._pieces[digest] = self._read(digest)
-            if len(self._pieces) > MAX_PIECES:
-                self._pieces.popitem(last=False)
-        self._pieces.move_to_end(digest)
-        return self._pieces[digest]
-
-    def _read(self, digest: str) -> Mapping[int, pa.Table]:
+        if digest in self._pieces:
+            self._pieces.move_to_end(digest)
+            return self._pieces[digest]
         path = TrajectoryPiece(tournament=self._tournament, sha256=digest).path
         file = blobs.open_file(path, storage=STORAGE)
         if file is None:
@@ -201,9 +196,12 @@ class Exporter:
             form = trajectories.read_spec(rows.schema)
             if form != self._form:
                 raise TrajectoryError(f"it is of {form}, not of {self._form}")
-            return trajectories.split_episodes(rows)
+            self._pieces[digest] = trajectories.split_episodes(rows)
         except TrajectoryError as error:
             raise ExportError(f"the trajectories {digest[:12]} cannot be used: {error}") from error
+        if len(self._pieces) > MAX_PIECES:
+            self._pieces.popitem(last=False)
+        return self._pieces[digest]
 
 
 def _check_rows(rows: pa.Table, match: Played) -> None:

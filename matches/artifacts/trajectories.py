@@ -32,7 +32,7 @@ _CHUNK = 1 << 20
 
 
 class PieceError(MatchError):
-    """A piece is refused; `status` is what the player is answered."""
+    """A piece is refused; `status` is the answer to the player."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
         self.status = status
@@ -53,8 +53,7 @@ def store_piece(order: UUID, digest: str, content: Stream, *, n_bytes: int, now:
     The file is whole before its row is written. Raises PieceError: nothing is stored then.
     """
     tournament = _find_tournament(order, n_bytes)
-    known = TrajectoryPiece.objects.filter(tournament=tournament, sha256=digest)
-    if known.exists():
+    if find_stored_pieces(tournament, [digest]):
         return False
     days = tournament.trajectory_days
     piece = TrajectoryPiece(
@@ -76,11 +75,11 @@ def store_piece(order: UUID, digest: str, content: Stream, *, n_bytes: int, now:
 
 def _find_tournament(order: UUID, n_bytes: int) -> Tournament:
     """Return the tournament of an order that may still put so many bytes. Raises PieceError."""
-    found = Order.objects.select_related("tournament").filter(uuid=order).first()
-    if found is None or not found.tournament.keeps_trajectories:
-        wanted = "no order of that number stores trajectories"
-        raise PieceError(HTTPStatus.NOT_FOUND, f"{order.hex}: {wanted}")
-    if found.tournament.state in Tournament.OVER:
+    row = Order.objects.select_related("tournament").filter(uuid=order).first()
+    if row is None or not row.tournament.keeps_trajectories:
+        refusal = "no order of that number stores trajectories"
+        raise PieceError(HTTPStatus.NOT_FOUND, f"{order.hex}: {refusal}")
+    if row.tournament.state in Tournament.OVER:
         raise PieceError(HTTPStatus.GONE, f"{order.hex}: its tournament is over")
     put = TrajectoryPiece.objects.filter(order=order).aggregate(n=Sum("n_bytes"))["n"] or 0
     if n_bytes > MAX_PIECE_BYTES or put + n_bytes > MAX_ORDER_BYTES:
@@ -89,22 +88,22 @@ def _find_tournament(order: UUID, n_bytes: int) -> Tournament:
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             f"{order.hex}: {n_bytes} bytes after {put} are too much: {limits} are taken",
         )
-    return found.tournament
+    return row.tournament
 
 
 @contextmanager
 def _stage_content(content: Stream, digest: str, n_bytes: int) -> Iterator[Path]:
-    """Give the content as a file beside the storage. Raises PieceError if it is not as told."""
-    found, n_left = sha256(), n_bytes
+    """Yield a file beside the storage with the content. Raises PieceError if it is another one."""
+    hashed, n_left = sha256(), n_bytes
     with TemporaryDirectory(prefix="staging-", dir=settings.VAR) as folder:
         staged = Path(folder) / digest
         with staged.open("wb") as file:
             while n_left and (chunk := content.read(min(_CHUNK, n_left))):
-                found.update(chunk)
+                hashed.update(chunk)
                 file.write(chunk)
                 n_left -= len(chunk)
-        if n_left or found.hexdigest() != digest:
-            came = f"{n_bytes - n_left} of {n_bytes} bytes with SHA-256 {found.hexdigest()} came"
+        if n_left or hashed.hexdigest() != digest:
+            came = f"{n_bytes - n_left} of {n_bytes} bytes with SHA-256 {hashed.hexdigest()} came"
             raise PieceError(HTTPStatus.BAD_REQUEST, f"{came} for {digest}: send it again")
         yield staged
 

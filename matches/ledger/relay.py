@@ -141,8 +141,8 @@ def _send_order(
         log.warning("order %s is taken back", order.pk)
         raise
     fair_shares.charge_order(tournament, at, order.n_matches)
-    node.add(tournament.pk, order.n_matches, tournament.mean_match_s)
-    node.note_waiting((order.pk, order.uuid))
+    work = (tournament.pk, order.n_matches, tournament.mean_match_s)
+    node.add_waiting(*work, order=(order.pk, order.uuid))
     return True
 
 

@@ -28,7 +28,12 @@ def add_node(name: str, *, actor: Actor, now: datetime) -> NodeKey:
 
     Raises BadInputError for a name that no node may have.
     """
-    _check_name(name)
+    if not is_node_name(name):
+        raise BadInputError("name", f"{name!r:.80} is no name of a node: {NAME_RULE}")
+    # "a" and "node-a" would share one user at the servers, and with it their rights.
+    user = node_user(name)
+    for other in NodeKey.objects.filter(name__in={user, user.removeprefix("node-")} - {name}):
+        raise BadInputError("name", f"{name!r} is too like the node {other.name!r}: choose another")
     key, is_new = NodeKey.objects.get_or_create(name=name, defaults={"created_at": now})
     if key.revoked_at is not None:
         key.revoked_at, is_new = None, True
@@ -90,8 +95,8 @@ def build_environment(key: NodeKey) -> dict[str, str]:
     if _is_enforced("broker"):
         variables["REDIS_URL"] = with_login(settings.REDIS_URL, user, derive_secret(key, "broker"))
     if _is_enforced("fast"):
-        asks = with_login(settings.FAST_REDIS_URL, user, derive_secret(key, "fast"))
-        variables["EVALSITE_INFERENCE_URL"] = asks
+        fast_url = with_login(settings.FAST_REDIS_URL, user, derive_secret(key, "fast"))
+        variables["EVALSITE_INFERENCE_URL"] = fast_url
     identity = {"EVALSITE_NODE": key.name, "EVALSITE_NODE_KEY": derive_secret(key, "reports")}
     return {**variables, "EVALSITE_SITE_URL": settings.EVALSITE_SITE_URL, **identity}
 
@@ -120,15 +125,6 @@ def _get_admitted(name: str) -> NodeKey:
     if key is None:
         raise ConflictError(f"no node {name!r} is admitted: `node list` shows those that are")
     return key
-
-
-def _check_name(name: str) -> None:
-    if not is_node_name(name):
-        raise BadInputError("name", f"{name!r:.80} is no name of a node: {NAME_RULE}")
-    # "a" and "node-a" would share one user at the servers, and with it their rights.
-    user = node_user(name)
-    for other in NodeKey.objects.filter(name__in={user, user.removeprefix("node-")} - {name}):
-        raise BadInputError("name", f"{name!r} is too like the node {other.name!r}: choose another")
 
 
 def _audit_node(

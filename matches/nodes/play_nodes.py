@@ -56,25 +56,24 @@ class PlayNode:
         """Say whether it has what the players of a match need."""
         return needs.capability in self.capabilities
 
-    def add(self, tournament: int, n_matches: int, mean_s: float | None) -> None:
-        """Count an order that waits for it."""
-        self._count(tournament, n_matches, mean_s)
+    def add_waiting(
+        self, tournament: int, n_matches: int, mean_s: float | None, *, order: tuple[int, UUID]
+    ) -> None:
+        """Count an order that it has not begun."""
+        self._count_order(tournament, n_matches, mean_s)
         self.n_queued += 1
         self.queued_s += estimate_work_s(n_matches, mean_s)
-
-    def note_waiting(self, order: tuple[int, UUID]) -> None:
-        """Note an order that it has not begun."""
         self.next_order = min(order, self.next_order or order)
 
     def add_playing(
         self, tournament: int, n_matches: int, mean_s: float | None, *, since: datetime
     ) -> None:
         """Count an order that it plays."""
-        self._count(tournament, n_matches, mean_s)
+        self._count_order(tournament, n_matches, mean_s)
         free_at = since + timedelta(seconds=estimate_work_s(n_matches, mean_s) / self.slots)
         self.free_at = max(free_at, self.free_at or free_at)
 
-    def _count(self, tournament: int, n_matches: int, mean_s: float | None) -> None:
+    def _count_order(self, tournament: int, n_matches: int, mean_s: float | None) -> None:
         self.n_orders += 1
         self.work_s += estimate_work_s(n_matches, mean_s)
         if mean_s is None:
@@ -88,13 +87,12 @@ def read_play_nodes(*, now: datetime) -> list[PlayNode]:
     by_queue = {node.queue: node for node in nodes}
     columns = ("queue", "tournament", "n_matches", "tournament__mean_match_s", "started_at")
     rows = Order.objects.filter(Order.is_open()).values_list("pk", "uuid", *columns)
-    for pk, uuid, queue, *order, started_at in rows:
+    for pk, uuid, queue, *work, started_at in rows:
         node = by_queue.get(queue)
         if node is None:
             continue
         if started_at is None:
-            node.add(*order)
-            node.note_waiting((pk, uuid))
+            node.add_waiting(*work, order=(pk, uuid))
         else:
-            node.add_playing(*order, since=started_at)
+            node.add_playing(*work, since=started_at)
     return nodes

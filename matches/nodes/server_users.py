@@ -25,7 +25,7 @@ EVERY_S = 1.0
 
 @dataclass(frozen=True)
 class _Copied:
-    """What a server was told: the run of the server, and the generation of each node."""
+    """What a server has from us: the run of the server, and the generation of each node."""
 
     run: str
     generations: dict[str, int]
@@ -42,7 +42,7 @@ def copy_users() -> None:
         if not url:
             continue
         try:
-            _copy_to_server(server, _connect(url), admitted)
+            _copy_to_server(server, _get_client(url), admitted)
         except RedisError as error:
             log.warning("users are not copied to the %s, tried again soon: %s", server, error)
 
@@ -67,7 +67,7 @@ def forget_copied() -> None:
 
 
 @cache
-def _connect(url: str) -> "Redis":
+def _get_client(url: str) -> "Redis":
     return Redis.from_url(url, socket_timeout=2, socket_connect_timeout=1, decode_responses=True)
 
 
@@ -79,19 +79,24 @@ def _copy_to_server(server: Server, client: "Redis", admitted: dict[str, int]) -
     if before == _Copied(run, admitted):
         return
     is_same_run = before is not None and before.run == run
-    told = before.generations if before is not None and is_same_run else {}
+    generations = before.generations if before is not None and is_same_run else {}
     rules = {} if is_same_run else _find_missing_programs(server, client)
+    n_shards = settings.EVALSITE_SHARDS
     rules |= dict(
-        _build_node_rule(server, name, generation)
+        node_rule(settings.SECRET_KEY, server, name, generation=generation, n_shards=n_shards)
         for name, generation in admitted.items()
-        if told.get(name) != generation
+        if generations.get(name) != generation
     )
+    # Only nodes that had a user once: others' users on a shared server are left alone.
+    refused = list(NodeKey.objects.exclude(name__in=admitted).values_list("name", flat=True))
     with client.pipeline(transaction=True) as pipeline:
-        for name in _list_refused(admitted):
+        for name in refused:
             pipeline.acl_deluser(node_user(name))
         for user, rule in rules.items():
             words = rule_words(rule, version=version)
-            if words[1] not in _read_passwords(client, user):
+            present: Any = client.acl_getuser(user)  # None, or a mapping
+            # A rule names a password by the digest that the server tells.
+            if present is None or words[1] not in [f"#{p}" for p in present["passwords"]]:
                 # Removing the user ends its connections: another password alone would not.
                 pipeline.acl_deluser(user)
             call = ("ACL", "SETUSER", user, "reset", *words)
@@ -102,22 +107,6 @@ def _copy_to_server(server: Server, client: "Redis", admitted: dict[str, int]) -
 
 def _find_missing_programs(server: Server, client: "Redis") -> dict[str, str]:
     """Return the rules of programs that a server has lost, as one that somebody else runs may."""
-    there = client.acl_users()
+    present = client.acl_users()
     rules = role_rules(settings.SECRET_KEY, server)
-    return {user: rule for user, rule in rules.items() if user not in there}
-
-
-def _build_node_rule(server: Server, name: str, generation: int) -> tuple[str, str]:
-    n_shards = settings.EVALSITE_SHARDS
-    return node_rule(settings.SECRET_KEY, server, name, generation=generation, n_shards=n_shards)
-
-
-def _list_refused(admitted: dict[str, int]) -> list[str]:
-    """Return the nodes that had a user once; others' users on a shared server are left alone."""
-    return list(NodeKey.objects.exclude(name__in=admitted).values_list("name", flat=True))
-
-
-def _read_passwords(client: "Redis", user: str) -> list[str]:
-    """Return the digests of a user's passwords, written as in its rule."""
-    its: Any = client.acl_getuser(user)  # None, or a mapping
-    return [] if its is None else [f"#{digest}" for digest in its["passwords"]]
+    return {user: rule for user, rule in rules.items() if user not in present}
