@@ -34,8 +34,7 @@ from matches.operations.system import pushing
 from matches.ratings import seasons, snapshots
 from matches.store.attempt_counters import AttemptCounter, Kind
 from matches.store.auditing import Actor
-from matches.store.clock import db_now
-from matches.store.leases import PLAYING_LEASE
+from matches.store.clock import PLAYING_LEASE, db_now
 from matches.tests import boards, factories
 from matches.tests.factories import NOW
 from pages.tests.test_strength_plots import GEOMETRIC, trained

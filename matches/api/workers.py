@@ -17,8 +17,7 @@ from matches.ledger import quarantine
 from matches.models import Worker
 from matches.operations import explain
 from matches.operations.explain import Explanation
-from matches.store.clock import db_now
-from matches.store.leases import ALIVE_WITHIN
+from matches.store.clock import ALIVE_WITHIN, db_now
 
 
 class WorkerSerializer(serializers.ModelSerializer[Worker]):

@@ -14,8 +14,7 @@ from arena.messages import Checked, CheckOrder, checkpoint_token
 from matches import dispatch
 from matches.errors import BrokerError
 from matches.models import Agent, Checkpoint
-from matches.models.choices import Placement
-from matches.models.conditions import is_in_state
+from matches.models.choices import Placement, is_in_state
 from matches.store import blobs, selectors, signing
 from matches.store.signing import derive_key, is_same_token
 

@@ -12,7 +12,7 @@ from arena.messages import Reason
 from matches.models import Attempt, Match, Tournament
 from matches.store import attempt_counters
 from matches.store.bulk import among, insert_rows
-from matches.store.leases import MAX_FAILURES, MAX_INTERRUPTIONS
+from matches.store.clock import MAX_FAILURES, MAX_INTERRUPTIONS
 
 Ending = Attempt.Ending
 COLUMNS = (

@@ -14,7 +14,7 @@ from matches.ledger.order_states import (
     take_order_back,
 )
 from matches.models import Match, Order, Worker
-from matches.store.leases import ALIVE_WITHIN, PLAYING_LEASE
+from matches.store.clock import ALIVE_WITHIN, PLAYING_LEASE
 from matches.store.signing import derive_tournament_key, is_same_token
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from matches.ledger.attempts import Ended, give_matches_back
 from matches.ledger.tournaments import finish_if_closed
 from matches.models import Attempt, Match, Order
 from matches.nodes import fair_shares
-from matches.store.leases import MATCHES_AT_LIMIT, ORDER_SLACK, PLAYING_LEASE
+from matches.store.clock import MATCHES_AT_LIMIT, ORDER_SLACK, PLAYING_LEASE
 from matches.store.locks import lock_matches_in_flight, lock_orders
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from arena.messages import Mark, mark_token, recorder_name
 from matches import dispatch
 from matches.errors import BrokerError
 from matches.models import RecorderMark
-from matches.store.leases import MARK_MAX_AGE
+from matches.store.clock import MARK_MAX_AGE
 from matches.store.signing import derive_key, is_same_token
 
 log = logging.getLogger(__name__)

@@ -34,7 +34,7 @@ from matches.nodes import report_keys
 from matches.store import attempt_counters
 from matches.store.bulk import among, insert_rows
 from matches.store.catalog import game_problem
-from matches.store.leases import PLAYING_LEASE
+from matches.store.clock import PLAYING_LEASE
 from matches.store.locks import lock_matches_in_flight, lock_orders
 
 log = logging.getLogger(__name__)

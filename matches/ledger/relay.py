@@ -25,7 +25,7 @@ from matches.nodes import fair_shares
 from matches.nodes.play_nodes import ORDER_AIM_S, ORDERS_PER_NODE, PlayNode, read_play_nodes
 from matches.store import disk, selectors
 from matches.store.bulk import among
-from matches.store.leases import QUEUED_LEASE
+from matches.store.clock import QUEUED_LEASE
 
 log = logging.getLogger(__name__)
 

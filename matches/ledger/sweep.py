@@ -10,7 +10,7 @@ from arena.messages import Reason, play_queue
 from matches.ledger import recorder_marks
 from matches.ledger.order_states import lose_order
 from matches.models import Order, Worker
-from matches.store.leases import (
+from matches.store.clock import (
     ALIVE_WITHIN,
     PLAYING_LEASE,
     POPPED_GRACE,

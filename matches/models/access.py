@@ -43,6 +43,7 @@ class TokenAccess(models.Model):
 class IdempotencyKey(models.Model):
     """A POST that a client may send again under the same key, and its answer once it is known."""
 
+    # Without an index of its own: that of the constraint begins with the user.
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, db_index=False)
     key = models.CharField(max_length=255)
     fingerprint = models.CharField(max_length=64, help_text="SHA-256 of method, path and body.")

@@ -77,7 +77,7 @@ class Agent(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Refuse what cannot play the game; note which code a new one is made of."""
+        """Refuse an agent that cannot play the game; note the version of a new one."""
         policy = check_policy(self.game, self.policy, self.parameters)
         check_checkpoint(policy, self.policy, self.game, self.checkpoint)
         if self._state.adding:
@@ -92,5 +92,5 @@ class Agent(models.Model):
 
     @property
     def shown_version(self) -> str:
-        """Its version as people read it."""
+        """Its version, short enough to read."""
         return short_version(self.version)

@@ -13,24 +13,18 @@ class LastingQuerySet(models.QuerySet[Row, Row]):
     """Rows that may be read and added, nothing else."""
 
     def update(self, **_: Any) -> NoReturn:
-        """Refuse."""
         raise LastingRowError(f"{self.model._meta.verbose_name_plural} cannot be changed")
 
     def bulk_update(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse."""
         raise LastingRowError(f"{self.model._meta.verbose_name_plural} cannot be changed")
 
     def delete(self) -> NoReturn:
-        """Refuse."""
         raise LastingRowError(f"{self.model._meta.verbose_name_plural} cannot be deleted")
 
 
 class LastingManager(models.Manager[Row]):
-    """Gives such rows."""
-
     # Not by from_queryset: the type checker loses a class made so when it reads its cache.
     def get_queryset(self) -> LastingQuerySet[Row]:
-        """Return all rows."""
         return LastingQuerySet(self.model, using=self._db)
 
 
@@ -51,6 +45,5 @@ class LastingModel(models.Model):
         super().save(*args, **options)
 
     def delete(self, using: Any = None, keep_parents: bool = False) -> NoReturn:
-        """Refuse."""
         del using, keep_parents
         raise LastingRowError(f"{self.what} cannot be deleted, got {self.pk}")

@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models.expressions import RawSQL
 
-from matches.models.conditions import is_in_state
+from matches.models.choices import is_in_state
 from matches.models.match import Match
 
 
@@ -21,6 +21,7 @@ class Attempt(models.Model):
 
     NOT_DONE = (Ending.FORFEIT, Ending.FAILED, Ending.INTERRUPTED, Ending.EXPIRED)
 
+    # Without an index of its own: that of the constraint begins with the match.
     match = models.ForeignKey(
         Match, on_delete=models.CASCADE, db_index=False, related_name="attempts"
     )

@@ -45,6 +45,6 @@ class AuditRow(LastingModel):
         return f"{self.actor}: {self.action} {self.target_label}"
 
     def touched_line(self) -> str:
-        """Return what was touched as it is said in one line."""
+        """Return what was touched, in one line."""
         touched: dict[str, Any] = self.touched
         return ", ".join(f"{name} {value}" for name, value in touched.items())

@@ -47,6 +47,7 @@ class Campaign(models.Model):
         help_text="Of those: results of other leaderboards of the game.",
     )
 
+    # The latest judgement, kept so that pages show it without judging again.
     n_judged = models.PositiveBigIntegerField(
         default=0, editable=False, help_text="Results behind the latest judgement."
     )
@@ -62,6 +63,7 @@ class Campaign(models.Model):
     forecast = models.JSONField(null=True, editable=False)
     forecast_at = models.DateTimeField(null=True, editable=False)
 
+    # The verdict, with the words of its day: a later version may say it otherwise.
     statement = models.CharField(max_length=4_000, blank=True, editable=False)
     subjects = models.JSONField(default=list, editable=False, help_text="Agents of the verdict.")
     probability = models.FloatField(null=True, editable=False)

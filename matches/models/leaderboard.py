@@ -84,14 +84,14 @@ class Leaderboard(models.Model):
         return self.title or self.name
 
     def clean(self) -> None:
-        """Refuse what the game does not take; note which rules a new one is opened under."""
+        """Refuse parameters that the game does not take; note the rules of a new leaderboard."""
         check_game(self.game, self.game_parameters)
         if self._state.adding:
             self.game_version = version_of_game(self.game)
 
     @property
     def shown_version(self) -> str:
-        """The version of its rules as people read it."""
+        """The version of its rules, short enough to read."""
         return short_version(self.game_version)
 
     @property
@@ -101,7 +101,7 @@ class Leaderboard(models.Model):
 
     @property
     def plies(self) -> int:
-        """Opening plies in force."""
+        """The opening plies: its own, else the number of the game."""
         if self.opening_plies is not None:
             return self.opening_plies
         return check_game(self.game, self.game_parameters).spec.opening_plies

@@ -6,8 +6,7 @@ from django.db import models
 from django.db.models.expressions import RawSQL
 
 from matches.models.agent import Agent
-from matches.models.choices import Capability, Placement
-from matches.models.conditions import is_in_state
+from matches.models.choices import Capability, Placement, is_in_state
 from matches.models.leaderboard import Leaderboard
 from matches.models.order import Order
 from matches.models.tournament import Tournament
@@ -183,7 +182,7 @@ class Match(models.Model):
 
     @property
     def agent_ids(self) -> list[int]:
-        """Agent ids by seat."""
+        """The agents by seat, as ids."""
         return parse_numbers(self.lineup)
 
 

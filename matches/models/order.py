@@ -5,7 +5,7 @@ import uuid
 from django.db import models
 from django.db.models.expressions import RawSQL
 
-from matches.models.conditions import is_in_state
+from matches.models.choices import is_in_state
 from matches.models.tournament import Tournament
 
 

@@ -9,6 +9,8 @@ from matches.models.match import Match
 class Outcome(models.Model):
     """The one result of a match; never changed, never deleted."""
 
+    # The match is the key: of two reports of it only one can insert its outcome.
+
     match = models.OneToOneField(
         Match, primary_key=True, on_delete=models.PROTECT, related_name="outcome"
     )
@@ -38,6 +40,7 @@ class Uncounted(models.Model):
     """
 
     match = models.OneToOneField(Match, primary_key=True, on_delete=models.CASCADE)
+    # Copied from the match, so that the rater finds its work in one index, without a join.
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, db_index=False)
     sequence = models.PositiveBigIntegerField()
     is_counted = models.BooleanField(default=False)

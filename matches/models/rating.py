@@ -10,12 +10,15 @@ from matches.models.leaderboard import Leaderboard
 class Rating(models.Model):
     """What is known of an agent on a leaderboard."""
 
+    # Without an index of its own: that of the constraint begins with the leaderboard.
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, db_index=False)
+    # PROTECT: an agent that has played is retired, not deleted, or others' ratings lose a cause.
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT)
     mu = models.FloatField(default=MU, help_text="Settled rating: posterior mode.")
     sd = models.FloatField(default=SIGMA, help_text="Its doubt about the field's mean.")
     live_mu = models.FloatField(default=MU, help_text="TrueSkill, update by update.")
     live_sigma = models.FloatField(default=SIGMA)
+    # Where the live rating goes on from; what is folded on top of it is computed again each time.
     prefix_mu = models.FloatField(default=MU, help_text="Live state at the contiguous prefix.")
     prefix_sigma = models.FloatField(default=SIGMA)
     n_matches = models.PositiveBigIntegerField(default=0)

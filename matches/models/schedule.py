@@ -99,6 +99,7 @@ class Schedule(Limited):
         null=True, blank=True, validators=(MinValueValidator(1),)
     )
 
+    # SET_NULL: a row of beat that somebody deletes takes no schedule and its runs with it.
     periodic_task = models.OneToOneField(
         PeriodicTask, null=True, on_delete=models.SET_NULL, related_name="+", editable=False
     )

@@ -46,6 +46,7 @@ class SeasonRow(LastingModel):
         Season, on_delete=models.PROTECT, db_index=False, related_name="rows"
     )
     rank = models.PositiveIntegerField()
+    # All that follows is copied: ratings and names go on to change, a season does not.
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="+")
     name = models.CharField(max_length=120, help_text="Of the agent, then.")
     mu = models.FloatField(help_text="Settled rating.")

@@ -33,6 +33,7 @@ class Limited(models.Model):
     )
     weight = models.PositiveSmallIntegerField(
         default=1,
+        # In the database, too: code that does not know the column yet may still insert rows.
         db_default=1,
         validators=(MinValueValidator(1), MaxValueValidator(MAX_WEIGHT)),
         help_text="Its share of the nodes against that of others that run at the same time.",
@@ -192,12 +193,12 @@ class Tournament(Limited):
 
     @property
     def shown_state(self) -> str:
-        """Its state in the word of people: one that is planned while it plays is running."""
+        """Its state as pages show it: one that is planned while it plays is running."""
         is_playing = self.state == self.State.PLANNING and self.n_planned
         return self.State.RUNNING.value if is_playing else str(self.state)
 
     def clean(self) -> None:
-        """Refuse an unknown pairing, faults that are not rates and a time for nothing kept."""
+        """Refuse an unknown pairing, faults that are not rates and days for nothing kept."""
         check_pairing(self.pairing, self.pairing_parameters)
         if self.trajectory_days is not None and not self.keeps_trajectories:
             refusal = "no trajectories are kept: leave it empty, or keep them"

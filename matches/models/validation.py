@@ -20,11 +20,11 @@ from matches.models.checkpoint import Checkpoint
 def check_game(game: str, parameters: object) -> Game:
     """Return the game under its parameters. Raises ValidationError naming the field."""
     try:
-        found = games.get(game)
+        unconfigured = games.get(game)
     except ArenaError as error:
         raise ValidationError({"game": str(error)}) from error
     try:
-        return found.configured(_check_mapping("game_parameters", parameters))
+        return unconfigured.configured(_check_mapping("game_parameters", parameters))
     except ArenaError as error:
         raise ValidationError({"game_parameters": str(error)}) from error
 
@@ -70,19 +70,17 @@ def check_pairing(pairing: str, parameters: object) -> None:
     except ParameterError as error:
         raise ValidationError({"pairing_parameters": str(error)}) from error
     except ArenaError as error:
-        known = ", ".join(sorted((*pairings.names(), *pairings.adaptive_names())))
-        unknown = f"unknown pairing {pairing!r}: choose one of {known}"
-        raise ValidationError({"pairing": unknown}) from error
+        names = ", ".join(sorted((*pairings.names(), *pairings.adaptive_names())))
+        refusal = f"unknown pairing {pairing!r}: choose one of {names}"
+        raise ValidationError({"pairing": refusal}) from error
 
 
 def find_first_refusal(error: ValidationError) -> tuple[str, str]:
-    """Return the first field that is refused and why, said once.
-
-    Django refuses an unknown choice, and so does our check, which names those there are.
-    """
+    """Return the first field that is refused, and why."""
     name, errors = next(iter(error.error_dict.items()))
-    named = [found for found in errors if found.code != "invalid_choice"] or errors
-    return name, "; ".join(message for found in named for message in found.messages)
+    # Django refuses an unknown choice, and so does our check, which names the choices.
+    ours = [refusal for refusal in errors if refusal.code != "invalid_choice"] or errors
+    return name, "; ".join(message for refusal in ours for message in refusal.messages)
 
 
 def validate_finite(value: float) -> None:

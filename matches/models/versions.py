@@ -1,8 +1,8 @@
 """Which code an agent or a leaderboard is made of, so that an edit makes another one of it.
 
-What is shipped declares its version (`rules_version` of a game, `version` of a policy kind): a hash
-of its file would make a new version of every agent whenever a comment changes. A plug-in is edited
-by its user all the time, who would forget to count up: of it the hash of its file is taken.
+Shipped games and kinds declare a version (`rules_version`, `version`): with a hash of the file,
+every comment would make a new version of every agent. The version of a plug-in is the hash of its
+file: its user edits it all the time and would forget to count up.
 """
 
 from arena import catalogs
@@ -13,7 +13,7 @@ LENGTH = 140
 SHOWN = 12
 """Digits of a hash that people read."""
 FIRST = "1"
-"""What a shipped game or kind begins with."""
+"""The first version of a shipped game or kind."""
 _ARCHITECTURES = "architectures"
 
 
@@ -33,12 +33,12 @@ def version_of_agent(policy: str, architecture: str = "") -> str:
 
 
 def is_same_version(version: str, here: str) -> bool:
-    """Say whether code of a version is what is here; what was shipped before had no number."""
+    """Say whether two versions are one; code that was shipped before versions has none."""
     return version == here or (not version and here == FIRST)
 
 
 def short_version(version: str) -> str:
-    """Return a version as people read it."""
+    """Return a version with its hashes cut short."""
     if not version:
         return "not known"
     return " + ".join(part[:SHOWN] for part in version.split("+"))

@@ -16,6 +16,7 @@ class Worker(models.Model):
     place = models.CharField(
         max_length=200, blank=True, default="", db_default="", help_text="The machine it is on."
     )
+    # A rival is shown and replaces nothing: two nodes of one name would take each other's matches.
     rival_incarnation = models.CharField(
         max_length=200,
         blank=True,
@@ -46,6 +47,7 @@ class NodeKey(models.Model):
     """Who is admitted as a play node; its secrets are derived from name and generation."""
 
     name = models.CharField(max_length=60, unique=True)
+    # In the secrets, so that one node gets new ones without a new secret key for all.
     generation = models.PositiveIntegerField(
         default=1, help_text="Raising it replaces the node's passwords and the key of its reports."
     )

@@ -12,7 +12,7 @@ from arena.messages import Alive, Results, Started
 from matches.models import NodeKey, Worker
 from matches.models.choices import PLAYS, Capability
 from matches.nodes import node_keys
-from matches.store.leases import ALIVE_WITHIN
+from matches.store.clock import ALIVE_WITHIN
 from matches.store.signing import is_same_token
 
 log = logging.getLogger(__name__)

@@ -25,7 +25,7 @@ from django.db.models import Count, Min, Q, QuerySet
 
 from arena.pairing.base import COUPLE
 from matches.models import Entrant, Leaderboard, Match, Tournament, Uncounted
-from matches.models.conditions import is_in_state
+from matches.models.choices import is_in_state
 from matches.ratings.counting import Result, Tally, tally_results, teams_of
 from matches.ratings.fitting import SideCounts
 from matches.store import selectors

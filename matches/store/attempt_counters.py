@@ -75,9 +75,8 @@ def flush_counts(*, now: datetime) -> None:
 
 def read_counts() -> dict[Kind, int]:
     """Return how many attempts ended how since the fast store began. Raises RedisError."""
-    found = fast_store.get_client().hgetall(KEY)
-    return {Kind(*_text(field).split(":", 1)): int(n) for field, n in found.items()}
-
-
-def _text(field: bytes | str) -> str:
-    return field if isinstance(field, str) else field.decode()
+    counts = fast_store.get_client().hgetall(KEY)
+    names = [field if isinstance(field, str) else field.decode() for field in counts]
+    return {
+        Kind(*name.split(":", 1)): int(n) for name, n in zip(names, counts.values(), strict=True)
+    }

@@ -1,8 +1,41 @@
-"""The database's clock: the only one that deadlines are compared with."""
+"""The database's clock, which all deadlines go by, and how long control waits by it."""
 
 from datetime import UTC, datetime, timedelta
 
 from django.db import connection
+
+ALIVE_WITHIN = timedelta(seconds=30)
+"""A node whose last `alive` is older gets no more orders (it sends one every 10 s)."""
+
+QUEUED_LEASE = timedelta(seconds=600)
+"""An order that nobody has started is sent again after this, whatever the queue looks like."""
+
+POPPED_GRACE = timedelta(seconds=3)
+"""An order that has left its queue must be reported as started within this, else it was lost.
+
+Every node that may have taken it must have been heard of since: a loaded machine is slow to say so.
+"""
+
+POPPED_LIMIT = timedelta(seconds=15)
+"""After this it was lost, though a node was not heard of, which says every 10 s that it lives."""
+
+PLAYING_LEASE = timedelta(seconds=30)
+"""An order in play is given up when no report of its node comes for so long."""
+
+ORDER_SLACK = 20
+"""An order in play is given up after so many times its expected work, as if on one slot ..."""
+
+MATCHES_AT_LIMIT = 3
+"""... and so many matches that take as long as a match may: hours, not days."""
+
+MARK_MAX_AGE = timedelta(seconds=5)
+"""Nothing expires while the recorder lags by more than this: no storm of replays."""
+
+MAX_FAILURES = 5
+"""Failed attempts after which a match is VOID."""
+
+MAX_INTERRUPTIONS = 20
+"""Lost nodes, notices and the like after which a match is VOID."""
 
 
 def db_now() -> datetime:

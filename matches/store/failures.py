@@ -15,10 +15,10 @@ WAITS_S = (0.1, 0.3, 1.0, 3.0, 5.0, 10.0, 10.0)
 
 
 class Failures:
-    """What some of several duties raised."""
+    """The errors of duties, kept until all of them have been tried."""
 
     def __init__(self) -> None:
-        """Begin without any."""
+
         self._errors: list[Exception] = []
 
     @contextmanager

@@ -21,7 +21,7 @@ from matches.models import (
 )
 from matches.models.choices import PLAYS, Capability
 from matches.store import disk
-from matches.store.leases import ALIVE_WITHIN
+from matches.store.clock import ALIVE_WITHIN
 
 SHORTEST_HASH = 6
 """A hash may be given by its beginning, of so many digits at least."""
@@ -126,8 +126,8 @@ def list_alive_gpu_workers(*, now: datetime) -> Sequence[Worker]:
 def _list_able(capabilities: Iterable[str], *, now: datetime) -> Sequence[Worker]:
     # Chosen here and not by the database: SQLite cannot look into a JSON list with an index.
     recent = Worker.objects.filter(last_seen_at__gte=now - ALIVE_WITHIN, quarantined_at=None)
-    wanted = set(capabilities)
-    return [worker for worker in recent if wanted.intersection(worker.capabilities)]
+    able = set(capabilities)
+    return [worker for worker in recent if able.intersection(worker.capabilities)]
 
 
 def find_checkpoint(text: str, *, game: str = "") -> Checkpoint | None:
@@ -135,8 +135,8 @@ def find_checkpoint(text: str, *, game: str = "") -> Checkpoint | None:
     of_agent = Checkpoint.objects.filter(agents__name=text, agents__game=game).first()
     if of_agent is not None or len(text) < SHORTEST_HASH:
         return of_agent
-    found = Checkpoint.objects.filter(sha256__startswith=text.lower())[:2]
-    return found[0] if len(found) == 1 else None
+    named = Checkpoint.objects.filter(sha256__startswith=text.lower())[:2]
+    return named[0] if len(named) == 1 else None
 
 
 def describe_missing(tournament: Tournament, *, now: datetime) -> str:
@@ -192,37 +192,37 @@ def list_matches(tournament: Tournament, *, after: int, limit: int) -> Sequence[
 
 def filter_matches(tournament: int, *, state: str = "") -> QuerySet[Match]:
     """Return the matches of a tournament, those in a state by an index that holds no others."""
-    found = Match.objects.filter(tournament=tournament)
+    matches = Match.objects.filter(tournament=tournament)
     if not state:
-        return found
+        return matches
     if state in Match.CLOSED:
-        return found.filter(Match.is_closed(), state=state)
+        return matches.filter(Match.is_closed(), state=state)
     if state in Match.IN_FLIGHT:
         # By their orders alone, which are few: with the tournament named, its index would be read.
         ids = list_open_orders(tournament)
         return Match.objects.filter(Match.is_in_flight(), order__in=ids, state=state)
     # Pending ones by their leaderboard, among the open ones in planned order.
     board = Tournament.objects.filter(pk=tournament).values("leaderboard")
-    return found.filter(Match.is_open(), leaderboard=Subquery(board), state=state)
+    return matches.filter(Match.is_open(), leaderboard=Subquery(board), state=state)
 
 
 def list_open_orders(tournament: int) -> list[int]:
     """Return the open orders of a tournament."""
     # Chosen here: by tournament SQLite would read the closed ones, too. Open orders are few.
-    found = Order.objects.filter(Order.is_open()).values_list("pk", "tournament_id")
-    return [pk for pk, of in found if of == tournament]
+    orders = Order.objects.filter(Order.is_open()).values_list("pk", "tournament_id")
+    return [pk for pk, owner in orders if owner == tournament]
 
 
 def filter_matches_of_agent(agent: int, *, tournament: int | None = None) -> QuerySet[Seat, Any]:
     """Return the ids of the matches of an agent, each once, also those of one tournament only."""
-    found = Seat.objects.filter(agent=agent)
+    seats = Seat.objects.filter(agent=agent)
     if tournament is not None:
         ids = Match.objects.filter(tournament=tournament).values("pk")
         first, last = ids.order_by("sequence")[:1], ids.order_by("-sequence")[:1]
         # The matches of a tournament lie close together: few others have ids in between.
-        found = found.filter(
+        seats = seats.filter(
             match_id__gte=Subquery(first),
             match_id__lte=Subquery(last),
             match__tournament=tournament,
         )
-    return found.values("match_id").distinct()
+    return seats.values("match_id").distinct()

@@ -32,9 +32,9 @@ def derive_tournament_key(tournament: Tournament) -> bytes:
     return derive_key(tournament.key)
 
 
-def is_same_token(wanted: str, given: str) -> bool:
+def is_same_token(expected: str, given: str) -> bool:
     """Compare a token with one that came in, in constant time; it may be any text."""
-    return hmac.compare_digest(wanted.encode(), given.encode(errors="replace"))
+    return hmac.compare_digest(expected.encode(), given.encode(errors="replace"))
 
 
 def checkpoint_path(sha256: str) -> str:
@@ -58,7 +58,7 @@ def piece_path(order: str, sha256: str) -> str:
 def sign_link(method: str, path: str, *, now: datetime) -> str:
     """Return the path with its signature: good for this method, for a day to the full hour."""
     until = (int(now.timestamp()) + LIFETIME_S) // ROUNDED_S * ROUNDED_S + ROUNDED_S
-    return f"{path}?until={until}&signature={_sign(method, path, until)}"
+    return f"{path}?until={until}&signature={_compute_signature(method, path, until)}"
 
 
 def find_link_problem(
@@ -68,14 +68,13 @@ def find_link_problem(
     until, signature = query.get("until", ""), query.get("signature", "")
     if not (until.isascii() and until.isdecimal() and len(until) <= _MAX_DIGITS and signature):
         return "this address needs a signed link: until=<Unix seconds>&signature=<hex>"
-    wanted = _sign(method, path, int(until))
-    if not hmac.compare_digest(wanted.encode(), signature.encode(errors="replace")):
+    if not is_same_token(_compute_signature(method, path, int(until)), signature):
         return f"the signature does not fit {method} {path}: use the link as it was given"
     if now.timestamp() > int(until):
         return f"the link was good until {until} (Unix seconds): ask for a new one"
     return None
 
 
-def _sign(method: str, path: str, until: int) -> str:
+def _compute_signature(method: str, path: str, until: int) -> str:
     text = f"{method}\n{path}\n{until}"
     return hmac.digest(derive_key("link"), text.encode(), "sha256").hex()

@@ -26,31 +26,32 @@ def pack_rows(ratings: Iterable[Sequence[float]]) -> bytes:
 
 
 def unpack_rows(snapshot: RatingSnapshot) -> list[list[float]]:
-    """Return all rows."""
+
     table: list[list[float]] = json.loads(zlib.decompress(snapshot.table))
     return table
 
 
 def find_rows(snapshot: RatingSnapshot, agents: Iterable[int]) -> dict[int, list[float]]:
-    """Return the rows of some agents, if they have one; it is unpacked as far as they go."""
+    """Return the rows of some agents, if they have one."""
+    # Unpacked only as far as the last of them: of many agents a page asks for a few.
     unpacking, packed_text, text = zlib.decompressobj(), bytes(snapshot.table), bytearray()
 
     def is_longer() -> bool:
         nonlocal packed_text
-        known = len(text)
+        n_before = len(text)
         text.extend(unpacking.decompress(packed_text, CHUNK))
         packed_text = unpacking.unconsumed_tail
-        return len(text) > known
+        return len(text) > n_before
 
-    found: dict[int, list[float]] = {}
+    rows: dict[int, list[float]] = {}
     at = 0
     for agent in sorted(agents):
         # A number follows "[" only where a row begins with its agent.
         place = _find_row_place(text, b"[%d," % agent, at, is_longer)
         if place is not None:
             start, at = place
-            found[agent] = json.loads(text[start:at])
-    return found
+            rows[agent] = json.loads(text[start:at])
+    return rows
 
 
 def _find_row_place(

@@ -21,7 +21,7 @@ from matches.models import (
 )
 from matches.operations import explain
 from matches.ratings import rater
-from matches.store.leases import MAX_FAILURES, MAX_INTERRUPTIONS
+from matches.store.clock import MAX_FAILURES, MAX_INTERRUPTIONS
 from matches.tests import factories as make
 from matches.tests.factories import NOW, later
 

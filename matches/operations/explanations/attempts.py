@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from arena.messages import Reason
 from matches.models import Attempt, Match
+from matches.store.clock import MAX_FAILURES, MAX_INTERRUPTIONS
 from matches.store.explanation import format_count
-from matches.store.leases import MAX_FAILURES, MAX_INTERRUPTIONS
 
 _FAILED = Attempt.Ending.FAILED.value
 

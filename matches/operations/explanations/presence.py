@@ -7,8 +7,8 @@ from matches.ledger import recorder_marks
 from matches.models import Match, Worker
 from matches.models.choices import PLAYS, Capability
 from matches.store import disk
+from matches.store.clock import ALIVE_WITHIN
 from matches.store.explanation import format_span
-from matches.store.leases import ALIVE_WITHIN
 
 SILENT_AFTER = timedelta(seconds=10)
 """Control sends a mark every second; one that is older than this did not come through."""

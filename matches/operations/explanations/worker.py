@@ -8,8 +8,8 @@ from matches.nodes.play_nodes import ORDERS_PER_NODE
 from matches.nodes.report_keys import list_warnings
 from matches.operations.explanations.presence import Presence, plays_matches, read_presence
 from matches.store import selectors
+from matches.store.clock import ALIVE_WITHIN
 from matches.store.explanation import RELEASE, Explanation, age_s, format_ago
-from matches.store.leases import ALIVE_WITHIN
 
 _STATES = Tournament.State
 MAX_TOURNAMENTS = 20

@@ -27,8 +27,7 @@ from matches.operations.system.sample import (
     Tallied,
 )
 from matches.store import attempt_counters, disk, fast_store
-from matches.store.clock import is_within
-from matches.store.leases import ALIVE_WITHIN
+from matches.store.clock import ALIVE_WITHIN, is_within
 
 SPOT = "spot"
 """A node whose machine may be taken away says so among its capabilities."""
