@@ -6,11 +6,11 @@ from typing import Any
 from django.http import HttpRequest
 
 from launcher.addresses import LOOPBACK, Ports
-from matches.admin.start import with_state
+from matches.admin.start import add_state
 
 
 def start(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Return the context of the start page; Flower listens on this machine only."""
     default = f"http://{LOOPBACK}:{Ports.from_environment(os.environ).flower}/"
     flower = os.environ.get("EVALSITE_FLOWER_URL", default)
-    return {**with_state(request, context), "flower": flower}
+    return {**add_state(request, context), "flower": flower}

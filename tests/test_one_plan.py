@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from evalsite.management.commands.write_client_api import write_modules
 from evalsite_client.cli import flags
 from matches.admin.campaigns import StartForm
-from matches.admin.options import with_options
+from matches.admin.options import add_options
 from matches.admin.schedules import ScheduleForm as WhenForm
 from matches.admin.tournaments import ScheduleForm
 from matches.api.campaigns import CampaignQuestionSerializer, NewCampaignSerializer
@@ -78,7 +78,7 @@ def test_the_admin_asks_for_it(
     admin_user: User,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    field = with_options(form, options)().fields["n_cups"]
+    field = add_options(form, options)().fields["n_cups"]
     assert (field.label, field.help_text) == (NEW.title, NEW.description)
     with pytest.raises(Exception, match="greater than or equal to 2"):
         field.clean("1")

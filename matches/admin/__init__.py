@@ -1,33 +1,16 @@
 """The admin, an operator's tool: shows everything, asks before every act, edits no result."""
 
-from matches.admin import (
-    accounts,
+# Django imports this package alone: each module registers its pages when it is imported.
+from matches.admin import (  # noqa: F401
     agents,
     audit,
-    beat,
     campaigns,
     checkpoints,
     leaderboards,
-    lockouts,
     matches,
     nodes,
     schedules,
+    third_party,
     tokens,
     tournaments,
 )
-
-__all__ = [
-    "accounts",
-    "agents",
-    "audit",
-    "beat",
-    "campaigns",
-    "checkpoints",
-    "leaderboards",
-    "lockouts",
-    "matches",
-    "nodes",
-    "schedules",
-    "tokens",
-    "tournaments",
-]

@@ -8,7 +8,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from matches.admin.acts import agents
-from matches.admin.acts.offering import OffersActs
+from matches.admin.offering import OffersActs
 from matches.artifacts.agents import choose_placement
 from matches.models import Agent
 from matches.operations import explain
@@ -45,7 +45,7 @@ class AgentAdmin(OffersActs):
         """Return what cannot change any more."""
         return (*self.fields[1:], *STANDING) if obj else ()
 
-    def explain(self, row: Agent, *, now: datetime) -> explain.Explanation:
+    def explain_row(self, row: Agent, *, now: datetime) -> explain.Explanation:
         """Return what it waits for."""
         return explain.of_agent(row, now=now)
 

@@ -16,7 +16,7 @@ N_NEWEST = 5_000
 MAX_DIGITS = 18
 
 
-class Acts(admin.SimpleListFilter):
+class ActionFilter(admin.SimpleListFilter):
     """The acts among the newest rows."""
 
     title = "action"
@@ -25,8 +25,9 @@ class Acts(admin.SimpleListFilter):
     def lookups(self, *_: object) -> list[tuple[str, str]]:
         """Return them by name, and the chosen one."""
         newest = AuditRow.objects.order_by("-pk").values_list("action", flat=True)[:N_NEWEST]
-        found = {*newest, *filter(None, [self.value()])}
-        return [(name, name) for name in sorted(found)]
+        # The chosen one may be older than all of these.
+        names = {*newest, *filter(None, [self.value()])}
+        return [(name, name) for name in sorted(names)]
 
     def queryset(self, _: HttpRequest, queryset: QuerySet[AuditRow]) -> QuerySet[AuditRow]:
         """Return the rows of the chosen act."""
@@ -34,7 +35,7 @@ class Acts(admin.SimpleListFilter):
         return queryset.filter(action=chosen) if chosen else queryset
 
 
-class Users(admin.SimpleListFilter):
+class UserFilter(admin.SimpleListFilter):
     """Who may have done it; what control does is of nobody."""
 
     title = "user"
@@ -57,7 +58,7 @@ class Users(admin.SimpleListFilter):
         return queryset.filter(user=int(chosen)) if is_id else queryset.none()
 
 
-class Kinds(admin.SimpleListFilter):
+class TargetFilter(admin.SimpleListFilter):
     """What it was done to."""
 
     title = "target"
@@ -79,7 +80,7 @@ class AuditRowAdmin(ReadOnlyAdmin):
     """Rows that are only added."""
 
     list_display = ("at", "actor", "action", "target", "reason", "what")
-    list_filter = (Acts, Users, Kinds)
+    list_filter = (ActionFilter, UserFilter, TargetFilter)
     search_fields = ("=target_id", "target_label__startswith")
     search_help_text = "The number of a target, or how its name begins."
     ordering = ("-pk",)
@@ -89,19 +90,18 @@ class AuditRowAdmin(ReadOnlyAdmin):
     @admin.display(description="target")
     def target(self, obj: AuditRow) -> str:
         """Return what it was done to, as a link where it has a page."""
-        address = address_of(obj)
-        said = f"{obj.target_kind} {obj.target_label}"
-        return (
-            format_html('<a href="{}" class="ev-link">{}</a>', address, said) if address else said
-        )
+        address = find_target_address(obj)
+        name = f"{obj.target_kind} {obj.target_label}"
+        if not address:
+            return name
+        return format_html('<a href="{}" class="ev-link">{}</a>', address, name)
 
     @admin.display(description="touched")
     def what(self, obj: AuditRow) -> str:
-        """Return names and counts."""
         return obj.touched_line() or "-"
 
 
-def address_of(row: AuditRow) -> str:
+def find_target_address(row: AuditRow) -> str:
     """Return the address of the admin's page of a target, or nothing."""
     if row.target_id is None:
         return ""

@@ -72,7 +72,7 @@ class Admin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         """Add or change a row: a form that is sent twice adds one, a late refusal is a message."""
         context = {**(extra_context or {}), "once": "" if object_id else new_once()}
         plain = partial(super().changeform_view, request, object_id, form_url, context)
-        view = partial(_shown_again, request, plain)
+        view = partial(_answer_with_refusal, request, plain)
         try:
             if object_id or request.method != "POST":
                 response: HttpResponse = view()
@@ -83,30 +83,33 @@ class Admin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
             return HttpResponseRedirect(request.get_full_path())
         if response is DONE_BEFORE:
             self.message_user(request, "That was done already; nothing was done twice.")
-            return HttpResponseRedirect(self._list_address())
+            return HttpResponseRedirect(self.list_address())
         return response
 
     def get_form(
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
     ) -> type[Any]:
         """Return the form; it says what the service refused when it was sent a moment ago."""
-        found: type[Any] = super().get_form(request, obj, change, **kwargs)
-        found.refusal = getattr(request, "refusal", None)
-        return found
+        form: type[Any] = super().get_form(request, obj, change, **kwargs)
+        # Made anew for every request, so that what is set here is seen by this one only.
+        form.refusal = getattr(request, "refusal", None)
+        return form
 
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         """Leave an audit row, in the transaction that adds the row."""
-        self.note(request, obj, "add", {})
+        self.leave_audit_row(request, obj, "add", {})
         return super().log_addition(request, obj, message)
 
     def log_change(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         """Leave an audit row with the names of what was changed."""
         fields = [name for part in message for name in part.get("changed", {}).get("fields", ())]
         if fields:
-            self.note(request, obj, "change", {"fields": fields})
+            self.leave_audit_row(request, obj, "change", {"fields": fields})
         return super().log_change(request, obj, message)
 
-    def note(self, request: HttpRequest, obj: Model, what: str, touched: dict[str, Any]) -> None:
+    def leave_audit_row(
+        self, request: HttpRequest, obj: Model, what: str, touched: dict[str, Any]
+    ) -> None:
         """Leave an audit row; where a service has left one already, this is nothing."""
         auditing.add_audit_row(
             f"{obj._meta.model_name}.{what}",
@@ -117,7 +120,8 @@ class Admin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
             now=db_now(),
         )
 
-    def _list_address(self) -> str:
+    def list_address(self) -> str:
+        """Return the address of the list of all rows."""
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
 
     def has_delete_permission(self, _: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's name
@@ -129,15 +133,13 @@ class ReadOnlyAdmin(Admin):
     """Rows that only services write."""
 
     def has_add_permission(self, _: HttpRequest) -> bool:
-        """Refuse."""
         return False
 
     def has_change_permission(self, _: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's name
-        """Refuse."""
         return False
 
 
-def _shown_again(request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpResponse:
+def _answer_with_refusal(request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpResponse:
     """Return the answer; what the service refuses becomes an error of the form as it was sent."""
     try:
         return view()

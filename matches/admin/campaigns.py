@@ -13,10 +13,10 @@ from django.urls import reverse
 from unfold.widgets import UnfoldAdminSelectMultipleWidget, UnfoldAdminSelectWidget
 
 from matches.admin.acts import campaigns
-from matches.admin.acts.offering import OffersActs, ReadOnlyWithActs
 from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.many import search_if_many
-from matches.admin.options import PlanForm, names_of, titles_of, with_options
+from matches.admin.offering import OffersActs, ReadOnlyWithActs
+from matches.admin.options import PlanForm, add_options, list_names, map_titles
 from matches.campaigns import forecasting, texts
 from matches.campaigns.starting import start
 from matches.errors import BadInputError
@@ -57,8 +57,7 @@ class StartForm(PlanForm):
     """For which entries the forecast was shown."""
 
     class Meta:
-        """All of it is said to the service."""
-
+        # All of it is said to the service
         model = Campaign
         fields = ()
 
@@ -79,33 +78,36 @@ class StartForm(PlanForm):
         if self.errors:
             return cleaned
         try:
-            ahead = self._foreseen()
+            ahead = self._describe_forecast()
         except BadInputError as error:
             self.add_error(error.field, str(error))
             return cleaned
-        if cleaned["foreseen"] != self.entries():
+        # Shown again until what is sent is what the shown forecast was made for.
+        if cleaned["foreseen"] != self.hash_entries():
             self.ahead = ahead
             self.add_error(None, UNSEEN)
         return cleaned
 
-    def plan(self) -> CampaignPlan:
+    def read_plan(self) -> CampaignPlan:
         """Return the plan that was entered."""
-        return CampaignPlan(**self.given())
+        return CampaignPlan(**self.read_options())
 
-    def entries(self) -> str:
+    def hash_entries(self) -> str:
         """Return what stands for all that was entered."""
         sent: Any = self.data
         shown = {name: sent.getlist(name) for name in sorted(self.fields) if name != "foreseen"}
         return sha256(json.dumps(shown).encode()).hexdigest()[:16]
 
-    def _foreseen(self) -> list[texts.LabelledText]:
+    def _describe_forecast(self) -> list[texts.LabelledText]:
         board, agents = self.cleaned_data["leaderboard"], list(self.cleaned_data["agents"])
         check_agents(board, agents)
-        found = forecasting.before(self.plan(), leaderboard=board, agents=agents, now=db_now())
-        said = texts.describe_known(found.n_known, found.n_known_elsewhere)
-        known = texts.LabelledText("Known already", said)
-        warning = [texts.LabelledText("Pairing", found.warning)] if found.warning else []
-        return [known, *warning, *texts.describe_forecast(found.forecast)]
+        forecast = forecasting.before(
+            self.read_plan(), leaderboard=board, agents=agents, now=db_now()
+        )
+        known_text = texts.describe_known(forecast.n_known, forecast.n_known_elsewhere)
+        known = texts.LabelledText("Known already", known_text)
+        warning = [texts.LabelledText("Pairing", forecast.warning)] if forecast.warning else []
+        return [known, *warning, *texts.describe_forecast(forecast.forecast)]
 
 
 @admin.register(Campaign)
@@ -125,16 +127,16 @@ class CampaignAdmin(OffersActs):
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
     ) -> type[ModelFormWithAllErrors]:
         """Return the form that starts, for a new one."""
-        form = ModelFormWithAllErrors if change else with_options(StartForm, self.options)
-        options = {**kwargs, "form": form, "labels": titles_of(self.options)}
-        found: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
-        return found
+        form = ModelFormWithAllErrors if change else add_options(StartForm, self.options)
+        options = {**kwargs, "form": form, "labels": map_titles(self.options)}
+        made: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
+        return made
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and of one that was started also how it stands."""
         if obj is None:
             first = ("leaderboard", "name", "agents", *ASKED)
-            more = (name for name in names_of(self.options) if name not in first)
+            more = (name for name in list_names(self.options) if name not in first)
             return (*first, *more, "foreseen")
         return ("campaign", "leaderboard", *ASKED, *LIMITS, *STANDING)
 
@@ -154,7 +156,7 @@ class CampaignAdmin(OffersActs):
         if getattr(form, "ahead", None):
             form.errors.pop("__all__")
             form.data = form.data.copy()
-            form.data["foreseen"] = form.entries()
+            form.data["foreseen"] = form.hash_entries()
             context = {**context, "ahead": form.ahead, "errors": []}
         response: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
         return response
@@ -162,7 +164,7 @@ class CampaignAdmin(OffersActs):
     def save_model(self, _: HttpRequest, obj: Campaign, form: StartForm, change: bool) -> None:  # noqa: ARG002 - Django's name
         """Start it; the row that the admin goes on with is the service's."""
         started = start(
-            form.plan(),
+            form.read_plan(),
             leaderboard=form.cleaned_data["leaderboard"],
             agents=list(form.cleaned_data["agents"]),
         )
@@ -177,12 +179,10 @@ class CampaignAdmin(OffersActs):
 
     @admin.display(description="campaign", ordering="pk")
     def campaign(self, obj: Campaign) -> str:
-        """Return its name."""
         return obj.tournament.name
 
     @admin.display(description="leaderboard")
     def leaderboard(self, obj: Campaign) -> str:
-        """Return where it counts."""
         return str(obj.tournament.leaderboard)
 
     @admin.display(description="verdict")

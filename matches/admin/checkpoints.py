@@ -62,8 +62,7 @@ class UploadForm(ModelFormWithAllErrors):
         js = (Script("evalsite/upload.js", type="module"),)
 
     class Meta:
-        """What the service takes and the model has."""
-
+        # What the service takes and the model has
         model = Checkpoint
         fields = ("game", "parameters", "forced_placement")
 
@@ -77,8 +76,20 @@ class UploadForm(ModelFormWithAllErrors):
         """Add the checkpoint when the form is whole, so that a refusal stands at its field."""
         cleaned = super().clean() or self.cleaned_data
         if not self.errors:
+            upload = cleaned["file"]
+            new = New(
+                cleaned["name"],
+                game=cleaned["game"],
+                architecture=cleaned["architecture"],
+                parameters=cleaned["parameters"] or {},
+                step=cleaned["step"],
+                parent=cleaned["parent_name"],
+                placement=cleaned["forced_placement"],
+                source_name=upload.name,
+            )
             try:
-                self.agent = add_checkpoint(_path(cleaned["file"]), _new(cleaned), now=db_now())
+                # Here and not in save_model: the form can still say what the service refuses.
+                self.agent = add_checkpoint(Path(upload.temporary_file_path()), new, now=db_now())
             except BadInputError as error:
                 name = FIELDS.get(error.field, error.field)
                 self.add_error(name if name in self.fields else None, str(error))
@@ -102,24 +113,23 @@ class CheckpointAdmin(Admin):
     ) -> type[ModelFormWithAllErrors]:
         """Return the form that uploads, for a new one."""
         form = ModelFormWithAllErrors if change else UploadForm
-        found: type[ModelFormWithAllErrors] = super().get_form(
+        made: type[ModelFormWithAllErrors] = super().get_form(
             request, obj, change, **{**kwargs, "form": form}
         )
-        return found
+        return made
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and of a stored one everything."""
         if obj is None:
             return (*UPLOADED, "forced_placement")
-        known = [field.name for field in Checkpoint._meta.fields if field.name != "id"]
-        return (*known, "agent_names")
+        stored = [field.name for field in Checkpoint._meta.fields if field.name != "id"]
+        return (*stored, "agent_names")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return all fields of a stored one."""
         return self.get_fields(request, obj) if obj else ()
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's name
-        """Refuse: weights are immutable."""
         return False
 
     def save_model(self, _: HttpRequest, obj: Checkpoint, form: UploadForm, change: bool) -> None:  # noqa: ARG002 - Django's name
@@ -129,22 +139,4 @@ class CheckpointAdmin(Admin):
 
     @admin.display(description="agents")
     def agent_names(self, obj: Checkpoint) -> str:
-        """Return who plays it."""
         return ", ".join(obj.agents.values_list("name", flat=True))
-
-
-def _path(upload: Any) -> Path:
-    return Path(upload.temporary_file_path())
-
-
-def _new(cleaned: dict[str, Any]) -> New:
-    return New(
-        cleaned["name"],
-        game=cleaned["game"],
-        architecture=cleaned["architecture"],
-        parameters=cleaned["parameters"] or {},
-        step=cleaned["step"],
-        parent=cleaned["parent_name"],
-        placement=cleaned["forced_placement"],
-        source_name=cleaned["file"].name,
-    )

@@ -7,8 +7,8 @@ from django.urls import reverse
 from unfold.admin import TabularInline
 
 from matches.admin.acts import leaderboards
-from matches.admin.acts.offering import OffersActs
 from matches.admin.base import ReadOnlyAdmin
+from matches.admin.offering import OffersActs
 from matches.models import Leaderboard, Season, SeasonRow
 
 COUNTED = ("game_version", "n_counted", "n_settled", "rated_at", "results_hash")
@@ -58,11 +58,9 @@ class SeasonRowInline(TabularInline):  # type: ignore[misc]  # unfold has no typ
     can_delete = False
 
     def has_add_permission(self, *_: object) -> bool:
-        """Refuse."""
         return False
 
     def has_change_permission(self, *_: object) -> bool:
-        """Refuse."""
         return False
 
 

@@ -9,9 +9,9 @@ from django.urls import reverse
 from unfold.admin import TabularInline
 
 from matches.admin.acts import matches
-from matches.admin.acts.offering import ReadOnlyWithActs
 from matches.admin.base import ReadOnlyAdmin
 from matches.admin.many import FoundByNumber
+from matches.admin.offering import ReadOnlyWithActs
 from matches.models import Attempt, Match, Outcome, Tournament
 from matches.operations import explain
 
@@ -55,11 +55,9 @@ class AttemptInline(TabularInline):  # type: ignore[misc]  # unfold has no types
     can_delete = False
 
     def has_add_permission(self, *_: object) -> bool:
-        """Refuse."""
         return False
 
     def has_change_permission(self, *_: object) -> bool:
-        """Refuse."""
         return False
 
 
@@ -82,10 +80,11 @@ class MatchAdmin(FoundByNumber, ReadOnlyWithActs):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Match]:
         """Return matches with what the list shows of them."""
-        found: QuerySet[Match] = super().get_queryset(request)
-        return found.prefetch_related("seat_rows__agent")
+        rows: QuerySet[Match] = super().get_queryset(request)
+        # Else the list would ask for the seats and the agents of each of its rows.
+        return rows.prefetch_related("seat_rows__agent")
 
-    def explain(self, row: Match, *, now: datetime) -> explain.Explanation:
+    def explain_row(self, row: Match, *, now: datetime) -> explain.Explanation:
         """Return what it waits for."""
         return explain.of_match(row, now=now)
 

@@ -6,9 +6,9 @@ from django.contrib import admin
 from django.db.models import Model
 from django.urls import reverse
 
-from matches.admin.acts import nodekeys, workers
-from matches.admin.acts.offering import ReadOnlyWithActs
+from matches.admin.acts import nodes
 from matches.admin.base import ReadOnlyAdmin
+from matches.admin.offering import ReadOnlyWithActs
 from matches.models import NodeKey, Order, Worker
 from matches.operations import explain
 
@@ -20,9 +20,9 @@ class WorkerAdmin(ReadOnlyWithActs):
     list_display = ("node", "slots", "capabilities", "last_seen_at", "quarantined_at")
     list_filter = (("quarantined_at", admin.EmptyFieldListFilter),)
     search_fields = ("node",)
-    acts = workers.ACTS
+    acts = nodes.WORKER_ACTS
 
-    def explain(self, row: Worker, *, now: datetime) -> explain.Explanation:
+    def explain_row(self, row: Worker, *, now: datetime) -> explain.Explanation:
         """Return what it waits for."""
         return explain.of_worker(row, now=now)
 
@@ -38,7 +38,7 @@ class NodeKeyAdmin(ReadOnlyWithActs):
     list_display = ("name", "generation", "created_at", "revoked_at")
     list_filter = (("revoked_at", admin.EmptyFieldListFilter),)
     search_fields = ("name",)
-    acts = nodekeys.ACTS
+    acts = nodes.KEY_ACTS
 
 
 @admin.register(Order)

@@ -1,6 +1,7 @@
 """Options of plans as fields of the forms of the admin."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
@@ -15,7 +16,7 @@ from unfold.widgets import (
 )
 
 from matches.admin.base import ModelFormWithAllErrors
-from matches.options import Kind, Option
+from matches.options import Option
 
 Form = type[ModelFormWithAllErrors]
 
@@ -33,7 +34,7 @@ class PlanForm(ModelFormWithAllErrors):
                 cleaned[option.name] = option.default
         return cleaned
 
-    def given(self) -> dict[str, Any]:
+    def read_options(self) -> dict[str, Any]:
         """Return the options as they were entered."""
         return {option.name: self.cleaned_data[option.name] for option in self.options}
 
@@ -43,92 +44,72 @@ class NamesAndValues(forms.JSONField):
 
     def clean(self, value: Any) -> dict[str, Any] | None:
         """Return it; None where it is empty. Raises ValidationError for what has no names."""
-        found = super().clean(value)
-        if found is not None and not isinstance(found, dict):
+        cleaned = super().clean(value)
+        if cleaned is not None and not isinstance(cleaned, dict):
             raise forms.ValidationError(
-                f'Write names and values, such as {{"k": 3}}, not {found!r:.40}.'
+                f'Write names and values, such as {{"k": 3}}, not {cleaned!r:.40}.'
             )
-        return found
+        return cleaned
 
 
-def with_options(form: Form, options: Sequence[Option]) -> Form:
+def add_options(form: Form, options: Sequence[Option]) -> Form:
     """Return the form with a field for each option that it does not show otherwise."""
     declared = getattr(form, "declared_fields", {})
-    fields = {o.name: form_field(o) for o in options if o.name not in declared}
+    fields = {o.name: make_field(o) for o in options if o.name not in declared}
     metaclass: Any = type(form)
     made: Form = metaclass(form.__name__, (form,), {**fields, "options": tuple(options)})
     return made
 
 
-def names_of(options: Iterable[Option]) -> tuple[str, ...]:
+def list_names(options: Iterable[Option]) -> tuple[str, ...]:
     """Return the names of options."""
     return tuple(option.name for option in options)
 
 
-def titles_of(options: Iterable[Option]) -> dict[str, str]:
+def map_titles(options: Iterable[Option]) -> dict[str, str]:
     """Return how forms name the options that have a title."""
     return {option.name: option.title for option in options if option.title}
 
 
-def form_field(option: Option) -> forms.Field:
+def make_field(option: Option) -> forms.Field:
     """Return the field of an option."""
-    known = {
+    shared: dict[str, Any] = {
         "label": option.title or option.name.replace("_", " ").capitalize(),
         "help_text": option.help,
         "initial": option.default,
         "required": option.is_required,
     }
     if option.choices is not None:
-        return forms.ChoiceField(**known, choices=_offered(option), widget=UnfoldAdminSelectWidget)
-    return FIELDS[option.kind](option, known)
+        shared |= {"choices": partial(_list_choices, option), "widget": UnfoldAdminSelectWidget}
+        return forms.ChoiceField(**shared)
+    match option.kind:
+        case "text":
+            shared |= {"max_length": option.max_length, "widget": UnfoldAdminTextInputWidget}
+            return forms.CharField(**shared)
+        case "whole":
+            return _make_whole_field(option, shared)
+        case "real":
+            shared |= {"min_value": option.minimum, "max_value": option.maximum}
+            return forms.FloatField(**shared, widget=UnfoldAdminDecimalFieldWidget)
+        case "truth":
+            return forms.BooleanField(**shared, widget=UnfoldBooleanSwitchWidget)
+        case _:
+            return NamesAndValues(**shared, widget=UnfoldAdminTextareaWidget)
 
 
-def _offered(option: Option) -> Callable[[], list[tuple[str, str]]]:
-    choices = option.choices or list
-    nothing = [("", option.empty)] if option.default == "" else []
-    return lambda: [*nothing, *choices()]
+def _list_choices(option: Option) -> list[tuple[str, str]]:
+    # Asked for whenever a form is shown: a plug-in may have been added since the start.
+    choices = (option.choices or list)()
+    return [("", option.empty), *choices] if option.default == "" else list(choices)
 
 
-def _text(option: Option, known: dict[str, Any]) -> forms.Field:
-    return forms.CharField(**known, max_length=option.max_length, widget=UnfoldAdminTextInputWidget)
-
-
-def _whole(option: Option, known: dict[str, Any]) -> forms.Field:
-    is_open = option.maximum is None
+def _make_whole_field(option: Option, shared: dict[str, Any]) -> forms.Field:
+    minimum, maximum = option.minimum, option.maximum
     return forms.IntegerField(
-        **known,
-        min_value=_whole_number(option.minimum),
-        max_value=_whole_number(option.maximum),
-        widget=UnfoldAdminBigIntegerFieldWidget if is_open else UnfoldAdminIntegerFieldWidget,
+        **shared,
+        min_value=None if minimum is None else int(minimum),
+        max_value=None if maximum is None else int(maximum),
+        widget=UnfoldAdminBigIntegerFieldWidget
+        if maximum is None
+        else UnfoldAdminIntegerFieldWidget,
     )
-
-
-def _whole_number(limit: float | None) -> int | None:
-    return None if limit is None else int(limit)
-
-
-def _real(option: Option, known: dict[str, Any]) -> forms.Field:
-    return forms.FloatField(
-        **known,
-        min_value=option.minimum,
-        max_value=option.maximum,
-        widget=UnfoldAdminDecimalFieldWidget,
-    )
-
-
-def _truth(_: Option, known: dict[str, Any]) -> forms.Field:
-    return forms.BooleanField(**known, widget=UnfoldBooleanSwitchWidget)
-
-
-def _pairs(_: Option, known: dict[str, Any]) -> forms.Field:
-    return NamesAndValues(**known, widget=UnfoldAdminTextareaWidget)
-
-
-FIELDS: Mapping[Kind, Callable[[Option, dict[str, Any]], forms.Field]] = {
-    "text": _text,
-    "whole": _whole,
-    "real": _real,
-    "truth": _truth,
-    "pairs": _pairs,
-    "json": _pairs,
-}

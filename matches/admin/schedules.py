@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django import forms
 from django.contrib import admin, messages
@@ -12,15 +12,15 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse, reverse_lazy
 from django.utils.html import format_html, format_html_join
+from django_celery_beat.models import CrontabSchedule
 from unfold.widgets import UnfoldAdminSelectMultipleWidget, UnfoldAdminTextInputWidget
 
 from matches.admin.acts import schedules
-from matches.admin.acts.offering import OffersActs
 from matches.admin.base import ModelFormWithAllErrors
-from matches.admin.echo import Echo, echo
 from matches.admin.many import search_if_many
-from matches.admin.options import PlanForm, names_of, titles_of, with_options
-from matches.campaigns import scheduling
+from matches.admin.offering import OffersActs
+from matches.admin.options import PlanForm, add_options, list_names, map_titles
+from matches.campaigns import crontabs, scheduling
 from matches.errors import BadInputError
 from matches.models import Agent, Schedule, ScheduleRun
 from matches.plans import schedule_options
@@ -37,6 +37,15 @@ LABELS = {
     "season": "Begin a season",
 }
 N_RUNS = 10
+N_TIMES = 3
+
+
+class CrontabMeaning(NamedTuple):
+    """What a crontab means, or why it means nothing."""
+
+    says: str
+    is_refused: bool = False
+    field: str = ""
 
 
 class CrontabInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # unfold has no types
@@ -76,10 +85,9 @@ class ScheduleForm(PlanForm):
     )
 
     class Meta:
-        """The service writes the rest."""
-
+        # The service writes the rest
         model = Schedule
-        fields = ("name", "leaderboard", *WHEN, "season", *names_of(OPTIONS))
+        fields = ("name", "leaderboard", *WHEN, "season", *list_names(OPTIONS))
 
     def validate_constraints(self) -> None:
         """Leave the database's words unsaid: clean says the same in better ones."""
@@ -98,9 +106,11 @@ class ScheduleForm(PlanForm):
         if not {*WHEN} & {*self.errors} and bool(cleaned["crontab"]) == bool(cleaned["once_at"]):
             self.add_error("crontab", "Give a crontab, or once at for a single time; not both.")
         elif cleaned.get("crontab"):
-            said = echo(cleaned["crontab"], cleaned.get("timezone") or "UTC", now=db_now())
-            if said.is_refused:
-                self.add_error("timezone" if said.field == "timezone" else "crontab", said.says)
+            zone = cleaned.get("timezone") or "UTC"
+            meaning = explain_crontab(cleaned["crontab"], zone, now=db_now())
+            if meaning.is_refused:
+                field = "timezone" if meaning.field == "timezone" else "crontab"
+                self.add_error(field, meaning.says)
         return cleaned
 
 
@@ -124,21 +134,22 @@ class ScheduleAdmin(OffersActs):
     def echo_view(self, request: HttpRequest) -> HttpResponse:
         """Return what a crontab means, as a piece of a page."""
         text, zone = request.GET.get("crontab", "").strip(), request.GET.get("timezone", "UTC")
-        said = echo(text, zone, now=db_now()) if text else Echo("")
-        return TemplateResponse(request, "admin/acts/echo.html", {"echo": said})
+        now = db_now()
+        meaning = explain_crontab(text, zone, now=now) if text else CrontabMeaning("")
+        return TemplateResponse(request, "admin/acts/echo.html", {"echo": meaning})
 
     def get_form(
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
     ) -> type[ModelFormWithAllErrors]:
         """Return the form with its labels."""
-        form = with_options(ScheduleForm, self.options)
-        options = {**kwargs, "form": form, "labels": {**LABELS, **titles_of(self.options)}}
-        found: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
-        return found
+        form = add_options(ScheduleForm, self.options)
+        options = {**kwargs, "form": form, "labels": {**LABELS, **map_titles(self.options)}}
+        made: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
+        return made
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and of one that is there also what became of it."""
-        entered = (*FIRST, *(name for name in names_of(self.options) if name not in FIRST))
+        entered = (*FIRST, *(name for name in list_names(self.options) if name not in FIRST))
         return (*entered, *STANDING) if obj else entered
 
     def get_readonly_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
@@ -154,12 +165,13 @@ class ScheduleAdmin(OffersActs):
         now, agents = db_now(), list(form.cleaned_data["agents"])
         scheduling.save(obj, agents=agents, actor=Actor.of(request.user), now=now)
         if obj.crontab:
-            self.message_user(request, echo(obj.crontab, obj.timezone, now=now).says, messages.INFO)
+            meaning = explain_crontab(obj.crontab, obj.timezone, now=now)
+            self.message_user(request, meaning.says, messages.INFO)
 
     def save_related(self, *_: Any) -> None:
         """Do nothing: the service has entered the agents."""
 
-    def note(self, *_: Any) -> None:
+    def leave_audit_row(self, *_: Any) -> None:
         """Do nothing: the service has left the audit row."""
 
     @admin.display(description="when")
@@ -179,11 +191,11 @@ class ScheduleAdmin(OffersActs):
     def runs(self, obj: Schedule) -> str:
         """Return when it was due lately, and what became of it."""
         newest = obj.runs.select_related("tournament", "season")[:N_RUNS]
-        rows = ((run.due_at.strftime("%Y-%m-%d %H:%M"), _became(run)) for run in newest)
+        rows = ((run.due_at.strftime("%Y-%m-%d %H:%M"), _link_run(run)) for run in newest)
         return format_html_join("", "<div>{} UTC: {}</div>", rows) or "It was not due yet."
 
 
-def _became(run: ScheduleRun) -> str:
+def _link_run(run: ScheduleRun) -> str:
     if run.season is not None:
         address = reverse("admin:matches_season_change", args=[run.season.pk])
         return format_html('<a class="ev-link" href="{}">{} ended</a>', address, run.season)
@@ -191,3 +203,21 @@ def _became(run: ScheduleRun) -> str:
         return f"passed over: {run.problem}"
     address = reverse("admin:matches_tournament_change", args=[run.tournament.pk])
     return format_html('<a class="ev-link" href="{}">{}</a>', address, run.tournament)
+
+
+def explain_crontab(text: str, timezone: str, *, now: datetime) -> CrontabMeaning:
+    """Return what a crontab means in its time zone: words, and the next times it is due."""
+    try:
+        crontab = crontabs.parse(text, timezone, now=now)
+    except BadInputError as error:
+        return CrontabMeaning(str(error), is_refused=True, field=error.field)
+    times: list[datetime] = []
+    while len(times) < N_TIMES:
+        due = crontab.next(now=times[-1] if times else now)
+        if due is None:
+            break
+        times.append(due)
+    parts = dict(zip(crontabs.PARTS, crontabs.split(text), strict=True))
+    words = CrontabSchedule(**parts, timezone=timezone).human_readable
+    shown = ", ".join(f"{at:%a %Y-%m-%d %H:%M}" for at in times)
+    return CrontabMeaning(f"{words}; next, in UTC: {shown}")

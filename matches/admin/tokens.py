@@ -16,8 +16,8 @@ from unfold.widgets import (
 
 from matches.access import tokens
 from matches.admin.acts import tokens as acts
-from matches.admin.acts.offering import OffersActs
 from matches.admin.base import ModelFormWithAllErrors
+from matches.admin.offering import OffersActs
 from matches.admin.once import DONE_HEADER
 from matches.models import Scope, TokenAccess
 
@@ -45,8 +45,7 @@ class TokenForm(ModelFormWithAllErrors):
     )
 
     class Meta:
-        """The service writes the row."""
-
+        # The service writes the row
         model = TokenAccess
         fields = ("name", "scopes")
 
@@ -72,14 +71,14 @@ class TokenAdmin(OffersActs):
     ) -> type[ModelFormWithAllErrors]:
         """Return the form; who is no administrator makes tokens of its own only."""
         form = ModelFormWithAllErrors if change else TokenForm
-        found: type[ModelFormWithAllErrors] = super().get_form(
+        made: type[ModelFormWithAllErrors] = super().get_form(
             request, obj, change, **{**kwargs, "form": form}
         )
         user: Any = request.user
         if not change and not user.is_superuser:
-            field: Any = found.base_fields["user"]
+            field: Any = made.base_fields["user"]
             field.queryset = User.objects.filter(pk=user.pk)
-        return found
+        return made
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """Return what is entered, and of a token all that is known."""
@@ -127,7 +126,6 @@ class TokenAdmin(OffersActs):
 
     @admin.display(description="user", ordering="token__user__username")
     def user(self, obj: TokenAccess) -> str:
-        """Return whose it is."""
         return f"{obj.token.user}"
 
     @admin.display(description="made with", ordering="parent_id", empty_value="a login")
@@ -152,5 +150,4 @@ class TokenAdmin(OffersActs):
 
     @admin.display(description="ends", ordering="token__expiry", empty_value="never")
     def expiry(self, obj: TokenAccess) -> Any:
-        """Return when it ends."""
         return obj.token.expiry

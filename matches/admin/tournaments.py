@@ -12,10 +12,10 @@ from django.urls import reverse
 from unfold.widgets import UnfoldAdminSelectMultipleWidget
 
 from matches.admin.acts import tournaments
-from matches.admin.acts.offering import OffersActs
 from matches.admin.base import ModelFormWithAllErrors
 from matches.admin.many import search_if_many
-from matches.admin.options import PlanForm, names_of, titles_of, with_options
+from matches.admin.offering import OffersActs
+from matches.admin.options import PlanForm, add_options, list_names, map_titles
 from matches.errors import BadInputError
 from matches.ledger.tournaments import check_agents, schedule_tournament
 from matches.models import Agent, Tournament
@@ -24,7 +24,7 @@ from matches.options import options_of
 from matches.plans import TournamentPlan
 
 OPTIONS = options_of(TournamentPlan)
-PLANNED = ("leaderboard", *(name for name in names_of(OPTIONS) if name != "is_paused"))
+PLANNED = ("leaderboard", *(name for name in list_names(OPTIONS) if name != "is_paused"))
 """What is shown of a scheduled one."""
 COUNTED = (
     *("n_planned", "n_done", "n_known", "n_forfeits"),
@@ -42,8 +42,7 @@ class ScheduleForm(PlanForm):
     )
 
     class Meta:
-        """Agents are entered by the service, not by the form."""
-
+        # Agents are entered by the service, not by the form
         model = Tournament
         fields = PLANNED
 
@@ -67,9 +66,9 @@ class ScheduleForm(PlanForm):
                 self.add_error(error.field, str(error))
         return cleaned
 
-    def plan(self) -> TournamentPlan:
+    def read_plan(self) -> TournamentPlan:
         """Return the plan that was entered."""
-        return TournamentPlan(**self.given())
+        return TournamentPlan(**self.read_options())
 
 
 @admin.register(Tournament)
@@ -87,16 +86,16 @@ class TournamentAdmin(OffersActs):
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
     ) -> type[ModelFormWithAllErrors]:
         """Return the form that schedules, for a new one."""
-        form = ModelFormWithAllErrors if change else with_options(ScheduleForm, self.options)
-        options = {**kwargs, "form": form, "labels": titles_of(self.options)}
-        found: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
-        return found
+        form = ModelFormWithAllErrors if change else add_options(ScheduleForm, self.options)
+        options = {**kwargs, "form": form, "labels": map_titles(self.options)}
+        made: type[ModelFormWithAllErrors] = super().get_form(request, obj, change, **options)
+        return made
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and for a scheduled one also how far it is."""
         if obj is None:
             first = ("leaderboard", "name", "agents")
-            return (*first, *(name for name in names_of(self.options) if name not in first))
+            return (*first, *(name for name in list_names(self.options) if name not in first))
         shown = ("standing", "problem", "entrants", "progress", *COUNTED)
         return (*PLANNED, *shown, "started_at", "finished_at")
 
@@ -111,7 +110,7 @@ class TournamentAdmin(OffersActs):
     def save_model(self, _: HttpRequest, obj: Tournament, form: ScheduleForm, change: bool) -> None:  # noqa: ARG002 - Django's name
         """Schedule it; the row that the admin goes on with is the service's."""
         scheduled = schedule_tournament(
-            form.plan(),
+            form.read_plan(),
             leaderboard=form.cleaned_data["leaderboard"],
             agents=list(form.cleaned_data["agents"]),
         )
@@ -139,6 +138,6 @@ class TournamentAdmin(OffersActs):
         """Return who takes part, in the order of positions."""
         return ", ".join(obj.entrant_set.values_list("agent__name", flat=True))
 
-    def explain(self, row: Tournament, *, now: datetime) -> explain.Explanation:
+    def explain_row(self, row: Tournament, *, now: datetime) -> explain.Explanation:
         """Return what it waits for."""
         return explain.of_tournament(row, now=now)

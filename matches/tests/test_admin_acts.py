@@ -1,4 +1,4 @@
-"""Acts of operators: they ask, say what they touch, are done once, and leave an audit row."""
+"""Acts of operators: they ask, say what they effect, are done once, and leave an audit row."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from django.test import Client
 from redis import Redis
 
 from matches.admin.acts.base import Act
-from matches.admin.acts.offering import OffersActs
+from matches.admin.offering import OffersActs
 from matches.ledger import tournaments
 from matches.models import (
     AuditRow,
@@ -214,7 +214,7 @@ def test_one_row_that_is_refused_does_not_stop_the_others(
 def test_too_many_rows_are_refused_by_a_message(
     admin_client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("matches.admin.acts.asking.MAX_CHOSEN", 1)
+    monkeypatch.setattr("matches.admin.offering.MAX_CHOSEN", 1)
     rows = [factories.planned(board=name) for name in ("one", "two")]
     form = {"action": "pause", "_selected_action": [row.pk for row in rows]}
     answer = admin_client.post("/admin/matches/tournament/", form, follow=True)

@@ -1,1 +1,1 @@
-"""What an operator may do: every act asks, says what it will touch, and leaves an audit row."""
+"""What an operator may do: every act asks, says what it will do, and leaves an audit row."""

@@ -4,9 +4,9 @@ from matches.admin.acts.base import (
     Changed,
     Chosen,
     Confirmed,
+    Effect,
     NotedAct,
-    Touch,
-    refused,
+    refuse_act,
 )
 from matches.admin.acts.holding import QuarantineAct, ReleaseAct
 from matches.artifacts import agents
@@ -29,13 +29,16 @@ class Retire(NotedAct[Agent]):
         "way go on with them. Taking them back undoes it."
     )
 
-    def touch(self, chosen: Chosen[Agent]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Agent]) -> Effect:
         """Return where it stands and what goes on."""
         row = chosen.row
-        return refused("it is retired already") if row.is_retired else Touch(_standing(row))
+        return (
+            refuse_act("it is retired already")
+            if row.is_retired
+            else Effect(_describe_standing(row))
+        )
 
-    def change(self, chosen: Confirmed[Agent]) -> Changed:
-        """Retire it."""
+    def change_row(self, chosen: Confirmed[Agent]) -> Changed:
         row = chosen.row
         agents.retire_agent(row)
         return f"{row} is retired", {}
@@ -48,13 +51,13 @@ class Unretire(NotedAct[Agent]):
     question = "Take agents back from retirement?"
     consequence = "They can be entered in new tournaments again. Retiring them undoes it."
 
-    def touch(self, chosen: Chosen[Agent]) -> Touch:
-        """Return where it stands."""
+    def preview_effect(self, chosen: Chosen[Agent]) -> Effect:
         row = chosen.row
-        return Touch(_standing(row)) if row.is_retired else refused("it is not retired")
+        return (
+            Effect(_describe_standing(row)) if row.is_retired else refuse_act("it is not retired")
+        )
 
-    def change(self, chosen: Confirmed[Agent]) -> Changed:
-        """Take it back."""
+    def change_row(self, chosen: Confirmed[Agent]) -> Changed:
         row = chosen.row
         agents.unretire_agent(row)
         return f"{row} can be entered again", {}
@@ -70,15 +73,14 @@ class Quarantine(QuarantineAct[Agent]):
         "played to their end and count. Releasing them undoes it."
     )
 
-    def stops(self, chosen: Chosen[Agent]) -> Touch:
+    def preview_stop(self, chosen: Chosen[Agent]) -> Effect:
         """Return which tournaments would wait."""
-        return Touch(_standing(chosen.row))
+        return Effect(_describe_standing(chosen.row))
 
-    def do(self, chosen: Confirmed[Agent]) -> str:
-        """Hold them back."""
+    def perform_act(self, chosen: Confirmed[Agent]) -> str:
         row = chosen.row
         quarantine.quarantine_agent(
-            row, actor=chosen.actor, reason=chosen.given["reason"], now=chosen.now
+            row, actor=chosen.actor, reason=chosen.values["reason"], now=chosen.now
         )
         return f"{row} is in quarantine"
 
@@ -90,16 +92,15 @@ class Release(ReleaseAct[Agent]):
     question = "Release agents from quarantine?"
     consequence = "Their matches are sent again. Another quarantine undoes it."
 
-    def do(self, chosen: Confirmed[Agent]) -> str:
-        """Let it play."""
+    def perform_act(self, chosen: Confirmed[Agent]) -> str:
         row = chosen.row
         quarantine.release_agent(
-            row, actor=chosen.actor, reason=chosen.given["reason"], now=chosen.now
+            row, actor=chosen.actor, reason=chosen.values["reason"], now=chosen.now
         )
         return f"{row} plays again"
 
 
-def _standing(agent: Agent) -> str:
+def _describe_standing(agent: Agent) -> str:
     """Return on how many leaderboards it stands and in which tournaments it plays."""
     n_boards = Rating.objects.filter(agent=agent).count()
     playing = agent.tournaments.filter(state__in=Tournament.UNDER_WAY).values_list(

@@ -4,10 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from hashlib import sha256
+from typing import Any, ClassVar, Generic, TypeVar
 
 from django import forms
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from unfold.widgets import UnfoldAdminTextInputWidget
@@ -16,13 +17,14 @@ from matches.store import auditing
 from matches.store.auditing import MAX_REASON, Actor
 
 Row = TypeVar("Row", bound=Model)
-Given = Mapping[str, Any]
+FormValues = Mapping[str, Any]
 Changed = tuple[str, dict[str, Any]]
 """What was done, in words and as names and counts for the audit."""
 Offered = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse]
 
 
-class Touch(NamedTuple):
+@dataclass(frozen=True)
+class Effect:
     """What an act would do to one row."""
 
     says: str
@@ -32,6 +34,12 @@ class Touch(NamedTuple):
     """The state that the words are about: when it has changed, the user is asked anew."""
     n: int = 0
     """How many of what the act counts it touches."""
+
+    @property
+    def mark(self) -> str:
+        """What stands for the state that the user saw."""
+        # Sent with the form: short, and it tells nobody what the state was.
+        return sha256(self.seen.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -44,15 +52,15 @@ class Chosen(Generic[Row]):
 
 @dataclass(frozen=True)
 class Confirmed(Chosen[Row]):
-    """A row that something is to be done to: what the form was given, and by whom."""
+    """A row that something is to be done to: what was entered in the form, and by whom."""
 
-    given: Given
+    values: FormValues
     actor: Actor
 
 
-def refused(says: str) -> Touch:
+def refuse_act(says: str) -> Effect:
     """Return that nothing can be done, and why."""
-    return Touch(says, is_refused=True)
+    return Effect(says, is_refused=True)
 
 
 class NothingMoreForm(forms.Form):
@@ -81,7 +89,7 @@ class Act(ABC, Generic[Row]):
     consequence: ClassVar[str]
     """What follows in general, and whether it can be undone."""
     counts: ClassVar[str] = ""
-    """What Touch.n counts, such as open matches."""
+    """What Effect.n counts, such as open matches."""
     form: ClassVar[type[forms.Form]] = NothingMoreForm
     permission: ClassVar[str]
     """Such as matches.change_tournament."""
@@ -96,45 +104,41 @@ class Act(ABC, Generic[Row]):
         return self.question.rstrip("?")
 
     @abstractmethod
-    def touch(self, chosen: Chosen[Row]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Row]) -> Effect:
         """Return what would happen to a row; changes nothing."""
 
     @abstractmethod
-    def do(self, chosen: Confirmed[Row]) -> str:
+    def perform_act(self, chosen: Confirmed[Row]) -> str:
         """Do it by its service, leave its audit row, and return what was done in words.
 
         Raises BadInputError or ConflictError.
         """
 
-    def initial(self, row: Row) -> dict[str, Any]:  # noqa: ARG002 - for those that propose
+    def initial_values(self, row: Row) -> dict[str, Any]:  # noqa: ARG002 - for those that propose
         """Return what the form proposes when one row is chosen."""
         return {}
 
-    def is_allowed(self, user: AbstractBaseUser | AnonymousUser) -> bool:
+    def is_allowed(self, user: User | AnonymousUser) -> bool:
         """Return whether a user may do it."""
-        return bool(getattr(user, "has_perm", _never)(self.permission))
+        return user.has_perm(self.permission)
 
 
 class NotedAct(Act[Row]):
     """An act whose service leaves no audit row: it is left here, in the same transaction."""
 
-    def do(self, chosen: Confirmed[Row]) -> str:
+    def perform_act(self, chosen: Confirmed[Row]) -> str:
         """Do it and note it."""
-        said, touched = self.change(chosen)
+        sentence, touched = self.change_row(chosen)
         auditing.add_audit_row(
             f"{chosen.row._meta.model_name}.{self.name}",
             actor=chosen.actor,
             targets=[chosen.row],
-            reason=chosen.given.get("reason", ""),
+            reason=chosen.values.get("reason", ""),
             touched=touched,
             now=chosen.now,
         )
-        return said
+        return sentence
 
     @abstractmethod
-    def change(self, chosen: Confirmed[Row]) -> Changed:
+    def change_row(self, chosen: Confirmed[Row]) -> Changed:
         """Do it, and return what was done."""
-
-
-def _never(_: str) -> bool:
-    return False

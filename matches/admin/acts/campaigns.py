@@ -5,10 +5,10 @@ from matches.admin.acts.base import (
     Changed,
     Chosen,
     Confirmed,
+    Effect,
     NotedAct,
     ReasonForm,
-    Touch,
-    refused,
+    refuse_act,
 )
 from matches.admin.acts.tournaments import several_matches
 from matches.campaigns import alarms, judging
@@ -32,19 +32,19 @@ class Stop(NotedAct[Campaign]):
     form = ReasonForm
     is_grave = True
 
-    def touch(self, chosen: Chosen[Campaign]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Campaign]) -> Effect:
         """Return how many matches would be cancelled."""
         row = chosen.row
         if row.decided_at is not None:
-            return refused(f"it has ended: {row.statement}")
+            return refuse_act(f"it has ended: {row.statement}")
         if row.tournament.state in Tournament.OVER:
-            return refused("it is over: its verdict is being written")
+            return refuse_act("it is over: its verdict is being written")
         left = selectors.read_progress(row.tournament).pending
         most = f"{row.max_matches:,}"
         says = f"{several_matches(left)} of at most {most} would not be played"
-        return Touch(says, n=left, seen=most)
+        return Effect(says, n=left, seen=most)
 
-    def change(self, chosen: Confirmed[Campaign]) -> Changed:
+    def change_row(self, chosen: Confirmed[Campaign]) -> Changed:
         """Cancel what is open, and write how it ended."""
         row = chosen.row
         n_cancelled = tournaments.cancel_tournament(row.tournament, now=chosen.now)
@@ -63,16 +63,14 @@ class Acknowledge(Act[Alarm]):
     consequence = "Pages show them no more; they stay in this list. This cannot be undone."
     form = ReasonForm
 
-    def touch(self, chosen: Chosen[Alarm]) -> Touch:
-        """Return what it says."""
+    def preview_effect(self, chosen: Chosen[Alarm]) -> Effect:
         row = chosen.row
         if row.acknowledged_at is not None:
-            return refused(f"{row.acknowledged_by} has acknowledged it")
-        return Touch(f"raised {row.at:%Y-%m-%d %H:%M} UTC by {row.campaign.tournament}")
+            return refuse_act(f"{row.acknowledged_by} has acknowledged it")
+        return Effect(f"raised {row.at:%Y-%m-%d %H:%M} UTC by {row.campaign.tournament}")
 
-    def do(self, chosen: Confirmed[Alarm]) -> str:
-        """Note it."""
-        reason = chosen.given["reason"]
+    def perform_act(self, chosen: Confirmed[Alarm]) -> str:
+        reason = chosen.values["reason"]
         if alarms.acknowledge_alarm(chosen.row, actor=chosen.actor, now=chosen.now, reason=reason):
             return f"{chosen.row} is acknowledged"
         raise ConflictError(f"{chosen.row}: somebody else was first")

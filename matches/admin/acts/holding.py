@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from typing import TypeVar
 
-from matches.admin.acts.base import Act, Chosen, ReasonForm, Touch, refused
+from matches.admin.acts.base import Act, Chosen, Effect, ReasonForm, refuse_act
 from matches.models import Agent, Worker
 from matches.store.explanation import format_ago
 
@@ -16,15 +16,15 @@ class QuarantineAct(Act[Held]):
     name, title, icon = "quarantine", "Quarantine", "shield"
     form = ReasonForm
 
-    def touch(self, chosen: Chosen[Held]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Held]) -> Effect:
         """Return what it would stop."""
         row = chosen.row
         if row.quarantined_at is not None:
-            return refused(f"it is in quarantine: {row.quarantine_reason}")
-        return self.stops(chosen)
+            return refuse_act(f"it is in quarantine: {row.quarantine_reason}")
+        return self.preview_stop(chosen)
 
     @abstractmethod
-    def stops(self, chosen: Chosen[Held]) -> Touch:
+    def preview_stop(self, chosen: Chosen[Held]) -> Effect:
         """Return what it would stop of a row that is not held back."""
 
 
@@ -34,11 +34,11 @@ class ReleaseAct(Act[Held]):
     name, title, icon = "release", "Release", "lock_open"
     form = ReasonForm
 
-    def touch(self, chosen: Chosen[Held]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Held]) -> Effect:
         """Return why it was held back."""
         row = chosen.row
         if row.quarantined_at is None:
-            return refused("it is not in quarantine")
+            return refuse_act("it is not in quarantine")
         since = format_ago(row.quarantined_at, now=chosen.now)
         says = f"in quarantine, put there{since}: {row.quarantine_reason}"
-        return Touch(says, seen=f"{row.quarantined_at}")
+        return Effect(says, seen=f"{row.quarantined_at}")

@@ -3,7 +3,7 @@
 from django import forms
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from matches.admin.acts.base import Act, Chosen, Confirmed, ReasonForm, Touch, refused
+from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
 from matches.models import Leaderboard, Match, Rating, Season
 from matches.models.choices import SeasonMode
 from matches.ratings import rerating, seasons
@@ -26,20 +26,19 @@ class Rerate(Act[Leaderboard]):
     counts = "outcomes"
     form = ReasonForm
 
-    def touch(self, chosen: Chosen[Leaderboard]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Leaderboard]) -> Effect:
         """Return how much would be computed."""
         row = chosen.row
         if row.is_rerating:
-            return refused("that was asked already, and control has not done it yet")
+            return refuse_act("that was asked already, and control has not done it yet")
         rated = (
             f"rated{format_ago(row.rated_at, now=chosen.now)}" if row.rated_at else "not rated yet"
         )
-        says = f"{row.n_counted:,} outcomes of {format_count(_n_agents(row), 'agent')}, {rated}"
-        return Touch(says, n=row.n_counted)
+        says = f"{row.n_counted:,} outcomes of {format_count(_count_agents(row), 'agent')}, {rated}"
+        return Effect(says, n=row.n_counted)
 
-    def do(self, chosen: Confirmed[Leaderboard]) -> str:
-        """Ask control for it."""
-        reason = chosen.given["reason"]
+    def perform_act(self, chosen: Confirmed[Leaderboard]) -> str:
+        reason = chosen.values["reason"]
         rerating.request_rerating(chosen.row, actor=chosen.actor, reason=reason, now=chosen.now)
         return f"{chosen.row} is rated again within seconds"
 
@@ -70,22 +69,21 @@ class Freeze(Act[Leaderboard]):
     form = SeasonForm
     takes_many = False
 
-    def touch(self, chosen: Chosen[Leaderboard]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Leaderboard]) -> Effect:
         """Return who would stand in the season."""
         row = chosen.row
         n_before = Season.objects.filter(leaderboard=row).count()
         before = f"{format_count(n_before, 'season')} before"
-        return Touch(
-            f"{format_count(_n_agents(row), 'agent')}, {row.n_counted:,} outcomes, {before}"
+        return Effect(
+            f"{format_count(_count_agents(row), 'agent')}, {row.n_counted:,} outcomes, {before}"
         )
 
-    def do(self, chosen: Confirmed[Leaderboard]) -> str:
-        """Freeze it."""
+    def perform_act(self, chosen: Confirmed[Leaderboard]) -> str:
         season = seasons.freeze(
             chosen.row,
-            chosen.given["name"],
+            chosen.values["name"],
             actor=chosen.actor,
-            reason=chosen.given["reason"],
+            reason=chosen.values["reason"],
             now=chosen.now,
         )
         return f"season {season} of {chosen.row} keeps {format_count(season.n_agents, 'agent')}"
@@ -113,17 +111,16 @@ class Begin(Act[Leaderboard]):
     takes_many = False
     is_grave = True
 
-    def touch(self, chosen: Chosen[Leaderboard]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Leaderboard]) -> Effect:
         """Return what counts now, and how many matches are under way."""
         row = chosen.row
         n_open = Match.objects.filter(Match.is_open(), leaderboard=row).count()
         season = row.season_name or "no season"
-        counted = f"{format_count(_n_agents(row), 'agent')}, {row.n_counted:,} outcomes"
-        return Touch(f"{season}: {counted}, matches under way: {n_open:,}")
+        counted = f"{format_count(_count_agents(row), 'agent')}, {row.n_counted:,} outcomes"
+        return Effect(f"{season}: {counted}, matches under way: {n_open:,}")
 
-    def do(self, chosen: Confirmed[Leaderboard]) -> str:
-        """Begin it."""
-        given = chosen.given
+    def perform_act(self, chosen: Confirmed[Leaderboard]) -> str:
+        given = chosen.values
         ended = seasons.begin(
             chosen.row,
             given["name"],
@@ -135,7 +132,7 @@ class Begin(Act[Leaderboard]):
         return f"season {given['name']} of {chosen.row} has begun; {ended} is frozen"
 
 
-def _n_agents(board: Leaderboard) -> int:
+def _count_agents(board: Leaderboard) -> int:
     return Rating.objects.filter(leaderboard=board).count()
 
 

@@ -1,6 +1,6 @@
 """What an operator does with matches."""
 
-from matches.admin.acts.base import Act, Chosen, Confirmed, ReasonForm, Touch, refused
+from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
 from matches.ledger import voiding
 from matches.models import Match, Replacement, Tournament
 
@@ -21,20 +21,19 @@ class Void(Act[Match]):
     form = ReasonForm
     is_grave = True
 
-    def touch(self, chosen: Chosen[Match]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Match]) -> Effect:
         """Return what becomes of it."""
         row = chosen.row
         where = f"number {row.sequence:,} of {row.tournament}"
         if row.state in (_STATES.VOID, _STATES.CANCELLED):
-            return refused(f"{where}: it is {row.state} already")
+            return refuse_act(f"{where}: it is {row.state} already")
         if row.state == _STATES.DONE:
             rated = f" and {row.leaderboard} is rated again" if row.tournament.is_rated else ""
-            return Touch(f"{where}: its outcome counts no more{rated}", seen=row.state)
-        return Touch(f"{where}: {row.state}, is played no more", seen="open")
+            return Effect(f"{where}: its outcome counts no more{rated}", seen=row.state)
+        return Effect(f"{where}: {row.state}, is played no more", seen="open")
 
-    def do(self, chosen: Confirmed[Match]) -> str:
-        """Strike it."""
-        reason = chosen.given["reason"]
+    def perform_act(self, chosen: Confirmed[Match]) -> str:
+        reason = chosen.values["reason"]
         voiding.void_matches([chosen.row.pk], actor=chosen.actor, reason=reason, now=chosen.now)
         return f"match {chosen.row.pk} is void"
 
@@ -50,21 +49,20 @@ class Requeue(Act[Match]):
     )
     form = ReasonForm
 
-    def touch(self, chosen: Chosen[Match]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Match]) -> Effect:
         """Return what is played again, or by which match it is already."""
         row = chosen.row
         if row.state != _STATES.VOID:
-            return refused(f"it is {row.state}: only void matches are played again")
+            return refuse_act(f"it is {row.state}: only void matches are played again")
         if row.tournament.state == Tournament.State.CANCELLED:
-            return refused(f"{row.tournament} is cancelled: schedule a new tournament")
+            return refuse_act(f"{row.tournament} is cancelled: schedule a new tournament")
         again = Replacement.objects.filter(replaced=row).first()
         if again is not None:
-            return refused(f"it is played again already, as match {again.match_id}")
-        return Touch(f"number {row.sequence:,} of {row.tournament}, void: {row.void_reason}")
+            return refuse_act(f"it is played again already, as match {again.match_id}")
+        return Effect(f"number {row.sequence:,} of {row.tournament}, void: {row.void_reason}")
 
-    def do(self, chosen: Confirmed[Match]) -> str:
-        """Plan its replacement."""
-        pk, reason = chosen.row.pk, chosen.given["reason"]
+    def perform_act(self, chosen: Confirmed[Match]) -> str:
+        pk, reason = chosen.row.pk, chosen.values["reason"]
         made = voiding.requeue_matches([pk], actor=chosen.actor, reason=reason, now=chosen.now)
         return f"match {pk} is played again as match {made.replacements[pk]}"
 

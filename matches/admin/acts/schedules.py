@@ -1,6 +1,6 @@
 """What an operator does with schedules."""
 
-from matches.admin.acts.base import Act, Chosen, Confirmed, Touch, refused
+from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, refuse_act
 from matches.campaigns import scheduling
 from matches.models import Schedule, Season, Tournament
 
@@ -19,15 +19,14 @@ class Start(Act[Schedule]):
     )
     counts = "matches"
 
-    def touch(self, chosen: Chosen[Schedule]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Schedule]) -> Effect:
         """Return what would be started."""
         row, last = chosen.row, chosen.row.last_tournament
         if last is not None and last.state not in Tournament.OVER:
-            return refused(f"the tournament before, {last.pk}, is still {last.state}")
-        return Touch(_said(row), n=row.n_matches or 0, seen=f"{row.n_started}")
+            return refuse_act(f"the tournament before, {last.pk}, is still {last.state}")
+        return Effect(_describe_schedule(row), n=row.n_matches or 0, seen=f"{row.n_started}")
 
-    def do(self, chosen: Confirmed[Schedule]) -> str:
-        """Start it."""
+    def perform_act(self, chosen: Confirmed[Schedule]) -> str:
         made = scheduling.start_now(chosen.row, actor=chosen.actor, now=chosen.now)
         return f"{made} is frozen" if isinstance(made, Season) else f"{made} is scheduled"
 
@@ -39,14 +38,13 @@ class Enable(Act[Schedule]):
     question = "Enable schedules?"
     consequence = "They start tournaments again when they are due. Disabling them undoes it."
 
-    def touch(self, chosen: Chosen[Schedule]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Schedule]) -> Effect:
         """Return when it would be due."""
         if chosen.row.is_enabled:
-            return refused("it is enabled already")
-        return Touch(_said(chosen.row), seen=scheduling.when(chosen.row))
+            return refuse_act("it is enabled already")
+        return Effect(_describe_schedule(chosen.row), seen=scheduling.when(chosen.row))
 
-    def do(self, chosen: Confirmed[Schedule]) -> str:
-        """Enable it."""
+    def perform_act(self, chosen: Confirmed[Schedule]) -> str:
         scheduling.switch(chosen.row, is_enabled=True, actor=chosen.actor, now=chosen.now)
         return f"{chosen.row} is enabled"
 
@@ -58,14 +56,13 @@ class Disable(Act[Schedule]):
     question = "Disable schedules?"
     consequence = "They start nothing until they are enabled again; what they have started goes on."
 
-    def touch(self, chosen: Chosen[Schedule]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Schedule]) -> Effect:
         """Return what would not be started."""
         if not chosen.row.is_enabled:
-            return refused("it is disabled already")
-        return Touch(_said(chosen.row), seen=scheduling.when(chosen.row))
+            return refuse_act("it is disabled already")
+        return Effect(_describe_schedule(chosen.row), seen=scheduling.when(chosen.row))
 
-    def do(self, chosen: Confirmed[Schedule]) -> str:
-        """Disable it."""
+    def perform_act(self, chosen: Confirmed[Schedule]) -> str:
         scheduling.switch(chosen.row, is_enabled=False, actor=chosen.actor, now=chosen.now)
         return f"{chosen.row} is disabled"
 
@@ -82,18 +79,19 @@ class Remove(Act[Schedule]):
     )
     is_grave = True
 
-    def touch(self, chosen: Chosen[Schedule]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Schedule]) -> Effect:
         """Return what it has started."""
-        return Touch(f"{_said(chosen.row)}, started {chosen.row.n_started:,} tournaments")
+        return Effect(
+            f"{_describe_schedule(chosen.row)}, started {chosen.row.n_started:,} tournaments"
+        )
 
-    def do(self, chosen: Confirmed[Schedule]) -> str:
-        """Remove it."""
+    def perform_act(self, chosen: Confirmed[Schedule]) -> str:
         said = f"{chosen.row} is removed"
         scheduling.delete(chosen.row, actor=chosen.actor, now=chosen.now)
         return said
 
 
-def _said(schedule: Schedule) -> str:
+def _describe_schedule(schedule: Schedule) -> str:
     return f"{scheduling.when(schedule)}: {scheduling.what(schedule)}"
 
 

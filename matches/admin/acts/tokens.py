@@ -3,7 +3,7 @@
 from typing import Any
 
 from matches.access import tokens
-from matches.admin.acts.base import Changed, Chosen, Confirmed, NotedAct, ReasonForm, Touch
+from matches.admin.acts.base import Changed, Chosen, Confirmed, Effect, NotedAct, ReasonForm
 from matches.models import TokenAccess
 
 
@@ -20,13 +20,11 @@ class Revoke(NotedAct[TokenAccess]):
     form = ReasonForm
     is_grave = True
 
-    def touch(self, chosen: Chosen[TokenAccess]) -> Touch:
-        """Return whose it is."""
+    def preview_effect(self, chosen: Chosen[TokenAccess]) -> Effect:
         user = chosen.row.token.user
-        return Touch(f"of {user}, for {', '.join(chosen.row.scopes) or 'nothing'}")
+        return Effect(f"of {user}, for {', '.join(chosen.row.scopes) or 'nothing'}")
 
-    def change(self, chosen: Confirmed[TokenAccess]) -> Changed:
-        """End it."""
+    def change_row(self, chosen: Confirmed[TokenAccess]) -> Changed:
         touched: dict[str, Any] = {"user": chosen.row.token.user.get_username()}
         n_children = touched["n_children"] = tokens.revoke_token(chosen.row)
         children = f" with {n_children} that were made with it" if n_children else ""

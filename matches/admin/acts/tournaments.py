@@ -5,7 +5,15 @@ from typing import Any, ClassVar
 from django import forms
 from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
-from matches.admin.acts.base import Changed, Chosen, Confirmed, NotedAct, ReasonForm, Touch, refused
+from matches.admin.acts.base import (
+    Changed,
+    Chosen,
+    Confirmed,
+    Effect,
+    NotedAct,
+    ReasonForm,
+    refuse_act,
+)
 from matches.ledger import tournaments
 from matches.models import Tournament
 from matches.models.tournament import MAX_MATCHES
@@ -28,17 +36,16 @@ class Resume(TournamentAct):
     consequence = "Control goes on sending their matches. Pausing them again undoes it."
     counts = "matches to be played"
 
-    def touch(self, chosen: Chosen[Tournament]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Tournament]) -> Effect:
         """Return how many matches would go on."""
         row = chosen.row
         if row.state != _STATES.PAUSED:
-            return refused(f"it is {row.state}, not paused")
+            return refuse_act(f"it is {row.state}, not paused")
         left = selectors.read_progress(row).pending
         verb = "goes on" if row.n_planned else "starts"
-        return Touch(f"{verb} with {several_matches(left)} on {row.leaderboard}", n=left)
+        return Effect(f"{verb} with {several_matches(left)} on {row.leaderboard}", n=left)
 
-    def change(self, chosen: Confirmed[Tournament]) -> Changed:
-        """Let it go on."""
+    def change_row(self, chosen: Confirmed[Tournament]) -> Changed:
         row = chosen.row
         tournaments.resume_tournament(row, now=chosen.now)
         return f"{row} goes on", {}
@@ -55,16 +62,15 @@ class Pause(TournamentAct):
     )
     counts = "matches that wait"
 
-    def touch(self, chosen: Chosen[Tournament]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Tournament]) -> Effect:
         """Return how many matches would wait."""
         row = chosen.row
         if row.state in (*Tournament.OVER, _STATES.PAUSED):
-            return refused(f"it is {row.state} already")
+            return refuse_act(f"it is {row.state} already")
         left = selectors.read_progress(row).pending
-        return Touch(f"{row.state}: {several_matches(left)} of {row.n_matches:,} left", n=left)
+        return Effect(f"{row.state}: {several_matches(left)} of {row.n_matches:,} left", n=left)
 
-    def change(self, chosen: Confirmed[Tournament]) -> Changed:
-        """Pause it."""
+    def change_row(self, chosen: Confirmed[Tournament]) -> Changed:
         row = chosen.row
         tournaments.pause_tournament(row)
         return f"{row} is paused", {}
@@ -83,19 +89,18 @@ class Cancel(TournamentAct):
     form = ReasonForm
     is_grave = True
 
-    def touch(self, chosen: Chosen[Tournament]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Tournament]) -> Effect:
         """Return how many matches would be cancelled."""
         row = chosen.row
         if row.state in Tournament.OVER:
-            return refused(f"it is {row.state} already")
+            return refuse_act(f"it is {row.state} already")
         left = selectors.read_progress(row).pending
         total = f"{row.n_matches:,} on {row.leaderboard}"
-        return Touch(
+        return Effect(
             f"{several_matches(left)} of {total} would be cancelled", n=left, seen=_size(row)
         )
 
-    def change(self, chosen: Confirmed[Tournament]) -> Changed:
-        """Cancel what is open."""
+    def change_row(self, chosen: Confirmed[Tournament]) -> Changed:
         row = chosen.row
         n_cancelled = tournaments.cancel_tournament(row, now=chosen.now)
         said = f"{row} is cancelled, and {several_matches(n_cancelled)} of it"
@@ -125,26 +130,24 @@ class Extend(TournamentAct):
     )
     form: ClassVar[type[forms.Form]] = ExtendForm
 
-    def touch(self, chosen: Chosen[Tournament]) -> Touch:
+    def preview_effect(self, chosen: Chosen[Tournament]) -> Effect:
         """Return how many matches it has now."""
         row = chosen.row
         if row.state == _STATES.CANCELLED:
-            return refused("it is cancelled: schedule a new one")
-        return Touch(
+            return refuse_act("it is cancelled: schedule a new one")
+        return Effect(
             f"{row.state}: has {several_matches(row.n_matches)} now",
             seen=_size(row),
         )
 
-    def initial(self, row: Tournament) -> dict[str, Any]:
-        """Propose what it has."""
+    def initial_values(self, row: Tournament) -> dict[str, Any]:
         return {"n_matches": row.n_matches}
 
-    def change(self, chosen: Confirmed[Tournament]) -> Changed:
-        """Extend it."""
+    def change_row(self, chosen: Confirmed[Tournament]) -> Changed:
         row = chosen.row
         before = row.n_matches
-        tournaments.extend_tournament(row, chosen.given["n_matches"])
-        n_matches = chosen.given["n_matches"]
+        tournaments.extend_tournament(row, chosen.values["n_matches"])
+        n_matches = chosen.values["n_matches"]
         said = f"{row} has {n_matches:,} matches in all now, {before:,} before"
         return said, {"n_matches": n_matches, "n_before": before}
 

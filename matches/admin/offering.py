@@ -6,12 +6,12 @@ from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 
-from matches.admin.acts import asking
-from matches.admin.acts.base import Act, Chosen, Touch
+from matches.admin.acts.base import Act, Chosen
+from matches.admin.asking import MAX_CHOSEN, ask_or_perform
 from matches.admin.base import Admin, ReadOnlyAdmin
 from matches.operations.explain import Explanation
 from matches.store.clock import db_now
@@ -21,7 +21,6 @@ class Offer(NamedTuple):
     """An act as the page of a row offers it."""
 
     act: Act[Any]
-    touch: Touch
     address: str
 
 
@@ -34,14 +33,15 @@ class OffersActs(Admin):
     def get_urls(self) -> list[URLPattern]:
         """Return the addresses of the pages, that of asking first."""
         view = self.admin_site.admin_view(self.ask_view)
-        own = path("ask/<slug:name>/", view, name=self._ask_name())
-        return [own, *super().get_urls()]
+        name = f"{self.opts.app_label}_{self.opts.model_name}_ask"
+        # First: Django's own addresses of a row take any word as its key.
+        return [path("ask/<slug:name>/", view, name=name), *super().get_urls()]
 
     def ask_view(self, request: HttpRequest, name: str) -> HttpResponse:
         """Ask about an act, or do it when it was confirmed."""
         for act in self.acts:
             if act.name == name:
-                return asking.ask(self, request, act)
+                return ask_or_perform(self, request, act)
         raise Http404(f"no act is named {name}")
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
@@ -51,6 +51,7 @@ class OffersActs(Admin):
             for act in self.acts
             if act.is_allowed(request.user)
         }
+        # A popup chooses a row for another form: it is no place to act.
         return {} if "_popup" in request.GET else offered
 
     def changeform_view(
@@ -61,33 +62,25 @@ class OffersActs(Admin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """Show with a row why it stands where it stands, and what can be done."""
-        standing = self._standing(request, object_id) if object_id else {}
+        standing = self._describe_standing(request, object_id) if object_id else {}
         context = {**(extra_context or {}), **standing}
         return super().changeform_view(request, object_id, form_url, context)
 
-    def explain(self, row: Any, *, now: datetime) -> Explanation | None:  # noqa: ARG002 - for those that can
+    def explain_row(self, row: Any, *, now: datetime) -> Explanation | None:  # noqa: ARG002 - for those that can
         """Return why a row stands where it stands; None where that is plain."""
         return None
 
-    def _standing(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
+    def _describe_standing(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
         row = self.get_object(request, object_id)
         if row is None:
             return {}
         now = db_now()
-        offers = self._offers(request, row, now=now)
-        return {"explanation": self.explain(row, now=now), "offers": offers}
-
-    def _offers(self, request: HttpRequest, row: Model, *, now: datetime) -> list[Offer]:
-        allowed = [act for act in self.acts if act.is_allowed(request.user)]
-        offers = [(act, act.touch(Chosen(row, now))) for act in allowed]
-        return [
-            Offer(act, touch, ask_address(self, act, [row.pk], is_from_row=True))
-            for act, touch in offers
-            if not touch.is_refused
+        offers = [
+            Offer(act, ask_address(self, act, [row.pk], is_from_row=True))
+            for act in self.acts
+            if act.is_allowed(request.user) and not act.preview_effect(Chosen(row, now)).is_refused
         ]
-
-    def _ask_name(self) -> str:
-        return f"{self.opts.app_label}_{self.opts.model_name}_ask"
+        return {"explanation": self.explain_row(row, now=now), "offers": offers}
 
 
 class ReadOnlyWithActs(OffersActs, ReadOnlyAdmin):
@@ -99,8 +92,8 @@ def ask_address(
 ) -> str:
     """Return the address that asks about an act on these rows."""
     name = f"admin:{page.opts.app_label}_{page.opts.model_name}_ask"
-    wanted = [("pk", pk) for pk in pks]
-    query = urlencode([*wanted, ("from", "row")] if is_from_row else wanted)
+    rows = [("pk", pk) for pk in pks]
+    query = urlencode([*rows, ("from", "row")] if is_from_row else rows)
     return f"{reverse(name, args=[act.name])}?{query}"
 
 
@@ -108,7 +101,8 @@ def _ask_about(
     page: OffersActs, request: HttpRequest, queryset: QuerySet[Any], *, act: Act[Any]
 ) -> HttpResponse:
     """Go to the page that asks about the rows chosen in a list."""
-    most = asking.MAX_CHOSEN if act.takes_many else 1
+    most = MAX_CHOSEN if act.takes_many else 1
+    # One more than it takes tells whether there are too many, without counting them all.
     pks = list(queryset.order_by("-pk").values_list("pk", flat=True)[: most + 1])
     if len(pks) > most:
         what = f"{page.opts.verbose_name_plural}" if most > 1 else f"{page.opts.verbose_name}"

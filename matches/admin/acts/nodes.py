@@ -1,0 +1,110 @@
+"""What an operator does with workers, and with the keys that let nodes in."""
+
+from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, ReasonForm, refuse_act
+from matches.admin.acts.holding import QuarantineAct, ReleaseAct
+from matches.ledger import quarantine
+from matches.models import NodeKey, Order, Worker
+from matches.nodes import node_keys
+from matches.store.explanation import format_ago, format_count
+
+CHANGE = "matches.change_worker"
+
+
+class Quarantine(QuarantineAct[Worker]):
+    """Trust a worker no more."""
+
+    permission = CHANGE
+    question = "Put workers into quarantine?"
+    consequence = (
+        "Their orders are taken back and sent to others, they get no new ones, and reports of "
+        "theirs are refused from now on; what was recorded stays. Releasing them undoes it."
+    )
+    counts = "matches taken back"
+
+    def preview_stop(self, chosen: Chosen[Worker]) -> Effect:
+        """Return what would be taken back."""
+        row = chosen.row
+        held = list(
+            Order.objects.filter(Order.is_open(), node=row.node).values_list("n_matches", flat=True)
+        )
+        in_hand = f"{format_count(len(held), 'order')} of {sum(held):,} matches in hand"
+        seen = f"last seen{format_ago(row.last_seen_at, now=chosen.now)}"
+        return Effect(f"{format_count(row.slots, 'slot')}, {in_hand}, {seen}", n=sum(held))
+
+    def perform_act(self, chosen: Confirmed[Worker]) -> str:
+        """Take back what it has."""
+        row = chosen.row
+        quarantine.quarantine_worker(
+            row, actor=chosen.actor, reason=chosen.values["reason"], now=chosen.now
+        )
+        return f"{row} is in quarantine"
+
+
+class Release(ReleaseAct[Worker]):
+    """Trust a worker again."""
+
+    permission = CHANGE
+    question = "Release workers from quarantine?"
+    consequence = "They get orders and may report again. Another quarantine undoes it."
+
+    def perform_act(self, chosen: Confirmed[Worker]) -> str:
+        row = chosen.row
+        quarantine.release_worker(
+            row, actor=chosen.actor, reason=chosen.values["reason"], now=chosen.now
+        )
+        return f"{row} may play again"
+
+
+class Revoke(Act[NodeKey]):
+    """Let a node in no more."""
+
+    name, title, icon = "revoke", "Revoke", "key_off"
+    permission = CHANGE
+    question = "Revoke nodes?"
+    consequence = (
+        "Both servers end their connections within a second, and their reports are refused. "
+        "Admitting them again gives them new secrets."
+    )
+    form = ReasonForm
+    is_grave = True
+
+    def preview_effect(self, chosen: Chosen[NodeKey]) -> Effect:
+        """Return whose key it is."""
+        if chosen.row.revoked_at is not None:
+            return refuse_act("is revoked already")
+        return Effect(f"may play since {chosen.row.created_at:%F %R}")
+
+    def perform_act(self, chosen: Confirmed[NodeKey]) -> str:
+        node_keys.revoke_node(
+            chosen.row.name,
+            actor=chosen.actor,
+            now=chosen.now,
+            reason=str(chosen.values["reason"]),
+        )
+        return f"{chosen.row} is let in no more"
+
+
+class Admit(Act[NodeKey]):
+    """Let a node in again."""
+
+    name, title, icon = "admit", "Admit", "key"
+    permission = CHANGE
+    question = "Admit nodes again?"
+    consequence = (
+        "They get new secrets: `./run manage node add NAME` prints them on the server. "
+        "Revoking shuts them out again."
+    )
+
+    def preview_effect(self, chosen: Chosen[NodeKey]) -> Effect:
+        """Return since when it is out."""
+        if chosen.row.revoked_at is None:
+            return refuse_act("is admitted already")
+        return Effect(f"revoked {chosen.row.revoked_at:%F %R}")
+
+    def perform_act(self, chosen: Confirmed[NodeKey]) -> str:
+        node_keys.add_node(chosen.row.name, actor=chosen.actor, now=chosen.now)
+        return f"{chosen.row} may log in with its new secrets"
+
+
+KEY_ACTS = (Revoke(), Admit())
+WORKER_ACTS = (Quarantine(), Release())
