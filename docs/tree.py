@@ -25,7 +25,7 @@ SMALL = 40
 NAMED = {
     "an option of a tournament": ("keeps_trajectories", "max_money", "replays"),
     "an endpoint": ("forecasts", "audit"),
-    "a page": ("seasonpages", "season_page"),
+    "a page": ("seasonpages", "show_season"),
     "a question": ("top_k",),
     "a game": ("backgammon",),
 }

@@ -1,13 +1,15 @@
 """The matches of an agent, newest first, and those it lost by a fault of its own."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from matches.models import Attempt, Match, Seat
+from matches.models import Agent, Attempt, Match, Seat
 from matches.store import selectors
+from pages.paging import cut_page
+from pages.seating import list_seats
 
+MATCHES_A_PAGE = 25
+# Matches that are searched for failures on one page: few fail, and no index holds only those.
 N_SEARCHED = 1_000
-"""Matches that are searched for failures on one page: few fail, and no index holds only those."""
 MAX_FAILURES = 25
 _OWN_FAULTS = (Attempt.Ending.FORFEIT, Attempt.Ending.FAILED)
 
@@ -20,33 +22,39 @@ class Failures(NamedTuple):
     before: int | None
 
 
-def newest(agent: int, *, before: int | None, limit: int) -> Sequence[Match]:
-    """Return matches with seats and outcomes, newest first by key: three queries by index."""
-    ids = selectors.filter_matches_of_agent(agent)
+def list_matches(agent: Agent, *, before: int | None) -> dict[str, Any]:
+    """Return a page of matches with their seats, newest first by key: three queries by index."""
+    ids = selectors.filter_matches_of_agent(agent.pk)
     if before is not None:
         ids = ids.filter(match_id__lt=before)
-    page = [row["match_id"] for row in ids.order_by("-match_id")[:limit]]
-    found = Match.objects.filter(pk__in=page).order_by("-pk")
-    whole = found.select_related("outcome", "tournament", "leaderboard")
-    return list(whole.prefetch_related("seat_rows__agent"))
+    # Keys first, by the index of seats; whole rows only for the page.
+    keys = [row["match_id"] for row in ids.order_by("-match_id")[: MATCHES_A_PAGE + 1]]
+    page, last = cut_page(keys, MATCHES_A_PAGE)
+    matches = Match.objects.filter(pk__in=page).order_by("-pk")
+    matches = matches.select_related("outcome", "tournament", "leaderboard")
+    return {
+        "matches": [
+            {"match": match, "seats": list_seats(match, game=agent.game)}
+            for match in matches.prefetch_related("seat_rows__agent")
+        ],
+        "next_match": last,
+    }
 
 
-def failures(agent: int, *, before: int | None) -> Failures:
+def find_failures(agent: int, *, before: int | None) -> Failures:
     """Return the failures among the agent's next N_SEARCHED matches: two queries by index."""
-    sat = Seat.objects.filter(agent=agent).order_by("-match_id").values_list("match_id", "seat")
-    rows = list((sat if before is None else sat.filter(match_id__lt=before))[:N_SEARCHED])
-    places = set(rows)
-    ended = Attempt.objects.filter(
-        match__in=[match for match, _ in rows], ending__in=_OWN_FAULTS, seat__gte=0
+    seats = Seat.objects.filter(agent=agent).order_by("-match_id").values_list("match_id", "seat")
+    searched = list((seats if before is None else seats.filter(match_id__lt=before))[:N_SEARCHED])
+    places = set(searched)
+    faults = Attempt.objects.filter(
+        match__in=[match for match, _ in searched], ending__in=_OWN_FAULTS, seat__gte=0
     )
-    spoilt = ended.order_by("-match_id", "-number").select_related("match__leaderboard")
-    own = [attempt for attempt in spoilt if (attempt.match_id, attempt.seat) in places]
-    return _page(own, rows)
-
-
-def _page(own: list[Attempt], rows: Sequence[tuple[int, int]]) -> Failures:
+    faults = faults.order_by("-match_id", "-number").select_related("match__leaderboard")
+    # Another seat of the same match may be the guilty one: the pairs are compared here.
+    own = [attempt for attempt in faults if (attempt.match_id, attempt.seat) in places]
     if len(own) > MAX_FAILURES:
-        shown = own[:MAX_FAILURES]
-        last = shown[-1].match_id
-        return Failures(shown, sum(match >= last for match, _ in rows), last)
-    return Failures(own, len(rows), rows[-1][0] if len(rows) == N_SEARCHED else None)
+        # The next page begins below the last failure shown, not below the last match searched.
+        last = own[MAX_FAILURES - 1].match_id
+        n_searched = sum(match >= last for match, _ in searched)
+        return Failures(own[:MAX_FAILURES], n_searched, last)
+    return Failures(own, len(searched), searched[-1][0] if len(searched) == N_SEARCHED else None)

@@ -10,112 +10,83 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from arena.ratings.base import Z95
-from matches.models import Agent, Rating
+from matches.models import Agent, Rating, SeasonRow
 from matches.operations import explain
 from matches.store.catalog import game_title, policy_title
 from matches.store.clock import db_now
 from pages import agent_history, agentmatches, campaignpages, lineages, records
-from pages.addresses import optional
-from pages.seating import seats
+from pages.paging import read_optional_number
 
 MAX_BOARDS = 20
-MAX_OLDER = 5
 OPPONENTS_A_PAGE = 25
-MATCHES_A_PAGE = 25
 
 
 @require_safe
-def agent(request: HttpRequest, pk: int) -> HttpResponse:
+def show_agent(request: HttpRequest, pk: int) -> HttpResponse:
     """Show an agent: checkpoint, ratings, history, opponents, matches and failures."""
-    found = get_object_or_404(Agent.objects.select_related("checkpoint", "newer"), pk=pk)
-    ratings = _ratings(found)
-    chosen = _chosen(ratings, request.GET.get("board", ""))
+    agent = get_object_or_404(Agent.objects.select_related("checkpoint", "newer"), pk=pk)
+    ratings = rank_on_boards(agent)
+    chosen = _choose_rating(ratings, request.GET.get("board", ""))
     context = {
-        "agent": found,
-        "game": game_title(found.game),
-        "policy": policy_title(found.policy),
-        "lineage": _lineage(found),
-        "older": _older(found),
-        "alarms": campaignpages.open_alarms(agent=found),
-        "explanation": explain.of_agent(found, now=db_now()),
-        "ratings": [_shown(rating) for rating in ratings],
+        "agent": agent,
+        "game": game_title(agent.game),
+        "policy": policy_title(agent.policy),
+        "lineage": lineages.trace_lineage(agent),
+        "older": lineages.list_older_versions(agent),
+        "alarms": campaignpages.list_open_alarms(agent=agent),
+        "explanation": explain.of_agent(agent, now=db_now()),
+        "ratings": [
+            {
+                "board": rating.leaderboard,
+                "rating": rating,
+                "rank": rating.rank,
+                **describe_interval(rating),
+            }
+            for rating in ratings
+        ],
         "chosen": chosen,
-        **_on_board(found, chosen, after=optional(request, "opponent")),
-        **_matches(found, before=optional(request, "match")),
-        "failures": agentmatches.failures(found.pk, before=optional(request, "failure")),
+        **agentmatches.list_matches(agent, before=read_optional_number(request, "match")),
+        "failures": agentmatches.find_failures(
+            agent.pk, before=read_optional_number(request, "failure")
+        ),
     }
+    if chosen is not None:
+        board = chosen.leaderboard
+        after = read_optional_number(request, "opponent")
+        context["history"] = agent_history.draw_agent(board, agent.pk)
+        context["opponents"], context["next_opponent"] = records.list_opponents(
+            board.pk, agent.pk, after=after, limit=OPPONENTS_A_PAGE
+        )
     return render(request, "pages/agent.html", context)
 
 
-def _older(found: Agent) -> list[Agent]:
-    """Return the versions of its code before, the newest first."""
-    older: list[Agent] = []
-    before = found.older.first()
-    while before is not None and len(older) < MAX_OLDER:
-        older.append(before)
-        before = before.older.first()
-    return older
+def describe_interval(row: Rating | SeasonRow) -> dict[str, float]:
+    """Return the 95 % interval of a rating: half its width and its ends."""
+    half = Z95 * row.sd
+    return {"half": half, "low": row.mu - half, "high": row.mu + half}
 
 
-def _ratings(found: Agent) -> Sequence[Rating]:
+def rank_on_boards(agent: Agent) -> Sequence[Any]:
     """Return the ratings on the newest leaderboards, with their ranks: one query."""
-    listed = Rating.objects.filter(agent=found, leaderboard__is_listed=True)
+
+    def count_rows(rows: QuerySet[Rating]) -> Any:
+        counted = rows.order_by().values("leaderboard").annotate(n=Count("pk")).values("n")
+        return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+
+    listed = Rating.objects.filter(agent=agent, leaderboard__is_listed=True)
     others = Rating.objects.filter(leaderboard=OuterRef("leaderboard"))
-    rank = 1 + _n(others.filter(mu__gt=OuterRef("mu")))
-    rank += _n(others.filter(mu=OuterRef("mu"), agent__lt=OuterRef("agent")))
+    # Two counts instead of one with OR: each of them follows the index of the ranking.
+    rank = 1 + count_rows(others.filter(mu__gt=OuterRef("mu")))
+    rank += count_rows(others.filter(mu=OuterRef("mu"), agent__lt=OuterRef("agent")))
     newest = listed.select_related("leaderboard").order_by("-leaderboard_id")
     return list(newest.annotate(rank=rank)[:MAX_BOARDS])
 
 
-def _n(rows: QuerySet[Rating]) -> Any:
-    counted = rows.order_by().values("leaderboard").annotate(n=Count("pk")).values("n")
-    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
-
-
-def _chosen(ratings: Sequence[Rating], name: str) -> Rating | None:
-    """Return the rating on the board that was asked for, else on the one with most matches."""
-    if name:
-        chosen = [rating for rating in ratings if rating.leaderboard.name == name]
-        if not chosen:
-            raise Http404(f"the agent is not on a leaderboard {name[:80]!r}")
-        return chosen[0]
-    return max(ratings, key=lambda rating: rating.n_matches, default=None)
-
-
-def _shown(rating: Any) -> dict[str, Any]:
-    half = Z95 * rating.sd
-    return {
-        "board": rating.leaderboard,
-        "rating": rating,
-        "rank": rating.rank,
-        "half": half,
-        "low": rating.mu - half,
-        "high": rating.mu + half,
-    }
-
-
-def _on_board(found: Agent, chosen: Rating | None, *, after: int | None) -> dict[str, Any]:
-    if chosen is None:
-        return {"history": None, "opponents": [], "next_opponent": None}
-    board = chosen.leaderboard
-    page = records.opponents(board.pk, found.pk, after=after, limit=OPPONENTS_A_PAGE)
-    return {
-        "history": agent_history.draw_agent(board, found.pk),
-        "opponents": page[0],
-        "next_opponent": page[1],
-    }
-
-
-def _matches(found: Agent, *, before: int | None) -> dict[str, Any]:
-    rows = agentmatches.newest(found.pk, before=before, limit=MATCHES_A_PAGE + 1)
-    shown = rows[:MATCHES_A_PAGE]
-    return {
-        "matches": [{"match": match, "seats": seats(match, game=found.game)} for match in shown],
-        "next_match": shown[-1].pk if rows[MATCHES_A_PAGE:] else None,
-    }
-
-
-def _lineage(found: Agent) -> lineages.Lineage | None:
-    if found.checkpoint is None:
-        return None
-    return lineages.of_checkpoint(found.checkpoint, game=found.game)
+def _choose_rating(ratings: Sequence[Rating], name: str) -> Rating | None:
+    """Return the rating on the board of this name, without one that with most matches."""
+    if not name:
+        return max(ratings, key=lambda rating: rating.n_matches, default=None)
+    for rating in ratings:
+        if rating.leaderboard.name == name:
+            return rating
+    raise Http404(f"the agent is not on a leaderboard {name[:80]!r}")

@@ -3,7 +3,7 @@
 Snapshots are found by time, a bounded number of them, however long the history is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
@@ -23,20 +23,18 @@ RATE_HEIGHT = 120
 N_AGENTS = 6
 N_MOMENTS = 24
 MIN_MOMENTS = 2
+# Of large boards fewer snapshots are read: so many compressed bytes for a page.
 FEWEST, BUDGET_BYTES = 8, 3_000_000
-"""Of large boards fewer snapshots are read: so many compressed bytes for a page."""
 SHOWN_RATES = timedelta(hours=1)
 N_RATES = 60
 _MINUTE_S = 60
-
-Known = dict[int, tuple[float, float]]
 
 
 class Moment(NamedTuple):
     """The ratings (mu, sd) by agent at a moment."""
 
     taken_at: datetime
-    known: Known
+    ratings: dict[int, tuple[float, float]]
 
 
 class Curve(NamedTuple):
@@ -85,71 +83,102 @@ def draw_history(board: Leaderboard, rows: Sequence[Row]) -> History | None:
     Four queries at most, however long the history.
     """
     top = rows[:N_AGENTS]
-    moments = _moments(board, sorted(row["agent"] for row in top))
+    agents = sorted(row["agent"] for row in top)
+    moments = read_moments(board, agents, space_round, N_MOMENTS, FEWEST, BUDGET_BYTES)
     if len(moments) < MIN_MOMENTS or not top:
         return None
     times = TimeAxis(moments[0].taken_at, moments[-1].taken_at)
-    axis = standings.fit_axis_to(_limits(moments, top))
+    # All ratings and the last intervals. The first intervals are as wide as the prior; they are cut
+    # off, or all curves would be flat.
+    limits = [mu for moment in moments for mu, _ in moment.ratings.values()]
+    limits += [float(end) for row in top for end in (row["low"], row["high"])]
+    axis = standings.fit_axis_to(limits)
     ratings = Scale(axis["low"], axis["high"], height=HEIGHT)
-    lines = [_points(row["agent"], moments, times) for row in top]
     heights = [ratings.place(float(row["mu"])) for row in top]
     labels = spread_labels(heights, lowest=HEIGHT - BOTTOM)
     return History(
         curves=[
-            Curve(
-                row,
-                join_points((x, ratings.place(mu)) for x, mu, _ in points),
-                join_points((x, ratings.place(rating)) for x, rating in _band(points)),
-                at,
-            )
-            for row, points, at in zip(top, lines, labels, strict=True)
+            _draw_curve(row, moments, times, ratings, label_at)
+            for row, label_at in zip(top, labels, strict=True)
         ],
-        times=times.ticks(),
+        times=times.list_ticks(),
         ratings=[Tick(ratings.place(tick["at"]), tick["label"]) for tick in axis["ticks"]],
-        table=[(m.taken_at, [_cell(m.known.get(row["agent"])) for row in top]) for m in moments],
+        table=[
+            (
+                moment.taken_at,
+                [
+                    f"{rating[0]:.2f} ± {Z95 * rating[1]:.2f}" if rating else "not on it yet"
+                    for rating in (moment.ratings.get(row["agent"]) for row in top)
+                ],
+            )
+            for moment in moments
+        ],
     )
 
 
 def draw_rates(board: Leaderboard) -> Rates | None:
-    """Return how fast matches were counted lately, None before there are two moments. One query.
-
-    Every snapshot says how many outcomes it counts, so no outcome is counted here.
-    """
+    """Return how fast matches were counted lately, None before there are two moments. One query."""
     if board.rated_at is None:
         return None
     since = Q(leaderboard=board, taken_at__gte=board.rated_at - SHOWN_RATES)
     newest = RatingSnapshot.objects.filter(since).order_by("-taken_at")
-    seen = list(newest.values_list("taken_at", "n_outcomes")[:N_RATES])[::-1]
-    if len(seen) < MIN_MOMENTS:
+    # Every snapshot says how many outcomes it counts, so no outcome is counted here.
+    counts = list(newest.values_list("taken_at", "n_outcomes")[:N_RATES])[::-1]
+    if len(counts) < MIN_MOMENTS:
         return None
-    times = TimeAxis(seen[0][0], seen[-1][0])
-    # With a new season the count begins again.
-    spans = [(a, b, _per_s(a, b, max(0, n - m))) for (a, m), (b, n) in pairwise(seen)]
+    times = TimeAxis(counts[0][0], counts[-1][0])
+    spans = []
+    for (start, n_before), (end, n_after) in pairwise(counts):
+        # With a new season the count begins again.
+        n_counted = max(0, n_after - n_before)
+        spans.append((start, end, n_counted / max((end - start).total_seconds(), 1.0)))
     highest = max(rate for _, _, rate in spans)
-    bars = [_bar(span, times, highest or 1.0) for span in spans]
-    return Rates(bars, f"{highest:,.1f}", times.ticks())
+    bars = []
+    for start, end, rate in spans:
+        height = round((RATE_HEIGHT - TOP - BOTTOM) * rate / (highest or 1.0), 1)
+        x, width = times.place(start), round(times.place(end) - times.place(start), 2)
+        y = round(RATE_HEIGHT - BOTTOM - height, 1)
+        span = f"{start.astimezone(UTC):%H:%M} to {end.astimezone(UTC):%H:%M}"
+        title = f"{span}: {rate:,.1f} matches/s"
+        # A gap between bars, but no bar so thin that it cannot be seen.
+        bars.append(Bar(x, max(width - 0.15, 0.1), y, height, title))
+    return Rates(bars, f"{highest:,.1f}", times.list_ticks())
 
 
-def _moments(board: Leaderboard, agents: Sequence[int]) -> list[Moment]:
-    """Return what is known of the agents at moments spread over the history."""
+def read_moments(
+    board: Leaderboard,
+    agents: Sequence[int],
+    space_out: Callable[[datetime, datetime, int], list[datetime]],
+    n_most: int,
+    fewest: int,
+    budget_bytes: int,
+) -> list[Moment]:
+    """Return the ratings of the agents at the snapshots next to moments spread over the history.
+
+    Four queries, however long the history is: snapshots are found by time. Of large boards fewer
+    are read, so many that they hold `budget_bytes`, but not fewer than `fewest`.
+    """
     taken = RatingSnapshot.objects.filter(leaderboard=board)
     ends = taken.annotate(size=Length("table")).values_list("taken_at", "size")
+    # Two queries: one with MIN and MAX would walk the index of the history from end to end.
     first, last = ends.order_by("taken_at").first(), ends.order_by("-taken_at").first()
     if first is None or last is None:
         return []
-    n_most = max(FEWEST, min(N_MOMENTS, BUDGET_BYTES // last[1]))
+    n_moments = max(fewest, min(n_most, budget_bytes // last[1]))
     newest = taken.order_by("-taken_at").values("pk")
-    moments = _spread(first[0], last[0], n_most)
-    chosen = [Subquery(newest.filter(taken_at__lte=at)[:1]) for at in moments]
-    at_those = RatingSnapshot.objects.filter(pk__in=chosen)  # type: ignore[misc]  # not for types
-    found = list(at_those.defer("table").order_by("taken_at"))
+    moments = space_out(first[0], last[0], n_moments)
+    nearest = [Subquery(newest.filter(taken_at__lte=moment)[:1]) for moment in moments]
+    chosen = RatingSnapshot.objects.filter(pk__in=nearest)  # type: ignore[misc]  # not for types
+    # Their tables are large: `read_rows` reads only those that it does not remember.
+    snapshots = list(chosen.defer("table").order_by("taken_at"))
+    tables = snapshot_tables.read_rows(snapshots, agents)
     return [
-        Moment(shot.taken_at, {agent: (row[1], row[2]) for agent, row in rows.items()})
-        for shot, rows in zip(found, snapshot_tables.read_rows(found, agents), strict=True)
+        Moment(snapshot.taken_at, {agent: (row[1], row[2]) for agent, row in rows.items()})
+        for snapshot, rows in zip(snapshots, tables, strict=True)
     ]
 
 
-def _spread(first: datetime, last: datetime, n_most: int = N_MOMENTS) -> list[datetime]:
+def space_round(first: datetime, last: datetime, n_most: int = N_MOMENTS) -> list[datetime]:
     """Return the ends and round moments between, the same ones while the history grows."""
     minutes = 1
     while (last - first) > timedelta(minutes=minutes) * (n_most - 2):
@@ -160,40 +189,16 @@ def _spread(first: datetime, last: datetime, n_most: int = N_MOMENTS) -> list[da
     return [first, *between, last]
 
 
-def _limits(moments: Sequence[Moment], top: Sequence[Row]) -> list[float]:
-    """Return what the scale must hold: all ratings and the last intervals.
-
-    The first intervals are as wide as the prior; they are cut off, or the rest would be flat.
-    """
-    ratings = [mu for moment in moments for mu, _ in moment.known.values()]
-    return ratings + [float(end) for row in top for end in (row["low"], row["high"])]
-
-
-def _points(
-    agent: int, moments: Sequence[Moment], times: TimeAxis
-) -> list[tuple[float, float, float]]:
-    """Return percent across, mu and half the interval of an agent where it is known."""
-    known = [(times.place(m.taken_at), m.known[agent]) for m in moments if agent in m.known]
-    return [(x, mu, Z95 * sd) for x, (mu, sd) in known]
-
-
-def _band(points: Sequence[tuple[float, float, float]]) -> list[tuple[float, float]]:
-    upper = [(x, mu + half) for x, mu, half in points]
-    return upper + [(x, mu - half) for x, mu, half in reversed(points)]
-
-
-def _cell(known: tuple[float, float] | None) -> str:
-    return f"{known[0]:.2f} ± {Z95 * known[1]:.2f}" if known else "not on it yet"
-
-
-def _per_s(start: datetime, end: datetime, n: int) -> float:
-    return max(n, 0) / max((end - start).total_seconds(), 1.0)
-
-
-def _bar(span: tuple[datetime, datetime, float], axis: TimeAxis, highest: float) -> Bar:
-    start, end, rate = span
-    tall = round((RATE_HEIGHT - TOP - BOTTOM) * rate / highest, 1)
-    x, width = axis.place(start), round(axis.place(end) - axis.place(start), 2)
-    y = round(RATE_HEIGHT - BOTTOM - tall, 1)
-    times = f"{start.astimezone(UTC):%H:%M} to {end.astimezone(UTC):%H:%M}"
-    return Bar(x, max(width - 0.15, 0.1), y, tall, f"{times}: {rate:,.1f} matches/s")
+def _draw_curve(
+    row: Row, moments: Sequence[Moment], times: TimeAxis, ratings: Scale, label_at: float
+) -> Curve:
+    agent = row["agent"]
+    line, upper, lower = [], [], []
+    # An agent that entered later begins where it is first known.
+    for moment in moments:
+        if agent in moment.ratings:
+            x, (mu, sd) = times.place(moment.taken_at), moment.ratings[agent]
+            line.append((x, ratings.place(mu)))
+            upper.append((x, ratings.place(mu + Z95 * sd)))
+            lower.append((x, ratings.place(mu - Z95 * sd)))
+    return Curve(row, join_points(line), join_points([*upper, *reversed(lower)]), label_at)

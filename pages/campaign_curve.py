@@ -16,8 +16,8 @@ from pages.charts import Scale, Tick, join_points, place_across
 HEIGHT = 220
 N_POINTS = 400
 N_TICKS = 4
+# The scale of a ratio goes a little beyond its bounds.
 _BEYOND = 1.15
-"""The scale of a ratio goes a little beyond its bounds."""
 
 
 class Level(NamedTuple):
@@ -50,55 +50,55 @@ class Curve(NamedTuple):
 
 def draw_campaign(campaign: Campaign) -> Curve | None:
     """Return the curve of a campaign, None before it was judged: one query of bounded size."""
+    # The newest ones, drawn from left to right: of a very long campaign the beginning is cut off.
     newest = CampaignPoint.objects.filter(campaign=campaign).order_by("-n_results")[:N_POINTS]
-    found = list(newest)[::-1]
-    if not found:
+    judged = list(newest)[::-1]
+    if not judged:
         return None
-    return (
-        _of_test(campaign, found) if campaign.question == IS_SPRT else _of_chance(campaign, found)
-    )
-
-
-def _of_chance(campaign: Campaign, found: Sequence[CampaignPoint]) -> Curve:
-    scale = Scale(0.0, 1.0, height=HEIGHT)
-    wanted = 1 - campaign.error
+    if campaign.question == IS_SPRT:
+        return _draw_test(campaign, judged)
+    scale, bound = Scale(0.0, 1.0, height=HEIGHT), 1 - campaign.error
     levels = [Level(scale.place(share), f"{100 * share:.0f} %", False) for share in (0.0, 0.5, 1.0)]
-    levels.append(Level(scale.place(wanted), f"asked for: {format_percent(wanted)}", True))
-    said = [(point.probability, format_percent(point.probability)) for point in found]
+    levels.append(Level(scale.place(bound), f"asked for: {format_percent(bound)}", True))
+    values = [(point.probability, format_percent(point.probability)) for point in judged]
     caption = "Probability of the likeliest answer by the results known"
-    return _drawn(caption, found, said, scale, levels)
+    return _draw_curve(caption, judged, values, scale, levels)
 
 
-def _of_test(campaign: Campaign, found: Sequence[CampaignPoint]) -> Curve:
+def _draw_test(campaign: Campaign, judged: Sequence[CampaignPoint]) -> Curve:
     test = read_test(campaign.parameters)
-    values = [point.llr or 0.0 for point in found]
-    low, high = _BEYOND * min(test.lower, *values), _BEYOND * max(test.upper, *values)
+    ratios = [point.llr or 0.0 for point in judged]
+    low, high = _BEYOND * min(test.lower, *ratios), _BEYOND * max(test.upper, *ratios)
     scale = Scale(low, high, height=HEIGHT)
     levels = [
         Level(scale.place(0.0), "0", False),
         Level(scale.place(test.upper), f"accepted at {test.upper:.2f}", True),
         Level(scale.place(test.lower), f"rejected at {test.lower:.2f}", True),
     ]
-    said = [(value, f"{value:+.2f}") for value in values]
+    values = [(ratio, f"{ratio:+.2f}") for ratio in ratios]
     caption = "Log-likelihood ratio of the test by the results known"
-    return _drawn(caption, found, said, scale, levels)
+    return _draw_curve(caption, judged, values, scale, levels)
 
 
-def _drawn(
+def _draw_curve(
     caption: str,
-    found: Sequence[CampaignPoint],
-    said: Sequence[tuple[float, str]],
+    judged: Sequence[CampaignPoint],
+    values: Sequence[tuple[float, str]],
     scale: Scale,
     levels: list[Level],
 ) -> Curve:
-    most = max(found[-1].n_results, 1)
+    n_most = max(judged[-1].n_results, 1)
     points = [
         Point(
-            place_across(point.n_results / most), scale.place(value), f"{point.n_results:,}", words
+            place_across(point.n_results / n_most),
+            scale.place(value),
+            f"{point.n_results:,}",
+            words,
         )
-        for point, (value, words) in zip(found, said, strict=True)
+        for point, (value, words) in zip(judged, values, strict=True)
     ]
-    ticks = [round(most * place / (N_TICKS - 1)) for place in range(N_TICKS)]
+    # A set: of few results several marks round to the same number.
+    marks = sorted({round(n_most * place / (N_TICKS - 1)) for place in range(N_TICKS)})
+    ticks = [Tick(place_across(mark / n_most), f"{mark:,}") for mark in marks]
     line = join_points((point.x, point.y) for point in points)
-    marks = [Tick(place_across(tick / most), f"{tick:,}") for tick in sorted(set(ticks))]
-    return Curve(caption, points, line, levels, marks)
+    return Curve(caption, points, line, levels, ticks)

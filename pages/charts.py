@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+# Where the first and the last value of the axis stand, in percent.
 LEFT, RIGHT = 9.0, 96.0
-"""Where the first and the last value of the axis stand, in percent."""
+# Pixels above and below all that is drawn.
 TOP, BOTTOM = 16, 30
-"""Pixels above and below all that is drawn."""
 LABEL_GAP = 16
 N_TIME_TICKS = 4
 _BRIEF, _SHORT = timedelta(minutes=5), timedelta(hours=36)
@@ -50,8 +50,9 @@ class TimeAxis:
         """Return percent."""
         return place_across((moment - self._first) / self._span)
 
-    def ticks(self) -> list[Tick]:
+    def list_ticks(self) -> list[Tick]:
         """Return evenly spaced marks with the time of day: with seconds, or with the date alone."""
+        # A day of the month alone would stand four times where the span is a few hours.
         form = "%H:%M:%S" if self._span < _BRIEF else "%H:%M" if self._span < _SHORT else "%d %b"
         moments = [self._first + self._span * n / (N_TIME_TICKS - 1) for n in range(N_TIME_TICKS)]
         return [Tick(self.place(at), at.astimezone(UTC).strftime(form)) for at in moments]

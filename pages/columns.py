@@ -15,6 +15,7 @@ class Column(NamedTuple):
     order: str
 
 
+# Style, label, title and sort (of filters.SORTS) of each, in the order of the cells of _row.html.
 _COLUMNS = (
     ("rank", "#", "Rank by rating", ""),
     ("agent", "Agent", "", "name"),
@@ -29,15 +30,14 @@ _COLUMNS = (
 )
 
 
-def columns(view: View, address: str) -> list[Column]:
+def list_columns(view: View, address: str) -> list[Column]:
     """Return the headings of the board at the address; that of the sort in force reverses it."""
-    return [_column(view, address, *column) for column in _COLUMNS]
-
-
-def _column(view: View, address: str, style: str, label: str, title: str, sort: str) -> Column:
-    if not sort:
-        return Column(style, label, title, "", "")
-    is_chosen = view.sort.removeprefix("-") == sort
-    other = f"-{sort}" if view.sort == sort else sort
-    order = ("descending" if view.is_descending else "ascending") if is_chosen else ""
-    return Column(style, label, title, address + view.query(sort=other), order)
+    direction = "descending" if view.is_descending else "ascending"
+    columns = []
+    for style, label, title, sort in _COLUMNS:
+        link, is_chosen = "", bool(sort) and view.sort.removeprefix("-") == sort
+        if sort:
+            # A second click on the same heading turns the order round.
+            link = address + view.make_query(sort=f"-{sort}" if view.sort == sort else sort)
+        columns.append(Column(style, label, title, link, direction if is_chosen else ""))
+    return columns

@@ -3,8 +3,7 @@
 from typing import NamedTuple
 
 from matches.models import Agent, Rating, Tournament
-from pages import records
-from pages.records import Record
+from pages.records import Record, count_records
 
 MAX_ENTRANTS = 30
 
@@ -27,10 +26,7 @@ class Row(NamedTuple):
 
 
 class Crosstable(NamedTuple):
-    """The strongest entrants against each other.
-
-    Counts are kept per leaderboard: has_others says that other tournaments played on it too.
-    """
+    """The strongest entrants against each other; has_others: others played on the board too."""
 
     rows: list[Row]
     n_entrants: int
@@ -42,35 +38,29 @@ class Crosstable(NamedTuple):
         return self.n_entrants > len(self.rows)
 
 
-def of_tournament(tournament: Tournament, *, n_entrants: int) -> Crosstable | None:
+def build_crosstable(tournament: Tournament, *, n_entrants: int) -> Crosstable | None:
     """Return the crosstable, None where none is counted: three queries, bounded by the rows."""
     if not tournament.is_rated:
         return None
-    agents = _strongest(tournament)
-    found = records.among(tournament.leaderboard_id, [agent.pk for agent in agents])
-    if not found:
+    board = tournament.leaderboard_id
+    rated = Rating.objects.filter(leaderboard=board, agent__entrant__tournament=tournament)
+    best = rated.order_by("-mu", "agent_id").select_related("agent")[:MAX_ENTRANTS]
+    agents = [rating.agent for rating in best]
+    records = count_records(board, [agent.pk for agent in agents])
+    if not records:
         return None
     numbered = list(enumerate(agents, 1))
     rows = [
-        Row(number, agent, [_cell(agent, other, place, found) for place, other in numbered])
+        Row(
+            number,
+            agent,
+            [
+                Cell(other, place, records.get((agent.pk, other.pk)), is_self=agent == other)
+                for place, other in numbered
+            ],
+        )
         for number, agent in numbered
     ]
-    return Crosstable(rows, n_entrants, _has_others(tournament))
-
-
-def _cell(agent: Agent, other: Agent, number: int, found: dict[tuple[int, int], Record]) -> Cell:
-    record = found.get((agent.pk, other.pk))
-    return Cell(other, number, record, is_self=agent.pk == other.pk)
-
-
-def _strongest(tournament: Tournament) -> list[Agent]:
-    rated = Rating.objects.filter(
-        leaderboard=tournament.leaderboard_id, agent__entrant__tournament=tournament
-    )
-    best = rated.order_by("-mu", "agent_id").select_related("agent")[:MAX_ENTRANTS]
-    return [rating.agent for rating in best]
-
-
-def _has_others(tournament: Tournament) -> bool:
-    others = Tournament.objects.filter(leaderboard=tournament.leaderboard_id, is_rated=True)
-    return others.exclude(pk=tournament.pk).exists()
+    # Pairs are counted per leaderboard: the page says so where other tournaments played on it.
+    others = Tournament.objects.filter(leaderboard=board, is_rated=True).exclude(pk=tournament.pk)
+    return Crosstable(rows, n_entrants, others.exists())

@@ -3,15 +3,14 @@
 One entry of KINDS per game; a game without one is shown as its text.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-CELL = 10
-"""Width of a cell in the drawing's own units."""
-EDGE = 6
-"""Around the cells, for the labels."""
-HEX_HEIGHT = 8.66
+# Width of a cell in the drawing's own units, and the room around the cells for the labels.
+CELL, EDGE = 10, 6
+HEX_HEIGHT = 8.66  # CELL times the sine of 60 degrees
 EMPTY = "."
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _PIECES = dict(zip("kqrbnp", "\u265a\u265b\u265c\u265d\u265e\u265f", strict=True))
@@ -64,13 +63,13 @@ class Kind:
     sides: tuple[str, str]
     look: str = "marks"
     columns: str = _LETTERS
+    # Rows count down from 1 (down), up from 1 (up), or from 0 (zero).
     numbers: str = "down"
-    """Rows count down from 1 (down), up from 1 (up), or from 0 (zero)."""
     has_moving_pieces: bool = False
     is_hex: bool = False
 
 
-def board(game: str, text: str, before: str | None = None) -> Board | None:
+def draw_position(game: str, text: str, before: str | None = None) -> Board | None:
     """Return the position to be drawn, None for a game that is shown as text.
 
     before: the text one move earlier; what is new since is marked.
@@ -79,128 +78,114 @@ def board(game: str, text: str, before: str | None = None) -> Board | None:
     if kind is None:
         return None
     rows = kind.read(text)
+    # Rows of hexagons lie closer together, each half a cell further to the right.
+    down, shift = (HEX_HEIGHT, CELL / 2) if kind.is_hex else (CELL, 0)
+    n_below = len(rows) - 1
     return Board(
-        width=_width(rows, kind),
-        height=_down(kind) * (len(rows) - 1) + CELL + 2 * EDGE,
-        cells=_cells(rows, None if before is None else kind.read(before), kind),
-        labels=_labels(rows, kind),
+        width=CELL * len(rows[0]) + shift * n_below + 2 * EDGE,
+        height=down * n_below + CELL + 2 * EDGE,
+        cells=_draw_cells(rows, None if before is None else kind.read(before), kind, down, shift),
+        labels=_draw_labels(rows, kind, down, shift),
         look=kind.look,
         is_hex=kind.is_hex,
         sides=kind.sides,
     )
 
 
-def _cells(rows: Rows, before: Rows | None, kind: Kind) -> list[Cell]:
-    return [
-        Cell(
-            x=EDGE + CELL * column + _shift(row, kind),
-            y=EDGE + _down(kind) * row,
-            seat=_seat(symbol, kind),
-            glyph=_glyph(symbol, kind),
-            is_new=before is not None and _is_new(before[row][column], symbol, kind),
-            is_dark=(row + column) % 2 == 1,
-        )
-        for row, line in enumerate(rows)
-        for column, symbol in enumerate(line)
-    ]
+def _draw_cells(
+    rows: Rows, before: Rows | None, kind: Kind, down: float, shift: float
+) -> list[Cell]:
+    cells = []
+    has_pieces = kind.look == "pieces"
+    seat_of = str.isupper if has_pieces else "xo".index
+    for row, line in enumerate(rows):
+        for column, symbol in enumerate(line):
+            old = symbol if before is None else before[row][column]
+            # Where pieces stay, a changed cell may be one turned over, which nobody played.
+            is_new = old != symbol and (kind.has_moving_pieces or old == EMPTY)
+            cells.append(
+                Cell(
+                    x=EDGE + CELL * column + shift * row,
+                    y=EDGE + down * row,
+                    seat=-1 if symbol == EMPTY else int(seat_of(symbol)),
+                    glyph=_PIECES.get(symbol.lower(), "") + _TEXT_FORM if has_pieces else "",
+                    is_new=is_new,
+                    is_dark=(row + column) % 2 == 1,
+                )
+            )
+    return cells
 
 
-def _is_new(old: str, new: str, kind: Kind) -> bool:
-    return old != new and (kind.has_moving_pieces or old == EMPTY)
-
-
-def _seat(symbol: str, kind: Kind) -> int:
-    if symbol == EMPTY:
-        return -1
-    if kind.look == "pieces":
-        return int(symbol.isupper())
-    return "xo".index(symbol)
-
-
-def _glyph(symbol: str, kind: Kind) -> str:
-    return _PIECES.get(symbol.lower(), "") + _TEXT_FORM if kind.look == "pieces" else ""
-
-
-def _labels(rows: Rows, kind: Kind) -> list[Label]:
-    bottom = EDGE + _down(kind) * (len(rows) - 1) + CELL + EDGE / 2
+def _draw_labels(rows: Rows, kind: Kind, down: float, shift: float) -> list[Label]:
+    n_below = len(rows) - 1
+    bottom = EDGE + down * n_below + CELL + EDGE / 2
     across = [
-        Label(EDGE + CELL * (n + 1 / 2) + _shift(len(rows) - 1, kind), bottom, kind.columns[n])
+        Label(EDGE + CELL * (n + 1 / 2) + shift * n_below, bottom, kind.columns[n])
         for n in range(len(rows[0]))
     ]
-    down = [
-        Label(EDGE / 2 + _shift(n, kind), EDGE + _down(kind) * n + CELL / 2, text)
-        for n, text in enumerate(_row_names(len(rows), kind))
+    first = 0 if kind.numbers == "zero" else 1
+    numbers = list(range(first, first + len(rows)))
+    if kind.numbers == "up":
+        numbers.reverse()
+    names = [
+        Label(EDGE / 2 + shift * n, EDGE + down * n + CELL / 2, str(number))
+        for n, number in enumerate(numbers)
     ]
-    return across + down
+    return across + names
 
 
-def _row_names(n_rows: int, kind: Kind) -> list[str]:
-    names = [str(n) for n in range(n_rows)] if kind.numbers == "zero" else _from_one(n_rows)
-    return names[::-1] if kind.numbers == "up" else names
-
-
-def _from_one(n_rows: int) -> list[str]:
-    return [str(n + 1) for n in range(n_rows)]
-
-
-def _width(rows: Rows, kind: Kind) -> float:
-    return CELL * len(rows[0]) + _shift(len(rows) - 1, kind) + 2 * EDGE
-
-
-def _shift(row: int, kind: Kind) -> float:
-    return row * CELL / 2 if kind.is_hex else 0
-
-
-def _down(kind: Kind) -> float:
-    return HEX_HEIGHT if kind.is_hex else CELL
-
-
-def _lines(text: str) -> Rows:
+def _read_lines(text: str) -> Rows:
     return [line for line in text.splitlines() if line]
 
 
-def _numbered(text: str) -> list[str]:
+def _read_numbered(text: str) -> list[str]:
     """Return the lines that begin with the number of a row."""
     return [line.strip() for line in text.splitlines() if line.strip()[:1].isdigit()]
 
 
-def _othello(text: str) -> Rows:
-    return ["".join(line.split()[1:-1]).replace("-", EMPTY) for line in _numbered(text)]
-
-
-def _breakthrough(text: str) -> Rows:
-    return [line[1:].replace("b", "x").replace("w", "o") for line in _numbered(text)]
-
-
-def _go(text: str) -> Rows:
-    return [line.split()[1].lower().replace("+", EMPTY) for line in _numbered(text)]
-
-
+_DIGITS = "0123456789"
+_BLACK_WHITE = ("black", "white")
 # The engine writes groups that touch an edge, or win, with letters of their own.
 _HEX = str.maketrans("yzXpqO", "xxxooo")
 
-
-def _hex(text: str) -> Rows:
-    return ["".join(line.split()).translate(_HEX) for line in _lines(text)]
-
-
-def _chess(text: str) -> Rows:
-    """Return the rows of a position in Forsyth-Edwards notation."""
-    rows = text.split()[0].split("/")
-    return ["".join(EMPTY * int(c) if c.isdigit() else c for c in row) for row in rows]
-
-
-_DIGITS = "0123456789"
-_BLACK_WHITE = ("black", "white")
-
 KINDS = {
-    "tic_tac_toe": Kind(_lines, ("x", "o"), columns=_DIGITS, numbers="zero"),
-    "connect_four": Kind(_lines, ("x", "o"), columns=_DIGITS, numbers="zero"),
-    "othello": Kind(_othello, _BLACK_WHITE, look="stones"),
-    "breakthrough": Kind(
-        _breakthrough, _BLACK_WHITE, look="stones", numbers="up", has_moving_pieces=True
+    "tic_tac_toe": Kind(_read_lines, ("x", "o"), columns=_DIGITS, numbers="zero"),
+    "connect_four": Kind(_read_lines, ("x", "o"), columns=_DIGITS, numbers="zero"),
+    "othello": Kind(
+        lambda text: [
+            "".join(line.split()[1:-1]).replace("-", EMPTY) for line in _read_numbered(text)
+        ],
+        _BLACK_WHITE,
+        look="stones",
     ),
-    "hex": Kind(_hex, ("x, top to bottom", "o, left to right"), is_hex=True),
-    "chess": Kind(_chess, _BLACK_WHITE, look="pieces", numbers="up", has_moving_pieces=True),
-    "go_9x9": Kind(_go, _BLACK_WHITE, look="stones", columns="ABCDEFGHJ", numbers="up"),
+    "breakthrough": Kind(
+        lambda text: [
+            line[1:].replace("b", "x").replace("w", "o") for line in _read_numbered(text)
+        ],
+        _BLACK_WHITE,
+        look="stones",
+        numbers="up",
+        has_moving_pieces=True,
+    ),
+    "hex": Kind(
+        lambda text: ["".join(line.split()).translate(_HEX) for line in _read_lines(text)],
+        ("x, top to bottom", "o, left to right"),
+        is_hex=True,
+    ),
+    # Forsyth-Edwards notation: a digit stands for so many empty cells.
+    "chess": Kind(
+        lambda text: re.sub(r"\d", lambda n: EMPTY * int(n[0]), text.split()[0]).split("/"),
+        _BLACK_WHITE,
+        look="pieces",
+        numbers="up",
+        has_moving_pieces=True,
+    ),
+    # The letter I is left out, as on every board of Go.
+    "go_9x9": Kind(
+        lambda text: [line.split()[1].lower().replace("+", EMPTY) for line in _read_numbered(text)],
+        _BLACK_WHITE,
+        look="stones",
+        columns="ABCDEFGHJ",
+        numbers="up",
+    ),
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -12,11 +13,11 @@ from matches.models import Entrant, Leaderboard, Rating, Tournament
 from matches.ratings import standings
 from matches.ratings.standings import TOP, Field, Row
 from matches.store.catalog import policy_title
-from pages.addresses import number
+from pages.paging import read_number
 
 MAX_TEXT = 120
+# So many are offered at most; the newest tournaments.
 N_RUNS, N_TOURNAMENTS = 200, 50
-"""So many are offered at most; the newest tournaments."""
 
 
 class Light(NamedTuple):
@@ -40,25 +41,22 @@ class Sort(NamedTuple):
     is_highest_first: bool = True
 
 
-def _trend(row: Light, among: Field) -> float:
-    before = among.mu_before.get(row.agent)
-    return float("-inf") if before is None else row.mu - before
-
-
-def _best(row: Light, among: Field) -> float:
-    return among.p_best.get(row.agent, -1.0)
-
-
-def _name(row: Light, _: Field) -> str:
-    return str(row.value).lower()
-
-
 SORTS: Mapping[str, Sort] = {
     "rating": Sort("rating", "mu", "mu"),
-    "name": Sort("name", "name", "agent__name", _name, is_highest_first=False),
+    "name": Sort(
+        "name",
+        "name",
+        "agent__name",
+        lambda row, _: str(row.value).lower(),
+        is_highest_first=False,
+    ),
     "live": Sort("live rating", "live", "live_mu"),
-    "best": Sort("P(best)", "best", "mu", _best),
-    "trend": Sort("trend", "trend", "mu", _trend),
+    # Of agents beyond the first ranks no chance is computed: they come after those that have none.
+    "best": Sort("P(best)", "best", "mu", lambda row, field: field.p_best.get(row.agent, -1.0)),
+    # Without a rating an hour ago there is no trend: those come last.
+    "trend": Sort(
+        "trend", "trend", "mu", lambda row, field: row.mu - field.mu_before.get(row.agent, inf)
+    ),
     "matches": Sort("matches", "matches", "n_matches"),
     "wins": Sort("wins", "wins", "n_wins"),
     "forfeits": Sort("forfeits", "forfeits", "n_forfeits"),
@@ -100,22 +98,16 @@ class View:
 
     @property
     def watched(self) -> str:
-        """The field of a row that must stay in order, and the direction: for the page's script."""
+        """Name the field that orders the rows, and the direction: the page's script keeps it."""
         return ("-" if self.is_descending else "") + self.order.field
 
-    def query(self, page: int = 1, **changes: str) -> str:
+    def make_query(self, page: int = 1, **changes: str) -> str:
         """Return the address within the board of this view, changed."""
         default = asdict(View())
-        asked = {k: v for k, v in asdict(replace(self, **changes)).items() if v != default[k]}
+        # Defaults are left out, so that one view has one address.
+        changed = {k: v for k, v in asdict(replace(self, **changes)).items() if v != default[k]}
         pages = {"page": str(page)} if page > 1 else {}
-        return "?" + urlencode(asked | pages)
-
-
-class Found(NamedTuple):
-    """A page of rows, and of how many."""
-
-    rows: list[Row]
-    n: int
+        return "?" + urlencode(changed | pages)
 
 
 class Choice(NamedTuple):
@@ -127,37 +119,43 @@ class Choice(NamedTuple):
     options: list[dict[str, str]]
 
 
-def read(request: HttpRequest) -> View:
+def read_view(request: HttpRequest) -> View:
     """Return what the address asks for. Raises Http404 naming what is wrong."""
-    asked = {name: request.GET.get(name, "").strip()[:MAX_TEXT] for name in asdict(View())}
-    asked["sort"] = asked["sort"] or "rating"
-    if asked["sort"].removeprefix("-") not in SORTS:
-        raise Http404(f"sort must be one of {', '.join(SORTS)}, got {asked['sort'][:40]!r}")
-    if asked["tournament"]:
-        number(request, "tournament", default=0)
-    return View(**asked)
+    fields = {name: request.GET.get(name, "").strip()[:MAX_TEXT] for name in asdict(View())}
+    fields["sort"] = fields["sort"] or "rating"
+    if fields["sort"].removeprefix("-") not in SORTS:
+        raise Http404(f"sort must be one of {', '.join(SORTS)}, got {fields['sort'][:40]!r}")
+    if fields["tournament"]:
+        read_number(request, "tournament", default=0)
+    return View(**fields)
 
 
-def find(board: Leaderboard, view: View, *, start: int) -> Found:
-    """Return rows of the board as asked for, with their ranks on the whole board.
+def find_rows(board: Leaderboard, view: View, *, start: int) -> tuple[list[Row], int]:
+    """Return a page of rows with their ranks on the whole board, and how many match the view.
 
     Reads the field once, whatever was played.
     """
-    among, order = standings.load_field(board.pk), view.order
-    field = standings.rank_ratings(board.pk).select_related(None)
+    field, order = standings.load_field(board.pk), view.order
+    ratings = standings.rank_ratings(board.pk).select_related(None)
     # In the order of rank, which equal values keep.
-    rows = [Light(*row) for row in field.values_list("agent_id", "mu", order.column)]
+    rows = [Light(*row) for row in ratings.values_list("agent_id", "mu", order.column)]
+    # Ranks before anything is left out: an agent keeps its rank whatever is asked for.
     ranks = {row.agent: rank for rank, row in enumerate(rows, 1)}
-    wanted = rows if view.is_whole else _chosen(rows, board, view)
-    ordered = sorted(wanted, key=lambda row: order.key(row, among), reverse=view.is_descending)
+    if not view.is_whole:
+        matching = set(_filter_agents(board, view))
+        rows = [row for row in rows if row.agent in matching]
+    ordered = sorted(rows, key=lambda row: order.key(row, field), reverse=view.is_descending)
     page = [row.agent for row in ordered[start : start + TOP]]
-    whole = {row.agent: row for row in standings.read_rated(field.filter(agent__in=page))}
-    return Found([standings.format_row(whole[pk], ranks[pk], among) for pk in page], len(wanted))
+    whole = {row.agent: row for row in standings.read_rated(ratings.filter(agent__in=page))}
+    return [standings.format_row(whole[pk], ranks[pk], field) for pk in page], len(rows)
 
 
-def choices(board: Leaderboard, view: View) -> list[Choice]:
+def list_choices(board: Leaderboard, view: View) -> list[Choice]:
     """Return what can be chosen on this board."""
-    kinds, runs = _families(board)
+    rated = Rating.objects.filter(leaderboard=board).order_by()
+    families = list(rated.values_list("agent__policy", "agent__checkpoint__run").distinct())
+    kinds = [(kind, policy_title(kind)) for kind in sorted({kind for kind, _ in families})]
+    runs = sorted({run for _, run in families if run})[:N_RUNS]
     newest = board.tournaments.order_by("-pk")[:N_TOURNAMENTS].values_list("pk", "name")
     named = [(str(pk), name) for pk, name in newest]
     if view.tournament and view.tournament not in dict(named):
@@ -165,19 +163,14 @@ def choices(board: Leaderboard, view: View) -> list[Choice]:
     sorts = [{"value": name, "label": sort.label} for name, sort in SORTS.items()]
     reverse = [{"value": f"-{o['value']}", "label": f"{o['label']}, reversed"} for o in sorts]
     return [
-        Choice("kind", "Kind", view.kind, _options(kinds, view.kind)),
-        Choice("run", "Run", view.run, _options([(run, run) for run in runs], view.run)),
-        Choice("tournament", "Tournament", view.tournament, _options(named, "")),
+        Choice("kind", "Kind", view.kind, _list_options(kinds, view.kind)),
+        Choice("run", "Run", view.run, _list_options([(run, run) for run in runs], view.run)),
+        Choice("tournament", "Tournament", view.tournament, _list_options(named, "")),
         Choice("sort", "Sorted by", view.sort, sorts + reverse),
     ]
 
 
-def _chosen(rows: Sequence[Light], board: Leaderboard, view: View) -> list[Light]:
-    wanted = set(_wanted(board, view))
-    return [row for row in rows if row.agent in wanted]
-
-
-def _wanted(board: Leaderboard, view: View) -> QuerySet[Rating, int]:
+def _filter_agents(board: Leaderboard, view: View) -> QuerySet[Rating, int]:
     """Return the ids of the agents that are asked for."""
     conditions = Q(leaderboard=board)
     if view.q:
@@ -187,24 +180,16 @@ def _wanted(board: Leaderboard, view: View) -> QuerySet[Rating, int]:
     if view.run:
         conditions &= Q(agent__checkpoint__run=view.run)
     if view.tournament:
+        # Of this board only: another one's tournament may have entered the same agents.
         entered = Tournament.objects.filter(pk=int(view.tournament), leaderboard=board)
         conditions &= Q(agent__in=Entrant.objects.filter(tournament__in=entered).values("agent"))
     return Rating.objects.filter(conditions).values_list("agent_id", flat=True)
 
 
-def _families(board: Leaderboard) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return the policy kinds with their titles and the training runs of a board."""
-    rated = Rating.objects.filter(leaderboard=board).order_by()
-    found = list(rated.values_list("agent__policy", "agent__checkpoint__run").distinct())
-    kinds = sorted({kind for kind, _ in found})
-    return (
-        [(kind, policy_title(kind)) for kind in kinds],
-        sorted({run for _, run in found if run})[:N_RUNS],
-    )
+def _list_options(values: Sequence[tuple[str, str]], chosen: str) -> list[dict[str, str]]:
+    """Return an option for any, one per value, and the chosen one if it is none of them.
 
-
-def _options(known: Sequence[tuple[str, str]], chosen: str) -> list[dict[str, str]]:
-    """Return an option for any, the known ones, and the chosen one if it is none of them."""
-    strange = [(chosen, chosen)] if chosen and chosen not in dict(known) else []
-    shown = [("", "any"), *known, *strange]
-    return [{"value": value, "label": label} for value, label in shown]
+    Without the last the form would say "any" while the address asks for something.
+    """
+    strange = [(chosen, chosen)] if chosen and chosen not in dict(values) else []
+    return [{"value": value, "label": label} for value, label in [("", "any"), *values, *strange]]

@@ -10,16 +10,15 @@ from matches.models import Match
 from matches.operations import explain
 from matches.store.catalog import game_title
 from matches.store.clock import db_now
-from pages import replays
-from pages.addresses import optional
-from pages.replays import Recorded, Replay
-from pages.seating import seats
+from pages.paging import read_optional_number
+from pages.replays import Recorded, Replay, replay_match
+from pages.seating import list_seats
 
 
 @require_safe
-def match(request: HttpRequest, pk: int) -> HttpResponse:
+def show_match(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a match: who sat where, every attempt with its reason, the outcome and a replay."""
-    wanted = Match.objects.select_related(
+    matches = Match.objects.select_related(
         "tournament__leaderboard",
         "outcome",
         "order",
@@ -28,60 +27,43 @@ def match(request: HttpRequest, pk: int) -> HttpResponse:
         "replaces__replaced",
         "same_as__outcome",
     )
-    found = get_object_or_404(wanted.prefetch_related("seat_rows__agent"), pk=pk)
+    match = get_object_or_404(matches.prefetch_related("seat_rows__agent"), pk=pk)
+    board = match.tournament.leaderboard
+    outcome = getattr(match, "outcome", None)
+    replay = None
+    # Moves are recorded with the outcome, so that no seat's view is shown before the end.
+    if outcome and outcome.actions:
+        plies, seed = board.opening_plies, match.game_seed
+        replay = replay_match(
+            Recorded(board.game, board.game_parameters, plies, seed, outcome.actions)
+        )
     context = {
-        "match": found,
-        "board": found.tournament.leaderboard,
-        "game": game_title(found.tournament.leaderboard.game),
-        "seats": seats(found, game=found.tournament.leaderboard.game),
-        "attempts": found.attempts.all(),
-        "explanation": None if _outcome(found) else explain.of_match(found, now=db_now()),
-        **_replay_context(found, optional(request, "step")),
+        "match": match,
+        "board": board,
+        "game": game_title(board.game),
+        "seats": list_seats(match, game=board.game),
+        "attempts": match.attempts.all(),
+        "explanation": None if outcome else explain.of_match(match, now=db_now()),
+        "replay": replay,
+        **_show_step(match, replay, read_optional_number(request, "step")),
     }
     return render(request, "pages/match.html", context)
 
 
-def _replay_context(found: Match, step: int | None) -> dict[str, Any]:
-    """Return the position after a step, by default the last one.
-
-    Moves are recorded with the outcome, so that no seat's view is shown before the end. Raises
-    Http404 naming a step that there is not.
-    """
-    outcome = _outcome(found)
-    if outcome is None or not outcome.actions:
-        _refuse(found, step, last=None)
-        return {"replay": None}
-    replay = replays.replayed(_recorded(found, outcome.actions))
-    if not replay.frames:
-        _refuse(found, step, last=None)
-        return {"replay": replay}
-    at = replay.last if step is None else step
-    if at > replay.last:
-        _refuse(found, step, last=replay.last)
-    return {"replay": replay, "step": at, **_shown(replay, at)}
-
-
-def _shown(replay: Replay, at: int) -> dict[str, Any]:
+def _show_step(match: Match, replay: Replay | None, step: int | None) -> dict[str, Any]:
+    """Return the position after a step, by default the last one. Raises Http404 naming the step."""
+    last = replay.last_step if replay else -1
+    if step is not None and step > last:
+        steps = "no steps to show" if last < 0 else f"steps 0 to {last}"
+        raise Http404(f"match {match.pk} has no step {step}: it has {steps}")
+    if replay is None or not replay.frames:
+        return {}
+    at = last if step is None else step
     return {
+        "step": at,
         "frame": replay.frames[at],
-        "drawn": replay.board(at),
+        "drawn": replay.draw_board(at),
         "move": replay.moves[at - 1] if at else None,
         "previous_step": at - 1 if at else None,
-        "next_step": at + 1 if at < replay.last else None,
+        "next_step": at + 1 if at < last else None,
     }
-
-
-def _recorded(found: Match, actions: str) -> Recorded:
-    board = found.tournament.leaderboard
-    plies, seed = board.opening_plies, found.game_seed
-    return Recorded(board.game, board.game_parameters, plies, seed, actions)
-
-
-def _refuse(found: Match, step: int | None, *, last: int | None) -> None:
-    if step is not None:
-        there = "no steps to show" if last is None else f"steps 0 to {last}"
-        raise Http404(f"match {found.pk} has no step {step}: it has {there}")
-
-
-def _outcome(found: Match) -> Any:
-    return getattr(found, "outcome", None)

@@ -1,7 +1,4 @@
-"""The rows of a board as HTML: their template is rendered once, and its values put in per row.
-
-Two hundred rows of some twenty tags each took most of the time of the page.
-"""
+"""The rows of a board as HTML: their template is rendered once, and its values put in per row."""
 
 import re
 from collections.abc import Iterable
@@ -14,29 +11,28 @@ from django.utils.safestring import SafeString, mark_safe
 
 from matches.ratings.standings import Row
 
+# Two hundred rows of some twenty tags each took most of the time of the page.
 TEMPLATE = "pages/_row.html"
+# Stands for the id of the agent, which becomes part of an address.
 _AGENT = 987_654_321
-"""Stands for the id of the agent, which becomes part of an address."""
 
 
-def html(rows: Iterable[Row]) -> SafeString:
+def render_rows(rows: Iterable[Row]) -> SafeString:
     """Return the rows as their template would render them one by one."""
-    parts = _parts()
-    texts = (_text(parts, row) for row in rows)
+    parts, texts = _split_template(), []
+    for row in rows:
+        values = {name: conditional_escape(str(value)) for name, value in row.items()}
+        texts += [values[part] if at % 2 else part for at, part in enumerate(parts)]
     return mark_safe("".join(texts))  # every value is escaped
 
 
-def _text(parts: tuple[str, ...], row: Row) -> str:
-    values = {name: conditional_escape(str(value)) for name, value in row.items()}
-    return "".join(values[part] if at % 2 else part for at, part in enumerate(parts))
-
-
 @cache
-def _parts() -> tuple[str, ...]:
+def _split_template() -> tuple[str, ...]:
     """Return the template in parts: text and, between, names of fields."""
     names = get_type_hints(Row)
     marks = {name: f"{{{name}}}" for name in names} | {"agent": str(_AGENT)}
     text = render_to_string(TEMPLATE, {"row": {**marks, "agent": _AGENT}})
     fields = {mark: name for name, mark in marks.items()}
-    found = re.split(f"({'|'.join(re.escape(mark) for mark in fields)})", text)
-    return tuple(fields[part] if at % 2 else part for at, part in enumerate(found))
+    # The brackets make `split` return the marks too: every second part is the name of a field.
+    parts = re.split(f"({'|'.join(re.escape(mark) for mark in fields)})", text)
+    return tuple(fields[part] if at % 2 else part for at, part in enumerate(parts))

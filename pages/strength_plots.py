@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from matches.models import Rating
 from matches.ratings import standings
-from matches.ratings.standings import Rated, Row
+from matches.ratings.standings import Row
 from pages.charts import BOTTOM, LABEL_GAP, LEFT, RIGHT, TOP, Scale, Tick, place_across
 
 HEIGHT = 300
@@ -20,8 +20,8 @@ MAX_POINTS = 400
 MAX_RUNS = 3
 MIN_POINTS = 2
 N_STEP_TICKS = 6
+# Steps are spaced by their logarithm where the mean gap is so many times the smallest one.
 UNEVEN = 4
-"""Steps are spaced by their logarithm where the mean gap is so many times the smallest one."""
 MAX_LINES = 12
 
 
@@ -37,7 +37,7 @@ class Point(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return what is said of it."""
+        """Return the words that appear over the point."""
         row = self.row
         return f"{row['name']}, step {self.step:,}: {row['mu']}, {row['low']} to {row['high']}"
 
@@ -83,34 +83,31 @@ class Steps:
         gaps = [after - before for before, after in pairwise(distinct)]
         self.is_geometric = bool(gaps) and sum(gaps) > UNEVEN * len(gaps) * min(gaps)
 
-    def at(self, step: float) -> float:
+    def place(self, step: float) -> float:
         """Return percent across."""
         low, high = self._spread(self._lowest), self._spread(self._highest)
         share = (self._spread(step) - low) / (high - low) if high > low else 1 / 2
         return place_across(share)
 
-    def ticks(self) -> list[Tick]:
+    def list_ticks(self) -> list[Tick]:
         """Return marks at round steps that do not crowd each other."""
-        ticks: list[Tick] = []
-        for step in self._round_steps():
-            at = self.at(step)
-            if not ticks or at - ticks[-1].at >= (RIGHT - LEFT) / (2 * N_STEP_TICKS):
-                ticks.append(Tick(at, short(step)))
-        return ticks
-
-    def _round_steps(self) -> list[int]:
-        """Return the candidates for marks, ascending, within the steps that are shown."""
         if self.is_geometric:
             powers = range(floor(log10(self._unit)), floor(log10(self._highest)) + 1)
-            found = [factor * 10**power for power in powers for factor in (1, 2, 5)]
-            found = [step for step in found if self._unit <= step]
+            candidates = [factor * 10**power for power in powers for factor in (1, 2, 5)]
+            candidates = [step for step in candidates if self._unit <= step]
         else:
             width = (self._highest - self._lowest) / (N_STEP_TICKS - 1)
             part = max(round(width, -floor(log10(width))) if width >= 1 else 1, 1)
             first = -(-self._lowest // part) * part
-            found = [int(first + n * part) for n in range(2 * N_STEP_TICKS)]
+            candidates = [int(first + n * part) for n in range(2 * N_STEP_TICKS)]
+        ticks: list[Tick] = []
+        # Step 0 is the untrained network: it has its mark wherever it is shown.
         zero = [0] if self._lowest == 0 else []
-        return zero + [step for step in found if 0 < step <= self._highest]
+        for step in zero + [step for step in candidates if 0 < step <= self._highest]:
+            at = self.place(step)
+            if not ticks or at - ticks[-1].at >= (RIGHT - LEFT) / (2 * N_STEP_TICKS):
+                ticks.append(Tick(at, shorten_step(step)))
+        return ticks
 
     def _spread(self, step: float) -> float:
         if not self.is_geometric:
@@ -126,12 +123,19 @@ def draw_plots(board_id: int, shown: Iterable[Row] = ()) -> list[Plot]:
     a step become lines to compare with.
     """
     runs: dict[str, list[tuple[int, Row]]] = defaultdict(list)
-    for rating in _trained(board_id):
+    order = ("agent__checkpoint__step", "agent_id")
+    trained = Rating.objects.filter(
+        leaderboard_id=board_id, agent__checkpoint__step__isnull=False
+    ).order_by(*order)
+    # Chosen by key first: thousands of whole rows would be slow to sort.
+    chosen = Rating.objects.filter(pk__in=trained.values("pk")[:MAX_POINTS]).order_by(*order)
+    for rating in standings.read_rated(chosen):
         assert rating.run is not None
         assert rating.step is not None
         runs[rating.run].append((rating.step, standings.format_row(rating, 0)))
     drawn = {row["agent"]: row for steps in runs.values() for _, row in steps}
     others = [row for row in shown if row["agent"] not in drawn]
+    # One axis for all plots, so that runs can be compared by their heights.
     axis = standings.fit_axis([*drawn.values(), *others])
     scale = Scale(axis["low"], axis["high"], height=HEIGHT)
     marks = [Tick(scale.place(tick["at"]), tick["label"]) for tick in axis["ticks"]]
@@ -143,22 +147,12 @@ def draw_plots(board_id: int, shown: Iterable[Row] = ()) -> list[Plot]:
     ]
 
 
-def short(step: int) -> str:
+def shorten_step(step: int) -> str:
     """Return a step as a short label: 0, 500, 1.5k, 20k, 3M."""
     for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
         if step >= size:
             return f"{step / size:g}{letter}"
     return str(step)
-
-
-def _trained(board_id: int) -> list[Rated]:
-    order = ("agent__checkpoint__step", "agent_id")
-    trained = Rating.objects.filter(
-        leaderboard_id=board_id, agent__checkpoint__step__isnull=False
-    ).order_by(*order)
-    # Chosen by key first: thousands of whole rows would be slow to sort.
-    chosen = trained.values("pk")[:MAX_POINTS]
-    return standings.read_rated(Rating.objects.filter(pk__in=chosen).order_by(*order))
 
 
 def _draw_plot(
@@ -168,29 +162,22 @@ def _draw_plot(
     scale: Scale,
     ratings: list[Tick],
 ) -> Plot:
-    steps = Steps([step for step, _ in trained])
-    points = [_point(step, row, steps, scale) for step, row in trained]
-    return Plot(
-        run=run,
-        points=points,
-        segments=[Segment(a.x, a.y, b.x, b.y) for a, b in pairwise(points)],
-        steps=steps.ticks(),
-        ratings=ratings,
-        lines=_lines(others, scale),
-    )
-
-
-def _point(step: int, row: Row, steps: Steps, scale: Scale) -> Point:
-    y, y_low, y_high = (scale.place(float(row[end])) for end in ("mu", "low", "high"))
-    return Point(step, row, steps.at(step), y, y_low, y_high)
-
-
-def _lines(others: Sequence[Row], scale: Scale) -> list[Line]:
-    """Return the agents to compare with, the strongest first; labels stand clear of each other."""
+    steps, points = Steps([step for step, _ in trained]), []
+    for step, row in trained:
+        y, y_low, y_high = (scale.place(float(row[end])) for end in ("mu", "low", "high"))
+        points.append(Point(step, row, steps.place(step), y, y_low, y_high))
+    # Rows come strongest first, so that of two labels in one place the stronger agent's stays.
     lines: list[Line] = []
     free_from = 0.0
     for row in others[:MAX_LINES]:
         at = scale.place(float(row["mu"]))
         lines.append(Line(row, at, is_hidden=at < free_from))
         free_from = max(free_from, 0 if lines[-1].is_hidden else at + LABEL_GAP)
-    return lines
+    return Plot(
+        run=run,
+        points=points,
+        segments=[Segment(a.x, a.y, b.x, b.y) for a, b in pairwise(points)],
+        steps=steps.list_ticks(),
+        ratings=ratings,
+        lines=lines,
+    )

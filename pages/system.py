@@ -1,7 +1,6 @@
 """The pages of the system: what runs, what waits, what fails, and why a node does nothing."""
 
 import logging
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -11,7 +10,7 @@ from redis.exceptions import RedisError
 from matches.models import Order, Worker
 from matches.operations import explain
 from matches.operations.system import pushing
-from matches.operations.system.display import Shown, Table, format_state
+from matches.operations.system.display import format_state
 from matches.store.clock import db_now
 
 log = logging.getLogger(__name__)
@@ -20,40 +19,39 @@ MAX_ORDERS = 50
 
 
 @require_safe
-def overview(request: HttpRequest) -> HttpResponse:
+def show_overview(request: HttpRequest) -> HttpResponse:
     """Show nodes, queues, inference and failures; live, and complete without it."""
-    found = _shown()
-    context = {"shown": found, "tables": [_labelled(table) for table in found["tables"]]}
-    return render(request, "pages/system.html", context)
+    now = db_now()
+    try:
+        shown = format_state(pushing.read_newest(now=now))
+    except RedisError as error:
+        # The page is needed most when a store is down: it then shows what the database knows.
+        log.warning("the page is made from the database alone: %s", error)
+        shown = format_state(pushing.look_alone(now=now))
+    # Cells that know their columns: narrow screens show rows as cards.
+    tables = [
+        {
+            **table,
+            "lines": [
+                {**row, "labelled": list(zip(table["columns"], row["cells"], strict=True))}
+                for row in table["rows"]
+            ],
+        }
+        for table in shown["tables"]
+    ]
+    return render(request, "pages/system.html", {"shown": shown, "tables": tables})
 
 
 @require_safe
-def node(request: HttpRequest, pk: int) -> HttpResponse:
+def show_node(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one node: what it waits for, what it has in hand and what it runs."""
     worker = get_object_or_404(Worker, pk=pk)
     in_hand = Order.objects.filter(Order.is_open(), node=worker.node).select_related("tournament")
     context = {
         "worker": worker,
         "explanation": explain.of_worker(worker, now=db_now()),
+        # Sorted here: by the index of open orders they are few, by key the database may walk all.
         "orders": sorted(in_hand, key=lambda order: order.pk)[:MAX_ORDERS],
         "versions": sorted(worker.versions.items()),
     }
     return render(request, "pages/node.html", context)
-
-
-def _labelled(table: Table) -> dict[str, Any]:
-    """Return a table whose cells know their columns: narrow screens show rows as cards."""
-    lines = [
-        {**row, "labelled": list(zip(table["columns"], row["cells"], strict=True))}
-        for row in table["rows"]
-    ]
-    return {**table, "lines": lines}
-
-
-def _shown() -> Shown:
-    now = db_now()
-    try:
-        return format_state(pushing.read_newest(now=now))
-    except RedisError as error:
-        log.warning("the page is made from the database alone: %s", error)
-        return format_state(pushing.look_alone(now=now))

@@ -22,22 +22,23 @@ class Shown(NamedTuple):
     cycles: list[ShownCycle]
 
 
-def of_board(board: Leaderboard) -> Shown | None:
+def describe_board(board: Leaderboard) -> Shown | None:
     """Return what is shown of a board, None where there is nothing to say."""
-    found = transitivity.examine_board(board)
-    if found is None:
+    finding = transitivity.examine_board(board)
+    if finding is None:
         return None
-    return Shown(found, [ShownCycle(cycle, _text(cycle)) for cycle in found.cycles])
+    cycles = []
+    for cycle in finding.cycles:
+        names = [agent.name for agent in cycle.agents]
+        # The last one beats the first: that closes the cycle.
+        beats = zip(names, [*names[1:], names[0]], cycle.shares, strict=True)
+        texts = [f"{winner} beats {loser} ({share:.0%})" for winner, loser, share in beats]
+        cycles.append(ShownCycle(cycle, ", ".join(texts)))
+    return Shown(finding, cycles)
 
 
-def seat_advantage(board: Leaderboard) -> str:
+def describe_seat_advantage(board: Leaderboard) -> str:
     """Return what sitting first is worth as a rating, with its 95 % interval; empty if unknown."""
     if board.seat_mu is None or board.seat_sd is None:
         return ""
     return f"{board.seat_mu:+.2f} ± {Z95 * board.seat_sd:.2f}"
-
-
-def _text(cycle: Cycle) -> str:
-    names = [agent.name for agent in cycle.agents]
-    beats = zip(names, [*names[1:], names[0]], cycle.shares, strict=True)
-    return ", ".join(f"{winner} beats {loser} ({share:.0%})" for winner, loser, share in beats)

@@ -4,19 +4,19 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from pages import agents, campaignpages, matchpages, pages, seasonpages, system, tournamentpages
+from pages import agents, boardpages, campaignpages, matchpages, system, tournamentpages
 
 urlpatterns = [
-    path("", pages.home, name="home"),
+    path("", boardpages.show_home, name="home"),
     # Asked for by every browser that shows a page of the admin or the API.
     path("favicon.ico", RedirectView.as_view(url=static("evalsite/mark.svg")), name="favicon"),
-    path("leaderboards/", pages.boards, name="boards"),
-    path("leaderboards/<slug:name>/", pages.board, name="board"),
-    path("leaderboards/<slug:name>/seasons/<int:pk>/", seasonpages.season, name="season"),
-    path("agents/<int:pk>/", agents.agent, name="agent"),
-    path("tournaments/<int:pk>/", tournamentpages.tournament, name="tournament"),
-    path("tournaments/<int:pk>/campaign/", campaignpages.campaign, name="campaign"),
-    path("matches/<int:pk>/", matchpages.match, name="match"),
-    path("system/", system.overview, name="system"),
-    path("system/nodes/<int:pk>/", system.node, name="node"),
+    path("leaderboards/", boardpages.show_boards, name="boards"),
+    path("leaderboards/<slug:name>/", boardpages.show_board, name="board"),
+    path("leaderboards/<slug:name>/seasons/<int:pk>/", boardpages.show_season, name="season"),
+    path("agents/<int:pk>/", agents.show_agent, name="agent"),
+    path("tournaments/<int:pk>/", tournamentpages.show_tournament, name="tournament"),
+    path("tournaments/<int:pk>/campaign/", campaignpages.show_campaign, name="campaign"),
+    path("matches/<int:pk>/", matchpages.show_match, name="match"),
+    path("system/", system.show_overview, name="system"),
+    path("system/nodes/<int:pk>/", system.show_node, name="node"),
 ]

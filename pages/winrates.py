@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from matches.models import PairCount
 from matches.ratings.standings import Row
+from pages.records import Record, count_records
 
 N_AGENTS = 20
 EVEN = 50
@@ -30,35 +30,19 @@ class Line(NamedTuple):
     cells: list[Cell | None]
 
 
-def matrix(board_id: int, rows: Sequence[Row]) -> list[Line]:
+def build_matrix(board_id: int, rows: Sequence[Row]) -> list[Line]:
     """Return the score of each of the first rows against each. One query of bounded size."""
     top = rows[:N_AGENTS]
-    met = _met(board_id, [row["agent"] for row in top])
-    return [
-        Line(row, [_cell(row, other, met) if row is not other else None for other in top])
-        for row in top
-    ]
+    records = count_records(board_id, [row["agent"] for row in top])
 
+    def describe_pair(row: Row, other: Row) -> Cell | None:
+        if row is other:
+            return None
+        record = records.get((row["agent"], other["agent"]), Record())
+        names = f"{row['name']} against {other['name']}"
+        if not record.n:
+            return Cell(0, 0, f"{names}: not met")
+        counts = f"{record.wins:,} won, {record.draws:,} drawn, {record.losses:,} lost"
+        return Cell(record.n, record.percent, f"{names}: {counts}")
 
-def _met(board_id: int, agents: Sequence[int]) -> dict[tuple[int, int], list[int]]:
-    """Return wins, draws and losses of the first against the second, whoever sat first."""
-    counts = PairCount.objects.filter(
-        leaderboard=board_id, first__in=agents, second__in=agents
-    ).values_list("first", "second", "n_first_wins", "n_draws", "n_second_wins")
-    met: dict[tuple[int, int], list[int]] = {}
-    for first, second, *there in counts:
-        for pair, added in (((first, second), there), ((second, first), there[::-1])):
-            before = met.get(pair, [0, 0, 0])
-            met[pair] = [a + b for a, b in zip(before, added, strict=True)]
-    return met
-
-
-def _cell(row: Row, other: Row, met: dict[tuple[int, int], list[int]]) -> Cell:
-    wins, draws, losses = met.get((row["agent"], other["agent"]), [0, 0, 0])
-    n = wins + draws + losses
-    names = f"{row['name']} against {other['name']}"
-    if not n:
-        return Cell(0, 0, f"{names}: not met")
-    counts = f"{wins:,} won, {draws:,} drawn, {losses:,} lost"
-    score = round(100 * (wins + draws / 2) / n)
-    return Cell(n, score, f"{names}: {counts}")
+    return [Line(row, [describe_pair(row, other) for other in top]) for row in top]

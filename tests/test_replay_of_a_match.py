@@ -19,5 +19,5 @@ def test_the_moves_that_a_node_reports_can_be_replayed() -> None:
         entry.actions.append(rng.choice(list(state.legal_actions())))
         state.apply(entry.actions[-1])
     row = entry.to_result(EndedMatch(0, Ending.DONE, [0, 1], Reason.NONE, -1, "", 1.0))
-    replay = replays.replayed(Recorded("connect_four", {}, 4, 7, row.actions))
-    assert (replay.problem, replay.last) == ("", len(entry.actions))
+    replay = replays.replay_match(Recorded("connect_four", {}, 4, 7, row.actions))
+    assert (replay.problem, replay.last_step) == ("", len(entry.actions))

@@ -1,6 +1,6 @@
 """Campaigns in words: what is asked, what it will take, what it has cost, why it ended."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -56,7 +56,7 @@ class Share(NamedTuple):
     percent: float | None
 
 
-def describe_question(campaign: Campaign, names: Sequence[str]) -> str:
+def describe_question(campaign: Campaign, names: Mapping[int, str]) -> str:
     """Return the question in words. names: of the entrants by position, as many as are needed."""
     given = campaign.parameters
     if campaign.question == IS_SPRT:

@@ -50,14 +50,14 @@ def test_its_rank_is_that_of_the_board(client: Client, broker: Redis) -> None:
     Rating.objects.filter(agent__name__in=("random", "greedy")).update(mu=20.0)
     ordered = Rating.objects.order_by("-mu", "agent_id").select_related("agent")
     for rank, rating in enumerate(ordered, 1):
-        (shown,) = agents._ratings(rating.agent)
-        assert shown.rank == rank  # type: ignore[attr-defined]
+        (shown,) = agents.rank_on_boards(rating.agent)
+        assert shown.rank == rank
 
 
 def test_its_record_is_the_sum_over_both_seats(broker: Redis) -> None:
     tournament = boards.played_board()
     rating = Rating.objects.get(agent=_agent())
-    shown, after = records.opponents(tournament.leaderboard_id, rating.agent_id, limit=50)
+    shown, after = records.list_opponents(tournament.leaderboard_id, rating.agent_id, limit=50)
     assert after is None
     assert len(shown) == 6
     sums = [sum(part) for part in zip(*(opponent.record for opponent in shown), strict=True)]
@@ -109,7 +109,7 @@ def test_a_failure_is_listed_with_the_guilty_agent_only(client: Client, broker: 
 
 
 def _failed(agent: int) -> list[int]:
-    return [attempt.match_id for attempt in agentmatches.failures(agent, before=None).attempts]
+    return [attempt.match_id for attempt in agentmatches.find_failures(agent, before=None).attempts]
 
 
 def test_the_search_for_failures_goes_on_where_it_ended(broker: Redis, monkeypatch: Any) -> None:
@@ -118,7 +118,7 @@ def test_the_search_for_failures_goes_on_where_it_ended(broker: Redis, monkeypat
     agent = Attempt.objects.filter(ending="forfeit").latest("pk").match.agent_ids[0]
     found, before, n_searched = 0, None, 0
     while True:
-        page = agentmatches.failures(agent, before=before)
+        page = agentmatches.find_failures(agent, before=before)
         found, n_searched = found + len(page.attempts), n_searched + page.n_searched
         before = page.before
         if before is None:
@@ -212,7 +212,8 @@ def test_a_long_line_of_checkpoints_asks_no_more_of_the_database(
     line = _line("mcts:20", *[""] * 7, "mcts:100")
     for checkpoint, n_ancestors in ((line[1], 1), (line[-1], 8)):
         with django_assert_num_queries(5):
-            kin = lineages.of_checkpoint(checkpoint, game="connect_four")
+            kin = lineages.trace_lineage(Agent(checkpoint=checkpoint, game="connect_four"))
+        assert kin is not None
         assert len(kin.ancestors) == n_ancestors
 
 

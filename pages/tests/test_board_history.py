@@ -50,7 +50,7 @@ def test_curves_go_from_the_first_to_the_last_snapshot(board: Leaderboard) -> No
 
 @pytest.mark.parametrize("n", [2, 3, 60, 200])
 def test_moments_are_few_however_long_the_history(board: Leaderboard, n: int) -> None:
-    moments = board_history._spread(NOW - timedelta(minutes=n), NOW)
+    moments = board_history.space_round(NOW - timedelta(minutes=n), NOW)
     assert moments == sorted(moments)
     assert len(moments) <= board_history.N_MOMENTS + 1
     assert moments[0] == NOW - timedelta(minutes=n)
@@ -88,7 +88,7 @@ def test_the_first_rank_has_the_highest_label(board: Leaderboard) -> None:
 
 def test_scores_mirror_each_other_and_add_up(board: Leaderboard) -> None:
     rows = standings.load_rows(board.pk)
-    lines = winrates.matrix(board.pk, rows)
+    lines = winrates.build_matrix(board.pk, rows)
     for i, line in enumerate(lines):
         assert line.cells[i] is None
         for j, cell in enumerate(line.cells):
@@ -102,7 +102,7 @@ def test_scores_mirror_each_other_and_add_up(board: Leaderboard) -> None:
 
 def test_agents_that_did_not_meet_say_so(board: Leaderboard) -> None:
     PairCount.objects.all().delete()
-    lines = winrates.matrix(board.pk, standings.load_rows(board.pk))
+    lines = winrates.build_matrix(board.pk, standings.load_rows(board.pk))
     assert all(cell.title.endswith("not met") for line in lines for cell in line.cells if cell)
 
 

@@ -43,7 +43,7 @@ def _go_on(tournament: Tournament, seconds: float, play: boards.Play | None = No
 
 def _found(tournament: Tournament) -> brackets.InRounds:
     cache.clear()
-    found = brackets.of_tournament(tournament)
+    found = brackets.describe_rounds(tournament)
     assert found is not None
     return found
 
@@ -101,7 +101,7 @@ def test_groups_have_a_table_without_byes(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_other_tournaments_have_no_rounds() -> None:
-    assert brackets.of_tournament(factories.planned()) is None
+    assert brackets.describe_rounds(factories.planned()) is None
 
 
 def test_a_pairing_that_suits_the_field_badly_warns(client: Client) -> None:

@@ -234,7 +234,7 @@ def test_the_likeliest_stand_first_and_the_rest_is_cut(
 ) -> None:
     monkeypatch.setattr(campaignpages, "N_CHANCES", 2)
     campaign = ended(campaign_of())
-    found = campaignpages.context(campaign, now=later(500))["chances"]
+    found = campaignpages.describe_campaign(campaign, now=later(500))["chances"]
     assert found[0].agent == Agent.objects.get(name="level:95")
     assert len(found) == 2
     assert found[0].percent > found[1].percent

@@ -25,12 +25,12 @@ def board(broker: Redis) -> Leaderboard:
 
 
 def _names(board: Leaderboard, view: View) -> list[str]:
-    return [row["name"] for row in filters.find(board, view, start=0).rows]
+    return [row["name"] for row in filters.find_rows(board, view, start=0)[0]]
 
 
 def test_a_row_found_is_the_row_of_the_whole_board(board: Leaderboard) -> None:
     whole = {row["name"]: row for row in standings.load_rows(board.pk)}
-    found, n = filters.find(board, View(q="MCTS"), start=0)
+    found, n = filters.find_rows(board, View(q="MCTS"), start=0)
     assert n == 2
     assert found == [whole[row["name"]] for row in found]
     assert {row["name"] for row in found} == {"mcts:20", "mcts:100"}
@@ -77,9 +77,9 @@ def test_who_has_no_trend_comes_last(board: Leaderboard) -> None:
 
 def test_a_view_is_its_address(board: Leaderboard, client: Client) -> None:
     view = View(q="a b", kind="mcts", sort="-name")
-    assert view.query() == "?q=a+b&kind=mcts&sort=-name"
-    assert view.query(3, sort="rating") == "?q=a+b&kind=mcts&page=3"
-    page = client.get(ADDRESS + view.query()).content.decode()
+    assert view.make_query() == "?q=a+b&kind=mcts&sort=-name"
+    assert view.make_query(3, sort="rating") == "?q=a+b&kind=mcts&page=3"
+    page = client.get(ADDRESS + view.make_query()).content.decode()
     assert 'value="a b"' in page
     assert '<option value="mcts" selected>' in page
     assert "No agent of this board is like that" in page
@@ -98,7 +98,7 @@ def test_a_longer_result_has_pages(
     board: Leaderboard, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(filters, "TOP", 3)
-    monkeypatch.setattr("pages.pages.TOP", 3)
+    monkeypatch.setattr("pages.boardpages.TOP", 3)
     first = client.get(f"{ADDRESS}?sort=name").content.decode()
     assert f'href="{ADDRESS}?sort=name&amp;page=2"' in first
     last = client.get(f"{ADDRESS}?sort=name&page=3").content.decode()

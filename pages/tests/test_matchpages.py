@@ -10,7 +10,7 @@ from redis import Redis
 from matches.artifacts.agents import register_spelled_agent
 from matches.models import Match, Outcome
 from matches.tests import boards, factories
-from pages.seating import seats
+from pages.seating import list_seats
 from pages.tests.test_replays import _played
 
 pytestmark = pytest.mark.django_db
@@ -108,7 +108,7 @@ def test_team_mates_stand_together(client: Client, broker: Redis) -> None:
     tournament = factories.planned(4, agents=agents, game="tiny_bridge", board="bridge")
     boards.play_some(tournament, 1, lambda row: factories.result(row, ranks=[2, 0, 2, 0]))
     match = Match.objects.select_related("outcome").get(state=Match.State.DONE)
-    shown = seats(match, game="tiny_bridge")
+    shown = list_seats(match, game="tiny_bridge")
     assert [seat["seat"] for seat in shown] == [0, 2, 1, 3]
     assert [seat["team"] for seat in shown] == [1, 1, 2, 2]
     assert [seat["result"] for seat in shown] == ["lost", "lost", "won", "won"]
@@ -119,4 +119,4 @@ def test_team_mates_stand_together(client: Client, broker: Redis) -> None:
 
 
 def test_seats_of_a_game_whose_file_is_gone_are_still_shown(client: Client, played: Match) -> None:
-    assert [seat["team"] for seat in seats(played, game="gone")] == [None, None]
+    assert [seat["team"] for seat in list_seats(played, game="gone")] == [None, None]

@@ -24,14 +24,14 @@ def test_rows_are_as_their_template_renders_them(broker: Redis) -> None:
         Agent.objects.filter(pk=agent.pk).update(name=name)
     rows = standings.load_rows(board.pk)
     assert {row["name"] for row in rows} >= set(names)
-    assert rowtexts.html(rows) == _slow(rows)
+    assert rowtexts.render_rows(rows) == _slow(rows)
 
 
 def test_no_row_is_no_text() -> None:
-    assert rowtexts.html([]) == ""
+    assert rowtexts.render_rows([]) == ""
 
 
 def test_every_field_that_the_template_shows_has_its_value() -> None:
     row: Row = {name: f"value of {name}" for name in Row.__annotations__}  # type: ignore[assignment]
     row["agent"], row["rank"] = 7, 3
-    assert rowtexts.html([row]) == _slow([row])
+    assert rowtexts.render_rows([row]) == _slow([row])

@@ -12,7 +12,7 @@ from matches.ratings import seasons
 from matches.store.auditing import Actor
 from matches.tests import boards
 from matches.tests.factories import NOW
-from pages import seasonpages
+from pages import boardpages
 
 pytestmark = pytest.mark.django_db
 
@@ -61,7 +61,7 @@ def test_pages_follow_by_rank_at_the_same_cost(
     django_assert_num_queries: Any,
 ) -> None:
     for size in (2, 5):
-        monkeypatch.setattr(seasonpages, "ROWS_A_PAGE", size)
+        monkeypatch.setattr(boardpages, "SEASON_ROWS_A_PAGE", size)
         with django_assert_num_queries(2):
             page = _get(client, season, "?after=1")
         assert page.count('data-label="rank"') == size

@@ -35,12 +35,12 @@ def _running(n_ended: int = 60) -> Tournament:
 
 
 def test_the_rest_takes_as_long_as_the_last_minute_says(broker: Redis) -> None:
-    pace = paces.of_tournament(_running(), now=later(30))
+    pace = paces.measure_pace(_running(), now=later(30))
     assert pace == ("1.0 matches/s", "about 66 s")
 
 
 def test_an_old_pace_says_nothing(broker: Redis) -> None:
-    pace = paces.of_tournament(_running(), now=later(61))
+    pace = paces.measure_pace(_running(), now=later(61))
     assert pace.remaining == "unknown: no match of it ended within the last minute"
 
 
@@ -48,14 +48,14 @@ def test_a_high_pace_is_measured_over_less_than_a_minute(
     broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paces, "N_SEEN", 20)
-    assert paces.of_tournament(_running(), now=later(2)).rate == "10.0 matches/s"
+    assert paces.measure_pace(_running(), now=later(2)).rate == "10.0 matches/s"
 
 
 def test_the_pace_of_another_tournament_is_not_its_own(broker: Redis) -> None:
     _running()
     other = factories.planned(12, board="other")
     other.refresh_from_db()
-    assert paces.of_tournament(other, now=later(1)).remaining.startswith("unknown")
+    assert paces.measure_pace(other, now=later(1)).remaining.startswith("unknown")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_pace_of_another_tournament_is_not_its_own(broker: Redis) -> None:
 def test_what_does_not_run_has_no_time_left(broker: Redis, state: str, words: str) -> None:
     tournament = _running()
     tournament.state = state
-    assert paces.of_tournament(tournament, now=later(1)).remaining == words
+    assert paces.measure_pace(tournament, now=later(1)).remaining == words
 
 
 def test_the_page_says_how_long_it_still_takes(client: Client, broker: Redis) -> None:
@@ -75,7 +75,7 @@ def test_the_page_says_how_long_it_still_takes(client: Client, broker: Redis) ->
 
 def test_both_sides_of_the_crosstable_add_up(broker: Redis) -> None:
     tournament = boards.played_board()
-    table = crosstables.of_tournament(tournament, n_entrants=7)
+    table = crosstables.build_crosstable(tournament, n_entrants=7)
     assert table is not None
     assert (len(table.rows), table.is_cut, table.has_others) == (7, False, False)
     for row in table.rows:
@@ -93,7 +93,7 @@ def test_the_strongest_stand_first_and_the_rest_is_cut(
     tournament = boards.played_board()
     page = _get(client, f"/tournaments/{tournament.pk}/")
     assert "The 3 strongest of 7 entrants" in page
-    table = crosstables.of_tournament(tournament, n_entrants=7)
+    table = crosstables.build_crosstable(tournament, n_entrants=7)
     assert table is not None
     best = Rating.objects.order_by("-mu").values_list("agent_id", flat=True)[:3]
     assert [row.agent.pk for row in table.rows] == list(best)

@@ -1,0 +1,139 @@
+"""The pages of leaderboards and of their seasons: rendered on the server, complete without scripts.
+
+A season is a leaderboard as it stood when it was frozen.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from matches.models import Leaderboard, Rating, Season, SeasonRow
+from matches.ratings import standings
+from matches.ratings.standings import TOP, Row
+from matches.store import selectors
+from matches.store.catalog import game_problem, game_title
+from matches.store.clock import db_now
+from pages import (
+    board_history,
+    campaignpages,
+    filters,
+    rowtexts,
+    strength_plots,
+    transitivity,
+    winrates,
+)
+from pages.agents import describe_interval
+from pages.columns import list_columns
+from pages.filters import View
+from pages.paging import MAX_DIGITS, cut_page, read_number
+
+N_RECENT_BOARDS = 12
+N_SEASONS = 12
+BOARDS_A_PAGE = 50
+SEASON_ROWS_A_PAGE = 200
+
+
+@require_safe
+def show_home(request: HttpRequest) -> HttpResponse:
+    """Show the newest leaderboard, or what to type first."""
+    newest = selectors.find_newest_board()
+    if newest is None:
+        context = {"nodes": standings.count_nodes(now=db_now())}
+        return render(request, "pages/empty.html", context)
+    return render(request, "pages/board.html", _describe_page(newest, View(), page=1))
+
+
+@require_safe
+def show_board(request: HttpRequest, name: str) -> HttpResponse:
+    """Show one leaderboard; its first page is live."""
+    board = get_object_or_404(Leaderboard, name=name)
+    page = read_number(request, "page", default=1)
+    context = _describe_page(board, filters.read_view(request), page=page)
+    return render(request, "pages/board.html", context)
+
+
+@require_safe
+def show_boards(request: HttpRequest) -> HttpResponse:
+    """List the leaderboards, the newest first, a page at a time by key."""
+    # By key rather than by page number: a board made meanwhile moves no row to the next page.
+    before = read_number(request, "before", default=10**MAX_DIGITS - 1)
+    boards = Leaderboard.objects.filter(is_listed=True, pk__lt=before)[: BOARDS_A_PAGE + 1]
+    page, last = cut_page(list(boards), BOARDS_A_PAGE)
+    context = {
+        "boards": _add_titles(page),
+        "next": last and last.pk,
+        "campaigns": campaignpages.list_newest(),
+    }
+    return render(request, "pages/boards.html", context)
+
+
+@require_safe
+def show_season(request: HttpRequest, name: str, pk: int) -> HttpResponse:
+    """Show the ranks of a season, a page at a time by rank."""
+    seasons = Season.objects.select_related("leaderboard")
+    season = get_object_or_404(seasons, pk=pk, leaderboard__name=name)
+    after = read_number(request, "after", default=0)
+    ranked = SeasonRow.objects.filter(season=season, rank__gt=after).order_by("rank")
+    page, last = cut_page(list(ranked[: SEASON_ROWS_A_PAGE + 1]), SEASON_ROWS_A_PAGE)
+    context = {
+        "season": season,
+        "board": season.leaderboard,
+        "game": game_title(season.leaderboard.game),
+        "rows": [{"row": row, **describe_interval(row)} for row in page],
+        "next": last and last.rank,
+    }
+    return render(request, "pages/season.html", context)
+
+
+def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, Any]:
+    now, start = db_now(), max(page - 1, 0) * TOP
+    if view.is_plain:
+        n_rows = Rating.objects.filter(leaderboard=board).count()
+        rows = standings.load_rows(board.pk, start=start)
+    else:
+        rows, n_rows = filters.find_rows(board, view, start=start)
+    if page < 1 or (page > 1 and not rows):
+        raise Http404(f"{board} has no page {page}")
+    address = reverse("board", args=[board.name])
+    return {
+        "board": board,
+        "game": game_title(board.game),
+        "problem": game_problem(board.game),
+        "rows": rows,
+        "row_texts": rowtexts.render_rows(rows),
+        "view": view,
+        "n_found": f"{n_rows:,}",
+        "columns": list_columns(view, address),
+        "choices": filters.list_choices(board, view),
+        **(_draw_board(board, rows) if view.is_plain and page == 1 else {}),
+        "status": standings.describe_board(board, rows, now=now),
+        "nodes": standings.count_nodes(now=now),
+        "boards": _add_titles(Leaderboard.objects.filter(is_listed=True)[:N_RECENT_BOARDS]),
+        "is_live": page == 1,
+        "here": address + view.make_query(page),
+        "previous": address + view.make_query(page - 1) if page > 1 else "",
+        "next": address + view.make_query(page + 1) if page * TOP < n_rows else "",
+    }
+
+
+def _draw_board(board: Leaderboard, rows: list[Row]) -> dict[str, Any]:
+    # Only the first page of the whole board has these: they say nothing about a part of the rows.
+    return {
+        "plots": strength_plots.draw_plots(board.pk, rows),
+        "history": board_history.draw_history(board, rows),
+        "matrix": winrates.build_matrix(board.pk, rows) if len(rows) > 1 else [],
+        "rates": board_history.draw_rates(board),
+        "one_number": transitivity.describe_board(board),
+        "seat_advantage": transitivity.describe_seat_advantage(board),
+        "alarms": campaignpages.list_open_alarms(campaign__tournament__leaderboard=board),
+        "campaigns": campaignpages.list_newest(tournament__leaderboard=board),
+        "seasons": board.seasons.order_by("-pk")[:N_SEASONS],
+    }
+
+
+def _add_titles(boards: Iterable[Leaderboard]) -> list[dict[str, Any]]:
+    return [{"board": board, "game": game_title(board.game)} for board in boards]
