@@ -13,12 +13,15 @@ from statistics import NormalDist
 
 import pytest
 
+from benchmarks.chaos import is_sound
 from benchmarks.storm import oracle
-from benchmarks.storm.run import Act, Storm, draw_acts, is_sound
+from benchmarks.storm.oracle import Progress
+from benchmarks.storm.run import Act, Storm, draw_acts, repeat_kills
 
 SCHEMA = """
 CREATE TABLE matches_leaderboard (id, name, draw_probability, n_settled, spread, seat_mu);
-CREATE TABLE matches_tournament (n_matches, finished_at);
+CREATE TABLE matches_tournament (n_matches, n_retried, n_refused, finished_at);
+CREATE TABLE matches_worker (node, incarnation);
 CREATE TABLE matches_match (id, leaderboard_id, sequence, lineup, state, attempt);
 CREATE TABLE matches_outcome
     (match_id, ranks, is_forfeit, guilty_seat, reason, actions);
@@ -27,7 +30,8 @@ CREATE TABLE matches_rating (leaderboard_id, agent_id, n_matches, n_wins, n_draw
 CREATE TABLE matches_paircount
     (leaderboard_id, first_id, second_id, n_first_wins, n_draws, n_second_wins);
 INSERT INTO matches_leaderboard VALUES (1, 'board', 0.1, 1, 5.0, 0.0);
-INSERT INTO matches_tournament VALUES (1, 'now');
+INSERT INTO matches_tournament VALUES (1, 0, 0, 'now');
+INSERT INTO matches_worker VALUES ('node-1', 'a');
 INSERT INTO matches_match VALUES (1, 1, 1, '7,8', 'done', 1);
 INSERT INTO matches_outcome VALUES (1, '0,1', 0, -1, '', '3,4');
 INSERT INTO matches_paircount VALUES (1, 7, 8, 1, 0, 0);
@@ -65,7 +69,7 @@ def path(tmp_path: Path) -> str:
 
 def test_it_finds_nothing_wrong_with_a_sound_record(database: object, path: str) -> None:
     assert oracle.read_record(path).faults == []
-    assert oracle.is_over(path) == (True, 1)
+    assert oracle.read_progress(path) == (1, True, 1, {"node-1": "a"})
 
 
 @pytest.mark.parametrize(
@@ -121,14 +125,34 @@ def started(command: list[str]) -> Iterator["subprocess.Popen[bytes]"]:
         child.wait()
 
 
+NOTHING = Progress(n_planned=9, is_over=False, n_outcomes=0, incarnations={})
+
+
 def test_what_is_stopped_goes_on_when_its_time_is_up() -> None:
     with started(["sleep", "60"]) as child:
         acts = iter([Act("web", "SIGSTOP", 5.0), Act("web", "SIGKILL", 0.0)])
         storm = Storm(acts, {"web": child.pid}.get, every_s=10.0)
-        storm.do_what_is_due(100.0)
+        storm.do_what_is_due(100.0, NOTHING)
         assert os.WIFSTOPPED(os.waitpid(child.pid, os.WUNTRACED)[1])
-        storm.do_what_is_due(105.0)
+        storm.do_what_is_due(105.0, NOTHING)
         assert os.WIFCONTINUED(os.waitpid(child.pid, os.WCONTINUED)[1])
-        storm.do_what_is_due(110.0)
+        storm.do_what_is_due(110.0, NOTHING)
         assert child.wait() == -9
     assert storm.done == {"web SIGSTOP": 1, "web SIGKILL": 1}
+
+
+def test_a_broker_is_killed_by_outcomes_and_back_when_there_are_more() -> None:
+    with started(["sleep", "60"]) as node, started(["sleep", "60"]) as broker:
+        pids = {"node-1": node.pid, "broker": broker.pid}
+        storm = Storm(repeat_kills(["node-1"]), pids.get, every_s=100.0, broker_at=(7, 9))
+        reported = Progress(n_planned=9, is_over=False, n_outcomes=6, incarnations={"node-1": "a"})
+        storm.do_what_is_due(100.0, reported)
+        assert node.wait() == -9
+        storm.do_what_is_due(101.0, reported._replace(n_outcomes=7))
+        assert broker.wait() == -9
+        assert storm.recoveries_s == []
+        pids.clear()
+        storm.do_what_is_due(103.0, reported._replace(n_outcomes=8, incarnations={"node-1": "b"}))
+    assert storm.recoveries_s == [3.0, 2.0]
+    assert list(storm.broker_at) == [9]
+    assert storm.done == {"node-1 SIGKILL": 1, "broker SIGKILL": 1}

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 import trueskill
@@ -39,11 +39,22 @@ SELECT b.name, p.first_id, p.second_id, p.n_first_wins, p.n_draws, p.n_second_wi
 FROM matches_paircount p JOIN matches_leaderboard b ON b.id = p.leaderboard_id
 """
 BOARDS = "SELECT name, draw_probability, n_settled, spread, seat_mu FROM matches_leaderboard"
-PLANNED = "SELECT SUM(n_matches) FROM matches_tournament"
+PLANNED = "SELECT SUM(n_matches), SUM(n_retried), SUM(n_refused) FROM matches_tournament"
 PROGRESS = """
-SELECT (SELECT COUNT(*) FROM matches_tournament WHERE finished_at IS NULL),
+SELECT (SELECT SUM(n_matches) FROM matches_tournament),
+       (SELECT COUNT(*) FROM matches_tournament WHERE finished_at IS NULL),
        (SELECT COUNT(*) FROM matches_outcome), (SELECT SUM(n_settled) FROM matches_leaderboard)
 """
+NODES = "SELECT node, incarnation FROM matches_worker"
+
+
+class Progress(NamedTuple):
+    """How far all tournaments are, rated and all, and which run of each node reported last."""
+
+    n_planned: int
+    is_over: bool
+    n_outcomes: int
+    incarnations: dict[str, str]
 
 
 @dataclass
@@ -51,6 +62,8 @@ class Record:
     """What one run left in its database, and what is wrong with it by itself."""
 
     n_planned: int
+    n_retried: int
+    n_refused: int
     # Lineup, ranks, forfeit, guilty seat, reason and actions of every match that is done.
     outcomes: dict[Key, Row] = field(default_factory=dict)
     # By board and agent: every number of the rating, counters first.
@@ -58,6 +71,8 @@ class Record:
     boards: dict[str, Row] = field(default_factory=dict)
     n_void: int = 0
     n_attempts: int = 0
+    # Results in the pair counts of all boards.
+    n_counted: int = 0
     faults: list[str] = field(default_factory=list)
 
     def results(self) -> Iterator[tuple[str, int, int, int]]:
@@ -80,17 +95,19 @@ def connect(url: str) -> Iterator[Any]:
         yield sqlite
 
 
-def is_over(url: str) -> tuple[bool, int]:
-    """Say whether all tournaments are over and rated, and how many matches have an outcome."""
+def read_progress(url: str) -> Progress:
     with connect(url) as database:
-        n_unfinished, n_outcomes, n_settled = database.execute(PROGRESS).fetchone()
-    return not n_unfinished and n_settled == n_outcomes, int(n_outcomes)
+        n_planned, n_unfinished, n_outcomes, n_settled = database.execute(PROGRESS).fetchone()
+        incarnations = dict(database.execute(NODES).fetchall())
+    is_over = not n_unfinished and n_settled == n_outcomes
+    return Progress(int(n_planned or 0), is_over, int(n_outcomes), incarnations)
 
 
 def read_record(url: str) -> Record:
     """Return what was recorded, with every contradiction in it."""
     with connect(url) as database:
-        record = Record(n_planned=int(database.execute(PLANNED).fetchone()[0]))
+        n_planned, n_retried, n_refused = map(int, database.execute(PLANNED).fetchone())
+        record = Record(n_planned, n_retried, n_refused)
         matches = database.execute(MATCHES).fetchall()
         pairs = database.execute(PAIRS).fetchall()
         record.ratings = {(row[0], row[1]): row[2:] for row in database.execute(RATINGS)}
@@ -106,6 +123,7 @@ def read_record(url: str) -> Record:
             record.faults.append(f"{board} {sequence} was left {state}")
         if ranks is not None:
             record.outcomes[board, sequence] = (lineup, ranks, *rest)
+    record.n_counted = sum(sum(numbers) for _, _, _, *numbers in pairs)
     record.faults += [
         *find_wrong_pairs(record, pairs),
         *find_wrong_counters(record),
