@@ -182,7 +182,6 @@ def make_figures(
         "web_cpu_us_per_delta": 1e6 * sampler.cpu_s["web"] / max(1, n_pushes * n_viewers),
         "rss_mb": sampler.rss[-1] / MB,
         "rss_growth_mb": find_growth(np.array(sampler.rss, float)) / MB,
-        "kb_per_delta": float(seen["n_bytes"]) / max(1, int(seen["n_messages"])) / 1024,
         "gaps": int(seen["n_gaps"]),
         "drops": int(seen["n_drops"]),
         "cpu_cores": cores,
