@@ -109,15 +109,13 @@ def format_figures(figures: dict[str, Any]) -> str:
 
 def format_battles(figures: dict[str, Any]) -> list[str]:
     """Return the lines about the battles."""
-    names = {"ours": "ours, the whole stack", "clients": "ours, clients alone"}
     rows: list[list[Cell]] = [
         [
             name,
             *(figures[f"{key}_s"], figures[f"{key}_cpu_s"], *figures["wins"][key].values()),
-            *(figures.get(f"{what}_{key}") for what in ("loads", "rows_per_forward")),
-            figures.get(f"utilisation_{key}"),
+            *(figures[f"{what}_{key}"] for what in ("loads", "rows_per_forward", "utilisation")),
         ]
-        for key, name in (names | {"copies": "a copy per worker"}).items()
+        for key, name in (("ours", "ours, the whole stack"), ("copies", "a copy per worker"))
     ]
     columns = ["", "seconds", "CPU s", "wins 1", "wins 2", "draws", "loads", "rows/forward"]
     return [
@@ -126,8 +124,7 @@ def format_battles(figures: dict[str, Any]) -> list[str]:
         f"{figures['network']} networks, deterministic mode:",
         format_table([*columns, "utilisation"], rows),
         f"wall {figures['ratio']:.1f} times, CPU {figures['cpu_ratio']:.1f} times better on the "
-        f"stack, {figures['clients_ratio']:.1f} and {figures['clients_cpu_ratio']:.1f} times by "
-        f"clients alone (target >= 8); outcomes equal: {figures['outcomes_equal']}; model loads "
+        f"stack (target >= 8); outcomes equal: {figures['outcomes_equal']}; model loads "
         f"{figures['loads_per_checkpoint_ours']:g} per checkpoint (target 1)",
     ]
 

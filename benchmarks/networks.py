@@ -1,5 +1,6 @@
 """Networks with fresh weights, as good as trained ones to measure with, and their forwards."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -158,7 +159,7 @@ def await_checkpoints() -> None:
     wait_until(lambda: not waiting.exists(), limit_s=READY_LIMIT_S, what="the check of networks")
 
 
-def busy_seconds(spells: list[Spell]) -> float:
+def busy_seconds(spells: Sequence[Spell]) -> float:
     """Return the seconds in which at least one forward ran."""
     total, reached = 0.0, float("-inf")
     for began, ended in sorted(spells):

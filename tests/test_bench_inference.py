@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,10 @@ from arena.policies.network_policy import FloatBatch
 from benchmarks import inference
 from benchmarks.networks import Size, Spell, busy_seconds, write_checkpoint
 from benchmarks.serving import battles, hall
-from benchmarks.serving.battles import connect_remote, draw_battles, load_copies, run_workers
+from benchmarks.serving.battles import Battle, run_workers
 from benchmarks.serving.hall import Cell, Length, Load
 from benchmarks.serving.load import Pool, Served, Tally, Window
-from benchmarks.serving.servers import parse_metrics, read_metrics, run_ours
+from benchmarks.serving.servers import parse_metrics
 from inference.metrics import Metrics
 from inference.settings import Settings
 from inference.tests.echo import EchoEngine
@@ -44,6 +43,7 @@ BATTLES = {
     "loads_copies",
     "loads_per_checkpoint_ours",
 }
+MEANS = ("rows_per_forward", "utilisation")
 TINY = Length(warm_s=0.02, window_s=0.05)
 
 
@@ -80,27 +80,24 @@ def test_every_way_answers_rightly_and_the_json_has_the_documented_keys(
 
 def battle_figures() -> dict[str, Any]:
     """Return what the contest says of two battles; the stack of it is tested end to end."""
-    counted = dict.fromkeys((*BATTLES, "clients_s", "clients_cpu_s", "ours_cpu_s"), 1.0)
-    ratios = dict.fromkeys(("cpu_ratio", "clients_ratio", "clients_cpu_ratio"), 1.0)
-    wins = {key: {"first": 1, "second": 1, "draws": 0} for key in ("ours", "clients", "copies")}
+    names = {"cpu_ratio", "ours_cpu_s", "copies_cpu_s", *BATTLES}
+    names |= {f"{what}_{way}" for what in MEANS for way in ("ours", "copies")}
+    wins = {key: {"first": 1, "second": 1, "draws": 0} for key in ("ours", "copies")}
     named = {"battles": 2, "workers": 10, "network": "big", "wins": wins, "outcomes_equal": True}
-    return {**counted, **ratios, **named, "copies_cpu_s": 1.0}
+    return {**dict.fromkeys(names, 1.0), **named}
 
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_clients_of_the_queue_play_the_battles_that_copies_play(tmp_path: Path) -> None:
+def test_workers_with_copies_share_the_battles_and_play_them_alike(tmp_path: Path) -> None:
     seal = Size("tiny", 16, 2).seal_for_game(battles.GAME)
-    two = [write_checkpoint(seal, tmp_path / "cache", seed=seed) for seed in (1, 2)]
-    drawn = draw_battles(8, seed=0)
-    copies = run_workers(drawn, partial(load_copies, two), n_workers=2)
-    with run_ours(tmp_path / "queue", tmp_path / "cache", battles.EXACT) as queue:
-        clients = run_workers(drawn, partial(connect_remote, queue.environment, two), n_workers=2)
-        loads = read_metrics(queue.port)["models_loaded"]
-    assert clients.ranks == copies.ranks
-    assert sum(clients.count_wins().values()) == len(drawn)
-    assert (loads, copies.n_loads) == (2, 4)
-    assert 0 < busy_seconds(copies.spells) <= copies.wall_s
+    two = [write_checkpoint(seal, tmp_path, seed=seed).path for seed in (1, 2)]
+    drawn = [Battle(number // 2, ((0, 1), (1, 0))[number % 2]) for number in range(8)]
+    several, one = (run_workers(drawn, two, n_workers=n) for n in (2, 1))
+    assert several.ranks == one.ranks
+    assert sum(several.count_wins().values()) == len(drawn)
+    assert (several.n_loads, one.n_loads) == (4, 2)
+    assert 0 < busy_seconds(several.spells) <= several.wall_s
 
 
 def test_a_model_that_was_loaded_once_is_counted_once() -> None:
@@ -114,26 +111,17 @@ def test_a_model_that_was_loaded_once_is_counted_once() -> None:
     assert max(counts.values()) < 1e6, "a moment is no count"
 
 
-def test_a_wrong_answer_ends_the_benchmark() -> None:
+def test_a_wrong_answer_ends_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = np.ones((1, 4), np.float32)
     window = Window([Tally([0.1], 0.1, 0.1, asked, asked)], served_cpus=0.0, forwards=1, rows=1)
+    monkeypatch.setattr(hall, "measure_window", lambda *_, **__: window)
     cell = Cell("ours", "small", Load(1, 1), make_nothing, Served(), lambda block: block + 1)
     with pytest.raises(ValueError, match="answered wrongly"):
-        cell.measure(FixedPool(window), TINY, (4,))
+        cell.measure(Pool(0), TINY, (4,))
 
 
 def make_nothing() -> Callable[[FloatBatch], FloatBatch]:
     raise AssertionError("it is never asked to connect")
-
-
-class FixedPool(Pool):
-    """Has measured already."""
-
-    def __init__(self, window: Window) -> None:
-        self._window = window
-
-    def measure_window(self, *arguments: object, **options: object) -> Window:
-        return self._window
 
 
 def test_time_in_which_forwards_overlap_counts_once() -> None:

@@ -1,14 +1,12 @@
 """The 500-battle benchmark: the stack against a copy of both networks per worker.
 
-All play the matches that the stack has planned, with the same seeds and randomness: on the stack,
-by clients of the queue alone, and with copies. The workers differ only in where the networks run.
+Both play the matches that the stack has planned, with the same seeds and randomness. The workers
+differ only in where the networks run.
 """
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from multiprocessing.connection import Connection
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,11 +14,9 @@ from arena.games import registry as games
 from arena.games.base import OVER, ranks
 from arena.policies import registry as policies
 from arena.policies.base import Row
-from arena.policies.network_policy import Network, NetworkPolicy
-from arena.seeding import derive
+from arena.policies.network_policy import NetworkPolicy
 from benchmarks import stacks
 from benchmarks.networks import (
-    Checkpoint,
     Copy,
     Size,
     Spell,
@@ -29,15 +25,13 @@ from benchmarks.networks import (
     busy_seconds,
     write_checkpoint,
 )
-from benchmarks.serving.load import make_context
-from benchmarks.serving.servers import connect_queue, find_free_port, read_metrics, run_ours
-from inference.client import RemoteNetwork
+from benchmarks.serving.load import Pool
+from benchmarks.serving.servers import find_free_port, read_metrics
 
 GAME = "connect_four"
 N_WORKERS = 10
 N_SEATS = 2
 TEMPERATURE = 4.0  # games of some length, as trained networks play them
-EXACT = {"EVALSITE_DETERMINISTIC": "1"}
 LIMIT_S = 1_800.0
 WARMING = 10 * N_WORKERS
 N_THREADS = 2
@@ -52,28 +46,16 @@ class Battle(NamedTuple):
     seats: tuple[int, int]
 
 
-# Connects or loads the two networks, in the process of the worker; it must pickle.
-NetworkMaker = Callable[[], Sequence[Network]]
-
-
-class Share(NamedTuple):
-    """What one worker did: ranks by battle and seat, and what that cost."""
-
-    ranks: list[list[int]]
-    cpu_s: float
-    n_loads: int
-    spells: list[Spell]
-
-
 class Played(NamedTuple):
-    """All battles: ranks by seat, and what they cost the workers; the forwards of their copies."""
+    """What the stack, all workers or one of them played: ranks by battle and seat, and its cost."""
 
     battles: Sequence[Battle]
     ranks: list[list[int]]
     wall_s: float
     cpu_s: float
-    n_loads: int
-    spells: list[Spell]
+    n_loads: int = 0
+    # When forwards of copies ran.
+    spells: Sequence[Spell] = ()
 
     def count_wins(self) -> dict[str, int]:
         """Return how often each network won."""
@@ -83,15 +65,7 @@ class Played(NamedTuple):
         return {"first": wins[0], "second": wins[1], "draws": wins[-1]}
 
 
-def draw_battles(n: int, *, seed: int) -> list[Battle]:
-    """Return n battles; two after each other have one seed and change seats."""
-    return [
-        Battle(derive("battle", seed, number // 2), ((0, 1), (1, 0))[number % 2])
-        for number in range(n)
-    ]
-
-
-def play_battles(battles: Sequence[Battle], networks: Sequence[Network]) -> list[list[int]]:
+def play_battles(battles: Sequence[Battle], networks: Sequence[Copy]) -> list[list[int]]:
     """Play in lockstep, both networks asked before one is waited for; return ranks by seat."""
     game, seated = games.get(GAME), []
     for network in networks:
@@ -116,32 +90,20 @@ def play_battles(battles: Sequence[Battle], networks: Sequence[Network]) -> list
 
 
 def run_workers(
-    battles: Sequence[Battle], make: NetworkMaker, *, n_workers: int = N_WORKERS
+    battles: Sequence[Battle], paths: Sequence[Path], *, n_workers: int = N_WORKERS
 ) -> Played:
     """Play the battles, an equal part by each worker; the clock runs from the first model load.
 
     The start of the interpreters and their imports are not counted, on neither side.
     """
-    context = make_context()
-    workers, pipes = [], []
-    for number in range(n_workers):
-        ours, theirs = context.Pipe()
-        # Every tenth one, so that the parts are about equal in length.
-        share = battles[number::n_workers]
-        worker = context.Process(target=play_share, args=(share, make, theirs), daemon=True)
-        worker.start()
-        theirs.close()
-        workers.append(worker)
-        pipes.append(ours)
-    for pipe in pipes:
-        pipe.recv()
+    pool = Pool(n_workers)
+    pool.end(pool.begin(play_share, [((), ())] * n_workers))
     began = time.monotonic()
-    for pipe in pipes:
-        pipe.send("play")
-    shares: list[Share] = [pipe.recv() for pipe in pipes]
+    # Every tenth one, so that the parts are about equal in length.
+    parts = [(battles[number::n_workers], paths) for number in range(n_workers)]
+    shares: list[Played] = pool.end(pool.begin(play_share, parts))
     wall_s = time.monotonic() - began
-    for worker in workers:
-        worker.join()
+    pool.close()
     return Played(
         battles,
         [shares[n % n_workers].ranks[n // n_workers] for n in range(len(battles))],
@@ -152,30 +114,14 @@ def run_workers(
     )
 
 
-def play_share(battles: Sequence[Battle], make: NetworkMaker, orders: Connection) -> None:
-    """Play as soon as it is told to: this is the process of a worker."""
+def play_share(battles: Sequence[Battle], paths: Sequence[Path]) -> Played:
+    """Play with copies of the networks for itself, asked row by row: what a worker does."""
     games.get(GAME).start(0, opening_plies=0)  # OpenSpiel loads what it needs
-    orders.send("ready")
-    orders.recv()
-    began_s = time.process_time()
-    networks = make()
-    ended = play_battles(battles, networks)
-    copies = [network for network in networks if isinstance(network, Copy)]
-    spells = [spell for copy in copies for spell in copy.spells]
-    orders.send(Share(ended, time.process_time() - began_s, len(copies), spells))
-
-
-def load_copies(checkpoints: Sequence[Checkpoint]) -> Sequence[Network]:
-    """Give a worker both networks for itself, to be asked row by row."""
-    return [Copy(one.path) for one in checkpoints]
-
-
-def connect_remote(
-    environment: Mapping[str, str], checkpoints: Sequence[Checkpoint]
-) -> Sequence[Network]:
-    """Connect a worker to the queue, to play without a stack around."""
-    client = connect_queue(environment)
-    return [RemoteNetwork(client, one.ref, 0) for one in checkpoints]
+    began_s, began_cpu_s = time.monotonic(), time.process_time()
+    copies = [Copy(path) for path in paths]
+    ended = play_battles(battles, copies)
+    cpu_s, spells = time.process_time() - began_cpu_s, [s for copy in copies for s in copy.spells]
+    return Played(battles, ended, time.monotonic() - began_s, cpu_s, len(copies), spells)
 
 
 class OnStack(NamedTuple):
@@ -186,11 +132,11 @@ class OnStack(NamedTuple):
     counts: dict[str, float]
 
 
-def run_on_stack(n: int, two: Sequence[Checkpoint]) -> OnStack:
+def run_on_stack(n: int, two: Sequence[Path]) -> OnStack:
     """Play on the real stack: web, relay, ten play slots, one gpu worker, ratings."""
     port = find_free_port()
     settings = {
-        **EXACT,
+        "EVALSITE_DETERMINISTIC": "1",
         "EVALSITE_METRICS_PORT": str(port),
         "EVALSITE_SHARDS": str(N_GPUS),
         # The copies use every core too.
@@ -200,7 +146,7 @@ def run_on_stack(n: int, two: Sequence[Checkpoint]) -> OnStack:
     with stacks.private_stack(**shape) as stack:  # type: ignore[arg-type]
         from matches.models import Agent  # noqa: PLC0415 - Django is set up only now
 
-        agents = [add_checkpoint(one.path, name=f"network-{i}") for i, one in enumerate(two)]
+        agents = [add_checkpoint(path, name=f"network-{i}") for i, path in enumerate(two)]
         await_checkpoints()
         Agent.objects.update(parameters={"temperature": TEMPERATURE})
 
@@ -220,7 +166,7 @@ def run_on_stack(n: int, two: Sequence[Checkpoint]) -> OnStack:
         # Models are loaded once, while it warms up.
         counts["models_loaded"] = now.get("models_loaded", 0.0)
         battles, ended = read_battles(tournament, [agent.pk for agent in agents])
-    return OnStack(Played(battles, ended, wall_s, sum(cpu_s.values()), 0, []), cpu_s, counts)
+    return OnStack(Played(battles, ended, wall_s, sum(cpu_s.values())), cpu_s, counts)
 
 
 def read_battles(tournament: Any, agents: list[int]) -> tuple[list[Battle], list[list[int]]]:
@@ -236,18 +182,13 @@ def read_battles(tournament: Any, agents: list[int]) -> tuple[list[Battle], list
 
 
 def measure(size: Size, n: int, folder: Path) -> dict[str, Any]:
-    """Play n battles thrice in deterministic mode; return what each way took."""
+    """Play n battles in both ways in deterministic mode; return what each took."""
     seal = size.seal_for_game(GAME)
-    two = [write_checkpoint(seal, folder / "cache", seed=seed) for seed in (1, 2)]
+    two = [write_checkpoint(seal, folder / "cache", seed=seed).path for seed in (1, 2)]
     stack = run_on_stack(n, two)
     ours, counts = stack.played, stack.counts
-    with run_ours(folder / "clients", folder / "cache", EXACT) as queue:
-        before_s = queue.served.cpu_s()
-        clients = run_workers(ours.battles, partial(connect_remote, queue.environment, two))
-        clients_cpu_s = clients.cpu_s + queue.served.cpu_s() - before_s
-    copies = run_workers(ours.battles, partial(load_copies, two))
-    wins = {"ours": ours.count_wins(), "clients": clients.count_wins()}
-    wins["copies"] = copies.count_wins()
+    copies = run_workers(ours.battles, two)
+    wins = {"ours": ours.count_wins(), "copies": copies.count_wins()}
     service_s = counts["inference_service_seconds_sum"]
     return {
         "network": size.name,
@@ -260,13 +201,9 @@ def measure(size: Size, n: int, folder: Path) -> dict[str, Any]:
         "copies_cpu_s": copies.cpu_s,
         "cpu_ratio": copies.cpu_s / ours.cpu_s,
         "ours_cpu_by_program_s": stack.cpu_s,
-        "clients_s": clients.wall_s,
-        "clients_cpu_s": clients_cpu_s,
-        "clients_ratio": copies.wall_s / clients.wall_s,
-        "clients_cpu_ratio": copies.cpu_s / clients_cpu_s,
         "wins": wins,
-        "wins_equal": wins["ours"] == wins["copies"] == wins["clients"],
-        "outcomes_equal": ours.ranks == copies.ranks == clients.ranks,
+        "wins_equal": wins["ours"] == wins["copies"],
+        "outcomes_equal": ours.ranks == copies.ranks,
         "loads_ours": round(counts["models_loaded"]),
         "loads_copies": copies.n_loads,
         "loads_per_checkpoint_ours": round(counts["models_loaded"]) / len(two),

@@ -17,7 +17,7 @@ import numpy as np
 from arena.policies.network_policy import FloatBatch
 from benchmarks.networks import Checkpoint, Forward, Size, write_checkpoint
 from benchmarks.serving import servers
-from benchmarks.serving.load import Maker, Pool, Served, Window
+from benchmarks.serving.load import Maker, Pool, Served, Window, measure_window
 
 DIRECT, COPIES = "direct forward", "a copy each, row by row"
 CELERY, ZMQ = "plain Celery", "ideal ZMQ"
@@ -48,19 +48,6 @@ class Length(NamedTuple):
     window_s: float
 
 
-@dataclass(frozen=True)
-class Network:
-    """A network of the table: the checkpoint that is asked, first of its siblings."""
-
-    name: str
-    siblings: Sequence[Checkpoint]
-
-    @property
-    def path(self) -> Path:
-        """Return the file of the one that is asked."""
-        return self.siblings[0].path
-
-
 @dataclass(frozen=True, eq=False)
 class Cell:
     """One row of the table."""
@@ -77,10 +64,13 @@ class Cell:
     # Longer warm-up before the first window: what is learned once is not what is measured.
     settle_s: float = 0.0
     windows: list[Window] = field(default_factory=list)
+    # What ours reached of the direct forward of as many rows, in each round.
+    shares: list[float] = field(default_factory=list)
 
     def measure(self, pool: Pool, length: Length, shape: Sequence[int]) -> Window:
         """Measure once more and check what was answered. Raises ValueError for a wrong answer."""
-        window = pool.measure_window(
+        window = measure_window(
+            pool,
             self.make,
             [(self.load.block, *shape)] * self.load.clients,
             key=f"{self.name} {self.network}",
@@ -110,140 +100,95 @@ class Cell:
             "cpu_us_per_observation": lambda window: window.cpu_us_per_observation,
             "rows_per_forward": self.count_rows_per_forward,
         }
-        medians = {
-            name: median(figure(window) for window in self.windows)
-            for name, figure in figures.items()
-        }
+        medians = {name: median(map(figure, self.windows)) for name, figure in figures.items()}
         return {"name": self.name, "network": self.network, **self.load._asdict(), **medians}
 
 
-class Hall:
-    """The cells of the table, and what ours reached of the direct forward."""
+class Hall(NamedTuple):
+    """The clients and the cells of the table."""
 
-    def __init__(self, pool: Pool, cells: Sequence[Cell]) -> None:
-        self._pool, self.cells = pool, cells
-        self._over_direct: dict[Cell, list[float]] = {}
-        self._direct = {cell.network: cell for cell in cells if cell.name == DIRECT}
+    pool: Pool
+    cells: Sequence[Cell]
 
     def measure_cell(self, cell: Cell, length: Length) -> None:
         """Measure a cell once more; ours at once beside the direct forward of as many rows."""
-        window = cell.measure(self._pool, length, SHAPE)
+        window = cell.measure(self.pool, length, SHAPE)
         if cell.name == OURS and cell.load.block > 1:
             n_rows = max(1, round(cell.count_rows_per_forward(window)))
             # At once, as the machine is as noisy now as it was for ours.
-            direct = self._direct[cell.network]
+            direct = self.find_cell(cell.network, DIRECT, DIRECT_LOADS[0])
             alone = replace(direct, load=Load(1, n_rows), fixed_rows=n_rows, windows=[])
-            limit = alone.measure(self._pool, length, SHAPE)
-            share = window.observations_per_s / limit.observations_per_s
-            self._over_direct.setdefault(cell, []).append(share)
+            limit = alone.measure(self.pool, length, SHAPE)
+            cell.shares.append(window.observations_per_s / limit.observations_per_s)
 
-    def find_ratio(
-        self, network: str, other: str, figure: Callable[[Window], float], load: Load = BLOCKS
-    ) -> float:
-        """Return a figure of ours over that of another way, the median of rounds."""
-        ours, theirs = (self.find_cell(network, name, load).windows for name in (OURS, other))
+    def find_ratio(self, network: str, other: str, figure: Callable[[Window], float]) -> float:
+        """Return a figure of ours over that of another way, at 4 x 64, the median of rounds."""
+        ours, theirs = (self.find_cell(network, name, BLOCKS).windows for name in (OURS, other))
         return median(figure(one) / figure(two) for one, two in zip(ours, theirs, strict=True))
 
     def find_share_of_direct(self, network: str, load: Load) -> float:
         """Return what ours reached of the direct forward of as many rows as ours merged."""
-        return median(self._over_direct[self.find_cell(network, OURS, load)])
+        return median(self.find_cell(network, OURS, load).shares)
 
     def find_cell(self, network: str, name: str, load: Load) -> Cell:
-        """Return the cell of that way and load."""
         key = (network, name, load)
         return next(cell for cell in self.cells if (cell.network, cell.name, cell.load) == key)
 
 
-class Way(NamedTuple):
-    """One way of answering, for every network."""
-
-    name: str
-    loads: Sequence[Load]
-    make: Callable[[Network], Maker]
-    served: Served = Served()
-    fixed_rows: Callable[[Load], int] = lambda _: 0
-    has_siblings: bool = False
-
-
-def make_cells(network: Network, way: Way) -> list[Cell]:
-    """Return the rows of the table for a network."""
-    siblings = network.siblings if way.has_siblings else network.siblings[:1]
+def make_answer(siblings: Sequence[Checkpoint]) -> Callable[[FloatBatch], FloatBatch]:
+    """Return what computes the right logits: every sibling is asked an equal part of a block."""
     forwards = [Forward(one.path) for one in siblings]
 
     def answer(observations: FloatBatch) -> FloatBatch:
-        # Every sibling is asked an equal part of the block.
         parts = np.split(observations, len(forwards))
         logits = [one.answer_logits(part) for one, part in zip(forwards, parts, strict=True)]
         return np.concatenate(logits)
 
-    settle_s = SETTLE_S if way.has_siblings else 0.0
-    name, make = way.name, way.make(network)
-    return [
-        Cell(name, network.name, load, make, way.served, answer, way.fixed_rows(load), settle_s)
-        for load in way.loads
-    ]
+    return answer
 
 
 @contextmanager
 def open_hall(folder: Path) -> Iterator[Hall]:
     """Start every server and the clients; end them after the block."""
-    cache = folder / "cache"
-    networks = []
+    cache, width = folder / "cache", N_ACTIONS + 1
+    networks = {}
     for size in (SMALL, BIG):
         seal = size.seal("bench", SHAPE, N_ACTIONS)
-        siblings = [write_checkpoint(seal, cache, seed=seed) for seed in range(N_SIBLINGS)]
-        networks.append(Network(size.name, siblings))
-    paths, width = {network.name: network.path for network in networks}, N_ACTIONS + 1
-    every = (ONE, EIGHT, BLOCKS, LARGE)
-    free_settings = {"EVALSITE_DETERMINISTIC": "0"}
+        seeds = range(N_SIBLINGS)
+        networks[size.name] = [write_checkpoint(seal, cache, seed=seed) for seed in seeds]
+    paths = {name: siblings[0].path for name, siblings in networks.items()}
     with ExitStack() as stack:
         enter = stack.enter_context
         broker, celery = enter(servers.run_celery(folder / "celery", paths))
         address, merging = enter(servers.run_zmq(paths))
         ours = enter(servers.run_ours(folder / "ours", cache, {}))
-        free = enter(servers.run_ours(folder / "free", cache, free_settings))
-        ways = [
-            Way(
-                DIRECT,
-                DIRECT_LOADS,
-                lambda network: partial(servers.load_whole, network.path),
-                fixed_rows=lambda load: load.block,
-            ),
-            Way(
-                COPIES,
-                (EIGHT,),
-                lambda network: partial(servers.load_by_row, network.path),
-                fixed_rows=lambda _: 1,
-            ),
-            Way(
-                CELERY,
-                (EIGHT, BLOCKS),
-                lambda network: partial(servers.connect_celery, broker, network.name, width),
-                celery,
-                fixed_rows=lambda load: load.block,
-            ),
-            Way(
-                ZMQ,
-                every,
-                lambda network: partial(servers.connect_zmq, address, network.name, width),
-                merging,
-            ),
-            Way(OURS, every, partial(connect_one, ours), ours.served),
-            Way(
-                SIBLINGS,
-                (BLOCKS,),
-                lambda network: partial(servers.connect_ours, ours.environment, network.siblings),
-                ours.served,
-                has_siblings=True,
-            ),
-            Way(FREE, (EIGHT, BLOCKS), partial(connect_one, free), free.served),
-        ]
+        free = enter(servers.run_ours(folder / "free", cache, {"EVALSITE_DETERMINISTIC": "0"}))
         pool = Pool(N_CLIENTS)
         stack.callback(pool.close)
-        cells = [cell for network in networks for way in ways for cell in make_cells(network, way)]
+        cells = []
+        for name, siblings in networks.items():
+            connect, path, one = servers.connect_ours, paths[name], siblings[:1]
+            answer = make_answer(one)
+            by_celery = partial(servers.connect_celery, broker, name, width)
+            by_zmq = partial(servers.connect_zmq, address, name, width)
+            by_ours, by_free = (partial(connect, at.environment, one) for at in (ours, free))
+            # Rows of a forward: where nothing merges requests, those of a request.
+            ways: list[tuple[str, Sequence[Load], Maker, Served, bool]] = [
+                (DIRECT, DIRECT_LOADS, partial(servers.load_whole, path), Served(), False),
+                (CELERY, (EIGHT, BLOCKS), by_celery, celery, False),
+                (ZMQ, (ONE, EIGHT, BLOCKS, LARGE), by_zmq, merging, True),
+                (OURS, (ONE, EIGHT, BLOCKS, LARGE), by_ours, ours.served, True),
+                (FREE, (EIGHT, BLOCKS), by_free, free.served, True),
+            ]
+            cells += [
+                Cell(way, name, load, make, served, answer, 0 if is_merging else load.block)
+                for way, loads, make, served, is_merging in ways
+                for load in loads
+            ]
+            by_row = partial(servers.load_by_row, path)
+            cells.append(Cell(COPIES, name, EIGHT, by_row, Served(), answer, fixed_rows=1))
+            by_all, answer = partial(connect, ours.environment, siblings), make_answer(siblings)
+            cells.append(
+                Cell(SIBLINGS, name, BLOCKS, by_all, ours.served, answer, settle_s=SETTLE_S)
+            )
         yield Hall(pool, cells)
-
-
-def connect_one(ours: servers.Ours, network: Network) -> Maker:
-    """Return what connects a client to our queue for the network alone, without its siblings."""
-    return partial(servers.connect_ours, ours.environment, network.siblings[:1])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import psutil
@@ -23,6 +23,8 @@ PRELOADED = ["benchmarks.serving.servers", "benchmarks.serving.battles"]
 Asker = Callable[[FloatBatch], FloatBatch]
 # Connects a client; it is sent to a process, so it must pickle.
 Maker = Callable[[], Asker]
+# Of the process of a client: it connects once to each way.
+ASKERS: dict[str, Asker] = {}
 
 
 def make_context() -> ForkServerContext:
@@ -36,13 +38,46 @@ def make_context() -> ForkServerContext:
     return context
 
 
-class Load(NamedTuple):
-    """What a client does: connect, warm up and ask until the window ends."""
+class Pool:
+    """Processes that live as long as the benchmark, so that none is started in a window."""
 
-    key: str
-    make: Maker
-    start_at: float
-    end_at: float
+    def __init__(self, size: int) -> None:
+        context = make_context()
+        self._orders, self._processes = list[Connection](), []
+        for _ in range(size):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=serve_orders, args=(theirs,), daemon=True)
+            process.start()
+            theirs.close()
+            self._orders.append(ours)
+            self._processes.append(process)
+
+    def begin(self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> int:
+        """Call the function in one process for each of the arguments; return how many there are."""
+        given = list(zip(self._orders, arguments, strict=False))
+        for orders, own in given:
+            orders.send((function, own))
+        return len(given)
+
+    def end(self, n: int) -> list[Any]:
+        """Return what the first n processes have returned."""
+        return [orders.recv() for orders in self._orders[:n]]
+
+    def close(self) -> None:
+        for orders in self._orders:
+            orders.close()
+        for process in self._processes:
+            process.join()
+
+
+def serve_orders(orders: Connection) -> None:
+    """Do what the pool orders until it closes."""
+    while True:
+        try:
+            function, arguments = orders.recv()
+        except EOFError:
+            return
+        orders.send(function(*arguments))
 
 
 class Tally(NamedTuple):
@@ -66,12 +101,10 @@ class Window(NamedTuple):
 
     @property
     def requests_per_s(self) -> float:
-        """Return the requests answered a second, of all clients together."""
         return sum(len(tally.latencies) / tally.elapsed_s for tally in self.tallies)
 
     @property
     def observations_per_s(self) -> float:
-        """Return the rows answered a second."""
         return self.requests_per_s * len(self.tallies[0].observations)
 
     @property
@@ -86,35 +119,26 @@ class Window(NamedTuple):
         return 1000 * float(np.percentile(latencies, percent))
 
 
-def ask_in_a_loop(asker: Asker, load: Load, observations: FloatBatch) -> Tally:
+def ask_in_a_loop(
+    client: int, shape: Sequence[int], key: str, make: Maker, start_at: float, end_at: float
+) -> Tally:
     """Ask until the window ends; what is asked before it begins warms up and is not counted."""
-    clock = time.monotonic
+    clock, asker = time.monotonic, ASKERS.get(key)
+    if asker is None:
+        asker = ASKERS[key] = make()
+    # The block of a client is the same in every run.
+    observations = np.random.default_rng(client).standard_normal(shape, dtype=np.float32)
     # The first answer may take long, as a model is loaded or compiled for it.
     answer = asker(observations)
-    while (began := clock()) < load.start_at:
+    while (began := clock()) < start_at:
         answer = asker(observations)
     first, cpu_s, latencies = began, time.process_time(), list[float]()
-    while began < load.end_at or not latencies:
+    while began < end_at or not latencies:
         answer = asker(observations)
         ended = clock()
         latencies.append(ended - began)
         began = ended
     return Tally(latencies, began - first, time.process_time() - cpu_s, observations, answer)
-
-
-def serve_loads(client: int, orders: Connection) -> None:
-    """Do what the pool orders until it closes: this is the process of one client."""
-    askers: dict[str, Asker] = {}
-    while True:
-        try:
-            load, shape = orders.recv()
-        except EOFError:
-            return
-        if load.key not in askers:
-            askers[load.key] = load.make()
-        # The block of a client is the same in every run.
-        observations = np.random.default_rng(client).standard_normal(shape, dtype=np.float32)
-        orders.send(ask_in_a_loop(askers[load.key], load, observations))
 
 
 class Served(NamedTuple):
@@ -130,56 +154,33 @@ class Served(NamedTuple):
         return add_cpu_seconds([*programs, *children])
 
 
-class Pool:
-    """Client processes that live as long as the benchmark, so that none is started in a window."""
+def measure_window(
+    pool: Pool,
+    make: Maker,
+    shapes: Sequence[Sequence[int]],
+    *,
+    key: str,
+    served: Served,
+    warm_s: float,
+    window_s: float,
+) -> Window:
+    """Let one client per shape ask in a closed loop; return what was seen in the window."""
 
-    def __init__(self, size: int) -> None:
-        context = make_context()
-        self._orders, self._clients = list[Connection](), []
-        for number in range(size):
-            ours, theirs = context.Pipe()
-            client = context.Process(target=serve_loads, args=(number, theirs), daemon=True)
-            client.start()
-            theirs.close()
-            self._orders.append(ours)
-            self._clients.append(client)
+    def begin(start_at: float, end_at: float) -> int:
+        clients = enumerate(shapes)
+        return pool.begin(ask_in_a_loop, ((*one, key, make, start_at, end_at) for one in clients))
 
-    def measure_window(
-        self,
-        make: Maker,
-        shapes: Sequence[tuple[int, ...]],
-        *,
-        key: str,
-        served: Served,
-        warm_s: float,
-        window_s: float,
-    ) -> Window:
-        """Let one client per shape ask in a closed loop; return what was seen in the window."""
-        connect = Load(key, make, start_at=0, end_at=0)
-        self._send(connect, shapes)
-        for orders in self._orders[: len(shapes)]:
-            orders.recv()
-        # All begin at one moment: monotonic clocks are one on a machine.
-        start_at = time.monotonic() + LEAD_S + warm_s
-        self._send(connect._replace(start_at=start_at, end_at=start_at + window_s), shapes)
-        time.sleep(max(0.0, start_at - time.monotonic()))
-        began, cpu_s, (forwards, rows) = time.monotonic(), served.cpu_s(), served.counts()
-        time.sleep(max(0.0, start_at + window_s - time.monotonic()))
-        ended, spent_s, (all_forwards, all_rows) = time.monotonic(), served.cpu_s(), served.counts()
-        return Window(
-            [orders.recv() for orders in self._orders[: len(shapes)]],
-            served_cpus=(spent_s - cpu_s) / (ended - began),
-            forwards=all_forwards - forwards,
-            rows=all_rows - rows,
-        )
-
-    def _send(self, load: Load, shapes: Sequence[tuple[int, ...]]) -> None:
-        for orders, shape in zip(self._orders, shapes, strict=False):
-            orders.send((load, shape))
-
-    def close(self) -> None:
-        """End the clients."""
-        for orders in self._orders:
-            orders.close()
-        for client in self._clients:
-            client.join()
+    pool.end(begin(0, 0))
+    # All begin at one moment: monotonic clocks are one on a machine.
+    start_at = time.monotonic() + LEAD_S + warm_s
+    n_clients = begin(start_at, start_at + window_s)
+    time.sleep(max(0.0, start_at - time.monotonic()))
+    began, cpu_s, (forwards, rows) = time.monotonic(), served.cpu_s(), served.counts()
+    time.sleep(max(0.0, start_at + window_s - time.monotonic()))
+    ended, spent_s, (all_forwards, all_rows) = time.monotonic(), served.cpu_s(), served.counts()
+    return Window(
+        pool.end(n_clients),
+        served_cpus=(spent_s - cpu_s) / (ended - began),
+        forwards=all_forwards - forwards,
+        rows=all_rows - rows,
+    )

@@ -9,7 +9,6 @@ import ctypes
 import json
 import os
 import socket
-import time
 import urllib.request
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +27,7 @@ from arena.messages import DRAIN_TASK, gpu_queue
 from arena.policies.network_policy import FloatBatch
 from benchmarks.networks import Checkpoint, Forward
 from benchmarks.serving.load import Asker, Served, make_context
-from benchmarks.stacks import run_program, run_servers
+from benchmarks.stacks import run_program, run_servers, wait_until
 from inference.client import InferenceClient
 from inference.settings import read_settings
 from launcher.programs import ONE_THREAD, PYTHON, gpu_worker
@@ -161,9 +160,9 @@ def receive_all(router: zmq.Socket[bytes]) -> Iterator[list[bytes]]:
         return
 
 
-def connect_queue(environment: Mapping[str, str]) -> InferenceClient:
-    """Return a client of our queue in this process."""
-    own = read_settings(environment)
+def connect_ours(environment: Mapping[str, str], checkpoints: Sequence[Checkpoint]) -> Asker:
+    """Connect to our queue; a block is divided evenly among the checkpoints."""
+    own, refs = read_settings(environment), [one.ref for one in checkpoints]
     celery = Celery("doorbell", broker=environment["REDIS_URL"])
 
     def ring(shard: int, lease: str) -> None:
@@ -171,21 +170,15 @@ def connect_queue(environment: Mapping[str, str]) -> InferenceClient:
         queue = gpu_queue(shard)
         celery.send_task(DRAIN_TASK, (shard, lease), queue=queue, ignore_result=True)
 
-    return InferenceClient(own.fast_url, settings=own, ring=ring)
-
-
-def connect_ours(environment: Mapping[str, str], checkpoints: Sequence[Checkpoint]) -> Asker:
-    """Connect to the queue; a block is divided evenly among the checkpoints."""
-    client, refs = connect_queue(environment), [one.ref for one in checkpoints]
-    if len(refs) == 1:
-        return lambda observations: client.infer(refs[0], observations).logits
+    client = InferenceClient(own.fast_url, settings=own, ring=ring)
 
     def ask(observations: FloatBatch) -> FloatBatch:
         parts = np.split(observations, len(refs))
         answers = client.infer_many(dict(zip(refs, parts, strict=True)))
         return np.concatenate([answers[ref].logits for ref in refs])
 
-    return ask
+    # As a player with one network asks.
+    return ask if len(refs) > 1 else lambda block: client.infer(refs[0], block).logits
 
 
 class Ours(NamedTuple):
@@ -193,7 +186,6 @@ class Ours(NamedTuple):
 
     environment: Mapping[str, str]
     served: Served
-    port: int
 
 
 @contextmanager
@@ -211,23 +203,20 @@ def run_ours(folder: Path, cache: Path, settings: Mapping[str, str]) -> Iterator
         # As the launcher would run it, so that what is measured is what is run.
         program = gpu_worker(1, shards=1, environment={**ONE_THREAD, **own})
         with run_program(program.command, log, **program.environment) as worker:
-            # Its port of metrics opens when it takes work.
-            deadline = time.monotonic() + READY_S
-            while not has_metrics(port):
-                if worker.poll() is not None or time.monotonic() > deadline:
+
+            def is_up() -> bool:
+                if worker.poll() is not None:
                     raise RuntimeError(f"the gpu worker does not start: {log.read_text()}")
-                time.sleep(0.1)
+                try:
+                    read_metrics(port)
+                except OSError:
+                    return False
+                return True
+
+            # Its port of metrics opens when it takes work.
+            wait_until(is_up, limit_s=READY_S, what="the start of a gpu worker")
             served = Served(lambda: (worker.pid, *servers.pids), partial(count_forwards, port))
-            yield Ours({**servers.variables, **settings}, served, port)
-
-
-def has_metrics(port: int) -> bool:
-    """Say whether a gpu worker tells Prometheus something."""
-    try:
-        read_metrics(port)
-    except OSError:
-        return False
-    return True
+            yield Ours({**servers.variables, **settings}, served)
 
 
 def count_forwards(port: int) -> tuple[int, int]:
