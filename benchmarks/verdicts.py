@@ -38,16 +38,6 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class FollowedField(NamedTuple):
-    """A field whose order is followed: replicates a 2,000 campaigns, and up to which matches."""
-
-    field: str
-    n_agents: int
-    replicates: int
-    budget: int
-    random_budget: int
-
-
 class HeldCampaigns(NamedTuple):
     """Campaigns: their share of all, the budget of each; whether their question's row has them."""
 
@@ -59,45 +49,34 @@ class HeldCampaigns(NamedTuple):
     is_main: bool = False
 
 
-class TestedPair(NamedTuple):
-    """Sequential tests: how far apart the agents are and how biased the openings, in beta."""
-
-    elo: float
-    elo1: float
-    bias: float
-    share: float
-    model: EloModel = EloModel.LOGISTIC
-
-
+# Fields whose order is followed: name, agents, replicates a 2,000 campaigns, and up to which
+# matches, ours and random ones.
 FOLLOWED = (
-    FollowedField("gauss", 10, 200, 3_000, 8_000),
-    FollowedField("close", 10, 200, 3_000, 8_000),
-    FollowedField("seed", 10, 200, 600, 2_000),
-    FollowedField("gauss", 50, 60, 3_000, 40_000),
-    FollowedField("close", 50, 40, 14_000, 20_000),
-    FollowedField("seed", 50, 80, 2_000, 15_000),
+    ("gauss", 10, 200, 3_000, 8_000),
+    ("close", 10, 200, 3_000, 8_000),
+    ("seed", 10, 200, 600, 2_000),
+    ("gauss", 50, 60, 3_000, 40_000),
+    ("close", 50, 40, 14_000, 20_000),
+    ("seed", 50, 80, 2_000, 15_000),
 )
 HELD = (
-    HeldCampaigns("best", "gauss", 10, 1 / 3, 4_000, is_main=True),
-    HeldCampaigns("best", "close", 10, 1 / 3, 4_000, is_main=True),
-    HeldCampaigns("best", "seed", 10, 1 / 3, 4_000, is_main=True),
-    HeldCampaigns("top_k", "gauss", 10, 1 / 2, 4_000, is_main=True),
-    HeldCampaigns("top_k", "close", 10, 1 / 2, 4_000, is_main=True),
-    HeldCampaigns("rank_all", "gauss", 10, 1.0, 8_000, is_main=True),
-    HeldCampaigns("beats", "close", 2, 1.0, 4_000, is_main=True),
+    *(HeldCampaigns("best", name, 10, 1 / 3, 4_000, True) for name in ("gauss", "close", "seed")),
+    *(HeldCampaigns("top_k", name, 10, 1 / 2, 4_000, True) for name in ("gauss", "close")),
+    HeldCampaigns("rank_all", "gauss", 10, 1.0, 8_000, True),
+    HeldCampaigns("beats", "close", 2, 1.0, 4_000, True),
     HeldCampaigns("best", "equal", 10, 1 / 10, 4_000),
-    HeldCampaigns("best", "gauss", 50, 1 / 40, 8_000),
-    HeldCampaigns("best", "close", 50, 1 / 40, 8_000),
-    HeldCampaigns("best", "seed", 50, 1 / 40, 8_000),
+    *(HeldCampaigns("best", name, 50, 1 / 40, 8_000) for name in ("gauss", "close", "seed")),
     HeldCampaigns("best", "close", 2, 1 / 4, 4_000),
 )
+# Of the sequential tests: how far apart the agents are, elo1, how biased the openings are in beta,
+# and their share of all.
 TESTED = (
-    TestedPair(0, 20, 0.0, 1.0),
-    TestedPair(20, 20, 0.0, 1.0),
-    TestedPair(0, 20, 2.0, 1.0),
-    TestedPair(20, 20, 2.0, 1.0),
-    TestedPair(0, 20, 0.0, 0.1, EloModel.NORMALISED),
-    TestedPair(0, 20, 2.0, 0.1, EloModel.NORMALISED),
+    (0, 20, 0.0, 1.0, EloModel.LOGISTIC),
+    (20, 20, 0.0, 1.0, EloModel.LOGISTIC),
+    (0, 20, 2.0, 1.0, EloModel.LOGISTIC),
+    (20, 20, 2.0, 1.0, EloModel.LOGISTIC),
+    (0, 20, 0.0, 0.1, EloModel.NORMALISED),
+    (0, 20, 2.0, 0.1, EloModel.NORMALISED),
 )
 FACTORS, SLOTS = (1.0, 2.0, 4.0, 10.0), (1, 8, 64)
 # Share of the campaigns of each question in which lost games last longer.
@@ -119,6 +98,13 @@ class Figures:
         known = [self.claims[name]] if name in self.claims else []
         self.claims[name] = accuracy.add_claims([*known, *claims])
 
+    def keep(self, part: str, title: str, rows: Sequence[Any]) -> None:
+        """Print rows as a table, and write them to the part of the file at the end."""
+        self.rows.setdefault(part, []).extend(rows)
+        if rows:
+            table = format_table(list(rows[0]), [[*row.values()] for row in rows])
+            print(f"\n{title}\n{table}", flush=True)
+
     def work(self, title: str, do: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Return what comes of each item, in order, done on all cores; show how far it is."""
         results = []
@@ -132,29 +118,24 @@ class Figures:
 
 def measure_fields(figures: Figures) -> None:
     """Measure the matches to each level of pairwise accuracy."""
-    figures.rows["fields"] = []
     for name, n_agents, replicates, budget, random_budget in FOLLOWED:
         n = max(2, replicates * figures.options.n // 2_000)
         tasks = [accuracy.Task(name, n_agents, budget, random_budget, seed) for seed in range(n)]
         followed = figures.work(f"{name}, {n_agents} agents", accuracy.follow_field, tasks)
         figures.add_claims(f"{name} {n_agents}", (one.claims for one in followed))
         rows = accuracy.make_rows(name, n_agents, followed)
-        print_rows("Matches to a share of pairs in the right order", rows)
-        figures.rows["fields"] += rows
+        figures.keep("fields", "Matches to a share of pairs in the right order", rows)
 
 
 def measure_campaigns(figures: Figures) -> None:
     """Measure the share of wrong verdicts, and the matches to them."""
-    all_rows: list[Row] = []
     main: dict[str, tuple[list[stopping.Held], list[stopping.Held]]] = {}
     for place, kind in enumerate(HELD):
         n = max(2, round(figures.options.n * kind.share))
         ours = hold_campaigns(figures, kind, n, place, is_even=False)
         even = hold_campaigns(figures, kind, max(2, n // EVEN_SHARE), place, is_even=True)
         figures.add_claims(f"{kind.field} {kind.n_agents}", (held.claims for held in ours))
-        rows = stopping.make_rows(ours, even)
-        print_rows("Campaigns", rows)
-        all_rows += rows
+        figures.keep("campaigns", "Campaigns", stopping.make_rows(ours, even))
         if kind.is_main:
             both = main.setdefault(kind.question, ([], []))
             both[0].extend(ours)
@@ -162,8 +143,7 @@ def measure_campaigns(figures: Figures) -> None:
     # A question that was asked of one field has its row already.
     several = [both for both in main.values() if len({held.task.field for held in both[0]}) > 1]
     together = [row for both in several for row in stopping.make_rows(*both)]
-    print_rows("Campaigns, the fields of each question together", together)
-    figures.rows["campaigns"] = [*together, *all_rows]
+    figures.keep("campaigns", "Campaigns, the fields of each question together", together)
 
 
 def hold_campaigns(
@@ -182,15 +162,15 @@ def measure_tests(figures: Figures) -> None:
     n = min(figures.options.n, N_TESTS)
     tasks = [
         sequential.Task(
-            SequentialTest(0, pair.elo1, model=pair.model),
-            sequential.Openings(pair.elo, pair.bias),
-            max(2, round(n * pair.share)),
+            SequentialTest(0, elo1, model=model),
+            sequential.Openings(elo, bias),
+            max(2, round(n * share)),
             place,
         )
-        for place, pair in enumerate(TESTED)
+        for place, (elo, elo1, bias, share, model) in enumerate(TESTED)
     ]
-    figures.rows["sprt"] = figures.work("sequential tests", sequential.make_row, tasks)
-    print_rows("Sequential tests of 0 against elo1", figures.rows["sprt"])
+    rows = figures.work("sequential tests", sequential.make_row, tasks)
+    figures.keep("sprt", "Sequential tests of 0 against elo1", rows)
 
 
 def measure_slow_losses(figures: Figures) -> None:
@@ -203,8 +183,7 @@ def measure_slow_losses(figures: Figures) -> None:
         for order in (durations.FIFO, durations.LOCKSTEP)
     ]
     rows = figures.work("losses that last longer", durations.make_row, tasks)
-    figures.rows["durations"] = rows
-    print_rows("Wrong verdicts where the first agent's losses last longer", rows)
+    figures.keep("durations", "Wrong verdicts where the first agent's losses last longer", rows)
 
 
 def measure_calibration(figures: Figures) -> None:
@@ -213,16 +192,11 @@ def measure_calibration(figures: Figures) -> None:
     if not figures.claims:
         measure_fields(figures)
     tables = {"all fields": accuracy.add_claims(figures.claims.values()), **figures.claims}
-    figures.rows["calibration"] = [
-        {"field": name, "claims": int(n.sum()), "max_gap": accuracy.find_largest_gap(table)}
+    rows = [
+        {"field": name, "claims": int(table[0].sum()), "max_gap": accuracy.find_largest_gap(table)}
         for name, table in tables.items()
-        for n in table[:1]
     ]
-    print_rows("Claimed against true, points", figures.rows["calibration"])
-    gaps = accuracy.find_gaps(tables["all fields"])
-    names = ("claims", "claimed", "true")
-    bins = [dict(zip(names, (n, 100 * p, 100 * t), strict=True)) for n, p, t in gaps]
-    print_rows("All fields", bins)
+    figures.keep("calibration", "Claimed against true, points", rows)
     if figures.options.figure:
         figures.options.figure.write_text(accuracy.draw_reliability(list(tables.items())))
 
@@ -237,10 +211,9 @@ def measure_large(figures: Figures) -> None:
 def measure_real(figures: Figures) -> None:
     """Play fields of known order through the real queue."""
     followed, held = real.play_fields(max(1, figures.options.n // PER_REPLICATE))
-    print_rows("Real fields: matches to a share of pairs in the right order, medians", followed)
-    print_rows("Real fields: campaigns", held)
-    figures.rows["fields"] = [*figures.rows.get("fields", []), *followed]
-    figures.rows["campaigns"] = [*figures.rows.get("campaigns", []), *held]
+    title = "Real fields: matches to a share of pairs in the right order, medians"
+    figures.keep("fields", title, followed)
+    figures.keep("campaigns", "Real fields: campaigns", held)
 
 
 PARTS: dict[str, Callable[[Figures], None]] = {
@@ -252,13 +225,6 @@ PARTS: dict[str, Callable[[Figures], None]] = {
     "large": measure_large,
     "real": measure_real,
 }
-
-
-def print_rows(title: str, rows: Sequence[Any]) -> None:
-    """Print rows as a table."""
-    if rows:
-        print(f"\n{title}\n{format_table(list(rows[0]), [[*row.values()] for row in rows])}")
-        sys.stdout.flush()
 
 
 @contextmanager

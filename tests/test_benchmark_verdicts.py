@@ -15,7 +15,7 @@ from arena.ratings.counts import count_results
 from arena.ratings.settled import settle_ratings
 from arena.verdicts.base import StopReason, Verdict
 from arena.verdicts.beliefs import count_matches
-from arena.verdicts.sprt import BLOCKS, SINGLES, Decision, SequentialTest
+from arena.verdicts.sprt import BLOCKS, SINGLES, Decision, EloModel, SequentialTest
 from benchmarks import large_fields, verdicts
 from benchmarks.campaigns import accuracy, durations, real, sequential, stopping
 from benchmarks.campaigns.worlds import (
@@ -124,15 +124,15 @@ def test_wrong_verdicts_are_told_by_the_truth(
     question: str, subjects: tuple[int, ...], allowed: float, is_wrong: bool
 ) -> None:
     verdict = Verdict("{} beats {}", subjects, 0.96, StopReason.DECIDED)
-    assert stopping.WRONG[question](WORLD, verdict, allowed) is is_wrong
+    assert stopping.is_wrong(question, WORLD, verdict, allowed) is is_wrong
 
 
 def test_a_denial_and_a_near_draw_are_told_by_the_truth_too() -> None:
     denied = Verdict("{} does not beat {}", (0, 1), 0.96, StopReason.DECIDED)
     near = Verdict("{} beats {} by 0", (0, 1), 0.96, StopReason.WITHIN_MARGIN)
-    assert stopping.WRONG["beats"](WORLD, denied, 0.0)
-    assert not stopping.WRONG["beats"](WORLD, near, 1.0)
-    assert stopping.WRONG["beats"](WORLD, near, 0.4)
+    assert stopping.is_wrong("beats", WORLD, denied, 0.0)
+    assert not stopping.is_wrong("beats", WORLD, near, 1.0)
+    assert stopping.is_wrong("beats", WORLD, near, 0.4)
 
 
 def test_one_level_of_the_skill_game_is_more_than_any_margin() -> None:
@@ -239,7 +239,7 @@ def test_the_benchmark_writes_its_figures(
     monkeypatch.setattr(
         verdicts, "HELD", (verdicts.HeldCampaigns("best", "seed", 6, 1 / 5, 60, True),)
     )
-    monkeypatch.setattr(verdicts, "TESTED", (verdicts.TestedPair(0, 200, 0.0, 1.0),))
+    monkeypatch.setattr(verdicts, "TESTED", ((0, 200, 0.0, 1.0, EloModel.LOGISTIC),))
     monkeypatch.setattr(verdicts, "TIMED", {durations.SPRT: 1 / 10})
     monkeypatch.setattr(verdicts, "SLOTS", (8,))
     path, drawn = tmp_path / "figures.json", tmp_path / "figure.svg"

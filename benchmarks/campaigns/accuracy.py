@@ -4,7 +4,6 @@ Also what is claimed meanwhile, against the truth: that one agent is above anoth
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, log
 from typing import NamedTuple
@@ -40,8 +39,7 @@ FEWEST = 2_000
 Curve = list[tuple[float, float]]
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """One field of one seed, and up to how many matches it is followed."""
 
     field: str
@@ -125,18 +123,23 @@ def make_rows(field: str, n_agents: int, followed: Sequence[Followed]) -> list[d
     rows: list[dict[str, object]] = []
     for level in LEVELS:
         matches, settled, online = (find_crossing(curve, level) for curve in means)
-        rows.append(
-            {
-                "name": field,
-                "agents": n_agents,
-                "level": level,
-                "matches": matches,
-                "random_matches": online,
-                "factor": online / matches if online and matches else None,
-                "random_settled_matches": settled,
-            }
-        )
+        row = make_level_row(field, n_agents, level, matches, online)
+        rows.append(row | {"random_settled_matches": settled})
     return rows
+
+
+def make_level_row(
+    field: str, n_agents: int, level: float, ours: float | None, at_random: float | None
+) -> dict[str, object]:
+    """Return the matches to a level in our way and at random; None: never."""
+    return {
+        "name": field,
+        "agents": n_agents,
+        "level": level,
+        "matches": ours,
+        "random_matches": at_random,
+        "factor": at_random / ours if at_random and ours else None,
+    }
 
 
 def count_claims(settled: SettledRatings, truth: Floats) -> Floats:
@@ -178,39 +181,33 @@ COLOURS = (
     *("#111", "#0072b2", "#d55e00", "#009e73", "#cc79a7"),
     *("#e69f00", "#56b4e9", "#777", "#8f5a2a"),
 )
+FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 456 456" font-family="sans-serif" \
+font-size="12">
+<rect width="100%" height="100%" fill="white"/>
+<path d="M48 48V408H408" fill="none" stroke="#555"/>
+<path d="M48 408L408 48" stroke="#bbb" stroke-dasharray="4 4"/>
+<text x="228" y="444" text-anchor="middle">claimed: above the other</text>
+<text transform="translate(12 228) rotate(-90)" text-anchor="middle">true</text>"""
 
 
 def draw_reliability(tables: Sequence[tuple[str, Floats]]) -> str:
     """Return the reliability diagram of these fields as SVG; both axes from 1/2 to 1."""
-    low, high, middle = EDGE, EDGE + SIZE, EDGE + SIZE / 2
-    parts = [
-        f'<path d="M{low} {low}V{high}H{high}" fill="none" stroke="#555"/>',
-        f'<path d="M{low} {high}L{high} {low}" stroke="#bbb" stroke-dasharray="4 4"/>',
-        f'<text x="{middle}" y="{high + 36}" text-anchor="middle">claimed: above the other</text>',
-        f'<text transform="translate(12 {middle}) rotate(-90)" text-anchor="middle">true</text>',
-    ]
+
+    def place(claimed: float, true: float) -> tuple[float, float]:
+        return EDGE + (2 * claimed - 1) * SIZE, EDGE + SIZE - (2 * true - 1) * SIZE
+
+    parts = [FRAME]
     for share in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
-        away = (share - 0.5) * 2 * SIZE
-        across, down = (
-            f'x="{low + away:.0f}" y="{high + 16}"',
-            f'x="{low - 6}" y="{high - away + 4:.0f}"',
-        )
-        parts.append(f'<text {across} text-anchor="middle">{share:.0%}</text>')
-        parts.append(f'<text {down} text-anchor="end">{share:.0%}</text>')
-    for place, (name, table) in enumerate(tables):
-        # The first line, of all fields together, is the thick one.
-        colour = COLOURS[place % len(COLOURS)]
-        points = [
-            (low + (claimed - 0.5) * 2 * SIZE, high - (true - 0.5) * 2 * SIZE)
-            for _, claimed, true in find_gaps(table)
-        ]
+        x, y = place(share, share)
+        parts.append(f'<text x="{x:.0f}" y="424" text-anchor="middle">{share:.0%}</text>')
+        parts.append(f'<text x="42" y="{y + 4:.0f}" text-anchor="end">{share:.0%}</text>')
+    for number, (name, table) in enumerate(tables):
+        colour = COLOURS[number % len(COLOURS)]
+        points = [place(claimed, true) for _, claimed, true in find_gaps(table)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        line = f'fill="none" stroke="{colour}" stroke-width="{1.2 if place else 2.5}"'
+        # The first line, of all fields together, is the thick one.
+        line = f'fill="none" stroke="{colour}" stroke-width="{1.2 if number else 2.5}"'
         parts.append(f'<polyline points="{path}" {line}/>')
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points]
-        at = f'x="{low + 10}" y="{low + 14 + 15 * place}"'
-        parts.append(f'<text {at} fill="{colour}">{name}</text>')
-    box = f'viewBox="0 0 {SIZE + 2 * EDGE} {SIZE + 2 * EDGE}"'
-    font = 'font-family="sans-serif" font-size="12"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" {box} {font}>'
-    return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *parts, "</svg>\n"])
+        parts.append(f'<text x="58" y="{62 + 15 * number}" fill="{colour}">{name}</text>')
+    return "\n".join([*parts, "</svg>\n"])

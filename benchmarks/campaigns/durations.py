@@ -5,7 +5,6 @@ by the contiguous closed prefix, as control does, and by whatever is over, as it
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from heapq import heapreplace
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms
 from arena.verdicts.beliefs import form_belief
 from arena.verdicts.sprt import BLOCKS, SequentialTest
-from benchmarks.campaigns.stopping import WRONG, find_lower_bound
+from benchmarks.campaigns.stopping import find_lower_bound, is_wrong
 from benchmarks.campaigns.worlds import COUPLE, GROWTH, Normal
 
 SPRT = "sprt"
@@ -29,8 +28,7 @@ GAPS = {SPRT: 0.0, "beats": 0.0, "best": 1.0}
 FIFO, LOCKSTEP = "first in, first out", "lockstep"
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """n campaigns: matches that the first agent loses last `factor` times as long."""
 
     question: str
@@ -114,21 +112,21 @@ def verdict_is_wrong(task: Task, played: Played, *, by_prefix: bool) -> bool:
         verdict = question.judge(form_belief(settle_ratings(counts, COUPLE), counts), Terms(ERROR))
         if verdict is not None:
             # That one of two equal agents does not beat the other is true.
-            is_wrong = WRONG[task.question](task.world, verdict, 0.0)
-            return "not" not in verdict.statement and is_wrong
+            has_erred = is_wrong(task.question, task.world, verdict, 0.0)
+            return "not" not in verdict.statement and has_erred
     return False
 
 
 def make_row(task: Task) -> dict[str, object]:
     """Hold all campaigns of a task; return its row of the benchmark."""
     rng = np.random.default_rng([task.seed, int(task.factor), task.n_slots])
-    is_wrong = sprt_is_wrong if task.question == SPRT else verdict_is_wrong
+    has_erred = sprt_is_wrong if task.question == SPRT else verdict_is_wrong
     n_wrong = {True: 0, False: 0}
     for _ in range(task.n):
         # Both ways look at the same campaign: so they differ by the looking alone.
         played = play_campaign(task, rng)
         for by_prefix in n_wrong:
-            n_wrong[by_prefix] += is_wrong(task, played, by_prefix=by_prefix)
+            n_wrong[by_prefix] += has_erred(task, played, by_prefix=by_prefix)
     return {
         "question": task.question,
         "lost_lasts": task.factor,

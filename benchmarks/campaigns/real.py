@@ -14,6 +14,7 @@ import numpy as np
 from arena.ratings.accuracy import strict_accuracy
 from arena.ratings.counts import count_results
 from arena.ratings.settled import settle_ratings
+from benchmarks.campaigns.accuracy import make_level_row
 from benchmarks.stacks import await_tournament, open_board, private_stack, schedule_agents
 
 GAME = "connect_four"
@@ -77,20 +78,12 @@ def compare_pairings(field: RealField, replicates: int) -> list[Row]:
     )
     rows: list[Row] = []
     for level in field.levels:
-        needed, other = (
+        needed = [
             float(np.median([find_matches_to(level, curve) for curve in curves]))
             for curves in (ours, at_random)
-        )
-        rows.append(
-            {
-                "name": field.name,
-                "agents": len(field.agents),
-                "level": level,
-                "matches": needed if np.isfinite(needed) else None,
-                "random_matches": other if np.isfinite(other) else None,
-                "factor": other / needed if np.isfinite(needed + other) else None,
-            }
-        )
+        ]
+        mine, other = (n if np.isfinite(n) else None for n in needed)
+        rows.append(make_level_row(field.name, len(field.agents), level, mine, other))
     return rows
 
 

@@ -1,9 +1,9 @@
 """Simulated sequential tests: their error rates, and the games they need on biased openings."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -75,8 +75,7 @@ def run_tests(
     return ended + [(Decision.CONTINUE, n_games)] * len(counts)
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """n tests of two agents."""
 
     test: SequentialTest
@@ -85,26 +84,24 @@ class Task:
     seed: int
 
 
-def count_decisions(ended: Sequence[Ended], decision: Decision) -> int:
-    """Return how many tests decided so."""
-    return sum(one is decision for one, _ in ended)
-
-
 def make_row(task: Task) -> dict[str, object]:
     """Return a row of the benchmark: the pentanomial test, and its games against the unpaired."""
     test, openings = task.test, task.openings
     paired, unpaired = (
         run_tests(test, openings, n_cells, task.n, seed=task.seed) for n_cells in (BLOCKS, SINGLES)
     )
+    decisions, unpaired_decisions = (
+        [decision for decision, _ in way] for way in (paired, unpaired)
+    )
     return {
         "truth": openings.elo,
         "elo1": test.elo1,
         "opening_bias": openings.bias,
         "model": str(test.model),
-        "accepted": count_decisions(paired, Decision.ACCEPT),
-        "undecided": count_decisions(paired, Decision.CONTINUE),
+        "accepted": decisions.count(Decision.ACCEPT),
+        "undecided": decisions.count(Decision.CONTINUE),
         "n": task.n,
         "median_games": median(n_games for _, n_games in paired),
         "unpaired_median_games": median(n_games for _, n_games in unpaired),
-        "unpaired_accepted": count_decisions(unpaired, Decision.ACCEPT),
+        "unpaired_accepted": unpaired_decisions.count(Decision.ACCEPT),
     }

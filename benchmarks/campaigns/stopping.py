@@ -1,7 +1,6 @@
 """Whole campaigns: how often their verdicts are wrong, and the matches until then."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -30,8 +29,7 @@ ERRORS = (0.05, 0.01)
 CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """A campaign about one field; is_even: by double round robin."""
 
     question: str
@@ -72,8 +70,8 @@ def hold_campaign(task: Task) -> Held:
             if verdict is not None:
                 # Who has stopped by the margin has said no more than that.
                 allowed = 0.0 if verdict.why is StopReason.DECIDED else task.margin
-                is_wrong = WRONG[task.question](world, verdict, allowed)
-                ended[error] = Ended(moment.counts.n_results, verdict.why, is_wrong)
+                has_erred = is_wrong(task.question, world, verdict, allowed)
+                ended[error] = Ended(moment.counts.n_results, verdict.why, has_erred)
         # The strictest error ends last: nothing is left to watch.
         if len(ended) == len(ERRORS):
             break
@@ -95,72 +93,55 @@ def make_planner(task: Task) -> Planner:
     return plan_adaptively(pairing, task.seed * 1_000_003)
 
 
-def best_is_wrong(world: World, verdict: Verdict, allowed: float) -> bool:
-    """Say whether another agent is better than the one that is named."""
-    return world.find_lead(int(world.truth.argmax()), verdict.subjects[0]) > allowed
+def is_wrong(question: str, world: World, verdict: Verdict, allowed: float) -> bool:
+    """Say whether a verdict is wrong by more than allowed.
 
-
-def top_is_wrong(world: World, verdict: Verdict, allowed: float) -> bool:
-    """Say whether an agent outside is better than one of the top."""
+    Wrong is who names the best, the top or an order while an agent not named, or named later, is
+    better; equal agents do not beat each other.
+    """
     named = list(verdict.subjects)
-    others = np.delete(np.arange(len(world.truth)), named)
-    best = int(others[world.truth[others].argmax()])
-    return max(world.find_lead(best, one) for one in named) > allowed
-
-
-def order_is_wrong(world: World, verdict: Verdict, allowed: float) -> bool:
-    """Say whether an agent is better than one that is named before it."""
-    order = verdict.subjects
-    pairs = ((above, below) for place, above in enumerate(order) for below in order[place + 1 :])
-    return any(world.find_lead(below, above) > allowed for above, below in pairs)
-
-
-def beats_is_wrong(world: World, verdict: Verdict, allowed: float) -> bool:
-    """Say whether what is said of two agents is not so; equal ones do not beat each other."""
-    a, b = verdict.subjects
-    gap = world.find_lead(a, b) - world.find_lead(b, a)
-    if verdict.why is StopReason.WITHIN_MARGIN:
-        return abs(gap) > allowed
-    return gap >= 0 if "not" in verdict.statement else gap <= 0
-
-
-# By question: whether a verdict is wrong by more than allowed.
-WRONG: dict[str, Callable[[World, Verdict, float], bool]] = {
-    "best": best_is_wrong,
-    "top_k": top_is_wrong,
-    "rank_all": order_is_wrong,
-    "beats": beats_is_wrong,
-}
+    if question == "beats":
+        a, b = named
+        gap = world.find_lead(a, b) - world.find_lead(b, a)
+        if verdict.why is StopReason.WITHIN_MARGIN:
+            return abs(gap) > allowed
+        return gap >= 0 if "not" in verdict.statement else gap <= 0
+    others = np.delete(np.arange(len(world.truth)), named).tolist()
+    # An order says something of all its agents, the others only of those outside.
+    behind = {one: named[place + 1 :] for place, one in enumerate(named)}
+    pairs = behind if question == "rank_all" else dict.fromkeys(named, others)
+    return any(world.find_lead(low, one) > allowed for one in named for low in pairs[one])
 
 
 def make_rows(ours: Sequence[Held], even: Sequence[Held]) -> list[dict[str, object]]:
     """Return the rows of the benchmark, one an error."""
-    task, rows = ours[0].task, []
+    task, rows = ours[0].task, list[dict[str, object]]()
     for error in ERRORS:
         ended = [held.ended[error] for held in ours]
         # Fewer than ours: a median needs fewer campaigns than an error rate.
         even_matches = [held.ended[error].n_matches for held in even]
         n_wrong = sum(one.is_wrong for one in ended)
         n_decided = sum(one.why is not StopReason.OUT_OF_BUDGET for one in ended)
-        row: dict[str, object] = {
-            "question": task.question,
-            "field": "+".join(sorted({held.task.field for held in ours})),
-            "agents": task.n_agents,
-            "margin": task.margin,
-            "budget": task.budget,
-            "stated_error": error,
-            "wrong": n_wrong,
-            "n": len(ended),
-            "lower_bound": find_lower_bound(n_wrong, n_decided),
-            "wrong_share": n_wrong / max(1, n_decided),
-            "decided": n_decided,
-            "decided_share": n_decided / len(ended),
-            "by_margin": sum(one.why is StopReason.WITHIN_MARGIN for one in ended),
-            "median_matches": median(one.n_matches for one in ended),
-            "round_robin_matches": median(even_matches) if even_matches else None,
-            "round_robin_n": len(even_matches),
-        }
-        rows.append(row)
+        rows.append(
+            {
+                "question": task.question,
+                "field": "+".join(sorted({held.task.field for held in ours})),
+                "agents": task.n_agents,
+                "margin": task.margin,
+                "budget": task.budget,
+                "stated_error": error,
+                "wrong": n_wrong,
+                "n": len(ended),
+                "lower_bound": find_lower_bound(n_wrong, n_decided),
+                "wrong_share": n_wrong / max(1, n_decided),
+                "decided": n_decided,
+                "decided_share": n_decided / len(ended),
+                "by_margin": sum(one.why is StopReason.WITHIN_MARGIN for one in ended),
+                "median_matches": median(one.n_matches for one in ended),
+                "round_robin_matches": median(even_matches) if even_matches else None,
+                "round_robin_n": len(even_matches),
+            }
+        )
     return rows
 
 
