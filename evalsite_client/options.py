@@ -30,6 +30,7 @@ TOURNAMENT: Final = (
         'Of the pairing, such as {"best_of": 5}.',
         {},
         ("--pairing-parameter",),
+        is_asked=True,
     ),
     Option(
         "weight",
@@ -137,6 +138,7 @@ CAMPAIGN: Final = (
         "",
         ("--pairing",),
         max_length=60,
+        is_asked=True,
     ),
     Option(
         "pairing_parameters",
@@ -144,6 +146,7 @@ CAMPAIGN: Final = (
         'Of the pairing, such as {"best_of": 5}.',
         {},
         ("--pairing-parameter",),
+        is_asked=True,
     ),
     Option(
         "weight",
@@ -180,8 +183,16 @@ CAMPAIGN: Final = (
         "best",
         ("-q", "--question"),
         max_length=60,
+        is_asked=True,
     ),
-    Option("error", "real", "The probability that the verdict may be wrong.", 0.05, ("--error",)),
+    Option(
+        "error",
+        "real",
+        "The probability that the verdict may be wrong.",
+        0.05,
+        ("--error",),
+        is_asked=True,
+    ),
     Option(
         "margin",
         "real",
@@ -191,6 +202,7 @@ CAMPAIGN: Final = (
         is_nullable=True,
         minimum=0,
         group="margin",
+        is_asked=True,
     ),
     Option(
         "margin_elo",
@@ -201,6 +213,7 @@ CAMPAIGN: Final = (
         is_nullable=True,
         minimum=0,
         group="margin",
+        is_asked=True,
     ),
     Option(
         "margin_points",
@@ -211,6 +224,7 @@ CAMPAIGN: Final = (
         is_nullable=True,
         minimum=0,
         group="margin",
+        is_asked=True,
     ),
     Option(
         "parameters",
@@ -218,6 +232,7 @@ CAMPAIGN: Final = (
         'Of the question, such as {"k": 3}; agents by name.',
         {},
         ("-p", "--parameter"),
+        is_asked=True,
     ),
     Option(
         "max_core_s",
@@ -275,6 +290,7 @@ SCHEDULE: Final = (
         'Of the pairing, such as {"best_of": 5}.',
         {},
         ("--pairing-parameter",),
+        is_asked=True,
     ),
     Option(
         "weight",
@@ -352,7 +368,14 @@ SCHEDULE: Final = (
         ("-q", "--question"),
         max_length=60,
     ),
-    Option("error", "real", "The probability that the verdict may be wrong.", 0.05, ("--error",)),
+    Option(
+        "error",
+        "real",
+        "The probability that the verdict may be wrong.",
+        0.05,
+        ("--error",),
+        is_asked=True,
+    ),
     Option(
         "margin",
         "real",
@@ -367,6 +390,7 @@ SCHEDULE: Final = (
         'Of the question, such as {"k": 3}; agents by name.',
         {},
         ("-p", "--parameter"),
+        is_asked=True,
     ),
     Option(
         "max_core_s",

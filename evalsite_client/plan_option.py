@@ -7,7 +7,8 @@ class Option(NamedTuple):
     """One option: its type, its limits, and its flags on the command line.
 
     kind: text, whole, real, truth, pairs (names and values) or json. scale: what one unit on the
-    command line is worth in the API. group: of its options at most one is given.
+    command line is worth in the API. group: of its options at most one is given. is_asked: a
+    forecast takes it.
     """
 
     name: str
@@ -23,3 +24,4 @@ class Option(NamedTuple):
     fixed: tuple[str, ...] = ()
     scale: float = 1
     group: str = ""
+    is_asked: bool = False

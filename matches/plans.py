@@ -42,7 +42,7 @@ class PlayPlan(Struct, frozen=True, kw_only=True):
         Meta(
             title="Parameters of the pairing",
             description='Of the pairing, such as {"best_of": 5}.',
-            extra={"flags": ("--pairing-parameter",)},
+            extra={**ASKED, "flags": ("--pairing-parameter",)},
         ),
     ] = {}
     weight: Annotated[
@@ -212,7 +212,11 @@ class CampaignPlan(PlayPlan, frozen=True, kw_only=True):
         Id,
         Meta(
             description="Who meets whom; empty: as suits the question.",
-            extra={"choices": pairing_choices, "empty": "the one that suits the question"},
+            extra={
+                **ASKED,
+                "choices": pairing_choices,
+                "empty": "the one that suits the question",
+            },
         ),
     ] = ""
     seed: Annotated[

@@ -77,27 +77,6 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class CampaignDetail(Campaign):
-    """A campaign with what is believed now, what it has cost and what it will take.
-
-    parameters: Of the question; agents by name.
-    subjects: The agents that the verdict names.
-    chances: The likeliest first; at most 200.
-    warning: What is said of a pairing that suits the field badly, while it runs; else null.
-    pairs: Of a sequential test, as it was judged last; else null.
-    """
-
-    parameters: Mapping[str, Any]
-    subjects: tuple[AgentName, ...]
-    chances: tuple[Chance, ...]
-    spent: Spent
-    warning: str | None
-    pairs: Pairs | None
-    forecast: Forecast | None
-    forecast_at: datetime | None
-
-
-@dataclass(frozen=True)
 class CampaignPoint:
     """What a campaign said after so many results.
 
@@ -114,18 +93,47 @@ class CampaignPoint:
 
 
 @dataclass(frozen=True)
+class CampaignDetail(Campaign):
+    """A campaign with what is believed now, what it has cost and what it will take.
+
+    parameters: Of the question; agents by name.
+    subjects: The agents that the verdict names.
+    chances: The likeliest first; at most 200.
+    warning: What is said of a pairing that suits the field badly, while it runs; else null.
+    pairs: Of a sequential test, as it was judged last; else null.
+    latest_point: What it said at its latest judgement; null before the first.
+    saved: What did not have to be played; empty if nothing.
+    why_in_words: Empty while it goes on.
+    """
+
+    parameters: Mapping[str, Any]
+    subjects: tuple[AgentName, ...]
+    chances: tuple[Chance, ...]
+    spent: Spent
+    warning: str | None
+    pairs: Pairs | None
+    forecast: Forecast | None
+    forecast_at: datetime | None
+    latest_point: CampaignPoint | None
+    saved: str
+    why_in_words: str
+
+
+@dataclass(frozen=True)
 class Ahead:
     """What a campaign would start from and take.
 
     margin: In units of rating.
     n_known: Matches that are known, so not played again.
     n_known_elsewhere: Of those: on other leaderboards.
+    warning: What is said of a pairing that suits the field badly.
     """
 
     n_agents: int
     margin: float
     n_known: int
     n_known_elsewhere: int
+    warning: str | None
     forecast: Forecast
 
 
@@ -243,6 +251,8 @@ class Campaigns(Calls):
         *,
         leaderboard: str,
         agents: Sequence[str] | None = None,
+        pairing: str = "",
+        pairing_parameters: Mapping[str, Any] | None = None,
         question: str = "best",
         error: float = 0.05,
         margin: float | None = None,
@@ -254,6 +264,8 @@ class Campaigns(Calls):
         """Say what a campaign would take, by what is known; none is started.
 
         agents: None: all of the leaderboard, less those retired or in quarantine.
+        pairing: Who meets whom; empty: as suits the question.
+        pairing_parameters: Of the pairing, such as {"best_of": 5}.
         question: What is asked of the agents.
         error: The probability that the verdict may be wrong.
         margin: A gap in rating that makes no difference; 1 is some 45 points of Elo.
@@ -267,6 +279,8 @@ class Campaigns(Calls):
             {
                 "leaderboard": leaderboard,
                 "agents": agents,
+                "pairing": pairing,
+                "pairing_parameters": pairing_parameters,
                 "question": question,
                 "error": error,
                 "margin": margin,

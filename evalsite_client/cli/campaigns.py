@@ -16,13 +16,16 @@ from evalsite_client.cli.show import Answer, pairs, table
 from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
 from evalsite_client.errors import InputError
+from evalsite_client.options import CAMPAIGN
 from evalsite_client.progress import duration
 
 UNDECIDED = 3
 HOUR_S = 3_600
 BUDGET = 100_000
-ASKED = ("question", "parameters", "error", "margin", "margin_elo", "margin_points")
+ASKED = {option.name for option in CAMPAIGN if option.is_asked}
 """Options of a plan that its forecast takes."""
+ABOUT_BEST = ("best", "top_k")
+"""Questions to which P(best) says something."""
 ALL = "all"
 HEAD = ("id", "tournament", "leaderboard", "question", "state", "played", "of", "P", "statement")
 N_CHANCES = 5
@@ -181,22 +184,30 @@ def _followed(client: Client, made: CampaignDetail, *, is_shown: bool) -> Campai
 def describe_progress(found: CampaignDetail) -> str:
     """Return how far a campaign is, in one line."""
     parts = [f"{found.n_done:,} of at most {found.max_matches:,} matches"]
-    parts += [f"P(best) {one.p_best:.1%}: {one.agent.name}" for one in found.chances[:1]]
+    latest = found.latest_point
+    if found.question in ABOUT_BEST:
+        parts += [f"P(best) {one.p_best:.1%}: {one.agent.name}" for one in found.chances[:1]]
+    elif latest is not None and latest.llr is not None:
+        parts.append(f"LLR {latest.llr:+.2f}")
+    elif latest is not None:
+        parts.append(f"the likeliest answer is true with {latest.probability:.1%}")
     if found.forecast and not found.is_over:
         parts.append(f"about {found.forecast.matches:,.0f} more")
+    if found.state == "paused":
+        parts.append("paused")
     return ", ".join(parts)
 
 
 def _answer(found: CampaignDetail) -> Answer:
-    chances = ", ".join(f"{one.agent.name} {one.p_best:.1%}" for one in found.chances[:N_CHANCES])
+    likeliest = found.chances[:N_CHANCES] if found.question in ABOUT_BEST else ()
+    chances = ", ".join(f"{one.agent.name} {one.p_best:.1%}" for one in likeliest)
     known = {
         "verdict": found.statement or "none yet",
         "probability": found.probability,
-        "why": found.why,
+        "why": found.why_in_words,
         "P(best)": chances,
         "matches": f"{found.n_done:,} of at most {found.max_matches:,}",
-        "known before": _known(found.n_known, found.n_known_elsewhere),
-        "known games": f"{found.n_reused:,}, not played again" if found.n_reused else None,
+        "saved": found.saved,
         **(_blocks(found.pairs) if found.pairs else {}),
         "a round robin": found.n_round_robin and f"about {found.n_round_robin:,.0f} matches",
         "core time": f"{found.spent.core_s:,.1f} s",
@@ -204,10 +215,6 @@ def _answer(found: CampaignDetail) -> Answer:
         **(_foreseen(found.forecast) if found.forecast and not found.is_over else {}),
     }
     return Answer(found, pairs(known), 0 if found.is_answered else UNDECIDED)
-
-
-def _known(n_matches: int, n_elsewhere: int) -> str:
-    return f"{n_matches:,}" + (f", {n_elsewhere:,} on other leaderboards" if n_elsewhere else "")
 
 
 def _blocks(found: Pairs) -> Mapping[str, object]:
@@ -222,7 +229,10 @@ def _blocks(found: Pairs) -> Mapping[str, object]:
 
 def _ahead(found: Ahead) -> str:
     known: dict[str, object] = {"agents": found.n_agents, "margin": found.margin or None}
-    known["known matches"] = _known(found.n_known, found.n_known_elsewhere)
+    known["known matches"] = f"{found.n_known:,}" + (
+        f", {found.n_known_elsewhere:,} on other leaderboards" if found.n_known_elsewhere else ""
+    )
+    known["warning"] = found.warning
     return pairs({**known, **_foreseen(found.forecast)})
 
 

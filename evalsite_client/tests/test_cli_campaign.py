@@ -11,6 +11,7 @@ from evalsite_client import Clock
 from evalsite_client.cli import following
 from evalsite_client.tests.commands import Evalsite, ok
 from matches.campaigns import judging
+from matches.ledger import pairing_warnings
 from matches.ledger.tournaments import cancel_tournament
 from matches.models import Campaign
 from matches.tests import boards
@@ -41,7 +42,8 @@ def works(monkeypatch: pytest.MonkeyPatch) -> Callable[[Work], None]:
 
         def sleep(seconds: float) -> None:
             slept.append(seconds)
-            work(Campaign.objects.select_related("tournament__leaderboard").get(), len(slept))
+            campaigns = Campaign.objects.select_related("tournament__leaderboard")
+            work(campaigns.latest("pk"), len(slept))
 
         clock = Clock(monotonic=lambda: 10.0 * len(slept), sleep=sleep)
         monkeypatch.setattr("evalsite_client.client.Clock", lambda: clock)
@@ -69,11 +71,40 @@ def test_it_ends_with_0_and_the_verdict(campaign: Evalsite, works: Any, tmp_path
     assert (saved["exit_code"], saved["why"]) == (0, "decided")
 
 
+def test_a_sequential_test_says_its_ratio(campaign: Evalsite, works: Any) -> None:
+    works(plays())
+    asked = ("--question", "sprt", "--agents", "level:5,level:95", "-p", "elo1=100")
+    _, out, err = campaign(*asked)
+    assert "matches, LLR -" in err
+    assert "P(best)" not in out
+
+
+def test_another_question_says_how_likely_its_answer_is(
+    campaign: Evalsite, works: Any, evalsite: Evalsite
+) -> None:
+    works(plays())
+    status, out, err = campaign("--question", "rank_all", "--max-matches", 64)
+    assert (status, "the likeliest answer is true with" in err) == (3, True)
+    assert "why            out of budget: the likeliest answer so far" in out
+    assert "saved" not in out
+    Campaign.objects.update(n_known=12)
+    status, out, _ = evalsite("verdict", Campaign.objects.get().pk)
+    assert "saved          12 matches: known at the start\n" in out
+
+
+def test_a_pairing_that_suits_badly_is_warned_of(
+    campaign: Evalsite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pairing_warnings, "warn_before_start", lambda *_, **__: "It is close.")
+    out = ok(campaign("--forecast", "--pairing", "quality", "--pairing-parameter", "x=1"))
+    assert "warning         It is close.\n" in out
+
+
 def test_out_of_budget_is_3(campaign: Evalsite, works: Any) -> None:
     works(plays())
     status, out, _ = campaign("--error", 1e-9, "--max-matches", 32, "--question", "rank_all")
     assert status == 3
-    assert "out_of_budget: matches" in out
+    assert "as sure as asked for (all matches are played)" in out
 
 
 def test_cancelled_by_somebody_is_3(campaign: Evalsite, works: Any) -> None:

@@ -19,7 +19,7 @@ from matches.api.matches import IntegerFilter
 from matches.api.names import AgentNameSerializer
 from matches.api.options import PlanSerializer
 from matches.api.pagination import NewestFirst
-from matches.campaigns import forecasting, inputs, results
+from matches.campaigns import forecasting, inputs, results, texts
 from matches.campaigns.inputs import MAX_AGENTS
 from matches.campaigns.starting import start
 from matches.ledger import pairing_warnings
@@ -87,6 +87,16 @@ class SpentSerializer(serializers.Serializer[Any]):
     money = serializers.FloatField()
 
 
+class CampaignPointSerializer(serializers.ModelSerializer[CampaignPoint]):
+    """What a campaign said after so many results."""
+
+    class Meta:
+        """Everything of it."""
+
+        model = CampaignPoint
+        fields: tuple[str, ...] = ("n_results", "at", "probability", "llr", "matches_left")
+
+
 class CampaignDetailSerializer(CampaignSerializer):
     """A campaign with what is believed now, what it has cost and what it will take."""
 
@@ -101,22 +111,21 @@ class CampaignDetailSerializer(CampaignSerializer):
         help_text="Of a sequential test, as it was judged last; else null."
     )
     forecast = ForecastSerializer(allow_null=True)
+    latest_point = serializers.SerializerMethodField(
+        help_text="What it said at its latest judgement; null before the first."
+    )
+    saved = serializers.SerializerMethodField(
+        help_text="What did not have to be played; empty if nothing."
+    )
+    why_in_words = serializers.SerializerMethodField(help_text="Empty while it goes on.")
 
     class Meta(CampaignSerializer.Meta):
         """The rest too."""
 
         fields: tuple[str, ...] = (
             *CampaignSerializer.Meta.fields,
-            *(
-                "parameters",
-                "subjects",
-                "chances",
-                "spent",
-                "warning",
-                "pairs",
-                "forecast",
-                "forecast_at",
-            ),
+            *("parameters", "subjects", "chances", "spent", "warning", "pairs", "forecast"),
+            *("forecast_at", "latest_point", "saved", "why_in_words"),
         )
 
     def get_parameters(self, campaign: Campaign) -> dict[str, Any]:
@@ -148,15 +157,19 @@ class CampaignDetailSerializer(CampaignSerializer):
         found = results.read_pairs(campaign)
         return None if found is None else dict(PairsSerializer(found).data)
 
+    @extend_schema_field(CampaignPointSerializer(allow_null=True))
+    def get_latest_point(self, campaign: Campaign) -> dict[str, Any] | None:
+        """Return the end of its curve."""
+        newest = campaign.points.order_by("-n_results").first()
+        return None if newest is None else dict(CampaignPointSerializer(newest).data)
 
-class CampaignPointSerializer(serializers.ModelSerializer[CampaignPoint]):
-    """What a campaign said after so many results."""
+    def get_saved(self, campaign: Campaign) -> str:
+        """Return how many results were known before."""
+        return texts.describe_saved(campaign)
 
-    class Meta:
-        """Everything of it."""
-
-        model = CampaignPoint
-        fields: tuple[str, ...] = ("n_results", "at", "probability", "llr", "matches_left")
+    def get_why_in_words(self, campaign: Campaign) -> str:
+        """Return why it ended."""
+        return texts.describe_end(campaign)
 
 
 class CampaignQuestionSerializer(PlanSerializer):
@@ -230,6 +243,7 @@ class CampaignView(
             "margin": ahead.margin,
             "n_known": ahead.n_known,
             "n_known_elsewhere": ahead.n_known_elsewhere,
+            "warning": ahead.warning,
             "forecast": ahead.forecast,
         }
         return Response(AheadSerializer(shown).data)

@@ -63,6 +63,9 @@ class AheadSerializer(serializers.Serializer[Any]):
     margin = serializers.FloatField(help_text="In units of rating.")
     n_known = serializers.IntegerField(help_text="Matches that are known, so not played again.")
     n_known_elsewhere = serializers.IntegerField(help_text="Of those: on other leaderboards.")
+    warning = serializers.CharField(
+        allow_null=True, help_text="What is said of a pairing that suits the field badly."
+    )
     forecast = ForecastSerializer()
 
 

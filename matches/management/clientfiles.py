@@ -23,6 +23,7 @@ SHOWN = (
     "fixed",
     "scale",
     "group",
+    "is_asked",
 )
 
 

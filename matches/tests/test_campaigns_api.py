@@ -9,6 +9,7 @@ from django.test import Client
 from redis import Redis
 
 from matches.campaigns import judging
+from matches.ledger import pairing_warnings
 from matches.ledger.tournaments import cancel_tournament
 from matches.models import Alarm, AuditRow, Campaign, Tournament
 from matches.tests import boards, callers, factories, operating
@@ -89,6 +90,39 @@ def test_a_forecast_starts_nothing_and_takes_no_second(client: Client) -> None:
     assert 0 < ahead["forecast"]["low"] <= ahead["forecast"]["matches"] <= ahead["forecast"]["high"]
     assert 0.3 < ahead["margin"] < 0.6
     assert Tournament.objects.count() == 2
+
+
+def test_a_forecast_warns_of_a_pairing_that_suits_the_field_badly(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign_of()
+    asked: list[object] = []
+
+    def warn(pairing: str, parameters: object, **_: object) -> str:
+        asked.extend((pairing, parameters))
+        return "This field is close."
+
+    monkeypatch.setattr(pairing_warnings, "warn_before_start", warn)
+    wanted = {"leaderboard": BOARD, "pairing": "quality", "pairing_parameters": {"power": 2}}
+    ahead = post(client, "campaigns/forecast/", 200, **wanted)
+    assert (ahead["warning"], asked) == ("This field is close.", ["quality", {"power": 2}])
+    monkeypatch.undo()
+    assert post(client, "campaigns/forecast/", 200, leaderboard=BOARD)["warning"] is None
+
+
+def test_a_campaign_says_what_it_saved_where_it_stands_and_why_it_ended(client: Client) -> None:
+    first = ended(campaign_of())
+    again = campaign_of(name="again", max_matches=40)
+    shown = get(client, f"campaigns/{again.pk}/")
+    assert (shown["latest_point"], shown["why_in_words"]) == (None, "")
+    assert shown["saved"] == (
+        f"{first.n_played} matches, all of them from other leaderboards: known at the start"
+    )
+    shown = get(client, f"campaigns/{first.pk}/")
+    points = get(client, f"campaigns/{first.pk}/curve/")["results"]
+    assert shown["latest_point"] == points[-1]
+    assert shown["why_in_words"] == "decided: it is as sure as was asked for"
+    assert shown["saved"] == ""
 
 
 def test_what_was_played_of_the_game_prices_a_forecast(client: Client, settings: Any) -> None:
