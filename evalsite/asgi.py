@@ -13,8 +13,7 @@ django_application = get_asgi_application()
 
 # Consumers import models, which exist only now that Django is set up.
 from evalsite.bodies import BoundedBodies
-from live.gate import ReadersOnly
-from live.routing import websocket_urlpatterns
+from live.routing import ReadersOnly, websocket_urlpatterns
 
 application = ProtocolTypeRouter(
     {

@@ -1,7 +1,7 @@
 """The gate of a closed site: with EVALSITE_PUBLIC_READ=0 an address is open only if it stands here.
 
 So a page that somebody adds is closed until it is listed. Sockets have the same rule in
-`live/gate.py`.
+`live/routing.py`.
 """
 
 from typing import Any, Final

@@ -5,14 +5,13 @@ import logging
 import time
 from collections import deque
 from collections.abc import MutableMapping, Sequence
-from functools import partial
 from typing import Any
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 from redis.exceptions import RedisError
 
 from live.line import Line, Receive, Send
-from live.rooms import Sight, enter, leave
+from live.rooms import Sight, enter_room, leave_room
 from matches.board import broadcast
 from matches.models import Leaderboard
 from matches.operations.system import pushing
@@ -22,15 +21,13 @@ log = logging.getLogger(__name__)
 
 Scope = MutableMapping[str, Any]
 
+# Longest request in characters; the only one there is needs 19.
 MAX_REQUEST = 64
-"""Longest request in characters; the one that is known needs 19."""
-
+# A viewer whose side takes nothing for so long is left; it comes back by itself.
 SEND_WITHIN_S = 5.0
-"""A viewer whose side takes nothing for so long is left; it comes back by itself."""
-
+# More requests than this within so long close the socket.
 MAX_REQUESTS, WITHIN_S = 10, 20.0
-"""More requests than this within so long close the socket."""
-
+# Codes of closing: the last one has the page's script come back later.
 TOO_BIG, BROKEN, TOO_MANY, NOT_FOUND, TRY_LATER = 1009, 1007, 1008, 4404, 1013
 
 
@@ -41,45 +38,43 @@ class Viewer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
     channel_layer_alias = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the viewer away for now when the fast store is, which may fail anywhere below.
-
-        A viewer that does not take what it is sent is left, not waited for.
-        """
+        """Serve the viewer; send it away for now when the fast store is away."""
+        # A viewer that does not take what it is sent is left, not waited for.
         self._line = Line(receive, send, within_s=SEND_WITHIN_S)
-        self._asked: deque[float] = deque(maxlen=MAX_REQUESTS)
+        self._requests: deque[float] = deque(maxlen=MAX_REQUESTS)
         self._place = scope["path"]
         try:
             await super().__call__(scope, self._line.receive, self._line.send)
-        except RedisError as error:
+        except RedisError as error:  # from anywhere below
             log.warning("viewer sent away while the fast store is away: %s", error)
             await self._line.send({"type": "websocket.close", "code": TRY_LATER})
         finally:
-            leave(self._place, self._line)
+            leave_room(self._place, self._line)
             self._line.end()
 
-    def find(self) -> Sight | None:
+    def find_sight(self) -> Sight | None:
         """Return what there is to see, read from the database; None: it does not exist."""
         raise NotImplementedError
 
     async def connect(self) -> None:
         """Enter the room first, so that no push falls between it and the snapshot."""
-        self._room = enter(self._place, self._line, self.find)
+        self._room = enter_room(self._place, self._line, self.find_sight)
         is_open = await self._room.is_open()
         await self.accept()
         if is_open:
-            self._line.begin(await self._room.first_messages())
+            self._line.begin(await self._room.read_first_messages())
         else:
             await self.close(NOT_FOUND)
 
     async def receive(self, text_data: str | None = None, **_: bytes) -> None:
         """Answer the request for a snapshot; close on anything else."""
-        refusal = self._refusal(text_data)
+        refusal = self._check_request(text_data)
         if refusal is not None:
             await self.close(refusal)
         else:
-            self._line.post(await self._room.snapshot())
+            self._line.post(await self._room.read_snapshot())
 
-    def _refusal(self, text: str | None) -> int | None:
+    def _check_request(self, text: str | None) -> int | None:
         """Return the code to close with, or None when the request is answered."""
         if text is None or len(text) > MAX_REQUEST:
             return TOO_BIG if text else BROKEN
@@ -89,39 +84,32 @@ class Viewer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no t
             return BROKEN
         if request != {"type": "snapshot"}:
             return BROKEN
-        return self._too_often(time.monotonic())
-
-    def _too_often(self, now_s: float) -> int | None:
-        self._asked.append(now_s)
-        is_full = len(self._asked) == MAX_REQUESTS
-        return TOO_MANY if is_full and now_s - self._asked[0] < WITHIN_S else None
+        now_s = time.monotonic()
+        self._requests.append(now_s)
+        is_full = len(self._requests) == MAX_REQUESTS
+        return TOO_MANY if is_full and now_s - self._requests[0] < WITHIN_S else None
 
 
 class LeaderboardConsumer(Viewer):
     """One viewer of one leaderboard."""
 
-    def find(self) -> Sight | None:
+    def find_sight(self) -> Sight | None:
         """Return the board as it was pushed last, who can play, and what is pushed of both."""
         name = self.scope["url_route"]["kwargs"]["name"]
         board_id = Leaderboard.objects.filter(name=name).values_list("pk", flat=True).first()
         if board_id is None:
             return None
-        groups = (broadcast.group(board_id), broadcast.NODES_GROUP)
-        return Sight(groups, partial(_read_board, board_id))
+
+        def read_board() -> Sequence[str]:
+            now = db_now()
+            return broadcast.read_snapshot(board_id, now=now), broadcast.format_nodes(now=now)
+
+        return Sight((broadcast.group(board_id), broadcast.NODES_GROUP), read_board)
 
 
 class SystemConsumer(Viewer):
     """One viewer of the whole system."""
 
-    def find(self) -> Sight | None:
+    def find_sight(self) -> Sight | None:
         """Return what control saw last."""
-        return Sight((pushing.GROUP,), _read_system)
-
-
-def _read_board(board_id: int) -> Sequence[str]:
-    now = db_now()
-    return broadcast.read_snapshot(board_id, now=now), broadcast.format_nodes(now=now)
-
-
-def _read_system() -> Sequence[str]:
-    return (pushing.format_newest(now=db_now()),)
+        return Sight((pushing.GROUP,), lambda: (pushing.format_newest(now=db_now()),))

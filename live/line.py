@@ -19,8 +19,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 GIVEN_UP = 1008
+# Messages that may wait for one viewer: what is pushed in a few times the time to leave in.
 MAX_WAITING = 100
-"""Messages that may wait for one viewer: what is pushed in a few times the time to leave in."""
 
 
 class Line:
@@ -59,7 +59,7 @@ class Line:
             self._delivery.cancel()
 
     async def send(self, message: Message) -> None:
-        """Send; what does not leave in time ends the socket, later messages go nowhere."""
+        """Send a message; one that does not leave in time ends the socket."""
         if self.is_given_up:
             return
         if message["type"] == "websocket.close":
@@ -72,6 +72,7 @@ class Line:
 
     async def receive(self) -> Message:
         """Return what the viewer sends next, or that it is gone once it was given up."""
+        # Nothing comes from a browser that stopped reading: giving up must end the wait, too.
         incoming = asyncio.ensure_future(self._receive())
         giving_up = asyncio.ensure_future(self._given_up.wait())
         try:

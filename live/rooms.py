@@ -32,8 +32,8 @@ class Sight(NamedTuple):
     read: Callable[[], Sequence[str]]
 
 
+# Looks in the database for what is to be seen; None: there is no such thing.
 Find = Callable[[], Sight | None]
-"""Looks in the database for what is to be seen; None: there is no such thing."""
 
 
 class Shared(Generic[T]):
@@ -46,16 +46,17 @@ class Shared(Generic[T]):
 
     async def get(self) -> T:
         """Return what the next read finds, and raise what it raises."""
+
+        async def read_after(running: asyncio.Future[T] | None) -> T:
+            if running is not None:
+                await asyncio.wait((running,))
+            self._running, self._next = self._next, None
+            return await self._read()
+
         if self._next is None:
-            self._next = asyncio.ensure_future(self._read_after(self._running))
+            self._next = asyncio.ensure_future(read_after(self._running))
         # One who leaves does not end it for the others.
         return await asyncio.shield(self._next)
-
-    async def _read_after(self, running: asyncio.Future[T] | None) -> T:
-        if running is not None:
-            await asyncio.wait((running,))
-        self._running, self._next = self._next, None
-        return await self._read()
 
 
 class Room:
@@ -66,28 +67,30 @@ class Room:
         self._beginning: Shared[Sequence[str]]
         self._opening = asyncio.ensure_future(self._open(find))
         self._hearing: asyncio.Task[None] | None = None
+        # True once it hears no more, for whatever reason: who comes then gets a new room.
         self.is_over = False
-        """True once it hears no more, for whatever reason."""
 
     async def is_open(self) -> bool:
         """Say whether there is something to see, as soon as that is heard. Raises RedisError."""
         return await asyncio.shield(self._opening)
 
-    async def first_messages(self) -> Sequence[Message]:
+    async def read_first_messages(self) -> Sequence[Message]:
         """Return what a viewer begins with. Raises RedisError."""
-        return [message_of(text) for text in await self._beginning.get()]
+        return [make_message(text) for text in await self._beginning.get()]
 
-    async def snapshot(self) -> Message:
+    async def read_snapshot(self) -> Message:
         """Return the whole as it is now. Raises RedisError."""
-        return message_of((await self._beginning.get())[0])
+        return make_message((await self._beginning.get())[0])
 
     def close(self) -> None:
-        """Hear no more; a subscription under way is made first, so that it can be undone."""
-        self._opening.add_done_callback(self._stop)
+        """Hear no more."""
 
-    def _stop(self, _: asyncio.Future[bool]) -> None:
-        if self._hearing is not None:
-            self._hearing.cancel()
+        def stop(_: asyncio.Future[bool]) -> None:
+            if self._hearing is not None:
+                self._hearing.cancel()
+
+        # A subscription under way is made first, so that it can be undone.
+        self._opening.add_done_callback(stop)
 
     async def _open(self, find: Find) -> bool:
         sight = await database_sync_to_async(find)()
@@ -96,18 +99,25 @@ class Room:
         self._beginning = Shared(database_sync_to_async(sight.read))
         layer = get_channel_layer()
         channel = await layer.new_channel()
+        # Before anybody reads a snapshot: what is pushed while it is read must not be missed.
         for group in sight.groups:
             await layer.group_add(group, channel)
         self._hearing = asyncio.ensure_future(self._hear(sight.groups, channel))
-        self._hearing.add_done_callback(_say)
+
+        def log_failure(hearing: asyncio.Task[None]) -> None:
+            # Nobody awaits the task: its exception would be lost.
+            if not hearing.cancelled() and (error := hearing.exception()):
+                log.error("a room hears no more", exc_info=error)
+
+        self._hearing.add_done_callback(log_failure)
         return True
 
     async def _hear(self, groups: Sequence[str], channel: str) -> None:
         layer = get_channel_layer()
         try:
             while True:
-                heard = await layer.receive(channel)
-                message = message_of(heard["text"])
+                message = make_message((await layer.receive(channel))["text"])
+                # Posting never waits: a viewer that is slow delays no other one.
                 for line in self.lines:
                     line.post(message)
         finally:
@@ -120,41 +130,38 @@ class Room:
                     await layer.group_discard(group, channel)
 
 
-def _say(hearing: asyncio.Task[None]) -> None:
-    """Log why a room hears no more, when it was not closed."""
-    if not hearing.cancelled() and (error := hearing.exception()):
-        log.error("a room hears no more", exc_info=error)
-
-
+# By event loop, since a task of one cannot be awaited in another, and by name.
 ROOMS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Room]] = WeakKeyDictionary()
-"""The rooms by event loop and name."""
 
 
-def rooms() -> dict[str, Room]:
+def list_rooms() -> dict[str, Room]:
     """Return the rooms of this event loop by name."""
     return ROOMS.setdefault(asyncio.get_running_loop(), {})
 
 
-def enter(name: str, line: Line, find: Find) -> Room:
+def enter_room(name: str, line: Line, find: Find) -> Room:
     """Return the room of this name with one more viewer, who hears all from now on."""
-    room = rooms().get(name)
+    rooms = list_rooms()
+    room = rooms.get(name)
     if room is None or room.is_over:
-        room = rooms()[name] = Room(find)
+        room = rooms[name] = Room(find)
     room.lines.add(line)
     return room
 
 
-def leave(name: str, line: Line) -> None:
+def leave_room(name: str, line: Line) -> None:
     """Let a viewer go; the last one closes the room."""
-    room = rooms().get(name)
+    rooms = list_rooms()
+    room = rooms.get(name)
+    # The room may be another one by now: the viewer's own is over and gone.
     if room is None or line not in room.lines:
         return
     room.lines.remove(line)
     if not room.lines:
-        del rooms()[name]
+        del rooms[name]
         room.close()
 
 
-def message_of(text: str) -> Message:
+def make_message(text: str) -> Message:
     """Return what the web server is to send."""
     return {"type": "websocket.send", "text": text}

@@ -14,8 +14,7 @@ from redis import Redis
 
 from evalsite.asgi import application
 from evalsite.gate import OPEN
-from live.gate import LOGIN_NEEDED
-from live.routing import websocket_urlpatterns
+from live.routing import LOGIN_NEEDED, websocket_urlpatterns
 from matches.tests import callers, factories
 
 pytestmark = pytest.mark.django_db

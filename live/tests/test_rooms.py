@@ -11,7 +11,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from live.line import Line, Message
-from live.rooms import Room, Shared, Sight, enter, leave, rooms
+from live.rooms import Room, Shared, Sight, enter_room, leave_room, list_rooms
 
 GROUP = "board"
 
@@ -70,11 +70,11 @@ def _groups() -> int:
 @asynccontextmanager
 async def _watching(n: int, reader: Reader) -> AsyncIterator[tuple[Room, list[Watcher]]]:
     watchers = [Watcher() for _ in range(n)]
-    entered = [enter("room", watcher.line, reader.find) for watcher in watchers]
+    entered = [enter_room("room", watcher.line, reader.find) for watcher in watchers]
     assert await entered[0].is_open() == reader.exists
     yield entered[0], watchers
     for watcher in watchers:
-        leave("room", watcher.line)
+        leave_room("room", watcher.line)
         watcher.line.end()
     await _until_nothing_is_heard()
 
@@ -101,7 +101,7 @@ async def test_all_hear_what_was_heard_once(broker: Redis) -> None:
 async def test_those_who_come_together_share_one_look(broker: Redis) -> None:
     reader = Reader()
     async with _watching(20, reader) as (room, watchers):
-        read = await asyncio.gather(*(room.first_messages() for _ in watchers))
+        read = await asyncio.gather(*(room.read_first_messages() for _ in watchers))
     assert (reader.n_found, reader.n_read) == (1, 1)
     assert {message["text"] for messages in read for message in messages} == {
         "snapshot 1",
@@ -112,11 +112,11 @@ async def test_those_who_come_together_share_one_look(broker: Redis) -> None:
 @pytest.mark.django_db(transaction=True)
 async def test_one_viewer_that_leaves_takes_nothing_from_the_others(broker: Redis) -> None:
     async with _watching(2, Reader()) as (room, (first, second)):
-        asked = asyncio.ensure_future(room.snapshot())
+        asked = asyncio.ensure_future(room.read_snapshot())
         await asyncio.sleep(0)
         asked.cancel()
-        leave("room", first.line)
-        snapshot = await room.snapshot()
+        leave_room("room", first.line)
+        snapshot = await room.read_snapshot()
         second.line.begin([snapshot])
         await _send("delta")
         assert await second.sees(snapshot["text"], "delta")
@@ -128,8 +128,8 @@ async def test_the_last_viewer_closes_the_room(broker: Redis) -> None:
     reader = Reader()
     for _ in range(2):
         async with _watching(2, reader):
-            assert list(rooms()) == ["room"]
-        assert list(rooms()) == []
+            assert list(list_rooms()) == ["room"]
+        assert list(list_rooms()) == []
         assert _channels() == 0
     assert reader.n_found == 2
 
@@ -137,8 +137,8 @@ async def test_the_last_viewer_closes_the_room(broker: Redis) -> None:
 @pytest.mark.django_db(transaction=True)
 async def test_a_viewer_that_goes_at_once_leaves_no_subscription(broker: Redis) -> None:
     watcher = Watcher()
-    room = enter("room", watcher.line, Reader().find)
-    leave("room", watcher.line)
+    room = enter_room("room", watcher.line, Reader().find)
+    leave_room("room", watcher.line)
     assert await room.is_open()
     await _until_nothing_is_heard()
 
@@ -152,7 +152,7 @@ async def test_a_room_with_nothing_to_see_hears_nothing(broker: Redis) -> None:
 @pytest.mark.django_db(transaction=True)
 async def test_a_room_that_hears_no_more_lets_its_viewers_come_back(broker: Redis) -> None:
     watcher = Watcher()
-    room = enter("room", watcher.line, Reader().find)
+    room = enter_room("room", watcher.line, Reader().find)
     assert await room.is_open()
     await get_channel_layer().group_send(GROUP, {"type": "no text"})
     assert (await watcher.line.receive())["type"] == "websocket.disconnect"
@@ -199,12 +199,12 @@ async def test_a_read_that_fails_fails_for_all_and_the_next_is_a_new_one() -> No
 async def test_a_room_that_opens_while_the_last_one_closes_hears_all(broker: Redis) -> None:
     for n in range(3):
         watcher = Watcher()
-        room = enter("room", watcher.line, Reader().find)
+        room = enter_room("room", watcher.line, Reader().find)
         assert await room.is_open()
         watcher.line.begin([])
         await asyncio.sleep(0.3)
         await _send(f"delta {n}")
         assert await watcher.sees(f"delta {n}")
-        leave("room", watcher.line)
+        leave_room("room", watcher.line)
         watcher.line.end()
     await _until_nothing_is_heard()
