@@ -6,8 +6,8 @@ from typing import Any
 
 from arena.checkpoints import MAX_BYTES
 
+# What the other fields and the envelope of a form may take.
 FORM_BYTES = 2**20
-"""What the other fields and the envelope of a form may take."""
 
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -24,32 +24,25 @@ class BoundedBodies:
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """Answer 413 for what is announced as too long; hang up on what turns out to be."""
-        n_bytes = _announced(scope)
+        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        n_bytes = int(announced) if announced.isdigit() else 0
         if n_bytes > self.limit:
-            await _refuse(send, n_bytes, self.limit)
-        else:
-            await self.application(scope, self._counted(receive), send)
-
-    def _counted(self, receive: Receive) -> Receive:
+            await self._refuse(send, n_bytes)
+            return
         n_read = 0
 
-        async def counted() -> Message:
+        # Counted as well: a body that comes in chunks announces no length.
+        async def receive_counted() -> Message:
             nonlocal n_read
             message = await receive()
             n_read += len(message.get("body", b""))
             return {"type": "http.disconnect"} if n_read > self.limit else message
 
-        return counted
+        await self.application(scope, receive_counted, send)
 
-
-def _announced(scope: Message) -> int:
-    text = dict(scope["headers"]).get(b"content-length", b"0")
-    return int(text) if text.isdigit() else 0
-
-
-async def _refuse(send: Send, n_bytes: int, limit: int) -> None:
-    message = f"file: too large: a request of {n_bytes} bytes, at most {limit} are taken"
-    body = json.dumps({"errors": [{"field": "file", "message": message}]}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": 413, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    async def _refuse(self, send: Send, n_bytes: int) -> None:
+        message = f"file: too large: a request of {n_bytes} bytes, at most {self.limit} are taken"
+        body = json.dumps({"errors": [{"field": "file", "message": message}]}).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": 413, "headers": headers})
+        await send({"type": "http.response.body", "body": body})

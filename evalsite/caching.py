@@ -15,7 +15,13 @@ class JsonSerializer:
 
     def dumps(self, value: object) -> bytes:
         """Return the value as JSON. Raises TypeError for what JSON cannot say."""
-        return msgspec.json.encode(value, enc_hook=_plain)
+
+        def encode_text(part: object) -> str:
+            if isinstance(part, str):  # such as HTML that a template has marked safe
+                return str.__str__(part)
+            raise TypeError(f"{type(part).__name__} cannot be kept as JSON")
+
+        return msgspec.json.encode(value, enc_hook=encode_text)
 
     def loads(self, stored: bytes) -> object:
         """Return the value, or None, as for a key that is not there, if it is no JSON."""
@@ -24,9 +30,3 @@ class JsonSerializer:
         except (msgspec.DecodeError, RecursionError):
             log.warning("a value of the cache that is no JSON is passed over")
             return None
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, str):  # such as HTML that a template has marked safe
-        return str.__str__(value)
-    raise TypeError(f"{type(value).__name__} cannot be kept as JSON")

@@ -124,16 +124,13 @@ class Operation:
                     kind, default = f"{kind} | None", "None"
                 yield Argument(name, kind, default, describe(node), node["name"])
         for name, node in self.body["properties"].items():
-            yield self._read_member(name, node)
-
-    def _read_member(self, name: str, node: Node) -> Argument:
-        kind, default = self.types.annotate(node, array=SENT), REQUIRED
-        if name not in self.body.get("required", ()):
-            known = node.get("default")
-            # What has no default of one word is left out, so the server has its way.
-            default = repr(known) if isinstance(known, str | int | float) else "None"
-            kind = f"{kind} | None" if default == "None" and "None" not in kind else kind
-        return Argument(name, kind, default, describe(node), name)
+            kind, default = self.types.annotate(node, array=SENT), REQUIRED
+            if name not in self.body.get("required", ()):
+                preset = node.get("default")
+                # What has no default of one word is left out, so the server has its way.
+                default = repr(preset) if isinstance(preset, str | int | float) else "None"
+                kind = f"{kind} | None" if default == "None" and "None" not in kind else kind
+            yield Argument(name, kind, default, describe(node), name)
 
     def _write_call(self, arguments: Sequence[Argument], answer: str) -> str:
         sent = [one for one in arguments if not one.sent.startswith("{")]

@@ -34,21 +34,17 @@ class Types:
         if "$ref" in node:
             return self._name_choices(find_name(node))
         if "enum" in node:
-            return self._name_choices(self._find_choices(node["enum"]))
+            # The choices of a query come without the name of their component.
+            chosen, parts = set(node["enum"]), self.components.items()
+            return self._name_choices(
+                next(name for name, part in parts if set(part.get("enum", ())) == chosen)
+            )
         if node.get("type") == "array":
             return array.format(self.annotate(node["items"], array=array))
         if node.get("format") == "date-time":
             return "datetime"
         is_object = node.get("type") == "object"
         return "Mapping[str, Any]" if is_object else PLAIN.get(node.get("type", ""), "Any")
-
-    def _find_choices(self, choices: Sequence[str]) -> str:
-        """Return the component with these choices: those of a query come without its name."""
-        return next(
-            name
-            for name, node in self.components.items()
-            if set(node.get("enum", ())) == set(choices)
-        )
 
     def _name_choices(self, name: str) -> str:
         if name == "BlankEnum":
@@ -110,13 +106,13 @@ def describe(node: Node) -> str:
 def write_doc(text: str, members: Mapping[str, str], *, indent: str = "    ") -> str:
     """Return a docstring: a text, and a line for every member that has something to say."""
     width = WIDTH - len(indent)
-    known = [
+    lines = [
         textwrap.fill(f"{name}: {help_text}", width, subsequent_indent="    ")
         for name, help_text in members.items()
         if help_text
     ]
     paragraphs = [textwrap.fill(one, width) for one in text.strip().split("\n\n")]
-    written = "\n\n".join([*paragraphs, *(["\n".join(known)] if known else [])])
+    written = "\n\n".join([*paragraphs, *(["\n".join(lines)] if lines else [])])
     if "\n" in written:
         written = textwrap.indent(f"{written}\n", indent).lstrip() + indent
     return f'{indent}"""{written}"""'

@@ -19,25 +19,25 @@ FLAGS = {"1": True, "true": True, "on": True, "0": False, "false": False, "off":
 SCHEMES = ("sqlite", "postgres", "postgresql")
 
 
-def load(*files: Path) -> None:
+def load_files(*files: Path) -> None:
     """Add the variables of these files to the environment; what is set already wins."""
     for file in files:
         for name, value in read_variables(file).items():
             os.environ.setdefault(name, value)
 
 
-def text(name: str, default: str) -> str:
+def read_text(name: str, default: str) -> str:
     """Return a variable as it is."""
     return os.environ.get(name, default)
 
 
-def names(name: str, default: list[str]) -> list[str]:
+def read_names(name: str, default: list[str]) -> list[str]:
     """Return the comma-separated values of a variable."""
     raw = os.environ.get(name)
     return default if raw is None else [part.strip() for part in raw.split(",") if part.strip()]
 
 
-def flag(name: str, *, default: bool) -> bool:
+def read_flag(name: str, *, default: bool) -> bool:
     """Return whether a variable is on."""
     raw = os.environ.get(name)
     if raw is None:
@@ -47,7 +47,7 @@ def flag(name: str, *, default: bool) -> bool:
     return FLAGS[raw.lower()]
 
 
-def whole(name: str, default: int, *, highest: int) -> int:
+def read_number(name: str, default: int, *, highest: int) -> int:
     """Return a variable that is a whole number from 0 to `highest`."""
     raw = os.environ.get(name, str(default))
     if not raw.isdecimal() or int(raw) > highest:
@@ -55,9 +55,9 @@ def whole(name: str, default: int, *, highest: int) -> int:
     return int(raw)
 
 
-def recorders(name: str, *, engine: str) -> int:
+def read_recorders(name: str, *, engine: str) -> int:
     """Return how many recorders share the tournaments; engine: of the database they write to."""
-    n_recorders = whole(name, 1, highest=MAX_RECORDERS)
+    n_recorders = read_number(name, 1, highest=MAX_RECORDERS)
     if n_recorders < 1:
         raise ImproperlyConfigured(f"{name} is 0; a whole number from 1 to {MAX_RECORDERS}")
     if n_recorders > 1 and engine.endswith("sqlite3"):
@@ -68,7 +68,7 @@ def recorders(name: str, *, engine: str) -> int:
     return n_recorders
 
 
-def real(name: str, default: float, *, highest: float) -> float:
+def read_real(name: str, default: float, *, highest: float) -> float:
     """Return a variable that is a number from 0 to `highest`."""
     raw = os.environ.get(name, str(default))
     try:
@@ -80,32 +80,28 @@ def real(name: str, default: float, *, highest: float) -> float:
     return value
 
 
-def storage(name: str, folder: Path) -> dict[str, Any]:
+def read_storage(name: str, folder: Path) -> dict[str, Any]:
     """Return the settings of a Django storage: this folder, or what two variables say.
 
     `<name>_STORAGE` is the dotted name of its class, `<name>_OPTIONS` its options as JSON.
     """
-    backend = text(f"{name}_STORAGE", "")
+    backend = read_text(f"{name}_STORAGE", "")
     if not backend:
         return {
             "BACKEND": "django.core.files.storage.FileSystemStorage",
             "OPTIONS": {"location": str(folder)},
         }
-    return {"BACKEND": backend, "OPTIONS": _options(f"{name}_OPTIONS")}
-
-
-def _options(name: str) -> dict[str, Any]:
     try:
-        options = json.loads(os.environ.get(name, "{}"))
+        options = json.loads(os.environ.get(f"{name}_OPTIONS", "{}"))
     except ValueError:
         options = None
     if not isinstance(options, dict):
         # Options may hold a password: their text is not shown.
-        raise ImproperlyConfigured(f"{name} is no JSON object, such as {{}}")
-    return options
+        raise ImproperlyConfigured(f"{name}_OPTIONS is no JSON object, such as {{}}")
+    return {"BACKEND": backend, "OPTIONS": options}
 
 
-def database(name: str, default: str) -> dict[str, Any]:
+def read_database(name: str, default: str) -> dict[str, Any]:
     """Return the settings of the database at the address of a variable."""
     url = os.environ.get(name, default)
     scheme = url.partition("://")[0]

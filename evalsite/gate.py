@@ -15,6 +15,7 @@ from django.utils.deprecation import MiddlewareMixin
 from matches.access.visitors import may_read
 from matches.api.permissions import MayRead
 
+# By the name of the address, each with its reason.
 OPEN: Final = {
     "login": "how to get in",
     "logout": "how to leave",
@@ -27,11 +28,10 @@ OPEN: Final = {
     "trajectory-piece": "nodes show a signed link that ends",
     "no-such-address": "says that there is nothing",
 }
-"""By the name of the address, each with its reason."""
 
 
 class Gate(MiddlewareMixin):
-    """Sends who may not read to the login; what DRF answers asks the same rule there."""
+    """Sends who may not read to the login."""
 
     def __init__(self, get_response: Any) -> None:
         """Stand aside on an open site: each request would pay for a change of thread."""
@@ -45,13 +45,11 @@ class Gate(MiddlewareMixin):
         """Return the way to the login, or None to go on."""
         place = request.resolver_match
         assert place is not None
-        if place.view_name in OPEN or _knows_tokens(view) or may_read(request.user):
+        # DRF decides by the same rule later: it reads tokens, which no middleware knows.
+        permissions = getattr(getattr(view, "cls", None), "permission_classes", ())
+        if any(issubclass(permission, MayRead) for permission in permissions):
+            return None
+        if place.view_name in OPEN or may_read(request.user):
             return None
         login = "admin:login" if place.app_names == ["admin"] else "login"
         return redirect_to_login(request.get_full_path(), reverse(login))
-
-
-def _knows_tokens(view: Any) -> bool:
-    """Say whether DRF decides by the same rule: it reads tokens, which no middleware knows."""
-    permissions = getattr(getattr(view, "cls", None), "permission_classes", ())
-    return any(issubclass(permission, MayRead) for permission in permissions)

@@ -16,8 +16,8 @@ from matches.operations import readiness
 from matches.operations.readiness import Check
 from matches.store.clock import db_now
 
+# Anybody may ask: the checks are made at most once a second, whoever asks.
 KEPT_S = 1.0
-"""Anybody may ask: the checks are made at most once a second, whoever asks."""
 
 _STARTED_BY = os.getppid()
 ORPHANED = "the supervisor that started this process is gone: ./run stop, then ./run"
@@ -27,15 +27,17 @@ class Kept:
     """The checks made last, and when."""
 
     def __init__(self) -> None:
-        self._found: list[Check] = []
+        self._checks: list[Check] = []
         self._until = 0.0
 
-    def checks(self, *, now_s: float) -> list[Check]:
+    def run_checks(self, *, now_s: float) -> list[Check]:
         """Return checks that are no older than a second."""
         if now_s >= self._until:
-            self._found = [*readiness.run_checks(now=db_now), *_supervisor()]
+            self._checks = list(readiness.run_checks(now=db_now))
+            if is_orphan():
+                self._checks.append(Check("supervisor", False, "is gone", ORPHANED))
             self._until = now_s + KEPT_S
-        return self._found
+        return self._checks
 
 
 _kept = Kept()
@@ -58,35 +60,30 @@ def is_orphan() -> bool:
     return MARK in os.environ and os.getppid() != _STARTED_BY
 
 
-def _supervisor() -> list[Check]:
-    return [Check("supervisor", False, "is gone", ORPHANED)] if is_orphan() else []
-
-
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
     """Return every check (none for strangers to a closed site), and 503 when one failed."""
-    checks = _kept.checks(now_s=monotonic())
+    checks = _kept.run_checks(now_s=monotonic())
     is_ready = _is_ready(checks)
     answer: dict[str, object] = {"status": "ready" if is_ready else "not ready"}
     if may_read(None) or may_read(request.user):
-        answer["checks"] = {check.name: _shown(check) for check in checks}
+        answer["checks"] = {
+            check.name: {"is_ok": check.is_ok, "detail": check.detail, "hint": check.hint}
+            for check in checks
+        }
     status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE
     return JsonResponse(answer, status=status)
 
 
 @never_cache
 @require_safe
-def health(request: HttpRequest) -> HttpResponse:
+def show_health(request: HttpRequest) -> HttpResponse:
     """Show the checks to people, with what to do."""
-    checks = _kept.checks(now_s=monotonic())
+    checks = _kept.run_checks(now_s=monotonic())
     context = {"checks": checks, "is_ready": _is_ready(checks)}
     return render(request, "pages/health.html", context)
 
 
 def _is_ready(checks: Sequence[Check]) -> bool:
     return all(check.is_ok for check in checks if check.is_needed)
-
-
-def _shown(check: Check) -> dict[str, object]:
-    return {"is_ok": check.is_ok, "detail": check.detail, "hint": check.hint}

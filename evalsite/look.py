@@ -1,6 +1,5 @@
 """How the admin looks: the accent of the pages, and what users need most on top."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest
@@ -62,37 +61,29 @@ MENU = {
 }
 
 
-def mark(_: HttpRequest) -> str:
+def find_mark(_: HttpRequest) -> str:
     """Return the address of our mark."""
     return static("evalsite/mark.svg")
 
 
-def style(_: HttpRequest) -> str:
+def find_style(_: HttpRequest) -> str:
     """Return the address of the rules for our own parts of the admin."""
     return static("evalsite/admin.css")
 
 
-def _group(title: str, lists: dict[str, Place]) -> dict[str, Any]:
-    return {"title": title, "separator": True, "items": [_item(n, p) for n, p in lists.items()]}
-
-
-def _item(title: str, place: Place) -> dict[str, Any]:
+def describe_list(title: str, place: Place) -> dict[str, Any]:
+    """Return a list as an entry of the menu, for who may see it."""
     app, model = place.model.split(".")
+
+    def may_see(request: HttpRequest) -> bool:
+        return any(request.user.has_perm(f"{app}.{act}_{model}") for act in ("view", "change"))
+
     return {
         "title": title,
         "icon": place.icon,
         "link": reverse_lazy(f"admin:{app}_{model}_changelist"),
-        "permission": _viewer(f"{app}.view_{model}", f"{app}.change_{model}"),
+        "permission": may_see,
     }
-
-
-def _viewer(*rights: str) -> Callable[[HttpRequest], bool]:
-    """Return what says who finds a list in the menu."""
-
-    def may(request: HttpRequest) -> bool:
-        return any(request.user.has_perm(right) for right in rights)
-
-    return may
 
 
 START = {
@@ -105,12 +96,24 @@ START = {
 ADMIN_LOOK = {
     "SITE_TITLE": "evalsite",
     "SITE_HEADER": "evalsite",
-    "SITE_ICON": mark,
-    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": mark}],
+    "SITE_ICON": find_mark,
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": find_mark}],
     "COLORS": {"primary": TEAL},
-    "STYLES": [style],
+    "STYLES": [find_style],
     "SITE_URL": "/",
     "SHOW_HISTORY": False,  # the audit has it
-    "DASHBOARD_CALLBACK": "evalsite.start.start",
-    "SIDEBAR": {"navigation": [START, *(_group(title, lists) for title, lists in MENU.items())]},
+    "DASHBOARD_CALLBACK": "evalsite.start.complete_start_page",
+    "SIDEBAR": {
+        "navigation": [
+            START,
+            *(
+                {
+                    "title": title,
+                    "separator": True,
+                    "items": [describe_list(*entry) for entry in lists.items()],
+                }
+                for title, lists in MENU.items()
+            ),
+        ]
+    },
 }

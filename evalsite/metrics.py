@@ -73,7 +73,7 @@ _requests = Histogram(
 
 @never_cache
 @require_safe
-def metrics(request: HttpRequest) -> HttpResponse:
+def show_metrics(request: HttpRequest) -> HttpResponse:
     """Return all metrics to who has the token; without one set, to this machine only."""
     if not _may_read(request):
         return HttpResponse(NEEDED, status=403)
@@ -93,14 +93,14 @@ def _may_read(request: HttpRequest) -> bool:
 
 
 @sync_and_async_middleware
-def timed(get_response: Answer | AsyncAnswer) -> Answer | AsyncAnswer:
+def time_requests(get_response: Answer | AsyncAnswer) -> Answer | AsyncAnswer:
     """Return a middleware that takes the time of every request."""
     if iscoroutinefunction(get_response):
 
         async def async_middleware(request: HttpRequest) -> HttpResponseBase:
             began_s = perf_counter()
             response: HttpResponseBase = await get_response(request)
-            _note(request, response, perf_counter() - began_s)
+            _record_time(request, response, perf_counter() - began_s)
             return response
 
         return async_middleware
@@ -109,14 +109,15 @@ def timed(get_response: Answer | AsyncAnswer) -> Answer | AsyncAnswer:
         began_s = perf_counter()
         response = get_response(request)
         assert isinstance(response, HttpResponseBase)
-        _note(request, response, perf_counter() - began_s)
+        _record_time(request, response, perf_counter() - began_s)
         return response
 
     return middleware
 
 
-def _note(request: HttpRequest, response: HttpResponseBase, took_s: float) -> None:
-    # The pattern, not the path: paths are without number. Methods may be anything, too.
+def _record_time(request: HttpRequest, response: HttpResponseBase, took_s: float) -> None:
+    # The pattern, not the path: each label is a series that Prometheus keeps, and paths are without
+    # number. Methods may be anything, too.
     match = request.resolver_match
     route = match.route if match else "none"
     method = request.method if request.method in {"GET", "HEAD", "POST"} else "other"

@@ -57,7 +57,7 @@ EXEMPTIONS: Final = (
 )
 
 
-def policy_of(path: str) -> str:
+def build_policy(path: str) -> str:
     """Return the policy of an address."""
     directives = dict(OWN)
     for exemption in EXEMPTIONS:
@@ -67,13 +67,13 @@ def policy_of(path: str) -> str:
 
 
 @sync_and_async_middleware
-def restricted(get_response: Answer | AsyncAnswer) -> Answer | AsyncAnswer:
+def send_policy(get_response: Answer | AsyncAnswer) -> Answer | AsyncAnswer:
     """Return a middleware that sends the policy with every answer."""
     if iscoroutinefunction(get_response):
 
         async def async_middleware(request: HttpRequest) -> HttpResponseBase:
             response: HttpResponseBase = await get_response(request)
-            response.headers[HEADER] = policy_of(request.path)
+            response.headers[HEADER] = build_policy(request.path)
             return response
 
         return async_middleware
@@ -81,7 +81,7 @@ def restricted(get_response: Answer | AsyncAnswer) -> Answer | AsyncAnswer:
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
         assert isinstance(response, HttpResponseBase)
-        response.headers[HEADER] = policy_of(request.path)
+        response.headers[HEADER] = build_policy(request.path)
         return response
 
     return middleware

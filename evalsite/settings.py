@@ -9,15 +9,15 @@ import os
 from urllib.parse import urlsplit
 
 from evalsite.environment import (
-    database,
-    flag,
-    load,
-    names,
-    real,
-    recorders,
-    storage,
-    text,
-    whole,
+    load_files,
+    read_database,
+    read_flag,
+    read_names,
+    read_number,
+    read_real,
+    read_recorders,
+    read_storage,
+    read_text,
 )
 from evalsite.look import ADMIN_LOOK
 from launcher.addresses import BROKER_PORT, FAST_PORT, HIGHEST_PORT, WEB_PORT, redis_url
@@ -25,21 +25,23 @@ from launcher.folders import ROOT, var_folder
 
 BASE_DIR = ROOT
 VAR = var_folder(os.environ)
-load(VAR / "stack.env", VAR / "secrets.env")
+load_files(VAR / "stack.env", VAR / "secrets.env")
 
 # Only a placeholder for development: a system check refuses it when EVALSITE_DEBUG is off.
 INSECURE_SECRET_KEY = "development-only-secret-key-refused-when-debug-is-off"
-DEBUG = flag("EVALSITE_DEBUG", default=False)
-SECRET_KEY = text("EVALSITE_SECRET_KEY", INSECURE_SECRET_KEY)
-ALLOWED_HOSTS = names("EVALSITE_ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
-CSRF_TRUSTED_ORIGINS = names("EVALSITE_TRUSTED_ORIGINS", [])
+DEBUG = read_flag("EVALSITE_DEBUG", default=False)
+SECRET_KEY = read_text("EVALSITE_SECRET_KEY", INSECURE_SECRET_KEY)
+ALLOWED_HOSTS = read_names("EVALSITE_ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = read_names("EVALSITE_TRUSTED_ORIGINS", [])
 # Proxies before this server that write X-Forwarded-For; 0: nobody may choose its address.
-EVALSITE_PROXIES = whole("EVALSITE_PROXIES", 0, highest=10)
+EVALSITE_PROXIES = read_number("EVALSITE_PROXIES", 0, highest=10)
 # 1: browsers come by https alone. Off by default: plain `./run` is http on loopback.
-EVALSITE_HTTPS = flag("EVALSITE_HTTPS", default=False)
+EVALSITE_HTTPS = read_flag("EVALSITE_HTTPS", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = EVALSITE_HTTPS
 A_YEAR_S = 31_536_000
-SECURE_HSTS_SECONDS = whole("EVALSITE_HSTS_S", A_YEAR_S, highest=10**9) if EVALSITE_HTTPS else 0
+SECURE_HSTS_SECONDS = (
+    read_number("EVALSITE_HSTS_S", A_YEAR_S, highest=10**9) if EVALSITE_HTTPS else 0
+)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = EVALSITE_HTTPS
 # Nodes, probes and Prometheus come from inside by http; a PUT that is redirected is lost.
 SECURE_REDIRECT_EXEMPT = [r"^files/", r"^healthz$", r"^readyz$", r"^metrics$"]
@@ -70,8 +72,8 @@ INSTALLED_APPS = [
     "evalsite",
 ]
 MIDDLEWARE = [
-    "evalsite.metrics.timed",  # first: it times all of them
-    "evalsite.policy.restricted",  # before what may answer by itself
+    "evalsite.metrics.time_requests",  # first: it times all of them
+    "evalsite.policy.send_policy",  # before what may answer by itself
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -81,7 +83,7 @@ MIDDLEWARE = [
     "evalsite.gate.Gate",  # after who it is has been found out
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "pages.unknown.UnknownKinds",
+    "pages.system.UnknownKinds",
     "axes.middleware.AxesMiddleware",  # last: it turns a locked-out login into its answer
 ]
 ROOT_URLCONF = "evalsite.urls"
@@ -104,8 +106,8 @@ TEMPLATES = [
 # SQLite: IMMEDIATE takes the write lock at BEGIN: a transaction waits its turn instead of failing
 # half-way with "database is locked" (8,308 times in a trial with deferred transactions).
 SQLITE_PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-DATABASES = {"default": database("DATABASE_URL", f"sqlite:///{VAR / 'db.sqlite3'}")}
-DATABASES["default"]["CONN_MAX_AGE"] = whole("EVALSITE_CONN_MAX_AGE", 0, highest=86_400)
+DATABASES = {"default": read_database("DATABASE_URL", f"sqlite:///{VAR / 'db.sqlite3'}")}
+DATABASES["default"]["CONN_MAX_AGE"] = read_number("EVALSITE_CONN_MAX_AGE", 0, highest=86_400)
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["ENGINE"] = "evalsite.sqlite"
     DATABASES["default"]["OPTIONS"] = {
@@ -117,18 +119,18 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["TEST"] = {"NAME": str(VAR / "test_db.sqlite3")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-_BROKER_PORT = whole("EVALSITE_BROKER_PORT", BROKER_PORT, highest=HIGHEST_PORT)
-_FAST_PORT = whole("EVALSITE_FAST_PORT", FAST_PORT, highest=HIGHEST_PORT)
+_BROKER_PORT = read_number("EVALSITE_BROKER_PORT", BROKER_PORT, highest=HIGHEST_PORT)
+_FAST_PORT = read_number("EVALSITE_FAST_PORT", FAST_PORT, highest=HIGHEST_PORT)
 # Each program has its own users of both servers; `./run` and compose give it these addresses.
-REDIS_URL = text("REDIS_URL", redis_url(_BROKER_PORT))
-FAST_REDIS_URL = text("FAST_REDIS_URL", redis_url(_FAST_PORT))
+REDIS_URL = read_text("REDIS_URL", redis_url(_BROKER_PORT))
+FAST_REDIS_URL = read_text("FAST_REDIS_URL", redis_url(_FAST_PORT))
 # By which control admits nodes to the servers: of no other program, and empty where it may not.
 EVALSITE_ADMIN_URLS = {
-    "broker": text("EVALSITE_BROKER_ADMIN_URL", ""),
-    "fast": text("EVALSITE_FAST_ADMIN_URL", ""),
+    "broker": read_text("EVALSITE_BROKER_ADMIN_URL", ""),
+    "fast": read_text("EVALSITE_FAST_ADMIN_URL", ""),
 }
 # Servers on which our programs and nodes have no users of their own: pages and checks say so.
-EVALSITE_UNENFORCED = names(
+EVALSITE_UNENFORCED = read_names(
     "EVALSITE_UNENFORCED",
     [
         server
@@ -136,8 +138,8 @@ EVALSITE_UNENFORCED = names(
         if variable in os.environ and urlsplit(os.environ[variable]).username in (None, "default")
     ],
 )
-EVALSITE_SHARDS = whole("EVALSITE_SHARDS", 1, highest=1_024)
-EVALSITE_RECORDERS = recorders("EVALSITE_RECORDERS", engine=DATABASES["default"]["ENGINE"])
+EVALSITE_SHARDS = read_number("EVALSITE_SHARDS", 1, highest=1_024)
+EVALSITE_RECORDERS = read_recorders("EVALSITE_RECORDERS", engine=DATABASES["default"]["ENGINE"])
 FAST_TIMEOUTS = {"socket_timeout": 2, "socket_connect_timeout": 1}
 CACHES = {
     "default": {
@@ -149,8 +151,8 @@ CACHES = {
 }
 # What an hour of a core of a play node and of a gpu worker costs, in whatever currency.
 WORKER_PRICES = {
-    "cpu": real("EVALSITE_PRICE_CPU", 0.0, highest=1e6),
-    "gpu": real("EVALSITE_PRICE_GPU", 0.0, highest=1e6),
+    "cpu": read_real("EVALSITE_PRICE_CPU", 0.0, highest=1e6),
+    "gpu": read_real("EVALSITE_PRICE_GPU", 0.0, highest=1e6),
 }
 CHANNEL_LAYERS = {
     "default": {
@@ -202,12 +204,12 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 # Requests a minute; 0: as many as they like. Who has no login is told apart by its address.
-EVALSITE_USER_RATE = whole("EVALSITE_USER_RATE", 3_000, highest=10**9)
-EVALSITE_ANONYMOUS_RATE = whole("EVALSITE_ANONYMOUS_RATE", 600, highest=10**9)
+EVALSITE_USER_RATE = read_number("EVALSITE_USER_RATE", 3_000, highest=10**9)
+EVALSITE_ANONYMOUS_RATE = read_number("EVALSITE_ANONYMOUS_RATE", 600, highest=10**9)
 # Passwords a minute that are looked at from one address; each costs 0.3 s of CPU.
-EVALSITE_LOGIN_RATE = whole("EVALSITE_LOGIN_RATE", 30, highest=10**9)
+EVALSITE_LOGIN_RATE = read_number("EVALSITE_LOGIN_RATE", 30, highest=10**9)
 # 0: pages, sockets, metrics and API are for who has logged in; evalsite/gate.py lists what is not.
-EVALSITE_PUBLIC_READ = flag("EVALSITE_PUBLIC_READ", default=True)
+EVALSITE_PUBLIC_READ = read_flag("EVALSITE_PUBLIC_READ", default=True)
 SPECTACULAR_SETTINGS = {
     "TITLE": "evalsite",
     "DESCRIPTION": "Which agent is best, how sure that is, and what it costs to be surer.",
@@ -231,19 +233,19 @@ UNFOLD = ADMIN_LOOK
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-    "checkpoints": storage("EVALSITE_CHECKPOINTS", VAR / "checkpoints"),
-    "trajectories": storage("EVALSITE_TRAJECTORIES", VAR / "trajectories"),
+    "checkpoints": read_storage("EVALSITE_CHECKPOINTS", VAR / "checkpoints"),
+    "trajectories": read_storage("EVALSITE_TRAJECTORIES", VAR / "trajectories"),
 }
 # Files of forms go to disk as they come, beside the storages: /tmp may lie in memory.
 FILE_UPLOAD_HANDLERS = ["matches.store.blobs.BoundedUpload"]
 FILE_UPLOAD_TEMP_DIR = str(VAR)
 # Below this much free room on the disk of the data folder nothing is planned or sent; 0: never.
-EVALSITE_DISK_FLOOR_MB = whole("EVALSITE_DISK_FLOOR_MB", 256, highest=10**9)
+EVALSITE_DISK_FLOOR_MB = read_number("EVALSITE_DISK_FLOOR_MB", 256, highest=10**9)
 # Where nodes reach the web server; a command looks here whether it takes trajectories.
-_WEB_PORT = whole("EVALSITE_PORT", WEB_PORT, highest=HIGHEST_PORT)
-EVALSITE_SITE_URL = text("EVALSITE_SITE_URL", f"http://127.0.0.1:{_WEB_PORT}").rstrip("/")
+_WEB_PORT = read_number("EVALSITE_PORT", WEB_PORT, highest=HIGHEST_PORT)
+EVALSITE_SITE_URL = read_text("EVALSITE_SITE_URL", f"http://127.0.0.1:{_WEB_PORT}").rstrip("/")
 # Networks that answer one row faster than this run in the players, the others on the gpu queue.
-EVALSITE_LOCAL_MS = real("EVALSITE_LOCAL_MS", 0.3, highest=1e6)
+EVALSITE_LOCAL_MS = read_real("EVALSITE_LOCAL_MS", 0.3, highest=1e6)
 
 STATIC_URL = "static/"
 STATIC_ROOT = VAR / "static_collected"
@@ -261,7 +263,7 @@ STATICFILES_DIRS = [
 WHITENOISE_USE_FINDERS = True
 
 # Whoever shows it may read /metrics; without one, only callers on this machine may.
-EVALSITE_METRICS_TOKEN = text("EVALSITE_METRICS_TOKEN", "")
+EVALSITE_METRICS_TOKEN = read_text("EVALSITE_METRICS_TOKEN", "")
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"

@@ -9,7 +9,7 @@ from launcher.addresses import LOOPBACK, Ports
 from matches.admin.start import add_state
 
 
-def start(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+def complete_start_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Return the context of the start page; Flower listens on this machine only."""
     default = f"http://{LOOPBACK}:{Ports.from_environment(os.environ).flower}/"
     flower = os.environ.get("EVALSITE_FLOWER_URL", default)

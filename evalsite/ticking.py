@@ -37,7 +37,13 @@ class TickingScheduler(DatabaseScheduler):  # type: ignore[misc]  # it has no ty
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Send what is due; return the seconds until the next look."""
-        self._send_tick()
+        now_s = self.clock_s()
+        if now_s >= self._tick_at_s:
+            self._tick_at_s = now_s + TICK_EVERY_S
+            try:
+                dispatch.send_tick()
+            except BrokerError as error:
+                log.warning("no tick is sent: %s", error)
         self._forget_future_runs()
         next_s: float = super().tick(*args, **kwargs)
         return max(0.0, min(next_s, self._tick_at_s - self.clock_s()))
@@ -48,16 +54,6 @@ class TickingScheduler(DatabaseScheduler):  # type: ignore[misc]  # it has no ty
         is_newer: bool = super().schedule_changed()
         is_other = before is not None and self._last_timestamp != before
         return is_newer or is_other or self._last_full_sync > datetime.now()  # noqa: DTZ005
-
-    def _send_tick(self) -> None:
-        now_s = self.clock_s()
-        if now_s < self._tick_at_s:
-            return
-        self._tick_at_s = now_s + TICK_EVERY_S
-        try:
-            dispatch.send_tick()
-        except BrokerError as error:
-            log.warning("no tick is sent: %s", error)
 
     def _forget_future_runs(self) -> None:
         """Let schedules run again that ran last at a time that has not come: the clock was set."""

@@ -30,7 +30,7 @@ class Client(CheckedPops, redis.Redis):
 
     def refuse_item(self, item: bytes, queue: str) -> str | None:
         """Return why an item cannot be taken, or None."""
-        return fault_of(item, queue)
+        return find_fault(item, queue)
 
 
 class Channel(InProcessBindings, kombu_redis.Channel):
@@ -55,7 +55,7 @@ class Transport(kombu_redis.Transport):
     Channel = Channel
 
 
-def fault_of(item: bytes, queue: str) -> str | None:
+def find_fault(item: bytes, queue: str) -> str | None:
     """Return what is wrong with an item of a queue, or None.
 
     Queues that are none of ours carry the replies to Celery's own commands.

@@ -5,8 +5,8 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from evalsite.health import health, healthz, readyz
-from evalsite.metrics import metrics
+from evalsite.health import healthz, readyz, show_health
+from evalsite.metrics import show_metrics
 from matches.api.document import SchemaView
 
 urlpatterns = [
@@ -15,8 +15,8 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
-    path("health/", health, name="health"),
-    path("metrics", metrics, name="metrics"),
+    path("health/", show_health, name="health"),
+    path("metrics", show_metrics, name="metrics"),
     path("admin/", admin.site.urls),
     path("files/", include("matches.files.urls")),
     path("api/v1/", include("matches.api.urls")),

@@ -1,12 +1,15 @@
-"""The pages of the system: what runs, what waits, what fails, and why a node does nothing."""
+"""The pages of the system: what runs, waits, fails or is missing, and why a node does nothing."""
 
 import logging
+from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils.deprecation import MiddlewareMixin
 from django.views.decorators.http import require_safe
 from redis.exceptions import RedisError
 
+from arena.errors import CatalogError, UnknownNameError
 from matches.models import Order, Worker
 from matches.operations import explain
 from matches.operations.system import pushing
@@ -55,3 +58,14 @@ def show_node(request: HttpRequest, pk: int) -> HttpResponse:
         "versions": sorted(worker.versions.items()),
     }
     return render(request, "pages/node.html", context)
+
+
+class UnknownKinds(MiddlewareMixin):
+    """Answers for all views that meet a game or policy kind whose file is gone or broken."""
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """Return the page that names what is missing; None for any other error."""
+        if not isinstance(error, CatalogError | UnknownNameError):
+            return None
+        context, status = {"problem": str(error)}, HTTPStatus.SERVICE_UNAVAILABLE
+        return render(request, "pages/unknown.html", context, status=status)

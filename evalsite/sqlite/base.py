@@ -7,28 +7,32 @@ that waits for it, both stand still until the time is up (seen: 20 s, in one run
 """
 
 import sqlite3
-from collections.abc import Callable
 from time import monotonic, sleep
-from typing import Any, TypeVar
+from typing import Any
 
 from django.db.backends.sqlite3 import base
 
-Result = TypeVar("Result")
 POLL_S = 0.001
 
 
 class Cursor(base.SQLiteCursorWrapper):
-    """Django's cursor; a statement that finds the database locked is tried again."""
+    """Django's cursor, which waits in Python for the lock of the database."""
 
     def __init__(self, connection: Any, limit_s: float) -> None:
         super().__init__(connection)
         self._limit_s = limit_s
 
     def execute(self, query: Any, params: Any = None) -> Any:
-        """Run one statement. Only a BEGIN or a statement outside of a transaction has to wait."""
-        return _when_unlocked(
-            lambda: base.SQLiteCursorWrapper.execute(self, query, params), self._limit_s
-        )
+        """Run one statement, again and again while the database is locked."""
+        # Only a BEGIN or a statement outside of a transaction meets a lock.
+        deadline = monotonic() + self._limit_s
+        while True:
+            try:
+                return super().execute(query, params)
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or monotonic() >= deadline:
+                    raise
+            sleep(POLL_S)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -44,14 +48,3 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Return a cursor."""
         limit_s = float(self.settings_dict["OPTIONS"]["timeout"])
         return self.connection.cursor(factory=lambda connection: Cursor(connection, limit_s))
-
-
-def _when_unlocked(work: Callable[[], Result], limit_s: float) -> Result:
-    deadline = monotonic() + limit_s
-    while True:
-        try:
-            return work()
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or monotonic() >= deadline:
-                raise
-        sleep(POLL_S)

@@ -16,33 +16,33 @@ from launcher.stack import child_environment
 )
 def test_a_flag_is_read(raw: str, value: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALSITE_X", raw)
-    assert environment.flag("EVALSITE_X", default=not value) is value
+    assert environment.read_flag("EVALSITE_X", default=not value) is value
 
 
 def test_what_is_not_set_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EVALSITE_X", raising=False)
-    assert environment.flag("EVALSITE_X", default=True)
-    assert environment.whole("EVALSITE_X", 7, highest=9) == 7
-    assert environment.names("EVALSITE_X", ["a"]) == ["a"]
-    assert environment.text("EVALSITE_X", "b") == "b"
+    assert environment.read_flag("EVALSITE_X", default=True)
+    assert environment.read_number("EVALSITE_X", 7, highest=9) == 7
+    assert environment.read_names("EVALSITE_X", ["a"]) == ["a"]
+    assert environment.read_text("EVALSITE_X", "b") == "b"
 
 
 def test_names_are_read_without_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALSITE_X", " a.example, b.example,")
-    assert environment.names("EVALSITE_X", []) == ["a.example", "b.example"]
+    assert environment.read_names("EVALSITE_X", []) == ["a.example", "b.example"]
 
 
 def test_a_wrong_flag_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALSITE_X", "maybe")
     with pytest.raises(ImproperlyConfigured, match="EVALSITE_X is 'maybe'; choose 1 or 0"):
-        environment.flag("EVALSITE_X", default=False)
+        environment.read_flag("EVALSITE_X", default=False)
 
 
 @pytest.mark.parametrize("raw", ["", "-1", "10", "1.0", "x"])
 def test_a_wrong_number_is_named(raw: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALSITE_X", raw)
     with pytest.raises(ImproperlyConfigured, match=r"EVALSITE_X is .* up to 9"):
-        environment.whole("EVALSITE_X", 1, highest=9)
+        environment.read_number("EVALSITE_X", 1, highest=9)
 
 
 @pytest.mark.parametrize("raw", ["", "nonsense", "mysql://user:s3cret@host/x"])
@@ -51,13 +51,13 @@ def test_a_wrong_database_is_named_without_its_password(
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", raw)
     with pytest.raises(ImproperlyConfigured, match=r"DATABASE_URL .*postgres") as caught:
-        environment.database("DATABASE_URL", "")
+        environment.read_database("DATABASE_URL", "")
     assert "s3cret" not in str(caught.value)
 
 
 def test_a_database_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgres://u:p%40x@host:5/name")
-    read = environment.database("DATABASE_URL", "")
+    read = environment.read_database("DATABASE_URL", "")
     assert (read["ENGINE"], read["PASSWORD"], read["PORT"]) == (
         "django.db.backends.postgresql",
         "p@x",
@@ -97,22 +97,24 @@ def test_settings_without_a_stack_name_the_port_of_our_own_broker_and_no_user(
 def test_a_wrong_fraction_is_named(raw: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALSITE_X", raw)
     with pytest.raises(ImproperlyConfigured, match=r"EVALSITE_X is .* from 0 to 9"):
-        environment.real("EVALSITE_X", 1.0, highest=9)
+        environment.read_real("EVALSITE_X", 1.0, highest=9)
 
 
 def test_a_fraction_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert environment.real("EVALSITE_X", 0.3, highest=9) == 0.3
+    assert environment.read_real("EVALSITE_X", 0.3, highest=9) == 0.3
     monkeypatch.setenv("EVALSITE_X", "1.5")
-    assert environment.real("EVALSITE_X", 0.3, highest=9) == 1.5
+    assert environment.read_real("EVALSITE_X", 0.3, highest=9) == 1.5
 
 
 def test_files_lie_in_a_folder_unless_a_storage_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert environment.storage("EVALSITE_X", tmp_path)["OPTIONS"] == {"location": str(tmp_path)}
+    assert environment.read_storage("EVALSITE_X", tmp_path)["OPTIONS"] == {
+        "location": str(tmp_path)
+    }
     monkeypatch.setenv("EVALSITE_X_STORAGE", "storages.backends.s3.S3Storage")
     monkeypatch.setenv("EVALSITE_X_OPTIONS", '{"bucket_name": "b"}')
-    assert environment.storage("EVALSITE_X", tmp_path) == {
+    assert environment.read_storage("EVALSITE_X", tmp_path) == {
         "BACKEND": "storages.backends.s3.S3Storage",
         "OPTIONS": {"bucket_name": "b"},
     }
@@ -125,18 +127,18 @@ def test_wrong_options_of_a_storage_are_named_and_not_shown(
     monkeypatch.setenv("EVALSITE_X_STORAGE", "a.B")
     monkeypatch.setenv("EVALSITE_X_OPTIONS", raw)
     with pytest.raises(ImproperlyConfigured, match="EVALSITE_X_OPTIONS is no JSON object") as error:
-        environment.storage("EVALSITE_X", tmp_path)
+        environment.read_storage("EVALSITE_X", tmp_path)
     assert "s3cret" not in str(error.value)
 
 
 def test_sqlite_has_one_recorder(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "EVALSITE_RECORDERS"
     monkeypatch.setenv(name, "2")
-    assert environment.recorders(name, engine="django.db.backends.postgresql") == 2
+    assert environment.read_recorders(name, engine="django.db.backends.postgresql") == 2
     with pytest.raises(ImproperlyConfigured, match="EVALSITE_RECORDERS is 2, and SQLite lets one"):
-        environment.recorders(name, engine="django.db.backends.sqlite3")
+        environment.read_recorders(name, engine="django.db.backends.sqlite3")
     monkeypatch.setenv(name, "0")
     with pytest.raises(ImproperlyConfigured, match="EVALSITE_RECORDERS is 0"):
-        environment.recorders(name, engine="django.db.backends.postgresql")
+        environment.read_recorders(name, engine="django.db.backends.postgresql")
     monkeypatch.delenv(name)
-    assert environment.recorders(name, engine="django.db.backends.sqlite3") == 1
+    assert environment.read_recorders(name, engine="django.db.backends.sqlite3") == 1

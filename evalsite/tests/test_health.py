@@ -77,5 +77,5 @@ def test_the_checks_are_made_once_a_second_whoever_asks(monkeypatch: pytest.Monk
     monkeypatch.setattr(readiness, "run_checks", checks)
     kept = Kept()
     for now_s in (0.0, 0.5, 0.9, 1.0, 1.5):
-        kept.checks(now_s=now_s)
+        kept.run_checks(now_s=now_s)
     assert len(made) == 2

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from arena.messages import RECORD_TASK, REPORTS_QUEUE
-from evalsite.transport import CONTROL_CALLS, fault_of
+from evalsite.transport import CONTROL_CALLS, find_fault
 from matches import dispatch
 
 
@@ -30,19 +30,19 @@ def item(task: str, arguments: list[object], **headers: object) -> bytes:
 @pytest.mark.parametrize("task", CONTROL_CALLS)
 def test_control_reads_the_calls_of_beat_and_of_wake_ups(task: str) -> None:
     call = item(task, [7], expires="2099", periodic_task_name="tick")
-    assert fault_of(call, dispatch.CONTROL_QUEUE) is None
-    assert fault_of(call, REPORTS_QUEUE)
+    assert find_fault(call, dispatch.CONTROL_QUEUE) is None
+    assert find_fault(call, REPORTS_QUEUE)
 
 
 def test_control_reads_no_reports() -> None:
-    assert fault_of(item(RECORD_TASK, []), dispatch.CONTROL_QUEUE)
+    assert find_fault(item(RECORD_TASK, []), dispatch.CONTROL_QUEUE)
 
 
 @pytest.mark.parametrize("queue", [dispatch.CONTROL_QUEUE, REPORTS_QUEUE, "x.reply.celery.pidbox"])
 @pytest.mark.parametrize("raw", [b"[" * 100_000, b'{"a":' + b"9" * 5_000 + b"}", b"x", b"\xff"])
 def test_no_queue_lets_garbage_through(queue: str, raw: bytes) -> None:
-    assert fault_of(raw, queue)
+    assert find_fault(raw, queue)
 
 
 def test_replies_to_the_commands_of_celery_pass() -> None:
-    assert fault_of(b'{"body": "", "properties": {}}', "x.reply.celery.pidbox") is None
+    assert find_fault(b'{"body": "", "properties": {}}', "x.reply.celery.pidbox") is None

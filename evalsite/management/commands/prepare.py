@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
-from evalsite.environment import whole
+from evalsite.environment import read_number
 from launcher.addresses import LOOPBACK, Ports, site_address
 from launcher.folders import read_variables, write_generations, write_variables
 from launcher.programs import node_name
@@ -22,8 +22,8 @@ from matches.store.clock import db_now
 
 ADMIN = "admin"
 COMMAND_LINE_USER = "command-line"
+# Address and token for `evalsite` on this machine; evalsite_client.cli.access reads it.
 ACCESS = "client.env"
-"""Address and token for `evalsite` on this machine; evalsite_client.cli.access reads it."""
 MAX_NODES = 10_000
 
 
@@ -39,7 +39,9 @@ class Command(BaseCommand):
         call_command("migrate", interactive=False, verbosity=0)
         settings.STATIC_ROOT.mkdir(exist_ok=True)  # whitenoise warns when it is missing
         if not get_user_model().objects.exists():
-            self._create_admin()
+            password = secrets.token_urlsafe(12)
+            get_user_model().objects.create_superuser(ADMIN, password=password)
+            self.stdout.write(f"Admin user: {ADMIN}, password: {password} (shown only now)")
         self._admit_nodes()
         self._let_in_command_line()
         if options["example"] and not Agent.objects.exists():
@@ -51,7 +53,7 @@ class Command(BaseCommand):
         Those in quarantine too, or they would be started with secrets of old and stay shut out
         when they are released; control ends their users with its first look.
         """
-        n_nodes = whole("EVALSITE_NODES", 0, highest=MAX_NODES)
+        n_nodes = read_number("EVALSITE_NODES", 0, highest=MAX_NODES)
         names = [node_name(number) for number in range(1, n_nodes + 1)]
         node_keys.add_missing(names, actor=Actor("set-up"), now=db_now())
         keys = NodeKey.objects.filter(revoked_at=None)
@@ -70,8 +72,3 @@ class Command(BaseCommand):
             os.environ.get("EVALSITE_HOST", LOOPBACK), Ports.from_environment(os.environ).web
         )
         write_variables(path, {"EVALSITE_URL": url, "EVALSITE_TOKEN": secret})
-
-    def _create_admin(self) -> None:
-        password = secrets.token_urlsafe(12)
-        get_user_model().objects.create_superuser(ADMIN, password=password)
-        self.stdout.write(f"Admin user: {ADMIN}, password: {password} (shown only now)")

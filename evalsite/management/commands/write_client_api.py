@@ -97,22 +97,18 @@ def _find_homes(types: Types, nouns: Mapping[str, Sequence[Operation]]) -> dict[
             answer = operation.find_answer()
             reference = [{"$ref": f"/{answer}"}] if answer else []
             parts |= dict.fromkeys(types.find_parts([*reference, operation.body]))
-            parts |= dict.fromkeys(_find_choices(types, operation))
+            written = operation.write()
+            # Queries name no component: they are found by what they choose from.
+            parts |= dict.fromkeys(
+                name
+                for name, node in types.components.items()
+                if "enum" in node and re.search(rf"\b{name.removesuffix('Enum')}\b", written)
+            )
         for part in parts:
             if types.annotate({"$ref": f"/{part}"}) in ("str", 'Literal[""]'):
                 continue
             homes[part] = noun if homes.get(part, noun) == noun else SHARED
     return homes
-
-
-def _find_choices(types: Types, operation: Operation) -> list[str]:
-    """Return the components that queries and bodies choose from."""
-    written = operation.write()
-    return [
-        name
-        for name, node in types.components.items()
-        if "enum" in node and re.search(rf"\b{name.removesuffix('Enum')}\b", written)
-    ]
 
 
 def _write_class(operations: Sequence[Operation], types: Types) -> str:
