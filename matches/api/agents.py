@@ -8,10 +8,10 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from matches.api.base import ID, Endpoints, created, read
-from matches.api.explanations import Explained
+from matches.api.base import ID, Endpoints, answer_created, read_body
+from matches.api.explanations import ExplainsRows
 from matches.api.fields import Parameters
-from matches.api.operating import ReasonSerializer, RemarkSerializer, why
+from matches.api.operating import ReasonSerializer, RemarkSerializer, read_reason
 from matches.api.pagination import NewestFirst
 from matches.artifacts import agents
 from matches.ledger import quarantine
@@ -33,8 +33,6 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     )
 
     class Meta:
-        """Everything of it."""
-
         model = Agent
         fields: tuple[str, ...] = (
             *("id", "name", "game", "policy", "parameters", "checkpoint", "version", "newer"),
@@ -57,7 +55,7 @@ class NewAgentSerializer(serializers.Serializer[Any]):
     )
 
 
-class AgentView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, Endpoints[Agent]):
+class AgentView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows, Endpoints[Agent]):
     """Agents: a policy kind with its parameters in one game."""
 
     queryset = Agent.objects.all()
@@ -69,8 +67,8 @@ class AgentView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, End
     @extend_schema(request=NewAgentSerializer, responses={201: AgentSerializer})
     def create(self, request: Request) -> Response:
         """Register an agent; registering the same one again changes nothing."""
-        agent = agents.register_agent(**read(NewAgentSerializer, request))
-        return created(AgentSerializer(agent))
+        agent = agents.register_agent(**read_body(NewAgentSerializer, request))
+        return answer_created(AgentSerializer(agent))
 
     @extend_schema(request=None, responses=AgentSerializer)
     @action(detail=True, methods=["post"])
@@ -93,7 +91,7 @@ class AgentView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, End
     def quarantine(self, request: Request, pk: str) -> Response:
         """Send no more matches of an agent; those with nodes are played to their end."""
         del pk
-        quarantine.quarantine_agent(agent := self.get_object(), **why(request))
+        quarantine.quarantine_agent(agent := self.get_object(), **read_reason(request))
         return Response(AgentSerializer(agent).data)
 
     @extend_schema(request=RemarkSerializer, responses=AgentSerializer)
@@ -101,9 +99,11 @@ class AgentView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, End
     def release(self, request: Request, pk: str) -> Response:
         """End the quarantine of an agent: its pending matches are sent."""
         del pk
-        quarantine.release_agent(agent := self.get_object(), **why(request, is_optional=True))
+        quarantine.release_agent(
+            agent := self.get_object(), **read_reason(request, is_optional=True)
+        )
         return Response(AgentSerializer(agent).data)
 
-    def explained(self, row: Agent, **clock: Any) -> Explanation:
+    def explain_row(self, row: Agent, **clock: Any) -> Explanation:
         """Return what it waits for."""
         return explain.of_agent(row, **clock)

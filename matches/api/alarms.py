@@ -11,8 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from matches.api.base import ID, Endpoints
-from matches.api.names import AgentNameSerializer
-from matches.api.operating import RemarkSerializer, why
+from matches.api.fields import AgentNameSerializer
+from matches.api.operating import RemarkSerializer, read_reason
 from matches.api.pagination import NewestFirst
 from matches.campaigns import alarms
 from matches.models import Alarm
@@ -27,8 +27,6 @@ class AlarmSerializer(serializers.ModelSerializer[Alarm]):
     leaderboard = serializers.CharField(source="campaign.tournament.leaderboard.name")
 
     class Meta:
-        """Everything of it."""
-
         model = Alarm
         fields: tuple[str, ...] = (
             *("id", "agent", "ancestor", "campaign", "leaderboard", "probability", "margin"),
@@ -59,7 +57,7 @@ class AlarmView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Alar
     def acknowledge(self, request: Request, pk: str) -> Response:
         """Note that somebody has seen it; the first one is kept."""
         del pk
-        given: dict[str, Any] = why(request, is_optional=True)
+        given: dict[str, Any] = read_reason(request, is_optional=True)
         alarms.acknowledge_alarm(alarm := self.get_object(), **given)
         alarm.refresh_from_db()
         return Response(AlarmSerializer(alarm).data)

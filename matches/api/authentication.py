@@ -36,10 +36,10 @@ class TokenAuthentication(KnoxTokenAuthentication):  # type: ignore[misc]  # kno
         digest = hash_token(token.decode(errors="replace"))
         # Only with its access: a token whose parent is gone has lost it.
         related = AuthToken.objects.select_related("user", "access")
-        found = related.filter(digest=digest, access__isnull=False).first()
-        if found is None or (found.expiry is not None and found.expiry < timezone.now()):
+        login = related.filter(digest=digest, access__isnull=False).first()
+        if login is None or (login.expiry is not None and login.expiry < timezone.now()):
             raise AuthenticationFailed("the token is unknown, revoked or expired: get a new one")
-        user, auth = self.validate_user(found)
+        user, auth = self.validate_user(login)
         return user, auth
 
 
@@ -67,17 +67,13 @@ class PasswordAuthentication(BasicAuthentication):
         # PostgreSQL takes no such text, and axes would write it down.
         if "\x00" in userid or len(userid) > MAX_NAME:
             raise AuthenticationFailed(f"a name has up to {MAX_NAME} characters and no NUL")
-        django_request = getattr(request, "_request", request)
+        django_request: Any = getattr(request, "_request", request)
         try:
             user, _ = super().authenticate_credentials(userid, password, django_request)
         except AuthenticationFailed:
-            _raise_if_locked_out(django_request)
+            if getattr(django_request, "axes_locked_out", False):
+                # Taken back: else the middleware of axes puts a page of its own over this answer.
+                django_request.axes_locked_out = False
+                raise Throttled(wait=get_cool_off().total_seconds()) from None
             raise
         return user, None
-
-
-def _raise_if_locked_out(request: Any) -> None:
-    """Raise Throttled after too many wrong passwords, for which axes has a page of its own."""
-    if getattr(request, "axes_locked_out", False):
-        request.axes_locked_out = False
-        raise Throttled(wait=get_cool_off().total_seconds())

@@ -19,7 +19,6 @@ from rest_framework.viewsets import GenericViewSet
 from matches.api import idempotency
 
 Row = TypeVar("Row", bound=Model)
-MAX_ID = 2**63 - 1
 ID = r"\d{1,18}"
 """How an id is written in an address: what is longer is no key of a row."""
 
@@ -30,7 +29,6 @@ class JsonOnly(DefaultContentNegotiation):
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
-        """Return the first renderer."""
         del request, format_suffix
         first = next(iter(renderers))
         return first, str(first.media_type)
@@ -59,7 +57,7 @@ class Endpoints(GenericViewSet[Row]):
         super().initial(request, *args, **kwargs)
         if request.method == "POST" and self.action is not None:
             run = getattr(self, self.action)
-            self.post = idempotency.once(run, is_atomic=self.is_atomic, hidden=self.hidden)
+            self.post = idempotency.run_once(run, is_atomic=self.is_atomic, hidden=self.hidden)
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         """Let caches ask every time, and keep the answers to different callers apart."""
@@ -68,28 +66,28 @@ class Endpoints(GenericViewSet[Row]):
         patch_vary_headers(finalized, ("Authorization", "Cookie"))
         return finalized
 
-    def page_of(self, rows: Any, form: type[BaseSerializer[Any]], **options: Any) -> Response:
+    def answer_page(self, rows: Any, form: type[BaseSerializer[Any]], **options: Any) -> Response:
         """Return a page of rows in a form."""
         page = self.paginate_queryset(rows)
         assert self.paginator is not None
         return self.paginator.get_paginated_response(form(page, many=True, **options).data)
 
 
-def read(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:
+def read_body(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:
     """Return the values of the body. Raises ValidationError."""
-    return _validated(form(data=request.data))
+    return _validate_form(form(data=request.data))
 
 
-def asked(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:
+def read_query(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:
     """Return the values of the query. Raises ValidationError."""
-    return _validated(form(data=request.query_params))
+    return _validate_form(form(data=request.query_params))
 
 
-def created(shown: BaseSerializer[Any]) -> Response:
+def answer_created(shown: BaseSerializer[Any]) -> Response:
     """Return the answer to what has been made."""
     return Response(shown.data, status=status.HTTP_201_CREATED)
 
 
-def _validated(filled: Serializer[Any]) -> dict[str, Any]:
+def _validate_form(filled: Serializer[Any]) -> dict[str, Any]:
     filled.is_valid(raise_exception=True)
     return dict(filled.validated_data)

@@ -12,11 +12,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from matches.api.base import ID, Endpoints, created, read
-from matches.api.explanations import Explained
+from matches.api.base import ID, Endpoints, answer_created, read_body
+from matches.api.explanations import ExplainsRows
+from matches.api.fields import AgentNameSerializer
 from matches.api.forecasts import AheadSerializer, ForecastSerializer, PairsSerializer
 from matches.api.matches import IntegerFilter
-from matches.api.names import AgentNameSerializer
 from matches.api.options import PlanSerializer
 from matches.api.pagination import NewestFirst
 from matches.campaigns import forecasting, inputs, results, texts
@@ -59,8 +59,6 @@ class CampaignSerializer(serializers.ModelSerializer[Campaign]):
     started_at = serializers.DateTimeField(source="tournament.started_at", allow_null=True)
 
     class Meta:
-        """The question, its budget, how far it is, and how it ended."""
-
         model = Campaign
         fields: tuple[str, ...] = (
             *("id", "tournament", "name", "leaderboard", "state", "pairing", "weight"),
@@ -120,8 +118,6 @@ class CampaignDetailSerializer(CampaignSerializer):
     why_in_words = serializers.SerializerMethodField(help_text="Empty while it goes on.")
 
     class Meta(CampaignSerializer.Meta):
-        """The rest too."""
-
         fields: tuple[str, ...] = (
             *CampaignSerializer.Meta.fields,
             *("parameters", "subjects", "chances", "spent", "warning", "pairs", "forecast"),
@@ -154,8 +150,8 @@ class CampaignDetailSerializer(CampaignSerializer):
     @extend_schema_field(PairsSerializer(allow_null=True))
     def get_pairs(self, campaign: Campaign) -> dict[str, Any] | None:
         """Return what its blocks say."""
-        found = results.read_pairs(campaign)
-        return None if found is None else dict(PairsSerializer(found).data)
+        pairs = results.read_pairs(campaign)
+        return None if pairs is None else dict(PairsSerializer(pairs).data)
 
     @extend_schema_field(CampaignPointSerializer(allow_null=True))
     def get_latest_point(self, campaign: Campaign) -> dict[str, Any] | None:
@@ -212,7 +208,7 @@ class InOrderOfEvidence(NewestFirst):
 
 
 class CampaignView(
-    mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, Endpoints[Campaign]
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows, Endpoints[Campaign]
 ):
     """Campaigns: creating one starts it; cancelling its tournament stops it."""
 
@@ -228,15 +224,17 @@ class CampaignView(
     @extend_schema(request=NewCampaignSerializer, responses={201: CampaignDetailSerializer})
     def create(self, request: Request) -> Response:
         """Start a campaign."""
-        plan, board, agents = _asked(read(NewCampaignSerializer, request))
-        return created(CampaignDetailSerializer(start(plan, leaderboard=board, agents=agents)))
+        plan, board, agents = _read_plan(read_body(NewCampaignSerializer, request))
+        return answer_created(
+            CampaignDetailSerializer(start(plan, leaderboard=board, agents=agents))
+        )
 
     @extend_schema(request=CampaignQuestionSerializer, responses=AheadSerializer)
     @action(detail=False, methods=["post"])
     def forecast(self, request: Request) -> Response:
         """Say what a campaign would take, by what is known; none is started."""
-        wanted = {**read(CampaignQuestionSerializer, request), "max_matches": BUDGET_UNASKED}
-        plan, board, agents = _asked(wanted)
+        values = {**read_body(CampaignQuestionSerializer, request), "max_matches": BUDGET_UNASKED}
+        plan, board, agents = _read_plan(values)
         ahead = forecasting.before(plan, leaderboard=board, agents=agents, now=db_now())
         shown = {
             "n_agents": len(agents),
@@ -254,15 +252,15 @@ class CampaignView(
         """List what it said as the evidence grew."""
         del request, pk
         points: QuerySet[CampaignPoint] = self.get_object().points.all()
-        return self.page_of(points, CampaignPointSerializer)
+        return self.answer_page(points, CampaignPointSerializer)
 
-    def explained(self, row: Campaign, **clock: Any) -> Explanation:
+    def explain_row(self, row: Campaign, **clock: Any) -> Explanation:
         """Return what it waits for."""
         return explain.of_campaign(row, **clock)
 
 
-def _asked(wanted: dict[str, Any]) -> tuple[CampaignPlan, Leaderboard, list[Agent]]:
+def _read_plan(values: dict[str, Any]) -> tuple[CampaignPlan, Leaderboard, list[Agent]]:
     """Return the plan, the leaderboard and the agents of a body. Raises BadInputError."""
-    board = wanted.pop("leaderboard")
-    agents = inputs.entrants(board, wanted.pop("agents"))
-    return CampaignPlan(**wanted), board, agents
+    board = values.pop("leaderboard")
+    agents = inputs.entrants(board, values.pop("agents"))
+    return CampaignPlan(**values), board, agents

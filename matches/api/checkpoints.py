@@ -1,7 +1,7 @@
 """Endpoints of checkpoints: uploading one registers its agent."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from matches.api.base import Endpoints
-from matches.api.fields import AnyJson
-from matches.api.names import AgentNameSerializer
+from matches.api.fields import AgentNameSerializer, AnyJson
 from matches.api.pagination import NewestFirst
 from matches.artifacts.checkpoints import MAX_STEP, New, add_checkpoint
 from matches.models import Checkpoint
@@ -38,8 +37,7 @@ class CheckpointSerializer(serializers.ModelSerializer[Checkpoint]):
     )
 
     class Meta:
-        """Everything but when its check was ordered."""
-
+        # Everything but when its check was ordered
         model = Checkpoint
         fields: tuple[str, ...] = (
             *("id", "sha256", "game", "architecture", "parameters", "run", "step", "parent"),
@@ -52,8 +50,8 @@ class CheckpointSerializer(serializers.ModelSerializer[Checkpoint]):
         """Return what is missing to check it."""
         if checkpoint.state != Checkpoint.State.CHECKING:
             return ""
-        wanted: Callable[[], str] = self.context["check_waits_for"]
-        return wanted()
+        describe_missing: Callable[[], str] = self.context["describe_missing"]
+        return describe_missing()
 
 
 class NewCheckpointSerializer(serializers.Serializer[Any]):
@@ -96,7 +94,8 @@ class CheckpointView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints
 
     def get_serializer_context(self) -> dict[str, Any]:
         """Return the context, in which what is missing is looked up once for all rows."""
-        return {**super().get_serializer_context(), "check_waits_for": cache(_check_waits_for)}
+        describe = cache(partial(selectors.describe_missing_for_check, now=db_now()))
+        return {**super().get_serializer_context(), "describe_missing": describe}
 
     @extend_schema(
         request={"multipart/form-data": NewCheckpointSerializer},
@@ -106,9 +105,9 @@ class CheckpointView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints
         """Add a checkpoint and its agent NAME, or NAME@STEP; control then has it checked."""
         form = NewCheckpointSerializer(data=request.data)
         form.is_valid(raise_exception=True)
-        wanted = dict(form.validated_data)
-        upload: TemporaryUploadedFile = wanted.pop("file")
-        new = New(source_name=upload.name or "", expected_sha256=wanted.pop("sha256"), **wanted)
+        values = dict(form.validated_data)
+        upload: TemporaryUploadedFile = values.pop("file")
+        new = New(source_name=upload.name or "", expected_sha256=values.pop("sha256"), **values)
         agent = add_checkpoint(Path(upload.temporary_file_path()), new, now=db_now())
         shown = self.get_serializer(Checkpoint.objects.get(agents=agent))
         return Response(shown.data, status=status.HTTP_201_CREATED)
@@ -120,7 +119,3 @@ class CheckpointView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints
         del request, sha256
         path = signing.checkpoint_path(self.get_object().sha256)
         return Response({"href": signing.sign_link("GET", path, now=db_now())})
-
-
-def _check_waits_for() -> str:
-    return selectors.describe_missing_for_check(now=db_now())

@@ -26,6 +26,6 @@ class SchemaView(SpectacularAPIView):
             made = super()._get_schema_response(request)  # type: ignore[no-untyped-call]
             written = renderer.render(made.data, form, {"request": request, "view": self})
             _kept[form] = (written, made.headers["Content-Disposition"])
-        text, named = _kept[form]
-        described = f"{form}; charset={renderer.charset}" if renderer.charset else form
-        return HttpResponse(text, described, headers={"Content-Disposition": named})
+        text, disposition = _kept[form]
+        media_type = f"{form}; charset={renderer.charset}" if renderer.charset else form
+        return HttpResponse(text, media_type, headers={"Content-Disposition": disposition})

@@ -46,20 +46,23 @@ _STATUS: Final[Mapping[type[Exception], HTTPStatus]] = {
 def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """Return the problem that an error stands for; None for a fault of ours, which stays one."""
     request: Request | None = context.get("request")
-    refusals = _refusals(error, request)
+    refusals = _list_refusals(error, request)
     if refusals is not None:
-        return _answer(HTTPStatus.BAD_REQUEST, "values were refused", request, refusals)
+        return _answer_problem(HTTPStatus.BAD_REQUEST, "values were refused", request, refusals)
     for kind, status in _STATUS.items():
         if isinstance(error, kind):
-            return _answer(status, str(error), request)
+            return _answer_problem(status, str(error), request)
     answer = default_handler(error, dict(context))
     if answer is None:
         return None
     status = HTTPStatus(answer.status_code)
-    return _answer(status, str(answer.data["detail"]), request, headers=_headers(answer))
+    # What a client needs to log in, or to come again at the right time.
+    kept = ("WWW-Authenticate", "Retry-After")
+    headers = {name: answer.headers[name] for name in kept if name in answer.headers}
+    return _answer_problem(status, str(answer.data["detail"]), request, headers=headers)
 
 
-def problem(
+def build_problem(
     status: HTTPStatus, detail: str, instance: str, refusals: Sequence[Refusal] = ()
 ) -> dict[str, Any]:
     """Return the members of a problem. `type` says more than the status only for refused values."""
@@ -74,56 +77,48 @@ def problem(
 
 
 @csrf_exempt
-def no_such_address(request: HttpRequest, **_: str) -> JsonResponse:
+def answer_no_such_address(request: HttpRequest, **_: str) -> JsonResponse:
     """Answer what no endpoint answers."""
     hint = "" if request.path.endswith("/") else ": addresses of the API end with a slash"
     status = HTTPStatus.NOT_FOUND
-    body = problem(status, f"nothing is at this address{hint}", request.path)
+    body = build_problem(status, f"nothing is at this address{hint}", request.path)
     return JsonResponse(body, status=status, content_type=PROBLEM)
 
 
-def _answer(
+def _answer_problem(
     status: HTTPStatus,
     detail: str,
     request: Request | None,
     refusals: Sequence[Refusal] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    body = problem(status, detail, request.path if request else "", refusals)
+    body = build_problem(status, detail, request.path if request else "", refusals)
     return Response(body, status=status, headers=dict(headers or {}), content_type=PROBLEM)
 
 
-def _headers(answer: Response) -> dict[str, str]:
-    kept = ("WWW-Authenticate", "Retry-After")
-    return {name: answer.headers[name] for name in kept if name in answer.headers}
-
-
-def _refusals(error: Exception, request: Request | None) -> list[Refusal] | None:
+def _list_refusals(error: Exception, request: Request | None) -> list[Refusal] | None:
     """Return field and message of every value that was refused; None for another error."""
     if isinstance(error, BadInputError):
         return [{"field": error.field, "message": str(error)}]
     if isinstance(error, ValidationError):
         # The body of a GET is not read: it may even be of no readable type.
         given = {} if request is None or request.method in SAFE_METHODS else request.data
-        return list(_flattened(error.detail, given if isinstance(given, Mapping) else {}))
+        return list(_flatten_detail(error.detail, given if isinstance(given, Mapping) else {}))
     if isinstance(error, DjangoValidationError):
-        return list(_flattened(_by_field(error), {}))
+        is_by_field = hasattr(error, "error_dict")
+        return list(_flatten_detail(error.message_dict if is_by_field else error.messages, {}))
     return None
 
 
-def _by_field(error: DjangoValidationError) -> Mapping[str, Any]:
-    return error.message_dict if hasattr(error, "error_dict") else {"": error.messages}
-
-
-def _flattened(detail: Any, given: Mapping[str, Any], field: str = "") -> Iterator[Refusal]:
+def _flatten_detail(detail: Any, given: Mapping[str, Any], field: str = "") -> Iterator[Refusal]:
     """Yield one refusal per message of DRF's nested detail, with the value that was refused."""
     if isinstance(detail, Mapping):
         for name, inner in detail.items():
-            known = "" if name in ("non_field_errors", "__all__") else str(name)
-            yield from _flattened(inner, given, f"{field}.{known}".strip("."))
+            part = "" if name in ("non_field_errors", "__all__") else str(name)
+            yield from _flatten_detail(inner, given, f"{field}.{part}".strip("."))
     elif isinstance(detail, list):
         for inner in detail:
-            yield from _flattened(inner, given, field)
+            yield from _flatten_detail(inner, given, field)
     else:
         value = f" Got {given[field]!r:.80}." if field in given else ""
         yield {"field": field, "message": f"{detail}{value}"}

@@ -9,10 +9,10 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from matches.api.base import Endpoints, created, read
+from matches.api.base import Endpoints, answer_created, read_body
 from matches.api.fields import Parameters
 from matches.api.options import PlanSerializer
-from matches.api.ratings import RatingSerializer, ranked
+from matches.api.ratings import RatingSerializer, rank_rating
 from matches.ledger import evaluation, pairing_warnings
 from matches.ledger.evaluation import Evaluation
 from matches.ledger.reporting import Report
@@ -82,8 +82,7 @@ class EntrantRatingSerializer(RatingSerializer):
     """The rating of an agent that took part, ranked among those who did."""
 
     class Meta(RatingSerializer.Meta):
-        """What a table of a tournament shows."""
-
+        # What a table of a tournament shows
         fields = tuple(name for name in RatingSerializer.Meta.fields if name != "live_sigma")
 
 
@@ -113,7 +112,7 @@ class ReportSerializer(serializers.Serializer[Any]):
     @extend_schema_field(EntrantRatingSerializer(many=True))
     def get_ratings(self, report: Report) -> list[dict[str, Any]]:
         """Return the ratings with the rank among those who took part."""
-        rows = [ranked(rank, rating) for rank, rating in enumerate(report.ratings, 1)]
+        rows = [rank_rating(rank, rating) for rank, rating in enumerate(report.ratings, 1)]
         return [dict(row) for row in EntrantRatingSerializer(rows, many=True).data]
 
 
@@ -125,8 +124,8 @@ class EvaluationView(Endpoints[Tournament]):
     @extend_schema(request=NewEvaluationSerializer, responses={201: StartedSerializer})
     def create(self, request: Request) -> Response:
         """Start a tournament between agents as they are spelled."""
-        tournament = evaluation.start_evaluation(_read(request), now=db_now())
-        return created(StartedSerializer(_started(tournament)))
+        tournament = evaluation.start_evaluation(_read_evaluation(request), now=db_now())
+        return answer_created(StartedSerializer(_describe_start(tournament)))
 
     @extend_schema(request=NewEvaluationSerializer, responses=StartedSerializer)
     @action(detail=False, methods=["post"])
@@ -134,20 +133,22 @@ class EvaluationView(Endpoints[Tournament]):
         """Say whether it could start; nothing is left behind, and its ids mean nothing."""
         return Response(
             StartedSerializer(
-                evaluation.check_evaluation(_read(request), now=db_now(), of=_started)
+                evaluation.check_evaluation(
+                    _read_evaluation(request), now=db_now(), of=_describe_start
+                )
             ).data
         )
 
 
-def _read(request: Request) -> Evaluation:
-    wanted = read(NewEvaluationSerializer, request)
+def _read_evaluation(request: Request) -> Evaluation:
+    values = read_body(NewEvaluationSerializer, request)
     own = {
-        n: wanted.pop(n) for n in ("game", "agents", "num_agents", "leaderboard", "game_parameters")
+        n: values.pop(n) for n in ("game", "agents", "num_agents", "leaderboard", "game_parameters")
     }
-    return Evaluation(**own, plan=TournamentPlan(name="evaluate", **wanted))
+    return Evaluation(**own, plan=TournamentPlan(name="evaluate", **values))
 
 
-def _started(tournament: Tournament) -> dict[str, Any]:
+def _describe_start(tournament: Tournament) -> dict[str, Any]:
     return {
         "tournament": tournament.pk,
         "leaderboard": tournament.leaderboard.name,

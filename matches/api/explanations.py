@@ -31,7 +31,7 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     notes = serializers.ListField(child=serializers.CharField())
 
 
-class Explained(GenericAPIView[Any]):
+class ExplainsRows(GenericAPIView[Any]):
     """Offers the explanation of a single row."""
 
     @extend_schema(responses=ExplanationSerializer, filters=False)
@@ -39,9 +39,9 @@ class Explained(GenericAPIView[Any]):
     def explanation(self, request: Request, **_: str) -> Response:
         """Say in which state it is, since when, what it waits for and what happens next."""
         del request
-        found = self.explained(self.get_object(), now=db_now())
-        return Response(ExplanationSerializer(found.as_dict()).data)
+        explanation = self.explain_row(self.get_object(), now=db_now())
+        return Response(ExplanationSerializer(explanation.as_dict()).data)
 
-    def explained(self, row: Any, **clock: Any) -> Explanation:
+    def explain_row(self, row: Any, **clock: Any) -> Explanation:
         """Return the explanation of a row at a time `now`."""
         raise NotImplementedError

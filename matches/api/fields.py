@@ -1,11 +1,19 @@
-"""Fields that several endpoints take."""
+"""What several endpoints take and show: JSON that can be stored, parameters, agents."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rest_framework import serializers
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import JSONParser
+
+from matches.errors import BadInputError
+from matches.models import Agent
 
 NUL = "\x00"
+MAX_ID = 2**63 - 1
+SHOWN_MISSING = 20
 
 
 def validate_text(value: Any) -> None:
@@ -35,3 +43,42 @@ class AnyJson(serializers.JSONField):
     def __init__(self, **options: Any) -> None:
         """Take what can be stored."""
         super().__init__(validators=[validate_text], **options)
+
+
+class AgentNameSerializer(serializers.ModelSerializer[Agent]):
+    """An agent by id and name."""
+
+    class Meta:
+        model = Agent
+        fields: tuple[str, ...] = ("id", "name")
+
+
+def find_agents(ids: Sequence[int]) -> list[Agent]:
+    """Return the agents in the order given. Raises BadInputError naming those that do not exist."""
+    agents = Agent.objects.in_bulk([number for number in ids if number <= MAX_ID])
+    missing = [number for number in ids if number not in agents]
+    if missing:
+        named = ", ".join(map(str, missing[:SHOWN_MISSING]))
+        more = f" and {n} more" if (n := len(missing) - SHOWN_MISSING) > 0 else ""
+        raise BadInputError("agents", f"there is no agent with id {named}{more}")
+    return [agents[number] for number in ids]
+
+
+class JsonParser(JSONParser):
+    """JSON as DRF reads it, without half surrogates and without endless nesting."""
+
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Return the value. Raises ParseError."""
+        try:
+            value = super().parse(stream, media_type, parser_context)
+            json.dumps(value, ensure_ascii=False).encode()
+        except RecursionError as error:
+            raise ParseError("JSON parse error - nested too deeply") from error
+        except UnicodeEncodeError as error:
+            raise ParseError(f"JSON parse error - no valid Unicode: {error.reason}") from error
+        return value

@@ -10,9 +10,9 @@ from rest_framework.response import Response
 
 from arena.verdicts.paired_blocks import compare_blocks
 from arena.verdicts.sprt import EloModel
-from matches.api.base import ID, Endpoints, asked, created, read
+from matches.api.base import ID, Endpoints, answer_created, read_body, read_query
 from matches.api.forecasts import ForecastSerializer, PairsSerializer
-from matches.api.permissions import scopes_of
+from matches.api.permissions import list_scopes
 from matches.campaigns import gates, texts
 from matches.campaigns.gates import Bounds
 from matches.campaigns.results import Pairs
@@ -102,46 +102,46 @@ class GateView(Endpoints[Campaign]):
     @extend_schema(request=NewGateSerializer, responses={201: GateSerializer})
     def create(self, request: Request) -> Response:
         """Enter a candidate; the answer has the forecast. Decided before, it says so at once."""
-        wanted = read(NewGateSerializer, request)
-        pair = gates.pair_of(wanted["game"], wanted["candidate"], wanted["baseline"])
-        bounds = Bounds(*(wanted[name] for name in ("elo0", "elo1", "alpha", "beta", "model")))
+        values = read_body(NewGateSerializer, request)
+        pair = gates.pair_of(values["game"], values["candidate"], values["baseline"])
+        bounds = Bounds(*(values[name] for name in ("elo0", "elo1", "alpha", "beta", "model")))
         campaign = gates.enter(
-            *pair, bounds, leaderboard=wanted["leaderboard"], max_matches=wanted["max_matches"]
+            *pair, bounds, leaderboard=values["leaderboard"], max_matches=values["max_matches"]
         )
-        return created(GateSerializer(_describe(campaign, with_forecast=True)))
+        return answer_created(GateSerializer(_describe_gate(campaign, with_forecast=True)))
 
     @extend_schema(parameters=[GateLookSerializer], responses=GateSerializer, filters=False)
     def retrieve(self, request: Request, pk: str) -> Response:
         """Return where the test stands."""
         del pk
-        wanted = asked(GateLookSerializer, request)
-        if wanted["with_forecast"] and Scope.SUBMIT not in scopes_of(request):
+        values = read_query(GateLookSerializer, request)
+        if values["with_forecast"] and Scope.SUBMIT not in list_scopes(request):
             # It takes up to a second of this process: only for who may also start a test.
             raise PermissionDenied(f"with_forecast needs the scope {Scope.SUBMIT.value!r}")
-        return Response(GateSerializer(_describe(self.get_object(), **wanted)).data)
+        return Response(GateSerializer(_describe_gate(self.get_object(), **values)).data)
 
 
-def _describe(campaign: Campaign, *, with_forecast: bool) -> dict[str, Any]:
+def _describe_gate(campaign: Campaign, *, with_forecast: bool) -> dict[str, Any]:
     is_over = campaign.decided_at is not None
-    found = gates.standing(campaign, n_reused=0)
+    standing = gates.standing(campaign, n_reused=0)
     forecast = gates.left(campaign, now=db_now()) if with_forecast else None
-    blocks = compare_blocks(found.counts)
+    blocks = compare_blocks(standing.counts)
     stored = campaign.forecast
     return {
         "campaign": campaign.pk,
         "tournament": campaign.tournament_id,
-        "decision": found.decision.value,
+        "decision": standing.decision.value,
         "is_over": is_over,
-        "llr": found.state.llr,
-        "lower": found.state.lower,
-        "upper": found.state.upper,
-        "n_games": found.state.n_games,
+        "llr": standing.state.llr,
+        "lower": standing.state.lower,
+        "upper": standing.state.upper,
+        "n_games": standing.state.n_games,
         "n_known": campaign.n_known,
         "n_known_elsewhere": campaign.n_known_elsewhere,
         "n_not_played_again": campaign.tournament.n_known,
         "n_left": stored["matches"] if stored and not is_over else None,
-        "blocks": found.counts,
-        "pairs": None if blocks is None else Pairs(blocks=found.counts, **vars(blocks)),
+        "blocks": standing.counts,
+        "pairs": None if blocks is None else Pairs(blocks=standing.counts, **vars(blocks)),
         "pairs_in_words": []
         if blocks is None
         else [one._asdict() for one in texts.describe_blocks(blocks)],

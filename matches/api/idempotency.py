@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from hashlib import sha256
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 Handler = Callable[..., Response]
 
 
-def once(handler: Handler, *, is_atomic: bool, hidden: Iterable[str] = ()) -> Handler:
+def run_once(handler: Handler, *, is_atomic: bool, hidden: Iterable[str] = ()) -> Handler:
     """Return the handler of a POST that looks for the header first.
 
     is_atomic: what is done and the kept answer are one transaction; False for an upload, which
@@ -34,59 +34,55 @@ def once(handler: Handler, *, is_atomic: bool, hidden: Iterable[str] = ()) -> Ha
     hidden: members of the answer that are shown only once.
     """
 
-    def run(request: Request, *args: Any, **kwargs: Any) -> Response:
+    def run_handler(request: Request, *args: Any, **kwargs: Any) -> Response:
         key = request.headers.get(HEADER)
         if key is None:
             return handler(request, *args, **kwargs)
-        call = _call(request, key)
+        call = _identify_call(request, key)
         earlier = idempotency.claim_key(call, now=db_now())
         if earlier is not None:
             return Response(json.loads(earlier.body), earlier.status, headers={REPLAYED: "true"})
         try:
-            with _transaction(is_atomic=is_atomic):
+            with transaction.atomic() if is_atomic else nullcontext():
                 response = handler(request, *args, **kwargs)
-                idempotency.store_answer(call, _answer(response, hidden))
-        except BaseException:
+                body = {**response.data, **dict.fromkeys(hidden)} if hidden else response.data
+                answer = Answer(response.status_code, JSONRenderer().render(body).decode())
+                # In the transaction of what was done: both are there, or neither.
+                idempotency.store_answer(call, answer)
+        except BaseException:  # whatever it was: the key must not stay taken until it is forgotten
             idempotency.release_key(call)
             raise
         return response
 
-    return run
+    return run_handler
 
 
-def _transaction(*, is_atomic: bool) -> AbstractContextManager[Any]:
-    return transaction.atomic() if is_atomic else nullcontext()
-
-
-def _call(request: Request, key: str) -> Call:
+def _identify_call(request: Request, key: str) -> Call:
     """Return the call that a request makes under its key. Raises BadInputError."""
     if not _KEY.fullmatch(key):
-        wanted = "1 to 255 visible ASCII characters are taken"
-        raise BadInputError(HEADER, f"{wanted}, got {key!r:.80}")
-    text = json.dumps([request.method, request.get_full_path(), _described(request.data)])
+        reason = f"1 to 255 visible ASCII characters are taken, got {key!r:.80}"
+        raise BadInputError(HEADER, reason)
+    text = json.dumps([request.method, request.get_full_path(), _normalise_body(request.data)])
     user: Any = request.user
     return Call(user.pk, key, sha256(text.encode()).hexdigest())
 
 
-def _described(value: Any) -> Any:
+def _normalise_body(value: Any) -> Any:
     """Return a body as JSON that is the same for the same content; a file by its hash."""
     if isinstance(value, QueryDict):
-        return {name: [_described(item) for item in items] for name, items in sorted(value.lists())}
+        return {
+            name: [_normalise_body(item) for item in items] for name, items in sorted(value.lists())
+        }
     if isinstance(value, Mapping):
-        return {str(name): _described(value[name]) for name in sorted(value)}
+        return {str(name): _normalise_body(value[name]) for name in sorted(value)}
     if isinstance(value, UploadedFile):
-        return [value.name, _hash_of(value)]
+        return [value.name, _hash_file(value)]
     return value
 
 
-def _hash_of(file: "UploadedFile[bytes]") -> str:
-    found = sha256()
+def _hash_file(file: "UploadedFile[bytes]") -> str:
+    digest = sha256()
     for chunk in file.chunks():
-        found.update(chunk)
-    file.seek(0)
-    return found.hexdigest()
-
-
-def _answer(response: Response, hidden: Iterable[str]) -> Answer:
-    shown = {**response.data, **dict.fromkeys(hidden)} if hidden else response.data
-    return Answer(response.status_code, JSONRenderer().render(shown).decode())
+        digest.update(chunk)
+    file.seek(0)  # the handler reads it once more
+    return digest.hexdigest()

@@ -12,9 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from matches.api.base import ID, Endpoints, asked, created, read
+from matches.api.base import ID, Endpoints, answer_created, read_body, read_query
 from matches.api.fields import Parameters
-from matches.api.operating import ReasonSerializer, by, why
+from matches.api.operating import ReasonSerializer, read_actor, read_reason
 from matches.api.pagination import ByRank, NewestFirst, NewestSnapshots
 from matches.api.ratings import (
     ComparisonSerializer,
@@ -22,9 +22,9 @@ from matches.api.ratings import (
     PointSerializer,
     RatingSerializer,
     SnapshotSerializer,
-    points,
-    ranked,
-    shown,
+    list_points,
+    rank_rating,
+    serialize_ratings,
 )
 from matches.api.seasons import BeginningSerializer, NewSeasonSerializer, SeasonSerializer
 from matches.errors import BadInputError
@@ -46,8 +46,6 @@ class LeaderboardSerializer(serializers.ModelSerializer[Leaderboard]):
     )
 
     class Meta:
-        """What users set and what is counted."""
-
         model = Leaderboard
         fields: tuple[str, ...] = (
             *("id", "name", "title", "game", "game_version", "game_parameters", "opening_plies"),
@@ -63,15 +61,13 @@ class RatedLeaderboardSerializer(LeaderboardSerializer):
     ratings = serializers.SerializerMethodField()
 
     class Meta(LeaderboardSerializer.Meta):
-        """The ratings too."""
-
         fields: tuple[str, ...] = (*LeaderboardSerializer.Meta.fields, "ratings")
 
     @extend_schema_field(RatingSerializer(many=True))
     def get_ratings(self, board: Leaderboard) -> list[dict[str, Any]]:
         """Return as many ratings as the page shows."""
         top = enumerate(standings.rank_ratings(board.pk)[: standings.TOP], 1)
-        return shown(ranked(rank, rating) for rank, rating in top)
+        return serialize_ratings(rank_rating(rank, rating) for rank, rating in top)
 
 
 class NewLeaderboardSerializer(serializers.Serializer[Any]):
@@ -102,31 +98,31 @@ class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
     @extend_schema(request=NewLeaderboardSerializer, responses={201: LeaderboardSerializer})
     def create(self, request: Request) -> Response:
         """Open a leaderboard."""
-        wanted = read(NewLeaderboardSerializer, request)
-        board = tournaments.open_leaderboard(wanted.pop("name"), **wanted)
-        return created(LeaderboardSerializer(board))
+        values = read_body(NewLeaderboardSerializer, request)
+        board = tournaments.open_leaderboard(values.pop("name"), **values)
+        return answer_created(LeaderboardSerializer(board))
 
     @extend_schema(responses=RatingSerializer(many=True), filters=False)
     @action(detail=True, filter_backends=[], pagination_class=ByRank)
     def ratings(self, request: Request, name: str) -> Response:
         """List the ratings of a leaderboard in the order of rank."""
         del request, name
-        return self.page_of(standings.rank_ratings(self.get_object().pk), RatingSerializer)
+        return self.answer_page(standings.rank_ratings(self.get_object().pk), RatingSerializer)
 
     @extend_schema(parameters=[AGENT], responses=RatingSerializer, filters=False)
     @action(detail=True, filter_backends=[], url_path=f"ratings/(?P<agent>{ID})")
     def rating(self, request: Request, name: str, agent: str) -> Response:
         """Return the rating of one agent with its rank."""
         del request, name
-        rating = self._rating(self.get_object(), int(agent))
-        return Response(RatingSerializer(ranked(standings.find_rank(rating), rating)).data)
+        rating = self._find_rating(self.get_object(), int(agent))
+        return Response(RatingSerializer(rank_rating(standings.find_rank(rating), rating)).data)
 
     @extend_schema(responses=SnapshotSerializer(many=True), filters=False)
     @action(detail=True, filter_backends=[], pagination_class=NewestSnapshots)
     def history(self, request: Request, name: str) -> Response:
         """List when the ratings were kept, at most once a minute, the newest first."""
         del request, name
-        return self.page_of(self._snapshots().defer("table"), SnapshotSerializer)
+        return self.answer_page(self._list_snapshots().defer("table"), SnapshotSerializer)
 
     @extend_schema(parameters=[AGENT], responses=PointSerializer(many=True), filters=False)
     @action(
@@ -138,27 +134,34 @@ class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
     def rating_history(self, request: Request, name: str, agent: str) -> Response:
         """List the ratings that an agent had, the newest first; a page may lack some."""
         del request, name
-        snapshots: Any = self._snapshots().defer("table")
+        # The tables are read by list_points, those of the page only.
+        snapshots: Any = self._list_snapshots().defer("table")
         page: Any = self.paginate_queryset(snapshots)
-        known = points(page, int(agent))
-        return self.get_paginated_response(PointSerializer(known, many=True).data)
+        points = list_points(page, int(agent))
+        return self.get_paginated_response(PointSerializer(points, many=True).data)
 
     @extend_schema(parameters=[PairSerializer], responses=ComparisonSerializer, filters=False)
     @action(detail=True, filter_backends=[], pagination_class=None)
     def comparison(self, request: Request, name: str) -> Response:
         """Compare two agents: which is better, how sure that is, how their matches ended."""
         del name
-        pair = asked(PairSerializer, request)
+        pair = read_query(PairSerializer, request)
         board = self.get_object()
-        first, second = (self._compared(board, pair, place) for place in ("first", "second"))
-        return Response(ComparisonSerializer(compare_agents(first, second)).data)
+        ratings = []
+        for place in ("first", "second"):
+            try:
+                ratings.append(self._find_rating(board, pair[place]))
+            except Http404 as error:
+                # The address is right: it is a value of the query that is not.
+                raise BadInputError(place, str(error)) from error
+        return Response(ComparisonSerializer(compare_agents(*ratings)).data)
 
     @extend_schema(request=ReasonSerializer, responses=LeaderboardSerializer)
     @action(detail=True, methods=["post"])
     def rerate(self, request: Request, name: str) -> Response:
         """Have all ratings computed again from every outcome that counts."""
         del name
-        rerating.request_rerating(board := self.get_object(), **why(request))
+        rerating.request_rerating(board := self.get_object(), **read_reason(request))
         return Response(LeaderboardSerializer(board).data)
 
     @extend_schema(request=NewSeasonSerializer, responses={201: SeasonSerializer})
@@ -166,21 +169,21 @@ class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
     def freeze(self, request: Request, name: str) -> Response:
         """Keep ranks and ratings as they stand now, as a season that nobody changes."""
         del name
-        wanted = read(NewSeasonSerializer, request)
+        values = read_body(NewSeasonSerializer, request)
         season = seasons.freeze(
-            self.get_object(), wanted["name"], reason=wanted["reason"], **by(request)
+            self.get_object(), values["name"], reason=values["reason"], **read_actor(request)
         )
-        return created(SeasonSerializer(season))
+        return answer_created(SeasonSerializer(season))
 
     @extend_schema(request=BeginningSerializer, responses={201: SeasonSerializer})
     @action(detail=True, methods=["post"])
     def begin(self, request: Request, name: str) -> Response:
         """Begin a season: all start anew, or all goes on to count. Returns the one that ended."""
         del name
-        wanted = read(BeginningSerializer, request)
-        wanted["mode"] = SeasonMode(wanted["mode"])
-        ended = seasons.begin(self.get_object(), **wanted, **by(request))
-        return created(SeasonSerializer(ended))
+        values = read_body(BeginningSerializer, request)
+        values["mode"] = SeasonMode(values["mode"])
+        ended = seasons.begin(self.get_object(), **values, **read_actor(request))
+        return answer_created(SeasonSerializer(ended))
 
     @extend_schema(responses=SeasonSerializer(many=True), filters=False)
     @action(detail=True, filter_backends=[])
@@ -188,19 +191,13 @@ class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         """List the seasons of a leaderboard, the newest first."""
         del request, name
         kept = Season.objects.filter(leaderboard=self.get_object()).select_related("leaderboard")
-        return self.page_of(kept, SeasonSerializer)
+        return self.answer_page(kept, SeasonSerializer)
 
-    def _snapshots(self) -> QuerySet[RatingSnapshot]:
+    def _list_snapshots(self) -> QuerySet[RatingSnapshot]:
         return RatingSnapshot.objects.filter(leaderboard=self.get_object())
 
-    def _rating(self, board: Leaderboard, agent: int) -> Rating:
-        found = standings.rank_ratings(board.pk).filter(agent_id=agent).first()
-        if found is None:
+    def _find_rating(self, board: Leaderboard, agent: int) -> Rating:
+        rating = standings.rank_ratings(board.pk).filter(agent_id=agent).first()
+        if rating is None:
             raise Http404(f"agent {agent} is not on leaderboard {board.name!r}")
-        return found
-
-    def _compared(self, board: Leaderboard, pair: dict[str, int], place: str) -> Rating:
-        try:
-            return self._rating(board, pair[place])
-        except Http404 as error:
-            raise BadInputError(place, str(error)) from error
+        return rating

@@ -15,13 +15,14 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
-from matches.api.base import ID, MAX_ID, Endpoints, read
-from matches.api.explanations import Explained
+from matches.api.base import ID, Endpoints, read_body
+from matches.api.explanations import ExplainsRows
+from matches.api.fields import MAX_ID
 from matches.api.operating import (
     ChosenMatchesSerializer,
     RequeuedSerializer,
     VoidedSerializer,
-    by,
+    read_actor,
 )
 from matches.api.pagination import ByMatch, InPlannedOrder, NewestFirst
 from matches.ledger import voiding
@@ -40,8 +41,6 @@ class OutcomeSerializer(serializers.ModelSerializer[Outcome]):
     ranks = serializers.SerializerMethodField()
 
     class Meta:
-        """With what replays it."""
-
         model = Outcome
         fields: tuple[str, ...] = (
             *("ranks", "is_forfeit", "guilty_seat", "reason"),
@@ -57,8 +56,6 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
     """One try at a match that has ended."""
 
     class Meta:
-        """How and why."""
-
         model = Attempt
         fields: tuple[str, ...] = (
             *("number", "ending", "reason", "seat", "detail", "node"),
@@ -73,8 +70,6 @@ class ListedAttemptSerializer(AttemptSerializer):
     tournament = serializers.IntegerField(source="match.tournament_id")
 
     class Meta(AttemptSerializer.Meta):
-        """The match and tournament too, by id."""
-
         fields: tuple[str, ...] = ("match", "tournament", *AttemptSerializer.Meta.fields)
 
 
@@ -84,8 +79,6 @@ class MatchSerializer(serializers.ModelSerializer[Match]):
     agents = serializers.SerializerMethodField()
 
     class Meta:
-        """What a list needs."""
-
         model = Match
         fields: tuple[str, ...] = (
             *("id", "tournament", "sequence", "block", "rotation", "game_seed"),
@@ -101,8 +94,6 @@ class VoidingSerializer(serializers.ModelSerializer[Voiding]):
     """Why people declared a match void; what had an outcome was struck and counts no more."""
 
     class Meta:
-        """Everything of it."""
-
         model = Voiding
         fields: tuple[str, ...] = ("at", "actor", "reason", "was_done")
 
@@ -133,8 +124,6 @@ class MatchDetailSerializer(MatchSerializer):
     )
 
     class Meta(MatchSerializer.Meta):
-        """Attempts, outcome and what became of it too."""
-
         fields: tuple[str, ...] = (
             *(*MatchSerializer.Meta.fields, "attempts", "outcome"),
             *("voiding", "replacement", "replaces", "same_as", "is_differing"),
@@ -149,8 +138,6 @@ class ListedOutcomeSerializer(OutcomeSerializer):
     agents = serializers.SerializerMethodField()
 
     class Meta(OutcomeSerializer.Meta):
-        """The match and who played it too."""
-
         fields: tuple[str, ...] = ("match", "sequence", "agents", *OutcomeSerializer.Meta.fields)
 
     def get_agents(self, outcome: Outcome) -> list[int]:
@@ -192,20 +179,18 @@ class MatchFilter(FilterSet):  # type: ignore[misc]  # django-filter has no type
     state = ChoiceFilter(choices=Match.State.choices)
 
     class Meta:
-        """Checked together."""
-
         form = MatchForm
 
     def filter_queryset(self, queryset: QuerySet[Match]) -> QuerySet[Any]:
         """Return the matches; those of an agent as its seats, which the pages are cut from."""
-        wanted = self.form.cleaned_data
-        if wanted["agent"] is not None:
+        values = self.form.cleaned_data
+        if values["agent"] is not None:
             return selectors.filter_matches_of_agent(
-                wanted["agent"], tournament=wanted["tournament"]
+                values["agent"], tournament=values["tournament"]
             )
-        if wanted["leaderboard"]:
-            return queryset.filter(leaderboard__name=wanted["leaderboard"])
-        return selectors.filter_matches(wanted["tournament"], state=wanted["state"] or "")
+        if values["leaderboard"]:
+            return queryset.filter(leaderboard__name=values["leaderboard"])
+        return selectors.filter_matches(values["tournament"], state=values["state"] or "")
 
 
 class ByFilter(InPlannedOrder):
@@ -220,11 +205,11 @@ class ByFilter(InPlannedOrder):
         self.ordering = ByMatch.ordering
         page: list[Any] = super().paginate_queryset(queryset, request, view) or []
         ids = [row["match_id"] for row in page]
-        found = Match.objects.in_bulk(ids)
-        return [found[number] for number in ids]
+        matches = Match.objects.in_bulk(ids)
+        return [matches[number] for number in ids]
 
 
-class MatchView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, Endpoints[Match]):
+class MatchView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows, Endpoints[Match]):
     """Matches; one of them comes with attempts and outcome."""
 
     queryset = Match.objects.all()
@@ -255,23 +240,25 @@ class MatchView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, End
     @action(detail=False, methods=["post"], filter_backends=[], pagination_class=None)
     def void(self, request: Request) -> Response:
         """Declare matches void: open ones end, outcomes are kept and count no more."""
-        wanted = read(ChosenMatchesSerializer, request)
-        voided = voiding.void_matches(wanted["matches"], reason=wanted["reason"], **by(request))
+        values = read_body(ChosenMatchesSerializer, request)
+        voided = voiding.void_matches(
+            values["matches"], reason=values["reason"], **read_actor(request)
+        )
         return Response(VoidedSerializer(voided).data)
 
     @extend_schema(request=ChosenMatchesSerializer, responses=RequeuedSerializer)
     @action(detail=False, methods=["post"], filter_backends=[], pagination_class=None)
     def requeue(self, request: Request) -> Response:
         """Have void matches played again: same agents, seats and game seed, each once."""
-        wanted = read(ChosenMatchesSerializer, request)
+        values = read_body(ChosenMatchesSerializer, request)
         requeued = voiding.requeue_matches(
-            wanted["matches"], reason=wanted["reason"], **by(request)
+            values["matches"], reason=values["reason"], **read_actor(request)
         )
         pairs = [{"replaced": old, "match": new} for old, new in requeued.replacements.items()]
         shown = {"n_new": requeued.n_new, "replacements": pairs}
         return Response(RequeuedSerializer(shown).data)
 
-    def explained(self, row: Match, **clock: Any) -> Explanation:
+    def explain_row(self, row: Match, **clock: Any) -> Explanation:
         """Return what it waits for."""
         return explain.of_match(row, **clock)
 
@@ -318,8 +305,8 @@ class AttemptForm(Form):
         cleaned = super().clean() or self.cleaned_data
         ending = cleaned.get("ending")
         if cleaned.get("tournament") is not None and ending in ("", None, Attempt.Ending.DONE):
-            wanted = ", ".join(ending.value for ending in Attempt.NOT_DONE)
-            raise ValidationError({"ending": f"within a tournament give one of {wanted}"})
+            endings = ", ".join(ending.value for ending in Attempt.NOT_DONE)
+            raise ValidationError({"ending": f"within a tournament give one of {endings}"})
         return cleaned
 
 
@@ -331,18 +318,16 @@ class AttemptFilter(FilterSet):  # type: ignore[misc]  # django-filter has no ty
     tournament = IntegerFilter(**_ID)
 
     class Meta:
-        """Checked together."""
-
         form = AttemptForm
 
     def filter_queryset(self, queryset: QuerySet[Attempt]) -> QuerySet[Attempt]:
-        """Return the attempts."""
-        wanted = {name: value for name, value in self.form.cleaned_data.items() if value}
-        if wanted.get("ending") in Attempt.NOT_DONE:
+        given = {name: value for name, value in self.form.cleaned_data.items() if value}
+        if given.get("ending") in Attempt.NOT_DONE:
+            # The condition of the index of those: without it PostgreSQL reads all attempts.
             queryset = queryset.filter(Attempt.is_not_done())
-        if "tournament" in wanted:
-            wanted["match__tournament"] = wanted.pop("tournament")
-        return queryset.filter(**wanted)
+        if "tournament" in given:
+            given["match__tournament"] = given.pop("tournament")
+        return queryset.filter(**given)
 
 
 class AttemptView(mixins.ListModelMixin, Endpoints[Attempt]):

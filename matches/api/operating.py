@@ -1,12 +1,15 @@
-"""What the endpoints of operators share: a reason that is kept with who did it and when."""
+"""What operators do: a reason that is kept with who did it and when, and the list of it all."""
 
 from typing import Any
 
-from rest_framework import serializers
+from rest_framework import mixins, serializers
 from rest_framework.request import Request
 
-from matches.api.base import MAX_ID, read
+from matches.api.base import Endpoints, read_body
+from matches.api.fields import MAX_ID
+from matches.api.pagination import NewestFirst
 from matches.ledger.voiding import MAX_AT_ONCE
+from matches.models import AuditRow
 from matches.store.auditing import MAX_REASON, Actor
 from matches.store.clock import db_now
 
@@ -58,12 +61,35 @@ class RequeuedSerializer(serializers.Serializer[Any]):
     replacements = ReplacementSerializer(many=True)
 
 
-def by(request: Request) -> dict[str, Any]:
+def read_actor(request: Request) -> dict[str, Any]:
     """Return who acts, and when."""
     return {"actor": Actor.of(request.user), "now": db_now()}
 
 
-def why(request: Request, *, is_optional: bool = False) -> dict[str, Any]:
+def read_reason(request: Request, *, is_optional: bool = False) -> dict[str, Any]:
     """Return who acts, when and why. Raises ValidationError without a reason."""
     form = RemarkSerializer if is_optional else ReasonSerializer
-    return {**by(request), "reason": read(form, request)["reason"]}
+    return {**read_actor(request), "reason": read_body(form, request)["reason"]}
+
+
+class AuditSerializer(serializers.ModelSerializer[AuditRow]):
+    """One act on one thing."""
+
+    touched = serializers.DictField(read_only=True)
+
+    class Meta:
+        # Everything; the user by the name it had
+        model = AuditRow
+        fields: tuple[str, ...] = (
+            *("id", "at", "actor", "action", "target_kind", "target_id", "target_label"),
+            *("reason", "touched"),
+        )
+
+
+class AuditView(mixins.ListModelMixin, Endpoints[AuditRow]):
+    """What was done, the newest first."""
+
+    queryset = AuditRow.objects.all()
+    serializer_class = AuditSerializer
+    pagination_class = NewestFirst
+    filterset_fields = ("action", "target_kind", "target_id")

@@ -1,6 +1,6 @@
 """Options of plans as fields of what the API takes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from rest_framework import serializers
@@ -26,20 +26,17 @@ class PlanSerializer(serializers.Serializer[Any]):
 
     def get_fields(self) -> dict[str, Field]:
         """Return its own fields, then the options."""
-        return {**super().get_fields(), **serializer_fields(self.options)}
+        return {**super().get_fields(), **{o.name: make_field(o) for o in self.options}}
 
 
-def serializer_fields(options: Iterable[Option]) -> dict[str, Field]:
-    """Return a field for each option."""
-    return {option.name: _field(option) for option in options}
-
-
-def _field(option: Option) -> Field:
-    known: dict[str, Any] = {"help_text": option.help}
+def make_field(option: Option) -> Field:
+    """Return the field of an option; its limits are the service's to keep."""
+    arguments: dict[str, Any] = {"help_text": option.help}
     if not option.is_required:
-        known["default"] = dict if option.kind == "pairs" else option.default
+        # Made anew for each body: a default that is an object would be shared by all.
+        arguments["default"] = dict if option.kind == "pairs" else option.default
     if option.is_nullable:
-        known["allow_null"] = True
+        arguments["allow_null"] = True
     if option.kind == "text":
-        known |= {"max_length": option.max_length, "allow_blank": option.default == ""}
-    return FIELDS[option.kind](**known)
+        arguments |= {"max_length": option.max_length, "allow_blank": option.default == ""}
+    return FIELDS[option.kind](**arguments)

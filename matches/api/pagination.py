@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-from matches.api.ratings import ranked
+from matches.api.ratings import rank_rating
 
 MAX_DIGITS = 18
 
@@ -102,13 +102,18 @@ class ByRank(NewestFirst):
         """Return the ratings of the page with their ranks. Raises NotFound for a wrong cursor."""
         del view
         size = self.get_page_size(request) or self.page_size
-        place = _decoded(request.query_params.get(self.cursor_query_param))
-        rows = list((queryset.filter(_after(place)) if place else queryset)[: size + 1])
+        place = _decode_place(request.query_params.get(self.cursor_query_param))
+        if place:
+            # A range of the index rating_top less ties: an OR would read the board from its top.
+            ties = Q(mu=place.mu, agent_id__lte=place.agent)
+            queryset = queryset.filter(Q(mu__lte=place.mu) & ~ties)
+        rows = list(queryset[: size + 1])  # one more: is there a next page?
         first = (place.rank if place else 0) + 1
-        page = [ranked(rank, rating) for rank, rating in enumerate(rows[:size], first)]
+        page = [rank_rating(rank, rating) for rank, rating in enumerate(rows[:size], first)]
         if len(rows) > size:
             last = page[-1]
-            cursor = _encoded(_Place(first + len(page) - 1, last.mu, last.agent_id))
+            text = json.dumps([first + len(page) - 1, last.mu, last.agent_id])
+            cursor = urlsafe_b64encode(text.encode()).decode().rstrip("=")
             address = request.build_absolute_uri()
             self._next = replace_query_param(address, self.cursor_query_param, cursor)
         return page
@@ -118,20 +123,10 @@ class ByRank(NewestFirst):
         return self._next
 
     def get_previous_link(self) -> str | None:
-        """Return no address."""
         return None
 
 
-def _after(place: _Place) -> Q:
-    # As a range of the index rating_top less its ties: an OR would read the board from its top.
-    return Q(mu__lte=place.mu) & ~Q(mu=place.mu, agent_id__lte=place.agent)
-
-
-def _encoded(place: _Place) -> str:
-    return urlsafe_b64encode(json.dumps([*place]).encode()).decode().rstrip("=")
-
-
-def _decoded(text: str | None) -> _Place | None:
+def _decode_place(text: str | None) -> _Place | None:
     """Return the place that a cursor names. Raises NotFound."""
     if text is None:
         return None

@@ -152,7 +152,7 @@ class IsAllowed(MayRead):
             return True
         if not request.user.is_authenticated:
             return False
-        if access.scope not in scopes_of(request):
+        if access.scope not in list_scopes(request):
             self.message = f"the token lacks the scope {access.scope.value!r}"
             return False
         for right in filter(None, (access.right, *access.further)):
@@ -162,7 +162,7 @@ class IsAllowed(MayRead):
         return True
 
 
-def scopes_of(request: Request) -> frozenset[Scope]:
+def list_scopes(request: Request) -> frozenset[Scope]:
     """Return what the caller's login is good for: a token has its scopes, a session has all."""
     if not request.user.is_authenticated:
         return frozenset()

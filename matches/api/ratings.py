@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from arena.ratings.base import Z95
-from matches.api.names import AgentNameSerializer
+from matches.api.fields import AgentNameSerializer
 from matches.models import Rating, RatingSnapshot
 from matches.store import snapshot_tables
 
@@ -20,14 +20,14 @@ class RatingSerializer(serializers.ModelSerializer[Rating]):
     high = serializers.SerializerMethodField()
 
     class Meta:
-        """Without the rater's own state."""
-
+        # Without the rater's own state
         model = Rating
         fields: tuple[str, ...] = (
             *("rank", "agent", "mu", "sd", "low", "high", "live_mu", "live_sigma"),
             *("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits"),
         )
 
+    # The schema takes the descriptions of computed fields from these docstrings.
     def get_low(self, rating: Rating) -> float:
         """Return the lower end."""
         return rating.mu - Z95 * rating.sd
@@ -41,8 +41,6 @@ class SnapshotSerializer(serializers.ModelSerializer[RatingSnapshot]):
     """When the ratings of a leaderboard were kept."""
 
     class Meta:
-        """Without the ratings."""
-
         model = RatingSnapshot
         fields: tuple[str, ...] = ("taken_at", "n_outcomes", "results_hash")
 
@@ -95,23 +93,24 @@ class ComparisonSerializer(serializers.Serializer[Any]):
     head_to_head = HeadToHeadSerializer()
 
 
-def ranked(rank: int, rating: Rating) -> Rating:
+def rank_rating(rank: int, rating: Rating) -> Rating:
     """Return the rating with its rank, to be shown."""
     vars(rating)["rank"] = rank
     return rating
 
 
-def shown(ratings: Iterable[Rating]) -> list[dict[str, Any]]:
+def serialize_ratings(ratings: Iterable[Rating]) -> list[dict[str, Any]]:
     """Return ratings with their ranks as they are shown."""
     return [dict(row) for row in RatingSerializer(list(ratings), many=True).data]
 
 
-def points(page: Sequence[RatingSnapshot], agent: int) -> list[dict[str, Any]]:
+def list_points(page: Sequence[RatingSnapshot], agent: int) -> list[dict[str, Any]]:
     """Return the ratings of an agent in the snapshots that have it."""
-    rows = [known.get(agent) for known in snapshot_tables.read_rows(page, [agent])]
-    return [_point(snapshot, row) for snapshot, row in zip(page, rows, strict=True) if row]
-
-
-def _point(snapshot: RatingSnapshot, row: Sequence[float]) -> dict[str, Any]:
-    known = dict(zip(snapshot_tables.COLUMNS, row, strict=True))
-    return {**known, "taken_at": snapshot.taken_at, "n_outcomes": snapshot.n_outcomes}
+    points = []
+    tables = snapshot_tables.read_rows(page, [agent])
+    for snapshot, rows in zip(page, tables, strict=True):
+        if row := rows.get(agent):
+            point = dict(zip(snapshot_tables.COLUMNS, row, strict=True))
+            moment = {"taken_at": snapshot.taken_at, "n_outcomes": snapshot.n_outcomes}
+            points.append({**point, **moment})
+    return points

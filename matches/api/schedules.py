@@ -9,10 +9,10 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from matches.api.base import ID, Endpoints, created, read
-from matches.api.explanations import Explained
-from matches.api.names import agents_by_id
-from matches.api.operating import RemarkSerializer, by, why
+from matches.api.base import ID, Endpoints, answer_created, read_body
+from matches.api.explanations import ExplainsRows
+from matches.api.fields import find_agents
+from matches.api.operating import RemarkSerializer, read_actor, read_reason
 from matches.api.options import PlanSerializer
 from matches.api.pagination import NewestFirst
 from matches.campaigns import scheduling
@@ -39,8 +39,6 @@ class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
     next_at = serializers.SerializerMethodField()
 
     class Meta:
-        """When, what, and how it went."""
-
         model = Schedule
         fields: tuple[str, ...] = (
             *("id", "name", "leaderboard", "agents", "crontab", "timezone", "once_at"),
@@ -93,7 +91,7 @@ class ScheduleView(
     mixins.ListModelMixin,
     mixins.RetrieveModelMixin,
     mixins.DestroyModelMixin,
-    Explained,
+    ExplainsRows,
     Endpoints[Schedule],
 ):
     """Schedules, the newest first."""
@@ -111,34 +109,36 @@ class ScheduleView(
     @extend_schema(request=NewScheduleSerializer, responses={201: ScheduleSerializer})
     def create(self, request: Request) -> Response:
         """Add a schedule."""
-        wanted = read(NewScheduleSerializer, request)
-        agents, reason = agents_by_id(wanted.pop("agents")), wanted.pop("reason")
-        added = scheduling.save(Schedule(**wanted), agents=agents, reason=reason, **by(request))
-        return created(self.get_serializer(added))
+        values = read_body(NewScheduleSerializer, request)
+        agents, reason = find_agents(values.pop("agents")), values.pop("reason")
+        added = scheduling.save(
+            Schedule(**values), agents=agents, reason=reason, **read_actor(request)
+        )
+        return answer_created(self.get_serializer(added))
 
     def perform_destroy(self, instance: Schedule) -> None:
         """Remove it; its tournaments stay."""
-        scheduling.delete(instance, **by(self.request))
+        scheduling.delete(instance, **read_actor(self.request))
 
     @extend_schema(request=RemarkSerializer, responses=ScheduleSerializer)
     @action(detail=True, methods=["post"])
     def enable(self, request: Request, pk: str) -> Response:
         """Let it start tournaments again."""
         del pk
-        return self._switched(request, is_enabled=True)
+        return self._answer_switched(request, is_enabled=True)
 
     @extend_schema(request=RemarkSerializer, responses=ScheduleSerializer)
     @action(detail=True, methods=["post"])
     def disable(self, request: Request, pk: str) -> Response:
         """Let it start nothing until it is enabled."""
         del pk
-        return self._switched(request, is_enabled=False)
+        return self._answer_switched(request, is_enabled=False)
 
-    def explained(self, row: Schedule, **clock: Any) -> Explanation:
+    def explain_row(self, row: Schedule, **clock: Any) -> Explanation:
         """Return what it waits for."""
         return explain.of_schedule(row, **clock)
 
-    def _switched(self, request: Request, *, is_enabled: bool) -> Response:
+    def _answer_switched(self, request: Request, *, is_enabled: bool) -> Response:
         schedule = self.get_object()
-        scheduling.switch(schedule, is_enabled=is_enabled, **why(request, is_optional=True))
+        scheduling.switch(schedule, is_enabled=is_enabled, **read_reason(request, is_optional=True))
         return Response(self.get_serializer(schedule).data)

@@ -1,6 +1,5 @@
 """The schema of the API: what every endpoint takes and answers is said here once."""
 
-from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any, Final, Literal, cast
 
@@ -91,13 +90,13 @@ class ApiSchema(AutoSchema):
 
     def get_auth(self) -> list[dict[str, Any]]:
         """Return the ways to log in; an empty one where no login is needed."""
-        access = self._access()
+        access = self._find_access()
         ways: list[dict[str, Any]] = super().get_auth()
         return [*ways, {}] if access.is_public else ways
 
     def get_extensions(self) -> dict[str, Any]:
         """Return the scope that a token needs."""
-        access = self._access()
+        access = self._find_access()
         return {"x-scope": access.scope.value, "x-right": access.right}
 
     def _get_response_bodies(
@@ -107,19 +106,16 @@ class ApiSchema(AutoSchema):
         answers: dict[str, Any] = super()._get_response_bodies(direction)
         if self.method == "GET":
             nothing = OpenApiResponse(description="Nothing has changed.")
-            answers["304"] = self._described(nothing, "304")
-        for status in (*_ALWAYS, *self._of_method()):
+            answers["304"] = self._describe_response(nothing, "304")
+        for status in (*_ALWAYS, *(_POST if self.method == "POST" else ())):
             described = OpenApiResponse(ProblemSerializer, _DESCRIPTIONS[status])
             code = str(status.value)
-            answers[code] = self._described(described, code, [PROBLEM])
+            answers[code] = self._describe_response(described, code, [PROBLEM])
         return answers
 
-    def _access(self) -> Access:
+    def _find_access(self) -> Access:
         view = cast(Endpoint, self.view)
         return TABLE[view.basename, view.action or ""]
 
-    def _described(self, *response: Any) -> Any:
+    def _describe_response(self, *response: Any) -> Any:
         return self._get_response_for_code(*response)  # type: ignore[no-untyped-call]
-
-    def _of_method(self) -> Iterable[HTTPStatus]:
-        return _POST if self.method == "POST" else ()

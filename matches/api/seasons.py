@@ -22,8 +22,6 @@ class SeasonSerializer(serializers.ModelSerializer[Season]):
     leaderboard = serializers.SlugRelatedField[Leaderboard](slug_field="name", read_only=True)
 
     class Meta:
-        """Everything of it."""
-
         model = Season
         fields: tuple[str, ...] = (
             *("id", "leaderboard", "name", "frozen_at", "actor", "reason"),
@@ -37,8 +35,6 @@ class SeasonRowSerializer(serializers.ModelSerializer[SeasonRow]):
     agent = serializers.IntegerField(source="agent_id")
 
     class Meta:
-        """Everything of it."""
-
         model = SeasonRow
         fields: tuple[str, ...] = (
             *("rank", "agent", "name", "mu", "sd", "live_mu", "live_sigma"),
@@ -52,8 +48,6 @@ class RankedSeasonSerializer(SeasonSerializer):
     rows = serializers.SerializerMethodField()
 
     class Meta(SeasonSerializer.Meta):
-        """The rows too."""
-
         fields: tuple[str, ...] = (*SeasonSerializer.Meta.fields, "rows")
 
     @extend_schema_field(SeasonRowSerializer(many=True))
@@ -88,4 +82,4 @@ class SeasonView(mixins.RetrieveModelMixin, Endpoints[Season]):
     def rows(self, request: Request, pk: str) -> Response:
         """List where everybody stood, the best first."""
         del request, pk
-        return self.page_of(self.get_object().rows.all(), SeasonRowSerializer)
+        return self.answer_page(self.get_object().rows.all(), SeasonRowSerializer)

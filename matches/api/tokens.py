@@ -13,9 +13,9 @@ from rest_framework.response import Response
 
 from matches.access import tokens
 from matches.api.authentication import PasswordAuthentication, TokenAuthentication
-from matches.api.base import ID, Endpoints, read
+from matches.api.base import ID, Endpoints, read_body
 from matches.api.pagination import NewestFirst
-from matches.api.permissions import scopes_of
+from matches.api.permissions import list_scopes
 from matches.models import Scope, TokenAccess
 
 DAYS = 90
@@ -36,8 +36,6 @@ class TokenSerializer(serializers.ModelSerializer[TokenAccess]):
     )
 
     class Meta:
-        """What it is good for and until when."""
-
         model = TokenAccess
         fields: tuple[str, ...] = (
             *("id", "user", "name", "scopes", "begins_with", "created_at", "expires_at"),
@@ -53,8 +51,6 @@ class IssuedTokenSerializer(TokenSerializer):
     )
 
     class Meta(TokenSerializer.Meta):
-        """The secret too."""
-
         fields: tuple[str, ...] = (*TokenSerializer.Meta.fields, "token")
 
 
@@ -97,12 +93,12 @@ class TokenView(mixins.ListModelMixin, mixins.DestroyModelMixin, Endpoints[Token
     @extend_schema(request=NewTokenSerializer, responses={201: IssuedTokenSerializer})
     def create(self, request: Request) -> Response:
         """Make a token for oneself; one made with a token outranks and outlives it in nothing."""
-        wanted = read(NewTokenSerializer, request)
+        values = read_body(NewTokenSerializer, request)
         access, secret = tokens.issue_token(
             cast(User, request.user),
-            name=wanted["name"],
-            scopes=[Scope(name) for name in wanted["scopes"]],
-            days=wanted["days"],
+            name=values["name"],
+            scopes=[Scope(name) for name in values["scopes"]],
+            days=values["days"],
             parent=getattr(request.auth, "access", None),
         )
         shown = {**TokenSerializer(access).data, "token": secret}
@@ -110,7 +106,7 @@ class TokenView(mixins.ListModelMixin, mixins.DestroyModelMixin, Endpoints[Token
 
     def perform_destroy(self, instance: TokenAccess) -> None:
         """Revoke it and all that were made with it, if the caller has its scopes."""
-        lacking = sorted(set(instance.scopes) - scopes_of(self.request))
+        lacking = sorted(set(instance.scopes) - list_scopes(self.request))
         if lacking:
             raise PermissionDenied(f"your token lacks {', '.join(lacking)} itself")
         tokens.revoke_token(instance)

@@ -10,10 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from matches.api.base import ID, Endpoints, created, read
+from matches.api.base import ID, Endpoints, answer_created, read_body
 from matches.api.evaluations import ReportSerializer
-from matches.api.explanations import Explained
-from matches.api.names import AgentNameSerializer, agents_by_id
+from matches.api.explanations import ExplainsRows
+from matches.api.fields import AgentNameSerializer, find_agents
 from matches.api.options import PlanSerializer
 from matches.api.pagination import ByPosition, NewestFirst
 from matches.ledger import tournaments
@@ -38,8 +38,6 @@ class TournamentSerializer(serializers.ModelSerializer[Tournament]):
     pairing_parameters = serializers.DictField(read_only=True)
 
     class Meta:
-        """Everything but its key."""
-
         model = Tournament
         fields: tuple[str, ...] = (
             *("id", "leaderboard", *(o.name for o in OPTIONS if o.name != "is_paused")),
@@ -70,8 +68,6 @@ class TournamentDetailSerializer(TournamentSerializer):
     agents = serializers.SerializerMethodField()
 
     class Meta(TournamentSerializer.Meta):
-        """The agents too."""
-
         fields: tuple[str, ...] = (*TournamentSerializer.Meta.fields, "agents")
 
     @extend_schema_field(AgentNameSerializer(many=True))
@@ -88,8 +84,7 @@ class EntrantSerializer(serializers.ModelSerializer[Entrant]):
     agent = AgentNameSerializer()
 
     class Meta:
-        """The position is its index in the pairing."""
-
+        # The position is its index in the pairing
         model = Entrant
         fields: tuple[str, ...] = ("position", "agent")
 
@@ -113,7 +108,7 @@ class ExtensionSerializer(serializers.Serializer[Any]):
 
 
 class TournamentView(
-    mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, Endpoints[Tournament]
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows, Endpoints[Tournament]
 ):
     """Tournaments: creating one schedules it, and starts it unless it is to wait."""
 
@@ -131,12 +126,12 @@ class TournamentView(
     @extend_schema(request=NewTournamentSerializer, responses={201: TournamentDetailSerializer})
     def create(self, request: Request) -> Response:
         """Schedule a tournament."""
-        wanted = read(NewTournamentSerializer, request)
-        board, entered = wanted.pop("leaderboard"), agents_by_id(wanted.pop("agents"))
+        values = read_body(NewTournamentSerializer, request)
+        board, entered = values.pop("leaderboard"), find_agents(values.pop("agents"))
         scheduled = tournaments.schedule_tournament(
-            TournamentPlan(**wanted), leaderboard=board, agents=entered
+            TournamentPlan(**values), leaderboard=board, agents=entered
         )
-        return created(TournamentDetailSerializer(scheduled))
+        return answer_created(TournamentDetailSerializer(scheduled))
 
     @extend_schema(responses=EntrantSerializer(many=True), filters=False)
     @action(detail=True, filter_backends=[], pagination_class=ByPosition)
@@ -144,7 +139,7 @@ class TournamentView(
         """List who takes part, by position."""
         del request, pk
         entrants = Entrant.objects.filter(tournament=self.get_object()).select_related("agent")
-        return self.page_of(entrants, EntrantSerializer)
+        return self.answer_page(entrants, EntrantSerializer)
 
     @extend_schema(responses=ReportSerializer, filters=False)
     @action(detail=True, filter_backends=[], pagination_class=None)
@@ -158,42 +153,42 @@ class TournamentView(
     def start(self, request: Request, pk: str) -> Response:
         """Begin with a tournament that was scheduled as paused; the same as resume."""
         del request, pk
-        return self._changed(tournaments.resume_tournament, now=db_now())
+        return self._answer_changed(tournaments.resume_tournament, now=db_now())
 
     @extend_schema(request=None, responses=TournamentDetailSerializer)
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, pk: str) -> Response:
         """Send no more of its matches; those sent already are played to their end."""
         del request, pk
-        return self._changed(tournaments.pause_tournament)
+        return self._answer_changed(tournaments.pause_tournament)
 
     @extend_schema(request=None, responses=TournamentDetailSerializer)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
         """Go on with a paused tournament."""
         del request, pk
-        return self._changed(tournaments.resume_tournament, now=db_now())
+        return self._answer_changed(tournaments.resume_tournament, now=db_now())
 
     @extend_schema(request=None, responses=TournamentDetailSerializer)
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
         """Cancel every match that is still open; cancelling again changes nothing."""
         del request, pk
-        return self._changed(tournaments.cancel_tournament, now=db_now())
+        return self._answer_changed(tournaments.cancel_tournament, now=db_now())
 
     @extend_schema(request=ExtensionSerializer, responses=TournamentDetailSerializer)
     @action(detail=True, methods=["post"])
     def extend(self, request: Request, pk: str) -> Response:
         """Let it have so many matches in all; one that was done goes on."""
         del pk
-        n_matches = read(ExtensionSerializer, request)["n_matches"]
-        return self._changed(tournaments.extend_tournament, n_matches=n_matches)
+        n_matches = read_body(ExtensionSerializer, request)["n_matches"]
+        return self._answer_changed(tournaments.extend_tournament, n_matches=n_matches)
 
-    def explained(self, row: Tournament, **clock: Any) -> Explanation:
+    def explain_row(self, row: Tournament, **clock: Any) -> Explanation:
         """Return what it waits for."""
         return explain.of_tournament(row, **clock)
 
-    def _changed(self, change: Callable[..., object], **options: Any) -> Response:
+    def _answer_changed(self, change: Callable[..., object], **options: Any) -> Response:
         change(tournament := self.get_object(), **options)
         tournament.refresh_from_db()
         return Response(TournamentDetailSerializer(tournament).data)

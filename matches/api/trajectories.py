@@ -9,7 +9,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from matches.api.base import Endpoints, asked
+from matches.api.base import Endpoints, read_query
 from matches.api.pagination import NewestFirst
 from matches.artifacts import manifests
 from matches.errors import BadInputError
@@ -26,8 +26,6 @@ class PieceSerializer(serializers.ModelSerializer[TrajectoryPiece]):
     )
 
     class Meta:
-        """With a link."""
-
         model = TrajectoryPiece
         fields: tuple[str, ...] = ("sha256", "n_bytes", "created_at", "expires_at", "href")
 
@@ -81,8 +79,8 @@ class TrajectoryView(mixins.ListModelMixin, Endpoints[TrajectoryPiece]):
         """Return the pieces of the tournament that is asked for."""
         if getattr(self, "swagger_fake_view", False):
             return TrajectoryPiece.objects.none()
-        wanted = asked(OfTournamentSerializer, self.request)
-        return TrajectoryPiece.objects.filter(tournament=wanted["tournament"])
+        values = read_query(OfTournamentSerializer, self.request)
+        return TrajectoryPiece.objects.filter(tournament=values["tournament"])
 
     def get_serializer_context(self) -> dict[str, Any]:
         """Return the context with one time for all links."""
@@ -97,10 +95,11 @@ class TrajectoryView(mixins.ListModelMixin, Endpoints[TrajectoryPiece]):
     @action(detail=False, pagination_class=None)
     def manifest(self, request: Request) -> Response:
         """Say what the pieces of a tournament hold."""
-        number = asked(OfTournamentSerializer, request)["tournament"]
-        found = Tournament.objects.select_related("leaderboard").filter(pk=number).first()
-        if found is None or not found.keeps_trajectories:
+        number = read_query(OfTournamentSerializer, request)["tournament"]
+        tournament = Tournament.objects.select_related("leaderboard").filter(pk=number).first()
+        if tournament is None or not tournament.keeps_trajectories:
             raise BadInputError("tournament", f"no tournament {number} keeps trajectories")
         total = self.get_queryset().aggregate(n_pieces=Count("pk"), n_bytes=Sum("n_bytes"))
-        known = {**manifests.describe_pieces(found), **total, "n_bytes": total["n_bytes"] or 0}
-        return Response(ManifestSerializer(known).data)
+        total["n_bytes"] = total["n_bytes"] or 0
+        manifest = {**manifests.describe_pieces(tournament), **total}
+        return Response(ManifestSerializer(manifest).data)

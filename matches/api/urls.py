@@ -5,15 +5,15 @@ from rest_framework.routers import APIRootView, DefaultRouter
 
 from matches.api.agents import AgentView
 from matches.api.alarms import AlarmView
-from matches.api.audit import AuditView
 from matches.api.base import JsonOnly
 from matches.api.campaigns import CampaignView
 from matches.api.checkpoints import CheckpointView
-from matches.api.errors import no_such_address
+from matches.api.errors import answer_no_such_address
 from matches.api.evaluations import EvaluationView
 from matches.api.gates import GateView
 from matches.api.leaderboards import LeaderboardView
 from matches.api.matches import AttemptView, MatchView, OutcomeView
+from matches.api.operating import AuditView
 from matches.api.schedules import ScheduleView
 from matches.api.seasons import SeasonView
 from matches.api.tokens import TokenView
@@ -57,4 +57,4 @@ router.register("audit", AuditView, basename="audit")
 router.register("trajectories", TrajectoryView, basename="trajectory")
 router.register("tokens", TokenView, basename="token")
 
-urlpatterns = [*router.urls, re_path("", no_such_address, name="no-such-address")]
+urlpatterns = [*router.urls, re_path("", answer_no_such_address, name="no-such-address")]

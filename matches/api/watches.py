@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from arena.policies.spec import split_policies
 from matches.api.alarms import AlarmSerializer
-from matches.api.base import ID, Endpoints, asked, created, read
+from matches.api.base import ID, Endpoints, answer_created, read_body, read_query
 from matches.campaigns import watching
 from matches.campaigns.watching import Watch
 from matches.errors import BadInputError
@@ -112,9 +112,9 @@ class WatchView(Endpoints[Campaign]):
     @action(detail=False, filter_backends=[])
     def look(self, request: Request) -> Response:
         """Return which checkpoints of a run are stored, and which are judged."""
-        wanted = asked(WatchedRunSerializer, request)
-        against = split_policies(wanted["against"]) if wanted["against"] else ()
-        watch = Watch(wanted["run"], game=wanted["game"], against=against)
+        values = read_query(WatchedRunSerializer, request)
+        against = split_policies(values["against"]) if values["against"] else ()
+        watch = Watch(values["run"], game=values["game"], against=against)
         watching.check(watch)
         unfinished = watching.left_alone(watch)
         known = {"steps": watching.steps_of(watch), "left_alone": unfinished and unfinished.pk}
@@ -123,20 +123,20 @@ class WatchView(Endpoints[Campaign]):
     @extend_schema(request=NewWatchSerializer, responses={201: WatchedSerializer})
     def create(self, request: Request) -> Response:
         """Ask whether an agent is worse than its best ancestor; what was begun goes on."""
-        wanted = read(NewWatchSerializer, request)
-        agent = Agent.objects.filter(pk=wanted.pop("agent"), checkpoint__isnull=False).first()
+        values = read_body(NewWatchSerializer, request)
+        agent = Agent.objects.filter(pk=values.pop("agent"), checkpoint__isnull=False).first()
         if agent is None or agent.checkpoint is None:
             raise BadInputError("agent", "there is no such agent with a checkpoint")
-        watch = Watch(agent.checkpoint.run, game=agent.game, **wanted)
+        watch = Watch(agent.checkpoint.run, game=agent.game, **values)
         campaign = watching.evaluate(watch, agent)
         shown = {"campaign": campaign.pk, "tournament": campaign.tournament_id}
-        return created(WatchedSerializer(shown))
+        return answer_created(WatchedSerializer(shown))
 
     @extend_schema(request=WatchLevelSerializer, responses=WatchVerdictSerializer)
     @action(detail=True, methods=["post"])
     def judge(self, request: Request, pk: str) -> Response:
         """Say how a campaign of a watch ended; the alarm of a regression is raised once."""
         del pk
-        level = read(WatchLevelSerializer, request)["level"]
+        level = read_body(WatchLevelSerializer, request)["level"]
         verdict = watching.judge(self.get_object(), level=level, now=db_now())
         return Response(WatchVerdictSerializer(verdict).data)

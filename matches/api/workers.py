@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from matches.api.base import ID, Endpoints
-from matches.api.explanations import Explained
-from matches.api.operating import ReasonSerializer, RemarkSerializer, why
+from matches.api.explanations import ExplainsRows
+from matches.api.operating import ReasonSerializer, RemarkSerializer, read_reason
 from matches.api.pagination import NewestFirst
 from matches.ledger import quarantine
 from matches.models import Worker
@@ -28,8 +28,6 @@ class WorkerSerializer(serializers.ModelSerializer[Worker]):
     is_alive = serializers.SerializerMethodField()
 
     class Meta:
-        """Everything but its incarnation."""
-
         model = Worker
         fields: tuple[str, ...] = (
             *("id", "node", "slots", "capabilities", "versions", "is_alive"),
@@ -42,7 +40,7 @@ class WorkerSerializer(serializers.ModelSerializer[Worker]):
         return now - worker.last_seen_at <= ALIVE_WITHIN
 
 
-class WorkerView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, Endpoints[Worker]):
+class WorkerView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows, Endpoints[Worker]):
     """Nodes, the newest first."""
 
     queryset = Worker.objects.all()
@@ -60,7 +58,7 @@ class WorkerView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, En
     def quarantine(self, request: Request, pk: str) -> Response:
         """Take back what a play node has in hand, and refuse what it reports from now on."""
         del pk
-        quarantine.quarantine_worker(worker := self.get_object(), **why(request))
+        quarantine.quarantine_worker(worker := self.get_object(), **read_reason(request))
         return Response(self.get_serializer(worker).data)
 
     @extend_schema(request=RemarkSerializer, responses=WorkerSerializer)
@@ -68,9 +66,11 @@ class WorkerView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Explained, En
     def release(self, request: Request, pk: str) -> Response:
         """End the quarantine of a play node: it gets orders again."""
         del pk
-        quarantine.release_worker(worker := self.get_object(), **why(request, is_optional=True))
+        quarantine.release_worker(
+            worker := self.get_object(), **read_reason(request, is_optional=True)
+        )
         return Response(self.get_serializer(worker).data)
 
-    def explained(self, row: Worker, **clock: Any) -> Explanation:
+    def explain_row(self, row: Worker, **clock: Any) -> Explanation:
         """Return what it waits for."""
         return explain.of_worker(row, **clock)
