@@ -155,7 +155,7 @@ _DUTIES: Sequence[Callable[..., object]] = (
     _wake_rerater,
     broadcast.push_due,
     attempt_counters.flush_counts,
-    pushing.push,
+    pushing.push_sample,
     snapshots.take_due,
     trajectories.delete_expired_pieces,
     _plan_once,

@@ -41,10 +41,10 @@ class NotReadyError(Exception):
 
 def run_checks(*, now: Callable[[], datetime]) -> list[Check]:
     """Return every check; without a database the rest cannot be told."""
-    found = [_run_check("database", _check_database)]
-    if not found[0].is_ok:
-        return found
-    moment = now()
+    database = _run_check("database", _check_database)
+    if not database.is_ok:
+        return [database]
+    moment = now()  # the clock is the database's: not before it is known to answer
     duties: Mapping[str, Callable[[], str]] = {
         "migrations": _check_migrations,
         "disk": _check_disk,
@@ -53,8 +53,11 @@ def run_checks(*, now: Callable[[], datetime]) -> list[Check]:
         "control": lambda: _check_control(moment),
         "recorder": lambda: _check_recorder(moment),
     }
-    found += [_run_check(name, check) for name, check in duties.items()]
-    return [*found, _check_plugins()]
+    return [
+        database,
+        *(_run_check(name, check) for name, check in duties.items()),
+        _check_plugins(),
+    ]
 
 
 def _run_check(name: str, check: Callable[[], str]) -> Check:

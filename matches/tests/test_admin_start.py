@@ -77,7 +77,7 @@ def test_its_cost_does_not_grow_and_no_match_is_counted(
     boards.played_board(n_matches=84)
     for n in range(12):
         tournament = factories.planned(12, board=f"board-{n}")
-    pushing.push(now=db_now())
+    pushing.push_sample(now=db_now())
     _start(admin_client)  # once in a process it looks for migrations
     assert Match.objects.filter(tournament=tournament).exists()
     with django_assert_max_num_queries(MAX_QUERIES) as queries:

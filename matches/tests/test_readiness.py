@@ -25,7 +25,7 @@ def _found(now: datetime = NOW) -> dict[str, Check]:
 def test_everything_is_ready_when_control_has_ticked_and_the_recorder_keeps_up(
     broker: Redis,
 ) -> None:
-    pushing.push(now=NOW)
+    pushing.push_sample(now=NOW)
     RecorderMark.objects.create(pk=1, marked_at=NOW)
     found = _found(later(2))
     assert list(found) == [
@@ -41,7 +41,7 @@ def test_what_never_came_is_told_apart_from_what_is_late(broker: Redis) -> None:
     found = _found()
     assert found["control"].detail == "has not ticked yet"
     assert found["recorder"].detail == "has recorded nothing yet"
-    pushing.push(now=NOW)
+    pushing.push_sample(now=NOW)
     RecorderMark.objects.create(pk=1, marked_at=NOW)
     found = _found(later(60))
     assert (found["control"].is_ok, found["control"].detail) == (False, "has not ticked for 60 s")
@@ -50,7 +50,7 @@ def test_what_never_came_is_told_apart_from_what_is_late(broker: Redis) -> None:
 
 
 def test_a_look_of_somebody_else_is_no_tick_of_control(broker: Redis) -> None:
-    pushing.push(now=NOW)
+    pushing.push_sample(now=NOW)
     pushing.read_newest(now=later(60))
     assert not _found(later(60))["control"].is_ok
 

@@ -145,7 +145,7 @@ def test_a_broker_that_is_away_gets_no_mark(
 
 def test_the_recorder_that_is_behind_is_named(settings: Any, broker: Redis) -> None:
     settings.EVALSITE_RECORDERS = 2
-    pushing.push(now=NOW)
+    pushing.push_sample(now=NOW)
     found = {check.name: check.detail for check in readiness.run_checks(now=lambda: NOW)}
     assert "has recorded nothing yet" in found["recorder"]
     mark(0, 59)

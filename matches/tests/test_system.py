@@ -229,19 +229,19 @@ def test_what_does_not_answer_is_said_and_the_rest_is_shown(
 
 def test_control_looks_once_a_second_and_keeps_minutes(broker: Redis) -> None:
     for second in (0, 0.5, 1, 2):
-        pushing.push(now=later(second))
+        pushing.push_sample(now=later(second))
     state = pushing.read_latest()
     assert state is not None
     assert [point.at for point in state.history] == [later(0), later(1), later(2)]
     assert state.control_at == later(2)
-    pushing.push(now=later(400))
+    pushing.push_sample(now=later(400))
     state = pushing.read_latest()
     assert state is not None
     assert len(state.history) == 1
 
 
 def test_while_control_is_away_who_asks_looks_and_says_so(broker: Redis) -> None:
-    pushing.push(now=NOW)
+    pushing.push_sample(now=NOW)
     assert pushing.read_newest(now=later(2)).sample.at == NOW
     found = json.loads(pushing.format_newest(now=later(60)))
     assert found["at"] == later(60).isoformat()
@@ -254,7 +254,7 @@ def test_while_control_is_away_who_asks_looks_and_says_so(broker: Redis) -> None
 def test_a_state_of_another_version_is_replaced(broker: Redis) -> None:
     broker.set(pushing.KEY, '{"sample": 1}')
     assert pushing.read_latest() is None
-    pushing.push(now=NOW)
+    pushing.push_sample(now=NOW)
     assert pushing.read_latest() is not None
 
 
@@ -264,7 +264,7 @@ def test_without_the_fast_store_control_goes_on(
     location = {"LOCATION": "redis://127.0.0.1:1/0"}
     settings.CACHES = {"default": {**settings.CACHES["default"], **location}}
     with caplog.at_level(logging.WARNING):
-        pushing.push(now=NOW)
+        pushing.push_sample(now=NOW)
     assert "not pushed while the fast store is away" in caplog.text
 
 

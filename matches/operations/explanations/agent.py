@@ -6,15 +6,12 @@ from datetime import datetime
 from django.db.models import Sum
 
 from matches.models import Agent, Checkpoint, Rating, Tournament
-from matches.operations.explanations.checkpoints import describe_check
-from matches.operations.explanations.presence import read_presence
+from matches.operations.explanations.presence import describe_check, read_presence
 from matches.operations.explanations.tournament import of_tournament
 from matches.store.explanation import RELEASE, Explanation, age_s
 
 MAX_TOURNAMENTS = 3
 """Tournaments under way that are looked at, the newest first."""
-
-_STATES = Tournament.State
 
 
 def of_agent(agent: Agent, *, now: datetime) -> Explanation:
@@ -22,10 +19,12 @@ def of_agent(agent: Agent, *, now: datetime) -> Explanation:
 
     Its state is retired, quarantined, checking, refused, playing or idle.
     """
-    under_way = _under_way(agent)
+    entered = Tournament.objects.filter(entrant__agent=agent, state__in=Tournament.UNDER_WAY)
+    under_way = list(entered.order_by("-pk")[:MAX_TOURNAMENTS])
     state = _judge_state(agent, under_way)
-    summary, after = _describe_state(agent, state, under_way)
-    since = _find_since(agent, state)
+    summary, after, since = _describe_state(agent, state, under_way)
+    total = Rating.objects.filter(agent=agent).aggregate(n=Sum("n_matches"), f=Sum("n_forfeits"))
+    counted = f"{total['n'] or 0:,} matches counted, {total['f'] or 0:,} of them lost by forfeit"
     return Explanation(
         subject="agent",
         id=agent.pk,
@@ -37,13 +36,8 @@ def of_agent(agent: Agent, *, now: datetime) -> Explanation:
         waits_for=tuple(_list_waits(agent, state, under_way, now=now)),
         next=after,
         next_at=None,
-        notes=(f"version {agent.shown_version} of {agent.policy}", _played(agent)),
+        notes=(f"version {agent.shown_version} of {agent.policy}", counted),
     )
-
-
-def _under_way(agent: Agent) -> Sequence[Tournament]:
-    entered = Tournament.objects.filter(entrant__agent=agent, state__in=Tournament.UNDER_WAY)
-    return list(entered.order_by("-pk")[:MAX_TOURNAMENTS])
 
 
 def _judge_state(agent: Agent, under_way: Sequence[Tournament]) -> str:
@@ -56,39 +50,34 @@ def _judge_state(agent: Agent, under_way: Sequence[Tournament]) -> str:
     return "playing" if under_way else "idle"
 
 
-def _find_since(agent: Agent, state: str) -> datetime | None:
-    checkpoint = agent.checkpoint
-    if state == "quarantined":
-        return agent.quarantined_at
-    if checkpoint is None:
-        return None
-    if state == Checkpoint.State.CHECKING:
-        return checkpoint.created_at
-    return checkpoint.checked_at if state == Checkpoint.State.REFUSED else None
-
-
-def _describe_state(agent: Agent, state: str, under_way: Sequence[Tournament]) -> tuple[str, str]:
-    """Return what is and what happens next."""
+def _describe_state(
+    agent: Agent, state: str, under_way: Sequence[Tournament]
+) -> tuple[str, str, datetime | None]:
+    """Return what is, what happens next, and since when; None where nobody wrote it down."""
     names = ", ".join(f"{t.name} ({t.shown_state})" for t in under_way)
-    reason = agent.checkpoint.reason if agent.checkpoint else ""
+    checkpoint = agent.checkpoint
     return {
-        "retired": ("retired: it stays on its leaderboards and enters no tournament", ""),
+        "retired": ("retired: it stays on its leaderboards and enters no tournament", "", None),
         "quarantined": (
             f"in quarantine: {agent.quarantine_reason}",
             "none of its matches is sent; once released, those that wait are",
+            agent.quarantined_at,
         ),
         "checking": (
             "its checkpoint is being checked: it plays nothing before that",
             "a gpu worker loads the checkpoint and tries it",
+            checkpoint.created_at if checkpoint else None,
         ),
         "refused": (
-            f"its checkpoint was refused: {reason}",
+            f"its checkpoint was refused: {checkpoint.reason if checkpoint else ''}",
             "nothing by itself; register an agent with a checkpoint that can play",
+            checkpoint.checked_at if checkpoint else None,
         ),
-        "playing": (f"entered in {names}", "its pending matches are played in planned order"),
+        "playing": (f"entered in {names}", "its pending matches are played in planned order", None),
         "idle": (
             "ready, and entered in no tournament that is under way",
             "schedule a tournament with it",
+            None,
         ),
     }[state]
 
@@ -102,10 +91,5 @@ def _list_waits(
         return [RELEASE]
     if state != "playing":
         return []
-    found = [wanted for t in under_way for wanted in of_tournament(t, now=now).waits_for]
-    return list(dict.fromkeys(found))
-
-
-def _played(agent: Agent) -> str:
-    total = Rating.objects.filter(agent=agent).aggregate(n=Sum("n_matches"), f=Sum("n_forfeits"))
-    return f"{total['n'] or 0:,} matches counted, {total['f'] or 0:,} of them lost by forfeit"
+    waits = [wait for t in under_way for wait in of_tournament(t, now=now).waits_for]
+    return list(dict.fromkeys(waits))  # most tournaments wait for the same nodes

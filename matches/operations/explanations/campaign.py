@@ -15,32 +15,33 @@ def of_campaign(campaign: Campaign, *, now: datetime) -> Explanation:
 
     Its state is that of its tournament, or decided.
     """
-    found = of_tournament(campaign.tournament, now=now)
-    found = replace(found, subject="campaign", id=campaign.pk)
+    explanation = of_tournament(campaign.tournament, now=now)
+    explanation = replace(explanation, subject="campaign", id=campaign.pk)
     if campaign.decided_at is None:
-        waits_for = (*_rated_again(campaign), *_planned_earlier(campaign), *found.waits_for)
-        return replace(found, waits_for=waits_for)
-    since = campaign.decided_at
+        # Judged by the ratings: not before they are computed anew without what is void.
+        waits_for = [
+            "control to rate the leaderboard again: results were declared void"
+        ] * campaign.tournament.leaderboard.is_rerating
+        waits_for += [*_list_earlier_results(campaign), *explanation.waits_for]
+        return replace(explanation, waits_for=tuple(waits_for))
+    since, sure = campaign.decided_at, ""
+    if campaign.probability is not None and campaign.statement != campaign.why:
+        sure = f" (with {format_percent(campaign.probability)}; {campaign.why})"
     return replace(
-        found,
+        explanation,
         state="decided",
         since=since,
         age_s=age_s(since, now=now),
         summary=f"ended{format_ago(since, now=now)} after {campaign.n_played or 0:,} matches: "
-        f"{campaign.statement[:1_000]}{_sure(campaign)}",
+        f"{campaign.statement[:1_000]}{sure}",
         waits_for=(),
         next="",
         next_at=None,
-        notes=tuple(_notes(campaign)),
+        notes=tuple(_list_notes(campaign)),
     )
 
 
-def _rated_again(campaign: Campaign) -> list[str]:
-    is_rerating = campaign.tournament.leaderboard.is_rerating
-    return ["control to rate the leaderboard again: results were declared void"] * is_rerating
-
-
-def _planned_earlier(campaign: Campaign) -> list[str]:
+def _list_earlier_results(campaign: Campaign) -> list[str]:
     """Return what is still to end before the results behind it count, and why it has not."""
     waits = find_waiting_results(campaign.tournament)
     if waits is None:
@@ -51,15 +52,9 @@ def _planned_earlier(campaign: Campaign) -> list[str]:
     return [f"{texts.describe_waiting(waits)}{why}"]
 
 
-def _sure(campaign: Campaign) -> str:
-    if campaign.probability is None or campaign.statement == campaign.why:
-        return ""
-    return f" (with {format_percent(campaign.probability)}; {campaign.why})"
-
-
-def _notes(campaign: Campaign) -> list[str]:
-    known = [f"saved: {saved}"] if (saved := texts.describe_saved(campaign)) else []
+def _list_notes(campaign: Campaign) -> list[str]:
+    notes = [f"saved: {saved}"] if (saved := texts.describe_saved(campaign)) else []
     if campaign.n_round_robin is None:
-        return known
+        return notes
     needed = texts.round_matches(campaign.n_round_robin)
-    return [*known, f"a round robin from nothing would have needed about {needed} matches"]
+    return [*notes, f"a round robin from nothing would have needed about {needed} matches"]

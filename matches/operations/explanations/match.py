@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from arena.messages import play_queue
+from arena.messages import Reason, play_queue
 from matches.models import (
     Agent,
     Attempt,
@@ -15,10 +15,9 @@ from matches.models import (
     Uncounted,
     Voiding,
 )
-from matches.operations.explanations.attempts import describe_attempts, list_attempts
-from matches.operations.explanations.busy_nodes import busy_with_others
-from matches.operations.explanations.presence import Presence, read_presence
-from matches.operations.explanations.quarantine import list_held
+from matches.operations.explanations.busy_nodes import list_busy_nodes
+from matches.operations.explanations.presence import Presence, list_held, read_presence
+from matches.store.clock import MAX_FAILURES, MAX_INTERRUPTIONS
 from matches.store.explanation import (
     Explanation,
     Finding,
@@ -31,62 +30,77 @@ from matches.store.explanation import (
 MAX_COUNTED = 1_000
 """Matches before this one are counted up to here: nobody needs to know more exactly."""
 
+_LOST = (Attempt.Ending.INTERRUPTED.value, Attempt.Ending.EXPIRED.value)
 _MOVED = "read it again: it has just moved"
 
 
 def of_match(match: Match, *, now: datetime) -> Explanation:
     """Return what a match waits for and what happens next."""
-    attempts = list_attempts(match)
-    found = _READERS[Match.State(match.state)](match, attempts, now)
+    attempts = list(match.attempts.order_by("number"))  # few, by their limits
+    finding = _READERS[Match.State(match.state)](match, attempts, now)
+    replaced = Replacement.objects.filter(match=match).first()
+    notes = [f"played in the place of match {replaced.replaced_id}"] if replaced else []
     return Explanation(
         subject="match",
         id=match.pk,
         name=f"{match.sequence} of {match.leaderboard}",
         state=match.state,
-        since=found.since,
-        age_s=age_s(found.since, now=now),
-        summary=found.summary,
-        waits_for=tuple(found.waits_for),
-        next=found.next,
-        next_at=found.next_at,
-        notes=(*_replaces(match), *describe_attempts(attempts)),
+        since=finding.since,
+        age_s=age_s(finding.since, now=now),
+        summary=finding.summary,
+        waits_for=tuple(finding.waits_for),
+        next=finding.next,
+        next_at=finding.next_at,
+        notes=tuple(notes + _describe_attempts(attempts)),
     )
 
 
-def _replaces(match: Match) -> list[str]:
-    replaced = Replacement.objects.filter(match=match).first()
-    return [f"played in the place of match {replaced.replaced_id}"] if replaced else []
+def _describe_attempts(attempts: Sequence[Attempt]) -> list[str]:
+    """Return how many attempts failed and how many were lost, of how many that are allowed."""
+    failed = [a for a in attempts if a.ending == Attempt.Ending.FAILED.value]
+    lost = [a for a in attempts if a.node and a.ending in _LOST]
+    # One loss while it was executing is bad luck; from the second on it counts as its own fault.
+    n_executing = sum(a.was_executing and a.reason == Reason.NODE_LOST.value for a in attempts)
+    n_failures = len(failed) + max(0, n_executing - 1)
+    lines = []
+    if n_failures:
+        lines.append(_describe_ending("failed", n_failures, MAX_FAILURES, (failed or lost)[-1]))
+    if lost:
+        lines.append(_describe_ending("interrupted", len(lost), MAX_INTERRUPTIONS, lost[-1]))
+    unstarted = [a for a in attempts if not a.node and a.ending in _LOST]
+    if unstarted:
+        lines.append(f"sent {format_count(len(unstarted), 'time')} without a node that took it")
+    return lines
+
+
+def _describe_ending(how: str, n: int, limit: int, last: Attempt) -> str:
+    at = f" on {last.node}" if last.node else ""
+    detail = f": {last.detail}" if last.detail else ""
+    return f"{how} {n} of {limit} times, last: {last.reason or last.ending}{at}{detail}"
 
 
 def _explain_pending(match: Match, attempts: Sequence[Attempt], now: datetime) -> Finding:
     tournament, needs = match.tournament, Match.Needs(match.needs)
     since = attempts[-1].ended_at if attempts else tournament.started_at
     there = read_presence(now=now)
-    waits_for = [*there.missing_control(), *there.missing(needs)]
+    waits_for = [*there.list_missing_control(), *there.list_missing(needs)]
     if tournament.state == Tournament.State.PAUSED:
         waits_for.insert(0, f"tournament {tournament.pk} to be resumed: it is paused")
     waits_for += list_held(Agent.objects.filter(pk__in=match.agent_ids))
-    waits_for = waits_for or busy_with_others(tournament, there)
-    n_before = _n_before(match)
+    waits_for = waits_for or list_busy_nodes(tournament, there)
+    pending = Match.objects.filter(
+        tournament=match.tournament_id, needs=match.needs, state=Match.State.PENDING
+    )
+    n_before = pending.filter(sequence__lt=match.sequence)[: MAX_COUNTED + 1].count()
     if n_before and not waits_for:
-        waits_for.append(f"its turn: {_counted(n_before)} of this tournament come before it")
+        n = f"{n_before:,}" if n_before <= MAX_COUNTED else f"more than {MAX_COUNTED:,}"
+        waits_for.append(f"its turn: {n} matches of this tournament come before it")
     return Finding(
         since=since,
         summary=f"pending{format_since(since, now=now)}: not sent to a node yet",
         waits_for=waits_for,
         next=f"control sends it to a node with {needs.capability} as soon as one has room",
     )
-
-
-def _n_before(match: Match) -> int:
-    pending = Match.objects.filter(
-        tournament=match.tournament_id, needs=match.needs, state=Match.State.PENDING
-    )
-    return pending.filter(sequence__lt=match.sequence)[: MAX_COUNTED + 1].count()
-
-
-def _counted(n: int) -> str:
-    return f"more than {MAX_COUNTED:,} matches" if n > MAX_COUNTED else f"{n:,} matches"
 
 
 def _explain_queued(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
@@ -98,14 +112,14 @@ def _explain_queued(match: Match, _: Sequence[Attempt], now: datetime) -> Findin
         since=order.created_at,
         summary=f"queued in order {order.pk} on {order.queue}"
         + format_since(order.created_at, now=now),
-        waits_for=there.missing_control()
-        + (there.missing(Match.Needs(match.needs)) or [_its_node(order, there)]),
+        waits_for=there.list_missing_control()
+        + (there.list_missing(Match.Needs(match.needs)) or [_describe_node(order, there)]),
         next="its node takes the order; while another idles or if this one is lost, another does",
         next_at=order.deadline_at,
     )
 
 
-def _its_node(order: Order, there: Presence) -> str:
+def _describe_node(order: Order, there: Presence) -> str:
     node = order.queue.removeprefix(play_queue(""))
     if not any(worker.node == node for worker in there.workers):
         return f"{node}, which reports no more"
@@ -120,25 +134,21 @@ def _explain_running(match: Match, _: Sequence[Attempt], now: datetime) -> Findi
     if order is None:
         return Finding("running", _MOVED)
     there = read_presence(now=now)
+    missing = there.list_missing_control()
+    if not any(worker.node == order.node for worker in there.workers):
+        missing.append(f"{order.node}, which reports no more")
+    if Match.Needs(match.needs).wants_gpu:
+        missing += there.list_missing_gpu()
     is_begun = match.pk in order.executing
     doing = "being played" if is_begun else "in hand, its turn in the order or its report awaited"
     return Finding(
         since=order.started_at,
         summary=f"on {order.node} in order {order.pk}"
         f"{format_since(order.started_at, now=now)}: {doing}",
-        waits_for=_missing_while_running(match, order, there),
+        waits_for=missing,
         next="its outcome is recorded; without a report of its node it is given up and sent again",
         next_at=order.deadline_at,
     )
-
-
-def _missing_while_running(match: Match, order: Order, there: Presence) -> list[str]:
-    missing = there.missing_control()
-    if not any(node.node == order.node for node in there.workers):
-        missing.append(f"{order.node}, which reports no more")
-    if Match.Needs(match.needs).wants_gpu:
-        missing += there.missing_gpu()
-    return missing
 
 
 def _explain_done(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:
@@ -168,10 +178,10 @@ def _explain_void(match: Match, attempts: Sequence[Attempt], now: datetime) -> F
             f"void{format_ago(since, now=now)}: {reason}; it counts for no rating", after, since
         )
     verb = "struck" if voiding.was_done else "declared void"
-    said = f"{verb} by {voiding.actor}{format_ago(voiding.at, now=now)}: {voiding.reason}"
+    summary = f"{verb} by {voiding.actor}{format_ago(voiding.at, now=now)}: {voiding.reason}"
     kept = "; its outcome is kept and counts for no rating" if voiding.was_done else ""
     rating = [f"{match.leaderboard} to be rated again"] if match.leaderboard.is_rerating else []
-    return Finding(said + kept, after, voiding.at, rating)
+    return Finding(summary + kept, after, voiding.at, rating)
 
 
 def _explain_cancelled(match: Match, _: Sequence[Attempt], now: datetime) -> Finding:

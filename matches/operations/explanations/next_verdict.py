@@ -29,29 +29,27 @@ def describe_next_verdict(campaign: Campaign) -> NextVerdict:
     if campaign.max_money is not None:
         limits.append(f"{campaign.max_money:,.2f} of money")
     ends = f"without an answer it ends {' or '.join(limits)}"
-    parts = [_judged(campaign), _describe_rest(campaign), ends]
-    return NextVerdict("; ".join(part for part in parts if part), _at(campaign), _notes(campaign))
+    due = format_count(ceil(next_at(campaign)), "result")
+    judged = f"control judges it after {due} of its agents"
+    parts = (judged, _describe_remaining(campaign), ends)
+    text = "; ".join(part for part in parts if part)
+    return NextVerdict(text, _forecast_end(campaign), _list_notes(campaign))
 
 
-def _judged(campaign: Campaign) -> str:
-    due = ceil(next_at(campaign))
-    return f"control judges it after {format_count(due, 'result')} of its agents"
-
-
-def _describe_rest(campaign: Campaign) -> str:
+def _describe_remaining(campaign: Campaign) -> str:
     foreseen = campaign.forecast
     if foreseen is None or not foreseen["matches"]:
         return ""
     is_test = campaign.question == IS_SPRT
-    wanted = "a bound" if is_test else format_percent(1 - campaign.error)
+    goal = "a bound" if is_test else format_percent(1 - campaign.error)
     if foreseen["matches"] >= LIMIT:
         wider = "bounds further apart" if is_test else "a larger margin"
-        return f"{wanted} would need more than {LIMIT:,} matches: ask again with {wider}"
+        return f"{goal} would need more than {LIMIT:,} matches: ask again with {wider}"
     about, low, high = (texts.round_matches(foreseen[name]) for name in ("matches", "low", "high"))
-    return f"{wanted} needs about {about} more matches ({low} to {high})"
+    return f"{goal} needs about {about} more matches ({low} to {high})"
 
 
-def _at(campaign: Campaign) -> datetime | None:
+def _forecast_end(campaign: Campaign) -> datetime | None:
     foreseen = campaign.forecast
     if foreseen is None or campaign.forecast_at is None or foreseen["matches"] >= LIMIT:
         return None
@@ -59,18 +57,14 @@ def _at(campaign: Campaign) -> datetime | None:
     return None if wall_s is None else campaign.forecast_at + timedelta(seconds=wall_s)
 
 
-def _notes(campaign: Campaign) -> tuple[str, ...]:
-    found = [f"saved: {saved}"] if (saved := texts.describe_saved(campaign)) else []
+def _list_notes(campaign: Campaign) -> tuple[str, ...]:
+    notes = [f"saved: {saved}"] if (saved := texts.describe_saved(campaign)) else []
     if campaign.n_judged:
-        certainty = _describe_certainty(campaign)
-        found.append(f"judged last after {format_count(campaign.n_judged, 'result')}{certainty}")
-    return tuple(found)
-
-
-def _describe_certainty(campaign: Campaign) -> str:
-    newest = campaign.points.order_by("-n_results").first()
-    if newest is None:
-        return ""
-    if campaign.question == IS_SPRT:
-        return "" if newest.llr is None else f": log-likelihood ratio {newest.llr:+.2f}"
-    return f": the likeliest answer is true with {format_percent(newest.probability)}"
+        certainty, newest = "", campaign.points.order_by("-n_results").first()
+        if newest is not None and campaign.question != IS_SPRT:
+            chance = format_percent(newest.probability)
+            certainty = f": the likeliest answer is true with {chance}"
+        elif newest is not None and newest.llr is not None:
+            certainty = f": log-likelihood ratio {newest.llr:+.2f}"
+        notes.append(f"judged last after {format_count(campaign.n_judged, 'result')}{certainty}")
+    return tuple(notes)

@@ -1,15 +1,19 @@
-"""Who is there to go on with anything: play nodes, gpu workers, control and recorder."""
+"""What is missing or held back: nodes, control and recorder, checks, agents in quarantine."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db.models import QuerySet
+
 from matches.ledger import recorder_marks
-from matches.models import Match, Worker
+from matches.models import Agent, Checkpoint, Match, Worker
 from matches.models.choices import PLAYS, Capability
 from matches.store import disk
 from matches.store.clock import ALIVE_WITHIN
-from matches.store.explanation import format_span
+from matches.store.explanation import format_count, format_since, format_span
 
+MAX_NAMED = 3
+"""Agents in quarantine that are named; of more it is said that there are more."""
 SILENT_AFTER = timedelta(seconds=10)
 """Control sends a mark every second; one that is older than this did not come through."""
 
@@ -27,30 +31,30 @@ class Presence:
     """Of the recorder that is the furthest behind."""
     now: datetime
 
-    def able(self, capability: str) -> list[Worker]:
+    def list_able(self, capability: str) -> list[Worker]:
         """Return the workers that are alive, can do this and are not in quarantine."""
         free = [worker for worker in self.workers if worker.quarantined_at is None]
         return [worker for worker in free if capability in worker.capabilities]
 
-    def missing(self, needs: Match.Needs) -> list[str]:
+    def list_missing(self, needs: Match.Needs) -> list[str]:
         """Return what must be started before matches with these needs can be played."""
-        found = []
-        if not self.able(needs.capability):
+        missing = []
+        if not self.list_able(needs.capability):
             hint = TORCH_HINT if needs.capability == Capability.TORCH else PLAY_HINT
             held = [w.node for w in self.workers if needs.capability in w.capabilities]
             only = f" but {', '.join(held)}, in quarantine" if held else ""
-            found.append(f"a play node with {needs.capability}: none is alive{only} ({hint})")
+            missing.append(f"a play node with {needs.capability}: none is alive{only} ({hint})")
         if needs.wants_gpu:
-            found += self.missing_gpu()
-        return found
+            missing += self.list_missing_gpu()
+        return missing
 
-    def missing_gpu(self) -> list[str]:
+    def list_missing_gpu(self) -> list[str]:
         """Return what must be started before a gpu worker answers."""
-        if self.able(Capability.GPU.value):
+        if self.list_able(Capability.GPU.value):
             return []
         return [f"a gpu worker: none is alive ({GPU_HINT})"]
 
-    def missing_control(self) -> list[str]:
+    def list_missing_control(self) -> list[str]:
         """Return what must come back before anything is planned, sent or given up."""
         full = [f"room: {shortage}"] if (shortage := disk.describe_shortage()) else []
         both = f"control and {self.mark.recorder}"
@@ -76,3 +80,22 @@ def read_presence(*, now: datetime) -> Presence:
 def plays_matches(worker: Worker) -> bool:
     """Say whether a worker plays matches; the others answer for networks."""
     return bool({capability.value for capability in PLAYS}.intersection(worker.capabilities))
+
+
+def describe_check(checkpoint: Checkpoint, there: Presence) -> str:
+    """Return what to wait for until the verdict on a checkpoint."""
+    waiting = format_since(checkpoint.created_at, now=there.now)
+    missing = [*there.list_missing_gpu(), *there.list_missing_control()]
+    orders = f"ordered {format_count(checkpoint.n_asked, 'time')} so far"
+    state = ", ".join(missing) or (orders if checkpoint.n_asked else "not ordered yet")
+    return f"the check of checkpoint {checkpoint}{waiting}: {state}"
+
+
+def list_held(agents: QuerySet[Agent]) -> list[str]:
+    """Return which of the agents must be released before their matches are sent."""
+    held = list(agents.filter(quarantined_at__isnull=False).order_by("pk")[: MAX_NAMED + 1])
+    lines = [
+        f"agent {agent.name} to be released: in quarantine, {agent.quarantine_reason}"
+        for agent in held[:MAX_NAMED]
+    ]
+    return [*lines, *(["more agents to be released"] if len(held) > MAX_NAMED else [])]

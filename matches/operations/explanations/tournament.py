@@ -6,11 +6,13 @@ from datetime import datetime, timedelta
 from matches.ledger import pairing_warnings
 from matches.ledger.code_versions import is_held
 from matches.models import Agent, Campaign, Checkpoint, Order, Tournament
-from matches.operations.explanations.busy_nodes import busy_with_others
-from matches.operations.explanations.checkpoints import describe_check
+from matches.operations.explanations.busy_nodes import list_busy_nodes
 from matches.operations.explanations.next_verdict import describe_next_verdict
-from matches.operations.explanations.presence import Presence, read_presence
-from matches.operations.explanations.quarantine import list_held
+from matches.operations.explanations.presence import (
+    describe_check,
+    list_held,
+    read_presence,
+)
 from matches.store import selectors
 from matches.store.explanation import Explanation, Finding, age_s, format_ago, format_since
 
@@ -20,34 +22,30 @@ MAX_NAMED = 3
 
 def of_tournament(tournament: Tournament, *, now: datetime) -> Explanation:
     """Return what a tournament waits for and what happens next."""
-    found = _READERS[Tournament.State(tournament.state)](tournament, now)
+    finding = _READERS[Tournament.State(tournament.state)](tournament, now)
+    # Without the code of its agents nothing of it is planned or sent.
+    is_stuck = tournament.state not in Tournament.OVER and is_held(tournament)
+    code = [f"code that is not here ({tournament.problem})"] if is_stuck else []
     notes = _list_notes(tournament)
     campaign = Campaign.objects.filter(tournament=tournament, decided_at=None).first()
     if campaign is not None and tournament.state not in Tournament.OVER:
         campaign.tournament = tournament
         to_come = describe_next_verdict(campaign)
-        found.next, found.next_at = to_come.next, to_come.next_at
+        finding.next, finding.next_at = to_come.next, to_come.next_at
         notes += to_come.notes
     return Explanation(
         subject="tournament",
         id=tournament.pk,
         name=tournament.name,
         state=tournament.state,
-        since=found.since,
-        age_s=age_s(found.since, now=now),
-        summary=found.summary,
-        waits_for=(*_code(tournament), *found.waits_for),
-        next=found.next,
-        next_at=found.next_at,
+        since=finding.since,
+        age_s=age_s(finding.since, now=now),
+        summary=finding.summary,
+        waits_for=(*code, *finding.waits_for),
+        next=finding.next,
+        next_at=finding.next_at,
         notes=tuple(notes),
     )
-
-
-def _code(tournament: Tournament) -> list[str]:
-    """Return the code that is not here, without which nothing of it is planned or sent."""
-    if tournament.state in Tournament.OVER or not is_held(tournament):
-        return []
-    return [f"code that is not here ({tournament.problem})"]
 
 
 def _explain_scheduled(tournament: Tournament, now: datetime) -> Finding:
@@ -61,30 +59,32 @@ def _explain_scheduled(tournament: Tournament, now: datetime) -> Finding:
     return Finding(
         since=tournament.created_at,
         summary=f"scheduled{format_since(tournament.created_at, now=now)}: no match is planned yet",
-        waits_for=[*named, *more] or there.missing_control(),
+        waits_for=[*named, *more] or there.list_missing_control(),
         next="control plans its matches",
     )
 
 
 def _explain_planning(tournament: Tournament, now: datetime) -> Finding:
-    found = _explain_running(tournament, now)
+    finding = _explain_running(tournament, now)
     share = f"{tournament.n_planned:,} of {tournament.n_matches:,} matches are planned"
-    found.summary = f"{found.summary}; {share}"
-    return found
+    finding.summary = f"{finding.summary}; {share}"
+    return finding
 
 
 def _explain_running(tournament: Tournament, now: datetime) -> Finding:
     there = read_presence(now=now)
-    n_in_flight = _n_in_flight(tournament)
-    end = _expected_end(tournament, now)
+    n_in_flight = _count_in_flight(tournament)
+    end = _forecast_end(tournament, now)
+    waiting = selectors.list_pending_needs(tournament.pk)
+    missing = dict.fromkeys(text for needs in waiting for text in there.list_missing(needs))
     return Finding(
         since=tournament.started_at,
         summary=f"{tournament.shown_state}{format_since(tournament.started_at, now=now)}: "
         f"{_format_share(tournament)} have ended, {n_in_flight:,} are with nodes",
         waits_for=[
-            *there.missing_control(),
+            *there.list_missing_control(),
             *list_held(Agent.objects.filter(tournaments=tournament)),
-            *_list_missing(tournament, there),
+            *(missing or list_busy_nodes(tournament, there)),
         ],
         next="it is done when every match has ended" + ("" if end is None else " at this pace"),
         next_at=end,
@@ -92,7 +92,7 @@ def _explain_running(tournament: Tournament, now: datetime) -> Finding:
 
 
 def _explain_paused(tournament: Tournament, _: datetime) -> Finding:
-    n_in_flight = _n_in_flight(tournament)
+    n_in_flight = _count_in_flight(tournament)
     still = f"; {n_in_flight:,} are with nodes and are played to their end" if n_in_flight else ""
     return Finding(
         summary=f"paused: {_format_share(tournament)} have ended{still}",
@@ -112,14 +112,7 @@ def _explain_cancelled(tournament: Tournament, now: datetime) -> Finding:
     return Finding(f"cancelled{format_ago(since, now=now)}{why}", since=since)
 
 
-def _list_missing(tournament: Tournament, there: Presence) -> list[str]:
-    """Return what pending matches lack: nodes and gpu workers, or room on them."""
-    waiting = selectors.list_pending_needs(tournament.pk)
-    missing = list(dict.fromkeys(text for needs in waiting for text in there.missing(needs)))
-    return missing or busy_with_others(tournament, there)
-
-
-def _n_in_flight(tournament: Tournament) -> int:
+def _count_in_flight(tournament: Tournament) -> int:
     """Return about how many matches are with nodes: orders in play may have ended some."""
     # Chosen here: by tournament SQLite would read the closed ones, too. Open orders are few.
     open_orders = Order.objects.filter(Order.is_open()).values_list("tournament", "n_matches")
@@ -127,7 +120,7 @@ def _n_in_flight(tournament: Tournament) -> int:
     return min(n_sent, tournament.n_planned - tournament.n_closed)
 
 
-def _expected_end(tournament: Tournament, now: datetime) -> datetime | None:
+def _forecast_end(tournament: Tournament, now: datetime) -> datetime | None:
     elapsed_s = selectors.compute_elapsed_s(tournament, now=now)
     n_closed = tournament.n_closed
     if not n_closed or elapsed_s <= 0:

@@ -11,7 +11,6 @@ from matches.store import selectors
 from matches.store.clock import ALIVE_WITHIN
 from matches.store.explanation import RELEASE, Explanation, age_s, format_ago
 
-_STATES = Tournament.State
 MAX_TOURNAMENTS = 20
 """Tournaments whose pending matches are looked for."""
 
@@ -25,7 +24,9 @@ def of_worker(worker: Worker, *, now: datetime) -> Explanation:
     in_hand = Order.objects.filter(Order.is_open(), node=worker.node)
     orders = sorted(in_hand, key=lambda order: order.pk)
     state = _judge_state(worker, orders, now=now)
-    since = _since(worker, state, orders)
+    since = worker.quarantined_at if state == "quarantined" else worker.last_seen_at
+    if state == "playing":
+        since = orders[0].started_at
     summary, after = _describe_state(worker, state, orders, now=now)
     return Explanation(
         subject="worker",
@@ -45,12 +46,6 @@ def of_worker(worker: Worker, *, now: datetime) -> Explanation:
             f"{worker.slots} slots, {', '.join(worker.capabilities)}",
         ),
     )
-
-
-def _since(worker: Worker, state: str, orders: list[Order]) -> datetime | None:
-    if state == "quarantined":
-        return worker.quarantined_at
-    return orders[0].started_at if state == "playing" else worker.last_seen_at
 
 
 def _judge_state(worker: Worker, orders: list[Order], *, now: datetime) -> str:
@@ -94,27 +89,23 @@ def _list_waits(worker: Worker, state: str, *, now: datetime) -> list[str]:
     if state != "idle":
         return []
     there = read_presence(now=now)
-    return there.missing_control() or [_describe_missing_work(worker, there)]
+    return there.list_missing_control() or [_describe_missing_work(worker, there)]
 
 
 def _describe_missing_work(worker: Worker, there: Presence) -> str:
     """Return why no order comes: nothing pending that it could play, or something is missing."""
-    waiting = _waiting_needs()
+    active = Tournament.objects.filter(state__in=Tournament.PLAYING).order_by("pk")
+    # Tournament by tournament: the index of pending matches begins with it.
+    ids = list(active.values_list("pk", flat=True)[:MAX_TOURNAMENTS])
+    pending = {needs for pk in ids for needs in selectors.list_pending_needs(pk)}
+    waiting = [needs for needs in Match.Needs if needs in pending]
     able = [needs for needs in waiting if needs.capability in worker.capabilities]
     if not waiting:
         return "matches: none is pending in a tournament that runs"
     if not able:
         needed = ", ".join(sorted({needs.capability for needs in waiting}))
         return f"matches that it can play: those pending need {needed}"
-    missing = [text for needs in able for text in there.missing(needs)]
-    if len({needs for needs in able if there.missing(needs)}) == len(able):
+    missing = [text for needs in able for text in there.list_missing(needs)]
+    if len({needs for needs in able if there.list_missing(needs)}) == len(able):
         return ", ".join(dict.fromkeys(missing))
     return f"the next order on {play_queue(worker.node)}: at most {ORDERS_PER_NODE} at a time"
-
-
-def _waiting_needs() -> list[Match.Needs]:
-    """Return what pending matches of the tournaments under way need."""
-    active = Tournament.objects.filter(state__in=Tournament.PLAYING)
-    ids = list(active.order_by("pk").values_list("pk", flat=True)[:MAX_TOURNAMENTS])
-    waiting = {needs for pk in ids for needs in selectors.list_pending_needs(pk)}
-    return [needs for needs in Match.Needs if needs in waiting]

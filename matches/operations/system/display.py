@@ -6,15 +6,7 @@ from typing import NotRequired, TypedDict
 
 from arena import plugins
 from arena.messages import Serving
-from matches.operations.system.sample import (
-    Delays,
-    Failure,
-    Node,
-    Point,
-    Queue,
-    Sample,
-    SystemState,
-)
+from matches.operations.system.sample import Node, Queue, Sample, SystemState
 from matches.store.explanation import format_count, format_span
 
 SILENT_AFTER = timedelta(seconds=5)
@@ -81,64 +73,63 @@ class Shown(TypedDict):
 
 def format_state(state: SystemState) -> Shown:
     """Return what page and socket show of a state."""
-    sample = state.sample
+    sample, points = state.sample, state.history
+    waiting = [float(point.n_waiting) for point in points]
     return {
         "type": "system",
         "at": sample.at.isoformat(),
         "trouble": _describe_trouble(state),
         "facts": _list_facts(sample),
-        "charts": _draw_charts(state.history),
+        "charts": [
+            _draw_chart("pace", "matches a second", [point.matches_per_s for point in points]),
+            _draw_chart("waiting", "messages waiting", waiting),
+            _draw_chart("rows", "rows per forward", [point.rows_per_forward for point in points]),
+        ],
         "tables": [
-            _nodes_table(sample),
-            _queues_table(sample.queues),
-            _serving_table(sample.serving),
-            _failures_table(sample),
-            *_plugin_tables(),
+            _list_nodes(sample),
+            _list_queues(sample.queues),
+            _list_servers(sample.serving),
+            _list_failures(sample),
+            *_list_broken_plugins(),
         ],
     }
 
 
 def _describe_trouble(state: SystemState) -> str:
-    found = [f"the {part} does not answer" for part in state.sample.trouble]
-    found += [
+    troubles = [f"the {part} does not answer" for part in state.sample.trouble]
+    troubles += [
         f"the broker's file was damaged and is kept as broker/{name} in the data folder: what "
         "waited in it is sent again"
         for name in state.sample.set_aside
     ]
     if state.control_at is None:
-        found.append("control has not looked yet: is it running?")
+        troubles.append("control has not looked yet: is it running?")
     elif (silent := state.sample.at - state.control_at) > SILENT_AFTER:
-        found.append(f"control has not looked for {format_span(silent.total_seconds())}")
-    return "; ".join(found)
+        troubles.append(f"control has not looked for {format_span(silent.total_seconds())}")
+    return "; ".join(troubles)
 
 
 def _list_facts(sample: Sample) -> list[Fact]:
     counts, delays = sample.counts, sample.delays
+    start, rating = NONE, "not at all"
+    if delays.start_p50_s is not None:
+        p50, p99 = _format_seconds(delays.start_p50_s), _format_seconds(delays.start_p99_s)
+        start = f"{p50} (p99 {p99})"
+    if sample.n_uncounted:
+        rating = f"{sample.n_uncounted:,} outcomes, {_format_seconds(delays.rating_s)}"
     return [
         _make_fact("nodes", "play nodes", f"{counts.n_play:,}"),
         _make_fact("slots", "matches at once", f"{counts.n_slots:,}"),
         _make_fact("gpus", "gpu workers", f"{counts.n_gpu:,}"),
         _make_fact("lost", "lost within the hour", f"{counts.n_lost:,}"),
-        _make_fact("start", "publish to start", _start(delays)),
+        _make_fact("start", "publish to start", start),
         _make_fact("recorder", f"{delays.recorder} behind", _format_seconds(delays.recorder_s)),
-        _make_fact("rating", "rater behind", _rating(sample)),
+        _make_fact("rating", "rater behind", rating),
     ]
 
 
 def _make_fact(name: str, label: str, value: str) -> Fact:
     return {"name": name, "label": label, "value": value}
-
-
-def _start(delays: Delays) -> str:
-    if delays.start_p50_s is None:
-        return NONE
-    return f"{_format_seconds(delays.start_p50_s)} (p99 {_format_seconds(delays.start_p99_s)})"
-
-
-def _rating(sample: Sample) -> str:
-    if not sample.n_uncounted:
-        return "not at all"
-    return f"{sample.n_uncounted:,} outcomes, {_format_seconds(sample.delays.rating_s)}"
 
 
 def _format_seconds(value: float | None) -> str:
@@ -147,20 +138,14 @@ def _format_seconds(value: float | None) -> str:
     return f"{value:.1f} s" if value < EXACT_S else format_span(value)
 
 
-def _draw_charts(history: Sequence[Point]) -> list[Chart]:
-    return [
-        _draw_chart("pace", "matches a second", [point.matches_per_s for point in history]),
-        _draw_chart("waiting", "messages waiting", [float(point.n_waiting) for point in history]),
-        _draw_chart("rows", "rows per forward", [point.rows_per_forward for point in history]),
-    ]
-
-
 def _draw_chart(name: str, label: str, values: Sequence[float]) -> Chart:
     width = -(-len(values) // MAX_DRAWN) or 1
     drawn = [max(values[n : n + width]) for n in range(0, len(values), width)]
     most = max(drawn, default=0.0)
     across = 100 / max(1, len(drawn) - 1)
-    points = [f"{n * across:.1f},{_down(value, most)}" for n, value in enumerate(drawn)]
+    # Down the picture; a line that is nowhere above 0 lies at its foot.
+    scale = HIGHEST / most if most else 0.0
+    points = [f"{n * across:.1f},{100 - scale * value:.1f}" for n, value in enumerate(drawn)]
     return {
         "name": name,
         "label": label,
@@ -170,15 +155,11 @@ def _draw_chart(name: str, label: str, values: Sequence[float]) -> Chart:
     }
 
 
-def _down(value: float, most: float) -> str:
-    return f"{100 - HIGHEST * value / most:.1f}" if most else "100.0"
-
-
 def _format_short(value: float) -> str:
     return f"{value:,.0f}" if value >= ROUND or value == int(value) else f"{value:.1f}"
 
 
-def _nodes_table(sample: Sample) -> Table:
+def _list_nodes(sample: Sample) -> Table:
     n_held = sum(bool(node.quarantine) and node.is_alive for node in sample.nodes)
     n_all = sample.counts.n_play + sample.counts.n_gpu + sample.counts.n_lost + n_held
     n_hidden = n_all - len(sample.nodes)
@@ -187,18 +168,18 @@ def _nodes_table(sample: Sample) -> Table:
         "name": "nodes",
         "caption": f"Nodes: alive, or lost within the last hour{more}",
         "columns": ["Node", "Kind", "Slots", "In hand", "Last seen", "Versions"],
-        "rows": [_node_row(node, sample) for node in sample.nodes],
+        "rows": [_describe_node(node, sample) for node in sample.nodes],
         "empty": "No node has reported within the last hour: start one with ./run up --nodes 1.",
     }
 
 
-def _node_row(node: Node, sample: Sample) -> TableRow:
+def _describe_node(node: Node, sample: Sample) -> TableRow:
+    # Clocks differ by a little: nothing was seen in the future.
     seen = f"{format_span(max(0.0, (sample.at - node.seen_at).total_seconds()))} ago"
-    in_hand = (
-        f"{node.n_matches:,} in {format_count(node.n_orders, 'order')}"
-        if node.n_orders
-        else "nothing"
-    )
+    held = f"in quarantine ({node.quarantine}), " if node.quarantine else ""
+    seen = held + "; ".join([seen, *node.warnings])
+    orders = f"{node.n_matches:,} in {format_count(node.n_orders, 'order')}"
+    in_hand = orders if node.n_orders else "nothing"
     waits = f", {node.n_queued:,} more wait" if node.n_queued else ""
     versions = [node.versions.get("evalsite"), node.versions.get("python")]
     return {
@@ -209,74 +190,56 @@ def _node_row(node: Node, sample: Sample) -> TableRow:
             ", ".join(dict.fromkeys([node.kind, *node.capabilities])),
             f"{node.slots:,}",
             f"{in_hand}{waits}" if node.kind == "play" else NONE,
-            _presence(node, seen),
+            seen if node.is_alive else f"lost, {seen}",
             " / ".join(version for version in versions if version) or NONE,
         ],
     }
 
 
-def _presence(node: Node, seen: str) -> str:
-    held = f"in quarantine ({node.quarantine}), " if node.quarantine else ""
-    seen = "; ".join([seen, *node.warnings])
-    return f"{held}{seen}" if node.is_alive else f"lost, {held}{seen}"
-
-
-def _queues_table(queues: Sequence[Queue]) -> Table:
-    return {
-        "name": "queues",
-        "caption": "Queues of the broker",
-        "columns": ["Queue", "Messages", "Oldest waits", "Takers alive"],
-        "rows": [_queue_row(queue) for queue in queues],
-        "empty": "",
-    }
-
-
-def _queue_row(queue: Queue) -> TableRow:
-    is_stuck = bool(queue.length) and queue.n_takers == 0
-    return {
-        "tone": "bad" if is_stuck or queue.length is None else "good",
-        "cells": [
+def _list_queues(queues: Sequence[Queue]) -> Table:
+    rows: list[TableRow] = []
+    for queue in queues:
+        is_stuck = bool(queue.length) and queue.n_takers == 0
+        cells = [
             queue.name,
             "?" if queue.length is None else f"{queue.length:,}",
             _format_seconds(queue.oldest_s),
             NONE if queue.n_takers is None else f"{queue.n_takers:,}",
-        ],
+        ]
+        rows.append({"tone": "bad" if is_stuck or queue.length is None else "good", "cells": cells})
+    return {
+        "name": "queues",
+        "caption": "Queues of the broker",
+        "columns": ["Queue", "Messages", "Oldest waits", "Takers alive"],
+        "rows": rows,
+        "empty": "",
     }
 
 
-def _serving_table(serving: Sequence[Serving]) -> Table:
-    return {
-        "name": "serving",
-        "caption": "Inference: what the gpu workers did within the last seconds",
-        "columns": [
-            "Worker",
-            "Rows per forward",
-            "Rows/s",
-            "Answer p50 / p99",
-            "Models",
-            "Waiting",
-        ],
-        "rows": [_server_row(one) for one in serving],
-        "empty": "No gpu worker is alive, or none has said anything for ten seconds.",
-    }
-
-
-def _server_row(one: Serving) -> TableRow:
-    per_forward = one.rows_per_s / one.forwards_per_s if one.forwards_per_s else None
-    return {
-        "tone": "good",
-        "cells": [
+def _list_servers(serving: Sequence[Serving]) -> Table:
+    columns = ["Worker", "Rows per forward", "Rows/s", "Answer p50 / p99", "Models", "Waiting"]
+    rows: list[TableRow] = []
+    for one in serving:
+        per_forward = one.rows_per_s / one.forwards_per_s if one.forwards_per_s else None
+        cells = [
             one.gpu,
             NONE if per_forward is None else _format_short(per_forward),
             _format_short(one.rows_per_s),
             NONE if one.p50_ms is None else f"{one.p50_ms:.1f} / {one.p99_ms or 0:.1f} ms",
             f"{one.n_models:,}",
             f"{one.n_waiting:,}",
-        ],
+        ]
+        rows.append({"tone": "good", "cells": cells})
+    return {
+        "name": "serving",
+        "caption": "Inference: what the gpu workers did within the last seconds",
+        "columns": columns,
+        "rows": rows,
+        "empty": "No gpu worker is alive, or none has said anything for ten seconds.",
     }
 
 
-def _plugin_tables() -> list[Table]:
+def _list_broken_plugins() -> list[Table]:
     """Return the plug-ins that cannot be used here, where there are some."""
     rows: list[TableRow] = [
         {"tone": "bad", "cells": [problem.file, problem.reason]}
@@ -296,17 +259,16 @@ def _plugin_tables() -> list[Table]:
     ]
 
 
-def _failures_table(sample: Sample) -> Table:
+def _list_failures(sample: Sample) -> Table:
     failures = sample.failures
     cut = ", the newest only: there are more" if failures.is_cut else ""
     return {
         "name": "failures",
         "caption": f"Attempts of the last hour that were not simply done{cut}",
         "columns": ["Ending", "Reason", "Attempts"],
-        "rows": [_failure(row) for row in failures.rows],
+        "rows": [
+            {"tone": "", "cells": [row.ending, row.reason or NONE, f"{row.n:,}"]}
+            for row in failures.rows
+        ],
         "empty": "None within the last hour.",
     }
-
-
-def _failure(row: Failure) -> TableRow:
-    return {"tone": "", "cells": [row.ending, row.reason or NONE, f"{row.n:,}"]}

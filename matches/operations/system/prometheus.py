@@ -21,7 +21,12 @@ def export_metrics(state: SystemState, *, now: datetime) -> Iterator[Metric]:
         yield _make_gauge(name, f"Time {words}", (now - at).total_seconds())
     yield from _export_cluster(sample)
     yield from _export_queues(sample)
-    yield from _export_matches(sample)
+    ended = CounterMetricFamily(
+        "evalsite_attempts", "Attempts that ended so", labels=["ending", "reason"]
+    )
+    for tallied in sample.tallies:
+        ended.add_metric([tallied.ending, tallied.reason], tallied.n)
+    yield ended
     yield from _export_delays(sample)
     yield from _export_inference(sample.serving)
 
@@ -54,15 +59,6 @@ def _export_queues(sample: Sample) -> Iterator[Metric]:
             if value is not None:
                 family.add_metric([queue.name], value)
     yield from (lengths, oldest, takers)
-
-
-def _export_matches(sample: Sample) -> Iterator[Metric]:
-    ended = CounterMetricFamily(
-        "evalsite_attempts", "Attempts that ended so", labels=["ending", "reason"]
-    )
-    for tallied in sample.tallies:
-        ended.add_metric([tallied.ending, tallied.reason], tallied.n)
-    yield ended
 
 
 def _export_delays(sample: Sample) -> Iterator[Metric]:

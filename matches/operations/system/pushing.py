@@ -31,7 +31,7 @@ _KEPT_S = 3600
 _LOCKED_S = 5
 
 
-def push(*, now: datetime) -> None:
+def push_sample(*, now: datetime) -> None:
     """Look as control, keep what was seen and send it; it only logs without the fast store."""
     try:
         _push_once(now=now, control_at=now)
@@ -72,13 +72,18 @@ def look_alone(*, now: datetime) -> SystemState:
 
 
 def _push_once(*, now: datetime, control_at: datetime | None) -> None:
+    # One at a time: of control and those who ask while it is away, each would look by itself.
     if not cache.add(_LOCK, 1, timeout=_LOCKED_S):
         return
     try:
         last = read_latest()
         if last is not None and is_within(last.sample.at, MIN_INTERVAL, now=now):
             return
-        state = _next(last, now=now, control_at=control_at)
+        history = last.history if last else []
+        before = [point for point in history if timedelta(0) < now - point.at <= HISTORY]
+        sample = take_sample(now=now, last=last.sample if last else None, history=before)
+        history = [*before, sample.point]
+        state = SystemState(sample=sample, history=history, control_at=control_at)
         fast_store.get_client().set(KEY, msgspec.json.encode(state), ex=_KEPT_S)
     finally:
         cache.delete(_LOCK)
@@ -86,10 +91,3 @@ def _push_once(*, now: datetime, control_at: datetime | None) -> None:
     async_to_sync(layer.group_send)(
         GROUP, {"type": "viewer.text", "text": json.dumps(format_state(state))}
     )
-
-
-def _next(last: SystemState | None, *, now: datetime, control_at: datetime | None) -> SystemState:
-    history = last.history if last else []
-    before = [point for point in history if timedelta(0) < now - point.at <= HISTORY]
-    sample = take_sample(now=now, last=last.sample if last else None, history=before)
-    return SystemState(sample=sample, history=[*before, sample.point], control_at=control_at)

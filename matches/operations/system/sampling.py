@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -43,7 +44,7 @@ STARTED_WITHIN = timedelta(minutes=10)
 RATE_OVER = timedelta(seconds=5)
 
 _RECORDED = (Attempt.Ending.DONE.value, Attempt.Ending.FORFEIT.value)
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 Hand = dict[str, tuple[int, int, int]]
 
 
@@ -56,15 +57,20 @@ def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] 
         )
     )
     workers = list(Worker.objects.filter(last_seen_at__gte=now - LOST_SHOWN))
-    nodes = [_describe_node(worker, _count_in_hand(orders), now=now) for worker in workers]
+    in_hand = _count_in_hand(orders)
+    nodes = [_describe_node(worker, in_hand, now=now) for worker in workers]
     serving: list[Serving] = _read_or(trouble, "fast store", lambda: _read_serving(nodes), [])
-    tallied: list[Tallied] = _read_or(trouble, "fast store", _tallied, [])
+    none: dict[attempt_counters.Kind, int] = {}
+    counts = _read_or(trouble, "fast store", attempt_counters.read_counts, none)
+    tallied = [Tallied(*kind, n) for kind, n in sorted(counts.items())]
+    # Alive before lost, gpu workers first, then by name: of many the first are shown.
+    by_rank = sorted(nodes, key=lambda node: (not node.is_alive, node.kind != "gpu", node.name))
     queues = _measure_queues(orders, nodes, serving, trouble, now=now)
     return Sample(
         at=now,
         point=_make_point(queues, serving, tallied, history, now=now),
         counts=_count_nodes(nodes),
-        nodes=_listed(nodes),
+        nodes=by_rank[:MAX_NODES],
         queues=queues,
         serving=serving,
         failures=_count_failures(last, now=now),
@@ -76,7 +82,7 @@ def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] 
     )
 
 
-def _read_or(trouble: list[str], what: str, read: Callable[[], Found], instead: Found) -> Found:
+def _read_or(trouble: list[str], what: str, read: Callable[[], Answer], instead: Answer) -> Answer:
     """Return what is read, or the other with a note of what did not answer."""
     try:
         return read()
@@ -87,14 +93,14 @@ def _read_or(trouble: list[str], what: str, read: Callable[[], Found], instead: 
 
 def _count_in_hand(orders: Iterable[tuple[Any, ...]]) -> Hand:
     """Return (orders in play, their matches, orders that wait) by the queue of a node."""
-    found: Hand = defaultdict(lambda: (0, 0, 0))
+    in_hand: Hand = defaultdict(lambda: (0, 0, 0))
     for queue, state, n_matches, _ in orders:
-        n_orders, n_before, n_queued = found[queue]
+        n_orders, n_before, n_queued = in_hand[queue]
         if state == Order.State.PLAYING.value:
-            found[queue] = (n_orders + 1, n_before + n_matches, n_queued)
+            in_hand[queue] = (n_orders + 1, n_before + n_matches, n_queued)
         else:
-            found[queue] = (n_orders, n_before, n_queued + 1)
-    return found
+            in_hand[queue] = (n_orders, n_before, n_queued + 1)
+    return in_hand
 
 
 def _describe_node(worker: Worker, in_hand: Hand, *, now: datetime) -> Node:
@@ -129,28 +135,16 @@ def _count_nodes(nodes: Sequence[Node]) -> Counts:
     )
 
 
-def _listed(nodes: Sequence[Node]) -> list[Node]:
-    """Return those that are shown: alive before lost, gpu workers first, then by name."""
-    order = sorted(nodes, key=lambda node: (not node.is_alive, node.kind != "gpu", node.name))
-    return order[:MAX_NODES]
-
-
 def _read_serving(nodes: Iterable[Node]) -> list[Serving]:
     """Return what the gpu workers said within the last seconds. Raises RedisError."""
     keys = [serving_key(node.name) for node in nodes if node.kind == "gpu" and node.is_alive]
-    raws = fast_store.get_client().mget(keys) if keys else []
-    return [read for read in map(_decode_serving, raws) if read is not None]
-
-
-def _decode_serving(raw: bytes | str | None) -> Serving | None:
-    try:
-        return None if raw is None else msgspec.json.decode(raw, type=Serving)
-    except (msgspec.DecodeError, RecursionError):
-        return None  # of another version: its figures are missing, as on the page
-
-
-def _tallied() -> list[Tallied]:
-    return [Tallied(*kind, n) for kind, n in sorted(attempt_counters.read_counts().items())]
+    serving = []
+    raws: list[Any] = fast_store.get_client().mget(keys) if keys else []
+    for raw in filter(None, raws):
+        # What does not decode is of another version: its figures are missing, as on the page.
+        with suppress(msgspec.DecodeError, RecursionError):
+            serving.append(msgspec.json.decode(raw, type=Serving))
+    return serving
 
 
 def _measure_queues(
@@ -163,7 +157,11 @@ def _measure_queues(
 ) -> list[Queue]:
     n_gpu = sum(node.kind == "gpu" and node.is_free for node in nodes)
     shards = sorted({0, *(shard for one in serving for shard in one.shards)})
-    first = [Queue(dispatch.CONTROL_QUEUE, None, None, None), *_reports(now=now)]
+    reports = [
+        Queue(reports_queue(mark.shard), None, mark.lag_s(now=now), None)
+        for mark in recorder_marks.read_marks()
+    ]
+    first = [Queue(dispatch.CONTROL_QUEUE, None, None, None), *reports]
     last = [Queue(gpu_queue(shard), None, None, n_gpu) for shard in shards]
     measured = [_measure_length(queue, trouble) for queue in (*first, *last)]
     play = _sum_play_queues(orders, nodes, now=now)
@@ -184,13 +182,6 @@ def _sum_play_queues(
     ]
     n_play = sum(node.kind == "play" and node.is_free for node in nodes)
     return Queue(play_queue("*"), len(ages), max(0.0, *ages) if ages else None, n_play)
-
-
-def _reports(*, now: datetime) -> list[Queue]:
-    return [
-        Queue(reports_queue(mark.shard), None, mark.lag_s(now=now), None)
-        for mark in recorder_marks.read_marks()
-    ]
 
 
 def _measure_length(queue: Queue, trouble: list[str]) -> Queue:
@@ -231,7 +222,7 @@ def _measure_rate(n_recorded: int, history: Sequence[Point], *, now: datetime) -
 def _count_failures(last: Sample | None, *, now: datetime) -> Failures:
     if last is not None and is_within(last.failures.read_at, FAILURES_EVERY, now=now):
         return last.failures
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     is_cut = False
     for ending in Attempt.NOT_DONE:
         ended = Attempt.objects.filter(Attempt.is_not_done(), ending=ending.value).order_by("-id")
@@ -239,8 +230,8 @@ def _count_failures(last: Sample | None, *, now: datetime) -> Failures:
         newest = list(ended.values_list("reason", "ended_at")[:MAX_FAILURES])
         reasons = [reason for reason, ended_at in newest if now - ended_at <= FAILURES_WITHIN]
         is_cut = is_cut or len(reasons) == MAX_FAILURES
-        found.update((ending.value, reason) for reason in reasons)
-    rows = [Failure(ending, reason, n) for (ending, reason), n in found.most_common()]
+        counts.update((ending.value, reason) for reason in reasons)
+    rows = [Failure(ending, reason, n) for (ending, reason), n in counts.most_common()]
     return Failures(read_at=now, rows=rows, is_cut=is_cut)
 
 
