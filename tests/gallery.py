@@ -250,4 +250,4 @@ def tally_up(tally: AttemptCounter, n_seconds: int) -> None:
         now = start + second * pushing.MIN_INTERVAL
         tally.note([Kind("done", "")] * (60 + (second * 37) % 50))
         tally.flush(now=now)
-        pushing.push(now=now)
+        pushing.push_sample(now=now)

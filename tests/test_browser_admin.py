@@ -161,7 +161,7 @@ def _fill() -> None:
         **{"n_bytes": 1, "state": "refused", "reason": "not finite: head.weight", "step": 4000},
         created_at=now,
     )
-    pushing.push(now=now)
+    pushing.push_sample(now=now)
 
 
 def _log_in(site: Site) -> None:

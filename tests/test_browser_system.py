@@ -39,12 +39,12 @@ def test_what_changes_is_shown_without_a_reload(
 ) -> None:
     look(browser, width=1440)
     factories.alive(now=db_now())
-    pushing.push(now=db_now())
+    pushing.push_sample(now=db_now())
     browser.get(f"{site}/system/")
     _wait_for(browser, ".connection .words", "live")
     assert texts(browser, "[data-table=nodes] tbody th") == ["node-1"]
     factories.alive(node="node-2", now=db_now())
-    pushing.push(now=db_now() + pushing.MIN_INTERVAL)
+    pushing.push_sample(now=db_now() + pushing.MIN_INTERVAL)
     _wait_for(browser, "[data-table=nodes] tbody th", "node-2")
     assert texts(browser, "[data-fact=nodes]") == ["2"]
     browser.find_element(By.LINK_TEXT, "node-2").click()

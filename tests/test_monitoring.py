@@ -55,7 +55,7 @@ def known(broker: Redis, valkey_url: str) -> dict[str, set[str]]:
     tally.flush(now=now)
     serving = Serving("gpu-1", [0], 5, 3, 812.0, 40.0, 6_496.0, 6.0, 22.0, 0)
     broker.set(serving_key("gpu-1"), msgspec.json.encode(serving))
-    pushing.push(now=now)
+    pushing.push_sample(now=now)
     worker = Metrics(Settings(fast_url=valkey_url, metrics_port=1), EchoEngine())
     worker.count_slice({"requests": 1})
     told = _names(generate_latest(registry).decode()) | _names(

@@ -19,7 +19,7 @@ from matches.admin.tournaments import ScheduleForm
 from matches.api.campaigns import CampaignQuestionSerializer, NewCampaignSerializer
 from matches.api.schedules import NewScheduleSerializer
 from matches.api.tournaments import NewTournamentSerializer
-from matches.management.clientfiles import rendered
+from matches.management.clientfiles import write_source
 from matches.models import Campaign, Schedule, Tournament
 from matches.options import options_of
 from matches.plans import CampaignPlan, TournamentPlan, schedule_options
@@ -91,7 +91,7 @@ def test_the_admin_asks_for_it(
 def test_the_command_line_has_a_flag_for_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exec(rendered(WiderTournament, WiderCampaign), (made := ModuleType("options")).__dict__)
+    exec(write_source(WiderTournament, WiderCampaign), (made := ModuleType("options")).__dict__)
     written = {"tournament": made.TOURNAMENT, "campaign": made.CAMPAIGN, "schedule": made.SCHEDULE}
     monkeypatch.setattr(flags, "PLANS", written)
     for plan in written:

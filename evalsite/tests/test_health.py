@@ -44,7 +44,7 @@ def test_a_process_whose_supervisor_is_gone_does_not_call_itself_well(
 
 
 def test_a_system_whose_parts_answer_is_ready(client: Client, broker: Redis) -> None:
-    pushing.push(now=db_now())
+    pushing.push_sample(now=db_now())
     RecorderMark.objects.create(pk=1, marked_at=db_now())
     reply = client.get("/readyz")
     assert (reply.status_code, reply.json()["status"]) == (200, "ready")

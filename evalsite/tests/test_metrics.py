@@ -30,7 +30,7 @@ def _busy(broker: Redis) -> None:
     tally.flush(now=now)
     serving = Serving("gpu-1", [0], 5, 3, 812.0, 40.0, 6_496.0, 6.0, 22.0, 0)
     broker.set(serving_key("gpu-1"), msgspec.json.encode(serving))
-    pushing.push(now=now)
+    pushing.push_sample(now=now)
 
 
 def test_it_tells_what_control_saw(

@@ -101,7 +101,7 @@ def _system_with(node: str) -> None:
     """
     now = db_now() if pushing.read_latest() else db_now() - pushing.MIN_INTERVAL
     factories.alive(node=node, now=now)
-    pushing.push(now=now)
+    pushing.push_sample(now=now)
 
 
 def _raise_rating() -> None:

@@ -73,7 +73,9 @@ def _find_earlier_answer(call: Call) -> Answer | None:
 
 def _forget_old_keys(call: Call, *, now: datetime) -> None:
     _filter_keys(call).filter(created_at__lte=now - KEPT).delete()
+    # Lost with its process: the call may run now.
     _filter_keys(call).filter(created_at__lte=now - UNANSWERED, status=None).delete()
+    # A few of everybody's with each call, so that no duty of control has to clean up.
     old = IdempotencyKey.objects.filter(created_at__lte=now - KEPT).order_by("created_at")
     IdempotencyKey.objects.filter(
         pk__in=list(old.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])

@@ -22,7 +22,6 @@ from axes.helpers import get_client_username
 from axes.models import AccessAttempt, AccessLog
 from django.conf import settings
 from django.db.models import QuerySet, Sum
-from django.http import HttpRequest
 
 from matches.access import rate_counter
 
@@ -37,28 +36,27 @@ class LoginHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no ty
 
     def is_locked(self, request: Any, credentials: dict[str, Any] | None = None) -> bool:
         """Say whether a password is refused unseen; count it if not."""
-        return super().is_locked(request, credentials) or not _takes_one_more(request)
+        if super().is_locked(request, credentials):
+            return True
+        limit: int = settings.EVALSITE_LOGIN_RATE
+        # Counted before the hash: guesses that come all at once are not written down in time.
+        return bool(limit) and rate_counter.count_event(f"login-{request.axes_ip_address}") > limit
 
     def get_failures(self, request: Any, credentials: dict[str, Any] | None = None) -> int:
         """Return how many were wrong of this account from this address; the limit if others are."""
         n_wrong: int = super().get_failures(request, credentials)
         limit: int = settings.AXES_FAILURE_LIMIT
-        return limit if n_wrong < limit and _is_over(request, credentials) else n_wrong
+        return limit if n_wrong < limit and _is_over_limit(request, credentials) else n_wrong
 
 
-def _takes_one_more(request: HttpRequest) -> bool:
-    address: str = request.axes_ip_address  # type: ignore[attr-defined]  # set by axes
-    limit: int = settings.EVALSITE_LOGIN_RATE
-    return not limit or rate_counter.count_event(f"login-{address}") <= limit
-
-
-def _is_over(request: Any, credentials: dict[str, Any] | None) -> bool:
+def _is_over_limit(request: Any, credentials: dict[str, Any] | None) -> bool:
     recent = AccessAttempt.objects.filter(attempt_time__gte=get_cool_off_threshold(request))
     if _sum_wrong(recent.filter(ip_address=request.axes_ip_address)) >= WRONG_OF_ADDRESS:
         return True
     account = get_client_username(request, credentials)
     if _sum_wrong(recent.filter(username=account)) < WRONG_OF_ACCOUNT:
         return False
+    # The owner comes from an address of before: only strangers are shut out.
     logins = AccessLog.objects.filter(username=account, ip_address=request.axes_ip_address)
     return not logins.filter(attempt_time__gte=request.axes_attempt_time - USUAL_FOR).exists()
 

@@ -25,6 +25,7 @@ def count_event(name: str) -> int:
     """Count one more; return how many there were in this minute, 0 while the store is away."""
     if monotonic() < _Store.away_until_s:
         return 0
+    # A key for each minute, which expires by itself: nothing has to be set back.
     key = f"throttle:{name}:{int(clock() // MINUTE_S)}"
     try:
         cache.add(key, 0, timeout=2 * MINUTE_S)

@@ -1,7 +1,7 @@
 """Tokens of the API: made with a name, scopes and an end; only their digest is stored."""
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.contrib.auth.models import Permission, User
 from django.db import transaction
@@ -49,8 +49,10 @@ def issue_token(
     if parent is not None:
         parent = _lock_parent(parent, scopes)
     token, secret = AuthToken.objects.create(user, expiry=None)
+    own_end = None if days is None else timezone.now() + timedelta(days=days)
+    ends = [own_end, None if parent is None else parent.token.expiry]
     # knox takes a lifetime and adds it to its own now: a child would end after its parent.
-    token.expiry = _compute_expiry(days, parent)
+    token.expiry = min((end for end in ends if end is not None), default=None)
     token.save(update_fields=["expiry"])
     chosen = [scope.value for scope in Scope if scope in scopes]
     access = TokenAccess.objects.create(token=token, name=name, scopes=chosen, parent=parent)
@@ -89,6 +91,7 @@ def revoke_token(access: TokenAccess) -> int:
     either stands already or finds its parent gone.
     """
     digests: set[str] = set()
+    # Level by level, each in the order of its keys: two who revoke at once cannot block each other.
     level = {access.pk}
     while level:
         locked = TokenAccess.objects.select_for_update().filter(pk__in=level).order_by("pk")
@@ -113,26 +116,14 @@ def _lock_parent(parent: TokenAccess, scopes: Collection[Scope]) -> TokenAccess:
     lacking = [scope.value for scope in scopes if scope.value not in current.scopes]
     if lacking:
         raise ForbiddenError(f"your token lacks {', '.join(lacking)} itself")
-    if _count_ancestors(current) >= MAX_ANCESTORS:
+    n_ancestors, parent_id = 0, current.parent_id
+    while parent_id is not None:
+        n_ancestors += 1
+        parent_id = TokenAccess.objects.values_list("parent_id", flat=True).get(pk=parent_id)
+    if n_ancestors >= MAX_ANCESTORS:
         raise BadInputError(
             "parent",
             f"token {current.pk} is the last of {MAX_ANCESTORS + 1} that were made with one "
             "another: make it with an older one, or with a password",
         )
     return current
-
-
-def _count_ancestors(access: TokenAccess) -> int:
-    n_ancestors, parent_id = 0, access.parent_id
-    while parent_id is not None:
-        n_ancestors += 1
-        parent_id = TokenAccess.objects.values_list("parent_id", flat=True).get(pk=parent_id)
-    return n_ancestors
-
-
-def _compute_expiry(days: int | None, parent: TokenAccess | None) -> datetime | None:
-    """Return when a token ends that is to last so long: with its parent at the latest."""
-    own = None if days is None else timezone.now() + timedelta(days=days)
-    end_of_parent = None if parent is None else parent.token.expiry
-    ends = [end for end in (own, end_of_parent) if end is not None]
-    return min(ends, default=None)

@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.http import HttpRequest
 
-UNTOLD: Final = "0.0.0.0"
+UNKNOWN_ADDRESS: Final = "0.0.0.0"
 """Of a request over a Unix socket, or where a proxy wrote no address: all of them count as one."""
 IPV6_PREFIX: Final = 64
 
@@ -19,9 +19,9 @@ def find_client_address(request: HttpRequest) -> str:
     """
     hops = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
     n_proxies: int = settings.EVALSITE_PROXIES
-    told = hops[-min(n_proxies, len(hops))] if n_proxies else ""
-    address = _parse_address(told) or _parse_address(request.META.get("REMOTE_ADDR", ""))
-    return UNTOLD if address is None else str(address)
+    hop = hops[-min(n_proxies, len(hops))] if n_proxies else ""
+    address = _parse_address(hop) or _parse_address(request.META.get("REMOTE_ADDR", ""))
+    return UNKNOWN_ADDRESS if address is None else str(address)
 
 
 def find_counted_address(request: HttpRequest) -> str:
@@ -47,6 +47,7 @@ def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
         address = ip_address(text)
     except ValueError:
         return None
+    # ::ffff:1.2.3.4 and 1.2.3.4 are one client: counted apart, it would have two limits.
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
 

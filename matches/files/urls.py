@@ -2,9 +2,9 @@
 
 from django.urls import path
 
-from matches.files import checkpoints, trajectories
+from matches.files import views
 
 urlpatterns = [
-    path("checkpoints/<str:sha256>", checkpoints.checkpoint_file, name="checkpoint-file"),
-    path("trajectories/<str:order>/<str:sha256>", trajectories.piece, name="trajectory-piece"),
+    path("checkpoints/<str:sha256>", views.serve_checkpoint, name="checkpoint-file"),
+    path("trajectories/<str:order>/<str:sha256>", views.serve_piece, name="trajectory-piece"),
 ]

@@ -27,26 +27,23 @@ SHOWN = (
 )
 
 
-def rendered(tournament: Plan = TournamentPlan, campaign: Plan = CampaignPlan) -> str:
+def write_source(tournament: Plan = TournamentPlan, campaign: Plan = CampaignPlan) -> str:
     """Return the source of the client's module of options."""
     lists = (
-        _list("TOURNAMENT", options_of(tournament)),
-        _list("CAMPAIGN", options_of(campaign)),
-        _list("SCHEDULE", schedule_options(tournament, campaign)),
-        _list("FAULTS", options_of(FaultRates)),
+        _write_list("TOURNAMENT", options_of(tournament)),
+        _write_list("CAMPAIGN", options_of(campaign)),
+        _write_list("SCHEDULE", schedule_options(tournament, campaign)),
+        _write_list("FAULTS", options_of(FaultRates)),
     )
     return "\n".join((HEAD, *lists))
 
 
-def _list(name: str, options: Sequence[Option]) -> str:
-    rows = "".join(f"    Option({_arguments(option)}),\n" for option in options)
+def _write_list(name: str, options: Sequence[Option]) -> str:
+    rows = ""
+    for option in options:
+        first = (option.name, option.kind, option.help, option.default, option.flags)
+        others = {name: getattr(option, name) for name in SHOWN}
+        # What is as the client's own Option has it is left out: a change shows what has changed.
+        given = [f"{n}={value!r}" for n, value in others.items() if value != getattr(Option, n)]
+        rows += f"    Option({', '.join([*map(repr, first), *given])}),\n"
     return f"\n{name}: Final = (\n{rows})\n"
-
-
-def _arguments(option: Option) -> str:
-    first = (option.name, option.kind, option.help, option.default, option.flags)
-    others = {name: getattr(option, name) for name in SHOWN}
-    given = [
-        f"{name}={value!r}" for name, value in others.items() if value != getattr(Option, name)
-    ]
-    return ", ".join([*map(repr, first), *given])

@@ -54,60 +54,63 @@ class Run:
     def save(self) -> None:
         """Write it down before the tournament exists, so that no second one is scheduled."""
         text = json.dumps({"format": FORMAT, "asked": self.asked, "key": self.key}, indent=2)
+        # Written whole or not at all: half of it would keep the folder from ever going on.
         draft = self.folder / f".{RUN}.part"
         draft.write_text(f"{text}\n", encoding="utf-8")
         draft.replace(self.folder / RUN)
 
 
-def opened(folder: Path, asked: Mapping[str, Any], key: str) -> Run:
+def open_run(folder: Path, asked: Mapping[str, Any], key: str) -> Run:
     """Return the run of a folder, the one begun there or a new one.
 
     Raises BadInputError: not writable, not empty, or begun with other arguments.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        # Tried, not looked up: rights and read-only disks are told in too many ways.
         probe = folder / ".writable"
         probe.touch()
         probe.unlink()
-        found = sorted(path.name for path in folder.iterdir())
+        names = sorted(path.name for path in folder.iterdir())
     except OSError as error:
         raise BadInputError("out", f"cannot write {str(folder)!r}: {error.strerror}") from error
-    if RUN in found:
-        return _again(folder, asked)
-    if found:
-        wanted = "it must be empty, or hold a run of this command"
-        raise BadInputError("out", f"{str(folder)!r} holds {found[0]!r}: {wanted}")
+    if RUN in names:
+        return _read_run(folder, asked)
+    if names:
+        reason = "it must be empty, or hold a run of this command"
+        raise BadInputError("out", f"{str(folder)!r} holds {names[0]!r}: {reason}")
     return Run(folder, asked, key)
 
 
-def _again(folder: Path, asked: Mapping[str, Any]) -> Run:
+def _read_run(folder: Path, asked: Mapping[str, Any]) -> Run:
     try:
-        found = json.loads((folder / RUN).read_text(encoding="utf-8"))
-        before, key = dict(found["asked"]), str(found["key"])
+        run = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        before, key = dict(run["asked"]), str(run["key"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInputError("out", f"{folder / RUN} cannot be read: {error}") from error
-    names = [name for name in {**before, **asked} if before.get(name) != asked.get(name)]
-    if names:
-        changes = "; ".join(f"{n} was {before.get(n)!r}, now {asked.get(n)!r}" for n in names)
+    changed = [name for name in {**before, **asked} if before.get(name) != asked.get(name)]
+    if changed:
+        changes = "; ".join(f"{n} was {before.get(n)!r}, now {asked.get(n)!r}" for n in changed)
         raise BadInputError("out", f"{str(folder)!r} holds another run: {changes}")
     return Run(folder, asked, key)
 
 
-def require(folder: Path, needs: Match.Needs, *, n_bytes: int, site_url: str) -> None:
+def check_requirements(folder: Path, needs: Match.Needs, *, n_bytes: int, site_url: str) -> None:
     """Wait a little for what starts; raise LackingError naming all that is missing to generate."""
     deadline = time.monotonic() + NODE_WAIT_S
-    while found := list_missing_workers(needs, now=db_now()) + _without_site(site_url):
+    # What was started a moment ago may not have said so yet.
+    while missing := list_missing_workers(needs, now=db_now()) + _check_site(site_url):
         if time.monotonic() >= deadline:
             break
         time.sleep(NODE_POLL_S)
     free = shutil.disk_usage(folder).free
     if free < n_bytes:
-        found.append(f"room in {folder}: about {n_bytes:,} bytes are needed, {free:,} are free")
-    if found:
-        raise LackingError("nothing was started, as this is missing:\n  " + "\n  ".join(found))
+        missing.append(f"room in {folder}: about {n_bytes:,} bytes are needed, {free:,} are free")
+    if missing:
+        raise LackingError("nothing was started, as this is missing:\n  " + "\n  ".join(missing))
 
 
-def _without_site(url: str) -> list[str]:
+def _check_site(url: str) -> list[str]:
     try:
         with urlopen(f"{url}/healthz", timeout=SITE_S):
             return []
@@ -116,7 +119,7 @@ def _without_site(url: str) -> list[str]:
         return [f"the web server at {url}, which takes the trajectories ({error}): {where}"]
 
 
-def collect(
+def collect_shards(
     exporter: Exporter,
     tournament: Tournament,
     folder: Path,
@@ -133,34 +136,32 @@ def collect(
             manifests.write_manifest(exporter, tournament, folder)
         if exporter.is_complete:
             break
-        _check_goes_on(tournament)
-        if clock() - shown_at >= LINE_EVERY_S and (now := _line(exporter, tournament)) != line:
+        # Those closed before it was cancelled are in the shards by now.
+        if tournament.state == Tournament.State.CANCELLED:
+            why = tournament.problem or "somebody cancelled it"
+            raise StoppedError(f"tournament {tournament.pk} was cancelled: {why}")
+        if (
+            clock() - shown_at >= LINE_EVERY_S
+            and (now := _describe_progress(exporter, tournament)) != line
+        ):
             shown_at, line = clock(), now
             out.write(line)
         sleep(POLL_S)
     tournament.refresh_from_db()
     manifests.write_manifest(exporter, tournament, folder)
-    out.write(_line(exporter, tournament))
+    out.write(_describe_progress(exporter, tournament))
 
 
-def _line(exporter: Exporter, tournament: Tournament) -> str:
+def _describe_progress(exporter: Exporter, tournament: Tournament) -> str:
     now = db_now()
-    seen = selectors.read_progress(tournament).line(
-        selectors.compute_elapsed_s(tournament, now=now)
-    )
+    elapsed_s = selectors.compute_elapsed_s(tournament, now=now)
+    progress = selectors.read_progress(tournament).line(elapsed_s)
     waits = selectors.describe_missing(tournament, now=now) if not exporter.is_complete else ""
     written = f"{len(exporter.shards)} shard(s) with {exporter.n_episodes} episodes"
-    return f"{seen}, {written}" + (f"; waits for {waits}" if waits else "")
+    return f"{progress}, {written}" + (f"; waits for {waits}" if waits else "")
 
 
-def _check_goes_on(tournament: Tournament) -> None:
-    """Raise StoppedError when matches were cancelled; those closed are in the shards."""
-    if tournament.state == Tournament.State.CANCELLED:
-        why = tournament.problem or "somebody cancelled it"
-        raise StoppedError(f"tournament {tournament.pk} was cancelled: {why}")
-
-
-def summary(manifest: Mapping[str, Any], *, elapsed_s: float) -> Sequence[str]:
+def summarise(manifest: Mapping[str, Any], *, elapsed_s: float) -> Sequence[str]:
     """Return what was generated, as lines for a person."""
     rate = f"{manifest['steps'] / elapsed_s:,.0f} steps/s" if elapsed_s > 0 else "no time"
     lines = [
@@ -170,6 +171,6 @@ def summary(manifest: Mapping[str, Any], *, elapsed_s: float) -> Sequence[str]:
     ]
     for agent in manifest["agents"]:
         for seat, counts in agent["seats"].items():
-            said = ", ".join(f"{n} {name}" for name, n in counts.items())
-            lines.append(f"  {agent['name']} at seat {seat}: {said}")
+            results = ", ".join(f"{n} {name}" for name, n in counts.items())
+            lines.append(f"  {agent['name']} at seat {seat}: {results}")
     return lines

@@ -1,14 +1,19 @@
-"""Types of command-line options; argparse ends with exit code 2 and their message."""
+"""What commands share: types of options, whose refusal is exit code 2, and how one is stopped."""
 
 import argparse
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import isfinite
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C or SIGTERM."""
 
-def whole(minimum: int, maximum: int) -> Callable[[str], int]:
+
+def int_in(minimum: int, maximum: int) -> Callable[[str], int]:
     """Return a type that takes integers of a range."""
 
-    def read(text: str) -> int:
+    def read_number(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
@@ -17,13 +22,13 @@ def whole(minimum: int, maximum: int) -> Callable[[str], int]:
             raise argparse.ArgumentTypeError(f"must be {minimum}..{maximum}, got {value}")
         return value
 
-    return read
+    return read_number
 
 
-def real(minimum: float, maximum: float) -> Callable[[str], float]:
+def float_in(minimum: float, maximum: float) -> Callable[[str], float]:
     """Return a type that takes finite numbers of a range."""
 
-    def read(text: str) -> float:
+    def read_number(text: str) -> float:
         try:
             value = float(text)
         except ValueError:
@@ -32,12 +37,24 @@ def real(minimum: float, maximum: float) -> Callable[[str], float]:
             raise argparse.ArgumentTypeError(f"must be {minimum:g}..{maximum:g}, got {text}")
         return value
 
-    return read
+    return read_number
 
 
-def pair(text: str) -> tuple[str, str]:
+def name_value(text: str) -> tuple[str, str]:
     """Take NAME=VALUE."""
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {text!r}")
     return name, value
+
+
+@contextmanager
+def stop_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM raise KeyboardInterrupt, as SIGINT does: what was done is still told."""
+    # None: another library handles it, which cannot be put back.
+    before = signal.getsignal(signal.SIGTERM) or signal.SIG_DFL
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

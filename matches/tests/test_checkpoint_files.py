@@ -10,7 +10,7 @@ from asgiref.sync import async_to_sync
 from django.test import Client
 from django.urls import reverse
 
-from matches.files import checkpoints as view
+from matches.files import views as view
 from matches.models import Checkpoint
 from matches.store import signing
 from matches.store.clock import db_now

@@ -26,14 +26,14 @@ from matches.tests.weights import added, verdict
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LEVELS = "--agent-a level:10 --agent-b level:50 --game skill_game"
-COLLECT = generating.collect
+COLLECT = generating.collect_shards
 RUN = f"{LEVELS} --matches 8 --matches-per-shard 4"
 
 
 @pytest.fixture(autouse=True)
 def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generating, "NODE_WAIT_S", 0.0)
-    monkeypatch.setattr(generating, "_without_site", lambda url: [])
+    monkeypatch.setattr(generating, "_check_site", lambda url: [])
 
 
 def _run(arguments: str, out: Path) -> int:
@@ -70,7 +70,7 @@ def played(monkeypatch: pytest.MonkeyPatch, broker: Redis) -> list[int]:
         planning.plan_tournament(tournament, now=make.NOW)
         pieces.play(tournament, per_poll[0])
 
-    monkeypatch.setattr(generating, "collect", partial(COLLECT, sleep=poll))
+    monkeypatch.setattr(generating, "collect_shards", partial(COLLECT, sleep=poll))
     return per_poll
 
 
@@ -134,7 +134,7 @@ def test_without_nodes_web_server_and_room_it_names_all_three(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     away = ["the web server at http://nowhere is away"]
-    monkeypatch.setattr(generating, "_without_site", lambda url: away)
+    monkeypatch.setattr(generating, "_check_site", lambda url: away)
     matches = "--agent-a random --agent-b greedy --game chess --matches 100000000"
     assert _run(matches, tmp_path / "out") == 2
     said = capsys.readouterr().err
@@ -145,7 +145,7 @@ def test_without_nodes_web_server_and_room_it_names_all_three(
 
 def test_a_site_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    (found,) = generating._without_site("http://127.0.0.1:9")
+    (found,) = generating._check_site("http://127.0.0.1:9")
     assert "http://127.0.0.1:9" in found
     assert "EVALSITE_SITE_URL" in found
 
@@ -176,7 +176,7 @@ def test_the_same_command_goes_on_with_what_is_there(
         pieces.play(Tournament.objects.get(), 5)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(generating, "collect", partial(COLLECT, sleep=interrupt))
+        patch.setattr(generating, "collect_shards", partial(COLLECT, sleep=interrupt))
         assert _run(RUN, tmp_path) == 130
     assert "go on being played" in capsys.readouterr().err
     assert _run(RUN, tmp_path) == 0
@@ -244,7 +244,7 @@ def test_a_cancelled_run_ends_with_its_reason(
     def cancel(seconds: float) -> None:
         Tournament.objects.update(state=Tournament.State.CANCELLED, problem="no luck")
 
-    monkeypatch.setattr(generating, "collect", partial(COLLECT, sleep=cancel))
+    monkeypatch.setattr(generating, "collect_shards", partial(COLLECT, sleep=cancel))
     assert _run(RUN, tmp_path) == 1
     assert "cancelled: no luck" in capsys.readouterr().err
 

@@ -18,7 +18,7 @@ def test_it_shows_what_control_saw_without_looking_itself(
     client: Client, broker: Redis, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     factories.alive(now=db_now())
-    pushing.push(now=db_now())
+    pushing.push_sample(now=db_now())
     with django_assert_max_num_queries(1):  # the time of the database
         page = client.get("/system/").content.decode()
     assert ">node-1</a>" in page

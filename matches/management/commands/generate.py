@@ -24,8 +24,7 @@ from matches.ledger import generation
 from matches.ledger.generation import Generation, Side
 from matches.management import generating
 from matches.management.generating import StoppedError
-from matches.management.options import pair, real, whole
-from matches.management.stopping import INTERRUPTED, stoppable
+from matches.management.options import INTERRUPTED, float_in, int_in, name_value, stop_on_sigterm
 from matches.models import Agent, Tournament
 from matches.models.tournament import MAX_DAYS, MAX_MATCHES, new_key
 from matches.plans import TournamentPlan
@@ -51,57 +50,76 @@ class Command(BaseCommand):
         add("--checkpoint-a", default="", metavar="STEP|HASH", help="of the run that A names")
         add("--checkpoint-b", default="", metavar="STEP|HASH", help="of the run that B names")
         add("--game", default="", help="needed where the names do not tell")
-        add("--game-parameter", type=pair, action="append", default=[], metavar="NAME=VALUE")
-        add("--matches", type=whole(1, MAX_MATCHES), metavar="N")
+        add("--game-parameter", type=name_value, action="append", default=[], metavar="NAME=VALUE")
+        add("--matches", type=int_in(1, MAX_MATCHES), metavar="N")
         add("--out", "--save-dir", type=Path, required=True, metavar="DIR")
-        add("--seed", type=whole(0, 2**62), default=0, help="replays the games")
-        add("--opening-plies", type=whole(0, 1_000), help="seeded random plies; else the game's")
-        add("--matches-per-shard", type=whole(1, 10_000_000), default=MATCHES_PER_SHARD)
-        add("--move-s", type=real(0.01, 86_400), default=Limits().move_s, help="limit of a move")
-        add("--match-s", type=real(0.01, 86_400), default=Limits().match_s, help="of a match")
-        add("--keep-days", type=whole(1, MAX_DAYS), default=KEEP_DAYS, help="of the site's copy")
-        add("--num-workers", type=whole(1, 1_000_000), help="so many orders at least")
-        add("--matches-per-worker", type=whole(1, MAX_MATCHES), help="matches of an order")
-        add("--batch-size", type=whole(1, 1 << 20), help="see EVALSITE_MAX_BATCH_SIZE")
-        add("--timeout-ms", type=whole(0, 60_000), help="see EVALSITE_MAX_WAIT_MS")
-        add("--tournament", type=whole(1, 2**62), metavar="ID", help="only export a stored one")
+        add("--seed", type=int_in(0, 2**62), default=0, help="replays the games")
+        add("--opening-plies", type=int_in(0, 1_000), help="seeded random plies; else the game's")
+        add("--matches-per-shard", type=int_in(1, 10_000_000), default=MATCHES_PER_SHARD)
+        add(
+            "--move-s", type=float_in(0.01, 86_400), default=Limits().move_s, help="limit of a move"
+        )
+        add("--match-s", type=float_in(0.01, 86_400), default=Limits().match_s, help="of a match")
+        add("--keep-days", type=int_in(1, MAX_DAYS), default=KEEP_DAYS, help="of the site's copy")
+        add("--num-workers", type=int_in(1, 1_000_000), help="so many orders at least")
+        add("--matches-per-worker", type=int_in(1, MAX_MATCHES), help="matches of an order")
+        add("--batch-size", type=int_in(1, 1 << 20), help="see EVALSITE_MAX_BATCH_SIZE")
+        add("--timeout-ms", type=int_in(0, 60_000), help="see EVALSITE_MAX_WAIT_MS")
+        add("--tournament", type=int_in(1, 2**62), metavar="ID", help="only export a stored one")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Generate, or go on with it. Bad input ends with exit code 2 before anything is stored."""
         try:
             _refuse_server_settings(options)
             if options["tournament"] is not None:
-                folder, tournament = options["out"], _stored(options)
-                generating.opened(folder, _asked_of(tournament, options), tournament.key).save()
+                folder, tournament = options["out"], _find_stored(options)
+                asked = {
+                    "tournament": tournament.pk,
+                    "key": tournament.key,
+                    "matches_per_shard": options["matches_per_shard"],
+                }
+                generating.open_run(folder, asked, tournament.key).save()
             else:
-                folder, tournament = self._started(options)
-            exporter = _exporter(tournament, folder, options["matches_per_shard"])
+                folder, tournament = self._start_run(options)
+            exporter = Exporter(
+                tournament,
+                folder,
+                manifests.read_form(tournament),
+                matches_per_shard=options["matches_per_shard"],
+                finished=manifests.read_finished_shards(folder),
+            )
         except (MatchError, ValidationError) as error:
-            raise CommandError(_text(error), returncode=2) from error
+            raise CommandError(_describe_error(error), returncode=2) from error
         except KeyboardInterrupt:
             message = "interrupted: the same command begins or goes on"
             raise CommandError(message, returncode=INTERRUPTED) from None
         self._collect(exporter, tournament, folder)
 
-    def _started(self, options: dict[str, Any]) -> tuple[Path, Tournament]:
+    def _start_run(self, options: dict[str, Any]) -> tuple[Path, Tournament]:
         """Return the folder and the tournament, scheduled once all that it needs is there."""
-        wanted = _generation(options)
-        agents, needs = generation.check_generation(wanted)
-        run = generating.opened(options["out"], _asked(wanted, agents, options), wanted.plan.key)
+        planned = _read_generation(options)
+        agents, needs = generation.check_generation(planned)
+        # What decides the content of the files: the same in every run of a folder.
+        asked = _describe_content(planned, agents, options)
+        run = generating.open_run(options["out"], asked, planned.plan.key)
         dispatch.ping_broker()
-        n_bytes = _n_bytes(wanted, agents[0].game)
-        generating.require(run.folder, needs, n_bytes=n_bytes, site_url=settings.EVALSITE_SITE_URL)
+        spec = games.get(agents[0].game).spec
+        n_steps = planned.plan.n_matches * min(spec.max_steps, TYPICAL_STEPS)
+        n_bytes = n_steps * TrajectorySpec.of_game(spec).row_bytes // COMPRESSED
+        generating.check_requirements(
+            run.folder, needs, n_bytes=n_bytes, site_url=settings.EVALSITE_SITE_URL
+        )
         run.save()
-        plan = structs.replace(wanted.plan, key=run.key)
-        tournament = generation.start_generation(replace(wanted, plan=plan))
+        plan = structs.replace(planned.plan, key=run.key)
+        tournament = generation.start_generation(replace(planned, plan=plan))
         self.stdout.write(f"Tournament {tournament.pk} plays for {run.folder}, unrated.")
         return run.folder, tournament
 
     def _collect(self, exporter: Exporter, tournament: Tournament, folder: Path) -> None:
         began = time.monotonic()
         try:
-            with stoppable():
-                generating.collect(exporter, tournament, folder, self.stdout)
+            with stop_on_sigterm():
+                generating.collect_shards(exporter, tournament, folder, self.stdout)
         except KeyboardInterrupt:
             # The manifest is written with each shard, so it names all that are whole.
             self.stdout.write(f"\n{len(exporter.shards)} whole shard(s) are in {folder}")
@@ -114,7 +132,7 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=1) from error
         elapsed_s = time.monotonic() - began
         manifest = manifests.build_manifest(exporter, tournament)
-        for line in generating.summary(manifest, elapsed_s=elapsed_s):
+        for line in generating.summarise(manifest, elapsed_s=elapsed_s):
             self.stdout.write(line)
         self.stdout.write(f"{folder / manifests.NAME} names {len(exporter.shards)} shard(s)")
 
@@ -134,15 +152,18 @@ def _refuse_server_settings(options: dict[str, Any]) -> None:
             )
 
 
-def _generation(options: dict[str, Any]) -> Generation:
+def _read_generation(options: dict[str, Any]) -> Generation:
     """Return what was asked for. Raises BadInputError for options that do not go together."""
     if not options["agent_a"]:
         raise BadInputError("agent-a", "is missing: name an agent")
     if options["checkpoint_b"] and not options["agent_b"]:
         raise BadInputError("checkpoint-b", "needs --agent-b")
-    n_matches, order_limit = _sizes(options)
+    n_matches, order_limit = _read_sizes(options)
+    sides = [Side(options["agent_a"], options["checkpoint_a"])]
+    if options["agent_b"]:
+        sides.append(Side(options["agent_b"], options["checkpoint_b"], "agent-b"))
     return Generation(
-        sides=_sides(options),
+        sides=sides,
         game=options["game"],
         game_parameters=dict(options["game_parameter"]),
         opening_plies=options["opening_plies"],
@@ -161,14 +182,7 @@ def _generation(options: dict[str, Any]) -> Generation:
     )
 
 
-def _sides(options: dict[str, Any]) -> list[Side]:
-    sides = [Side(options["agent_a"], options["checkpoint_a"])]
-    if options["agent_b"]:
-        sides.append(Side(options["agent_b"], options["checkpoint_b"], "agent-b"))
-    return sides
-
-
-def _sizes(options: dict[str, Any]) -> tuple[int, int | None]:
+def _read_sizes(options: dict[str, Any]) -> tuple[int, int | None]:
     """Return how many matches there are and how many an order holds. Raises BadInputError."""
     n, workers, each = (options[k] for k in ("matches", "num_workers", "matches_per_worker"))
     if n is None:
@@ -183,20 +197,15 @@ def _sizes(options: dict[str, Any]) -> tuple[int, int | None]:
     return n, each or (ceil(n / workers) if workers else None)
 
 
-def _n_bytes(wanted: Generation, game: str) -> int:
-    spec = games.get(game).spec
-    steps = min(spec.max_steps, TYPICAL_STEPS)
-    return wanted.plan.n_matches * steps * TrajectorySpec.of_game(spec).row_bytes // COMPRESSED
-
-
-def _asked(wanted: Generation, agents: Sequence[Agent], options: dict[str, Any]) -> dict[str, Any]:
-    """Return what decides the content of the files: the same in every run of a folder."""
-    plan = wanted.plan
+def _describe_content(
+    planned: Generation, agents: Sequence[Agent], options: dict[str, Any]
+) -> dict[str, Any]:
+    plan = planned.plan
     return {
         "agents": [[agent.name, agent.checkpoint_id or ""] for agent in agents],
         "game": agents[0].game,
-        "game_parameters": dict(wanted.game_parameters),
-        "opening_plies": wanted.opening_plies,
+        "game_parameters": dict(planned.game_parameters),
+        "opening_plies": planned.opening_plies,
         "matches": plan.n_matches,
         "seed": plan.seed,
         "move_s": plan.move_s,
@@ -205,38 +214,20 @@ def _asked(wanted: Generation, agents: Sequence[Agent], options: dict[str, Any])
     }
 
 
-def _stored(options: dict[str, Any]) -> Tournament:
+def _find_stored(options: dict[str, Any]) -> Tournament:
     """Return the tournament to export. Raises BadInputError unless it keeps trajectories."""
     for option in ("agent_a", "agent_b", "matches", "num_workers"):
         if options[option] is not None:
             raise BadInputError(option.replace("_", "-"), "does not go with --tournament")
-    found = Tournament.objects.select_related("leaderboard").filter(pk=options["tournament"])
-    tournament = found.first()
+    tournaments = Tournament.objects.select_related("leaderboard")
+    tournament = tournaments.filter(pk=options["tournament"]).first()
     if tournament is None or not tournament.keeps_trajectories:
         reason = f"there is no tournament {options['tournament']} that keeps trajectories"
         raise BadInputError("tournament", reason)
     return tournament
 
 
-def _asked_of(tournament: Tournament, options: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "tournament": tournament.pk,
-        "key": tournament.key,
-        "matches_per_shard": options["matches_per_shard"],
-    }
-
-
-def _exporter(tournament: Tournament, folder: Path, matches_per_shard: int) -> Exporter:
-    return Exporter(
-        tournament,
-        folder,
-        manifests.read_form(tournament),
-        matches_per_shard=matches_per_shard,
-        finished=manifests.read_finished_shards(folder),
-    )
-
-
-def _text(error: MatchError | ValidationError) -> str:
+def _describe_error(error: MatchError | ValidationError) -> str:
     if isinstance(error, ValidationError):
         return "; ".join(f"{name}: {', '.join(m)}" for name, m in error.message_dict.items())
     return str(error)

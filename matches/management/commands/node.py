@@ -35,13 +35,13 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, act: str, **options: Any) -> None:
         """Do one act."""
         try:
-            self._do(act, options.get("name", ""))
+            self._do_act(act, options.get("name", ""))
         except MatchError as error:
             raise CommandError(str(error), returncode=2) from error
 
-    def _do(self, act: str, name: str) -> None:
+    def _do_act(self, act: str, name: str) -> None:
         if act == "gpu":
-            self._write(node_keys.build_gpu_environment())
+            self._print_variables(node_keys.build_gpu_environment())
         elif act == "list":
             for key in NodeKey.objects.all():
                 state = "admitted" if key.revoked_at is None else f"revoked {key.revoked_at:%F %R}"
@@ -52,8 +52,8 @@ class Command(BaseCommand):
         else:
             change = node_keys.add_node if act == "add" else node_keys.replace_secrets
             key = change(name, actor=COMMAND_LINE, now=db_now())
-            self._write(node_keys.build_environment(key))
+            self._print_variables(node_keys.build_environment(key))
 
-    def _write(self, variables: dict[str, str]) -> None:
+    def _print_variables(self, variables: dict[str, str]) -> None:
         for name, value in variables.items():
             self.stdout.write(f"{name}={value}")

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from matches.management.options import real
+from matches.management.options import float_in
 from matches.store import selectors
 from matches.store.clock import db_now
 
@@ -20,7 +20,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
-        parser.add_argument("--every", type=real(0.1, 3600), default=EVERY_S, metavar="S")
+        parser.add_argument("--every", type=float_in(0.1, 3600), default=EVERY_S, metavar="S")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print until Ctrl-C."""
@@ -35,13 +35,13 @@ class Command(BaseCommand):
     def _print_changes(self, shown: dict[int, str]) -> None:
         now = db_now()
         for tournament in selectors.list_watched_tournaments(now=now):
-            seen = selectors.read_progress(tournament)
+            progress = selectors.read_progress(tournament)
             missing = selectors.describe_missing(tournament, now=now)
-            key = f"{seen} {tournament.shown_state} {missing}"
+            key = f"{progress} {tournament.shown_state} {missing}"
             if shown.get(tournament.pk) == key:
                 continue
             shown[tournament.pk] = key
             elapsed_s = selectors.compute_elapsed_s(tournament, now=now)
-            line = f"{tournament.name} ({tournament.shown_state}): {seen.line(elapsed_s)}"
+            line = f"{tournament.name} ({tournament.shown_state}): {progress.line(elapsed_s)}"
             self.stdout.write(f"{line}, waiting for {missing}" if missing else line)
             self.stdout.flush()

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand
 
 from matches.access import tokens
-from matches.management.options import whole
+from matches.management.options import int_in
 from matches.models import Scope
 
 DAYS = 365
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--name", default="", help="what it is for; the user's name if empty")
         lasting = parser.add_mutually_exclusive_group()
-        lasting.add_argument("--days", type=whole(1, tokens.MAX_DAYS), default=DAYS)
+        lasting.add_argument("--days", type=int_in(1, tokens.MAX_DAYS), default=DAYS)
         lasting.add_argument("--for-ever", action="store_true", help="it never ends")
 
     def handle(self, *_args: Any, user: str, **options: Any) -> None:

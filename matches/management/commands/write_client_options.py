@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from matches.management.clientfiles import rendered
+from matches.management.clientfiles import write_source
 
 FILE = Path("evalsite_client") / "options.py"
 FORMAT = ("-m", "ruff", "format", "--stdin-filename", str(FILE), "-")
@@ -27,21 +27,18 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Write it, or compare."""
         file = Path(settings.BASE_DIR) / FILE
-        source = _formatted(rendered())
+        # As `./run check` formats it: else the two would never be the same.
+        formatted = subprocess.run(
+            (sys.executable, *FORMAT),
+            input=write_source(),
+            cwd=settings.BASE_DIR,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        source = formatted.stdout
         if options["check"] and (not file.exists() or file.read_text(encoding="utf-8") != source):
-            wanted = "`./run manage write_client_options` writes it"
-            raise CommandError(f"{FILE} is not what the plans say: {wanted}", returncode=1)
+            hint = "`./run manage write_client_options` writes it"
+            raise CommandError(f"{FILE} is not what the plans say: {hint}", returncode=1)
         if not options["check"]:
             file.write_text(source, encoding="utf-8")
-
-
-def _formatted(source: str) -> str:
-    done = subprocess.run(
-        (sys.executable, *FORMAT),
-        input=source,
-        cwd=settings.BASE_DIR,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
