@@ -72,6 +72,7 @@ def find_or_issue_token(secret: str, *, user: str, name: str) -> str:
 
     The user is made if need be, without a password and with the rights of the scopes.
     """
+    # Only the digest is stored: a secret can be compared, not read again.
     if secret and AuthToken.objects.filter(digest=hash_token(secret)).exists():
         return secret
     owner, is_new = User.objects.get_or_create(username=user)

@@ -13,6 +13,7 @@ from matches.models import AuditRow
 N_USERS = 50
 N_NEWEST = 5_000
 """Of the newest rows, those whose acts the filter offers."""
+# More digits are no key: a database would end the query with an error.
 MAX_DIGITS = 18
 
 
@@ -63,6 +64,7 @@ class TargetFilter(admin.SimpleListFilter):
 
     title = "target"
     parameter_name = "target_kind"
+    # Written down: to ask the audit for its kinds would read all of it.
     kinds = ("agent", "checkpoint", "leaderboard", "match", "schedule", "tokenaccess")
 
     def lookups(self, *_: object) -> list[tuple[str, str]]:

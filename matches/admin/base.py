@@ -143,6 +143,7 @@ def _answer_with_refusal(request: HttpRequest, view: Callable[[], HttpResponse])
     """Return the answer; what the service refuses becomes an error of the form as it was sent."""
     try:
         return view()
+    # Django's view is one transaction: what was refused has left nothing, so it may run again.
     except BadInputError as error:
         request.refusal = error  # type: ignore[attr-defined]  # read by get_form
         return view()

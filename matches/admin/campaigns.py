@@ -155,6 +155,7 @@ class CampaignAdmin(OffersActs):
         form = context["adminform"].form
         if getattr(form, "ahead", None):
             form.errors.pop("__all__")
+            # The data of a request cannot be changed.
             form.data = form.data.copy()
             form.data["foreseen"] = form.hash_entries()
             context = {**context, "ahead": form.ahead, "errors": []}

@@ -40,6 +40,8 @@ def only_once(request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpRes
         return DONE_BEFORE
     try:
         response = view()
+        # A form that is shown again comes with 200 and has done nothing; a deed ends in a redirect,
+        # or in a page that says so by its header.
         if response.status_code != HTTPStatus.OK or response.headers.get(DONE_HEADER):
             idempotency.store_answer(call, Answer(HTTPStatus.OK, "{}"))
     finally:

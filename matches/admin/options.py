@@ -56,6 +56,7 @@ def add_options(form: Form, options: Sequence[Option]) -> Form:
     """Return the form with a field for each option that it does not show otherwise."""
     declared = getattr(form, "declared_fields", {})
     fields = {o.name: make_field(o) for o in options if o.name not in declared}
+    # Through the metaclass of the form: fields that are set later are not found by it.
     metaclass: Any = type(form)
     made: Form = metaclass(form.__name__, (form,), {**fields, "options": tuple(options)})
     return made

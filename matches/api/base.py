@@ -40,6 +40,7 @@ class Endpoints(GenericViewSet[Row]):
     A GET has an ETag and answers If-None-Match; a POST takes an Idempotency-Key.
     """
 
+    # No PUT and no PATCH: what was made is ended or acted on by a service, never edited.
     http_method_names = ["get", "post", "delete", "head"]
     content_negotiation_class = JsonOnly
     is_atomic: ClassVar[bool] = True
@@ -47,6 +48,7 @@ class Endpoints(GenericViewSet[Row]):
     hidden: ClassVar[tuple[str, ...]] = ()
     """Members of the answer to a POST that are shown only once."""
 
+    # The ETag is of the answer as it is written: it spares the way, not the queries.
     @method_decorator(conditional_page)
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answer 304 where the client has the answer already."""
@@ -56,7 +58,9 @@ class Endpoints(GenericViewSet[Row]):
         """Let a POST that passes all checks be answered once under its key."""
         super().initial(request, *args, **kwargs)
         if request.method == "POST" and self.action is not None:
+            # Here, after authentication and rights: who may not call must not take up a key.
             run = getattr(self, self.action)
+            # On the instance, so for this request alone: Django makes a view for each.
             self.post = idempotency.run_once(run, is_atomic=self.is_atomic, hidden=self.hidden)
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:

@@ -90,6 +90,7 @@ class CheckpointView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints
     filterset_fields = ("game", "run", "state")
     lookup_field = "sha256"
     lookup_value_regex = "[0-9a-f]{64}"
+    # A file is copied and hashed meanwhile: SQLite would let nobody else write.
     is_atomic = False
 
     def get_serializer_context(self) -> dict[str, Any]:

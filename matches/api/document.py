@@ -18,6 +18,7 @@ class SchemaView(SpectacularAPIView):
     permission_classes = [MayRead]
 
     def _get_schema_response(self, request: Request) -> Response | HttpResponse:
+        # Anybody may ask for any version: not kept, else memory would grow by their wishes.
         if "version" in request.query_params:
             return super()._get_schema_response(request)  # type: ignore[no-any-return, no-untyped-call]
         renderer: Any = getattr(request, "accepted_renderer", None)

@@ -120,5 +120,6 @@ def _flatten_detail(detail: Any, given: Mapping[str, Any], field: str = "") -> I
         for inner in detail:
             yield from _flatten_detail(inner, given, field)
     else:
+        # Of a nested field the value is not told: `given` holds the outer ones only.
         value = f" Got {given[field]!r:.80}." if field in given else ""
         yield {"field": field, "message": f"{detail}{value}"}

@@ -12,6 +12,7 @@ from matches.errors import BadInputError
 from matches.models import Agent
 
 NUL = "\x00"
+# A larger number would be no refusal but an error of the database.
 MAX_ID = 2**63 - 1
 SHOWN_MISSING = 20
 
@@ -76,6 +77,7 @@ class JsonParser(JSONParser):
         """Return the value. Raises ParseError."""
         try:
             value = super().parse(stream, media_type, parser_context)
+            # Written once more: half a surrogate is read without complaint, and stored by nobody.
             json.dumps(value, ensure_ascii=False).encode()
         except RecursionError as error:
             raise ParseError("JSON parse error - nested too deeply") from error

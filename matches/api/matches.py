@@ -205,6 +205,7 @@ class ByFilter(InPlannedOrder):
         self.ordering = ByMatch.ordering
         page: list[Any] = super().paginate_queryset(queryset, request, view) or []
         ids = [row["match_id"] for row in page]
+        # The page is cut from the seats, by their index; in_bulk keeps no order.
         matches = Match.objects.in_bulk(ids)
         return [matches[number] for number in ids]
 
@@ -223,6 +224,7 @@ class MatchView(mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows, 
 
     def get_queryset(self) -> QuerySet[Match]:
         """Return matches with what is shown of them."""
+        # What a single one shows would cost a list four joins for nothing.
         if self.action == "retrieve":
             whole = Match.objects.select_related("outcome", "voiding", "replacement", "replaces")
             return whole.prefetch_related("attempts")

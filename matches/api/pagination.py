@@ -21,6 +21,7 @@ MAX_DIGITS = 18
 class NewestFirst(CursorPagination):
     """By id, the newest first."""
 
+    # The key grows with time and has its index; a position in it stays right while rows come.
     ordering: Any = "-id"
     page_size = 100
     page_size_query_param = "page_size"
@@ -112,6 +113,7 @@ class ByRank(NewestFirst):
         page = [rank_rating(rank, rating) for rank, rating in enumerate(rows[:size], first)]
         if len(rows) > size:
             last = page[-1]
+            # With the rank: to count those above would read the board down to the page.
             text = json.dumps([first + len(page) - 1, last.mu, last.agent_id])
             cursor = urlsafe_b64encode(text.encode()).decode().rstrip("=")
             address = request.build_absolute_uri()
@@ -135,6 +137,7 @@ def _decode_place(text: str | None) -> _Place | None:
         place = _Place(int(rank), float(mu), int(agent))
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise NotFound("Invalid cursor") from error
+    # NaN and Infinity are read by json as numbers, and compared by each database as it likes.
     limit = 10**MAX_DIGITS
     if not (isfinite(place.mu) and 0 <= place.rank < limit and 0 <= place.agent < limit):
         raise NotFound("Invalid cursor")

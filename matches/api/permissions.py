@@ -30,6 +30,8 @@ class Endpoint(Protocol):
 _PUBLIC = Access(Scope.READ, is_public=True)
 _OWN = Access(Scope.READ)
 _SCHEDULES = Access(Scope.SUBMIT, "matches.add_tournament")
+# It registers agents and opens a leaderboard on the way: what its user may not do by
+# calls of their own, it may not do by this one.
 _ENTERS = Access(
     Scope.SUBMIT, "matches.add_tournament", ("matches.add_agent", "matches.add_leaderboard")
 )

@@ -86,6 +86,7 @@ class TokenView(mixins.ListModelMixin, mixins.DestroyModelMixin, Endpoints[Token
 
     def get_queryset(self) -> QuerySet[TokenAccess]:
         """Return the tokens that the caller may see."""
+        # For the schema nobody is logged in.
         if getattr(self, "swagger_fake_view", False):
             return TokenAccess.objects.none()
         return tokens.list_tokens(cast(User, self.request.user))
@@ -106,6 +107,7 @@ class TokenView(mixins.ListModelMixin, mixins.DestroyModelMixin, Endpoints[Token
 
     def perform_destroy(self, instance: TokenAccess) -> None:
         """Revoke it and all that were made with it, if the caller has its scopes."""
+        # Else a token that may only read could take away those that operate.
         lacking = sorted(set(instance.scopes) - list_scopes(self.request))
         if lacking:
             raise PermissionDenied(f"your token lacks {', '.join(lacking)} itself")

@@ -190,5 +190,6 @@ class TournamentView(
 
     def _answer_changed(self, change: Callable[..., object], **options: Any) -> Response:
         change(tournament := self.get_object(), **options)
+        # The services change rows by conditional UPDATE: this object is as it was before.
         tournament.refresh_from_db()
         return Response(TournamentDetailSerializer(tournament).data)

@@ -77,6 +77,7 @@ class TrajectoryView(mixins.ListModelMixin, Endpoints[TrajectoryPiece]):
 
     def get_queryset(self) -> QuerySet[TrajectoryPiece]:
         """Return the pieces of the tournament that is asked for."""
+        # For the schema there is no request, so no tournament is asked for.
         if getattr(self, "swagger_fake_view", False):
             return TrajectoryPiece.objects.none()
         values = read_query(OfTournamentSerializer, self.request)

@@ -132,6 +132,7 @@ def collect_shards(
     shown_at, line = clock() - LINE_EVERY_S, ""
     while True:
         tournament.refresh_from_db()
+        # A manifest after each shard: what is interrupted names all that are whole.
         while exporter.advance():
             manifests.write_manifest(exporter, tournament, folder)
         if exporter.is_complete:

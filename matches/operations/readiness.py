@@ -96,6 +96,7 @@ class _MigrationCheck:
         self._is_known = False
         self._lock = Lock()
 
+    # Kept once it is so: every probe asks, and the executor reads every migration file.
     def __call__(self) -> str:
         with self._lock:
             if not self._is_known:

@@ -48,6 +48,7 @@ class Stop(NotedAct[Campaign]):
         """Cancel what is open, and write how it ended."""
         row = chosen.row
         n_cancelled = tournaments.cancel_tournament(row.tournament, now=chosen.now)
+        # Cancelling changed its row: judged as it stands in the database now.
         row.tournament = Tournament.objects.select_related("leaderboard").get(pk=row.tournament_id)
         judging.judge(row, now=chosen.now)
         said = f"{row.tournament} is stopped, and {several_matches(n_cancelled)} cancelled"

@@ -30,6 +30,7 @@ class Void(Act[Match]):
         if row.state == _STATES.DONE:
             rated = f" and {row.leaderboard} is rated again" if row.tournament.is_rated else ""
             return Effect(f"{where}: its outcome counts no more{rated}", seen=row.state)
+        # Pending or running is the same to who voids it: it may go on while they decide.
         return Effect(f"{where}: {row.state}, is played no more", seen="open")
 
     def perform_act(self, chosen: Confirmed[Match]) -> str:

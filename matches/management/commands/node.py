@@ -50,6 +50,7 @@ class Command(BaseCommand):
             node_keys.revoke_node(name, actor=COMMAND_LINE, now=db_now())
             self.stdout.write(f"{name} is let in no more")
         else:
+            # Both print the whole environment: adding a node twice only shows it again.
             change = node_keys.add_node if act == "add" else node_keys.replace_secrets
             key = change(name, actor=COMMAND_LINE, now=db_now())
             self._print_variables(node_keys.build_environment(key))

@@ -38,6 +38,7 @@ class Command(BaseCommand):
             progress = selectors.read_progress(tournament)
             missing = selectors.describe_missing(tournament, now=now)
             key = f"{progress} {tournament.shown_state} {missing}"
+            # Of several tournaments only those that have moved: the others would hide them.
             if shown.get(tournament.pk) == key:
                 continue
             shown[tournament.pk] = key

@@ -27,6 +27,7 @@ def of_tournament(tournament: Tournament, *, now: datetime) -> Explanation:
     is_stuck = tournament.state not in Tournament.OVER and is_held(tournament)
     code = [f"code that is not here ({tournament.problem})"] if is_stuck else []
     notes = _list_notes(tournament)
+    # A campaign plans as it judges: its tournament waits for what the next verdict needs.
     campaign = Campaign.objects.filter(tournament=tournament, decided_at=None).first()
     if campaign is not None and tournament.state not in Tournament.OVER:
         campaign.tournament = tournament

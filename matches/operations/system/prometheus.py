@@ -63,9 +63,11 @@ def _export_queues(sample: Sample) -> Iterator[Metric]:
 
 def _export_delays(sample: Sample) -> Iterator[Metric]:
     delays = sample.delays
+    # Left out while it is not known: 0 would keep an alarm quiet.
     if delays.recorder_s is not None:
         words = "How far the slowest recorder is behind"
         yield _make_gauge("evalsite_recorder_lag_seconds", words, delays.recorder_s)
+    # None: nothing waits, which is a lag of 0.
     words = "How long the first outcome that is not counted has waited"
     yield _make_gauge("evalsite_rating_lag_seconds", words, delays.rating_s or 0.0)
     yield _make_gauge("evalsite_outcomes_uncounted", "Outcomes not counted yet", sample.n_uncounted)

@@ -28,6 +28,7 @@ HISTORY = timedelta(minutes=5)
 KEY = "live:system"
 _LOCK = "live:system:lock"
 _KEPT_S = 3600
+# Whoever dies while it looks keeps the others from looking for so long.
 _LOCKED_S = 5
 
 
@@ -87,6 +88,7 @@ def _push_once(*, now: datetime, control_at: datetime | None) -> None:
         fast_store.get_client().set(KEY, msgspec.json.encode(state), ex=_KEPT_S)
     finally:
         cache.delete(_LOCK)
+    # After the lock is let go: a slow channel layer keeps nobody from looking.
     layer = get_channel_layer()
     async_to_sync(layer.group_send)(
         GROUP, {"type": "viewer.text", "text": json.dumps(format_state(state))}

@@ -76,6 +76,7 @@ def take_sample(*, now: datetime, last: Sample | None, history: Sequence[Point] 
         failures=_count_failures(last, now=now),
         delays=_measure_delays(now=now),
         tallies=tallied,
+        # Up to a limit: a rater that is far behind must not make the look slow.
         n_uncounted=Uncounted.objects.filter(is_counted=False)[:MAX_UNCOUNTED].count(),
         trouble=list(dict.fromkeys(trouble)),
         set_aside=disk.list_files_set_aside(now=now),
