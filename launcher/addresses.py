@@ -15,8 +15,8 @@ WEB_PORT = 8000
 BROKER_PORT = 7379
 FAST_PORT = 7380
 HIGHEST_PORT = 65535
+# Below those that Linux and macOS give to outgoing connections, above the well-known ones.
 SERVED_PORTS = (10_000, 32_000)
-"""Below those that Linux and macOS give to outgoing connections, above the well-known ones."""
 LOOPBACK = "127.0.0.1"
 
 
@@ -66,11 +66,13 @@ class Ports:
     @classmethod
     def free(cls) -> "Ports":
         """Return ports that are free now, and that no outgoing connection takes meanwhile."""
-        drawn = (port for port in iter(_drawn_port, None) if not _why_unusable(LOOPBACK, port))
-        found: set[int] = set()
-        while len(found) < len(fields(cls)):
-            found.add(next(drawn))
-        return cls(*found)
+        ports: set[int] = set()
+        # Drawn, not counted up: stacks that start at the same time shall not meet at one port.
+        while len(ports) < len(fields(cls)):
+            port = SystemRandom().randrange(*SERVED_PORTS)
+            if not _why_unusable(LOOPBACK, port):
+                ports.add(port)
+        return cls(*ports)
 
     def environment(self) -> dict[str, str]:
         """Return the variables that set these ports."""
@@ -88,10 +90,6 @@ class Ports:
             raise SetupError("\n".join(problems))
 
 
-def _drawn_port() -> int:
-    return SystemRandom().randrange(*SERVED_PORTS)
-
-
 def _read_port(variable: str, text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= HIGHEST_PORT:
         raise SetupError(f"{variable} is {text!r}; a port from 1 to {HIGHEST_PORT} is needed")
@@ -101,20 +99,21 @@ def _read_port(variable: str, text: str) -> int:
 def _why_unusable(host: str, port: int) -> str:
     try:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            # As the servers do: what a connection that has ended left behind does not count.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
     except PermissionError:
         return "needs more rights"
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            return f"is in use{_owner(port)}"
+            return f"is in use{_find_owner(port)}"
         raise SetupError(
             f"EVALSITE_HOST is {host!r}, no address of this machine: {error}"
         ) from error
     return ""
 
 
-def _owner(port: int) -> str:
+def _find_owner(port: int) -> str:
     """Return " by pid 12 (name)", or nothing where the system does not tell."""
     try:
         connections = psutil.net_connections("tcp")

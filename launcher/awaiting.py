@@ -10,17 +10,15 @@ from launcher.supervision import ProgramState
 
 SAID_EVERY_S = 5.0
 LOOK_EVERY_S = 0.1
+# A program that died so often will not come up by itself; a port or file may be free after one.
 MAX_DEATHS = 3
-"""A program that died so often will not come up by itself; a port or file may be free after one."""
 
 
 class Patience:
-    """Tells what is awaited, and ends the wait when a program dies again and again.
+    """Tells what is awaited, and ends the wait when a program dies again and again."""
 
-    There is no limit in time: forty nodes on two cores need minutes, and whoever waits can see on
-    what, and press Ctrl-C.
-    """
-
+    # No limit in time: forty nodes on two cores need minutes, and whoever waits can see for what,
+    # and press Ctrl-C.
     def __init__(self, log: Path, say: Callable[[str], None], *, now_s: float) -> None:
         self._log, self._say = log, say
         self._said_at_s = now_s

@@ -46,15 +46,12 @@ def find_server() -> Path:
     try:
         return Path(get_binary_path())
     except ValkeyBinaryNotFoundError as error:
-        return _server_on_path(str(error))
-
-
-def _server_on_path(no_bundled: str) -> Path:
-    found = [path for name in ("valkey-server", "redis-server") if (path := shutil.which(name))]
-    for path in found:
+        no_bundled = str(error)
+    paths = [path for name in ("valkey-server", "redis-server") if (path := shutil.which(name))]
+    for path in paths:
         if program_version(path) >= MINIMUM_VERSION:
             return Path(path)
-    on_path = f"too old on PATH: {', '.join(found)}" if found else "none on PATH"
+    on_path = f"too old on PATH: {', '.join(paths)}" if paths else "none on PATH"
     raise SetupError(
         f"no Valkey server: {no_bundled}; {on_path}.\n"
         "Install valkey or redis 7.0 or newer, or set REDIS_URL and FAST_REDIS_URL to running ones."
@@ -64,8 +61,8 @@ def _server_on_path(no_bundled: str) -> Path:
 def program_version(program: str) -> tuple[int, ...]:
     """Return the version that a server program prints, (0,) when it prints none."""
     printed = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    found = re.search(r"v=([0-9.]+)", printed.stdout)
-    return read_version(found[1]) if found else (0,)
+    version = re.search(r"v=([0-9.]+)", printed.stdout)
+    return read_version(version[1]) if version else (0,)
 
 
 def read_version(text: str) -> tuple[int, ...]:
@@ -86,8 +83,7 @@ def server_command(
 ) -> list[str]:
     """Return the command of a server of our own; `kept` makes what it holds survive a kill.
 
-    rules: of its users; without any, everybody may do everything. The options go to a file that
-    only its owner reads.
+    rules: of its users; without any, everybody may do everything.
     """
     lines = ["bind 127.0.0.1", f"port {port}", f'dir "{folder}"', *(KEPT if kept else NOT_KEPT)]
     # A changed title would overwrite the environment by which `stop` knows its own processes.
@@ -97,6 +93,7 @@ def server_command(
         version = ".".join(map(str, program_version(str(program))))
         lines += user_lines(rules, version=version)
     folder.mkdir(parents=True, exist_ok=True)
+    # In a file that only its owner reads: everybody can see the arguments of a command.
     options = folder / "valkey.conf"
     write_private(options, "\n".join([*lines, ""]))
     return [str(program), str(options)]
@@ -134,13 +131,10 @@ def inspect(url: str, *, name: str = "broker", timeout_s: float = 3.0) -> Server
         raise SetupError(f"the {shown} refuses the login: {error}") from error
     except redis.RedisError as error:
         raise SetupError(f"the {shown} cannot be used: {error}") from error
-    return _usable(shown, str(answer["redis_version"]), str(answer.get("maxmemory_policy", "")))
-
-
-def _usable(shown: str, version: str, eviction: str) -> ServerFacts:
+    version = str(answer["redis_version"])
     if read_version(version) < MINIMUM_VERSION:
         raise SetupError(f"the {shown} is version {version}; 7.0 or newer is needed")
-    return ServerFacts(read_version(version), eviction)
+    return ServerFacts(read_version(version), str(answer.get("maxmemory_policy", "")))
 
 
 def wait_until_up(url: str, *, limit_s: float) -> ServerFacts:

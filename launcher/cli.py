@@ -15,7 +15,7 @@ from launcher.foreground import show_addresses
 from launcher.plan import Plan
 from launcher.programs import ONE_THREAD, PYTHON
 from launcher.stack import NOT_OURS, child_environment, own_settings, stop_stack
-from launcher.supervision import Supervisor, leftovers
+from launcher.supervision import Supervisor, find_leftovers
 
 BAD_INPUT = 2
 ALREADY_RUNS = 1
@@ -65,11 +65,15 @@ def build_parser() -> argparse.ArgumentParser:
     )
     up.add_argument("--detach", action="store_true", help="return when it runs; ./run stop ends it")
     up.add_argument("--no-example", action="store_true", help="leave an empty database empty")
-    up.set_defaults(run=start)
+    up.set_defaults(run=start_here)
     for name, run, text in (
-        ("stop", stop, "end the running stack"),
-        ("status", status, "show the processes and the addresses"),
-        ("check", toolbox.check, "format, lint, types, import contracts, templates, migrations"),
+        ("stop", stop_here, "end the running stack"),
+        ("status", show_status, "show the processes and the addresses"),
+        (
+            "check",
+            toolbox.run_checks,
+            "format, lint, types, import contracts, templates, migrations",
+        ),
     ):
         commands.add_parser(name, help=text).set_defaults(run=run)
     compose_env = commands.add_parser("compose-env", help="write what docker-compose.yml reads")
@@ -89,7 +93,7 @@ PASSED_ON_HELP = {
 }
 
 
-def start(options: argparse.Namespace) -> int:
+def start_here(options: argparse.Namespace) -> int:
     """Start the stack; follow it unless it is detached."""
     var = var_folder(os.environ)
     if (pid := Supervisor(var).pid()) is not None:
@@ -107,22 +111,28 @@ def start(options: argparse.Namespace) -> int:
         recorders=options.recorders,
         settings=own_settings(os.environ),
     )
-    return foreground.run(plan, example=not options.no_example, detach=options.detach)
+    return foreground.run_stack(plan, example=not options.no_example, detach=options.detach)
 
 
-def stop(_: argparse.Namespace) -> int:
+def stop_here(_: argparse.Namespace) -> int:
     """End the stack of this data folder."""
     var = var_folder(os.environ)
     print("stopped" if stop_stack(var) else f"nothing runs in {var}")
     return 0
 
 
-def status(_: argparse.Namespace) -> int:
+def show_status(_: argparse.Namespace) -> int:
     """Print the processes and addresses; 1 when nothing runs, or only leftovers do."""
     var = var_folder(os.environ)
     supervisor = Supervisor(var)
     if supervisor.pid() is None:
-        print(_without_supervisor(var))
+        if pids := ", ".join(str(process.pid) for process in find_leftovers(var)):
+            print(
+                f"the supervisor of {var} is gone. It left processes behind (pids {pids}), which "
+                "nobody starts again: ./run stop ends them"
+            )
+        else:
+            print(f"nothing runs in {var}")
         return 1
     print(f"{'process':<12} {'state':<10} {'pid':>8} {'up':>10}")
     for state in supervisor.states():
@@ -145,22 +155,8 @@ def write_compose(options: argparse.Namespace) -> int:
     return 0
 
 
-def _without_supervisor(var: Path) -> str:
-    left = leftovers(var)
-    if not left:
-        return f"nothing runs in {var}"
-    pids = ", ".join(str(process.pid) for process in left)
-    return (
-        f"the supervisor of {var} is gone. It left processes behind (pids {pids}), which nobody "
-        "starts again: ./run stop ends them"
-    )
-
-
 def pass_on(*command: str, without: Sequence[str] = ()) -> Callable[[Sequence[str]], int]:
-    """Return a command that becomes another program, against the stack of this data folder.
-
-    No child: Ctrl-C and SIGTERM are the program's alone, however long it takes to end.
-    """
+    """Return a command that becomes another program, against the stack of this data folder."""
 
     def run(arguments: Sequence[str]) -> int:
         var = var_folder(os.environ)
@@ -169,20 +165,21 @@ def pass_on(*command: str, without: Sequence[str] = ()) -> Callable[[Sequence[st
         for name in set(without) - {"EVALSITE_VAR"}:
             environment.pop(name, None)
         os.chdir(ROOT)
+        # No child: Ctrl-C and SIGTERM are the program's alone, however long it takes to end.
         os.execve(PYTHON, [PYTHON, *command, *arguments], environment)
 
     return run
 
 
 PASSED_ON = {
-    "test": toolbox.test,
+    "test": toolbox.run_tests,
     "manage": pass_on("manage.py"),
     "bench": pass_on("-m", "benchmarks"),
     "chaos": pass_on("-m", "benchmarks", "chaos"),
 }
 OWN = ("up", "stop", "status", "check", "compose-env")
+# What we do not know ourselves is a command of `evalsite`, called against the stack here.
 ask_server = pass_on("-m", "evalsite_client", without=NOT_OURS)
-"""What we do not know ourselves is a command of `evalsite`, called against the stack here."""
 
 
 def is_for_server(arguments: Sequence[str]) -> bool:

@@ -19,15 +19,20 @@ URLS = {"REDIS_URL": "redis://broker:6379/0", "FAST_REDIS_URL": "redis://fast:63
 
 
 def write_files(folder: Path, *, n_nodes: int) -> list[Path]:
-    """Write `.env` and the users of both servers beside docker-compose.yml; return the files.
-
-    Secrets that are there stay; what is derived from them is written anew.
-    """
+    """Write `.env` and the users of both servers beside docker-compose.yml; return the files."""
     env = folder / ".env"
-    known = read_variables(env)
-    made = {name: known.get(name) or secrets.token_hex(24) for name in MADE_ONCE}
-    plan = _plan(made, n_nodes=n_nodes)
-    write_variables(env, {**known, **made, **derived_variables(plan, made)})
+    before = read_variables(env)
+    # Secrets that are there stay: the database knows its password already. What is derived from
+    # them is written anew.
+    made = {name: before.get(name) or secrets.token_hex(24) for name in MADE_ONCE}
+    plan = Plan(
+        var=Path("/var/lib/evalsite"),
+        ports=Ports(),
+        nodes=n_nodes,
+        settings={**URLS, "EVALSITE_SECRET_KEY": made["EVALSITE_SECRET_KEY"]},
+        with_users=frozenset(SERVERS),
+    )
+    write_variables(env, {**before, **made, **derived_variables(plan, made)})
     files = [env]
     (folder / USERS).mkdir(parents=True, exist_ok=True)
     for server in SERVERS:
@@ -56,13 +61,3 @@ def derived_variables(plan: Plan, made: dict[str, str]) -> dict[str, str]:
             variables[f"{prefix}_{server.upper()}_URL"] = url
         variables[f"{prefix}_KEY"] = node_secret(made["EVALSITE_SECRET_KEY"], "reports", name, 1)
     return variables
-
-
-def _plan(made: dict[str, str], *, n_nodes: int) -> Plan:
-    return Plan(
-        var=Path("/var/lib/evalsite"),
-        ports=Ports(),
-        nodes=n_nodes,
-        settings={**URLS, "EVALSITE_SECRET_KEY": made["EVALSITE_SECRET_KEY"]},
-        with_users=frozenset(SERVERS),
-    )

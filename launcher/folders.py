@@ -26,6 +26,7 @@ def require_writable(var: Path) -> None:
     try:
         var.mkdir(mode=0o700, parents=True, exist_ok=True)
         (var / "log").mkdir(exist_ok=True)
+        # Tried, not read from its rights: the file system may be read-only.
         probe = var / ".writable"
         probe.touch()
         probe.unlink()
@@ -44,7 +45,8 @@ def socket_path(var: Path) -> Path:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner may read, whole or not at all."""
+    """Write a file that only its owner may read."""
+    # Renaming is whole or not at all: nobody reads half a file.
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -71,12 +73,12 @@ def write_variables(path: Path, variables: Mapping[str, str]) -> None:
 def ensure_secrets(var: Path) -> dict[str, str]:
     """Return the secrets of this folder; those that are missing are made once."""
     path = var / "secrets.env"
-    known = read_variables(path)
+    before = read_variables(path)
     # 64 characters: Django wants 50 for its key.
-    missing = {name: secrets.token_urlsafe(48) for name in SECRETS if name not in known}
+    missing = {name: secrets.token_urlsafe(48) for name in SECRETS if name not in before}
     if missing:
-        write_variables(path, known | missing)
-    return known | missing
+        write_variables(path, before | missing)
+    return before | missing
 
 
 def write_generations(var: Path, generations: Mapping[str, int]) -> None:

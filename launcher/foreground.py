@@ -14,46 +14,45 @@ LOOK_EVERY_S = 0.2
 
 
 class Interruption:
-    """The handler of the signals that end us: it raises while we start, later it only notes them.
-
-    An exception in the middle of Popen would lose the child that it had just made.
-    """
+    """Handles the signals that end us: it raises while we start, later it only notes them."""
 
     def __init__(self) -> None:
         self.is_asked = False
         self.is_raising = True
+
+        def note(_: int, __: FrameType | None) -> None:
+            self.is_asked = True
+            # Not later: in the middle of Popen it would lose the child that was just made.
+            if self.is_raising:
+                raise KeyboardInterrupt
+
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._note)
-
-    def _note(self, _: int, __: FrameType | None) -> None:
-        self.is_asked = True
-        if self.is_raising:
-            raise KeyboardInterrupt
+            signal.signal(number, note)
 
 
-def run(plan: Plan, *, example: bool, detach: bool) -> int:
+def run_stack(plan: Plan, *, example: bool, detach: bool) -> int:
     """Start the stack and follow it until a signal or another terminal ends it."""
     interruption = Interruption()
     print(f"Starting in {plan.var} ...", flush=True)
-    stack = launch(plan, example=example, say=_say)
+
+    def say(line: str) -> None:
+        if line:
+            print(line, flush=True)
+
+    stack = launch(plan, example=example, say=say)
     interruption.is_raising = False
     show_addresses(plan)
     if detach:
         print("Runs on its own; ./run stop ends it.")
         return 0
     print("Ctrl-C ends it.", flush=True)
-    _follow(stack, interruption)
+    _follow_progress(stack, interruption)
     print(
         "\nStopping ..." if interruption.is_asked else "It was stopped from elsewhere.", flush=True
     )
     stack.stop()
     print("All processes have ended; ./run goes on where this stopped.")
     return 0
-
-
-def _say(line: str) -> None:
-    if line:
-        print(line, flush=True)
 
 
 def show_addresses(plan: Plan) -> None:
@@ -65,7 +64,7 @@ def show_addresses(plan: Plan) -> None:
     print(f"Flower asks for a login: {login}", flush=True)
 
 
-def _follow(stack: Stack, interruption: Interruption) -> None:
+def _follow_progress(stack: Stack, interruption: Interruption) -> None:
     """Print the progress of matches until we are asked to end or the supervisor is gone."""
     # A child of its own session: Ctrl-C is for us, and the supervisor needs no Django.
     progress = subprocess.Popen(

@@ -19,8 +19,8 @@ from supervisor import loggers, supervisord
 from launcher.supervision import kill_leftovers
 
 SUPERVISE = "--supervise"
+# The exit status of supervisord when its configuration cannot be used: again would not help.
 WRONG_CONFIG = 2
-"""The exit status of supervisord when its configuration cannot be used: again would not help."""
 RESTART_AFTER_S = 1.0
 
 _roll_over = loggers.RotatingFileHandler.doRollover
@@ -40,10 +40,8 @@ class LossyStream(TextIOBase):
 
 
 def roll_over_if_possible(handler: loggers.RotatingFileHandler) -> None:
-    """Begin a new log file when the old one is long enough; on a full disk go on with the old one.
-
-    Supervisord catches what fails while it writes a line, but not here.
-    """
+    """Begin a new log file when the old one is long enough; on a full disk keep the old one."""
+    # Supervisord catches what fails while it writes a line, but not here.
     try:
         _roll_over(handler)
     except (OSError, ValueError):
@@ -62,12 +60,10 @@ def supervise(config: str) -> None:
 
 
 def guard(var: Path, config: str) -> int:
-    """Run supervisord until it is told to end; whatever else ends it, start it again.
-
-    What it left behind ends first: a second set of programs would find their ports taken.
-    """
+    """Run supervisord until it is told to end; whatever else ends it, start it again."""
     command = [sys.executable, "-m", "launcher.guarding", SUPERVISE, config]
     while (status := subprocess.call(command)) not in {0, WRONG_CONFIG}:
+        # What it left behind ends first: a second set of programs would find their ports taken.
         n_ended = kill_leftovers(var)
         LossyStream(sys.stderr).write(
             f"{time.strftime('%F %T')} the supervisor ended with status {status}; {n_ended} "

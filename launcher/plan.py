@@ -51,8 +51,8 @@ class Plan:
     flower: bool = True
     flower_host: str = "127.0.0.1"  # its /metrics and /healthcheck ask for no login
     settings: Mapping[str, str] = field(default_factory=dict)
+    # Servers that are given and let us make our users.
     with_users: frozenset[Server] = frozenset()
-    """Servers that are given and let us make our users."""
 
     @property
     def node_names(self) -> list[str]:
@@ -153,7 +153,20 @@ class Plan:
 
         generations: those of the nodes' secrets, by their names.
         """
-        servers = [self._server(name, secrets, generations) for name in self.own_servers]
+        servers = []
+        for name in self.own_servers:
+            command = server_command(
+                self.var / name,
+                port=getattr(self.ports, name),
+                kept=name == "broker",
+                rules=self.user_rules(name, secrets, generations=generations),
+            )
+            # Only the broker has a file that may be damaged; the fast store keeps nothing.
+            if name == "broker":
+                log = str(self.var / "log" / f"{name}.log")
+                salvage = [programs.PYTHON, "-m", "launcher.salvage", str(self.var / name), log]
+                command = [*salvage, *command]
+            servers.append(Program(name, tuple(command)))
         return servers + self.task_programs(secrets, generations=generations)
 
     def task_programs(
@@ -176,9 +189,9 @@ class Plan:
         if self.web:
             own = server | self._role_urls("web", secrets)
             chosen.append(programs.web(self.host, self.ports.web, environment=own))
-        chosen += [self._gpu(number, secrets) for number in range(1, self.gpus + 1)]
+        chosen += [self._make_gpu_worker(number, secrets) for number in range(1, self.gpus + 1)]
         chosen += [
-            self._node(number, name, secrets, generations.get(name, 1))
+            self._make_node(number, name, secrets, generations.get(name, 1))
             for number, name in enumerate(self.node_names, 1)
         ]
         if self.flower:
@@ -198,36 +211,22 @@ class Plan:
             for name in SERVERS
         }
 
-    def _server(
-        self, name: Server, secrets: Mapping[str, str], generations: Mapping[str, int]
+    def _make_node(
+        self, number: int, name: str, secrets: Mapping[str, str], generation: int
     ) -> Program:
-        rules = self.user_rules(name, secrets, generations=generations)
-        command = server_command(
-            self.var / name,
-            port=getattr(self.ports, name),
-            kept=name == "broker",
-            rules=rules,
-        )
-        if name == "broker":
-            log = str(self.var / "log" / f"{name}.log")
-            salvage = (programs.PYTHON, "-m", "launcher.salvage", str(self.var / name), log)
-            return Program(name, (*salvage, *command))
-        return Program(name, tuple(command))
-
-    def _node(self, number: int, name: str, secrets: Mapping[str, str], generation: int) -> Program:
-        known = self._known(*NODE_VARIABLES, *INFERENCE_VARIABLES) | self._files
-        known |= ONE_THREAD
-        known["REDIS_URL"] = self.node_url("broker", name, secrets, generation=generation)
+        # Only what it needs: a node gets neither the database nor the secrets of the others.
+        own = self._pick_settings(*NODE_VARIABLES, *INFERENCE_VARIABLES) | self._files | ONE_THREAD
+        own["REDIS_URL"] = self.node_url("broker", name, secrets, generation=generation)
         asks = self.node_url("fast", name, secrets, generation=generation)
-        known |= {"EVALSITE_INFERENCE_URL": asks} if asks else {}
-        known["EVALSITE_NODE_KEY"] = node_secret(self._key(secrets), "reports", name, generation)
-        return programs.play_node(number, slots=self.slots, environment=known)
+        own |= {"EVALSITE_INFERENCE_URL": asks} if asks else {}
+        own["EVALSITE_NODE_KEY"] = node_secret(self._key(secrets), "reports", name, generation)
+        return programs.play_node(number, slots=self.slots, environment=own)
 
-    def _gpu(self, number: int, secrets: Mapping[str, str]) -> Program:
-        known = self._known(*GPU_VARIABLES) | self._files | ONE_THREAD
-        known |= self._role_urls("gpu", secrets)
-        known["EVALSITE_NODE_KEY"] = gpu_key(self._key(secrets))
-        return programs.gpu_worker(number, shards=self._shards, environment=known)
+    def _make_gpu_worker(self, number: int, secrets: Mapping[str, str]) -> Program:
+        own = self._pick_settings(*GPU_VARIABLES) | self._files | ONE_THREAD
+        own |= self._role_urls("gpu", secrets)
+        own["EVALSITE_NODE_KEY"] = gpu_key(self._key(secrets))
+        return programs.gpu_worker(number, shards=self._shards, environment=own)
 
     @property
     def _shards(self) -> int:
@@ -243,5 +242,5 @@ class Plan:
         site = {"EVALSITE_SITE_URL": self.site_url} if self.site_url else {}
         return {"EVALSITE_CACHE": cache, **site}
 
-    def _known(self, *names: str) -> dict[str, str]:
+    def _pick_settings(self, *names: str) -> dict[str, str]:
         return {name: self.settings[name] for name in names if name in self.settings}

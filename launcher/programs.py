@@ -73,11 +73,9 @@ def worker(app: str, name: str, queue: str, pool: tuple[str, ...]) -> tuple[str,
 
 
 def web(host: str, port: int, *, environment: Mapping[str, str]) -> Program:
-    """Return the web server; open WebSockets may not hold up its end.
-
-    It compresses nothing that is pushed: that would be done again for each viewer.
-    """
+    """Return the web server; open WebSockets may not hold up its end."""
     server = ("--host", host, "--port", str(port), "--no-access-log", "--lifespan", "off")
+    # Nothing that is pushed is compressed: that would be done again for each viewer.
     sockets = ("--ws-max-size", "65536", "--ws-per-message-deflate", "false")
     # uvicorn would believe X-Forwarded-For of anybody on loopback: EVALSITE_PROXIES says whom.
     bounds = (*sockets, "--no-proxy-headers", "--timeout-graceful-shutdown", "3")
@@ -124,11 +122,9 @@ def own_capabilities() -> str:
 
 
 def gpu_worker(number: int, *, shards: int, environment: Mapping[str, str]) -> Program:
-    """Return a server of networks; threads and no forks, because CUDA does not survive one.
-
-    Two threads, so that a check, which waits for a process of its own, holds up no answer; forwards
-    take turns.
-    """
+    """Return a server of networks."""
+    # Threads and no forks: CUDA does not survive one. Two of them, so that a check, which waits for
+    # a process of its own, holds up no answer; forwards take turns.
     name = f"gpu-{number}"
     pool = ("-P", "threads", "-c", "2", "--prefetch-multiplier", "1")
     queues = ",".join(gpu_queue(shard) for shard in range(shards))
@@ -141,7 +137,8 @@ def gpu_worker(number: int, *, shards: int, environment: Mapping[str, str]) -> P
 
 
 def flower(host: str, port: int, *, var: Path, environment: Mapping[str, str]) -> Program:
-    """Return the monitor of Celery; its login is the variable FLOWER_BASIC_AUTH, unseen by ps."""
+    """Return the monitor of Celery."""
+    # Its login comes by the variable FLOWER_BASIC_AUTH: arguments can be seen by everybody.
     kept = ("--persistent=True", f"--db={var / 'flower.db'}", f"--tasks-columns={FLOWER_COLUMNS}")
     command = celery("evalsite", "flower", f"--address={host}", f"--port={port}", *kept)
     return Program("flower", command, environment)

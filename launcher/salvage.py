@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+# Printed at each start: only what the server said after it is about its last start.
 BEGINS = "evalsite: the broker begins"
-"""Printed at each start: only what the server said after it is about its last start."""
 READ_BYTES = 16_384
 FILES = "appendonlydir"
 SET_ASIDE = "set-aside-"

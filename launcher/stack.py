@@ -38,15 +38,15 @@ from launcher.supervision import (
     UP_STATES,
     ProgramState,
     Supervisor,
+    find_leftovers,
     kill_leftovers,
-    leftovers,
 )
 
 PROGRAMS_LIMIT_S = 11.0
 UNENFORCED = "rights are not enforced, every node may do everything there"
 OWN_VARIABLES = ("DATABASE_URL", "REDIS_URL", "FAST_REDIS_URL")
+# Said anew for each stack, and what the client of another server goes by.
 NOT_OURS = ("EVALSITE_VAR", "EVALSITE_URL", "EVALSITE_TOKEN", "EVALSITE_PASSWORD")
-"""Said anew for each stack, and what the client of another server goes by."""
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ def launch(plan: Plan, *, example: bool, say: Callable[[str], None]) -> Stack:
     write_variables(plan.var / "stack.env", shared)
     stack = Stack(plan, child_environment(plan.var, shared))
     try:
-        _start(stack, secrets, example=example, say=say)
-    except BaseException:
+        _start_programs(stack, secrets, example=example, say=say)
+    except BaseException:  # Ctrl-C, too
         stack.stop()
         raise
     return stack
@@ -171,7 +171,7 @@ def require_alone(var: Path) -> None:
     pid = Supervisor(var).pid()
     if pid is not None:
         raise SetupError(f"evalsite already runs here (pid {pid}): ./run stop ends it")
-    pids = [left.pid for left in leftovers(var)]
+    pids = [left.pid for left in find_leftovers(var)]
     if pids:
         raise SetupError(
             f"processes of an earlier run are left over (pids {', '.join(map(str, pids))}): "
@@ -179,13 +179,14 @@ def require_alone(var: Path) -> None:
         )
 
 
-def _start(
+def _start_programs(
     stack: Stack, secrets: Mapping[str, str], *, example: bool, say: Callable[[str], None]
 ) -> None:
     plan = stack.plan
-    say(_prepare(stack, example=example))  # it also says who is admitted as a node
+    say(_prepare_database(stack, example=example))  # it also says who is admitted as a node
     generations = read_generations(plan.var)
     programs = plan.programs(secrets, generations=generations)
+    # Again, with the nodes: before the set-up nobody knew the generations of their secrets.
     for name in plan.with_users:
         rules = plan.user_rules(name, secrets, generations=generations)
         make_users(plan.admin_url(name, secrets), rules)
@@ -196,14 +197,15 @@ def _start(
         wait_while_alive(partial(_await_server, url), stack.states, patience)
     for sentence in describe_set_aside(plan.var):
         say(f"warning: {sentence}")
-    rest = [program.name for program in programs if program.name not in SERVERS]
-    stack.supervisor.start_programs(rest)
+    # Only now: a program whose server is not up would end, and again.
+    names = [program.name for program in programs]
+    stack.supervisor.start_programs(name for name in names if name not in SERVERS)
     # Should it have to start again, then with all of them: the database is prepared.
-    stack.supervisor.configure(programs, at_once=[program.name for program in programs])
+    stack.supervisor.configure(programs, at_once=names)
     wait_while_alive(partial(_await_ready, stack), stack.states, patience)
 
 
-def _prepare(stack: Stack, *, example: bool) -> str:
+def _prepare_database(stack: Stack, *, example: bool) -> str:
     """Bring the database up to date; return what the command printed."""
     command = [PYTHON, "manage.py", "prepare", *(["--example"] if example else [])]
     done = subprocess.run(
@@ -218,15 +220,11 @@ def _prepare(stack: Stack, *, example: bool) -> str:
     log = stack.plan.var / "log" / "prepare.log"
     log.write_text(done.stderr)
     if done.returncode != 0:
-        raise SetupError(f"the database could not be prepared: {_cause(done.stderr)} (see {log})")
+        # Of a traceback the line that says what went wrong; more lines may follow it.
+        lines = done.stderr.strip().splitlines() or ["no message"]
+        causes = [line for line in lines if re.match(r"[A-Za-z_][\w.]*: ", line)] or lines
+        raise SetupError(f"the database could not be prepared: {causes[-1]} (see {log})")
     return done.stdout.strip()
-
-
-def _cause(trace: str) -> str:
-    """Return the line of a traceback that says what went wrong; more lines may follow it."""
-    lines = trace.strip().splitlines() or ["no message"]
-    named = [line for line in lines if re.match(r"[A-Za-z_][\w.]*: ", line)]
-    return named[-1] if named else lines[-1]
 
 
 def _await_server(url: str) -> str:
@@ -253,15 +251,13 @@ def _await_ready(stack: Stack) -> str:
 
 
 def stop_stack(var: Path) -> bool:
-    """End the stack of a data folder, with what it left behind; return whether there was any.
-
-    Play nodes end first and hand back what they hold, then the recorders, the servers last.
-    """
+    """End the stack of a data folder, with what it left behind; return whether there was any."""
     supervisor = Supervisor(var)
     runs = supervisor.pid() is not None
     if runs:
         names = {state.name for state in supervisor.states()}
         recorders = {recorder_name(shard) for shard in range(MAX_RECORDERS)} & names
+        # Play nodes end first and hand back what they hold, then the recorders, the servers last.
         for group in (names - recorders - {*SERVERS}, recorders, set(SERVERS)):
             supervisor.stop_programs(group, limit_s=PROGRAMS_LIMIT_S)
         supervisor.shut_down(limit_s=PROGRAMS_LIMIT_S)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,14 +47,14 @@ def config_text(var: Path, programs: Iterable[Program], *, at_once: Sequence[str
     head = [
         "[supervisord]",
         *owner,
-        f"logfile={_escaped(var / 'log' / 'supervisord.log')}",
+        f"logfile={_escape(var / 'log' / 'supervisord.log')}",
         "logfile_maxbytes=5MB",
         "logfile_backups=2",
         "silent=true",
         "umask=077",
-        f"pidfile={_escaped(var / 'supervisord.pid')}",
+        f"pidfile={_escape(var / 'supervisord.pid')}",
         "[unix_http_server]",
-        f"file={_escaped(socket_path(var))}",
+        f"file={_escape(socket_path(var))}",
         "chmod=0700",
         "[rpcinterface:supervisor]",
         "supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface",
@@ -64,33 +64,31 @@ def config_text(var: Path, programs: Iterable[Program], *, at_once: Sequence[str
 
 
 def _section(var: Path, program: Program, starts_at_once: bool) -> str:
+    for name, value in program.environment.items():
+        # The format of supervisord has no way to write these.
+        if '"' in value or "\n" in value:
+            raise SetupError(f"{name} may hold neither a double quote nor a new line")
+    variables = [f'{name}="{_escape(value)}"' for name, value in program.environment.items()]
     lines = [
         f"[program:{program.name}]",
-        f"command={_escaped(shlex.join(program.command))}",
-        f"environment={_environment_text(program.environment)}",
-        f"directory={_escaped(ROOT)}",
+        f"command={_escape(shlex.join(program.command))}",
+        f"environment={','.join(variables)}",
+        f"directory={_escape(ROOT)}",
         f"autostart={str(starts_at_once).lower()}",
         "autorestart=true",
         "startretries=1000000",
         f"stopwaitsecs={program.stop_wait_s}",
         "killasgroup=true",
         "redirect_stderr=true",
-        f"stdout_logfile={_escaped(var / 'log' / program.name)}.log",
+        f"stdout_logfile={_escape(var / 'log' / program.name)}.log",
         "stdout_logfile_maxbytes=5MB",
         "stdout_logfile_backups=2",
     ]
     return "\n".join(lines)
 
 
-def _escaped(value: object) -> str:
+def _escape(value: object) -> str:
     return str(value).replace("%", "%%")
-
-
-def _environment_text(environment: Mapping[str, str]) -> str:
-    for name, value in environment.items():
-        if '"' in value or "\n" in value:
-            raise SetupError(f"{name} may hold neither a double quote nor a new line")
-    return ",".join(f'{name}="{_escaped(value)}"' for name, value in environment.items())
 
 
 class Supervisor:
@@ -144,23 +142,20 @@ class Supervisor:
 
     def stop_programs(self, names: Iterable[str], *, limit_s: float) -> None:
         """Ask programs to end at the same time; return when they have, or when time is up."""
-        asked = {state.name for state in self.states() if state.state not in DOWN_STATES}
-        asked &= set(names)
-        for name in asked:
-            self._stop_one(name)
+        up = {state.name for state in self.states() if state.state not in DOWN_STATES}
+        ending = up & set(names)
+        for name in ending:
+            try:
+                self._call("stopProcess", name, False)
+            except Fault as fault:
+                # It ended between the question and the request.
+                if "NOT_RUNNING" not in fault.faultString:
+                    raise
         deadline = time.monotonic() + limit_s
         while time.monotonic() < deadline:
-            if all(s.state in DOWN_STATES for s in self.states() if s.name in asked):
+            if all(s.state in DOWN_STATES for s in self.states() if s.name in ending):
                 return
             time.sleep(0.05)
-
-    def _stop_one(self, name: str) -> None:
-        try:
-            self._call("stopProcess", name, False)
-        except Fault as fault:
-            # It ended between the question and the request.
-            if "NOT_RUNNING" not in fault.faultString:
-                raise
 
     def states(self) -> list[ProgramState]:
         """Return the state of every program in the order of starting."""
@@ -191,32 +186,30 @@ def allow_files(n: int) -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= n:
         return soft
-    wanted = n if hard == resource.RLIM_INFINITY else min(n, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    return wanted
+    limit = n if hard == resource.RLIM_INFINITY else min(n, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    return limit
 
 
-def leftovers(var: Path) -> list[psutil.Process]:
+def find_leftovers(var: Path) -> list[psutil.Process]:
     """Return the running processes that a stack of this folder started, but for this one."""
-    running = psutil.process_iter()
-    return [each for each in running if _mark(each) == str(var) and each.pid != os.getpid()]
-
-
-def _mark(found: psutil.Process) -> str | None:
-    try:
-        return found.environ().get(MARK)
-    except (psutil.Error, OSError):
-        return None
+    left = []
+    for process in psutil.process_iter():
+        # Processes of others do not show their environment, and any may end meanwhile.
+        with suppress(psutil.Error, OSError):
+            if process.environ().get(MARK) == str(var) and process.pid != os.getpid():
+                left.append(process)
+    return left
 
 
 def kill_leftovers(var: Path) -> int:
     """End what is left of a stack whose supervisor is gone; return how many there were."""
-    found = leftovers(var)
-    _signal_all(found, signal.SIGTERM)
-    _, alive = psutil.wait_procs(found, timeout=5)
+    left = find_leftovers(var)
+    _signal_all(left, signal.SIGTERM)
+    _, alive = psutil.wait_procs(left, timeout=5)
     _signal_all(alive, signal.SIGKILL)
     psutil.wait_procs(alive, timeout=5)
-    return len(found)
+    return len(left)
 
 
 def _signal_all(running: Iterable[psutil.Process], number: signal.Signals) -> None:

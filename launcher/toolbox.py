@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from launcher.folders import ROOT
@@ -47,48 +47,43 @@ COVERAGE = [PYTHON, "-m", "coverage", "report"]
 FLOORS = {"arena/*": 100, "*": 90}
 
 
-def check(_: argparse.Namespace | None = None) -> int:
+def run_checks(_: argparse.Namespace | None = None) -> int:
     """Run every check; return 1 when any fails."""
+    n_failed = 0
     with tempfile.TemporaryDirectory(prefix="evalsite-check-") as var:
-        return _summary(_run_check(name, command, var) for name, command in CHECKS.items())
+        # Only so that settings load: no check starts anything.
+        needed = {"EVALSITE_VAR": var, "EVALSITE_SECRET_KEY": secrets.token_urlsafe(48)}
+        environment = os.environ | needed
+        for name, command in CHECKS.items():
+            started = time.monotonic()
+            done = subprocess.run(
+                command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+            )
+            is_passed = done.returncode == 0
+            if not is_passed:
+                print(f"--- {name}: {' '.join(command)}\n{done.stdout}{done.stderr}", flush=True)
+            took = f"{time.monotonic() - started:6.1f} s"
+            print(f"{name:<12} {'ok' if is_passed else 'FAILED':<7} {took}", flush=True)
+            n_failed += not is_passed
+    return int(n_failed > 0)
 
 
-def _run_check(name: str, command: Sequence[str], var: str) -> tuple[str, bool, float]:
-    started = time.monotonic()
-    # Only so that settings load: no check starts anything.
-    needed = {"EVALSITE_VAR": var, "EVALSITE_SECRET_KEY": secrets.token_urlsafe(48)}
-    done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | needed, capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        print(f"--- {name}: {' '.join(command)}\n{done.stdout}{done.stderr}", flush=True)
-    return name, done.returncode == 0, time.monotonic() - started
-
-
-def _summary(results: Iterable[tuple[str, bool, float]]) -> int:
-    failed = 0
-    for name, passed, seconds in results:
-        print(f"{name:<12} {'ok' if passed else 'FAILED':<7} {seconds:6.1f} s", flush=True)
-        failed += not passed
-    return int(failed > 0)
-
-
-def test(arguments: Sequence[str]) -> int:
+def run_tests(arguments: Sequence[str]) -> int:
     """Run the checks and all tests on both databases; with arguments only pytest, with them."""
     _ensure_browser(os.environ)
     if arguments:
-        return _tests([*TESTS, *arguments])
-    failed = check(None)
-    failed |= _tests([*TESTS, *QUICK, "--cov", "--cov-report="])
+        return _call_tool([*TESTS, *arguments])
+    failed = run_checks(None)
+    failed |= _call_tool([*TESTS, *QUICK, "--cov", "--cov-report="])
     second = {"EVALSITE_TEST_DATABASE": "postgres"}
-    failed |= _tests([*TESTS, *ON_POSTGRES], second)
+    failed |= _call_tool([*TESTS, *ON_POSTGRES], second)
     for included, floor in FLOORS.items():
-        failed |= _tests([*COVERAGE, f"--include={included}", f"--fail-under={floor}"])
+        failed |= _call_tool([*COVERAGE, f"--include={included}", f"--fail-under={floor}"])
     print("FAILED" if failed else "All checks and tests passed.")
     return failed
 
 
-def _tests(command: Sequence[str], extra: Mapping[str, str] | None = None) -> int:
+def _call_tool(command: Sequence[str], extra: Mapping[str, str] | None = None) -> int:
     environment = {**os.environ, **ONE_THREAD, **(extra or {})}
     return int(subprocess.call(command, cwd=ROOT, env=environment) != 0)
 

@@ -17,7 +17,7 @@ from supervisor.loggers import RotatingFileHandler
 from launcher import guarding
 from launcher.guarding import LossyStream, guard, roll_over_if_possible
 from launcher.programs import Program
-from launcher.supervision import Supervisor, kill_leftovers, leftovers
+from launcher.supervision import Supervisor, find_leftovers, kill_leftovers
 
 TALK = "while True: print('x' * 1_000, flush=True); __import__('time').sleep(0.01)"
 TALKER = Program("talker", (sys.executable, "-c", TALK))
@@ -88,7 +88,7 @@ def test_a_supervisor_that_was_told_to_end_is_not_started_again(
     monkeypatch.setattr(subprocess, "call", lambda _: statuses.pop(0))
     assert guard(tmp_path, "config") == 0
     assert statuses == []
-    assert leftovers(tmp_path) == []
+    assert find_leftovers(tmp_path) == []
 
 
 def test_a_log_that_cannot_be_rolled_over_is_written_on(

@@ -20,7 +20,7 @@ from launcher.errors import SetupError
 from launcher.folders import ROOT, SECRETS, read_variables
 from launcher.plan import Plan
 from launcher.stack import Stack, child_environment, launch, require_alone, start_stack, stop_stack
-from launcher.supervision import Supervisor, leftovers
+from launcher.supervision import Supervisor, find_leftovers
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +84,7 @@ def test_a_busy_port_is_refused_and_nothing_is_left_behind(stack: Stack, tmp_pat
     plan = Plan(var=tmp_path, ports=stack.plan.ports, nodes=0)
     with pytest.raises(SetupError, match=f"port {stack.plan.ports.broker} is in use by pid"):
         launch(plan, example=False, say=print)
-    assert leftovers(tmp_path) == []
+    assert find_leftovers(tmp_path) == []
 
 
 def run_in(var: Path, *arguments: str, ports: Ports | None = None) -> subprocess.Popen[str]:
@@ -135,7 +135,7 @@ def test_ctrl_c_and_sigterm_end_everything_and_the_next_start_finds_the_old_stat
         printed, _ = command.communicate(timeout=30)
         assert command.returncode == 0, printed
         assert time.monotonic() - started < 15
-        assert leftovers(tmp_path) == []
+        assert find_leftovers(tmp_path) == []
 
 
 def test_stop_from_another_terminal_ends_the_first(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_stop_from_another_terminal_ends_the_first(tmp_path: Path) -> None:
     printed, _ = command.communicate(timeout=20)
     assert "stopped from elsewhere" in printed
     assert command.returncode == 0
-    assert leftovers(tmp_path) == []
+    assert find_leftovers(tmp_path) == []
 
 
 def test_what_a_killed_supervisor_leaves_is_told_and_ended_by_stop(tmp_path: Path) -> None:
@@ -174,4 +174,4 @@ def test_a_database_that_cannot_be_reached_is_a_clear_line_and_ends_what_started
     nowhere = {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/none"}
     with pytest.raises(SetupError, match=r"database could not be prepared: .*refused"):
         start_stack(tmp_path, nodes=0, settings=nowhere)
-    assert leftovers(tmp_path) == []
+    assert find_leftovers(tmp_path) == []

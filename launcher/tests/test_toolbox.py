@@ -16,7 +16,7 @@ def test_check_passes_when_every_tool_does(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(toolbox, "CHECKS", {"lint": PASSES, "types": PASSES})
-    assert toolbox.check() == 0
+    assert toolbox.run_checks() == 0
     assert "fine" not in capsys.readouterr().out
 
 
@@ -24,7 +24,7 @@ def test_check_runs_all_tools_and_shows_what_the_failing_one_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(toolbox, "CHECKS", {"lint": FAILS, "types": PASSES})
-    assert toolbox.check() == 1
+    assert toolbox.run_checks() == 1
     printed = capsys.readouterr().out
     assert "line 3 is wrong" in printed
     assert [line.split()[:2] for line in printed.splitlines()[-2:]] == [
@@ -65,7 +65,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> Commands:
 
 
 def test_test_runs_the_database_app_on_postgres_too(commands: Commands) -> None:
-    assert toolbox.test([]) == 0
+    assert toolbox.run_tests([]) == 0
     postgres = [
         command for command, env in commands.seen if env.get("EVALSITE_TEST_DATABASE") == "postgres"
     ]
@@ -74,13 +74,13 @@ def test_test_runs_the_database_app_on_postgres_too(commands: Commands) -> None:
 
 
 def test_arguments_of_test_go_to_pytest_alone(commands: Commands) -> None:
-    assert toolbox.test(["-k", "relay"]) == 0
+    assert toolbox.run_tests(["-k", "relay"]) == 0
     assert [list(command[1:]) for command, _ in commands.seen] == [["-m", "pytest", "-k", "relay"]]
 
 
 def test_a_failing_test_fails_the_command(commands: Commands) -> None:
     commands.status = 1
-    assert toolbox.test([]) == 1
+    assert toolbox.run_tests([]) == 1
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_ci_installs_a_missing_browser(
     no_browser: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CI", "true")
-    toolbox.test(["-k", "x"])
+    toolbox.run_tests(["-k", "x"])
     assert [command[:2] for command, _ in no_browser.seen[:2]] == [
         ["apt-get", "update"],
         ["apt-get", "install"],
@@ -108,6 +108,6 @@ def test_elsewhere_a_missing_browser_is_told_with_the_way_to_get_it(
     no_browser: Commands, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("CI", raising=False)
-    toolbox.test(["-k", "x"])
+    toolbox.run_tests(["-k", "x"])
     assert "apt-get install chromium chromium-driver" in capsys.readouterr().err
     assert len(no_browser.seen) == 1
