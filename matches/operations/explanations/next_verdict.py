@@ -33,7 +33,12 @@ def describe_next_verdict(campaign: Campaign) -> NextVerdict:
     judged = f"control judges it after {due} of its agents"
     parts = (judged, _describe_remaining(campaign), ends)
     text = "; ".join(part for part in parts if part)
-    return NextVerdict(text, _forecast_end(campaign), _list_notes(campaign))
+    foreseen, end = campaign.forecast, None
+    # Nothing is foreseen beyond LIMIT: the time to it would be shown as the time to the verdict.
+    if foreseen is not None and campaign.forecast_at and foreseen["matches"] < LIMIT:
+        wall_s = foreseen["cost"]["wall_s"]
+        end = None if wall_s is None else campaign.forecast_at + timedelta(seconds=wall_s)
+    return NextVerdict(text, end, _list_notes(campaign))
 
 
 def _describe_remaining(campaign: Campaign) -> str:
@@ -47,14 +52,6 @@ def _describe_remaining(campaign: Campaign) -> str:
         return f"{goal} would need more than {LIMIT:,} matches: ask again with {wider}"
     about, low, high = (texts.round_matches(foreseen[name]) for name in ("matches", "low", "high"))
     return f"{goal} needs about {about} more matches ({low} to {high})"
-
-
-def _forecast_end(campaign: Campaign) -> datetime | None:
-    foreseen = campaign.forecast
-    if foreseen is None or campaign.forecast_at is None or foreseen["matches"] >= LIMIT:
-        return None
-    wall_s = foreseen["cost"]["wall_s"]
-    return None if wall_s is None else campaign.forecast_at + timedelta(seconds=wall_s)
 
 
 def _list_notes(campaign: Campaign) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """Why a tournament stands where it stands."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from matches.ledger import pairing_warnings
@@ -22,7 +21,7 @@ MAX_NAMED = 3
 
 def of_tournament(tournament: Tournament, *, now: datetime) -> Explanation:
     """Return what a tournament waits for and what happens next."""
-    finding = _READERS[Tournament.State(tournament.state)](tournament, now)
+    finding = _explain_state(tournament, now)
     # Without the code of its agents nothing of it is planned or sent.
     is_stuck = tournament.state not in Tournament.OVER and is_held(tournament)
     code = [f"code that is not here ({tournament.problem})"] if is_stuck else []
@@ -49,6 +48,26 @@ def of_tournament(tournament: Tournament, *, now: datetime) -> Explanation:
     )
 
 
+def _explain_state(tournament: Tournament, now: datetime) -> Finding:
+    since = tournament.finished_at
+    match tournament.state:
+        case Tournament.State.SCHEDULED:
+            return _explain_scheduled(tournament, now)
+        case Tournament.State.PAUSED:
+            return _explain_paused(tournament)
+        case Tournament.State.DONE:
+            ended = f"done{format_ago(since, now=now)}: {_format_share(tournament)}"
+            return Finding(ended, since=since)
+        case Tournament.State.CANCELLED:
+            why = f": {tournament.problem}" if tournament.problem else ""
+            return Finding(f"cancelled{format_ago(since, now=now)}{why}", since=since)
+    finding = _explain_running(tournament, now)
+    if tournament.state == Tournament.State.PLANNING:
+        share = f"{tournament.n_planned:,} of {tournament.n_matches:,} matches are planned"
+        finding.summary = f"{finding.summary}; {share}"
+    return finding
+
+
 def _explain_scheduled(tournament: Tournament, now: datetime) -> Finding:
     there = read_presence(now=now)
     checking = Checkpoint.objects.filter(
@@ -63,13 +82,6 @@ def _explain_scheduled(tournament: Tournament, now: datetime) -> Finding:
         waits_for=[*named, *more] or there.list_missing_control(),
         next="control plans its matches",
     )
-
-
-def _explain_planning(tournament: Tournament, now: datetime) -> Finding:
-    finding = _explain_running(tournament, now)
-    share = f"{tournament.n_planned:,} of {tournament.n_matches:,} matches are planned"
-    finding.summary = f"{finding.summary}; {share}"
-    return finding
 
 
 def _explain_running(tournament: Tournament, now: datetime) -> Finding:
@@ -92,7 +104,7 @@ def _explain_running(tournament: Tournament, now: datetime) -> Finding:
     )
 
 
-def _explain_paused(tournament: Tournament, _: datetime) -> Finding:
+def _explain_paused(tournament: Tournament) -> Finding:
     n_in_flight = _count_in_flight(tournament)
     still = f"; {n_in_flight:,} are with nodes and are played to their end" if n_in_flight else ""
     return Finding(
@@ -100,17 +112,6 @@ def _explain_paused(tournament: Tournament, _: datetime) -> Finding:
         waits_for=["somebody to resume it"],
         next="once resumed, control plans and sends the rest",
     )
-
-
-def _explain_done(tournament: Tournament, now: datetime) -> Finding:
-    since = tournament.finished_at
-    return Finding(f"done{format_ago(since, now=now)}: {_format_share(tournament)}", since=since)
-
-
-def _explain_cancelled(tournament: Tournament, now: datetime) -> Finding:
-    since = tournament.finished_at
-    why = f": {tournament.problem}" if tournament.problem else ""
-    return Finding(f"cancelled{format_ago(since, now=now)}{why}", since=since)
 
 
 def _count_in_flight(tournament: Tournament) -> int:
@@ -144,13 +145,3 @@ def _list_notes(tournament: Tournament) -> list[str]:
     )
     budget = pairing_warnings.warn_of_budget(tournament)
     return [f"{n:,} {words}" for n, words in counts if n] + ([budget] if budget else [])
-
-
-_READERS: dict[Tournament.State, Callable[[Tournament, datetime], Finding]] = {
-    Tournament.State.SCHEDULED: _explain_scheduled,
-    Tournament.State.PLANNING: _explain_planning,
-    Tournament.State.RUNNING: _explain_running,
-    Tournament.State.PAUSED: _explain_paused,
-    Tournament.State.DONE: _explain_done,
-    Tournament.State.CANCELLED: _explain_cancelled,
-}

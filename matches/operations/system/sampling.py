@@ -202,22 +202,19 @@ def _make_point(
 ) -> Point:
     n_recorded = sum(one.n for one in tallied if one.ending in _RECORDED)
     n_forwards = sum(one.forwards_per_s for one in serving)
+    recent = [point for point in history if now - point.at <= RATE_OVER]
+    rate = 0.0
+    if recent and now > recent[0].at:
+        n_new = n_recorded - (recent[0].n_recorded or 0)
+        # Below 0 where the fast store began anew, and its counters with it.
+        rate = max(0.0, n_new / (now - recent[0].at).total_seconds())
     return Point(
         at=now,
         n_recorded=n_recorded,
-        matches_per_s=_measure_rate(n_recorded, history, now=now),
+        matches_per_s=rate,
         n_waiting=sum(queue.length or 0 for queue in queues),
         rows_per_forward=sum(one.rows_per_s for one in serving) / n_forwards if n_forwards else 0.0,
     )
-
-
-def _measure_rate(n_recorded: int, history: Sequence[Point], *, now: datetime) -> float:
-    """Return outcomes a second over the last seconds; 0 when the fast store began anew."""
-    recent = [point for point in history if now - point.at <= RATE_OVER]
-    if not recent or now <= recent[0].at:
-        return 0.0
-    n_new = n_recorded - (recent[0].n_recorded or 0)
-    return max(0.0, n_new / (now - recent[0].at).total_seconds())
 
 
 def _count_failures(last: Sample | None, *, now: datetime) -> Failures:
@@ -239,10 +236,14 @@ def _count_failures(last: Sample | None, *, now: datetime) -> Failures:
 def _measure_delays(*, now: datetime) -> Delays:
     waits = _list_start_waits(now=now)
     mark = recorder_marks.find_slowest_mark(recorder_marks.read_marks())
+    rating_s, uncounted = None, Uncounted.objects.filter(is_counted=False).order_by("pk").first()
+    if uncounted is not None:
+        recorded_at = Outcome.objects.values_list("recorded_at", flat=True).get(pk=uncounted.pk)
+        rating_s = max(0.0, (now - recorded_at).total_seconds())
     return Delays(
         recorder_s=mark.lag_s(now=now),
         recorder=mark.recorder,
-        rating_s=_measure_rating_lag(now=now),
+        rating_s=rating_s,
         start_p50_s=_pick_quantile(waits, 0.5),
         start_p99_s=_pick_quantile(waits, 0.99),
     )
@@ -259,12 +260,3 @@ def _list_start_waits(*, now: datetime) -> list[float]:
 
 def _pick_quantile(ordered: Sequence[float], share: float) -> float | None:
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else None
-
-
-def _measure_rating_lag(*, now: datetime) -> float | None:
-    """Return how long the first of the outcomes that are not counted has waited."""
-    first = Uncounted.objects.filter(is_counted=False).order_by("pk").first()
-    if first is None:
-        return None
-    recorded_at = Outcome.objects.values_list("recorded_at", flat=True).get(pk=first.pk)
-    return max(0.0, (now - recorded_at).total_seconds())
