@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -78,11 +79,9 @@ def publish_mark(at: str, shard: int = 0) -> None:
 
 
 def own_reports_queue() -> str:
-    """Return the queue of reports that this worker consumes, by what it was started with.
-
-    Not by what a report says: whoever takes from another's list of what is set aside could delete
-    it before it is recorded.
-    """
+    """Return the queue of reports that this worker consumes, by what it was started with."""
+    # Not by what a report says: whoever takes from another's list of what is set aside could
+    # delete it before it is recorded.
     consumed = current_app.amqp.queues.consume_from
     return next((queue for queue in REPORT_QUEUES if queue in consumed), REPORTS_QUEUE)
 
@@ -90,9 +89,9 @@ def own_reports_queue() -> str:
 def collect_reports(n_recorders: int) -> bool:
     """Move what lies in queues that no recorder consumes to the first one; say if nothing is left.
 
-    Such as after a start with fewer recorders than before: nodes still play the orders that name
-    those queues. Raises BrokerError.
+    Raises BrokerError.
     """
+    # After a start with fewer recorders nodes still play orders that name the other queues.
     idle = REPORT_QUEUES[n_recorders:]
     # Set aside before those that wait: it is the older part of the queue.
     lists = [name for queue in idle for name in (reports_aside(queue), queue)]
@@ -103,10 +102,8 @@ def collect_reports(n_recorders: int) -> bool:
         if not n_left:
             return False
         n_most, n_bytes = min(length, n_left), MOST_MOVED_BYTES
-        try:
+        with _name_failure(f"move the reports of {name}"):
             n_moved = len(_move_messages(name, REPORTS_QUEUE, n_most, most_bytes=n_bytes))
-        except RedisError as error:
-            raise BrokerError(f"broker cannot move the reports of {name}: {error}") from error
         if n_moved:
             log.warning("%d reports of %s are recorded from %s", n_moved, name, REPORTS_QUEUE)
         if n_moved < length:
@@ -197,21 +194,19 @@ def note_woken(task: str) -> None:
 
 def read_queue_length(queue: str) -> int:
     """Return how many messages wait. Raises BrokerError."""
-    try:
-        return get_broker().llen(queue)
-    except RedisError as error:
-        raise BrokerError(f"broker cannot say how long {queue} is: {error}") from error
+    return read_queue_lengths([queue])[queue]
 
 
 def read_queue_lengths(queues: Collection[str]) -> dict[str, int]:
     """Return how many messages wait in each queue, in one round trip. Raises BrokerError."""
-    try:
-        with get_broker().pipeline(transaction=False) as pipeline:
-            for queue in queues:
-                pipeline.llen(queue)
-            return dict(zip(queues, pipeline.execute(), strict=True))
-    except RedisError as error:
-        raise BrokerError(f"broker cannot say how long the queues are: {error}") from error
+    with (
+        _name_failure(f"say how long {', '.join(queues)} is"),
+        get_broker().pipeline(transaction=False) as pipeline,
+    ):
+        for queue in queues:
+            pipeline.llen(queue)
+        lengths = pipeline.execute()
+    return dict(zip(queues, lengths, strict=True))
 
 
 def list_waiting_orders(queue: str) -> set[str]:
@@ -222,44 +217,35 @@ def list_waiting_orders(queue: str) -> set[str]:
 def move_order(order: str, source: str, target: str) -> bool:
     """Move an order that its node has not taken to the queue of another one; say whether it was.
 
-    Of removing and taking exactly one succeeds, so no two nodes play it. Raises BrokerError; an
-    order that is lost in between is in no queue, which the sweep sees.
+    Raises BrokerError: an order that is lost in between is in no queue, which the sweep sees.
     """
-    for waiting, message in _read_messages(source):
-        if waiting != order:
-            continue
-        try:
-            return bool(
-                get_broker().lrem(source, 1, message) and get_broker().lpush(target, message)
-            )
-        except RedisError as error:
-            raise BrokerError(f"broker cannot move order {order}: {error}") from error
+    messages = [message for waiting, message in _read_messages(source) if waiting == order]
+    with _name_failure(f"move order {order}"):
+        for message in messages:
+            # Of removing and taking exactly one succeeds, so no two nodes play it.
+            if get_broker().lrem(source, 1, message):
+                get_broker().lpush(target, message)
+                return True
     return False
 
 
 def move_newest_first(queue: str) -> None:
     """Let a play node take next what was sent to it last. Raises BrokerError."""
-    try:
+    with _name_failure(f"reorder {queue}"):
         # Only control fills the queue, at its left end; nodes take from the right.
         get_broker().lmove(queue, queue, "LEFT", "RIGHT")
-    except RedisError as error:
-        raise BrokerError(f"broker cannot reorder {queue}: {error}") from error
 
 
 def delete_queues(queues: Collection[str]) -> None:
     """Forget the orders that wait for these play nodes. Raises BrokerError."""
-    try:
+    with _name_failure(f"delete {', '.join(queues)}"):
         get_broker().delete(*queues)
-    except RedisError as error:
-        raise BrokerError(f"broker cannot delete {', '.join(queues)}: {error}") from error
 
 
 def _read_messages(queue: str) -> Iterator[tuple[str, Any]]:
     """Yield (order, message as it is) of the few that wait for a play node; the newest first."""
-    try:
+    with _name_failure(f"say what waits in {queue}"):
         messages = get_broker().lrange(queue, 0, -1)
-    except RedisError as error:
-        raise BrokerError(f"broker cannot say what waits in {queue}: {error}") from error
     for message in messages:
         yield json.loads(message)["headers"]["id"], message
 
@@ -275,6 +261,15 @@ def ping_broker() -> str:
     return version
 
 
+@contextmanager
+def _name_failure(act: str) -> Iterator[None]:
+    """Raise BrokerError with what the broker cannot do where it does not answer."""
+    try:
+        yield
+    except RedisError as error:
+        raise BrokerError(f"broker cannot {act}: {error}") from error
+
+
 @cache
 def get_broker() -> "Redis":
     """Return a client of the broker whose calls end soon: a web request may wait for one."""
@@ -283,6 +278,7 @@ def get_broker() -> "Redis":
 
 def _wake_task(task: str) -> None:
     try:
+        # One message a second wakes as well as many: control looks at all rows.
         if get_broker().set(_wake_key(task), 1, nx=True, px=_WAKE_MS) and _has_room():
             _send_task(task, [], CONTROL_QUEUE)
     except (BrokerError, RedisError) as error:
@@ -310,7 +306,6 @@ def _send_task(
     queue: str,
     *,
     task_id: str | None = None,
-    expires: float | None = None,
     shown: str = "()",
 ) -> None:
     try:
@@ -319,8 +314,8 @@ def _send_task(
             args,
             queue=queue,
             task_id=task_id,
+            # The rows are the truth: the next tick sends again what was not accepted.
             retry=False,
-            expires=expires,
             # Celery would show the arguments to monitors as they are, tokens and all.
             argsrepr=shown,
             kwargsrepr="{}",

@@ -17,11 +17,11 @@ from matches.store import selectors
 from matches.store.bulk import among
 
 LEAST_AHEAD, MOST_AHEAD = 16, 10_000
+# To get the last orders of a field right, a quarter of the known results in flight costs a tenth
+# more matches, an eighth 3 %: they are a race, decided match by match (docs/figures.md).
 AHEAD_OF_KNOWN = 8
-"""To get the last orders of a field right, a quarter of the known results in flight costs a tenth
-more matches, an eighth 3 %: they are a race, decided match by match (docs/figures.md)."""
+# Near the end of a budget in core-seconds or money, what is in flight is all that it pays for.
 LEAST_PAID = 2
-"""Near the end of a budget in core-seconds or money, what is in flight is all that it pays for."""
 MOST_LATE = 3
 REFILL = 4
 """What is missing is planned once it is a quarter of what may be in flight."""
@@ -55,23 +55,25 @@ def choose_lineups(
     pairing = configure_pairing(tournament)
     n_seats = games.get(tournament.leaderboard.game).spec.n_seats
     n_open = tournament.n_planned - tournament.n_closed
-    wanted = n_left
+    n_missing = n_left
     if not pairing.needs_meetings:
-        wanted = _count_missing_matches(tournament, campaign, len(agents), now)
-    if wanted <= 0:
+        n_missing = _count_missing_matches(tournament, campaign, len(agents), now)
+    if n_missing <= 0:
         return Choice()
     _seed_field(tournament, agents)
-    known = load_standing(tournament, agents, needs_meetings=pairing.needs_meetings)
-    n_blocks = count_blocks(min(wanted, n_left), n_seats)
+    standing = load_standing(tournament, agents, needs_meetings=pairing.needs_meetings)
+    n_blocks = count_blocks(min(n_missing, n_left), n_seats)
+    # By the place in the plan: a planner that starts again there draws with the same seed.
     seed = derive("pairing", tournament.seed, tournament.n_planned)
-    lineups = pairing.choose(known, n_blocks, seed=seed)
-    return Choice(lineups, pairing.is_over(known) or not (lineups or n_open))
+    lineups = pairing.choose(standing, n_blocks, seed=seed)
+    return Choice(lineups, pairing.is_over(standing) or not (lineups or n_open))
 
 
 def shorten_tournament(tournament: Tournament) -> None:
     """Let a tournament whose pairing is over have as many matches as it has planned."""
-    shorter = Tournament.objects.filter(pk=tournament.pk, n_matches=tournament.n_matches)
-    if shorter.update(n_matches=tournament.n_planned):
+    # Not one that was extended meanwhile: its pairing has more to play.
+    unchanged = Tournament.objects.filter(pk=tournament.pk, n_matches=tournament.n_matches)
+    if unchanged.update(n_matches=tournament.n_planned):
         tournament.n_matches = tournament.n_planned
 
 
@@ -105,5 +107,6 @@ def _seed_field(tournament: Tournament, agents: Sequence[int]) -> None:
     rated = Rating.objects.filter(leaderboard=tournament.leaderboard_id, agent__in=among(agents))
     mu = dict(rated.values_list("agent_id", "mu"))
     order = sorted(range(len(agents)), key=lambda position: -mu.get(agents[position], MU))
+    # Of two planners one writes it: brackets must not be seeded anew by later ratings.
     if Tournament.objects.filter(pk=tournament.pk, seeding=[]).update(seeding=order):
         tournament.seeding = order

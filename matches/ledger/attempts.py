@@ -46,16 +46,18 @@ class Ended(NamedTuple):
 
 
 def write_attempts(ended: Iterable[Ended], *, now: datetime) -> None:
-    """Write how the attempts ended. One that was given up and reports late has its last word."""
+    """Write how the attempts ended."""
     stamp = connection.ops.adapt_datetimefield_value(now)
     rows = list(ended)
     insert_rows(
         Attempt,
         COLUMNS,
         [(*e, stamp) for e in rows],
+        # One that was given up and reports late has the last word.
         replaces=("match_id", "number"),
     )
     kinds = [attempt_counters.Kind(e.ending, e.reason) for e in rows]
+    # After the commit: what is rolled back was no attempt.
     transaction.on_commit(lambda: attempt_counters.count_attempts(kinds))
 
 
@@ -83,10 +85,7 @@ def give_matches_back(tournament_id: int, ended: Sequence[Ended], *, now: dateti
 
 
 def _find_spent_matches(match_ids: Sequence[int]) -> set[int]:
-    """Return the matches that are not tried again.
-
-    An interruption is not a failure, but losing a node again while the same match was executing is.
-    """
+    """Return the matches that are not tried again."""
     failures: Counter[int] = Counter()
     losses: Counter[int] = Counter()
     interruptions: Counter[int] = Counter()
@@ -96,10 +95,12 @@ def _find_spent_matches(match_ids: Sequence[int]) -> set[int]:
     ):
         failures[match] += ending == Ending.FAILED.value
         losses[match] += was_executing and reason == Reason.NODE_LOST.value
+        # Without a node it only waited, which is no interruption.
         interruptions[match] += node != "" and ending != Ending.FAILED.value
     return {
         match
         for match in match_ids
+        # Losing a node is no failure, but losing it again while the same match was executing is.
         if failures[match] + max(0, losses[match] - 1) >= MAX_FAILURES
         or interruptions[match] >= MAX_INTERRUPTIONS
     }

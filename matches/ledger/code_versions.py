@@ -59,10 +59,9 @@ def is_held(tournament: Tournament) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _describe_agents_problem(pk: int, _key: str, _generation: int) -> str:
-    """Return what is wrong with the code of its entrants; looked up once, as neither changes.
-
-    The relay asks before every order. The key is of this tournament alone, in whatever database.
-    """
+    """Return what is wrong with the code of its entrants."""
+    # Kept until the catalogs are read again, as the relay asks before every order. The key tells
+    # apart tournaments of two databases that have one number.
     entered = Agent.objects.filter(tournaments=pk)
     kinds = entered.order_by().values_list("policy", flat=True).distinct()
     problems = (policy_problem(kind) for kind in sorted(kinds))
@@ -72,6 +71,7 @@ def _describe_agents_problem(pk: int, _key: str, _generation: int) -> str:
 def _note_problem(tournament: Tournament, begins: str, problem: str) -> str:
     """Write down why a tournament is held back, or that this holds it back no more."""
     text = f"{begins}{problem}"[:_MAX] if problem else ""
+    # The other one who looks clears its own text.
     if text != tournament.problem and (problem or tournament.problem.startswith(begins)):
         Tournament.objects.filter(pk=tournament.pk).update(problem=text)
         tournament.problem = text

@@ -51,6 +51,7 @@ def sum_spent(campaign: Campaign) -> Amounts:
     """Return what the matches of a campaign have cost so far."""
     tournament = campaign.tournament
     n_played = tournament.n_done - tournament.n_known
+    # Only where it costs money: measuring reads outcomes.
     gpu_s = measure_gpu_s(tournament) * n_played if settings.WORKER_PRICES["gpu"] else 0.0
     return Amounts(
         matches=tournament.n_done,
@@ -87,6 +88,7 @@ def estimate_match_cost(leaderboard: Leaderboard, agents: Sequence[int], *, now:
     """Return what a match of these agents may cost, by what was played of the game."""
     played = Tournament.objects.filter(n_done__gt=0)
     core_s = _measure_mean_s(played.filter(leaderboard=leaderboard))
+    # Other leaderboards of the game have other rules or agents, but are better than nothing.
     if core_s is None:
         core_s = _measure_mean_s(played.filter(leaderboard__game=leaderboard.game))
     n_slots = sum(node.slots for node in selectors.list_alive_workers(now=now))
@@ -102,6 +104,7 @@ def measure_gpu_s(tournament: Tournament) -> float:
 
 
 def _measure_mean_s(played: QuerySet[Tournament]) -> float | None:
+    # What was taken over from earlier tournaments took no time.
     n_played = F("n_done") - F("n_known")
     total = played.aggregate(played_s=Sum("played_s"), n_played=Sum(n_played))
     return total["played_s"] / total["n_played"] if total["n_played"] else None

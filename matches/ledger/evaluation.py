@@ -45,18 +45,17 @@ def check_evaluation(evaluation: Evaluation, *, now: datetime, of: Callable[[Tou
     """
     with transaction.atomic():
         answer = of(start_evaluation(evaluation, now=now))
+        # Started for real, so that every check is made, and then undone.
         transaction.set_rollback(True)
     return answer
 
 
 @transaction.atomic
 def start_evaluation(evaluation: Evaluation, *, now: datetime) -> Tournament:
-    """Register the agents and schedule their tournament; all or, with BadInputError, nothing.
-
-    It measures: what is known is played again, and comes out the same.
-    """
+    """Register the agents and schedule their tournament; all or, with BadInputError, nothing."""
     agents = _register_agents(evaluation)
     board = _find_or_open_board(evaluation, now=now)
+    # It measures the platform, too: known matches are played again, and come out the same.
     plan = replace(evaluation.plan, replays=True)
     return schedule_tournament(plan, leaderboard=board, agents=agents)
 

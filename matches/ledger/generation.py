@@ -62,6 +62,7 @@ def start_generation(generation: Generation) -> Tournament:
     board = _find_or_open_board(
         agents[0].game, generation.game_parameters, generation.opening_plies
     )
+    # Tried once here: more opening plies than a game lasts would fail on every node.
     try:
         check_game(board.game, board.game_parameters).start(0, opening_plies=board.plies)
     except ArenaError as error:
@@ -74,6 +75,7 @@ def check_generation(generation: Generation) -> tuple[list[Agent], Match.Needs]:
     with transaction.atomic():
         agents = find_agents(generation)
         start_generation(generation)
+        # Started for real, so that every check is made, and then undone.
         transaction.set_rollback(True)
     places = {agent.placement for agent in agents if agent.checkpoint_id}
     return agents, Match.Needs.of_placements(places)
@@ -87,6 +89,7 @@ def find_agents(generation: Generation) -> list[Agent]:
         reason = f"{game} has {n_seats} seats: only self-play fills them, leave it out"
         raise BadInputError("agent-b", reason)
     agents = [_find_agent(side, game) for side in generation.sides]
+    # The same agent twice is self-play, which is entered as one.
     if len({agent.pk for agent in agents}) == 1:
         agents = agents[:1]
     for agent, side in zip(agents, generation.sides, strict=False):

@@ -22,13 +22,11 @@ log = logging.getLogger(__name__)
 
 @transaction.atomic
 def note_alive(report: Alive, *, now: datetime) -> None:
-    """Keep what a node says of itself; with a new process of it the old one's orders are lost.
-
-    A second process of the same name that may live beside the first is shown and replaces nothing:
-    two nodes would take each other's matches away. What it plays all the same counts.
-    """
+    """Keep what a node says of itself; with a new process of it the old one's orders are lost."""
     before = Worker.objects.filter(node=report.node).first()
     if before is not None and _is_rival(report, before, now=now):
+        # Shown, and replaces nothing: two nodes would take each other's matches away. What it
+        # plays all the same counts.
         if before.rival_incarnation != report.incarnation:
             log.error("two nodes call themselves %s: give each its own name and key", report.node)
         Worker.objects.filter(pk=before.pk).update(
@@ -42,22 +40,20 @@ def note_alive(report: Alive, *, now: datetime) -> None:
         )
         if not is_quarantined(report.node):  # else its orders have been taken back
             _lose_orders_of_the_dead(report, before, now=now)
-    mine = Order.objects.filter(Order.is_open(), node=report.node, state=Order.State.PLAYING)
-    for order in mine.filter(incarnation=report.incarnation, uuid__in=report.orders):
+    playing = Order.objects.filter(Order.is_open(), node=report.node, state=Order.State.PLAYING)
+    for order in playing.filter(incarnation=report.incarnation, uuid__in=report.orders):
         extend_deadline(order, now=now)
     transaction.on_commit(dispatch.wake_relay)
 
 
 def _is_rival(report: Alive, before: Worker, *, now: datetime) -> bool:
-    """Say whether the process that was heard before may live beside the one that reports.
-
-    Not where both are on one machine, which runs one process of a name at a time: a node that was
-    restarted is back at once. Elsewhere only silence tells that it is dead.
-    """
+    """Say whether the process that was heard before may live beside the one that reports."""
     if report.incarnation == before.incarnation:
         return False
+    # A machine runs one process of a name at a time: a node that was restarted is back at once.
     if report.place and report.place == before.place:
         return False
+    # Elsewhere only silence tells that it is dead.
     return before.last_seen_at >= now - ALIVE_WITHIN
 
 
@@ -93,8 +89,8 @@ def note_started(report: Started, *, now: datetime) -> None:
     if order is None:
         log.warning("start of an unknown order %s from %s refused", report.order, report.node)
         return
-    wanted = order_token(derive_tournament_key(order.tournament), report.order)
-    if not is_same_token(wanted, report.token):
+    token = order_token(derive_tournament_key(order.tournament), report.order)
+    if not is_same_token(token, report.token):
         log.warning("start of order %s without its token refused", report.order)
         return
     if is_quarantined(report.node):

@@ -19,20 +19,16 @@ log = logging.getLogger(__name__)
 
 
 def take_order_back(order: Order, *, now: datetime) -> None:
-    """Have the matches of an order sent again that a node in quarantine took off its queue.
-
-    Not one that another node plays: it may have been sent to both.
-    """
+    """Have the matches of an order sent again that a node in quarantine took off its queue."""
+    # Not of an order that is played: it may have been moved, and another node have it.
     if order.state == Order.State.QUEUED:
         lose_order(order, reason=Reason.RETURNED, now=now)
 
 
 def compute_hard_limit(order: Order) -> timedelta:
-    """Return how long an order may take at all, however often its node says that it plays it.
-
-    Some times the work that is expected, and a few matches at their limit; never more than all of
-    them at it, one after the other, which may be a week: what is left goes to another node.
-    """
+    """Return how long an order may take at all, however often its node says that it plays it."""
+    # Some times the expected work and a few matches at their limit. All matches at their limit,
+    # one after the other, may be a week: what is left by then goes to another node.
     n_matches, match_s = order.n_matches, order.tournament.match_s
     expected_s = fair_shares.estimate_work_s(n_matches, order.tournament.mean_match_s)
     most_s = ORDER_SLACK * expected_s + MATCHES_AT_LIMIT * match_s
@@ -55,7 +51,7 @@ def end_order(order: Order, report: Results, *, now: datetime) -> int:
     if not closed:
         return 0
     order.state = Order.State.CLOSED  # for the next report of a batch
-    return _give_rest_back(
+    return _give_unplayed_back(
         order, Attempt.Ending.INTERRUPTED, Reason.RETURNED, report.executing, now=now
     )
 
@@ -81,14 +77,14 @@ def lose_order(order: Order, *, reason: Reason, now: datetime) -> int:
         return 0
     log.warning("order %s on %s is lost: %s", order.pk, order.node or "no node", reason.value)
     ending = Attempt.Ending.EXPIRED if reason is Reason.EXPIRED else Attempt.Ending.INTERRUPTED
-    n_rest = _give_rest_back(order, ending, reason, order.executing, now=now)
+    n_unplayed = _give_unplayed_back(order, ending, reason, order.executing, now=now)
     finish_if_closed([order.tournament_id], now=now)
     transaction.on_commit(dispatch.wake_relay)
     transaction.on_commit(dispatch.wake_rater)
-    return n_rest
+    return n_unplayed
 
 
-def _give_rest_back(
+def _give_unplayed_back(
     order: Order,
     ending: Attempt.Ending,
     reason: Reason,
@@ -96,8 +92,8 @@ def _give_rest_back(
     *,
     now: datetime,
 ) -> int:
-    rest = Match.objects.filter(Match.is_in_flight(), order=order).order_by("pk")
-    rest = rest.select_for_update(no_key=True)
+    unplayed = Match.objects.filter(Match.is_in_flight(), order=order).order_by("pk")
+    unplayed = unplayed.select_for_update(no_key=True)
     begun = set(executing)
     ended = [
         Ended(
@@ -108,7 +104,7 @@ def _give_rest_back(
             node=order.node,
             was_executing=pk in begun,
         )
-        for pk, attempt in rest.values_list("pk", "attempt")
+        for pk, attempt in unplayed.values_list("pk", "attempt")
     ]
     give_matches_back(order.tournament_id, ended, now=now)
     return len(ended)

@@ -72,17 +72,17 @@ def warn_before_start(
     if pairing not in pairings.adaptive_names() or len(agents) > MOST_AGENTS:
         return None
     spec, counts = games.get(leaderboard.game).spec, gather_all_evidence(leaderboard, agents).counts
-    known = fit_ratings(leaderboard, agents, counts)
-    now = Standing(
+    fit = fit_ratings(leaderboard, agents, counts)
+    standing = Standing(
         field=Field(len(agents), spec.n_seats, spec.team_size),
-        mu=known.mu,
-        covariance=known.covariance,
-        sd=known.sd,
-        spread=known.spread,
+        mu=fit.mu,
+        covariance=fit.covariance,
+        sd=fit.sd,
+        spread=fit.spread,
         counts=counts,
         n_in_flight={},
         meetings=(),
         draw_probability=leaderboard.draw_probability,
         sides=load_sides(leaderboard, agents) if spec.teams else None,
     )
-    return pairings.get_adaptive(pairing).configured(parameters).warning(now)
+    return pairings.get_adaptive(pairing).configured(parameters).warning(standing)

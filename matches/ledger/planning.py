@@ -32,8 +32,8 @@ log = logging.getLogger(__name__)
 
 # Matches planned in one transaction: some ten milliseconds of the write lock.
 SLICE = 500
+# How long one call plans: other duties of control wait for the thread.
 PLAN_S = 5.0
-"""How long one call plans."""
 
 
 class Planned(NamedTuple):
@@ -47,7 +47,7 @@ class Planned(NamedTuple):
 
 @dataclass
 class Draft:
-    """A tournament that is being planned; kept between two calls, as drawing takes its time."""
+    """A tournament that is being planned."""
 
     tournament: Tournament
     slices: Iterator[int]
@@ -60,6 +60,7 @@ class Draft:
         return (own.key, own.n_planned, own.n_matches) == (row.key, row.n_planned, row.n_matches)
 
 
+# Kept between two calls, as drawing takes its time.
 _drafts: dict[int, Draft] = {}
 _turns = count(1)
 
@@ -67,11 +68,11 @@ _turns = count(1)
 def plan_scheduled(*, now: datetime, clock: Callable[[], float] = monotonic) -> int:
     """Plan the tournaments that wait for it, a slice of each in turn; return how many matches.
 
-    One that has just come is the next, so it waits for one slice of another however large that is.
-    After PLAN_S the rest is left to the next call: other duties of control wait for the thread.
+    After PLAN_S the others are left to the next call.
     """
     until, n_new, over, failures = clock() + PLAN_S, 0, set[int](), Failures()
     while waiting := _list_waiting(over):
+        # One that has just come is the next: it waits for one slice of another, however large.
         tournament = min(
             waiting, key=lambda row: (_drafts[row.pk].turn if row.pk in _drafts else 0, row.pk)
         )
@@ -254,7 +255,8 @@ def _write_slice(
     now: datetime,
 ) -> int:
     """Write one slice, unless the tournament was planned further or cancelled meanwhile."""
-    taken = Tournament.objects.filter(
+    # The conditional UPDATE is the lock: of two planners one writes the slice.
+    is_mine = Tournament.objects.filter(
         pk=tournament.pk,
         n_planned=tournament.n_planned,
         state__in=Tournament.TO_PLAN,
@@ -264,7 +266,7 @@ def _write_slice(
         started_at=tournament.started_at or now,
         rules_version=games.get(tournament.leaderboard.game).spec.rules_version,
     )
-    if not taken:
+    if not is_mine:
         return 0
     ids = write_matches(tournament, batch, lineups, known)
     over = {pk: first for pk, first in zip(ids, known, strict=True) if first is not None}

@@ -33,13 +33,11 @@ class Marked(NamedTuple):
 
 
 def send_marks(*, now: datetime) -> None:
-    """Send a mark of this moment to every recorder.
-
-    Before that, what lies in queues that are no recorder's goes where a mark comes after it: else
-    the marks would say that it is recorded.
-    """
+    """Send a mark of this moment to every recorder."""
     n_recorders = settings.EVALSITE_RECORDERS
     try:
+        # What lies in queues that are no recorder's goes first where a mark comes after it: else
+        # the marks would say that it is recorded.
         if not dispatch.collect_reports(n_recorders):
             log.warning("no mark sent: reports of earlier recorders are being moved")
             return

@@ -92,10 +92,7 @@ def record_report(report: Report, *, now: datetime) -> Recorded:
 
 
 def record_reports(reports: Sequence[Report], *, now: datetime) -> Recorded:
-    """Store reports, the oldest first; all results of them in one transaction.
-
-    Signs of life and marks come last: what they say is then true of all that came before them.
-    """
+    """Store reports, the oldest first; all results of them in one transaction."""
     recorded = Recorded()
     for part in _split_at_restarts(reports):
         recorded += _record_part(part, now=now)
@@ -103,10 +100,8 @@ def record_reports(reports: Sequence[Report], *, now: datetime) -> Recorded:
 
 
 def _split_at_restarts(reports: Sequence[Report]) -> Iterator[list[Report]]:
-    """Yield the reports, parted where a node was restarted in between.
-
-    A sign of its life before, stored last, would take away what its new life has begun.
-    """
+    """Yield the reports, parted where a node was restarted in between."""
+    # A sign of its life before, stored last, would take away what its new life has begun.
     part, lives = list[Report](), dict[str, set[str]]()
     for report in reports:
         if isinstance(report, Started) and lives.get(report.node, set()) - {report.incarnation}:
@@ -136,6 +131,7 @@ def _record_part(reports: Sequence[Report], *, now: datetime) -> Recorded:
         else:
             later.append(report)
     recorded += _record_results(results, now=now)
+    # Last: what signs of life and marks say is then true of all that came before them.
     for report in later:
         match report:
             case Alive():

@@ -29,12 +29,12 @@ from matches.store.clock import QUEUED_LEASE
 
 log = logging.getLogger(__name__)
 
+# Work that an order aims at where networks decide: all its matches share their forwards.
 NETWORKED_AIM_S = 10.0
-"""Work that an order aims at where networks decide: all its matches share their forwards."""
+# Matches a slot in an order while the length of a match is not known: it may be an hour.
 FIRST_PER_SLOT = 1
-"""Matches a slot in an order while the length of a match is not known: it may be an hour."""
+# The same of networks, whose matches advance together: many take little longer than one.
 FIRST_NETWORKED_PER_SLOT = 64
-"""The same of networks, whose matches advance together: many take little longer than one."""
 MAX_ORDER = 1_000
 
 # Control has two threads: both would see the same room on a node and fill it twice.
@@ -68,10 +68,9 @@ class RelayPass:
 def send_pending_matches(*, now: datetime) -> int:
     """Send orders until every node has enough to do; return how many were sent.
 
-    With no node alive that could play a match, it waits: what waits in a queue helps nobody and
-    would expire there. So do matches that ask the gpu queue while no gpu worker is alive. Nothing
-    is sent on a disk that is nearly full either: what is with nodes shall still find room.
+    A match for which no node or gpu worker is alive waits: in a queue it would only expire.
     """
+    # What is with nodes shall still find room for its results.
     if shortage := disk.describe_shortage():
         log.warning("nothing is sent: %s", shortage)
         return 0
@@ -123,10 +122,8 @@ def compute_order_size(
 def _send_order(
     tournament: Tournament, node: PlayNode, relay_pass: RelayPass, at: float, *, now: datetime
 ) -> bool:
-    """Send a node an order of this tournament, if something is pending that it can play.
-
-    While the length of a match is not known it gets one at a time: others are not to wait for it.
-    """
+    """Send a node an order of this tournament, if something is pending that it can play."""
+    # One at a time while the length of a match is not known: others are not to wait for it.
     if tournament.pk in node.untimed:
         return False
     taken = _take_next(tournament, node, relay_pass, now=now)
@@ -242,10 +239,8 @@ def create_order(
 
 @transaction.atomic
 def withdraw_order(order: Order, *, now: datetime) -> None:
-    """Put the matches of an order that was not published back; nobody has played them.
-
-    Nor was that an attempt: its number would be missing from the list of attempts.
-    """
+    """Put the matches of an order that was not published back; nobody has played them."""
+    # Nor was that an attempt: its number would be missing from the list of attempts.
     Order.objects.filter(pk=order.pk).update(state=Order.State.CLOSED, closed_at=now)
     Match.objects.filter(Match.is_in_flight(), order=order).update(
         state=Match.State.PENDING, attempt=F("attempt") - 1, order=None

@@ -29,9 +29,10 @@ def give_up_lost_orders(*, now: datetime, waiting: Mapping[str, Collection[str]]
     """Give up what is past its deadline, waits for a lost node or has vanished; return how many.
 
     `waiting`: the orders (uuids in hex) that are in each queue at this moment, of the queues that
-    hold fewer than they should. Only reports older than the mark are known to be recorded, so only
-    times before the mark are judged, and nothing while it lags.
+    hold fewer than they should.
     """
+    # Only reports older than the mark are known to be recorded, so only times before the mark are
+    # judged, and nothing while it lags.
     mark = recorder_marks.find_recorded_until(now=now)
     if mark is None:
         return 0
@@ -98,11 +99,9 @@ def _list_queued_orders() -> list[Order]:
 
 
 def shorten_leases(*, now: datetime) -> int:
-    """Bring back what lies further in the future than it could have been put; return how many.
-
-    After the clock was set back, deadlines would pass hours late, and a node that died would count
-    as alive until the clock has caught up.
-    """
+    """Bring back what lies further in the future than it could have been put; return how many."""
+    # After the clock was set back, deadlines would pass hours late, and a node that died would
+    # count as alive until the clock has caught up.
     latest = now + AHEAD
     n_moved = Worker.objects.filter(last_seen_at__gt=latest).update(last_seen_at=now)
     open_orders = Order.objects.filter(Order.is_open())

@@ -213,7 +213,7 @@ def _stop_tournament(tournament: Tournament, state: Tournament.State, *, now: da
 def _cancel_open_matches(tournament: Tournament) -> int:
     return Match.objects.filter(
         Match.is_open(),
-        leaderboard=tournament.leaderboard_id,
+        leaderboard=tournament.leaderboard_id,  # by which the index of open matches begins
         tournament=tournament,
         state__in=Match.sources(Match.State.CANCELLED),
     ).update(state=Match.State.CANCELLED, order=None)
@@ -301,6 +301,7 @@ def finish_if_closed(tournament_ids: Sequence[int], *, now: datetime) -> None:
         pk__in=tournament_ids,
         state__in=(_STATES.RUNNING, _STATES.PAUSED),
         n_planned=F("n_done") + F("n_void") + F("n_cancelled"),
+        # Between two slices of planning the counters agree, too: only the last one is the end.
         n_matches=F("n_planned"),
     ).update(state=_STATES.DONE, finished_at=now)
 

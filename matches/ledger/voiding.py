@@ -159,6 +159,7 @@ def _read_rows(match_ids: Sequence[int], *, is_locked: bool = False) -> list[Row
 def _mark_void(
     rows: Sequence[Row], *, actor: Actor, reason: str, now: datetime, was_done: bool
 ) -> None:
+    # Out of its order, so that the order's last report does not give it back.
     fields: dict[str, object] = {} if was_done else {"order": None}
     Match.objects.filter(
         pk__in=among([row.pk for row in rows]), state__in=Match.sources(Match.State.VOID)
@@ -237,6 +238,7 @@ def _replace_matches(pk: int, rows: Sequence[Row], *, now: datetime) -> dict[int
         finished_at=None,
     ):
         raise ConflictError(f"tournament {pk} is cancelled: schedule a new one")
+    # The same block and seed: the new match is what the void one would have been.
     again = [Planned((), row.block, row.rotation, row.game_seed) for row in rows]
     lineups = [parse_numbers(row.lineup) for row in rows]
     made = planning.write_matches(Tournament.objects.get(pk=pk), again, lineups)
