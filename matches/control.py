@@ -24,18 +24,17 @@ from matches.store.failures import Failures
 
 log = logging.getLogger(__name__)
 TICK_AGAIN_S = 0.5
+# Of one tick: whoever is due to be planned or sent waits for no more.
 JUDGING_LIMIT_S = 0.5
-"""Of one tick: whoever is due to be planned or sent waits for no more."""
 _planner = Lock()
 _rerater = Lock()
 
 
 class Pace:
-    """Passes over a tick whose duties another has just done.
+    """Passes over a tick whose duties another has just done."""
 
-    Ticks that waited while control was away come all at once. They may not expire: that goes by two
-    wall clocks, and with control two seconds ahead of beat every tick was dropped without a word.
-    """
+    # Ticks that waited while control was away come all at once. They may not expire: that goes by
+    # two wall clocks, and with control two seconds ahead of beat every tick was dropped silently.
 
     def __init__(self) -> None:
         self._again_at_s = -inf
@@ -52,18 +51,15 @@ class Pace:
 _pace = Pace()
 
 
-def tick_if_due(*, pace: Pace = _pace, clock_s: Callable[[], float] = monotonic) -> None:
+def do_duties_if_due(*, pace: Pace = _pace, clock_s: Callable[[], float] = monotonic) -> None:
     """Do every duty once, unless that has just been done."""
     if pace.is_due(now_s=clock_s()):
-        tick(now=db_now())
+        do_duties(now=db_now())
         pace.note_done(now_s=clock_s())
 
 
-def tick(*, now: datetime) -> None:
-    """Do every duty once; the longest one, planning, last.
-
-    One that fails keeps none of the others from being done: its error is raised at the end.
-    """
+def do_duties(*, now: datetime) -> None:
+    """Do every duty once; one that fails keeps none of the others from being done."""
     failures = Failures()
     for duty in _DUTIES:
         with failures.collect(duty.__name__):
@@ -71,20 +67,20 @@ def tick(*, now: datetime) -> None:
     failures.raise_all()
 
 
-def plan(*, now: datetime) -> None:
+def plan_tournaments(*, now: datetime) -> None:
     """Plan what waits for it."""
     dispatch.note_woken(dispatch.PLAN)
     _plan_once(now=now)
 
 
-def relay(*, now: datetime) -> None:
-    """Send what is pending."""
+def send_matches(*, now: datetime) -> None:
+    """Send pending matches to the play nodes."""
     dispatch.note_woken(dispatch.RELAY)
     relaying.send_pending_matches(now=now)
 
 
-def rate(*, now: datetime) -> None:
-    """Rate what is new."""
+def rate_results(*, now: datetime) -> None:
+    """Count and rate new outcomes, show them, and judge by them."""
     dispatch.note_woken(dispatch.RATE)
     failures = Failures()
     rated = rater.rate_all(now=now, failures=failures)
@@ -100,7 +96,7 @@ def rate(*, now: datetime) -> None:
     failures.raise_all()
 
 
-def rerate(*, now: datetime) -> None:
+def rerate_boards(*, now: datetime) -> None:
     """Rate again from all outcomes, unless another thread does: it would be for nothing."""
     dispatch.note_woken(dispatch.RERATE)
     if _rerater.acquire(blocking=False):
@@ -111,14 +107,16 @@ def rerate(*, now: datetime) -> None:
 
 
 def _wake_rerater(*, now: datetime) -> None:
-    """Let another thread do what may take a minute; a wake-up that was lost is repeated here."""
+    """Let another thread do what may take a minute."""
     del now
+    # A wake-up that was lost is repeated here.
     if rerating.is_due():
         dispatch.wake_rerater()
 
 
 def _plan_once(*, now: datetime) -> None:
-    """Plan, unless another thread does: a second planner draws all pairings again for nothing."""
+    """Plan, unless another thread does."""
+    # A second planner would draw all pairings again for nothing.
     if not disk.describe_shortage() and _planner.acquire(blocking=False):
         try:
             planning.plan_scheduled(now=now)
@@ -150,7 +148,7 @@ _DUTIES: Sequence[Callable[..., object]] = (
     checkpoint_checks.order_due_checks,
     overdue_schedules.start_overdue,
     relaying.send_pending_matches,
-    rate,
+    rate_results,
     judging.judge_all,
     _wake_rerater,
     broadcast.push_due,
@@ -158,5 +156,6 @@ _DUTIES: Sequence[Callable[..., object]] = (
     pushing.push_sample,
     snapshots.take_due,
     trajectories.delete_expired_pieces,
+    # Last, as it takes the longest.
     _plan_once,
 )

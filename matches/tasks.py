@@ -25,31 +25,31 @@ def record(report: dict[str, Any]) -> dict[str, int]:
 @shared_task(name=dispatch.TICK)
 def tick() -> None:
     """Do all that control does, once a second: what a lost wake-up left undone is done here."""
-    control.tick_if_due()
+    control.do_duties_if_due()
 
 
 @shared_task(name=dispatch.PLAN)
 def plan() -> None:
     """Plan the tournaments that wait for it."""
-    control.plan(now=db_now())
+    control.plan_tournaments(now=db_now())
 
 
 @shared_task(name=dispatch.RELAY)
 def relay() -> None:
     """Send pending matches to the play nodes."""
-    control.relay(now=db_now())
+    control.send_matches(now=db_now())
 
 
 @shared_task(name=dispatch.RATE)
 def rate() -> None:
     """Count new outcomes and write ratings."""
-    control.rate(now=db_now())
+    control.rate_results(now=db_now())
 
 
 @shared_task(name=dispatch.RERATE)
 def rerate() -> None:
     """Compute ratings again from all outcomes that count, where that was asked."""
-    control.rerate(now=db_now())
+    control.rerate_boards(now=db_now())
 
 
 @shared_task(

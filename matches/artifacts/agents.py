@@ -42,6 +42,7 @@ def register_agent(
     namesake = Agent.objects.filter(game=game, name=name).first()
     if namesake is None:
         return save_agent(agent)
+    # Not the version: other code under the same name makes the next version of it.
     same = ("policy", "parameters", "checkpoint_id")
     if any(getattr(namesake, field) != getattr(agent, field) for field in same):
         raise BadInputError(
@@ -85,6 +86,7 @@ def renew_agent(agent: Agent) -> Agent:
             return renew_agent(Agent.objects.get(pk=old.newer_id))
         n_before = Agent.objects.filter(newer__name=old.name, game=old.game).count()
         suffix = f" (version {n_before + 1}, {short_version(old.version)})"
+        # Its results stay under a name of their own: other code is another competitor.
         old_name = old.name[: MAX_NAME - len(suffix)] + suffix
         Agent.objects.filter(pk=old.pk).update(name=old_name, is_retired=True)
         save_agent(fresh)
@@ -132,6 +134,7 @@ def register_spelled_agent(text: str, *, game: str, copy: int = 1) -> Agent:
     if networked is not None:
         return renew_agent(networked)
     policy, parameters = parse_policy(text)
+    # Copies of one spelling are rated apart, as agents of their own.
     name = text if copy == 1 else f"{text}#{copy}"
     return register_agent(name, game=game, policy=policy, parameters=parameters)
 

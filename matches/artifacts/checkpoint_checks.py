@@ -20,12 +20,12 @@ from matches.store.signing import derive_key, is_same_token
 
 log = logging.getLogger(__name__)
 
+# A check without a verdict is ordered again after this: three times its limit.
 ASK_AGAIN = timedelta(seconds=30)
-"""A check without a verdict is ordered again after this: three times its limit."""
+# So many checks wait per gpu worker that they are done before they would be ordered again.
 ASKED_PER_WORKER = 2
-"""Checks waiting per gpu worker: done before they would be ordered again."""
+# After so many checks without a verdict a checkpoint is refused: it may be what ends the workers.
 MAX_ASKED = 10
-"""Checks without a verdict after which a checkpoint is refused: it may be what ends the workers."""
 
 
 def order_due_checks(*, now: datetime) -> int:
@@ -122,6 +122,7 @@ def _publish_check(checkpoint: Checkpoint, *, now: datetime) -> bool:
         return False
     except BrokerError as error:
         log.warning("check of %s is taken back: %s", checkpoint, error)
+        # A check that was never sent must not count towards MAX_ASKED.
         Checkpoint.objects.filter(pk=checkpoint.pk).update(
             asked_at=checkpoint.asked_at, n_asked=checkpoint.n_asked
         )

@@ -35,7 +35,7 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class New:
-    """What a file is to be. Empty: as its seal says, as measured, or not known."""
+    """What a file is to be; what is empty follows from its seal or its check, or is not known."""
 
     name: str
     game: str = ""
@@ -85,6 +85,7 @@ def add_run(given: Sequence[tuple[Path, New]], *, now: datetime) -> list[Agent]:
         for place, (file, new) in enumerate(given):
             before = sealed[-1].sha256 if sealed else None
             sealed.append(_seal_file(file, new, Path(folder) / str(place), before=before))
+        # All files are looked at before the first is stored: a run is added whole or not at all.
         by_hash: dict[str, Sealed] = {}
         for one in sealed:
             same = by_hash.setdefault(one.sha256, one)
@@ -190,6 +191,7 @@ def _check_name(new: New) -> None:
         raise BadInputError(
             "name", f"{new.agent_name!r} is already an agent of {new.game}: choose another name"
         )
+    # Before the file is stored: the checks of the rows come after it.
     try:
         Agent(name=new.agent_name, game=new.game, policy=POLICY).clean_fields({"checkpoint"})
         Checkpoint._meta.get_field("run").clean(new.name, None)
@@ -245,6 +247,7 @@ def _store_files(sealed: Sequence[Sealed], *, now: datetime) -> list[Agent]:
 def _register_checkpoint(one: Sealed, *, now: datetime) -> Agent:
     # Again inside the transaction: somebody else may have added it while the files were sealed.
     _check_new(one)
+    # One that was refused is written over, and begins anew with its check.
     row, _ = Checkpoint.objects.update_or_create(
         sha256=one.sha256,
         defaults={

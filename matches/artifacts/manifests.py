@@ -41,7 +41,9 @@ def write_manifest(exporter: Exporter, tournament: Tournament, folder: Path) -> 
 
 
 def build_manifest(exporter: Exporter, tournament: Tournament) -> dict[str, Any]:
-    """Return the manifest. Nothing in it tells when, where or how often something was played."""
+    """Return the manifest."""
+    # Nothing in it tells when, where or how often something was played: two runs with one seed
+    # have one manifest.
     board, tally, spec = tournament.leaderboard, exporter.tally, _read_game_spec(tournament)
     agents = list(tournament.agents.select_related("checkpoint").order_by("entrant__position"))
     return {

@@ -24,8 +24,8 @@ from matches.models import Match, Tournament, TrajectoryPiece
 from matches.models.match import parse_numbers
 from matches.store import blobs
 
+# Pieces in memory: matches of one order lie in as many as it had players, and some more.
 MAX_PIECES = 32
-"""Pieces in memory; matches of one order lie in as many as it had players, and some more."""
 
 
 class ExportError(MatchError):
@@ -63,7 +63,7 @@ _COLUMNS = (
     *("pk", "sequence", "state", "game_seed", "lineup"),
     *(f"outcome__{name}" for name in ("ranks", "is_forfeit", "reason", "actions", "trajectory")),
 )
-"""Where Played has its fields from."""
+"""The columns of the fields of Played, in their order."""
 
 
 @dataclass
@@ -78,8 +78,7 @@ class Tally:
     n_illegal: int = 0
     n_without_outcome: int = 0
 
-    def add(self, match: Played, names: Sequence[str]) -> None:
-        """Count one match."""
+    def count_match(self, match: Played, names: Sequence[str]) -> None:
         if match.ranks is None:
             self.n_without_outcome += 1
             return
@@ -89,6 +88,7 @@ class Tally:
         ranks = parse_numbers(match.ranks)
         for seat, rank in enumerate(ranks):
             counts = self.seats.setdefault(names[seat], {}).setdefault(seat, [0, 0, 0])
+            # Team mates share a rank anyhow: a draw is shared by more seats than a team has.
             is_shared = rank == 0 and ranks.count(0) > self.team_size
             counts[1 if is_shared else 2 * (rank > 0)] += 1
 
@@ -121,7 +121,7 @@ class Exporter:
         """True when every planned match is behind."""
         return self.n_episodes >= self._tournament.n_matches
 
-    def advance(self) -> bool:
+    def write_next_shard(self) -> bool:
         """Write the next shard if its matches are closed; say whether there was one.
 
         Raises ExportError, OSError.
@@ -130,6 +130,7 @@ class Exporter:
         later = Match.objects.filter(tournament=self._tournament, sequence__gt=self._after)
         rows = later.order_by("sequence").values_list(*_COLUMNS)
         page = [Played(*row) for row in rows[: self._size]]
+        # Whole matches in planned order: what is closed behind an open match waits for it.
         if not page or len(page) < n_due or any(m.state in Match.OPEN for m in page):
             return False
         name = f"shard-{len(self.shards):05d}.parquet"
@@ -139,7 +140,7 @@ class Exporter:
             shard = self._write_shard(name, page)
         self.shards.append(shard)
         for match in page:
-            self.tally.add(match, self._list_seat_names(match))
+            self.tally.count_match(match, self._list_seat_names(match))
         self.n_episodes += len(page)
         self._after = page[-1].sequence
         return True

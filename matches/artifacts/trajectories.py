@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 
 STORAGE = "trajectories"
 MAX_PIECE_BYTES = 1 << 26
+# More than this is no trajectory of an order, which is some seconds of play.
 MAX_ORDER_BYTES = 1 << 31
-"""What a node may put for one order: more is no trajectory of some seconds of play."""
 DELETED_AT_ONCE = 200
 """Expired pieces that one tick deletes."""
 
@@ -50,7 +50,7 @@ class Stream(Protocol):
 def store_piece(order: UUID, digest: str, content: Stream, *, n_bytes: int, now: datetime) -> bool:
     """Store a piece of an order under its SHA-256; say whether it was not there yet.
 
-    The file is whole before its row is written. Raises PieceError: nothing is stored then.
+    Raises PieceError: nothing is stored then.
     """
     tournament = _find_tournament(order, n_bytes)
     if find_stored_pieces(tournament, [digest]):
@@ -64,6 +64,7 @@ def store_piece(order: UUID, digest: str, content: Stream, *, n_bytes: int, now:
         created_at=now,
         expires_at=None if days is None else now + timedelta(days=days),
     )
+    # The file is whole before its row is written: a row never names half a file.
     with _stage_content(content, digest, n_bytes) as staged:
         blobs.store_file(staged, piece.path, storage=STORAGE)
     try:
@@ -95,9 +96,11 @@ def _find_tournament(order: UUID, n_bytes: int) -> Tournament:
 def _stage_content(content: Stream, digest: str, n_bytes: int) -> Iterator[Path]:
     """Yield a file beside the storage with the content. Raises PieceError if it is another one."""
     hashed, n_left = sha256(), n_bytes
+    # Beside the storage, so that it is stored by renaming it.
     with TemporaryDirectory(prefix="staging-", dir=settings.VAR) as folder:
         staged = Path(folder) / digest
         with staged.open("wb") as file:
+            # Never more than was announced, however much the player sends.
             while n_left and (chunk := content.read(min(_CHUNK, n_left))):
                 hashed.update(chunk)
                 file.write(chunk)

@@ -55,7 +55,7 @@ def start_evaluation(evaluation: Evaluation, *, now: datetime) -> Tournament:
     """Register the agents and schedule their tournament; all or, with BadInputError, nothing."""
     agents = _register_agents(evaluation)
     board = _find_or_open_board(evaluation, now=now)
-    # It measures the platform, too: known matches are played again, and come out the same.
+    # It measures: known matches are played again, and come out the same.
     plan = replace(evaluation.plan, replays=True)
     return schedule_tournament(plan, leaderboard=board, agents=agents)
 

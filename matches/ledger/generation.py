@@ -62,7 +62,7 @@ def start_generation(generation: Generation) -> Tournament:
     board = _find_or_open_board(
         agents[0].game, generation.game_parameters, generation.opening_plies
     )
-    # Tried once here: more opening plies than a game lasts would fail on every node.
+    # Tried once here: what is refused would fail on every node.
     try:
         check_game(board.game, board.game_parameters).start(0, opening_plies=board.plies)
     except ArenaError as error:

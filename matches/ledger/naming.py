@@ -36,7 +36,7 @@ def find_agent(text: str, *, game: str) -> Agent:
 
 
 def describe_unknown(text: str, *, game: str = "") -> str:
-    """Return that a text means no agent: what was looked up, and the names that are near."""
+    """Return why a text means no agent: what was looked up, and which names are near."""
     agents = Agent.objects.filter(game=game) if game else Agent.objects.all()
     names = list(agents.order_by("-pk").values_list("name", flat=True)[:MOST_NAMES])
     where = f" of {game}" if game else ""
@@ -49,7 +49,7 @@ def describe_unknown(text: str, *, game: str = "") -> str:
 
 
 def describe_no_board(name: str) -> str:
-    """Return that there is no such leaderboard, and which there are: near ones, else the newest."""
+    """Return that no leaderboard has this name, and the names that are near, else the newest."""
     boards = Leaderboard.objects.filter(is_listed=True).order_by("-pk")
     names = list(boards.values_list("name", flat=True)[:MOST_NAMES])
     near = get_close_matches(name, names, n=N_NEAR)

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 def take_order_back(order: Order, *, now: datetime) -> None:
     """Have the matches of an order sent again that a node in quarantine took off its queue."""
-    # Not of an order that is played: it may have been moved, and another node have it.
+    # Not of one that is played: it may have been sent to two nodes.
     if order.state == Order.State.QUEUED:
         lose_order(order, reason=Reason.RETURNED, now=now)
 

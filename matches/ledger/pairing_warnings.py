@@ -1,4 +1,4 @@
-"""What a reader of a tournament should know: a pairing that suits its field badly."""
+"""Warnings of a tournament: its pairing suits its field badly, or has too few matches."""
 
 from collections.abc import Mapping, Sequence
 
@@ -35,10 +35,7 @@ def warn_of_pairing(tournament: Tournament) -> str | None:
 
 
 def warn_of_budget(tournament: Tournament) -> str | None:
-    """Return what the number of its matches keeps a pairing with an end from; None when nothing.
-
-    Before it starts: that its matches cannot suffice. Once it is done: that they did not.
-    """
+    """Return that its matches cannot, or when it is done did not, bring its pairing to its end."""
     if tournament.pairing not in pairings.adaptive_names():
         return None
     pairing = adaptive_pairing.configure_pairing(tournament)

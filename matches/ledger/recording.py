@@ -73,7 +73,7 @@ class Prepared(NamedTuple):
 
 
 def record_messages(wires: Sequence[object], *, now: datetime) -> Recorded:
-    """Record reports as they came off the queue, the oldest first; refuse those without form."""
+    """Record reports as they came off the queue, the oldest first; refuse what cannot be read."""
     reports, n_broken = list[Report](), 0
     for wire in wires:
         try:

@@ -95,11 +95,15 @@ def sort_rows(genuine: dict[int, ResultRow], tournament: Tournament) -> SortedRo
         # A higher attempt is of an order that was withdrawn (relay.withdraw_order): it is none.
         if match is None or match.state not in _OPEN or row.attempt > match.attempt:
             continue
-        settled = _charge_row(row, match, earlier)
-        if settled.ending in _CLOSING:
-            if not _is_valid(settled, match):
+        is_repeated = _needs_proof(row) and (number, row.seat, row.reason.value) in earlier
+        if (row.ending is Ending.FORFEIT or is_repeated) and 0 <= row.seat < match.n_seats:
+            # The ranks of a forfeit are ours, whatever the report says.
+            ranks = forfeit_ranks(row.seat, match.n_seats, match.teams)
+            row = msgspec.structs.replace(row, ending=Ending.FORFEIT, ranks=ranks)
+        if row.ending in _CLOSING:
+            if not _is_valid(row, match):
                 continue
-            by_kind.closing.append((match, settled))
+            by_kind.closing.append((match, row))
         elif row.attempt == match.attempt and match.state in _IN_FLIGHT:
             by_kind.given_back.append(row)
         else:
@@ -141,15 +145,6 @@ def _find_other_suspicions(rows: Sequence[ResultRow]) -> set[tuple[int, int, str
 
 def _needs_proof(row: ResultRow) -> bool:
     return row.reason in NEEDS_PROOF and row.seat >= 0
-
-
-def _charge_row(row: ResultRow, match: OpenMatch, earlier: set[tuple[int, int, str]]) -> ResultRow:
-    """Return the row as it counts: a forfeit's ranks are ours, a repeated suspicion is one."""
-    is_repeated = _needs_proof(row) and (row.match, row.seat, row.reason.value) in earlier
-    if (row.ending is Ending.FORFEIT or is_repeated) and 0 <= row.seat < match.n_seats:
-        ranks = forfeit_ranks(row.seat, match.n_seats, match.teams)
-        return msgspec.structs.replace(row, ending=Ending.FORFEIT, ranks=ranks)
-    return row
 
 
 def _is_valid(row: ResultRow, match: OpenMatch) -> bool:

@@ -1,4 +1,4 @@
-"""Matches that are known: the same agents in the same seats in the same game, which is not new.
+"""Known matches: the same agents met in the same seats in the same game before.
 
 Agents decide by what they see and the seed of the game (tests/policy_checks.py), so a game that was
 played says all that playing it again would. Known is a match of a rated tournament without emulated

@@ -76,7 +76,7 @@ class Row(NamedTuple):
 
 @transaction.atomic
 def void_matches(match_ids: Sequence[int], *, actor: Actor, reason: str, now: datetime) -> Voided:
-    """Declare matches void, and with them those that were the same game again.
+    """Declare matches void, and with them their copies: matches that were the same game again.
 
     Doing it again changes nothing; an outcome stays as it is. Raises BadInputError without a
     reason, for too many matches or one that is not there.
@@ -118,7 +118,12 @@ def requeue_matches(
     """
     why = auditing.check_reason(reason)
     rows = _read_rows(match_ids, is_locked=True)
-    _refuse_unless_void(rows)
+    for row in rows:
+        if row.state != Match.State.VOID:
+            raise ConflictError(f"match {row.pk} is {row.state}: declare it void first")
+    owners = Tournament.objects.filter(pk__in=among(sorted({row.tournament for row in rows})))
+    for tournament in owners.filter(state=_STATES.CANCELLED)[:1]:
+        raise ConflictError(f"tournament {tournament.pk} is cancelled: schedule a new one")
     replaced = Replacement.objects.filter(pk__in=among([row.pk for row in rows]))
     before = dict(replaced.values_list("replaced_id", "match_id"))
     fresh = [row for row in rows if row.pk not in before]
@@ -132,7 +137,7 @@ def requeue_matches(
 
 
 def _add_copies(match_ids: Sequence[int]) -> list[int]:
-    """Return the matches and those linked to them, whose outcome is theirs."""
+    """Return the matches and their copies, which have their outcomes."""
     linked = newest = set(match_ids)
     while newest:
         copies = Match.objects.filter(same_as__in=among(sorted(newest)))
@@ -159,7 +164,6 @@ def _read_rows(match_ids: Sequence[int], *, is_locked: bool = False) -> list[Row
 def _mark_void(
     rows: Sequence[Row], *, actor: Actor, reason: str, now: datetime, was_done: bool
 ) -> None:
-    # Out of its order, so that the order's last report does not give it back.
     fields: dict[str, object] = {} if was_done else {"order": None}
     Match.objects.filter(
         pk__in=among([row.pk for row in rows]), state__in=Match.sources(Match.State.VOID)
@@ -213,17 +217,6 @@ def _strike_outcomes(done: Sequence[Row]) -> tuple[str, ...]:
     if names:
         transaction.on_commit(dispatch.wake_rerater)
     return tuple(names)
-
-
-def _refuse_unless_void(rows: Sequence[Row]) -> None:
-    wrong = [row for row in rows if row.state != Match.State.VOID]
-    for row in wrong[:1]:
-        raise ConflictError(f"match {row.pk} is {row.state}: declare it void first")
-    cancelled = Tournament.objects.filter(
-        pk__in=among(sorted({row.tournament for row in rows})), state=_STATES.CANCELLED
-    )
-    for tournament in cancelled[:1]:
-        raise ConflictError(f"tournament {tournament.pk} is cancelled: schedule a new one")
 
 
 def _replace_matches(pk: int, rows: Sequence[Row], *, now: datetime) -> dict[int, int]:

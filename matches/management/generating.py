@@ -133,7 +133,7 @@ def collect_shards(
     while True:
         tournament.refresh_from_db()
         # A manifest after each shard: what is interrupted names all that are whole.
-        while exporter.advance():
+        while exporter.write_next_shard():
             manifests.write_manifest(exporter, tournament, folder)
         if exporter.is_complete:
             break

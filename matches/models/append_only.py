@@ -44,6 +44,5 @@ class LastingModel(models.Model):
             raise LastingRowError(f"{self.what} cannot be changed, got {self.pk}")
         super().save(*args, **options)
 
-    def delete(self, using: Any = None, keep_parents: bool = False) -> NoReturn:
-        del using, keep_parents
+    def delete(self, *_: Any, **__: Any) -> NoReturn:
         raise LastingRowError(f"{self.what} cannot be deleted, got {self.pk}")

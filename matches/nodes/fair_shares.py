@@ -59,4 +59,5 @@ def _read_last_order(tournament: Tournament) -> Last:
     if not last.n_guessed or tournament.mean_match_s is None:
         return last
     ended = last.ended + last.n_guessed * (tournament.mean_match_s - GUESS_S) / tournament.weight
+    # Matches shorter than guessed may end before the order was thought to begin.
     return Last(min(last.begun, ended), ended)

@@ -37,6 +37,7 @@ def add_node(name: str, *, actor: Actor, now: datetime) -> NodeKey:
     key, is_new = NodeKey.objects.get_or_create(name=name, defaults={"created_at": now})
     if key.revoked_at is not None:
         key.revoked_at, is_new = None, True
+        # Secrets are derived from it: whoever has the old ones stays out.
         key.generation += 1
         key.save(update_fields=("generation", "revoked_at"))
     if is_new:

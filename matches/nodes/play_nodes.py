@@ -9,10 +9,10 @@ from matches.models import Match, Order
 from matches.nodes.fair_shares import estimate_work_s
 from matches.store import selectors
 
+# One in play and two waiting: no node runs dry while reports are under way.
 ORDERS_PER_NODE = 3
-"""One in play and two waiting: no node runs dry while reports are under way."""
+# Work that one order aims at, per slot of a node; no more is sent while so much waits.
 ORDER_AIM_S = 2.0
-"""Work that one order aims at, per slot of a node; no more is sent while so much waits."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class PlayNode:
 
     @property
     def load(self) -> tuple[float, int, str]:
-        """Return by what nodes are sorted, the one with the least work per slot first."""
+        """Return the key that nodes are sorted by: the least work per slot comes first."""
         return (self.work_s / self.slots, self.n_orders, self.name)
 
     def can_play(self, needs: Match.Needs) -> bool:
@@ -89,7 +89,7 @@ def read_play_nodes(*, now: datetime) -> list[PlayNode]:
     rows = Order.objects.filter(Order.is_open()).values_list("pk", "uuid", *columns)
     for pk, uuid, queue, *work, started_at in rows:
         node = by_queue.get(queue)
-        if node is None:
+        if node is None:  # its node is lost or in quarantine: the sweep gives the order up
             continue
         if started_at is None:
             node.add_waiting(*work, order=(pk, uuid))

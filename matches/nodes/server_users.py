@@ -48,10 +48,8 @@ def copy_users() -> None:
 
 
 def keep_copied() -> None:
-    """Copy for ever, about once a second.
-
-    Not as a duty of the tick: on a server that has lost its users nobody could send one.
-    """
+    """Copy for ever, about once a second."""
+    # Not as a duty of the tick: on a server that has lost its users nobody could send one.
     while True:
         close_old_connections()
         try:

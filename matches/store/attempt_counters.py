@@ -56,6 +56,7 @@ class AttemptCounter:
             pipeline.execute()
         except RedisError as error:
             log.warning("attempts are counted later, the fast store is away: %s", error)
+            # Back to what was counted meanwhile, for the next time.
             with self._lock:
                 self._sums += sums
 

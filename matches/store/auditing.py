@@ -1,4 +1,4 @@
-"""Keep who did what to which, and why: written in the transaction of the act itself."""
+"""Keep who did what, to what and why: written in the transaction of the act itself."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -72,6 +72,7 @@ def add_audit_rows(
     now: datetime,
 ) -> list[AuditRow]:
     """Return a new row for each target with what was touched of it, as `add_audit_row` does."""
+    # Outside of it, an act could be kept without its row, or a row without its act.
     if not connection.in_atomic_block:
         raise RuntimeError(f"{action} is audited outside of the transaction that does it")
     return AuditRow.objects.bulk_create(

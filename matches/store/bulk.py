@@ -49,6 +49,7 @@ def add_to_rows(
     rows: Sequence[Sequence[Any]],
 ) -> None:
     """Add to the counters of rows found by their unique keys; a missing row starts at zero."""
+    # Added by the database: a value read before would lose what others have added meanwhile.
     table = connection.ops.quote_name(model._meta.db_table)
     columns = [*keys, *counters]
     marks = ", ".join("%s" for _ in columns)

@@ -39,8 +39,8 @@ MAX_INTERRUPTIONS = 20
 
 
 def db_now() -> datetime:
-    """Return the database's time, aware, in UTC; SQLite's is the clock of its machine."""
-    if connection.vendor == "sqlite":
+    """Return the database's time, aware, in UTC."""
+    if connection.vendor == "sqlite":  # whose clock is that of its machine
         return datetime.now(UTC)
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
@@ -49,9 +49,7 @@ def db_now() -> datetime:
 
 
 def is_within(at: datetime | None, span: timedelta, *, now: datetime) -> bool:
-    """Say whether a moment lies in the last span of time.
-
-    One in the future does not: the clock was set back since, and what waits for "not again within"
-    would wait until it has caught up.
-    """
+    """Say whether a moment lies in the last span of time."""
+    # One in the future does not: the clock was set back since, and what waits for "not again
+    # within" would wait until it has caught up.
     return at is not None and timedelta(0) <= now - at < span

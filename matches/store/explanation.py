@@ -35,8 +35,8 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON; times stay datetimes, tuples become lists."""
-        shown = asdict(self)
-        return {**shown, "waits_for": list(self.waits_for), "notes": list(self.notes)}
+        fields = asdict(self)
+        return {**fields, "waits_for": list(self.waits_for), "notes": list(self.notes)}
 
 
 @dataclass

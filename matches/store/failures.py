@@ -43,9 +43,10 @@ def retry_while_database_is_away(
 ) -> Result:
     """Return what work returns, trying again while the database does not answer.
 
-    Not Celery's retry: that puts a report behind the marks sent after it. Raises OperationalError
-    after the last wait; the deadline of the order then brings its matches back.
+    Raises OperationalError after the last wait; the deadline of the order then brings its matches
+    back.
     """
+    # Not Celery's retry: that puts a report behind the marks sent after it.
     for wait_s in WAITS_S:
         try:
             return work()

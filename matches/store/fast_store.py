@@ -42,6 +42,7 @@ def get_or_make(
         if before is not None and not is_mine:
             return before[1]
         made = make()
+        # Kept much longer than it is fresh: while it is made again, all others get it.
         cache.set(key, (mark, made), timeout=KEPT_S)
     except RedisError as error:
         log.warning("%s is made for one viewer while the fast store is away: %s", key, error)

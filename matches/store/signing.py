@@ -13,8 +13,8 @@ from django.conf import settings
 from matches.models import Tournament
 
 LIFETIME_S = 86_400
+# Links made within an hour are equal, so that orders repeat them and caches know them.
 ROUNDED_S = 3_600
-"""Links made within an hour are equal, so that orders repeat them and caches know them."""
 
 _MAX_DIGITS = 12
 
@@ -25,10 +25,8 @@ def derive_key(scope: str = "") -> bytes:
 
 
 def derive_tournament_key(tournament: Tournament) -> bytes:
-    """Return the key of a tournament's tokens.
-
-    Its random part keeps a message of an earlier database from fitting a match of this one.
-    """
+    """Return the key of a tournament's tokens."""
+    # Random: a message of an earlier database must not fit a match of this one.
     return derive_key(tournament.key)
 
 

@@ -48,7 +48,7 @@ def _row(agent: Agent) -> Checkpoint:
 def test_a_check_says_what_to_fetch_and_what_must_fit(broker: Redis, tmp_path: Path) -> None:
     row = _row(added(tmp_path))
     _gpu()
-    control.tick(now=make.NOW)
+    control.do_duties(now=make.NOW)
     (order,) = _ordered(broker)
     assert (order.checkpoint, order.game, order.n_actions) == (row.sha256, "connect_four", 7)
     assert order.observation_shape == [3, 6, 7]

@@ -15,14 +15,14 @@ pytestmark = pytest.mark.django_db
 def test_a_tick_does_every_duty(broker: Redis) -> None:
     make.alive()
     make.scheduled(20)
-    control.tick(now=make.NOW)
-    control.tick(now=make.later(1))
+    control.do_duties(now=make.NOW)
+    control.do_duties(now=make.later(1))
     assert Order.objects.filter(state=Order.State.QUEUED).exists()
     assert broker.llen(REPORTS_QUEUE) == 2
     for order in make.popped(broker):
         make.start(order)
         recording.record_report(make.finished(order), now=make.NOW)
-    control.tick(now=make.later(2))
+    control.do_duties(now=make.later(2))
     assert Tournament.objects.get().n_done > 0
     assert RatingSnapshot.objects.count() == 1
 
@@ -37,20 +37,20 @@ def test_while_one_thread_plans_another_does_not(
     def plan_and_tick(*, now: object) -> int:
         nonlocal n_calls
         n_calls += 1
-        control.plan(now=make.NOW)
+        control.plan_tournaments(now=make.NOW)
         return really_plan(now=make.NOW)
 
     monkeypatch.setattr(planning, "plan_scheduled", plan_and_tick)
-    control.plan(now=make.NOW)
+    control.plan_tournaments(now=make.NOW)
     assert n_calls == 1
     assert Match.objects.count() == 20
 
 
 def test_each_wake_up_clears_its_mark_so_that_the_next_is_sent(broker: Redis) -> None:
     for wake, work in (
-        (dispatch.wake_planner, control.plan),
-        (dispatch.wake_relay, control.relay),
-        (dispatch.wake_rater, control.rate),
+        (dispatch.wake_planner, control.plan_tournaments),
+        (dispatch.wake_relay, control.send_matches),
+        (dispatch.wake_rater, control.rate_results),
     ):
         for _ in range(3):
             wake()

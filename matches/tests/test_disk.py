@@ -31,7 +31,7 @@ def test_nothing_is_planned_while_the_disk_is_nearly_full(
 ) -> None:
     make.scheduled(10)
     settings.EVALSITE_DISK_FLOOR_MB = ENDLESS_MB
-    control.plan(now=make.NOW)
+    control.plan_tournaments(now=make.NOW)
     assert not Match.objects.exists()
 
 

@@ -92,11 +92,11 @@ def test_the_duties_of_control_go_on_for_everybody_else(lost: Tournament, broker
     healthy = factories.scheduled(20, board="healthy")
     for turn in range(2, 9, 2):
         factories.alive(now=later(turn))
-        control.tick(now=later(turn))
+        control.do_duties(now=later(turn))
         for order in factories.popped(broker):
             factories.start(order, now=later(turn))
             recording.record_report(factories.finished(order), now=later(turn))
-    control.tick(now=later(20))
+    control.do_duties(now=later(20))
     healthy.refresh_from_db()
     assert healthy.state == Tournament.State.DONE
     assert Leaderboard.objects.get(name="healthy").n_settled == 20
@@ -114,14 +114,14 @@ def test_what_was_held_back_goes_on_when_the_plugin_is_back(
     monkeypatch.setenv(catalogs.PLUGINS, "")
     folder.restart()
     factories.alive()
-    control.tick(now=NOW)
+    control.do_duties(now=NOW)
     tournament.refresh_from_db()
     assert (tournament.state, tournament.n_planned) == ("scheduled", 0)
     assert "EVALSITE_PLUGINS must name its folder" in tournament.problem
     monkeypatch.setenv(catalogs.PLUGINS, str(folder.root))
     folder.restart()
-    control.tick(now=later(2))
-    control.tick(now=later(3))
+    control.do_duties(now=later(2))
+    control.do_duties(now=later(3))
     tournament.refresh_from_db()
     assert (tournament.n_planned, tournament.problem) == (10, "")
     assert factories.popped(broker)

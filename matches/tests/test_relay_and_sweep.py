@@ -277,7 +277,7 @@ def test_what_waits_for_a_lost_node_goes_to_another_at_once(broker: Redis) -> No
     assert broker.llen("play.gone") == 2
     make.alive(now=make.later(31))
     _marked(31)
-    control.tick(now=make.later(31))
+    control.do_duties(now=make.later(31))
     assert not broker.exists("play.gone")
     assert {order.queue for order in Order.objects.filter(Order.is_open())} == {QUEUE}
     # It was never begun: whatever number of nodes is lost so, no match becomes void.
@@ -290,7 +290,7 @@ def test_a_node_that_begins_anew_goes_on_with_its_queue(broker: Redis) -> None:
     relay.send_pending_matches(now=make.NOW)
     make.alive(incarnation="second-life", now=make.later(20))
     _marked(31)
-    control.tick(now=make.later(31))
+    control.do_duties(now=make.later(31))
     assert [order.state for order in Order.objects.all()] == ["queued", "queued"]
     assert broker.llen(QUEUE) == 2
 

@@ -214,12 +214,12 @@ def test_control_rates_again_what_was_asked(broker: Redis, monkeypatch: pytest.M
     woken = list[bool]()
     monkeypatch.setattr(dispatch, "wake_rerater", lambda: woken.append(True))
     _rated()
-    control.tick(now=make.later(4))
+    control.do_duties(now=make.later(4))
     assert woken == []
     _ask()
-    control.tick(now=make.later(5))
+    control.do_duties(now=make.later(5))
     assert woken == [True]
-    control.rerate(now=make.later(6))
+    control.rerate_boards(now=make.later(6))
     assert not rerating.is_due()
 
 

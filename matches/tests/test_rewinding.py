@@ -37,7 +37,7 @@ def test_leases_in_time_are_left_as_they_are(broker: Redis) -> None:
 
 def test_a_tick_mends_them(broker: Redis) -> None:
     make.alive()
-    control.tick(now=make.later(-HOUR_S))
+    control.do_duties(now=make.later(-HOUR_S))
     assert Worker.objects.get().last_seen_at == make.later(-HOUR_S)
 
 
@@ -70,8 +70,8 @@ def test_of_ticks_that_come_all_at_once_one_does_the_duties(
     broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks: list[object] = []
-    monkeypatch.setattr(control, "tick", lambda *, now: ticks.append(now))
+    monkeypatch.setattr(control, "do_duties", lambda *, now: ticks.append(now))
     pace, times_s = Pace(), iter([0.0, 0.2, 0.3, 0.6, 0.8, 0.9])
     for _ in range(4):
-        control.tick_if_due(pace=pace, clock_s=lambda: next(times_s))
+        control.do_duties_if_due(pace=pace, clock_s=lambda: next(times_s))
     assert len(ticks) == 2

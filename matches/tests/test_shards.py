@@ -42,7 +42,7 @@ def _exporter(tournament: Tournament, folder: Path, *, size: int = 4) -> Exporte
 
 def _export(tournament: Tournament, folder: Path, *, size: int = 4) -> Exporter:
     exporter = _exporter(tournament, folder, size=size)
-    while exporter.advance():
+    while exporter.write_next_shard():
         manifests.write_manifest(exporter, tournament, folder)
     return exporter
 
@@ -87,15 +87,23 @@ def test_the_files_do_not_depend_on_pieces_orders_or_the_database(
 def test_a_shard_waits_for_its_matches(tournament: Tournament, tmp_path: Path) -> None:
     pieces.play(tournament, 5)
     exporter = _exporter(tournament, tmp_path)
-    assert [exporter.advance(), exporter.advance(), exporter.is_complete] == [True, False, False]
+    assert [exporter.write_next_shard(), exporter.write_next_shard(), exporter.is_complete] == [
+        True,
+        False,
+        False,
+    ]
     pieces.play(tournament)
-    assert [exporter.advance(), exporter.advance(), exporter.is_complete] == [True, True, True]
-    assert not exporter.advance()
+    assert [exporter.write_next_shard(), exporter.write_next_shard(), exporter.is_complete] == [
+        True,
+        True,
+        True,
+    ]
+    assert not exporter.write_next_shard()
 
 
 def test_nothing_is_written_before_all_is_planned(broker: Redis, tmp_path: Path) -> None:
     tournament = make.scheduled(10, agents=LEVELS, is_rated=False, keeps_trajectories=True)
-    assert not _exporter(tournament, tmp_path).advance()
+    assert not _exporter(tournament, tmp_path).write_next_shard()
 
 
 def test_finished_shards_are_kept_and_spoiled_ones_written_again(
@@ -155,8 +163,8 @@ def test_a_void_match_leaves_its_number_unused(tournament: Tournament, tmp_path:
 def test_draws_are_counted(tmp_path: Path) -> None:
     tally = shards.Tally()
     played = shards.Played(1, 1, "done", 1, "1,2", "0,0", False, "", "", "")
-    tally.add(played, ["a", "b"])
-    tally.add(played._replace(ranks="1,0", reason="illegal"), ["a", "b"])
+    tally.count_match(played, ["a", "b"])
+    tally.count_match(played._replace(ranks="1,0", reason="illegal"), ["a", "b"])
     assert tally.seats == {"a": {0: [0, 1, 1]}, "b": {1: [1, 1, 0]}}
     assert tally.n_illegal == 1
 
@@ -164,8 +172,8 @@ def test_draws_are_counted(tmp_path: Path) -> None:
 def test_a_side_that_wins_alone_did_not_draw() -> None:
     tally = shards.Tally(team_size=2)
     played = shards.Played(1, 1, "done", 1, "1,2,3,4", "0,2,0,2", False, "", "", "")
-    tally.add(played, ["a", "b", "c", "d"])
-    tally.add(played._replace(ranks="0,0,0,0"), ["a", "b", "c", "d"])
+    tally.count_match(played, ["a", "b", "c", "d"])
+    tally.count_match(played._replace(ranks="0,0,0,0"), ["a", "b", "c", "d"])
     assert tally.seats["a"] == {0: [1, 1, 0]}
     assert tally.seats["d"] == {3: [0, 1, 1]}
 
@@ -185,11 +193,11 @@ def test_a_piece_that_is_gone_is_named(tournament: Tournament, tmp_path: Path) -
     piece = TrajectoryPiece.objects.order_by("pk")[0]
     blobs.delete_file(piece.path, storage="trajectories")
     with pytest.raises(ExportError, match=f"{piece.sha256[:12]} are gone: its file was deleted"):
-        _exporter(tournament, tmp_path).advance()
+        _exporter(tournament, tmp_path).write_next_shard()
     Tournament.objects.update(trajectory_days=3)
     tournament.refresh_from_db()
     with pytest.raises(ExportError, match="after 3 days"):
-        _exporter(tournament, tmp_path).advance()
+        _exporter(tournament, tmp_path).write_next_shard()
 
 
 def _other_seed(played: Episode) -> Episode:
@@ -224,7 +232,7 @@ def test_a_piece_that_is_not_what_was_recorded_is_refused(
 ) -> None:
     pieces.play(tournament, spoil=spoil)
     with pytest.raises(ExportError, match=wanted):
-        _exporter(tournament, tmp_path).advance()
+        _exporter(tournament, tmp_path).write_next_shard()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -235,7 +243,7 @@ def test_a_piece_of_another_game_is_refused(
     exporter = _exporter(tournament, tmp_path)
     monkeypatch.setattr(exporter, "_form", trajectories.TrajectorySpec("chess", (2,), 100))
     with pytest.raises(ExportError, match=r"not of .*chess"):
-        exporter.advance()
+        exporter.write_next_shard()
 
 
 def test_what_is_no_parquet_is_refused(
@@ -247,7 +255,7 @@ def test_what_is_no_parquet_is_refused(
     pieces.play(tournament)
     monkeypatch.setattr(trajectories, "read_parquet", refuse)
     with pytest.raises(ExportError, match="cannot be used: no Parquet"):
-        _exporter(tournament, tmp_path).advance()
+        _exporter(tournament, tmp_path).write_next_shard()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"shards": 1}', '{"shards": [{"file": 1}]}'])

@@ -236,7 +236,7 @@ def test_pieces_go_when_their_days_are_over(order: MatchOrder, tournament: Tourn
     assert piece.expires_at is not None
     assert (piece.expires_at - piece.created_at).days == 2
     Order.objects.filter(tournament=tournament).update(state=Order.State.CLOSED)
-    control.tick(now=piece.expires_at + (piece.expires_at - piece.created_at))
+    control.do_duties(now=piece.expires_at + (piece.expires_at - piece.created_at))
     assert not TrajectoryPiece.objects.exists()
     assert blobs.open_file(piece.path, storage="trajectories") is None
 

@@ -113,13 +113,13 @@ def test_a_tournament_under_way_waits_for_the_code_that_it_began_with(
     tournament = factories.planned(N, agents=AGENTS, game="nim")
     folder.edit(folder.policy, MIDDLE, FIRST)
     factories.alive()
-    control.tick(now=NOW)
+    control.do_duties(now=NOW)
     assert not factories.popped(broker)
     tournament.refresh_from_db()
     assert tournament.problem.startswith("held back, agents: centre is of version ")
     assert "centre is of version" in explain.of_tournament(tournament, now=NOW).waits_for[0]
     folder.edit(folder.policy, FIRST, MIDDLE)
-    control.tick(now=later(2))
+    control.do_duties(now=later(2))
     (order, *_) = factories.popped(broker)
     assert [agent.version for agent in order.agents] == [
         *Agent.objects.order_by("pk").values_list("version", flat=True)
