@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from arena.messages import Reason, Results
+from arena.messages import Reason, Results, play_queue
 from matches import dispatch
 from matches.ledger.attempts import Ended, give_matches_back
 from matches.ledger.tournaments import finish_if_closed
@@ -35,25 +35,34 @@ def compute_hard_limit(order: Order) -> timedelta:
     return timedelta(seconds=min(n_matches * match_s, most_s)) + PLAYING_LEASE
 
 
-def extend_deadline(order: Order, *, now: datetime) -> None:
-    """Move the deadline of an order whose node is alive, never past its hard cap."""
+def extend_deadline(order: Order, *, now: datetime, **fields: object) -> None:
+    """Move the deadline of an order whose node is alive, never past its hard cap; set fields."""
     deadline = now + PLAYING_LEASE
     if order.hard_deadline_at is not None:
         deadline = min(deadline, order.hard_deadline_at)
-    Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(deadline_at=deadline)
+    open_order = Order.objects.filter(pk=order.pk, state__in=Order.OPEN)
+    open_order.update(deadline_at=deadline, **fields)
 
 
-def end_order(order: Order, report: Results, *, now: datetime) -> int:
-    """Close an order with its last report; return how many matches it gives back unplayed."""
-    closed = Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(
-        state=Order.State.CLOSED, closed_at=now
+def note_progress(order: Order, report: Results, *, now: datetime) -> int:
+    """Note what the node has in hand; with its last report return how much it gives back unplayed.
+
+    The order is locked; a node that does not have it in hand neither closes it nor keeps it open.
+    """
+    has_in_hand = (
+        order.node == report.node if order.node else order.queue == play_queue(report.node)
     )
-    if not closed:
+    if order.state not in Order.OPEN or not has_in_hand:
+        return 0
+    if not report.is_last:
+        extend_deadline(order, now=now, executing=report.executing[: order.n_matches])
+        return 0
+    open_order = Order.objects.filter(pk=order.pk, state__in=Order.OPEN)
+    if not open_order.update(state=Order.State.CLOSED, closed_at=now):
         return 0
     order.state = Order.State.CLOSED  # for the next report of a batch
-    return _give_unplayed_back(
-        order, Attempt.Ending.INTERRUPTED, Reason.RETURNED, report.executing, now=now
-    )
+    ending = Attempt.Ending.INTERRUPTED
+    return _give_unplayed_back(order, ending, Reason.RETURNED, report.executing, now=now)
 
 
 @transaction.atomic

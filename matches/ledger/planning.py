@@ -135,17 +135,11 @@ def plan_slices(tournament: Tournament, *, now: datetime) -> Iterator[int]:
     of a pairing that adapts are only what it chooses now: its tournament stays in planning.
     """
     entrants = entrants_of(tournament)
-    if tournament.pairing in pairings.adaptive_names():
-        yield from _plan_chosen_matches(tournament, entrants, now=now)
+    if tournament.pairing not in pairings.adaptive_names():
+        unplanned = islice(draw_matches(tournament, len(entrants)), tournament.n_planned, None)
+        if (yield from _write_all(tournament, entrants, unplanned, now=now)):
+            _end_planning(tournament, now=now)
         return
-    unplanned = islice(draw_matches(tournament, len(entrants)), tournament.n_planned, None)
-    if (yield from _write_all(tournament, entrants, unplanned, now=now)):
-        _end_planning(tournament, now=now)
-
-
-def _plan_chosen_matches(
-    tournament: Tournament, entrants: Sequence[int], *, now: datetime
-) -> Generator[int, None, None]:
     n_left = tournament.n_matches - tournament.n_planned
     choice = adaptive_pairing.choose_lineups(tournament, entrants, n_left=n_left, now=now)
     chosen = islice(_draw_fresh_blocks(tournament, choice.lineups), n_left)
@@ -175,8 +169,8 @@ def _write_all(
         known_by_key = reuse.find_known_matches(
             tournament.leaderboard, () if plays_all else twins, places
         )
-        known = [known_by_key.get(place.key) for place in places]
-        n_written = _write_slice(tournament, batch, lineups, known, now=now)
+        known_matches = [known_by_key.get(place.key) for place in places]
+        n_written = _write_slice(tournament, batch, lineups, known_matches, now=now)
         if n_written == 0:
             return False
         yield n_written
@@ -250,7 +244,7 @@ def _write_slice(
     tournament: Tournament,
     batch: Sequence[Planned],
     lineups: Sequence[list[int]],
-    known: Sequence[Known | None],
+    known_matches: Sequence[Known | None],
     *,
     now: datetime,
 ) -> int:
@@ -268,8 +262,8 @@ def _write_slice(
     )
     if not is_mine:
         return 0
-    ids = write_matches(tournament, batch, lineups, known)
-    over = {pk: first for pk, first in zip(ids, known, strict=True) if first is not None}
+    ids = write_matches(tournament, batch, lineups, known_matches)
+    over = {pk: first for pk, first in zip(ids, known_matches, strict=True) if first is not None}
     reuse.take_over_outcomes(tournament, over, now=now)
     tournament.n_planned += len(batch)
     transaction.on_commit(dispatch.wake_relay)
@@ -280,13 +274,13 @@ def write_matches(
     tournament: Tournament,
     batch: Sequence[Planned],
     lineups: Sequence[list[int]],
-    known: Sequence[Known | None] | None = None,
+    known_matches: Sequence[Known | None] | None = None,
 ) -> list[int]:
     """Write matches under new numbers with their agents by seat; return their ids.
 
     They are pending, but for those that are known, which the caller takes over.
     """
-    firsts = [None] * len(batch) if known is None else known
+    firsts = [None] * len(batch) if known_matches is None else known_matches
     match_ids = _insert_matches(tournament, batch, lineups, firsts)
     insert_rows(
         Seat,
@@ -304,7 +298,7 @@ def _insert_matches(
     tournament: Tournament,
     batch: Sequence[Planned],
     lineups: Sequence[list[int]],
-    known: Sequence[Known | None],
+    known_matches: Sequence[Known | None],
 ) -> list[int]:
     board_id = tournament.leaderboard_id
     first = _take_sequence(board_id, len(batch))
@@ -319,7 +313,7 @@ def _insert_matches(
             *((Match.State.DONE.value, old.match) if old else (Match.State.PENDING.value, None)),
             *(0, ""),
         )
-        for i, (p, lineup, old) in enumerate(zip(batch, lineups, known, strict=True))
+        for i, (p, lineup, old) in enumerate(zip(batch, lineups, known_matches, strict=True))
     ]
     columns = ("leaderboard_id", "tournament_id", "sequence", "block", "rotation", "game_seed")
     written = ("lineup", "needs", "state", "same_as_id", "attempt", "void_reason")

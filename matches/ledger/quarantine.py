@@ -24,13 +24,13 @@ def quarantine_agent(agent: Agent, *, actor: Actor, reason: str, now: datetime) 
 
     Returns False when it is in quarantine already. Raises BadInputError without a reason.
     """
-    return _quarantine(agent, "agent.quarantine", actor=actor, reason=reason, now=now)
+    return _set_quarantine(agent, "agent.quarantine", actor=actor, reason=reason, now=now)
 
 
 @transaction.atomic
 def release_agent(agent: Agent, *, actor: Actor, reason: str, now: datetime) -> bool:
     """Let its pending matches be sent again; False when it is not in quarantine."""
-    return _release(agent, "agent.release", actor=actor, reason=reason, now=now)
+    return _lift_quarantine(agent, "agent.release", actor=actor, reason=reason, now=now)
 
 
 @transaction.atomic
@@ -42,7 +42,7 @@ def quarantine_worker(worker: Worker, *, actor: Actor, reason: str, now: datetim
     """
     if not set(PLAYS).intersection(worker.capabilities):
         raise ConflictError(f"{worker.node} plays nothing: to be rid of it, end its process")
-    if not _quarantine(worker, "worker.quarantine", actor=actor, reason=reason, now=now):
+    if not _set_quarantine(worker, "worker.quarantine", actor=actor, reason=reason, now=now):
         return False
     # Those that it plays and those that wait for it; control deletes its queue.
     in_hand = Q(node=worker.node) | Q(queue=play_queue(worker.node))
@@ -54,10 +54,10 @@ def quarantine_worker(worker: Worker, *, actor: Actor, reason: str, now: datetim
 @transaction.atomic
 def release_worker(worker: Worker, *, actor: Actor, reason: str, now: datetime) -> bool:
     """Let it play again; False when it is not in quarantine."""
-    return _release(worker, "worker.release", actor=actor, reason=reason, now=now)
+    return _lift_quarantine(worker, "worker.release", actor=actor, reason=reason, now=now)
 
 
-def _quarantine(row: Row, action: str, *, actor: Actor, reason: str, now: datetime) -> bool:
+def _set_quarantine(row: Row, action: str, *, actor: Actor, reason: str, now: datetime) -> bool:
     why = auditing.check_reason(reason)
     playing = type(row).objects.filter(pk=row.pk, quarantined_at=None)
     # The conditional UPDATE decides between two people who ask at once: one writes the audit row.
@@ -68,7 +68,7 @@ def _quarantine(row: Row, action: str, *, actor: Actor, reason: str, now: dateti
     return is_new
 
 
-def _release(row: Row, action: str, *, actor: Actor, reason: str, now: datetime) -> bool:
+def _lift_quarantine(row: Row, action: str, *, actor: Actor, reason: str, now: datetime) -> bool:
     held = type(row).objects.filter(pk=row.pk, quarantined_at__isnull=False)
     is_new = bool(held.update(quarantined_at=None, quarantine_reason=""))
     row.refresh_from_db(fields=("quarantined_at", "quarantine_reason"))

@@ -19,7 +19,6 @@ from arena.messages import (
     ResultRow,
     Results,
     Started,
-    play_queue,
     read_report,
 )
 from matches import dispatch
@@ -34,7 +33,6 @@ from matches.nodes import report_keys
 from matches.store import attempt_counters
 from matches.store.bulk import among, insert_rows
 from matches.store.catalog import game_problem
-from matches.store.clock import PLAYING_LEASE
 from matches.store.locks import lock_matches_in_flight, lock_orders
 
 log = logging.getLogger(__name__)
@@ -210,7 +208,7 @@ def _store_report(
     _close_matches(by_kind.closing, tournament, node=report.node, now=now)
     ended = [_build_attempt(row, report.node) for row in by_kind.given_back]
     n_void = give_matches_back(tournament.pk, ended, now=now)
-    n_returned = _update_order(order, report, now=now)
+    n_returned = order_states.note_progress(order, report, now=now)
     _update_tournament(tournament, by_kind)
     if by_kind.closing or n_void:
         transaction.on_commit(dispatch.wake_rater)
@@ -284,23 +282,6 @@ def _build_attempt(row: ResultRow, node: str) -> Ended:
         n_steps=row.n_steps,
         duration_ms=round(row.duration_ms),
     )
-
-
-def _update_order(order: Order, report: Results, *, now: datetime) -> int:
-    """Note what the node has in hand; with its last report, give back what it did not play."""
-    # Nobody but the node that has an order in hand closes it or keeps it open.
-    has_in_hand = (
-        order.node == report.node if order.node else order.queue == play_queue(report.node)
-    )
-    if order.state not in Order.OPEN or not has_in_hand:
-        return 0
-    if report.is_last:
-        return order_states.end_order(order, report, now=now)
-    Order.objects.filter(pk=order.pk, state__in=Order.OPEN).update(
-        executing=report.executing[: order.n_matches],
-        deadline_at=min(now + PLAYING_LEASE, order.hard_deadline_at or now + PLAYING_LEASE),
-    )
-    return 0
 
 
 def _update_tournament(tournament: Tournament, by_kind: SortedRows) -> None:

@@ -101,9 +101,9 @@ def find_known_matches(
     for blocks in split_batches(sorted({place.block for place in repeatable}), MOST_LOOKED_UP):
         of_blocks = set(blocks)
         lineups = sorted({place.lineup for place in repeatable if place.block in of_blocks})
-        for key, known in _find_over_matches(board, twins, blocks, lineups):
-            if key not in by_key or (known.is_here and not by_key[key].is_here):
-                by_key[key] = known
+        for key, first in _find_over_matches(board, twins, blocks, lineups):
+            if key not in by_key or (first.is_here and not by_key[key].is_here):
+                by_key[key] = first
     return by_key
 
 
@@ -135,20 +135,20 @@ def is_repeatable(kind: str) -> bool:
 
 @transaction.atomic
 def take_over_outcomes(
-    tournament: Tournament, known: Mapping[int, Known], *, now: datetime
+    tournament: Tournament, known_matches: Mapping[int, Known], *, now: datetime
 ) -> None:
     """Give matches, by id and already written as over, the outcomes of the known ones."""
-    if not known:
+    if not known_matches:
         return
     columns = ("ranks", "is_forfeit", "guilty_seat", "reason", "attempt", "actions")
-    firsts = Outcome.objects.filter(pk__in=among([first.match for first in known.values()]))
+    firsts = Outcome.objects.filter(pk__in=among([first.match for first in known_matches.values()]))
     outcomes = {pk: values for pk, *values in firsts.values_list("pk", *columns)}
     stamp = connection.ops.adapt_datetimefield_value(now)
-    copied = [(pk, *outcomes[first.match], stamp) for pk, first in known.items()]
+    copied = [(pk, *outcomes[first.match], stamp) for pk, first in known_matches.items()]
     insert_rows(Outcome, ("match_id", *columns, "recorded_at"), copied)
     # What its own leaderboard has counted already counts nothing again.
     uncounted = Match.objects.filter(
-        pk__in=among([pk for pk, first in known.items() if not first.is_here])
+        pk__in=among([pk for pk, first in known_matches.items() if not first.is_here])
     )
     insert_rows(
         Uncounted,
@@ -156,8 +156,8 @@ def take_over_outcomes(
         [(*row, False) for row in uncounted.values_list("pk", "leaderboard_id", "sequence")],
     )
     Tournament.objects.filter(pk=tournament.pk).update(
-        n_done=F("n_done") + len(known),
-        n_known=F("n_known") + len(known),
+        n_done=F("n_done") + len(known_matches),
+        n_known=F("n_known") + len(known_matches),
         n_forfeits=F("n_forfeits") + sum(bool(is_forfeit) for _, _, is_forfeit, *_ in copied),
     )
     transaction.on_commit(dispatch.wake_rater)
@@ -179,8 +179,8 @@ def link_repeated(tournament: Tournament, ranks: Mapping[int, str]) -> set[int]:
         list(rows.select_for_update().values_list("pk", flat=True))
     recorded = Match.objects.filter(pk__in=among(list(ranks)))
     places = {pk: Place(*values) for pk, *values in recorded.values_list("pk", *Place._fields)}
-    known = find_known_matches(tournament.leaderboard, twins, list(places.values()))
-    linked = {pk: known[at.key] for pk, at in places.items() if at.key in known}
+    by_key = find_known_matches(tournament.leaderboard, twins, list(places.values()))
+    linked = {pk: by_key[at.key] for pk, at in places.items() if at.key in by_key}
     update_rows(Match, ("same_as_id",), [(first.match, pk) for pk, first in linked.items()])
     n_differing = _count_differing(linked, ranks)
     if n_differing:

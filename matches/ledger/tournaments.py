@@ -268,17 +268,13 @@ def extend_tournament(tournament: Tournament, n_matches: int) -> None:
     shorter = Tournament.objects.filter(pk=tournament.pk, n_matches__lt=n_matches)
     shorter = shorter.exclude(state=_STATES.CANCELLED)
     if not shorter.update(n_matches=n_matches, state=going_on, finished_at=None):
-        _refuse_to_extend(tournament, n_matches)
+        tournament.refresh_from_db()
+        if tournament.state == _STATES.CANCELLED:
+            raise ConflictError(f"tournament {tournament.pk} is cancelled: schedule a new one")
+        if n_matches < tournament.n_matches:
+            advice = f"it has {tournament.n_matches} matches: say how many it shall have in all"
+            raise BadInputError("n_matches", f"{advice}, got {n_matches}")
     transaction.on_commit(dispatch.wake_planner)
-
-
-def _refuse_to_extend(tournament: Tournament, n_matches: int) -> None:
-    tournament.refresh_from_db()
-    if tournament.state == _STATES.CANCELLED:
-        raise ConflictError(f"tournament {tournament.pk} is cancelled: schedule a new one")
-    if n_matches < tournament.n_matches:
-        advice = f"it has {tournament.n_matches} matches: say how many it shall have in all"
-        raise BadInputError("n_matches", f"{advice}, got {n_matches}")
 
 
 def _move_state(
