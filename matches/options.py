@@ -51,65 +51,60 @@ class Option:
 
 def options_of(plan: Plan) -> tuple[Option, ...]:
     """Return the options of a plan, those that must be given first."""
-    defaults = {field.name: _default(field) for field in msgspec.structs.fields(plan)}
-    hints = get_type_hints(plan, include_extras=True)
-    found = [
-        _option(name, hint, defaults[name]) for name, hint in hints.items() if _described(hint)
-    ]
-    return tuple(sorted(found, key=lambda option: not option.is_required))
+    hints, options = get_type_hints(plan, include_extras=True), []
+    for field in msgspec.structs.fields(plan):
+        metas = _list_metas(hints[field.name])
+        if not any(meta.description for meta in metas):
+            continue
+        default = field.default
+        if field.default_factory is not NODEFAULT:
+            default = field.default_factory()
+        # What is said outside overrides what the type says itself.
+        extra = {
+            key: value for meta in reversed(metas) for key, value in (meta.extra or {}).items()
+        }
+        plain = _strip_annotations(hints[field.name])
+        option = Option(
+            name=field.name,
+            kind=_find_kind(plain),
+            help=_find_first(metas, "description"),
+            title=_find_first(metas, "title") or "",
+            default=None if default is NODEFAULT else default,
+            is_required=default is NODEFAULT,
+            is_nullable=NoneType in get_args(plain),
+            minimum=_find_first(metas, "ge"),
+            maximum=_find_first(metas, "le"),
+            max_length=_find_first(metas, "max_length"),
+            **{"flags": (f"--{field.name.replace('_', '-')}",), **extra},
+        )
+        options.append(option)
+    return tuple(sorted(options, key=lambda option: not option.is_required))
 
 
-def _described(hint: Any) -> bool:
-    return any(meta.description for meta in _metas(hint))
-
-
-def _metas(hint: Any) -> list[Meta]:
+def _list_metas(hint: Any) -> list[Meta]:
     """Return what is said of a type, the outermost first; limits stand within `| None`."""
     if get_origin(hint) is Annotated:
-        inner, *said = get_args(hint)
-        return [*(meta for meta in said if isinstance(meta, Meta)), *_metas(inner)]
-    return [meta for part in get_args(hint) for meta in _metas(part)]
+        inner, *metadata = get_args(hint)
+        return [*(meta for meta in metadata if isinstance(meta, Meta)), *_list_metas(inner)]
+    return [meta for part in get_args(hint) for meta in _list_metas(part)]
 
 
-def _option(name: str, hint: Any, default: Any) -> Option:
-    metas = _metas(hint)
-    extra = {name: value for meta in reversed(metas) for name, value in (meta.extra or {}).items()}
-    plain = _plain(hint)
-    return Option(
-        name=name,
-        kind=_kind(plain),
-        help=_first(metas, "description"),
-        title=_first(metas, "title") or "",
-        default=None if default is NODEFAULT else default,
-        is_required=default is NODEFAULT,
-        is_nullable=NoneType in get_args(plain),
-        minimum=_first(metas, "ge"),
-        maximum=_first(metas, "le"),
-        max_length=_first(metas, "max_length"),
-        **{"flags": (f"--{name.replace('_', '-')}",), **extra},
-    )
+def _find_first(metas: list[Meta], name: str) -> Any:
+    values = (getattr(meta, name) for meta in metas)
+    return next((value for value in values if value is not None), None)
 
 
-def _default(field: Any) -> Any:
-    return field.default if field.default_factory is NODEFAULT else field.default_factory()
-
-
-def _first(metas: list[Meta], name: str) -> Any:
-    said = (getattr(meta, name) for meta in metas)
-    return next((value for value in said if value is not None), None)
-
-
-def _plain(hint: Any) -> Any:
+def _strip_annotations(hint: Any) -> Any:
     """Return a type without what is said of it, down to the members of a union."""
     if get_origin(hint) is Annotated:
-        return _plain(get_args(hint)[0])
+        return _strip_annotations(get_args(hint)[0])
     if NoneType in get_args(hint):
-        (inner,) = (_plain(part) for part in get_args(hint) if part is not NoneType)
+        (inner,) = (_strip_annotations(part) for part in get_args(hint) if part is not NoneType)
         return inner | None
     return hint
 
 
-def _kind(plain: Any) -> Kind:
+def _find_kind(plain: Any) -> Kind:
     inner = [part for part in get_args(plain) if part is not NoneType]
     if NoneType not in get_args(plain):
         return "pairs" if get_origin(plain) is not None else _KINDS[plain]
