@@ -32,9 +32,9 @@ def servers(tmp_path: Path, settings: Settings) -> Iterator[list[Guarded]]:
         ]
         settings.SECRET_KEY = KEY
         settings.EVALSITE_ADMIN_URLS = {each.server: each.role_url(ADMIN) for each in both}
-        server_users.forget_copied()
+        server_users._copied.clear()
         yield both
-        server_users.forget_copied()
+        server_users._copied.clear()
 
 
 def may_log_in(server: Guarded, name: str, *, generation: int = 1) -> bool:

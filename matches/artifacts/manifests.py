@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import msgspec
 from arena import trajectories
 from arena.games.base import GameSpec
 from arena.trajectories import TrajectorySpec
-from matches.artifacts.shards import Exporter, Shard, describe_shards
+from matches.artifacts.shards import Exporter, Shard
 from matches.errors import MatchError
 from matches.models import Agent, Tournament
 from matches.models.validation import check_game
@@ -64,7 +65,7 @@ def build_manifest(exporter: Exporter, tournament: Tournament) -> dict[str, Any]
         "trajectories": trajectories.FORMAT,
         **_describe_columns(read_form(tournament)),
         "versions": list_package_versions(),
-        "shards": describe_shards(exporter.shards),
+        "shards": [asdict(shard) for shard in exporter.shards],
     }
 
 

@@ -6,7 +6,7 @@ unused. So what a shard holds depends neither on the nodes nor on how often they
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
@@ -217,8 +217,3 @@ def _check_rows(rows: pa.Table, match: Played) -> None:
 
 def _make_export_error(match: Played, why: str) -> ExportError:
     return ExportError(f"the trajectories of match {match.pk} in {match.trajectory:.12}: {why}")
-
-
-def describe_shards(shards: Sequence[Shard]) -> list[dict[str, object]]:
-    """Return the shards for a manifest."""
-    return [asdict(shard) for shard in shards]

@@ -71,19 +71,19 @@ def _find_or_open_board(evaluation: Evaluation, *, now: datetime) -> Leaderboard
             f"evaluate-{now:%Y%m%d-%H%M%S-%f}",
             title=f"{game}, {now:%Y-%m-%d %H:%M}",
             game=game,
-            game_parameters=check_parameters(game, given),
+            game_parameters=_read_parameters(game, given),
         )
     board = Leaderboard.objects.filter(name=name).first()
     if board is None:
         raise BadInputError("leaderboard", describe_no_board(name))
     if board.game != game:
         raise BadInputError("leaderboard", f"{name!r} is of {board.game}, not {game}")
-    if given and check_parameters(board.game, given) != board.game_parameters:
+    if given and _read_parameters(board.game, given) != board.game_parameters:
         raise BadInputError("leaderboard", f"{name!r} has other rules: {board.game_parameters}")
     return board
 
 
-def check_parameters(game: str, given: Mapping[str, object]) -> dict[str, object]:
+def _read_parameters(game: str, given: Mapping[str, object]) -> dict[str, object]:
     """Return all parameters of a game, read as their types."""
     return dict(check_game(game, given).parameters)
 

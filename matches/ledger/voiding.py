@@ -41,7 +41,7 @@ _STATES = Tournament.State
 
 @dataclass(frozen=True)
 class Voided:
-    """What a call changed, or would change."""
+    """What a call changed."""
 
     n_open: int
     """Matches that were not over: later reports of them are refused."""
@@ -95,16 +95,6 @@ def void_matches(match_ids: Sequence[int], *, actor: Actor, reason: str, now: da
     transaction.on_commit(dispatch.wake_rater)
     transaction.on_commit(dispatch.wake_relay)
     return voided
-
-
-def preview_voiding(match_ids: Sequence[int]) -> Voided:
-    """Return what `void_matches` would change now. Raises BadInputError as it does."""
-    rows = _read_rows(_add_copies(match_ids))
-    done = [row for row in rows if row.state == Match.State.DONE]
-    n_open = sum(row.state in _OPEN for row in rows)
-    rated = Leaderboard.objects.filter(pk__in={row.leaderboard for row in _keep_rated(done)})
-    names = tuple(rated.order_by("pk").values_list("name", flat=True))
-    return Voided(n_open, len(done), len(rows) - n_open - len(done), names)
 
 
 @transaction.atomic
@@ -193,16 +183,13 @@ def _move_counters(opened: Sequence[Row], done: Sequence[Row], *, now: datetime)
     finish_if_closed(tournaments, now=now)
 
 
-def _keep_rated(done: Sequence[Row]) -> list[Row]:
-    tournaments = {row.tournament for row in done}
-    rated = Tournament.objects.filter(pk__in=among(sorted(tournaments)), is_rated=True)
-    ids = set(rated.values_list("pk", flat=True))
-    return [row for row in done if row.tournament in ids]
-
-
 def _strike_outcomes(done: Sequence[Row]) -> tuple[str, ...]:
     """Take the outcomes out of what is counted; return the boards that had counted some."""
-    rated = _keep_rated(done)
+    tournaments = Tournament.objects.filter(
+        pk__in=among(sorted({row.tournament for row in done})), is_rated=True
+    )
+    rated_tournaments = set(tournaments.values_list("pk", flat=True))
+    rated = [row for row in done if row.tournament in rated_tournaments]
     names = []
     for pk in sorted({row.leaderboard for row in rated}):
         board = Leaderboard.objects.select_for_update().get(pk=pk)

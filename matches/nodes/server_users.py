@@ -59,11 +59,6 @@ def keep_copied() -> None:
         time.sleep(EVERY_S)
 
 
-def forget_copied() -> None:
-    """Forget what the servers were told, as a new process of control has."""
-    _copied.clear()
-
-
 @cache
 def _get_client(url: str) -> "Redis":
     return Redis.from_url(url, socket_timeout=2, socket_connect_timeout=1, decode_responses=True)

@@ -132,16 +132,6 @@ def test_doing_it_again_changes_nothing(broker: Redis) -> None:
     assert AuditRow.objects.get(action="match.void").touched == {"was": "done"}
 
 
-def test_a_look_says_what_would_be_touched(broker: Redis) -> None:
-    tournament = _played(broker)
-    _void(_of(tournament))
-    extend_tournament(tournament, 14)
-    planning.plan_scheduled(now=make.NOW)
-    ids = [_of(tournament, n).pk for n in (0, 1, 12)]
-    assert voiding.preview_voiding(ids) == voiding.Voided(1, 1, 1, ("board",))
-    assert Voiding.objects.count() == 1
-
-
 @pytest.mark.parametrize("reason", ["", "  ", "x" * 501])
 def test_a_reason_is_wanted(broker: Redis, reason: str) -> None:
     with pytest.raises(BadInputError, match=r"^reason: "):
