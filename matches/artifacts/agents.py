@@ -25,7 +25,7 @@ def register_agent(
     parameters: Mapping[str, object] | None = None,
     checkpoint: str = "",
 ) -> Agent:
-    """Return the agent of that name, new or the same as before, of the code that is here now.
+    """Return the agent of this name, made of the code that is here; it may have been there before.
 
     `checkpoint` is the hash of a stored one, or the name of an agent that has it. Raises
     BadInputError when a value is refused or another agent has the name.
@@ -103,12 +103,12 @@ def read_version_here(agent: Agent) -> str:
 
 
 def retire_agent(agent: Agent) -> None:
-    """Let no tournament be scheduled with it any more; those under way go on."""
+    """Enter an agent in no new tournament; those under way go on."""
     _set_retired(agent, is_retired=True)
 
 
 def unretire_agent(agent: Agent) -> None:
-    """Let tournaments be scheduled with it again."""
+    """Enter an agent in tournaments again."""
     _set_retired(agent, is_retired=False)
 
 

@@ -205,7 +205,7 @@ def _may_change(agent: Agent) -> bool:
 
 
 def _check_new(one: Sealed) -> None:
-    """Refuse a checkpoint that there is. One that was refused may be given again to its agent."""
+    """Refuse a checkpoint that is stored, but let a refused one be given again to its agent."""
     stored = Checkpoint.objects.filter(sha256=one.sha256).first()
     if stored is None:
         return

@@ -1,4 +1,4 @@
-"""What lies beside the shards: how they were made and what is in them, the same for every run."""
+"""The file beside the shards: how they were made and what is in them, the same for every run."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -68,7 +68,7 @@ _COLUMNS = (
 
 @dataclass
 class Tally:
-    """What the matches came to: per agent and seat wins, draws and losses."""
+    """The results of the matches: wins, draws and losses per agent and seat."""
 
     team_size: int = 1
     """Seats that share a rank without a draw."""

@@ -118,7 +118,7 @@ def find_stored_pieces(tournament: Tournament, digests: Collection[str]) -> set[
 
 
 def delete_expired_pieces(*, now: datetime) -> int:
-    """Delete pieces whose time is over, the first ones first; return how many."""
+    """Delete expired pieces, the oldest first; return how many."""
     expired = list(
         TrajectoryPiece.objects.filter(expires_at__lt=now).order_by("expires_at")[:DELETED_AT_ONCE]
     )

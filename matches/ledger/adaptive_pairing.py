@@ -29,7 +29,7 @@ REFILL = 4
 
 @dataclass(frozen=True)
 class Choice:
-    """The next lineups, by position of the entrants; over: no result could bring more."""
+    """The next lineups, by position of the entrants; is_over: no result could lead to more."""
 
     lineups: Sequence[Lineup] = ()
     is_over: bool = False
@@ -70,7 +70,7 @@ def choose_lineups(
 
 
 def shorten_tournament(tournament: Tournament) -> None:
-    """Let a tournament whose pairing is over have as many matches as it has planned."""
+    """End a tournament whose pairing is over with the matches that it has planned."""
     # Not one that was extended meanwhile: its pairing has more to play.
     unchanged = Tournament.objects.filter(pk=tournament.pk, n_matches=tournament.n_matches)
     if unchanged.update(n_matches=tournament.n_planned):
@@ -78,7 +78,7 @@ def shorten_tournament(tournament: Tournament) -> None:
 
 
 def count_matches_ahead(n_agents: int, n_known: int, n_slots: int) -> int:
-    """Return how many matches may be in flight, such that choosing them early costs nothing."""
+    """Return how many matches may be in flight without being chosen too early."""
     return min(MOST_AHEAD, max(LEAST_AHEAD, n_agents, n_slots, n_known // AHEAD_OF_KNOWN))
 
 

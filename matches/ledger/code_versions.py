@@ -1,4 +1,4 @@
-"""Whether agents and leaderboards are made of the code that is here; what waits where they are not.
+"""Whether agents and leaderboards are made of the code that is here; else tournaments wait.
 
 An edited plug-in is another competitor, or another game: what is known of the one says nothing of
 the other. So an agent keeps its version for ever, and registering it again under its name makes
@@ -48,7 +48,7 @@ def filter_runnable(tournaments: Iterable[Tournament]) -> list[Tournament]:
 
 
 def is_plannable(tournament: Tournament) -> bool:
-    """Say whether all the code that its matches need is here; write down what is not."""
+    """Say whether all the code of its matches is here; write down what is missing."""
     return bool(filter_runnable([tournament]))
 
 
@@ -69,7 +69,7 @@ def _describe_agents_problem(pk: int, _key: str, _generation: int) -> str:
 
 
 def _note_problem(tournament: Tournament, begins: str, problem: str) -> str:
-    """Write down why a tournament is held back, or that this holds it back no more."""
+    """Write down why a tournament is held back, or clear what held it back; return the problem."""
     text = f"{begins}{problem}"[:_MAX] if problem else ""
     # The other one who looks clears its own text.
     if text != tournament.problem and (problem or tournament.problem.startswith(begins)):

@@ -72,7 +72,7 @@ def count_affordable_matches(campaign: Campaign, *, now: datetime) -> int | None
 
 
 def measure_match_cost(tournament: Tournament, *, now: datetime) -> Cost:
-    """Return what a match costs, by those that were played, at the pace of the nodes alive.
+    """Return what a match costs, measured by those that were played.
 
     Before the first one: by what else the leaderboard or the game has played.
     """
@@ -85,7 +85,7 @@ def measure_match_cost(tournament: Tournament, *, now: datetime) -> Cost:
 
 
 def estimate_match_cost(leaderboard: Leaderboard, agents: Sequence[int], *, now: datetime) -> Cost:
-    """Return what a match of these agents may cost, by what was played of the game."""
+    """Return what a match of these agents may cost, by earlier matches of the game."""
     played = Tournament.objects.filter(n_done__gt=0)
     core_s = _measure_mean_s(played.filter(leaderboard=leaderboard))
     # Other leaderboards of the game have other rules or agents, but are better than nothing.
@@ -98,7 +98,7 @@ def estimate_match_cost(leaderboard: Leaderboard, agents: Sequence[int], *, now:
 
 
 def measure_gpu_s(tournament: Tournament) -> float:
-    """Return the GPU-seconds of a match: its steps, times what a row of its networks costs."""
+    """Return the GPU-seconds of a match: its steps times the cost of a row in its networks."""
     newest = Outcome.objects.filter(match__tournament=tournament)
     return _compute_gpu_s(Agent.objects.filter(tournaments=tournament), newest)
 

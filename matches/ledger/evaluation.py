@@ -39,7 +39,7 @@ class Evaluation:
 
 
 def check_evaluation(evaluation: Evaluation, *, now: datetime, of: Callable[[Tournament], T]) -> T:
-    """Return what `of` says of the tournament that would be started; leave nothing behind.
+    """Return what `of` returns for the tournament that would be started; leave nothing behind.
 
     Raises BadInputError if it could not start.
     """
@@ -84,7 +84,7 @@ def _find_or_open_board(evaluation: Evaluation, *, now: datetime) -> Leaderboard
 
 
 def _read_parameters(game: str, given: Mapping[str, object]) -> dict[str, object]:
-    """Return all parameters of a game, read as their types."""
+    """Return all parameters of a game, converted to their types."""
     return dict(check_game(game, given).parameters)
 
 
@@ -95,7 +95,7 @@ def draw_levels(seed: int, n: int) -> list[int]:
 
 
 def _register_agents(evaluation: Evaluation) -> list[Agent]:
-    """Register the agents, or of the test game so many copies of each level that is drawn."""
+    """Register the agents that were named, or of the test game an agent for each drawn level."""
     game = evaluation.game
     try:
         if evaluation.agents:

@@ -71,7 +71,7 @@ def start_generation(generation: Generation) -> Tournament:
 
 
 def check_generation(generation: Generation) -> tuple[list[Agent], Match.Needs]:
-    """Return the agents and what their matches need; nothing is left behind. Raises as start."""
+    """Return the agents and what their matches need; leave nothing behind. Raises as start does."""
     with transaction.atomic():
         agents = find_agents(generation)
         start_generation(generation)
@@ -82,7 +82,7 @@ def check_generation(generation: Generation) -> tuple[list[Agent], Match.Needs]:
 
 
 def find_agents(generation: Generation) -> list[Agent]:
-    """Return the agents, those spelled on the command line registered. Raises BadInputError."""
+    """Return the agents of both sides; register a spelled one. Raises BadInputError."""
     game = generation.game or _find_common_game(generation.sides)
     n_seats = check_game(game, generation.game_parameters).spec.n_seats
     if len({(side.name, side.checkpoint) for side in generation.sides}) == COUPLE != n_seats:

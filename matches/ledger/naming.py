@@ -1,4 +1,4 @@
-"""Which agent a text of the command line means, and what to say of one that means none."""
+"""Find the agent that a text of the command line means, or explain why it means none."""
 
 from difflib import get_close_matches
 

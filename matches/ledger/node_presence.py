@@ -1,4 +1,4 @@
-"""What play nodes say of themselves: that they live, and that they have begun an order."""
+"""Note what play nodes report of themselves: that they live, and that they began an order."""
 
 import logging
 from datetime import datetime
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 @transaction.atomic
 def note_alive(report: Alive, *, now: datetime) -> None:
-    """Keep what a node says of itself; with a new process of it the old one's orders are lost."""
+    """Note the report of a node that lives; a new process of it loses the orders of the old one."""
     before = Worker.objects.filter(node=report.node).first()
     if before is not None and _is_rival(report, before, now=now):
         # Shown, and replaces nothing: two nodes would take each other's matches away. What it
@@ -47,7 +47,7 @@ def note_alive(report: Alive, *, now: datetime) -> None:
 
 
 def _is_rival(report: Alive, before: Worker, *, now: datetime) -> bool:
-    """Say whether the process that was heard before may live beside the one that reports."""
+    """Say whether the process that reported before may live beside this one."""
     if report.incarnation == before.incarnation:
         return False
     # A machine runs one process of a name at a time: a node that was restarted is back at once.
@@ -74,7 +74,7 @@ def _note_presence(report: Alive, *, now: datetime) -> None:
 
 
 def _lose_orders_of_the_dead(report: Alive, before: Worker | None, *, now: datetime) -> None:
-    """Give up what other processes of this node played, but for a rival that was heard lately."""
+    """Give up the orders of other processes of this node, except those of a living rival."""
     alive = {report.incarnation}
     if before and before.rival_seen_at and before.rival_seen_at >= now - ALIVE_WITHIN:
         alive.add(before.rival_incarnation)

@@ -1,4 +1,4 @@
-"""Move orders that wait for a busy node to one that idles: no tournament ends with the slowest."""
+"""Move waiting orders from busy nodes to idle ones: no tournament waits for the slowest node."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 def take_order_back(order: Order, *, now: datetime) -> None:
-    """Have the matches of an order sent again that a node in quarantine took off its queue."""
+    """Send the matches of an order again that a node in quarantine took off its queue."""
     # Not of one that is played: it may have been sent to two nodes.
     if order.state == Order.State.QUEUED:
         lose_order(order, reason=Reason.RETURNED, now=now)
@@ -45,7 +45,7 @@ def extend_deadline(order: Order, *, now: datetime, **fields: object) -> None:
 
 
 def note_progress(order: Order, report: Results, *, now: datetime) -> int:
-    """Note what the node has in hand; with its last report return how much it gives back unplayed.
+    """Note what the node plays; close the order with its last report. Return how many are unplayed.
 
     The order is locked; a node that does not have it in hand neither closes it nor keeps it open.
     """

@@ -35,7 +35,7 @@ def warn_of_pairing(tournament: Tournament) -> str | None:
 
 
 def warn_of_budget(tournament: Tournament) -> str | None:
-    """Return that its matches cannot, or when it is done did not, bring its pairing to its end."""
+    """Return a warning when its matches are too few for its pairing, or were when it is done."""
     if tournament.pairing not in pairings.adaptive_names():
         return None
     pairing = adaptive_pairing.configure_pairing(tournament)

@@ -37,7 +37,7 @@ PLAN_S = 5.0
 
 
 class Planned(NamedTuple):
-    """One match that is to be: agent indices by seat, block number, rotation and game seed."""
+    """A match to write: agent indices by seat, block number, rotation and game seed."""
 
     seats: tuple[int, ...]
     block: int
@@ -55,7 +55,7 @@ class Draft:
     """When its last slice was written, counted over all drafts."""
 
     def is_of(self, row: Tournament) -> bool:
-        """Say whether it goes on where the row stands: nobody has planned or extended it since."""
+        """Say whether the row is as the draft left it: nobody has planned or extended it since."""
         own = self.tournament
         return (own.key, own.n_planned, own.n_matches) == (row.key, row.n_planned, row.n_matches)
 

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class Marked(NamedTuple):
-    """The newest mark that came through the queue of a shard; None: none did ever."""
+    """The newest mark that came through the queue of a shard; None: none has come yet."""
 
     shard: int
     at: datetime | None
@@ -66,7 +66,7 @@ def read_marks() -> list[Marked]:
 
 
 def find_slowest_mark(marks: list[Marked]) -> Marked:
-    """Return the mark of the shard that is the furthest behind; one that never came is."""
+    """Return the oldest mark; a shard without one comes first."""
     return min(marks, key=lambda mark: (mark.at is not None, mark.at))
 
 

@@ -106,7 +106,7 @@ def _fill_nodes(relay_pass: RelayPass, *, now: datetime) -> None:
 def compute_order_size(
     tournament: Tournament, *, slots: int, all_slots: int, is_networked: bool = False
 ) -> int:
-    """Return how many matches the next order holds for a node with so many of all slots."""
+    """Return how many matches the next order of a node holds, by its share of all slots."""
     left = tournament.n_planned - tournament.n_closed
     share = ceil(left * slots / (all_slots if is_networked else 2 * all_slots))
     if tournament.mean_match_s is None:
@@ -144,7 +144,7 @@ def _send_order(
 
 
 def _begin_new_tournaments(relay_pass: RelayPass, *, now: datetime) -> None:
-    """Let every tournament begin that has not: its first order goes before those that wait.
+    """Send the first order of every new tournament, before the orders that wait.
 
     So its first match starts as soon as a node has played what it plays, however full the queues,
     and the length of its matches is known early.

@@ -1,4 +1,4 @@
-"""What a tournament came to, in one report: counts, reasons, ratings, accuracy."""
+"""The report of a tournament: counts, reasons, ratings, accuracy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Report:
-    """What a tournament came to so far."""
+    """The results of a tournament so far."""
 
     tournament: Tournament
     void_reasons: dict[str, int]

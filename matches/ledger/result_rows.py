@@ -28,7 +28,7 @@ _IN_FLIGHT = frozenset(state.value for state in Match.IN_FLIGHT)
 
 
 class OpenMatch(NamedTuple):
-    """What the recorder must know of a match."""
+    """A match as the recorder sees it."""
 
     pk: int
     leaderboard: int
@@ -49,7 +49,7 @@ class SortedRows:
 
 
 def read_genuine_rows(results: Sequence[ResultRow], tournament: Tournament) -> dict[int, ResultRow]:
-    """Return by match the first row that comes with its token, as failed without its trajectory."""
+    """Return by match its first row with a valid token; without its trajectory it has failed."""
     secret = derive_tournament_key(tournament)
     genuine: dict[int, ResultRow] = {}
     for row in results:
@@ -63,7 +63,7 @@ def read_genuine_rows(results: Sequence[ResultRow], tournament: Tournament) -> d
 
 
 def _check_trajectories(rows: dict[int, ResultRow], tournament: Tournament) -> dict[int, ResultRow]:
-    """Return the rows with trajectories that are stored; an outcome without its own is none."""
+    """Return the rows; one whose trajectory should be stored and is not has failed."""
     keeps = tournament.keeps_trajectories
     named = {row.trajectory for row in rows.values() if row.trajectory}
     stored = trajectories.find_stored_pieces(tournament, named) if keeps else set[str]()

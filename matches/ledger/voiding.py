@@ -184,7 +184,7 @@ def _move_counters(opened: Sequence[Row], done: Sequence[Row], *, now: datetime)
 
 
 def _strike_outcomes(done: Sequence[Row]) -> tuple[str, ...]:
-    """Take the outcomes out of what is counted; return the boards that had counted some."""
+    """Remove the outcomes from the ratings; return the boards that had counted some."""
     tournaments = Tournament.objects.filter(
         pk__in=among(sorted({row.tournament for row in done})), is_rated=True
     )

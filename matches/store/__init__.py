@@ -1,1 +1,1 @@
-"""What all rooms use of the database: bulk rows, auditing, the clock, caches, files, leases."""
+"""What all rooms use of the database: bulk rows, auditing, clock and time limits, caches, files."""

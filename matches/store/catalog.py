@@ -1,4 +1,4 @@
-"""Games and policy kinds in words, also those whose file is gone or broken: pages go on."""
+"""Titles and problems of games and policy kinds, also where their file is gone or broken."""
 
 from collections.abc import Callable
 

@@ -68,7 +68,7 @@ def format_percent(probability: float, *, is_column: bool = False) -> str:
 
 
 def format_count(n: int, what: str) -> str:
-    """Return 1 order, 2 orders."""
+    """Return a count with its noun: 1 order, 2 orders."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
@@ -78,7 +78,7 @@ def age_s(since: datetime | None, *, now: datetime) -> float | None:
 
 
 def format_span(seconds: float) -> str:
-    """Return a length of time as it is said: 40 s, 12 min, 3.5 h, 2 d."""
+    """Return a length of time in words: 40 s, 12 min, 3.5 h, 2 d."""
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {unit}"

@@ -44,7 +44,7 @@ class Progress:
         return self.n_matches - self.completed - self.error - self.cancelled
 
     def line(self, elapsed_s: float) -> str:
-        """Return the progress line that users of the seed's script know."""
+        """Return the progress as one line."""
         closed = self.completed + self.error
         return (
             f"{closed}/{self.n_matches} - Pending: {self.pending}, Error: {self.error}, "
@@ -53,7 +53,7 @@ class Progress:
 
 
 def read_progress(tournament: Tournament) -> Progress:
-    """Return how far a tournament is, by its counters as they were read."""
+    """Return how far a tournament is, by the counters of its row."""
     return Progress(
         n_matches=tournament.n_matches,
         completed=tournament.n_done,
@@ -140,7 +140,7 @@ def find_checkpoint(text: str, *, game: str = "") -> Checkpoint | None:
 
 
 def describe_missing(tournament: Tournament, *, now: datetime) -> str:
-    """Return what is missing to go on with a tournament, or nothing."""
+    """Return what a tournament waits for; empty when nothing is missing."""
     unchecked = Checkpoint.objects.filter(
         agents__tournaments=tournament, state=Checkpoint.State.CHECKING
     )
@@ -167,7 +167,7 @@ def list_pending_needs(tournament_id: int) -> list[Match.Needs]:
 
 
 def describe_missing_for_check(*, now: datetime) -> str:
-    """Return what is missing to check a checkpoint, or nothing."""
+    """Return what the check of a checkpoint waits for; empty when nothing is missing."""
     return "" if list_alive_gpu_workers(now=now) else "a gpu worker: none is alive"
 
 

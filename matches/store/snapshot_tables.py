@@ -1,4 +1,4 @@
-"""What a snapshot of ratings holds: a compressed table with a row per agent."""
+"""The compressed table of a snapshot of ratings: a row per agent."""
 
 import json
 import zlib
