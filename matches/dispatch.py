@@ -45,19 +45,20 @@ NAMES = (RECORD_TASK, TICK, PLAN, RELAY, RATE, RERATE, SCHEDULE_TOURNAMENT)
 """Every task of this app; a test compares them with the registered ones."""
 
 REPORT_QUEUES = tuple(reports_queue(shard) for shard in range(MAX_RECORDERS))
+# Reports of one transaction; a recorder that keeps up takes one or two.
 MOST_REPORTS = 64
-"""Reports of one transaction; a recorder that keeps up takes one or two."""
+# No more are taken after these: rows stay locked while they are written.
 MOST_BYTES = 2_000_000
-"""No more are taken after these: rows stay locked while they are written."""
+# Reports that control moves at once: it does so again a second later.
 MOST_MOVED = 1_000
 MOST_MOVED_BYTES = 20_000_000
-"""Reports that control moves at once: it does so again a second later."""
+# Moves that share a round trip: their bytes are counted only after it.
 _STRIDE = 8
 
 # A wake-up that nobody took within this time may be repeated; the tick does its work anyhow.
 _WAKE_MS = 1_000
+# Beyond so many that wait for control no more are sent: one of each kind is enough.
 _MAX_WAITING = 20
-"""Requests that wait for control, beyond which no more are sent: one of each kind is enough."""
 
 
 def publish_order(order: MatchOrder, queue: str) -> None:
@@ -272,7 +273,8 @@ def _name_failure(act: str) -> Iterator[None]:
 
 @cache
 def get_broker() -> "Redis":
-    """Return a client of the broker whose calls end soon: a web request may wait for one."""
+    """Return a client of the broker whose calls end soon."""
+    # A web request may wait for one.
     return Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1)
 
 
@@ -292,7 +294,8 @@ def send_tick() -> None:
 
 
 def _has_room() -> bool:
-    """Say whether control keeps up: what waits for it does not expire (control.Pace says why)."""
+    """Say whether control keeps up."""
+    # What waits for it does not expire (control.Pace says why).
     return read_queue_length(CONTROL_QUEUE) < _MAX_WAITING
 
 

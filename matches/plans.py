@@ -26,8 +26,8 @@ Amount = Annotated[float, Meta(ge=0)]
 Parameters = Mapping[str, Any]
 
 ASKED: dict[str, Any] = {"is_asked": True}
+# Of what a schedule has not, or has otherwise (ScheduledPlan).
 ONCE: dict[str, Any] = {"is_scheduled": False}
-"""Of what a schedule has not, or has otherwise."""
 
 
 class PlayPlan(Struct, frozen=True, kw_only=True):
@@ -134,6 +134,7 @@ class TournamentPlan(PlayPlan, frozen=True, kw_only=True):
             description="Matches that one order holds at most; empty: by their length.",
         ),
     ] = None
+    # Without a description, so no option: the key of a run's tournament is set by ours.
     key: str = field(default_factory=new_key)
 
 
