@@ -15,19 +15,6 @@ from matches.store.bulk import among, insert_rows
 from matches.store.clock import MAX_FAILURES, MAX_INTERRUPTIONS
 
 Ending = Attempt.Ending
-COLUMNS = (
-    "match_id",
-    "number",
-    "ending",
-    "reason",
-    "seat",
-    "detail",
-    "node",
-    "was_executing",
-    "n_steps",
-    "duration_ms",
-    "ended_at",
-)
 
 
 class Ended(NamedTuple):
@@ -45,13 +32,16 @@ class Ended(NamedTuple):
     duration_ms: int = 0
 
 
+_COLUMNS = ("match_id", *Ended._fields[1:], "ended_at")
+
+
 def write_attempts(ended: Iterable[Ended], *, now: datetime) -> None:
     """Write how the attempts ended."""
     stamp = connection.ops.adapt_datetimefield_value(now)
     rows = list(ended)
     insert_rows(
         Attempt,
-        COLUMNS,
+        _COLUMNS,
         [(*e, stamp) for e in rows],
         # One that was given up and reports late has the last word.
         replaces=("match_id", "number"),
