@@ -301,7 +301,10 @@ def _insert_matches(
     known_matches: Sequence[Known | None],
 ) -> list[int]:
     board_id = tournament.leaderboard_id
-    first = _take_sequence(board_id, len(batch))
+    # The row stays locked until the commit: nobody else takes these numbers meanwhile.
+    boards = Leaderboard.objects.filter(pk=board_id)
+    boards.update(next_sequence=F("next_sequence") + len(batch))
+    first = boards.values_list("next_sequence", flat=True).get() - len(batch)
     ids = sorted({agent for lineup in lineups for agent in lineup})
     networked = Agent.objects.filter(pk__in=among(ids), checkpoint__isnull=False)
     placements = dict(networked.values_list("pk", "placement"))
@@ -322,10 +325,3 @@ def _insert_matches(
         leaderboard_id=board_id, sequence__gte=first, sequence__lt=first + len(batch)
     )
     return list(numbered.order_by("sequence").values_list("pk", flat=True))
-
-
-def _take_sequence(board_id: int, n: int) -> int:
-    """Return the first of n new sequence numbers; the row stays locked until the commit."""
-    Leaderboard.objects.filter(pk=board_id).update(next_sequence=F("next_sequence") + n)
-    after = Leaderboard.objects.values_list("next_sequence", flat=True).get(pk=board_id)
-    return after - n

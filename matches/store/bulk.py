@@ -30,10 +30,10 @@ def insert_rows(
 
     `replaces` names the columns of a unique constraint: a row that is there already is overwritten.
     """
-    fields = [_find_field(model, column) for column in columns]
     quote = connection.ops.quote_name
-    names = ", ".join(quote(str(field.column)) for field in fields)
-    marks = ", ".join("%s" for _ in fields)
+    fields = {field.attname: str(field.column) for field in model._meta.concrete_fields}
+    names = ", ".join(quote(fields[column]) for column in columns)
+    marks = ", ".join("%s" for _ in columns)
     sql = f"INSERT INTO {quote(model._meta.db_table)} ({names}) VALUES ({marks})"
     if replaces:
         sets = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in replaces)
@@ -78,10 +78,3 @@ def split_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     source = iter(items)
     while batch := list(islice(source, size)):
         yield batch
-
-
-def _find_field(model: type[models.Model], attname: str) -> "models.Field[Any, Any]":
-    for field in model._meta.concrete_fields:
-        if field.attname == attname:
-            return field
-    raise ValueError(f"{model.__name__} has no column {attname!r}")
