@@ -155,7 +155,7 @@ def _fill() -> None:
     schedule = Schedule(
         name="every Monday", leaderboard=running.leaderboard, crontab="30 4 * * 1", n_matches=420
     )
-    scheduling.save(schedule, agents=[], actor=actor, now=now)
+    scheduling.save_schedule(schedule, agents=[], actor=actor, now=now)
     Checkpoint.objects.create(
         **{"sha256": "ab" * 32, "game": "connect_four", "architecture": "mlp", "run": "second run"},
         **{"n_bytes": 1, "state": "refused", "reason": "not finite: head.weight", "step": 4000},

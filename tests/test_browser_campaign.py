@@ -13,7 +13,7 @@ from selenium.webdriver.remote.webelement import WebElement
 
 from arena.messages import MatchOrderRow, ResultRow
 from matches.campaigns import judging
-from matches.campaigns.starting import start
+from matches.campaigns.starting import start_campaign
 from matches.ledger import planning
 from matches.models import Agent, Alarm, Campaign, Leaderboard, Match, Tournament
 from matches.plans import CampaignPlan
@@ -154,7 +154,7 @@ def _campaign(
     wanted = CampaignPlan(
         name=plan.pop("name", "which is best"), question=question, max_matches=2_000, **plan
     )
-    return start(wanted, leaderboard=board, agents=agents)
+    return start_campaign(wanted, leaderboard=board, agents=agents)
 
 
 def _turn(campaign: Campaign) -> None:
@@ -165,7 +165,7 @@ def _turn(campaign: Campaign) -> None:
     if Match.objects.filter(Match.is_open(), tournament=campaign.tournament).exists():
         boards.play_some(campaign.tournament, 10_000, boards.by_strength(forfeits=0), now=now)
     rater.rate(campaign.tournament.leaderboard_id, now=db_now())
-    judging.judge(Campaign.objects.get(pk=campaign.pk), now=db_now())
+    judging.judge_campaign(Campaign.objects.get(pk=campaign.pk), now=db_now())
     campaign.refresh_from_db()
 
 

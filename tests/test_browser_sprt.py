@@ -7,7 +7,7 @@ import pytest
 from redis import Redis
 
 from matches.campaigns import judging
-from matches.campaigns.starting import start
+from matches.campaigns.starting import start_campaign
 from matches.ledger import planning
 from matches.models import Agent, Campaign, Match, Tournament
 from matches.plans import CampaignPlan
@@ -69,7 +69,7 @@ def _test() -> Campaign:
     plan = CampaignPlan(
         name="is it better", question="sprt", max_matches=2_000, parameters={"elo0": 0, "elo1": 5}
     )
-    return start(plan, leaderboard=scheduled.leaderboard, agents=agents)
+    return start_campaign(plan, leaderboard=scheduled.leaderboard, agents=agents)
 
 
 def _turn(campaign: Campaign) -> None:
@@ -80,7 +80,7 @@ def _turn(campaign: Campaign) -> None:
     if Match.objects.filter(Match.is_open(), tournament=campaign.tournament).exists():
         boards.play_some(campaign.tournament, 10_000, boards.by_strength(forfeits=0), now=now)
     rater.rate(campaign.tournament.leaderboard_id, now=db_now())
-    judging.judge(Campaign.objects.get(pk=campaign.pk), now=db_now())
+    judging.judge_campaign(Campaign.objects.get(pk=campaign.pk), now=db_now())
 
 
 def _n_judged(site: Site) -> int:

@@ -126,8 +126,8 @@ def known(broker: Redis, tmp_path: Path) -> dict[str, Any]:
         "run": "run",
         "trained": trained.pk,
         "pair": pair,
-        "gates": gates.enter(first, second, bounds, leaderboard="", max_matches=400).pk,
-        "watches": watching.evaluate(watch, trained).pk,
+        "gates": gates.enter_test(first, second, bounds, leaderboard="", max_matches=400).pk,
+        "watches": watching.start_evaluation(watch, trained).pk,
         "weights": weights(tmp_path / "given" / "new.safetensors", seed=1).read_bytes(),
     }
 

@@ -146,7 +146,7 @@ def hold_campaigns(field: RealField, replicates: int) -> Row:
 def hold_campaign(field: RealField, seed: int) -> Any:
     """Return a campaign for the best agent that is over."""
     from matches.artifacts.agents import register_spelled_agent  # noqa: PLC0415
-    from matches.campaigns.starting import start  # noqa: PLC0415
+    from matches.campaigns.starting import start_campaign  # noqa: PLC0415
     from matches.plans import CampaignPlan  # noqa: PLC0415
 
     agents: Sequence[Any] = [register_spelled_agent(text, game=GAME) for text in field.agents]
@@ -154,7 +154,7 @@ def hold_campaign(field: RealField, seed: int) -> Any:
         name=field.name, question="best", max_matches=field.n_matches, error=ERROR, margin=0.5,
         seed=seed,
     )  # fmt: skip
-    campaign = start(plan, leaderboard=field.open_board("best", seed), agents=agents)
+    campaign = start_campaign(plan, leaderboard=field.open_board("best", seed), agents=agents)
     await_tournament(campaign.tournament, limit_s=LIMIT_S)
     campaign.refresh_from_db()
     return campaign

@@ -18,7 +18,7 @@ from matches.admin.many import search_if_many
 from matches.admin.offering import OffersActs, ReadOnlyWithActs
 from matches.admin.options import PlanForm, add_options, list_names, map_titles
 from matches.campaigns import forecasting, texts
-from matches.campaigns.starting import start
+from matches.campaigns.starting import start_campaign
 from matches.errors import BadInputError
 from matches.ledger.tournaments import check_agents
 from matches.models import Agent, Alarm, Campaign, Leaderboard, Tournament
@@ -101,7 +101,7 @@ class StartForm(PlanForm):
     def _describe_forecast(self) -> list[texts.LabelledText]:
         board, agents = self.cleaned_data["leaderboard"], list(self.cleaned_data["agents"])
         check_agents(board, agents)
-        forecast = forecasting.before(
+        forecast = forecasting.forecast_start(
             self.read_plan(), leaderboard=board, agents=agents, now=db_now()
         )
         known_text = texts.describe_known(forecast.n_known, forecast.n_known_elsewhere)
@@ -164,7 +164,7 @@ class CampaignAdmin(OffersActs):
 
     def save_model(self, _: HttpRequest, obj: Campaign, form: StartForm, change: bool) -> None:  # noqa: ARG002 - Django's name
         """Start it; the row that the admin goes on with is the service's."""
-        started = start(
+        started = start_campaign(
             form.read_plan(),
             leaderboard=form.cleaned_data["leaderboard"],
             agents=list(form.cleaned_data["agents"]),

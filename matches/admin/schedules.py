@@ -163,7 +163,7 @@ class ScheduleAdmin(OffersActs):
     def save_model(self, request: HttpRequest, obj: Schedule, form: Any, change: bool) -> None:  # noqa: ARG002 - Django's name
         """Store it together with what beat reads, and say what its crontab means."""
         now, agents = db_now(), list(form.cleaned_data["agents"])
-        scheduling.save(obj, agents=agents, actor=Actor.of(request.user), now=now)
+        scheduling.save_schedule(obj, agents=agents, actor=Actor.of(request.user), now=now)
         if obj.crontab:
             meaning = explain_crontab(obj.crontab, obj.timezone, now=now)
             self.message_user(request, meaning.says, messages.INFO)
@@ -177,7 +177,7 @@ class ScheduleAdmin(OffersActs):
     @admin.display(description="when")
     def when(self, obj: Schedule) -> str:
         """Return its time as people read it."""
-        return scheduling.when(obj)
+        return scheduling.describe_when(obj)
 
     @admin.display(description="next due")
     def next_due(self, obj: Schedule) -> datetime | None:
@@ -208,7 +208,7 @@ def _link_run(run: ScheduleRun) -> str:
 def explain_crontab(text: str, timezone: str, *, now: datetime) -> CrontabMeaning:
     """Return what a crontab means in its time zone: words, and the next times it is due."""
     try:
-        crontab = crontabs.parse(text, timezone, now=now)
+        crontab = crontabs.parse_crontab(text, timezone, now=now)
     except BadInputError as error:
         return CrontabMeaning(str(error), is_refused=True, field=error.field)
     times: list[datetime] = []
@@ -217,7 +217,7 @@ def explain_crontab(text: str, timezone: str, *, now: datetime) -> CrontabMeanin
         if due is None:
             break
         times.append(due)
-    parts = dict(zip(crontabs.PARTS, crontabs.split(text), strict=True))
+    parts = dict(zip(crontabs.PARTS, crontabs.split_crontab(text), strict=True))
     words = CrontabSchedule(**parts, timezone=timezone).human_readable
     shown = ", ".join(f"{at:%a %Y-%m-%d %H:%M}" for at in times)
     return CrontabMeaning(f"{words}; next, in UTC: {shown}")

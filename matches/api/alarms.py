@@ -14,7 +14,7 @@ from matches.api.base import ID, Endpoints
 from matches.api.fields import AgentNameSerializer
 from matches.api.operating import RemarkSerializer, read_reason
 from matches.api.pagination import NewestFirst
-from matches.campaigns import alarms
+from matches.campaigns import watching
 from matches.models import Alarm
 
 
@@ -58,6 +58,6 @@ class AlarmView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoints[Alar
         """Note that somebody has seen it; the first one is kept."""
         del pk
         given: dict[str, Any] = read_reason(request, is_optional=True)
-        alarms.acknowledge_alarm(alarm := self.get_object(), **given)
+        watching.acknowledge_alarm(alarm := self.get_object(), **given)
         alarm.refresh_from_db()
         return Response(AlarmSerializer(alarm).data)

@@ -21,7 +21,7 @@ from matches.api.options import PlanSerializer
 from matches.api.pagination import NewestFirst
 from matches.campaigns import forecasting, inputs, results, texts
 from matches.campaigns.inputs import MAX_AGENTS
-from matches.campaigns.starting import start
+from matches.campaigns.starting import start_campaign
 from matches.ledger import pairing_warnings
 from matches.models import Agent, Campaign, CampaignPoint, Leaderboard
 from matches.models.choices import question_choices
@@ -226,7 +226,7 @@ class CampaignView(
         """Start a campaign."""
         plan, board, agents = _read_plan(read_body(NewCampaignSerializer, request))
         return answer_created(
-            CampaignDetailSerializer(start(plan, leaderboard=board, agents=agents))
+            CampaignDetailSerializer(start_campaign(plan, leaderboard=board, agents=agents))
         )
 
     @extend_schema(request=CampaignQuestionSerializer, responses=AheadSerializer)
@@ -235,7 +235,7 @@ class CampaignView(
         """Say what a campaign would take, by what is known; none is started."""
         values = {**read_body(CampaignQuestionSerializer, request), "max_matches": BUDGET_UNASKED}
         plan, board, agents = _read_plan(values)
-        ahead = forecasting.before(plan, leaderboard=board, agents=agents, now=db_now())
+        ahead = forecasting.forecast_start(plan, leaderboard=board, agents=agents, now=db_now())
         shown = {
             "n_agents": len(agents),
             "margin": ahead.margin,
@@ -262,5 +262,5 @@ class CampaignView(
 def _read_plan(values: dict[str, Any]) -> tuple[CampaignPlan, Leaderboard, list[Agent]]:
     """Return the plan, the leaderboard and the agents of a body. Raises BadInputError."""
     board = values.pop("leaderboard")
-    agents = inputs.entrants(board, values.pop("agents"))
+    agents = inputs.find_entrants(board, values.pop("agents"))
     return CampaignPlan(**values), board, agents

@@ -103,9 +103,9 @@ class GateView(Endpoints[Campaign]):
     def create(self, request: Request) -> Response:
         """Enter a candidate; the answer has the forecast. Decided before, it says so at once."""
         values = read_body(NewGateSerializer, request)
-        pair = gates.pair_of(values["game"], values["candidate"], values["baseline"])
+        pair = gates.find_pair(values["game"], values["candidate"], values["baseline"])
         bounds = Bounds(*(values[name] for name in ("elo0", "elo1", "alpha", "beta", "model")))
-        campaign = gates.enter(
+        campaign = gates.enter_test(
             *pair, bounds, leaderboard=values["leaderboard"], max_matches=values["max_matches"]
         )
         return answer_created(GateSerializer(_describe_gate(campaign, with_forecast=True)))
@@ -123,8 +123,8 @@ class GateView(Endpoints[Campaign]):
 
 def _describe_gate(campaign: Campaign, *, with_forecast: bool) -> dict[str, Any]:
     is_over = campaign.decided_at is not None
-    standing = gates.standing(campaign, n_reused=0)
-    forecast = gates.left(campaign, now=db_now()) if with_forecast else None
+    standing = gates.read_standing(campaign, n_reused=0)
+    forecast = gates.forecast_left(campaign, now=db_now()) if with_forecast else None
     blocks = compare_blocks(standing.counts)
     stored = campaign.forecast
     return {

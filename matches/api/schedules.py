@@ -111,14 +111,14 @@ class ScheduleView(
         """Add a schedule."""
         values = read_body(NewScheduleSerializer, request)
         agents, reason = find_agents(values.pop("agents")), values.pop("reason")
-        added = scheduling.save(
+        added = scheduling.save_schedule(
             Schedule(**values), agents=agents, reason=reason, **read_actor(request)
         )
         return answer_created(self.get_serializer(added))
 
     def perform_destroy(self, instance: Schedule) -> None:
         """Remove it; its tournaments stay."""
-        scheduling.delete(instance, **read_actor(self.request))
+        scheduling.delete_schedule(instance, **read_actor(self.request))
 
     @extend_schema(request=RemarkSerializer, responses=ScheduleSerializer)
     @action(detail=True, methods=["post"])
@@ -140,5 +140,7 @@ class ScheduleView(
 
     def _answer_switched(self, request: Request, *, is_enabled: bool) -> Response:
         schedule = self.get_object()
-        scheduling.switch(schedule, is_enabled=is_enabled, **read_reason(request, is_optional=True))
+        scheduling.switch_schedule(
+            schedule, is_enabled=is_enabled, **read_reason(request, is_optional=True)
+        )
         return Response(self.get_serializer(schedule).data)

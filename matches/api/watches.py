@@ -115,9 +115,9 @@ class WatchView(Endpoints[Campaign]):
         values = read_query(WatchedRunSerializer, request)
         against = split_policies(values["against"]) if values["against"] else ()
         watch = Watch(values["run"], game=values["game"], against=against)
-        watching.check(watch)
-        unfinished = watching.left_alone(watch)
-        known = {"steps": watching.steps_of(watch), "left_alone": unfinished and unfinished.pk}
+        watching.check_watch(watch)
+        unfinished = watching.find_quiet_verdict(watch)
+        known = {"steps": watching.list_steps(watch), "left_alone": unfinished and unfinished.pk}
         return Response(WatchSerializer(known).data)
 
     @extend_schema(request=NewWatchSerializer, responses={201: WatchedSerializer})
@@ -128,7 +128,7 @@ class WatchView(Endpoints[Campaign]):
         if agent is None or agent.checkpoint is None:
             raise BadInputError("agent", "there is no such agent with a checkpoint")
         watch = Watch(agent.checkpoint.run, game=agent.game, **values)
-        campaign = watching.evaluate(watch, agent)
+        campaign = watching.start_evaluation(watch, agent)
         shown = {"campaign": campaign.pk, "tournament": campaign.tournament_id}
         return answer_created(WatchedSerializer(shown))
 
@@ -138,5 +138,5 @@ class WatchView(Endpoints[Campaign]):
         """Say how a campaign of a watch ended; the alarm of a regression is raised once."""
         del pk
         level = read_body(WatchLevelSerializer, request)["level"]
-        verdict = watching.judge(self.get_object(), level=level, now=db_now())
+        verdict = watching.judge_checkpoint(self.get_object(), level=level, now=db_now())
         return Response(WatchVerdictSerializer(verdict).data)

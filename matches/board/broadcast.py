@@ -98,8 +98,16 @@ def push_due(*, now: datetime) -> None:
         tournament.leaderboard_id for tournament in selectors.list_watched_tournaments(now=now)
     }
     recent = Leaderboard.objects.filter(rated_at__gte=now - RECENT).values_list("pk", flat=True)
+    paused = Tournament.objects.filter(state=Tournament.State.PAUSED)
+    seldom = int(HEARTBEAT.total_seconds())
     try:
-        for board_id in sorted({*watched, *recent, *_list_paused()}):
+        # Boards with a paused tournament, each once in a while: that it is paused is shown.
+        paused_boards = {
+            board
+            for board in set(paused.values_list("leaderboard", flat=True))
+            if cache.add(_cache_key(board, "paused"), 1, timeout=seldom)
+        }
+        for board_id in sorted({*watched, *recent, *paused_boards}):
             publish(board_id, now=now, at_least=LEAVES_ALONE)
     except RedisError as error:
         log.warning("nothing pushed while the fast store is away: %s", error)
@@ -109,14 +117,6 @@ def push_due(*, now: datetime) -> None:
         log.warning("nodes not pushed while the fast store is away: %s", error)
 
 
-def _list_paused() -> list[int]:
-    """Return boards with a paused tournament, each once in a while: that it is paused is shown."""
-    paused = Tournament.objects.filter(state=Tournament.State.PAUSED)
-    boards = sorted(set(paused.values_list("leaderboard", flat=True)))
-    seldom = int(HEARTBEAT.total_seconds())
-    return [board for board in boards if cache.add(_cache_key(board, "paused"), 1, timeout=seldom)]
-
-
 def publish(
     board_id: int, *, now: datetime, at_least: timedelta = MIN_INTERVAL
 ) -> BoardDelta | None:
@@ -124,6 +124,7 @@ def publish(
 
     at_least: how long after the last push. Raises RedisError.
     """
+    # It expires by itself: a process that dies with it stops the pushes for some seconds only.
     lock = _cache_key(board_id, "lock")
     if not cache.add(lock, 1, timeout=_LOCKED_S):
         return None
@@ -155,9 +156,16 @@ def find_difference(last: BoardState | None, state: BoardState) -> BoardDelta:
 
     Without a last state there is nothing to start from: the new epoch makes viewers ask.
     """
-    before = {row["agent"]: row for row in last["rows"]} if last else {}
+    before = {row["agent"]: dict(row) for row in last["rows"]} if last else {}
     after = {row["agent"] for row in state["rows"]}
-    changed = (_changed_fields(before.get(row["agent"]), row) for row in state["rows"])
+    changed = (
+        {
+            name: value
+            for name, value in row.items()
+            if name == "agent" or before.get(row["agent"], {}).get(name) != value
+        }
+        for row in state["rows"]
+    )
     return {
         "type": "delta",
         "epoch": state["epoch"],
@@ -168,13 +176,9 @@ def find_difference(last: BoardState | None, state: BoardState) -> BoardDelta:
     }
 
 
-def _changed_fields(before: Row | None, row: Row) -> dict[str, object]:
-    old = dict(before or {})
-    return {name: value for name, value in row.items() if name == "agent" or old.get(name) != value}
-
-
 def _publish_locked(board_id: int, *, now: datetime, at_least: timedelta) -> BoardDelta | None:
-    last = _read_state(board_id)
+    stored: str | None = cache.get(_cache_key(board_id, "state"))
+    last = cast(BoardState, json.loads(stored)) if stored else None
     pushed_at = datetime.fromisoformat(last["pushed_at"]) if last else None
     if is_within(pushed_at, at_least, now=now):
         return None
@@ -206,24 +210,14 @@ def _build_state(board_id: int, last: BoardState | None, *, now: datetime) -> Bo
 
 def _publish_nodes(*, now: datetime) -> None:
     shown = standings.count_nodes(now=now)
-    last = _nodes_sent()
+    try:
+        last = msgspec.convert(cache.get("live:nodes"), type=tuple[datetime, Nodes] | None)
+    except msgspec.ValidationError:
+        last = None  # of another version
     if last and last[1] == shown and is_within(last[0], HEARTBEAT, now=now):
         return
     cache.set("live:nodes", (now, shown), timeout=_KEPT_S)
     _send_text(NODES_GROUP, format_nodes(now=now))
-
-
-def _nodes_sent() -> tuple[datetime, Nodes] | None:
-    """Return when the nodes were sent last, and what was said of them."""
-    try:
-        return msgspec.convert(cache.get("live:nodes"), type=tuple[datetime, Nodes] | None)
-    except msgspec.ValidationError:
-        return None  # of another version
-
-
-def _read_state(board_id: int) -> BoardState | None:
-    stored: str | None = cache.get(_cache_key(board_id, "state"))
-    return cast(BoardState, json.loads(stored)) if stored else None
 
 
 def _cache_key(board_id: int, what: str) -> str:

@@ -5,7 +5,7 @@ seed: of two seats two games, of teams one of each rotation.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from math import ceil, sqrt
 
 import numpy as np
@@ -55,41 +55,35 @@ def estimate_dispersion(evidence: Evidence, mu: Floats) -> float:
     """
     spec = games.get(evidence.board.game).spec
     if spec.n_seats == COUPLE:
-        return _estimate_of_pairs(evidence, mu)
-    return _estimate_of_teams(evidence, mu) if spec.teams else 1.0
+        return _estimate_for_pairs(evidence, mu)
+    return _estimate_for_teams(evidence, mu) if spec.teams else 1.0
 
 
-def _estimate_of_pairs(evidence: Evidence, mu: Floats) -> float:
+def _estimate_for_pairs(evidence: Evidence, mu: Floats) -> float:
     index = {agent: position for position, agent in enumerate(evidence.agents)}
-    cells = Counter(_read_cells(evidence, index))
-    pairs = sorted({(first, second) for first, second, _ in cells})
-    outcomes = [[cells[(*pair, cell)] for cell in range(N_CELLS)] for pair in pairs]
-    first, second = np.array(pairs, dtype=np.int64).reshape(-1, GAMES_OF_BLOCK).T
-    table = np.array(outcomes, dtype=np.int64).reshape(-1, N_CELLS)
-    draw_probability = evidence.board.draw_probability
-    return measure_dispersion(mu, first, second, table, draw_probability=draw_probability)
-
-
-def _read_cells(evidence: Evidence, index: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
-    """Yield the two agents of each whole block, by position, and what the first one got."""
     blocks: dict[tuple[int, int, int], dict[str, float]] = {}
     for seed, lineup, ranks in _read_newest(evidence):
         met = [index[agent] for agent in parse_numbers(lineup) if agent in index]
         if len(met) == COUPLE:
             first, second = sorted(met)
             played = blocks.setdefault((seed, first, second), {})
+            # The same game again, in another tournament of the same seed set, replaces the first.
             played[lineup] = score_seats(ranks)[met.index(first)]
-    for (_, first, second), played in blocks.items():
-        if len(played) == GAMES_OF_BLOCK:
-            yield first, second, round(2 * sum(played.values()))
+    cells = Counter(
+        (first, second, round(2 * sum(played.values())))
+        for (_, first, second), played in blocks.items()
+        if len(played) == GAMES_OF_BLOCK
+    )
+    pairs = sorted({(first, second) for first, second, _ in cells})
+    outcomes = [[cells[(*pair, cell)] for cell in range(N_CELLS)] for pair in pairs]
+    firsts, seconds = np.array(pairs, dtype=np.int64).reshape(-1, GAMES_OF_BLOCK).T
+    table = np.array(outcomes, dtype=np.int64).reshape(-1, N_CELLS)
+    draw_probability = evidence.board.draw_probability
+    return measure_dispersion(mu, firsts, seconds, table, draw_probability=draw_probability)
 
 
-def _estimate_of_teams(evidence: Evidence, mu: Floats) -> float:
-    """Return it for sides: of the leaderboard itself, which alone is asked in games of teams.
-
-    A rotation that only lets mates change their seats may repeat a game, and then says less than
-    another one.
-    """
+def _estimate_for_teams(evidence: Evidence, mu: Floats) -> float:
+    """Return the dispersion of blocks of sides; the leaderboard itself is all that counts."""
     rating = dict(zip(evidence.agents, mu.tolist(), strict=True))
     spec = games.get(evidence.board.game).spec
     blocks: dict[tuple[int, TeamSide, TeamSide], dict[str, float]] = {}
@@ -98,6 +92,7 @@ def _estimate_of_teams(evidence: Evidence, mu: Floats) -> float:
         if all(agent in rating for agent in seats):
             for first, second, kind in split_sides(seats, parse_numbers(ranks), spec.teams):
                 # The same game again, in another tournament of the same seed set, says nothing new.
+                # A rotation that only lets mates change seats may repeat one, and then says less.
                 blocks.setdefault((seed, first, second), {})[lineup] = _POINTS[kind]
     unit = sqrt(2 * spec.team_size) * BETA
     leads = [

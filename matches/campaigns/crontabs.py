@@ -42,6 +42,7 @@ class Crontab:
         today = now.astimezone(self.zone).date()
         for n in range(MAX_DAYS):
             day = today + timedelta(days=step * n)
+            # As beat has it, and unlike cron: both the day of the month and that of the week.
             if (
                 day.month in self.months
                 and day.day in self.days
@@ -51,46 +52,45 @@ class Crontab:
 
     def _of(self, day: date) -> list[datetime]:
         """Return the minutes of a day; those that its clocks pass over are none."""
-        found = []
+        moments = []
         for hour, minute in self.times:
-            wanted = datetime(day.year, day.month, day.day, hour, minute, tzinfo=self.zone)
-            at = wanted.astimezone(UTC)
-            if at.astimezone(self.zone).replace(tzinfo=None) == wanted.replace(tzinfo=None):
-                found.append(at)
-        return found
+            local = datetime(day.year, day.month, day.day, hour, minute, tzinfo=self.zone)
+            at = local.astimezone(UTC)
+            # There and back again: a time that clocks skip comes back as another one. croniter
+            # moves it to the end of the gap instead, and starts twice where an hour comes twice.
+            if at.astimezone(self.zone).replace(tzinfo=None) == local.replace(tzinfo=None):
+                moments.append(at)
+        return moments
 
 
-def parse(text: str, timezone: str, *, now: datetime) -> Crontab:
+def parse_crontab(text: str, timezone: str, *, now: datetime) -> Crontab:
     """Return what a crontab means. Raises BadInputError also for one that never is due."""
-    parts = dict(zip(PARTS, split(text), strict=True))
+    parts = dict(zip(PARTS, split_crontab(text), strict=True))
     try:
         read: Any = crontab(**parts)  # its sets have no types
     except (ParseException, ValueError) as error:
         raise BadInputError("crontab", f"{text!r} is none ({error}): {EXAMPLE}") from error
-    found = Crontab(
+    try:
+        zone = ZoneInfo(timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        hint = "give one such as UTC or Europe/Berlin"
+        raise BadInputError("timezone", f"{timezone!r} is not known: {hint}") from error
+    times = Crontab(
         times=tuple((hour, minute) for hour in sorted(read.hour) for minute in sorted(read.minute)),
         days=frozenset(read.day_of_month),
         months=frozenset(read.month_of_year),
         weekdays=frozenset(read.day_of_week),
-        zone=_zone(timezone),
+        zone=zone,
     )
-    if found.next(now=now) is None:
+    if times.next(now=now) is None:
         raise BadInputError("crontab", f"{text!r} is never due: no such day comes")
-    return found
+    return times
 
 
-def split(text: str) -> list[str]:
+def split_crontab(text: str) -> list[str]:
     """Return the five parts. Raises BadInputError."""
     parts = text.split()
     if len(parts) != len(PARTS):
-        wanted = ", ".join(PARTS).replace("_", " ")
-        raise BadInputError("crontab", f"{text!r} must have five parts ({wanted}): {EXAMPLE}")
+        names = ", ".join(PARTS).replace("_", " ")
+        raise BadInputError("crontab", f"{text!r} must have five parts ({names}): {EXAMPLE}")
     return parts
-
-
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        wanted = "give one such as UTC or Europe/Berlin"
-        raise BadInputError("timezone", f"{name!r} is not known: {wanted}") from error

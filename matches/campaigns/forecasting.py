@@ -13,10 +13,10 @@ from arena.verdicts.forecast import forecast_change, forecast_matches, round_rob
 from arena.verdicts.sprt import SequentialTest
 from arena.verdicts.sprt_forecast import forecast_test as forecast_sprt
 from matches.campaigns.belief import infer_belief
-from matches.campaigns.inputs import margin_of
+from matches.campaigns.inputs import convert_margin
 from matches.campaigns.paired_blocks import load_blocks
 from matches.campaigns.sprt import estimate_gap, read_test
-from matches.campaigns.starting import IS_SPRT, checked
+from matches.campaigns.starting import IS_SPRT, check_plan
 from matches.ledger import costs, pairing_warnings
 from matches.ledger.costs import Cost
 from matches.models import Agent, Campaign, Leaderboard
@@ -60,12 +60,12 @@ class Ahead:
     margin: float = 0.0
 
 
-def before(
+def forecast_start(
     plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agent], now: datetime
 ) -> Ahead:
     """Return what a campaign would take from what is known now. Raises BadInputError."""
-    parameters = checked(plan, leaderboard=leaderboard, agents=agents)
-    margin = margin_of(plan, leaderboard)
+    parameters = check_plan(plan, leaderboard=leaderboard, agents=agents)
+    margin = convert_margin(plan, leaderboard)
     entered = [agent.pk for agent in agents]
     evidence = gather_evidence(leaderboard, entered)
     cost, seed = costs.estimate_match_cost(leaderboard, entered, now=now), plan.seed or 0

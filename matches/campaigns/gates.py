@@ -10,11 +10,11 @@ from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.verdicts.sprt import Decision, EloModel, SprtState
 from matches.campaigns import forecasting, judging
+from matches.campaigns.inputs import open_board
 from matches.campaigns.sprt import read_test
-from matches.campaigns.starting import IS_SPRT, SPRT_DEFAULTS, start
+from matches.campaigns.starting import IS_SPRT, SPRT_DEFAULTS, start_campaign
 from matches.errors import BadInputError
 from matches.ledger.naming import describe_unknown, find_agent
-from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Campaign, Leaderboard
 from matches.plans import CampaignPlan
 from matches.ratings.entrants import entrants_of
@@ -38,7 +38,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Standing:
+class GateStanding:
     """Where the test of a gate stands, and on what."""
 
     campaign: Campaign
@@ -58,9 +58,12 @@ class Standing:
         return self.state.decision
 
 
-def pair_of(game: str, candidate: str, baseline: str) -> tuple[Agent, Agent]:
+def find_pair(game: str, candidate: str, baseline: str) -> tuple[Agent, Agent]:
     """Return two agents by name, of this game or the only one. Raises BadInputError."""
-    first, second = _agent("candidate", candidate, game), _agent("baseline", baseline, game)
+    first, second = (
+        _resolve_agent("candidate", candidate, game),
+        _resolve_agent("baseline", baseline, game),
+    )
     if first.game != second.game:
         played = f"{candidate!r} plays {first.game}, {baseline!r} plays {second.game}"
         raise BadInputError("baseline", f"{played}: name two agents of one game, or give --game")
@@ -70,45 +73,50 @@ def pair_of(game: str, candidate: str, baseline: str) -> tuple[Agent, Agent]:
 
 
 @transaction.atomic
-def enter(
+def enter_test(
     candidate: Agent, baseline: Agent, bounds: Bounds, *, leaderboard: str, max_matches: int
 ) -> Campaign:
     """Return the test of this pair: decided before, under way, or with a new budget.
 
     Its evidence are all blocks of the two on the leaderboard, so a new budget is no second chance.
     """
-    board = _board(candidate.game, leaderboard)
+    if leaderboard and not Leaderboard.objects.filter(name=leaderboard).exists():
+        raise BadInputError("leaderboard", f"there is none named {leaderboard!r}")
+    game = candidate.game
+    own_name, title = f"gate-{game.replace('_', '-')}", f"Gate: {games.get(game).spec.title}"
+    board = open_board(leaderboard or own_name, game=game, title=title)
     plan = CampaignPlan(
         name=f"{candidate.name} against {baseline.name}"[:120],
         question=IS_SPRT,
         max_matches=max_matches,
         parameters=bounds.parameters,
     )
-    found = _before(board, (candidate, baseline), bounds)
-    return found or start(plan, leaderboard=board, agents=[candidate, baseline])
+    earlier = _find_test(board, (candidate, baseline), bounds)
+    return earlier or start_campaign(plan, leaderboard=board, agents=[candidate, baseline])
 
 
-def standing(campaign: Campaign, *, n_reused: int) -> Standing:
+def read_standing(campaign: Campaign, *, n_reused: int) -> GateStanding:
     """Return where a test stands now."""
     counts = judging.count_test_blocks(campaign, entrants_of(campaign.tournament))
-    return Standing(campaign, read_test(campaign.parameters).state(counts), counts, n_reused)
+    return GateStanding(campaign, read_test(campaign.parameters).state(counts), counts, n_reused)
 
 
-def left(campaign: Campaign, *, now: datetime) -> dict[str, Any] | None:
+def forecast_left(campaign: Campaign, *, now: datetime) -> dict[str, Any] | None:
     """Return what a test will still take; None once it is decided."""
-    found = standing(campaign, n_reused=0)
-    if found.decision is not Decision.CONTINUE:
+    now_known = read_standing(campaign, n_reused=0)
+    if now_known.decision is not Decision.CONTINUE:
         return None
     board, pair = campaign.tournament.leaderboard, entrants_of(campaign.tournament)
     evidence = gather_all_evidence(board, pair)
-    return forecasting.forecast_test(campaign, evidence, found.counts, now=now)
+    return forecasting.forecast_test(campaign, evidence, now_known.counts, now=now)
 
 
-def _before(board: Leaderboard, pair: tuple[Agent, Agent], bounds: Bounds) -> Campaign | None:
+def _find_test(board: Leaderboard, pair: tuple[Agent, Agent], bounds: Bounds) -> Campaign | None:
     """Return the test of this pair that is decided or under way."""
-    asked = Campaign.objects.filter(question=IS_SPRT, tournament__leaderboard=board)
-    ours = asked.filter(tournament__agents=pair[0]).filter(tournament__agents=pair[1])
-    for campaign in ours.select_related("tournament__leaderboard").order_by("pk"):
+    tests = Campaign.objects.filter(question=IS_SPRT, tournament__leaderboard=board)
+    # Two filters, two joins: one filter would look for a row that is both agents.
+    of_both = tests.filter(tournament__agents=pair[0]).filter(tournament__agents=pair[1])
+    for campaign in of_both.select_related("tournament__leaderboard").order_by("pk"):
         is_same = Bounds(**campaign.parameters) == bounds
         order = entrants_of(campaign.tournament)
         is_live = campaign.decided_at is None or campaign.why == "decided"
@@ -117,34 +125,19 @@ def _before(board: Leaderboard, pair: tuple[Agent, Agent], bounds: Bounds) -> Ca
     return None
 
 
-def _board(game: str, name: str) -> Leaderboard:
-    wanted = name or f"gate-{game.replace('_', '-')}"
-    found = Leaderboard.objects.filter(name=wanted).first()
-    if found is None:
-        if name:
-            raise BadInputError("leaderboard", f"there is none named {name!r}")
-        found = open_leaderboard(wanted, game=game, title=f"Gate: {games.get(game).spec.title}")
-    if found.game != game:
-        raise BadInputError("leaderboard", f"{wanted!r} is of {found.game}, not of {game}")
-    return found
-
-
-def _agent(field: str, name: str, game: str) -> Agent:
+def _resolve_agent(field: str, name: str, game: str) -> Agent:
     named = Agent.objects.filter(name=name)
-    found = list((named.filter(game=game) if game else named).order_by("pk")[:2])
-    if not found:
-        return _spelled(field, name, game)
-    if len(found) > 1:
-        played = " and ".join(agent.game for agent in found)
+    # Two are enough to see that the name alone does not say which.
+    agents = list((named.filter(game=game) if game else named).order_by("pk")[:2])
+    if len(agents) > 1:
+        played = " and ".join(agent.game for agent in agents)
         raise BadInputError(field, f"{name!r} plays {played}: choose one with --game")
-    return found[0]
-
-
-def _spelled(field: str, name: str, game: str) -> Agent:
-    """Return the agent that is spelled or named by a hash; one that is spelled is registered."""
+    if agents:
+        return agents[0]
     if not game:
         raise BadInputError(field, describe_unknown(name))
     try:
+        # Spelled, or named by a hash: then it is registered here.
         return find_agent(name, game=game)
     except (ArenaError, BadInputError) as error:
         reason = error.args[0].removeprefix("agents: ")

@@ -84,22 +84,27 @@ def _judge_in_turn(*, now: datetime, limit_s: float) -> int:
     waiting = Campaign.objects.filter(decided_at=None).exclude(
         Q(tournament__state=_STATES.SCHEDULED) & Q(n_known=0)
     )
-    found = list(waiting.select_related("tournament__leaderboard").order_by("pk"))
-    first = int(now.timestamp()) % len(found) if found else 0
+    campaigns = list(waiting.select_related("tournament__leaderboard").order_by("pk"))
+    # Each second begins with another one, so that those behind a slow one have their turn.
+    first = int(now.timestamp()) % len(campaigns) if campaigns else 0
     begun, n_ended, failures = time.monotonic(), 0, Failures()
-    for campaign in found[first:] + found[:first]:
+    for campaign in campaigns[first:] + campaigns[:first]:
         # A forecast takes up to a second: of all campaigns together one in five seconds.
         if game_problem(campaign.tournament.leaderboard.game):
             continue  # it waits until its plug-in is here again; its page says so
         with failures.collect(f"judging campaign {campaign.pk}"):
-            n_ended += judge(campaign, now=now, forecast_every=FORECAST_EVERY * len(found))
+            n_ended += judge_campaign(
+                campaign, now=now, forecast_every=FORECAST_EVERY * len(campaigns)
+            )
         if time.monotonic() - begun > limit_s:
             break
     failures.raise_all()
     return n_ended
 
 
-def judge(campaign: Campaign, *, now: datetime, forecast_every: timedelta = FORECAST_EVERY) -> bool:
+def judge_campaign(
+    campaign: Campaign, *, now: datetime, forecast_every: timedelta = FORECAST_EVERY
+) -> bool:
     """Judge a campaign if there is reason to; say whether it ended now."""
     tournament = campaign.tournament
     if tournament.state == _STATES.CANCELLED:
@@ -128,15 +133,29 @@ def judge(campaign: Campaign, *, now: datetime, forecast_every: timedelta = FORE
 def _gather_new_evidence(campaign: Campaign, *, is_over: bool, now: datetime) -> Evidence | None:
     """Return what to judge a campaign by; None where it is not due, or counts changed meanwhile."""
     tournament = campaign.tournament
-    if not _is_counted(campaign, is_over=is_over):
-        return None
+    board = tournament.leaderboard
+    if is_over:
+        uncounted = Uncounted.objects.filter(leaderboard=board, is_counted=False)
+        if uncounted.filter(match__tournament=tournament).exists():
+            return None
+    elif campaign.judged_at is not None:
+        # Nothing to look at before some leaderboard of the game was rated since.
+        rated = Leaderboard.objects.filter(game=board.game).aggregate(newest=Max("rated_at"))
+        if rated["newest"] is not None and rated["newest"] < campaign.judged_at:
+            return None
     agents = entrants_of(tournament)
-    boards = find_boards(tournament.leaderboard, agents)
-    if any(board.is_rerating for board in boards):
+    boards = find_boards(board, agents)
+    if any(known_board.is_rerating for known_board in boards):
         return None
     marks = read_marks(boards)
-    evidence = gather_evidence(tournament.leaderboard, agents, boards=boards, own=tournament)
-    if not (is_over or _is_due(campaign, evidence.known.n_matches, now=now)):
+    evidence = gather_evidence(board, agents, boards=boards, own=tournament)
+    n_results = evidence.known.n_matches
+    if not is_over and not n_results:
+        # What was known at the start is void by now; planning waits for the first judgement.
+        Campaign.objects.filter(pk=campaign.pk, judged_at=None).update(judged_at=now)
+        return None
+    # Fewer than at the last look: some were declared void.
+    if not is_over and campaign.n_judged <= n_results < count_to_next_look(campaign):
         return None
     if campaign.question != IS_SPRT:
         _ = evidence.counts  # a test goes by its blocks; the others by these, so they are read now
@@ -144,27 +163,7 @@ def _gather_new_evidence(campaign: Campaign, *, is_over: bool, now: datetime) ->
     return evidence if read_marks(boards) == marks else None
 
 
-def _is_counted(campaign: Campaign, *, is_over: bool) -> bool:
-    """Say whether its own results are all counted, and those of some leaderboard are newer."""
-    board = campaign.tournament.leaderboard
-    if is_over:
-        late = Uncounted.objects.filter(leaderboard=board, is_counted=False)
-        return not late.filter(match__tournament=campaign.tournament).exists()
-    newest = Leaderboard.objects.filter(game=board.game).aggregate(at=Max("rated_at"))["at"]
-    judged_at = campaign.judged_at
-    return newest is None or judged_at is None or newest >= judged_at
-
-
-def _is_due(campaign: Campaign, n_results: int, *, now: datetime) -> bool:
-    """Say whether the evidence has grown enough, or shrunk since some was declared void."""
-    if not n_results:
-        # What was known at the start is void by now; planning waits for the first judgement.
-        Campaign.objects.filter(pk=campaign.pk, judged_at=None).update(judged_at=now)
-        return False
-    return not campaign.n_judged <= n_results < next_at(campaign)
-
-
-def next_at(campaign: Campaign) -> float:
+def count_to_next_look(campaign: Campaign) -> float:
     """Return how many results of its agents bring the next judgement.
 
     What was known at the start says little about agents that are new: only what came since counts.
@@ -176,14 +175,14 @@ def _form_judgement(campaign: Campaign, evidence: Evidence) -> Judgement:
     if campaign.question == IS_SPRT:
         return _judge_test(campaign, evidence)
     belief = infer_belief(evidence)
-    question, terms = questions.get(campaign.question), terms_of(campaign)
+    question, terms = questions.get(campaign.question), read_terms(campaign)
     verdict = question.judge(belief, terms)
     chances = [round(float(chance), 6) for chance in belief.chances_of_best()]
     likely = verdict or question.guess(belief, terms)
     return Judgement(evidence, verdict, likely, chances, belief=belief)
 
 
-def terms_of(campaign: Campaign) -> Terms:
+def read_terms(campaign: Campaign) -> Terms:
     """Return what the asker wants."""
     return Terms(campaign.error, campaign.margin, campaign.parameters)
 

@@ -24,7 +24,8 @@ def start_overdue(*, now: datetime) -> int:
     """
     failures, n_started = Failures(), 0
     enabled = list(Schedule.objects.filter(is_enabled=True).order_by("pk"))
-    _forget_others(enabled)
+    for key in set(_next_due) - {_schedule_key(schedule) for schedule in enabled}:
+        del _next_due[key]
     for schedule in enabled:
         with failures.collect(f"starting schedule {schedule.pk}"):
             if _is_overdue(schedule, now=now):
@@ -35,25 +36,18 @@ def start_overdue(*, now: datetime) -> int:
 
 def _is_overdue(schedule: Schedule, *, now: datetime) -> bool:
     key = _schedule_key(schedule)
-    if key in _next_due and not _is_past(_next_due[key], now=now):
+    next_due = _next_due.get(key, now - GRACE)
+    if next_due is None or next_due + GRACE > now:
         return False
     due = scheduling.last_due(schedule, now=now - GRACE)
     is_run = due is not None and ScheduleRun.objects.filter(schedule=schedule, due_at=due).exists()
+    # What was due before the schedule was made or changed is nothing that was missed.
     if is_run or due is None or due < schedule.since_at.replace(second=0, microsecond=0):
         _next_due[key] = scheduling.next_due(schedule, now=now - GRACE)
         return False
     return True
 
 
-def _is_past(due: datetime | None, *, now: datetime) -> bool:
-    return due is not None and due + GRACE <= now
-
-
 def _schedule_key(schedule: Schedule) -> tuple[object, ...]:
     """Return what its times follow from."""
     return (schedule.pk, schedule.crontab, schedule.timezone, schedule.once_at, schedule.since_at)
-
-
-def _forget_others(enabled: list[Schedule]) -> None:
-    for key in set(_next_due) - {_schedule_key(schedule) for schedule in enabled}:
-        del _next_due[key]

@@ -49,8 +49,8 @@ def load_blocks(
     nothing in the order of it.
     """
     lineups = (join_numbers((first, second)), join_numbers((second, first)))
-    asked = find_boards(leaderboard, (first, second)) if boards is None else boards
-    season_starts = {board.pk: board.season_first_sequence for board in asked}
+    searched = find_boards(leaderboard, (first, second)) if boards is None else boards
+    season_starts = {board.pk: board.season_first_sequence for board in searched}
     met = Match.objects.filter(
         pk__in=Seat.objects.filter(agent=first).values("match_id"),
         leaderboard__in=list(season_starts),

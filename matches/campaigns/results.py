@@ -68,19 +68,19 @@ def sum_spent(campaign: Campaign) -> Spent:
 def read_pairs(campaign: Campaign) -> Pairs | None:
     """Return what the blocks of a sequential test say; None before its first, and of others."""
     counts = campaign.pairs or ()
-    found = compare_blocks(counts) if counts else None
-    return None if found is None else Pairs(blocks=tuple(counts), **vars(found))
+    result = compare_blocks(counts) if counts else None
+    return None if result is None else Pairs(blocks=tuple(counts), **vars(result))
 
 
 def name_parameters(campaign: Campaign) -> dict[str, object]:
     """Return the parameters of the question, agents by name."""
-    asked: dict[str, object] = dict(campaign.parameters)
-    given = {name: campaign.parameters[name] for name in NAMED if name in asked}
+    parameters: dict[str, object] = dict(campaign.parameters)
+    given = {name: campaign.parameters[name] for name in NAMED if name in parameters}
     if given:
         agents = entrants_of(campaign.tournament)
         named = _agents_by_id([agents[position] for position in given.values()])
-        asked |= {name: named[agents[position]].name for name, position in given.items()}
-    return asked
+        parameters |= {name: named[agents[position]].name for name, position in given.items()}
+    return parameters
 
 
 def _agents_by_id(ids: Sequence[int]) -> dict[int, Agent]:

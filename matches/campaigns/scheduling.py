@@ -41,7 +41,7 @@ _STAMP = " 2026-01-01 12:00"
 
 
 @transaction.atomic
-def save(
+def save_schedule(
     schedule: Schedule, *, agents: Sequence[Agent], actor: Actor, reason: str = "", now: datetime
 ) -> Schedule:
     """Add a schedule, or store what was changed in it, together with what beat reads.
@@ -55,11 +55,15 @@ def save(
     schedule.since_at = now
     if not (schedule.pairing or schedule.question):
         schedule.pairing = PAIRING
-    _check(schedule, agents, now=now)
+    _check_schedule(schedule, agents, now=now)
     schedule.save()
     schedule.agents.set(agents)
-    _tell_beat(schedule)
-    touched = {"when": when(schedule), "n_agents": len(agents), "n_matches": schedule.n_matches}
+    _update_beat(schedule)
+    touched = {
+        "when": describe_when(schedule),
+        "n_agents": len(agents),
+        "n_matches": schedule.n_matches,
+    }
     action = "schedule.add" if is_new else "schedule.change"
     auditing.add_audit_row(
         action, actor=actor, targets=[schedule], reason=reason, touched=touched, now=now
@@ -68,7 +72,7 @@ def save(
 
 
 @transaction.atomic
-def switch(
+def switch_schedule(
     schedule: Schedule, *, is_enabled: bool, actor: Actor, reason: str = "", now: datetime
 ) -> bool:
     """Enable or disable a schedule; False when it was so before."""
@@ -78,7 +82,7 @@ def switch(
     schedule.refresh_from_db()
     if is_enabled and schedule.once_at is not None and schedule.once_at <= now:
         raise BadInputError("once_at", f"{schedule.once_at:%Y-%m-%d %H:%M} UTC is over")
-    _tell_beat(schedule)
+    _update_beat(schedule)
     action = "schedule.enable" if is_enabled else "schedule.disable"
     auditing.add_audit_row(
         action, actor=actor, targets=[schedule], reason=reason, touched={}, now=now
@@ -87,9 +91,9 @@ def switch(
 
 
 @transaction.atomic
-def delete(schedule: Schedule, *, actor: Actor, reason: str = "", now: datetime) -> None:
+def delete_schedule(schedule: Schedule, *, actor: Actor, reason: str = "", now: datetime) -> None:
     """Remove a schedule; its tournaments stay."""
-    touched = {"when": when(schedule), "n_started": schedule.n_started}
+    touched = {"when": describe_when(schedule), "n_started": schedule.n_started}
     auditing.add_audit_row(
         "schedule.delete", actor=actor, targets=[schedule], reason=reason, touched=touched, now=now
     )
@@ -97,17 +101,17 @@ def delete(schedule: Schedule, *, actor: Actor, reason: str = "", now: datetime)
     schedule.delete()
     if task is not None:
         task.delete()
-        _forget_unused()
+        _delete_unused_times()
 
 
-def when(schedule: Schedule) -> str:
+def describe_when(schedule: Schedule) -> str:
     """Return the time of a schedule as people read it."""
     if schedule.once_at is not None:
         return f"once at {schedule.once_at:%Y-%m-%d %H:%M} UTC"
     return f"{schedule.crontab} ({schedule.timezone})"
 
 
-def what(schedule: Schedule) -> str:
+def describe_what(schedule: Schedule) -> str:
     """Return what a schedule starts as people read it."""
     if schedule.season:
         return f"a season of {schedule.leaderboard} ({schedule.season})"
@@ -121,14 +125,14 @@ def next_due(schedule: Schedule, *, now: datetime) -> datetime | None:
         return None
     if schedule.once_at is not None:
         return schedule.once_at if schedule.once_at > now else None
-    return crontabs.parse(schedule.crontab, schedule.timezone, now=now).next(now=now)
+    return crontabs.parse_crontab(schedule.crontab, schedule.timezone, now=now).next(now=now)
 
 
 def last_due(schedule: Schedule, *, now: datetime) -> datetime | None:
     """Return when it was due last, enabled or not; None when it never was."""
     if schedule.once_at is not None:
         return schedule.once_at if schedule.once_at <= now else None
-    return crontabs.parse(schedule.crontab, schedule.timezone, now=now).last(now=now)
+    return crontabs.parse_crontab(schedule.crontab, schedule.timezone, now=now).last(now=now)
 
 
 @transaction.atomic
@@ -149,19 +153,25 @@ def start_due(schedule_id: int, *, now: datetime) -> Tournament | Season | None:
     ):
         log.warning("schedule %s is not due: nothing is started", schedule_id)
         return None
+    # The row of this time is what makes it once: beat and the look at overdue ones both come here.
     run, is_new = ScheduleRun.objects.get_or_create(schedule=schedule, due_at=due)
     if not is_new:
         return None
     try:
         # A savepoint: what was refused half-way leaves nothing.
         with transaction.atomic():
-            started = _started(schedule, due, actor=auditing.CONTROL, now=now)
+            started = _start_schedule(schedule, due, actor=auditing.CONTROL, now=now)
     except BadInputError as error:
-        _pass_over(schedule, run, str(error)[:MAX_PROBLEM], now=now)
+        problem = str(error)[:MAX_PROBLEM]
+        log.warning("schedule %s was passed over: %s", schedule.pk, problem)
+        ScheduleRun.objects.filter(pk=run.pk).update(problem=problem)
+        skipped = {"n_skipped": F("n_skipped") + 1, "problem": problem}
+        Schedule.objects.filter(pk=schedule.pk).update(**skipped)
+        _audit_run(schedule, "schedule.skip", {"problem": problem}, now=now)
         return None
-    _keep(schedule, run, started)
+    _store_start(schedule, run, started)
     Schedule.objects.filter(pk=schedule.pk).update(is_enabled=schedule.once_at is None)
-    _note(schedule, "schedule.start", _named(started), now=now)
+    _audit_run(schedule, "schedule.start", _describe_start(started), now=now)
     return started
 
 
@@ -175,56 +185,48 @@ def start_now(
     while the ratings of a season that ends are being computed.
     """
     schedule = Schedule.objects.select_for_update().get(pk=schedule.pk)
-    started = _started(schedule, now, actor=actor, now=now)
+    started = _start_schedule(schedule, now, actor=actor, now=now)
     run = ScheduleRun.objects.create(schedule=schedule, due_at=now)
-    _keep(schedule, run, started)
-    touched = _named(started)
+    _store_start(schedule, run, started)
+    touched = _describe_start(started)
     auditing.add_audit_row(
         "schedule.start", actor=actor, targets=[schedule], reason=reason, touched=touched, now=now
     )
     return started
 
 
-def _check(schedule: Schedule, agents: Sequence[Agent], *, now: datetime) -> None:
+def _check_schedule(schedule: Schedule, agents: Sequence[Agent], *, now: datetime) -> None:
     _check_time(schedule, now=now)
     try:
         schedule.full_clean()
     except ValidationError as error:
         raise to_bad_input(error) from error
     if schedule.season:
-        _check_season(schedule, agents)
+        if schedule.question:
+            raise BadInputError("question", "leave it empty: it begins a season, not a campaign")
+        if schedule.n_matches is not None or agents:
+            name = "agents" if agents else "n_matches"
+            raise BadInputError(name, "leave it empty: it begins a season of the whole leaderboard")
     elif schedule.n_matches is None:
         raise BadInputError("n_matches", "say how many matches each tournament has at most")
     elif schedule.question:
         _check_campaign(schedule, agents, now=now)
     else:
-        _check_tournament(schedule, agents, now=now)
+        plan, board = _plan_tournament(schedule, now), schedule.leaderboard
+        tournaments_service.check_plan(plan, leaderboard=board)
+        # Without names it takes who is there when it is due: nothing to check before.
+        if agents:
+            tournaments_service.check_agents(board, agents, is_rated=schedule.is_rated)
+            tournaments_service.check_field(plan, board, len(agents))
 
 
 def _check_time(schedule: Schedule, *, now: datetime) -> None:
     if bool(schedule.crontab) == (schedule.once_at is not None):
         raise BadInputError("crontab", "give a crontab, or once_at for a single time: not both")
     if schedule.once_at is None:
-        crontabs.parse(schedule.crontab, schedule.timezone, now=now)
+        crontabs.parse_crontab(schedule.crontab, schedule.timezone, now=now)
     elif schedule.once_at <= now and schedule.is_enabled:
         raise BadInputError("once_at", f"{schedule.once_at:%Y-%m-%d %H:%M} UTC is over")
-
-
-def _check_tournament(schedule: Schedule, agents: Sequence[Agent], *, now: datetime) -> None:
-    plan, board = _plan(schedule, now), schedule.leaderboard
-    tournaments_service.check_plan(plan, leaderboard=board)
-    if agents:
-        tournaments_service.check_agents(board, agents, is_rated=schedule.is_rated)
-        tournaments_service.check_field(plan, board, len(agents))
-
-
-def _check_season(schedule: Schedule, agents: Sequence[Agent]) -> None:
-    """Refuse what a season has not. Raises BadInputError."""
-    if schedule.question:
-        raise BadInputError("question", "leave it empty: it begins a season, not a campaign")
-    if schedule.n_matches is not None or agents:
-        name = "agents" if agents else "n_matches"
-        raise BadInputError(name, "leave it empty: it begins a season of the whole leaderboard")
 
 
 def _check_campaign(schedule: Schedule, agents: Sequence[Agent], *, now: datetime) -> None:
@@ -237,27 +239,29 @@ def _check_campaign(schedule: Schedule, agents: Sequence[Agent], *, now: datetim
     if agents:
         board = schedule.leaderboard
         tournaments_service.check_agents(board, agents)
-        starting.checked(_asked(schedule, now), leaderboard=board, agents=agents)
+        starting.check_plan(_plan_campaign(schedule, now), leaderboard=board, agents=agents)
 
 
-def _plan(schedule: Schedule, due: datetime) -> TournamentPlan:
+def _plan_tournament(schedule: Schedule, due: datetime) -> TournamentPlan:
     planned = {name: getattr(schedule, name) for name in PLANNED}
     return TournamentPlan(
-        name=_name(schedule, due), seed=schedule.seed + schedule.n_started, **planned
+        name=_make_name(schedule, due), seed=schedule.seed + schedule.n_started, **planned
     )
 
 
-def _asked(schedule: Schedule, due: datetime) -> CampaignPlan:
+def _plan_campaign(schedule: Schedule, due: datetime) -> CampaignPlan:
     """Return what the next campaign asks; it takes a seed of its own, to learn something new."""
     asked = {name: getattr(schedule, name) for name in ASKED}
-    return CampaignPlan(name=_name(schedule, due), max_matches=schedule.n_matches or 0, **asked)
+    return CampaignPlan(
+        name=_make_name(schedule, due), max_matches=schedule.n_matches or 0, **asked
+    )
 
 
-def _name(schedule: Schedule, due: datetime) -> str:
+def _make_name(schedule: Schedule, due: datetime) -> str:
     return f"{schedule.name[: MAX_NAME - len(_STAMP)]} {due:%Y-%m-%d %H:%M}"
 
 
-def _started(
+def _start_schedule(
     schedule: Schedule, due: datetime, *, actor: Actor, now: datetime
 ) -> Tournament | Season:
     """Return the new tournament, or the season that ended.
@@ -267,20 +271,24 @@ def _started(
     board = schedule.leaderboard
     if schedule.season:
         mode = SeasonMode(schedule.season)
-        return seasons.begin(board, _name(schedule, due), mode=mode, actor=actor, now=now)
+        return seasons.begin(board, _make_name(schedule, due), mode=mode, actor=actor, now=now)
     last = schedule.last_tournament
     if last is not None and last.state not in Tournament.OVER:
         raise BadInputError("tournament", f"the one before, {last.pk}, is still {last.state}")
-    agents = _agents(schedule)
+    agents = list(schedule.agents.order_by("pk"))
+    if not agents:
+        on_board = Agent.objects.filter(rating__leaderboard=board)
+        playing = on_board.filter(is_retired=False, quarantined_at=None)
+        agents = list(playing.exclude(checkpoint__state=Checkpoint.State.REFUSED).order_by("pk"))
     if schedule.question:
-        asked = _asked(schedule, due)
-        return starting.start(asked, leaderboard=board, agents=agents).tournament
+        asked = _plan_campaign(schedule, due)
+        return starting.start_campaign(asked, leaderboard=board, agents=agents).tournament
     return tournaments_service.schedule_tournament(
-        _plan(schedule, due), leaderboard=board, agents=agents
+        _plan_tournament(schedule, due), leaderboard=board, agents=agents
     )
 
 
-def _keep(schedule: Schedule, run: ScheduleRun, started: Tournament | Season) -> None:
+def _store_start(schedule: Schedule, run: ScheduleRun, started: Tournament | Season) -> None:
     is_season = isinstance(started, Season)
     of_run = {"season": started} if is_season else {"tournament": started}
     ScheduleRun.objects.filter(pk=run.pk).update(**of_run)
@@ -288,34 +296,20 @@ def _keep(schedule: Schedule, run: ScheduleRun, started: Tournament | Season) ->
     Schedule.objects.filter(pk=schedule.pk).update(n_started=F("n_started") + 1, problem="", **last)
 
 
-def _named(started: Tournament | Season) -> dict[str, object]:
+def _describe_start(started: Tournament | Season) -> dict[str, object]:
     """Return what was started, for the audit."""
     return {"season" if isinstance(started, Season) else "tournament": started.pk}
 
 
-def _agents(schedule: Schedule) -> list[Agent]:
-    chosen = list(schedule.agents.order_by("pk"))
-    if chosen:
-        return chosen
-    on_board = Agent.objects.filter(rating__leaderboard=schedule.leaderboard_id)
-    playing = on_board.filter(is_retired=False, quarantined_at=None)
-    return list(playing.exclude(checkpoint__state=Checkpoint.State.REFUSED).order_by("pk"))
-
-
-def _pass_over(schedule: Schedule, run: ScheduleRun, problem: str, *, now: datetime) -> None:
-    log.warning("schedule %s was passed over: %s", schedule.pk, problem)
-    ScheduleRun.objects.filter(pk=run.pk).update(problem=problem)
-    Schedule.objects.filter(pk=schedule.pk).update(n_skipped=F("n_skipped") + 1, problem=problem)
-    _note(schedule, "schedule.skip", {"problem": problem}, now=now)
-
-
-def _note(schedule: Schedule, action: str, touched: dict[str, object], *, now: datetime) -> None:
+def _audit_run(
+    schedule: Schedule, action: str, touched: dict[str, object], *, now: datetime
+) -> None:
     auditing.add_audit_row(
         action, actor=auditing.CONTROL, targets=[schedule], reason="", touched=touched, now=now
     )
 
 
-def _tell_beat(schedule: Schedule) -> None:
+def _update_beat(schedule: Schedule) -> None:
     """Write the row that beat reads, in the transaction of ours."""
     task = schedule.periodic_task or PeriodicTask()
     task.name = f"schedule {schedule.pk}: {schedule.name}"
@@ -324,28 +318,21 @@ def _tell_beat(schedule: Schedule) -> None:
     task.args = json.dumps([schedule.pk])
     task.enabled = schedule.is_enabled
     task.one_off = schedule.once_at is not None
-    task.clocked, task.crontab = _clocked(schedule), _crontab(schedule)
+    task.clocked = task.crontab = None
+    if schedule.once_at is not None:
+        task.clocked = ClockedSchedule.objects.get_or_create(clocked_time=schedule.once_at)[0]
+    else:
+        parts = dict(zip(crontabs.PARTS, crontabs.split_crontab(schedule.crontab), strict=True))
+        crontab = CrontabSchedule.objects.get_or_create(**parts, timezone=schedule.timezone)
+        task.crontab = crontab[0]
     task.save()
     if schedule.periodic_task_id != task.pk:
         schedule.periodic_task = task
         schedule.save(update_fields=("periodic_task",))
-    _forget_unused()
+    _delete_unused_times()
 
 
-def _clocked(schedule: Schedule) -> ClockedSchedule | None:
-    if schedule.once_at is None:
-        return None
-    return ClockedSchedule.objects.get_or_create(clocked_time=schedule.once_at)[0]
-
-
-def _crontab(schedule: Schedule) -> CrontabSchedule | None:
-    if schedule.once_at is not None:
-        return None
-    parts = dict(zip(crontabs.PARTS, crontabs.split(schedule.crontab), strict=True))
-    return CrontabSchedule.objects.get_or_create(**parts, timezone=schedule.timezone)[0]
-
-
-def _forget_unused() -> None:
+def _delete_unused_times() -> None:
     """Remove times at which nothing is due any more."""
     CrontabSchedule.objects.filter(periodictask=None).delete()
     ClockedSchedule.objects.filter(periodictask=None).delete()

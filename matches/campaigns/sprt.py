@@ -5,14 +5,13 @@ blocks of the test itself.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import sqrt
 
 from arena.parameters import Value
 from arena.ratings.counts import PairCounts
 from arena.verdicts.sprt import EloModel, SequentialTest
 from arena.verdicts.sprt_forecast import Gap
-from matches.models import Leaderboard
 from matches.ratings.evidence import Evidence, read_results
 from matches.ratings.fitting import fit_ratings
 
@@ -29,29 +28,20 @@ def read_test(parameters: Mapping[str, Value]) -> SequentialTest:
 def estimate_gap(evidence: Evidence) -> Gap:
     """Return the gap in rating of two agents but for their own results, and how sure it is."""
     board, boards, pair = evidence.board, evidence.boards, evidence.agents
-    agents = [*pair, *_most_met(boards, pair)]
+    n_met: Counter[int] = Counter()
+    for first, second, *results in read_results(pair, [one.pk for one in boards]):
+        n_met.update(dict.fromkeys({first, second} - set(pair), sum(results)))
+    opponents = sorted(n_met, key=lambda agent: (-n_met[agent], agent))[:MOST_OPPONENTS]
+    agents = [*pair, *opponents]
     counts = Evidence(board, agents, boards).counts
-    settled = fit_ratings(board, agents, _counts_beyond(len(pair), counts))
+    # What the two did against each other is the test itself, and would count twice.
+    is_kept = (counts.first >= len(pair)) | (counts.second >= len(pair))
+    columns = (counts.first, counts.second, counts.n_first_wins, counts.n_draws)
+    others = PairCounts(*(column[is_kept] for column in (*columns, counts.n_second_wins)))
+    settled = fit_ratings(board, agents, others)
     joint = settled.covariance
     if joint is None:
         raise ValueError(f"{len(agents)} agents are fitted without a covariance")
     variance = float(joint[0, 0] + joint[1, 1] - 2 * joint[0, 1])
     gap = float(settled.mu[0] - settled.mu[1])
     return Gap(gap, sqrt(variance), board.draw_probability)
-
-
-def _most_met(boards: Sequence[Leaderboard], pair: Sequence[int]) -> list[int]:
-    """Return the others that one of the two met, those met most often first."""
-    times: Counter[int] = Counter()
-    for first, second, *results in read_results(pair, [board.pk for board in boards]):
-        times.update(dict.fromkeys({first, second} - set(pair), sum(results)))
-    ranked = sorted(times, key=lambda agent: (-times[agent], agent))
-    return ranked[:MOST_OPPONENTS]
-
-
-def _counts_beyond(n: int, counts: PairCounts) -> PairCounts:
-    """Return the counts less those of the first n agents among each other."""
-    others = (counts.first >= n) | (counts.second >= n)
-    columns = (counts.first, counts.second)
-    times = (counts.n_first_wins, counts.n_draws, counts.n_second_wins)
-    return PairCounts(*(column[others] for column in (*columns, *times)))

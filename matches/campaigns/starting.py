@@ -16,7 +16,7 @@ from arena.verdicts import registry as questions
 from arena.verdicts.base import Terms
 from arena.verdicts.sprt import EloModel
 from matches.artifacts.agents import to_bad_input
-from matches.campaigns.inputs import margin_of, title
+from matches.campaigns.inputs import convert_margin, make_title
 from matches.campaigns.sprt import read_test
 from matches.errors import BadInputError
 from matches.ledger.tournaments import schedule_tournament
@@ -36,22 +36,24 @@ NAMED = ("a", "b")
 
 
 @transaction.atomic
-def start(plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agent]) -> Campaign:
+def start_campaign(
+    plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agent]
+) -> Campaign:
     """Return a new campaign, which starts from all that is known of the agents in this game.
 
     That is what comparable leaderboards know, this one included; see matches.ratings.evidence.
 
     Raises BadInputError naming the field that is refused.
     """
-    parameters = checked(plan, leaderboard=leaderboard, agents=agents)
+    parameters = check_plan(plan, leaderboard=leaderboard, agents=agents)
     # Locked: of two of a game that start at the same time, each has a seed of its own.
     first = Leaderboard.objects.filter(game=leaderboard.game).order_by("pk")
     first.select_for_update().values_list("pk").first()
-    wanted = _tournament(plan, parameters, leaderboard, len(agents))
-    tournament = schedule_tournament(wanted, leaderboard=leaderboard, agents=agents)
-    at_start = known_of(leaderboard, agents)
+    tournament_plan = _plan_tournament(plan, parameters, leaderboard, len(agents))
+    tournament = schedule_tournament(tournament_plan, leaderboard=leaderboard, agents=agents)
+    at_start = count_known(leaderboard, agents)
     columns = {name: getattr(plan, name) for name in columns_of(CampaignPlan, Campaign)}
-    columns |= {"margin": margin_of(plan, leaderboard), "parameters": parameters}
+    columns |= {"margin": convert_margin(plan, leaderboard), "parameters": parameters}
     campaign = Campaign(
         tournament=tournament,
         **columns,
@@ -66,41 +68,37 @@ def start(plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agen
     return campaign
 
 
-def checked(
+def check_plan(
     plan: CampaignPlan, *, leaderboard: Leaderboard, agents: Sequence[Agent]
 ) -> dict[str, Value]:
     """Return the parameters of the question with their defaults. Raises BadInputError."""
-    known = (*questions.names(), IS_SPRT)
-    if plan.question not in known:
-        wanted = f"unknown question {plan.question!r}: choose one of {', '.join(known)}"
-        raise BadInputError("question", wanted)
-    margin = margin_of(plan, leaderboard)
-    _check_terms(plan, margin)
-    if plan.question == IS_SPRT:
-        return _checked_test(plan, leaderboard, agents)
-    question = questions.get(plan.question)
-    given = _by_position(plan.parameters, agents)
-    try:
-        read = read_parameters(plan.question, question.parameters, given)
-        question.check(Terms(plan.error, margin, read), len(agents))
-    except ArenaError as error:
-        raise BadInputError("parameters", str(error)) from error
-    return dict(read)
-
-
-def _check_terms(plan: CampaignPlan, margin: float) -> None:
-    """Refuse a budget, error or margin that no campaign can keep to. Raises BadInputError."""
+    choices = (*questions.names(), IS_SPRT)
+    if plan.question not in choices:
+        problem = f"unknown question {plan.question!r}: choose one of {', '.join(choices)}"
+        raise BadInputError("question", problem)
+    margin = convert_margin(plan, leaderboard)
     if not 1 <= plan.max_matches <= MAX_MATCHES:
         raise BadInputError("max_matches", f"must be 1..{MAX_MATCHES}, got {plan.max_matches}")
-    tried: dict[str, Any] = {"error": plan.error, "margin": margin}
-    for name, value in tried.items():
+    # One at a time, so that the field that is refused is named.
+    terms: dict[str, Any] = {"error": plan.error, "margin": margin}
+    for name, value in terms.items():
         try:
             Terms(**{name: value})
         except ArenaError as error:
             raise BadInputError(name, str(error)) from error
+    if plan.question == IS_SPRT:
+        return _check_test(plan, leaderboard, agents)
+    question = questions.get(plan.question)
+    given = _replace_names(plan.parameters, agents)
+    try:
+        parameters = read_parameters(plan.question, question.parameters, given)
+        question.check(Terms(plan.error, margin, parameters), len(agents))
+    except ArenaError as error:
+        raise BadInputError("parameters", str(error)) from error
+    return dict(parameters)
 
 
-def known_of(leaderboard: Leaderboard, agents: Sequence[Agent]) -> Known:
+def count_known(leaderboard: Leaderboard, agents: Sequence[Agent]) -> Known:
     """Return how many matches of these agents among each other a campaign would start from.
 
     Of each tournament those up to its first open match: see closed_prefix.
@@ -109,26 +107,26 @@ def known_of(leaderboard: Leaderboard, agents: Sequence[Agent]) -> Known:
     return gather_evidence(leaderboard, entered).known
 
 
-def fresh_seed(leaderboard: Leaderboard) -> int:
+def choose_seed(leaderboard: Leaderboard) -> int:
     """Return a seed that no tournament of the leaderboard's game has, on whatever leaderboard."""
     planned = Tournament.objects.filter(leaderboard__game=leaderboard.game)
     highest = planned.aggregate(highest=Max("seed"))["highest"]
     return 0 if highest is None else int(highest) + 1
 
 
-def _tournament(
-    plan: CampaignPlan, asked: Mapping[str, Value], leaderboard: Leaderboard, n_agents: int
+def _plan_tournament(
+    plan: CampaignPlan, parameters: Mapping[str, Value], leaderboard: Leaderboard, n_agents: int
 ) -> TournamentPlan:
-    pairing, parameters = plan.pairing, plan.pairing_parameters
+    pairing, pairing_parameters = plan.pairing, plan.pairing_parameters
     if not pairing:
-        pairing, its_own = choose_pairing(plan.question, asked)
-        parameters = {**its_own, **parameters}
+        pairing, its_own = choose_pairing(plan.question, parameters)
+        pairing_parameters = {**its_own, **pairing_parameters}
     return TournamentPlan(
-        name=plan.name or title(plan.question, leaderboard, n_agents),
+        name=plan.name or make_title(plan.question, leaderboard, n_agents),
         n_matches=plan.max_matches,
         pairing=pairing,
-        pairing_parameters=dict(parameters),
-        seed=fresh_seed(leaderboard) if plan.seed is None else plan.seed,
+        pairing_parameters=dict(pairing_parameters),
+        seed=choose_seed(leaderboard) if plan.seed is None else plan.seed,
         move_s=plan.move_s,
         match_s=plan.match_s,
         weight=plan.weight,
@@ -136,34 +134,36 @@ def _tournament(
     )
 
 
-def _checked_test(
+def _check_test(
     plan: CampaignPlan, leaderboard: Leaderboard, agents: Sequence[Agent]
 ) -> dict[str, Value]:
     n_seats = games.get(leaderboard.game).spec.n_seats
     if len(agents) != COUPLE or n_seats != COUPLE:
-        wanted = f"{plan.question} compares two agents in a game of two seats"
-        raise BadInputError("agents", f"{wanted}, got {len(agents)} agents and {n_seats} seats")
+        rule = f"{plan.question} compares two agents in a game of two seats"
+        raise BadInputError("agents", f"{rule}, got {len(agents)} agents and {n_seats} seats")
     unknown = sorted(set(plan.parameters) - set(SPRT_DEFAULTS))
     if unknown:
-        known = ", ".join(SPRT_DEFAULTS)
-        raise BadInputError("parameters", f"{unknown[0]!r} is none of {known}")
-    wanted_parameters = {**SPRT_DEFAULTS, **plan.parameters}
+        names = ", ".join(SPRT_DEFAULTS)
+        raise BadInputError("parameters", f"{unknown[0]!r} is none of {names}")
     try:
-        test = read_test(wanted_parameters)
+        test = read_test({**SPRT_DEFAULTS, **plan.parameters})
     except (ArenaError, ValueError, TypeError) as error:
         raise BadInputError("parameters", str(error)) from error
     floats = {name: float(getattr(test, name)) for name in ("elo0", "elo1", "alpha", "beta")}
     return {**floats, "model": test.model.value}
 
 
-def _by_position(parameters: Mapping[str, object], agents: Sequence[Agent]) -> Mapping[str, object]:
+def _replace_names(
+    parameters: Mapping[str, object], agents: Sequence[Agent]
+) -> Mapping[str, object]:
     """Return the parameters with the names of agents as their positions. Raises BadInputError."""
     positions = {agent.name: position for position, agent in enumerate(agents)}
-    found = dict(parameters)
+    replaced = dict(parameters)
     for name in NAMED:
-        given = found.get(name)
+        given = replaced.get(name)
+        # A position may be given as it is, also as the text of a number.
         if isinstance(given, str) and not given.isdecimal():
             if given not in positions:
                 raise BadInputError("parameters", f"{name}: {given!r} is none of the entrants")
-            found[name] = positions[given]
-    return found
+            replaced[name] = positions[given]
+    return replaced

@@ -75,19 +75,19 @@ def describe_terms(campaign: Campaign) -> str:
     if campaign.question == IS_SPRT:
         given = campaign.parameters
         accepted, rejected = (f"{100 * given[error]:.3g}{_SPACE}%" for error in ("alpha", "beta"))
-        said = f"Wrongly accepted with a probability of at most {accepted}"
-        return f"{said}, wrongly rejected with at most {rejected}; {given['model']} Elo."
-    said = f"Wrong with a probability of at most {100 * campaign.error:.3g}{_SPACE}%"
+        text = f"Wrongly accepted with a probability of at most {accepted}"
+        return f"{text}, wrongly rejected with at most {rejected}; {given['model']} Elo."
+    text = f"Wrong with a probability of at most {100 * campaign.error:.3g}{_SPACE}%"
     if campaign.margin:
-        said += f"; a gap in rating of {campaign.margin:g} or less makes no difference"
-    return f"{said}."
+        text += f"; a gap in rating of {campaign.margin:g} or less makes no difference"
+    return f"{text}."
 
 
 def describe_end(campaign: Campaign) -> str:
     """Return why it ended, empty while it goes on."""
     reason, _, limit = campaign.why.partition(": ")
-    said = _WHY.get(reason, reason)
-    return f"{said} ({_SPENT.get(limit, limit)})" if limit else said
+    text = _WHY.get(reason, reason)
+    return f"{text} ({_SPENT.get(limit, limit)})" if limit else text
 
 
 def describe_forecast(forecast: Mapping[str, Any] | None) -> list[LabelledText]:
@@ -98,27 +98,36 @@ def describe_forecast(forecast: Mapping[str, Any] | None) -> list[LabelledText]:
         return [LabelledText("Matches to the verdict", "none: what is known decides it")]
     lines = [LabelledText("Matches to the verdict", _describe_matches(forecast))]
     if forecast["round_robin"] is not None:
-        said = f"about {round_matches(forecast['round_robin'])} matches"
-        lines.append(LabelledText("A round robin", said))
+        text = f"about {round_matches(forecast['round_robin'])} matches"
+        lines.append(LabelledText("A round robin", text))
     else:
         lines.append(
             LabelledText("It ends accepted", f"in {format_percent(forecast['accepted'])} of cases")
         )
-    return [*lines, *_describe_costs(forecast["cost"]), *_describe_outlook(forecast["more"])]
+    more = forecast["more"]
+    if more["now"] is None:
+        moved = f"{more['llr_then']:+.2f}, now {more['llr_now']:+.2f}"
+        then = f"the log-likelihood ratio would be about {moved}"
+    else:
+        chances = f"{format_percent(more['then'])}, now {format_percent(more['now'])}"
+        then = f"the likeliest answer would be true with {chances}"
+    outlook = f"bring the verdict in {format_percent(more['verdict'])} of cases; {then}"
+    label = f"{more['n_matches']:.0f} more matches"
+    return [*lines, *_describe_costs(forecast["cost"]), LabelledText(label, outlook)]
 
 
-def describe_blocks(found: PairedResult) -> list[LabelledText]:
+def describe_blocks(result: PairedResult) -> list[LabelledText]:
     """Return what the paired blocks of two agents say."""
     lines = [
-        LabelledText("Mean score", f"{100 * found.score:.2f}{_SPACE}%"),
-        LabelledText("Elo", _format_elo(found.elo)),
+        LabelledText("Mean score", f"{100 * result.score:.2f}{_SPACE}%"),
+        LabelledText("Elo", _format_elo(result.elo)),
     ]
-    if found.normalised is not None:
-        lines.append(LabelledText("Normalised Elo", _format_elo(found.normalised)))
+    if result.normalised is not None:
+        lines.append(LabelledText("Normalised Elo", _format_elo(result.normalised)))
     return [
         *lines,
-        LabelledText("Draw ratio of blocks", f"{100 * found.split:.1f}{_SPACE}%"),
-        LabelledText("Likelihood of superiority", format_percent(found.los)),
+        LabelledText("Draw ratio of blocks", f"{100 * result.split:.1f}{_SPACE}%"),
+        LabelledText("Likelihood of superiority", format_percent(result.los)),
     ]
 
 
@@ -136,11 +145,11 @@ def describe_budget(campaign: Campaign) -> list[Share]:
 
 def describe_known(n_matches: int, n_elsewhere: int) -> str:
     """Return how many matches were known already: 2 matches, 1 of them from other leaderboards."""
-    said = _format_matches(n_matches)
+    text = _format_matches(n_matches)
     if not n_elsewhere:
-        return said
+        return text
     whose = "all" if n_elsewhere == n_matches else f"{n_elsewhere:,}"
-    return f"{said}, {whose} of them from other leaderboards"
+    return f"{text}, {whose} of them from other leaderboards"
 
 
 def describe_saved(campaign: Campaign) -> str:
@@ -183,8 +192,8 @@ def format_core_time(seconds: float) -> str:
     return f"{hours:.3g} h" if hours < _MANY else f"{hours:,.0f} h"
 
 
-def _format_elo(found: EloEstimate) -> str:
-    return f"{found.elo:+.1f} (95{_SPACE}% interval: {found.low:+.1f} to {found.high:+.1f})"
+def _format_elo(result: EloEstimate) -> str:
+    return f"{result.elo:+.1f} (95{_SPACE}% interval: {result.low:+.1f} to {result.high:+.1f})"
 
 
 def _format_matches(n_matches: int) -> str:
@@ -197,10 +206,10 @@ def _describe_matches(forecast: Mapping[str, Any]) -> str:
         return f"more than {LIMIT:,}: {wider} would end it earlier"
     low, high = round_matches(forecast["low"]), round_matches(forecast["high"])
     most = f"more than {high}" if forecast["high"] >= LIMIT else high
-    said = f"about {round_matches(forecast['matches'])} (80 % lie from {low} to {most})"
+    text = f"about {round_matches(forecast['matches'])} (80 % lie from {low} to {most})"
     if forecast["decided"] < _SURE:
-        said += f"; never within {LIMIT:,} in {format_percent(1 - forecast['decided'])}"
-    return said
+        text += f"; never within {LIMIT:,} in {format_percent(1 - forecast['decided'])}"
+    return text
 
 
 def _describe_costs(cost: Mapping[str, float | None]) -> list[LabelledText]:
@@ -220,19 +229,8 @@ def _describe_costs(cost: Mapping[str, float | None]) -> list[LabelledText]:
     return lines
 
 
-def _describe_outlook(more: Mapping[str, float]) -> list[LabelledText]:
-    if more["now"] is None:
-        moved = f"{more['llr_then']:+.2f}, now {more['llr_now']:+.2f}"
-        then = f"the log-likelihood ratio would be about {moved}"
-    else:
-        chances = f"{format_percent(more['then'])}, now {format_percent(more['now'])}"
-        then = f"the likeliest answer would be true with {chances}"
-    said = f"bring the verdict in {format_percent(more['verdict'])} of cases; {then}"
-    return [LabelledText(f"{more['n_matches']:.0f} more matches", said)]
-
-
 def _make_share(label: str, spent: float, limit: float | None, form: Any) -> Share:
     if limit is None:
         return Share(label, f"{form(spent)} spent, no limit", None)
-    said = f"{form(spent)} of {form(limit)} spent"
-    return Share(label, said, round(min(100.0, 100 * spent / limit), 1) if limit else 100.0)
+    text = f"{form(spent)} of {form(limit)} spent"
+    return Share(label, text, round(min(100.0, 100 * spent / limit), 1) if limit else 100.0)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
+from django.db import transaction
 from django.db.models import QuerySet
 
 from arena.errors import ArenaError, UnknownNameError
@@ -13,20 +14,23 @@ from arena.games import registry as games
 from arena.policies.spec import parse_policy
 from arena.verdicts.base import StopReason
 from matches.campaigns.belief import infer_belief
-from matches.campaigns.starting import start
+from matches.campaigns.inputs import open_board
+from matches.campaigns.starting import start_campaign
 from matches.errors import BadInputError
 from matches.ledger.naming import describe_unknown, find_agent
-from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Alarm, Campaign, Checkpoint, Leaderboard, Rating
 from matches.plans import CampaignPlan
 from matches.ratings.entrants import entrants_of
 from matches.ratings.evidence import gather_evidence
+from matches.store import auditing
+from matches.store.auditing import Actor
 
 JUDGED = "it was judged before"
 BEATS, RANK = "beats", "rank_all"
 # Positions of the two that an alarm is about.
 ANCESTOR, NEWEST = 0, 1
 EVEN = 0.5
+ACKNOWLEDGE = "alarm.acknowledge"
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ class Verdict(NamedTuple):
     alarm: Alarm | None
 
 
-def check(watch: Watch) -> None:
+def check_watch(watch: Watch) -> None:
     """Refuse what no checkpoint could be evaluated with. Raises BadInputError."""
     try:
         field = "game"
@@ -86,43 +90,46 @@ def check(watch: Watch) -> None:
         raise BadInputError(field, str(error)) from error
 
 
-def steps_of(watch: Watch) -> list[Step]:
+def list_steps(watch: Watch) -> list[Step]:
     """Return the stored checkpoints of the run, the first step first."""
-    done = _done_with(watch)
-    playing = {str(agent.checkpoint_id): agent.pk for agent in _playing(watch)}
-    stored = _stored(watch).order_by("step", "pk").values_list("step", "sha256")
+    done = _find_reasons_to_skip(watch)
+    playing = {str(agent.checkpoint_id): agent.pk for agent in _list_playing(watch)}
+    stored = _list_stored(watch).order_by("step", "pk").values_list("step", "sha256")
     return [Step(n, sha256, playing.get(sha256), done.get(n, "")) for n, sha256 in stored]
 
 
-def evaluate(watch: Watch, agent: Agent) -> Campaign:
+def start_evaluation(watch: Watch, agent: Agent) -> Campaign:
     """Return the small campaign that asks whether the agent is worse than its best ancestor.
 
     Without an ancestor that could play, it is only ranked among those that it meets. One that was
     begun and has no verdict goes on.
     """
-    board = _board(watch, agent)
+    name = watch.leaderboard or f"watch-{agent.game.replace('_', '-')}"
+    board = open_board(name, game=agent.game, title=f"{watch.name}: {agent.game}")
     begun = Campaign.objects.filter(tournament__leaderboard=board, decided_at=None)
-    unfinished = begun.filter(tournament__name=_title(agent)).order_by("pk").last()
+    unfinished = begun.filter(tournament__name=_make_title(agent)).order_by("pk").last()
     if unfinished is not None:
         return unfinished
     ancestor = best_ancestor(agent, board)
     anchors = [find_agent(text, game=agent.game) for text in watch.against]
-    entrants = _distinct([ancestor, agent, _parent(agent), *anchors])
+    # The order is the positions of ANCESTOR and NEWEST; who has several parts stands once.
+    parts = (ancestor, agent, _find_parent(agent), *anchors)
+    entrants = {part.pk: part for part in parts if part is not None}
     plan = CampaignPlan(
-        name=_title(agent),
+        name=_make_title(agent),
         question=RANK if ancestor is None else BEATS,
         max_matches=watch.budget,
         error=1 - watch.level,
         margin=watch.margin if ancestor is None else 0.0,
-        parameters={} if ancestor is None else _asked(watch),
+        parameters={} if ancestor is None else {"a": ANCESTOR, "b": NEWEST, "lead": watch.margin},
         pairing="order_information",
     )
-    return start(plan, leaderboard=board, agents=entrants)
+    return start_campaign(plan, leaderboard=board, agents=list(entrants.values()))
 
 
 def best_ancestor(agent: Agent, board: Leaderboard) -> Agent | None:
     """Return the ancestor with the highest settled rating on the board, or None."""
-    hashes = list(_ancestors(agent))
+    hashes = list(_walk_ancestors(agent))
     rated = Rating.objects.filter(
         leaderboard=board, agent__checkpoint__sha256__in=hashes, agent__is_retired=False
     ).exclude(agent__checkpoint__state=Checkpoint.State.REFUSED)
@@ -147,7 +154,7 @@ def chance_of_regression(campaign: Campaign) -> float | None:
     return campaign.probability if chance >= EVEN else 1 - campaign.probability
 
 
-def judge(campaign: Campaign, *, level: float, now: datetime) -> Verdict:
+def judge_checkpoint(campaign: Campaign, *, level: float, now: datetime) -> Verdict:
     """Return how the campaign of a checkpoint ended; the alarm of a regression is raised once."""
     if campaign.question not in (BEATS, RANK):
         raise BadInputError("campaign", f"{campaign.pk} is none of a watch")
@@ -155,7 +162,7 @@ def judge(campaign: Campaign, *, level: float, now: datetime) -> Verdict:
     newest = agents[NEWEST if campaign.question == BEATS else 0]
     # Only of its own campaigns are the first two ancestor and newest: another's would raise an
     # alarm about a pair that nobody watches.
-    if campaign.tournament.name != _title(Agent.objects.get(pk=newest)):
+    if campaign.tournament.name != _make_title(Agent.objects.get(pk=newest)):
         raise BadInputError("campaign", f"{campaign.pk} is none of a watch")
     chance = chance_of_regression(campaign)
     rating = Rating.objects.select_related("agent").get(
@@ -200,44 +207,59 @@ def raise_alarm(campaign: Campaign, *, level: float, now: datetime) -> Alarm | N
     return alarm
 
 
-def left_alone(watch: Watch) -> Campaign | None:
+@transaction.atomic
+def acknowledge_alarm(alarm: Alarm, *, actor: Actor, now: datetime, reason: str = "") -> bool:
+    """Note who has seen an alarm; of two the first one. Say whether it was this call."""
+    open_alarm = Alarm.objects.filter(pk=alarm.pk, acknowledged_at=None)
+    if not open_alarm.update(acknowledged_at=now, acknowledged_by=actor.name):
+        return False
+    auditing.add_audit_row(
+        ACKNOWLEDGE, actor=actor, targets=[alarm], reason=reason, touched={}, now=now
+    )
+    return True
+
+
+def find_quiet_verdict(watch: Watch) -> Campaign | None:
     """Return the newest evaluation of the run if it has a verdict and raised no alarm.
 
     A watch that was interrupted may have left before it could tell.
     """
-    titles = [_title(agent) for agent in _playing(watch)]
+    titles = [_make_title(agent) for agent in _list_playing(watch)]
     newest = Campaign.objects.filter(tournament__name__in=titles).order_by("pk").last()
     if newest is None or newest.decided_at is None:
         return None
     return None if Alarm.objects.filter(campaign=newest).exists() else newest
 
 
-def _stored(watch: Watch) -> QuerySet[Checkpoint]:
+def _list_stored(watch: Watch) -> QuerySet[Checkpoint]:
     stored = Checkpoint.objects.filter(run=watch.name)
     return stored.filter(game=watch.game) if watch.game else stored
 
 
-def _playing(watch: Watch) -> QuerySet[Agent]:
+def _list_playing(watch: Watch) -> QuerySet[Agent]:
     """Return the agents of the run that may play."""
-    agents = Agent.objects.filter(checkpoint__in=_stored(watch), is_retired=False)
+    agents = Agent.objects.filter(checkpoint__in=_list_stored(watch), is_retired=False)
     return agents.exclude(checkpoint__state=Checkpoint.State.REFUSED).order_by("pk")
 
 
-def _done_with(watch: Watch) -> dict[int | None, str]:
+def _find_reasons_to_skip(watch: Watch) -> dict[int | None, str]:
     """Return the steps that need no evaluation, and why: a verdict, a refusal, a retired agent.
 
     Matches of other tournaments are none: what they say is evidence, which the evaluation uses.
     """
     reasons: dict[int | None, str] = {}
-    for stored in _stored(watch).prefetch_related("agents").order_by("pk"):
+    for stored in _list_stored(watch).prefetch_related("agents").order_by("pk"):
         agents = [agent for agent in stored.agents.all() if not agent.is_retired]
         if stored.state == Checkpoint.State.REFUSED:
             reasons[stored.step] = f"its checkpoint was refused: {stored.reason}"
         elif not agents:
             reasons[stored.step] = "its agent is retired"
-    names = {_title(agent): agent for agent in _playing(watch).select_related("checkpoint")}
-    asked = Campaign.objects.filter(tournament__name__in=list(names)).order_by("pk")
-    newest = dict(asked.values_list("tournament__name", "decided_at"))
+    names = {
+        _make_title(agent): agent for agent in _list_playing(watch).select_related("checkpoint")
+    }
+    campaigns = Campaign.objects.filter(tournament__name__in=list(names)).order_by("pk")
+    # Later ones overwrite earlier ones: the newest campaign of a name decides.
+    newest = dict(campaigns.values_list("tournament__name", "decided_at"))
     for title, decided_at in newest.items():
         checkpoint = names[title].checkpoint
         if decided_at is not None and checkpoint is not None:
@@ -245,25 +267,11 @@ def _done_with(watch: Watch) -> dict[int | None, str]:
     return reasons
 
 
-def _title(agent: Agent) -> str:
+def _make_title(agent: Agent) -> str:
     return f"{agent.name} against its ancestors"[:120]
 
 
-def _asked(watch: Watch) -> dict[str, object]:
-    return {"a": ANCESTOR, "b": NEWEST, "lead": watch.margin}
-
-
-def _board(watch: Watch, agent: Agent) -> Leaderboard:
-    name = watch.leaderboard or f"watch-{agent.game.replace('_', '-')}"
-    found = Leaderboard.objects.filter(name=name).first()
-    if found is None:
-        found = open_leaderboard(name, game=agent.game, title=f"{watch.name}: {agent.game}")
-    if found.game != agent.game:
-        raise BadInputError("leaderboard", f"{name!r} is of {found.game}, not of {agent.game}")
-    return found
-
-
-def _ancestors(agent: Agent) -> Iterator[str]:
+def _walk_ancestors(agent: Agent) -> Iterator[str]:
     """Yield the hashes of what its checkpoint was trained from, the parent first."""
     checkpoint = agent.checkpoint
     while checkpoint is not None and checkpoint.parent is not None:
@@ -271,13 +279,9 @@ def _ancestors(agent: Agent) -> Iterator[str]:
         yield checkpoint.sha256
 
 
-def _parent(agent: Agent) -> Agent | None:
-    parent = next(_ancestors(agent), None)
+def _find_parent(agent: Agent) -> Agent | None:
+    parent = next(_walk_ancestors(agent), None)
     if parent is None:
         return None
     playing = Agent.objects.filter(checkpoint__sha256=parent, game=agent.game, is_retired=False)
     return playing.exclude(checkpoint__state=Checkpoint.State.REFUSED).order_by("pk").first()
-
-
-def _distinct(agents: Sequence[Agent | None]) -> list[Agent]:
-    return list({agent.pk: agent for agent in agents if agent is not None}.values())

@@ -1,6 +1,5 @@
 """Which of two agents is better, and how their matches ended."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
@@ -80,7 +79,11 @@ def p_above(first: Rating, second: Rating) -> float:
     rated = Rating.objects.filter(leaderboard=board).order_by("agent_id")
     agents = list(rated.values_list("agent_id", flat=True)[: MOST_FITTED + 1])
     if len(agents) <= MOST_FITTED:
-        variance = _fit_variance(board, agents, pair)
+        joint = fit_ratings(board, agents, load_own_counts(board, agents)).covariance
+        if joint is None:
+            raise ValueError(f"{len(agents)} agents are fitted without a covariance")
+        i, j = map(agents.index, pair)
+        variance = float(joint[i, i] + joint[j, j] - 2 * joint[i, j])
     elif games.get(board.game).spec.teams:
         # The results of pairs are not what is fitted there: they count as independent.
         variance = first.sd**2 + second.sd**2
@@ -88,15 +91,6 @@ def p_above(first: Rating, second: Rating) -> float:
         variance = _estimate_variance(board, pair)
     gap = first.mu - second.mu
     return _NORMAL.cdf(gap / sqrt(variance)) if variance else 0.5
-
-
-def _fit_variance(board: Leaderboard, agents: Sequence[int], pair: tuple[int, int]) -> float:
-    """Return V11 + V22 - 2 V12 of the settled fit."""
-    joint = fit_ratings(board, agents, load_own_counts(board, agents)).covariance
-    if joint is None:
-        raise ValueError(f"{len(agents)} agents are fitted without a covariance")
-    i, j = map(agents.index, pair)
-    return float(joint[i, i] + joint[j, j] - 2 * joint[i, j])
 
 
 def _estimate_variance(board: Leaderboard, pair: tuple[int, int]) -> float:

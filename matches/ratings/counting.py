@@ -70,6 +70,10 @@ class Stored:
     key: Callable[..., Any]
     counters: tuple[str, ...] = PAIR_COUNTERS
 
+    def lead_of(self, key: Any) -> int:
+        """Return the agent that a key is read by."""
+        return int(self.columns(key)[0])
+
     def add(self, board_id: int, total: Tally) -> None:
         """Add to what is stored."""
         rows = [(board_id, *self.columns(key), *counts) for key, counts in self.of(total).items()]

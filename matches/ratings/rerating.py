@@ -6,7 +6,7 @@ leaderboard, which is taken often and never for long. Memory holds agents and pa
 """
 
 import logging
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -189,25 +189,17 @@ def _mend_counts(board: Leaderboard, fold: Fold) -> int | None:
     n_mended = 0
     # A few agents at a time, so that nobody waits for the lock of a million pairs.
     for leads in split_batches(sorted(_list_agents(board)), AGENTS_AT_ONCE):
-        some = [
-            _led_by(kind, keys, leads[0], leads[-1])
-            for kind, keys in zip(KINDS, sorted_keys, strict=True)
-        ]
-        mended = _mend_some(board, fold, leads, some)
+        keys_by_kind = []
+        for kind, keys in zip(KINDS, sorted_keys, strict=True):
+            # Keys begin with their lead, so those of these agents lie side by side.
+            begin = bisect_left(keys, leads[0], key=kind.lead_of)
+            end = bisect_right(keys, leads[-1], key=kind.lead_of)
+            keys_by_kind.append(keys[begin:end])
+        mended = _mend_some(board, fold, leads, keys_by_kind)
         if mended is None:
             return None
         n_mended += mended
     return n_mended
-
-
-def _led_by(kind: Stored, keys: Sequence[Any], first: int, last: int) -> Sequence[Any]:
-    """Return the keys whose lead is one of these agents; keys are sorted by it."""
-
-    def lead(key: object) -> int:
-        return int(kind.columns(key)[0])
-
-    begin, end = (bisect_left(keys, agent, key=lead) for agent in (first, last + 1))
-    return keys[begin:end]
 
 
 @transaction.atomic

@@ -266,6 +266,10 @@ def describe_tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
     so_far = selectors.read_progress(shown)
     closed = so_far.n_matches - so_far.pending
     whole = max(so_far.n_matches, 1)
+    elapsed_s, pace = selectors.compute_elapsed_s(shown, now=now), ""
+    if elapsed_s > 0 and so_far.completed:
+        per_s = so_far.completed / elapsed_s
+        pace = f"{per_s:,.1f} matches/s" if per_s >= 1 else f"{60 * per_s:.2g} matches/min"
     return {
         "id": shown.pk,
         "name": shown.name,
@@ -281,7 +285,7 @@ def describe_tournament(shown: Tournament, *, now: datetime) -> ShownTournament:
         "percent_completed": round(100 * so_far.completed / whole, 2),
         "percent_error": round(100 * so_far.error / whole, 2),
         "percent_cancelled": round(100 * so_far.cancelled / whole, 2),
-        "pace": _format_pace(so_far.completed, selectors.compute_elapsed_s(shown, now=now)),
+        "pace": pace,
     }
 
 
@@ -293,10 +297,3 @@ def count_nodes(*, now: datetime) -> Nodes:
 
 def _at_step(run: str, step: int | None) -> str:
     return run if step is None else f"{run} @ {step:,}"
-
-
-def _format_pace(n: int, elapsed_s: float) -> str:
-    if elapsed_s <= 0 or not n:
-        return ""
-    per_s = n / elapsed_s
-    return f"{per_s:,.1f} matches/s" if per_s >= 1 else f"{60 * per_s:.2g} matches/min"

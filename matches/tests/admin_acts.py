@@ -10,7 +10,7 @@ from django.db.models import Model
 
 from matches.access import tokens
 from matches.campaigns import scheduling
-from matches.campaigns.starting import start
+from matches.campaigns.starting import start_campaign
 from matches.ledger import quarantine, tournaments, voiding
 from matches.models import (
     Agent,
@@ -110,7 +110,7 @@ def _schedule(*, is_enabled: bool = True) -> Schedule:
     schedule = Schedule(
         name="weekly", leaderboard=board, crontab="30 4 * * 1", n_matches=12, is_enabled=is_enabled
     )
-    return scheduling.save(schedule, agents=[], actor=CONTROL, now=NOW)
+    return scheduling.save_schedule(schedule, agents=[], actor=CONTROL, now=NOW)
 
 
 def _token() -> TokenAccess:
@@ -121,7 +121,7 @@ def _token() -> TokenAccess:
 def campaign_under_way() -> Campaign:
     known = factories.planned()
     agents = list(known.agents.order_by("pk"))
-    return start(
+    return start_campaign(
         CampaignPlan(name="which", question="best", max_matches=400),
         leaderboard=known.leaderboard,
         agents=agents,

@@ -5,7 +5,7 @@ from typing import Any
 from django.utils import timezone
 
 from matches.campaigns import scheduling
-from matches.campaigns.starting import start
+from matches.campaigns.starting import start_campaign
 from matches.ledger import voiding
 from matches.models import Alarm, Schedule, Tournament
 from matches.plans import CampaignPlan
@@ -19,7 +19,7 @@ def arranged(played: Tournament) -> dict[str, Any]:
     """Return the ids of a season, a schedule and more of the leaderboard of a tournament."""
     board = played.leaderboard
     season = seasons.freeze(board, "spring", actor=ANNA, now=timezone.now())
-    schedule = scheduling.save(
+    schedule = scheduling.save_schedule(
         Schedule(name="nightly", leaderboard=board, crontab="0 4 * * *", n_matches=8),
         agents=[],
         actor=ANNA,
@@ -32,7 +32,7 @@ def questioned(played: Tournament) -> dict[str, int]:
     """Return the ids of a campaign and of an alarm of the leaderboard of a tournament."""
     agents = list(played.agents.order_by("pk")[:2])
     plan = CampaignPlan(name="is it worse", question="beats", max_matches=100)
-    campaign = start(plan, leaderboard=played.leaderboard, agents=agents)
+    campaign = start_campaign(plan, leaderboard=played.leaderboard, agents=agents)
     alarm = Alarm.objects.create(
         agent=agents[1],
         ancestor=agents[0],

@@ -51,8 +51,7 @@ def test_a_pause_is_pushed_though_nothing_is_rated(board: Leaderboard) -> None:
     broadcast.push_due(now=NOW)
     tournaments.pause_tournament(board.tournaments.get())
     broadcast.push_due(now=later(20))
-    pushed = broadcast._read_state(board.pk)
-    assert pushed is not None
+    pushed = json.loads(cache.get(f"live:board:{board.pk}:state"))
     assert [shown["state"] for shown in pushed["status"]["tournaments"]] == ["paused"]
 
 

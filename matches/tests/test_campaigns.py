@@ -5,7 +5,7 @@ from redis import Redis
 
 from arena.messages import MatchOrderRow, ResultRow
 from matches.campaigns import judging, paired_blocks
-from matches.campaigns.starting import start
+from matches.campaigns.starting import start_campaign
 from matches.errors import BadInputError
 from matches.ledger import planning
 from matches.ledger.tournaments import cancel_tournament
@@ -34,7 +34,7 @@ def campaign_of(
 ) -> Campaign:
     known = factories.scheduled(12, agents=agents, board=f"board of {name}".replace(" ", "-"))
     cancel_tournament(known, now=factories.NOW)
-    return start(
+    return start_campaign(
         CampaignPlan(name=name, question=question, **{"max_matches": 400, **plan}),  # type: ignore[arg-type]
         leaderboard=known.leaderboard,
         agents=list(known.agents.order_by("entrant__position")),
@@ -118,7 +118,7 @@ def test_a_second_campaign_starts_from_what_is_known() -> None:
     agents = list(first.tournament.agents.order_by("entrant__position"))
     board = first.tournament.leaderboard
     plan = CampaignPlan(name="again", question="best", max_matches=400)
-    second = start(plan, leaderboard=board, agents=agents)
+    second = start_campaign(plan, leaderboard=board, agents=agents)
     assert second.n_known == first.n_played
     judging.judge_all(now=later(300))
     second.refresh_from_db()
@@ -130,7 +130,7 @@ def test_a_new_campaign_plays_no_game_that_is_known() -> None:
     first = ended(campaign_of())
     agents = list(first.tournament.agents.order_by("entrant__position"))
     board = first.tournament.leaderboard
-    second = start(
+    second = start_campaign(
         CampaignPlan(name="again", question="best", max_matches=400, error=1e-6),
         leaderboard=board,
         agents=agents,
@@ -157,7 +157,7 @@ def test_a_cancelled_campaign_says_so() -> None:
 def test_the_verdict_is_written_once() -> None:
     campaign = ended(campaign_of())
     before = Campaign.objects.values().get(pk=campaign.pk)
-    judging.judge(Campaign.objects.get(pk=campaign.pk), now=later(900))
+    judging.judge_campaign(Campaign.objects.get(pk=campaign.pk), now=later(900))
     assert Campaign.objects.values().get(pk=campaign.pk) == before
 
 

@@ -10,7 +10,7 @@ from arena.messages import MatchOrderRow, ResultRow
 from matches.artifacts.agents import register_spelled_agent
 from matches.campaigns import judging
 from matches.campaigns.belief import infer_belief
-from matches.campaigns.starting import start
+from matches.campaigns.starting import start_campaign
 from matches.errors import ConflictError
 from matches.ledger import costs, planning, quarantine, voiding
 from matches.ledger.tournaments import extend_tournament, pause_tournament, resume_tournament
@@ -47,7 +47,7 @@ def test_struck_results_are_no_evidence_and_it_is_judged_without_them() -> None:
     played = list(Match.objects.filter(tournament=campaign.tournament).values_list("pk", flat=True))
     voiding.void_matches(played[:6], actor=ANNA, reason="a wrong clock", now=later(5))
     Campaign.objects.update(n_judged=0)
-    assert not judging.judge(again(campaign), now=later(6))
+    assert not judging.judge_campaign(again(campaign), now=later(6))
     assert again(campaign).n_judged == 0  # the counts still hold what was struck
     Campaign.objects.update(n_judged=16)
     rerating.rerate_due(now=later(7))
@@ -126,7 +126,7 @@ def test_two_at_once_on_one_board_share_what_is_found_out() -> None:
     first = campaign_of()
     agents = list(first.tournament.agents.order_by("entrant__position"))
     plan = CampaignPlan(name="other", question="top_k", max_matches=400, parameters={"k": 2})
-    second = start(plan, leaderboard=first.tournament.leaderboard, agents=agents)
+    second = start_campaign(plan, leaderboard=first.tournament.leaderboard, agents=agents)
     assert first.tournament.seed != second.tournament.seed
     play = boards.by_strength(forfeits=0)
     for step in range(60):
@@ -149,7 +149,7 @@ def test_what_is_in_flight_beyond_a_limit_is_cancelled_at_once() -> None:
     campaign = campaign_of(error=1e-9, max_core_s=0.1)
     planning.plan_scheduled(now=later(0))
     boards.play_some(campaign.tournament, 8, boards.by_strength(forfeits=0), now=later(1))
-    assert not judging.judge(again(campaign), now=later(2))  # not rated yet, but stopped
+    assert not judging.judge_campaign(again(campaign), now=later(2))  # not rated yet, but stopped
     assert again(campaign).tournament.n_cancelled == 8
     assert not Match.objects.filter(Match.is_open()).exists()
     rater.rate(campaign.tournament.leaderboard_id, now=later(3))
@@ -174,12 +174,12 @@ def test_nothing_is_played_before_what_is_known_was_judged() -> None:
     first = ended(campaign_of())
     board = Leaderboard.objects.get()
     agents = list(first.tournament.agents.order_by("entrant__position"))
-    second = start(
+    second = start_campaign(
         CampaignPlan(name="again", question="best", max_matches=400),
         leaderboard=board,
         agents=agents,
     )
-    third = start(
+    third = start_campaign(
         CampaignPlan(name="more", question="best", max_matches=400, error=1e-9),
         leaderboard=board,
         agents=agents,
@@ -199,7 +199,7 @@ def test_a_newcomer_to_a_known_field_is_judged_as_soon_as_it_has_played() -> Non
     rater.rate(known.leaderboard_id, now=later(2))
     board = Leaderboard.objects.get()
     agents = [*known.agents.order_by("pk"), register_spelled_agent("level:95", game="skill_game")]
-    campaign = start(
+    campaign = start_campaign(
         CampaignPlan(name="new", question="best", max_matches=2_000),
         leaderboard=board,
         agents=agents,
@@ -215,7 +215,7 @@ def test_what_was_known_and_is_void_holds_nothing_up() -> None:
     first = ended(campaign_of())
     agents = list(first.tournament.agents.order_by("entrant__position"))
     plan = CampaignPlan(name="again", question="best", max_matches=400)
-    second = start(plan, leaderboard=Leaderboard.objects.get(), agents=agents)
+    second = start_campaign(plan, leaderboard=Leaderboard.objects.get(), agents=agents)
     played = list(Match.objects.filter(state="done").values_list("pk", flat=True))
     voiding.void_matches(played, actor=ANNA, reason="a wrong clock", now=later(300))
     rerating.rerate_due(now=later(301))
@@ -246,7 +246,7 @@ def test_all_campaigns_together_forecast_once_in_a_while() -> None:
     assert again(campaign).forecast_at != first
     second = again(campaign).forecast_at
     Campaign.objects.filter(pk=campaign.pk).update(n_judged=0)
-    judging.judge(again(campaign), now=later(30), forecast_every=timedelta(seconds=60))
+    judging.judge_campaign(again(campaign), now=later(30), forecast_every=timedelta(seconds=60))
     assert again(campaign).forecast_at == second
 
 

@@ -11,7 +11,7 @@ from redis import Redis
 
 from arena.messages import MatchOrder, MatchOrderRow, ResultRow
 from matches.campaigns import judging, paired_blocks, watching
-from matches.campaigns.starting import known_of
+from matches.campaigns.starting import count_known
 from matches.ledger import planning, quarantine, recording, voiding
 from matches.ledger.tournaments import cancel_tournament, conclude_tournament
 from matches.models import Agent, Campaign, Leaderboard, Match, PairCount
@@ -96,14 +96,14 @@ def test_results_behind_an_open_match_are_no_evidence_for_anybody_until_it_is_ov
     campaign, order = planned("best")
     record(order, alternating, range(1, 21), at=1)
     board, agents = Leaderboard.objects.get(), list(Agent.objects.order_by("pk"))
-    assert known_of(board, agents).n_matches == 0
+    assert count_known(board, agents).n_matches == 0
     pair = entrants_of(campaign.tournament)
     assert paired_blocks.load_blocks(board, *pair).outcomes == []
     assert gather_all_evidence(board, pair).counts.n_results == 20, (
         "ratings are made of all that is over"
     )
     record(order, alternating, [0], at=5)
-    assert known_of(board, agents).n_matches == 21
+    assert count_known(board, agents).n_matches == 21
     assert sum(paired_blocks.load_blocks(board, *pair).counts) == 10
 
 
@@ -113,7 +113,7 @@ def test_what_was_cancelled_while_it_was_played_ends_the_prefix_for_good() -> No
     cancel_tournament(campaign.tournament, now=later(5))
     rater.rate_all(now=later(6))
     board, agents = Leaderboard.objects.get(), list(Agent.objects.order_by("pk"))
-    assert known_of(board, agents).n_matches == 6
+    assert count_known(board, agents).n_matches == 6
 
 
 def test_a_void_match_is_passed() -> None:
@@ -134,9 +134,9 @@ def test_in_other_tournaments_what_was_never_sent_is_passed() -> None:
     recording.record_report(factories.reported(order, rows, is_last=False), now=later(1))
     rater.rate_all(now=later(2))
     agents = list(Agent.objects.order_by("pk"))
-    assert known_of(other.leaderboard, agents).n_matches == 19
+    assert count_known(other.leaderboard, agents).n_matches == 19
     Match.objects.filter(pk=order.matches[0].match).update(attempt=1)
-    assert known_of(other.leaderboard, agents).n_matches == 0, "it may be slow for its result"
+    assert count_known(other.leaderboard, agents).n_matches == 0, "it may be slow for its result"
 
 
 def test_it_is_said_what_the_verdict_waits_for() -> None:

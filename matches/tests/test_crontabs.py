@@ -31,13 +31,13 @@ def _at(text: str) -> datetime:
     ],
 )
 def test_the_times_before_and_after(text: str, timezone: str, last: str, following: str) -> None:
-    found = crontabs.parse(text, timezone, now=NOW)
+    found = crontabs.parse_crontab(text, timezone, now=NOW)
     assert (found.last(now=NOW), found.next(now=NOW)) == (_at(last), _at(following))
 
 
 def test_a_time_that_is_now_is_the_last_one_and_not_the_next() -> None:
     now = _at("2026-03-14 12:30")
-    found = crontabs.parse("30 * * * *", "UTC", now=now)
+    found = crontabs.parse_crontab("30 * * * *", "UTC", now=now)
     assert (found.last(now=now), found.next(now=now)) == (now, _at("2026-03-14 13:30"))
 
 
@@ -50,7 +50,7 @@ def test_celery_has_the_same_next_time() -> None:
         names = dict(zip(crontabs.PARTS, text.split(), strict=True))
         theirs = crontab(**names, nowfun=lambda now=now: now)
         wanted = now + theirs.remaining_estimate(now)
-        assert crontabs.parse(text, "UTC", now=now).next(now=now) == wanted, text
+        assert crontabs.parse_crontab(text, "UTC", now=now).next(now=now) == wanted, text
 
 
 @pytest.mark.parametrize(
@@ -66,21 +66,21 @@ def test_celery_has_the_same_next_time() -> None:
 )
 def test_what_is_no_crontab_is_refused_with_an_example(text: str, wanted: str) -> None:
     with pytest.raises(BadInputError, match=wanted) as caught:
-        crontabs.parse(text, "UTC", now=NOW)
+        crontabs.parse_crontab(text, "UTC", now=NOW)
     assert caught.value.field == "crontab"
 
 
 @pytest.mark.parametrize("timezone", ["", "Mars/Base", "../etc", "x" * 300, "Europe"])
 def test_a_time_zone_that_is_not_known_is_refused(timezone: str) -> None:
     with pytest.raises(BadInputError, match="Europe/Berlin") as caught:
-        crontabs.parse("0 4 * * *", timezone, now=NOW)
+        crontabs.parse_crontab("0 4 * * *", timezone, now=NOW)
     assert caught.value.field == "timezone"
 
 
 @given(st.text(alphabet="0123456789*/,-LW#?adfmnostuwe ", max_size=30))
 def test_whatever_is_written_is_read_or_refused(text: str) -> None:
     try:
-        found = crontabs.parse(f"{text} * *", "UTC", now=NOW)
+        found = crontabs.parse_crontab(f"{text} * *", "UTC", now=NOW)
     except BadInputError:
         return
     following = found.next(now=NOW)

@@ -10,7 +10,7 @@ from arena.messages import Ending, MatchOrderRow, Reason, ResultRow
 from matches.artifacts.agents import register_spelled_agent
 from matches.campaigns import gates, judging, paired_blocks, texts
 from matches.campaigns.gates import Bounds
-from matches.campaigns.starting import fresh_seed, start
+from matches.campaigns.starting import choose_seed, start_campaign
 from matches.ledger import planning, voiding
 from matches.ledger.tournaments import schedule_tournament
 from matches.models import Agent, Campaign, Leaderboard, Match, PairCount, Tournament
@@ -60,7 +60,7 @@ def asked(board: Leaderboard, **plan: Any) -> Campaign:
     wanted = {"max_matches": 400, "error": 1e-6, **plan}
     agents = list(Agent.objects.order_by("pk"))
     asked_plan = CampaignPlan(name="asked", question="best", **wanted)
-    return start(asked_plan, leaderboard=board, agents=agents)
+    return start_campaign(asked_plan, leaderboard=board, agents=agents)
 
 
 def judged(campaign: Campaign, seconds: float = 500) -> Campaign:
@@ -181,7 +181,7 @@ def test_a_season_that_begins_elsewhere_takes_its_results_along() -> None:
 def test_fresh_seeds_are_fresh_on_all_leaderboards_of_the_game() -> None:
     play(board_of("one"), 1)
     play(board_of("two"), 7)
-    assert fresh_seed(board_of("one")) == fresh_seed(board_of("new")) == 8
+    assert choose_seed(board_of("one")) == choose_seed(board_of("new")) == 8
 
 
 def test_a_campaign_pairs_by_all_that_is_known_and_a_plain_tournament_by_its_own() -> None:
@@ -196,9 +196,9 @@ def test_a_campaign_pairs_by_all_that_is_known_and_a_plain_tournament_by_its_own
 def test_a_gate_starts_from_the_blocks_of_other_leaderboards() -> None:
     play(board_of("one"), 1)
     first, second = Agent.objects.order_by("pk")[:2]
-    test = gates.enter(first, second, Bounds(0, 20), leaderboard="", max_matches=100)
+    test = gates.enter_test(first, second, Bounds(0, 20), leaderboard="", max_matches=100)
     assert test.n_known == test.n_known_elsewhere == 6
-    found = gates.standing(test, n_reused=0)
+    found = gates.read_standing(test, n_reused=0)
     assert 2 * sum(found.counts) == 6
     said = "6 matches, all of them from other leaderboards: known at the start"
     assert texts.describe_saved(found.campaign) == said

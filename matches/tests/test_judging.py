@@ -54,14 +54,14 @@ def files_walked() -> Iterator[set[str]]:
 
 
 @pytest.mark.parametrize(
-    ("question", "agents", "n_queries"), [("best", FIELD, 25), ("sprt", PAIR, 27)]
+    ("question", "agents", "n_queries"), [("best", FIELD, 24), ("sprt", PAIR, 26)]
 )
 def test_one_judgement_asks_the_database_for_each_thing_once(
     question: str, agents: tuple[str, ...], n_queries: int
 ) -> None:
     campaign = judgeable(question, agents)
     with CaptureQueriesContext(connection) as asked, files_walked() as walked:
-        judging.judge(campaign, now=later(2))
+        judging.judge_campaign(campaign, now=later(2))
     queries = [query["sql"] for query in asked.captured_queries]
     assert len(queries) == n_queries, "\n".join(queries)
     assert sum("matches_rating" in sql for sql in queries) == 1, "which leaderboards know them"

@@ -12,7 +12,7 @@ from arena.ratings.live import fold_matches
 from arena.verdicts.forecast import forecast_matches, prior_belief
 from matches.artifacts.agents import register_spelled_agent
 from matches.campaigns import forecasting, judging
-from matches.campaigns.starting import start
+from matches.campaigns.starting import start_campaign
 from matches.ledger import planning
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Campaign, Match, Outcome, PairCount, Rating, Tournament
@@ -55,7 +55,7 @@ def _campaign(question: str, **parameters: object) -> tuple[Campaign, list[Agent
         pairing="order_information",
         parameters=parameters,
     )
-    return start(plan, leaderboard=board, agents=agents), agents
+    return start_campaign(plan, leaderboard=board, agents=agents), agents
 
 
 def _ended(campaign: Campaign, play: boards.Play) -> Campaign:

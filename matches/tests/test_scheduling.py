@@ -48,7 +48,7 @@ def _agents() -> list[Agent]:
 def _schedule(agents: list[Agent] | None = None, **options: Any) -> Schedule:
     """Return one that is due at every full hour; it is half past eleven, NOW is twelve."""
     wanted = {"name": "hourly", "crontab": "0 * * * *", "n_matches": 6, **options}
-    return scheduling.save(
+    return scheduling.save_schedule(
         Schedule(leaderboard=_board(), **wanted),
         agents=_agents() if agents is None else agents,
         actor=ANNA,
@@ -88,8 +88,8 @@ def test_what_was_due_and_has_no_run_is_started_by_the_tick_once(broker: Redis) 
 
 def test_the_tick_makes_up_for_no_time_before_a_schedule_was_enabled(broker: Redis) -> None:
     schedule = _schedule()
-    scheduling.switch(schedule, is_enabled=False, actor=ANNA, now=make.later(-60))
-    scheduling.switch(schedule, is_enabled=True, actor=ANNA, now=make.later(60))
+    scheduling.switch_schedule(schedule, is_enabled=False, actor=ANNA, now=make.later(-60))
+    scheduling.switch_schedule(schedule, is_enabled=True, actor=ANNA, now=make.later(60))
     assert overdue_schedules.start_overdue(now=make.later(70)) == 0
     assert overdue_schedules.start_overdue(now=make.later(HOUR + 10)) == 1
 
@@ -247,14 +247,14 @@ def test_agents_of_another_game_are_refused(db: None) -> None:
 def test_a_change_reaches_beat(db: None) -> None:
     schedule = _schedule()
     schedule.crontab = "15 3 * * *"
-    scheduling.save(schedule, agents=_agents()[:2], actor=ANNA, now=make.NOW)
+    scheduling.save_schedule(schedule, agents=_agents()[:2], actor=ANNA, now=make.NOW)
     task = PeriodicTask.objects.get(pk=schedule.periodic_task_id)
     assert task.crontab is not None
     assert (task.crontab.minute, task.crontab.hour) == ("15", "3")
     assert schedule.agents.count() == 2
     assert not CrontabSchedule.objects.filter(minute="0", hour="*").exists()
     schedule.crontab, schedule.once_at = "", make.later(60)
-    scheduling.save(schedule, agents=[], actor=ANNA, now=make.NOW)
+    scheduling.save_schedule(schedule, agents=[], actor=ANNA, now=make.NOW)
     task.refresh_from_db()
     assert (task.crontab, task.clocked, task.one_off) == (None, ClockedSchedule.objects.get(), True)
     actions = list(AuditRow.objects.order_by("pk").values_list("action", flat=True))
@@ -264,11 +264,11 @@ def test_a_change_reaches_beat(db: None) -> None:
 def test_a_disabled_schedule_starts_nothing(broker: Redis) -> None:
     schedule = _schedule()
     for _ in range(2):
-        scheduling.switch(schedule, is_enabled=False, actor=ANNA, now=make.NOW)
+        scheduling.switch_schedule(schedule, is_enabled=False, actor=ANNA, now=make.NOW)
     assert not PeriodicTask.objects.get(pk=schedule.periodic_task_id).enabled
     assert scheduling.next_due(schedule, now=make.NOW) is None
     assert _due(schedule) is None
-    assert scheduling.switch(schedule, is_enabled=True, actor=ANNA, now=make.NOW)
+    assert scheduling.switch_schedule(schedule, is_enabled=True, actor=ANNA, now=make.NOW)
     assert _due(schedule, hours=1) is not None
     actions = list(AuditRow.objects.order_by("pk").values_list("action", flat=True))
     assert actions == ["schedule.add", "schedule.disable", "schedule.enable", "schedule.start"]
@@ -278,7 +278,7 @@ def test_a_time_that_is_over_is_not_enabled_again(broker: Redis) -> None:
     schedule = _schedule(crontab="", once_at=make.NOW)
     _due(schedule)
     with pytest.raises(BadInputError, match="is over"):
-        scheduling.switch(schedule, is_enabled=True, actor=ANNA, now=make.later(60))
+        scheduling.switch_schedule(schedule, is_enabled=True, actor=ANNA, now=make.later(60))
 
 
 def test_nothing_is_due_that_was_due_before_the_schedule_was_made(broker: Redis) -> None:
@@ -290,7 +290,7 @@ def test_nothing_is_due_that_was_due_before_the_schedule_was_made(broker: Redis)
 def test_a_schedule_that_is_deleted_leaves_its_tournaments(broker: Redis) -> None:
     schedule = _schedule()
     _due(schedule)
-    scheduling.delete(schedule, actor=ANNA, reason="the season is over", now=make.NOW)
+    scheduling.delete_schedule(schedule, actor=ANNA, reason="the season is over", now=make.NOW)
     assert Tournament.objects.count() == 1
     left = (Schedule.objects, ScheduleRun.objects, CrontabSchedule.objects.filter(hour="*"))
     assert not any(rows.filter(minute="0").exists() for rows in left[2:])
@@ -325,7 +325,7 @@ def test_a_schedule_says_what_it_waits_for(broker: Redis) -> None:
     assert f"tournament {first.pk} to end: it is scheduled" in after.waits_for
     assert "passed over" in after.summary
     assert after.notes == ("1 tournament started, 1 time passed over",)
-    scheduling.switch(schedule, is_enabled=False, actor=ANNA, now=make.NOW)
+    scheduling.switch_schedule(schedule, is_enabled=False, actor=ANNA, now=make.NOW)
     disabled = _explained(schedule, make.NOW)
     assert (disabled.state, disabled.waits_for) == ("disabled", ("somebody to enable it",))
 
@@ -368,7 +368,7 @@ def test_a_schedule_with_a_question_starts_campaigns_from_all_that_is_known(brok
 def test_a_schedule_of_seasons_begins_one_after_the_other(broker: Redis) -> None:
     enter_agents(_board(), _agents())
     schedule = _schedule(agents=[], name="monthly", n_matches=None, season="reset")
-    assert scheduling.what(schedule) == "a season of board (reset)"
+    assert scheduling.describe_what(schedule) == "a season of board (reset)"
     rater.settle_board(schedule.leaderboard_id, now=make.NOW)
     first = _due(schedule)
     assert isinstance(first, Season)

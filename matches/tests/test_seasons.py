@@ -222,10 +222,10 @@ def test_campaigns_and_tests_see_the_season_only(broker: Redis) -> None:
     agents = list(tournament.agents.order_by("pk"))
     pair = [agent.pk for agent in agents]
     plan = CampaignPlan(name="which", question="best", max_matches=50)
-    campaign = starting.start(plan, leaderboard=board, agents=agents)
+    campaign = starting.start_campaign(plan, leaderboard=board, agents=agents)
     assert (campaign.n_known, len(paired_blocks.load_blocks(board, *pair).outcomes)) == (8, 4)
     _begin(board, "summer")
     campaign.refresh_from_db()
     board.refresh_from_db()
-    assert (campaign.n_known, starting.known_of(board, agents).n_matches) == (0, 0)
+    assert (campaign.n_known, starting.count_known(board, agents).n_matches) == (0, 0)
     assert paired_blocks.load_blocks(board, *pair).outcomes == []

@@ -80,7 +80,7 @@ def test_a_forecast_before_the_start_goes_by_what_is_known() -> None:
     board = rated_board()
     agents = [Agent.objects.get(name=name) for name in PAIR]
     plan = CampaignPlan(name="test", question="sprt", max_matches=400, parameters={"elo1": 60.0})
-    found = forecasting.before(plan, leaderboard=board, agents=agents, now=later(20))
+    found = forecasting.forecast_start(plan, leaderboard=board, agents=agents, now=later(20))
     assert found.n_known > 0
     assert found.forecast["more"]["llr_now"] != 0
     assert found.forecast["cost"]["core_s"] == pytest.approx(0.02 * found.forecast["matches"])
@@ -130,7 +130,7 @@ def test_before_the_start_a_pairing_that_suits_the_field_badly_is_said() -> None
     board = Leaderboard.objects.get(pk=tournament.leaderboard_id)
     agents = list(Agent.objects.order_by("pk"))
     said = {
-        pairing: forecasting.before(
+        pairing: forecasting.forecast_start(
             CampaignPlan(name="best", question="best", max_matches=400, pairing=pairing),
             leaderboard=board,
             agents=agents,

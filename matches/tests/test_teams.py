@@ -16,7 +16,7 @@ from arena.teams import group_by_team
 from matches.artifacts.agents import register_spelled_agent
 from matches.campaigns import judging
 from matches.campaigns.belief import estimate_dispersion, infer_belief
-from matches.campaigns.starting import start
+from matches.campaigns.starting import start_campaign
 from matches.errors import BadInputError
 from matches.ledger import planning, voiding
 from matches.ledger.tournaments import open_leaderboard
@@ -76,7 +76,7 @@ def _campaign(question: str, n_matches: int = 800) -> tuple[Campaign, list[Agent
         error=0.05,
         pairing="order_information",
     )
-    return start(plan, leaderboard=board, agents=agents), agents
+    return start_campaign(plan, leaderboard=board, agents=agents), agents
 
 
 def _ended(campaign: Campaign, play: boards.Play) -> Campaign:
@@ -242,7 +242,7 @@ def test_points_are_those_against_opponents() -> None:
 def test_a_sequential_test_refuses_a_game_of_teams() -> None:
     agents, board = _agents()[:2], open_leaderboard("bridge", game="tiny_bridge")
     with pytest.raises(BadInputError, match="a game of two seats, got 2 agents and 4 seats"):
-        start(
+        start_campaign(
             CampaignPlan(name="who", question="sprt", max_matches=100),
             leaderboard=board,
             agents=agents,

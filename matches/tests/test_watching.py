@@ -30,7 +30,7 @@ def watch(valkey_url: str, tmp_path: Path) -> Watch:
 
 def _done(watch: Watch) -> dict[int | None, str]:
     """Return why the steps of the run that are stored need no evaluation."""
-    return {step.step: step.done for step in watching.steps_of(watch)}
+    return {step.step: step.done for step in watching.list_steps(watch)}
 
 
 def _admitted(tmp_path: Path, step: int) -> Agent:
@@ -82,13 +82,13 @@ def test_a_checkpoint_is_to_be_judged_until_its_evaluation_has_a_verdict(
     assert _done(watch) == {}
     agent = _admitted(tmp_path, 10)
     assert _done(watch) == {10: ""}  # interrupted before its evaluation began
-    assert [step.agent for step in watching.steps_of(watch)] == [agent.pk]
-    campaign = watching.evaluate(watch, agent)
+    assert [step.agent for step in watching.list_steps(watch)] == [agent.pk]
+    campaign = watching.start_evaluation(watch, agent)
     assert _done(watch) == {10: ""}  # interrupted while it was played
-    assert watching.evaluate(watch, agent) == campaign
+    assert watching.start_evaluation(watch, agent) == campaign
     _to_the_end(campaign, _best_first())
     assert _done(watch) == {10: "it was judged before"}
-    verdict_of_it = watching.judge(campaign, level=0.95, now=NOW)
+    verdict_of_it = watching.judge_checkpoint(campaign, level=0.95, now=NOW)
     assert (verdict_of_it.agent, verdict_of_it.ancestor, verdict_of_it.alarm) == (
         *(agent.name, None, None),
     )
@@ -96,15 +96,15 @@ def test_a_checkpoint_is_to_be_judged_until_its_evaluation_has_a_verdict(
 
 def test_a_regression_found_while_nobody_watched_is_told_once(watch: Watch, tmp_path: Path) -> None:
     first = _admitted(tmp_path, 10)
-    _to_the_end(watching.evaluate(watch, first), _best_first())
+    _to_the_end(watching.start_evaluation(watch, first), _best_first())
     second = _admitted(tmp_path, 20)
-    campaign = _to_the_end(watching.evaluate(watch, second), _best_first(loses=second))
-    assert watching.left_alone(watch) == campaign
-    told = watching.judge(campaign, level=0.95, now=NOW)
+    campaign = _to_the_end(watching.start_evaluation(watch, second), _best_first(loses=second))
+    assert watching.find_quiet_verdict(watch) == campaign
+    told = watching.judge_checkpoint(campaign, level=0.95, now=NOW)
     assert told.alarm is not None
     assert (told.alarm.ancestor, told.alarm.agent) == (first, second)
     assert (told.agent, told.ancestor) == (second.name, first.name)
-    assert watching.left_alone(watch) is None
+    assert watching.find_quiet_verdict(watch) is None
 
 
 def test_a_checkpoint_that_has_played_elsewhere_is_judged_all_the_same(
@@ -120,7 +120,7 @@ def test_a_checkpoint_that_has_played_elsewhere_is_judged_all_the_same(
 def test_of_each_step_that_is_not_judged_it_is_said_why(watch: Watch, tmp_path: Path) -> None:
     refused = added(tmp_path, "run", seed=10, step=10)
     verdict(refused.checkpoint, refusal="NaN in its answers")
-    _to_the_end(watching.evaluate(watch, _admitted(tmp_path, 20)), _best_first())
+    _to_the_end(watching.start_evaluation(watch, _admitted(tmp_path, 20)), _best_first())
     retired = _admitted(tmp_path, 30)
     Agent.objects.filter(pk=retired.pk).update(is_retired=True)
     assert _done(watch) == {
@@ -135,5 +135,5 @@ def test_a_campaign_that_is_none_of_a_watch_raises_no_alarm(broker: Redis) -> No
     campaign = Campaign.objects.get(pk=operating.questioned(played)["campaigns"])
     Alarm.objects.all().delete()
     with pytest.raises(BadInputError, match="is none of a watch"):
-        watching.judge(campaign, level=0.5, now=NOW)
+        watching.judge_checkpoint(campaign, level=0.5, now=NOW)
     assert not Alarm.objects.exists()

@@ -10,7 +10,7 @@ from django.test import Client
 from redis import Redis
 from redis.exceptions import ConnectionError as AwayError
 
-from matches.campaigns.starting import start
+from matches.campaigns.starting import start_campaign
 from matches.ledger.tournaments import cancel_tournament, open_leaderboard
 from matches.models import Agent, Alarm, Campaign, CampaignPoint, Tournament
 from matches.plans import CampaignPlan
@@ -81,9 +81,11 @@ def test_a_second_campaign_says_what_was_saved(client: Client) -> None:
     first = ended(campaign_of())
     agents = list(first.tournament.agents.order_by("entrant__position"))
     plan = CampaignPlan(name="again", question="best", max_matches=400)
-    second = start(plan, leaderboard=first.tournament.leaderboard, agents=agents)
+    second = start_campaign(plan, leaderboard=first.tournament.leaderboard, agents=agents)
     assert f"Saved: {first.n_played} matches: known at the start." in _page(client, second)
-    elsewhere = start(plan, leaderboard=open_leaderboard("new", game="skill_game"), agents=agents)
+    elsewhere = start_campaign(
+        plan, leaderboard=open_leaderboard("new", game="skill_game"), agents=agents
+    )
     said = f"{first.n_played} matches, all of them from other leaderboards: known at the start"
     assert said in _page(client, elsewhere)
 

@@ -11,7 +11,7 @@ from matches.admin.acts.base import (
     refuse_act,
 )
 from matches.admin.acts.tournaments import several_matches
-from matches.campaigns import alarms, judging
+from matches.campaigns import judging, watching
 from matches.errors import ConflictError
 from matches.ledger import tournaments
 from matches.models import Alarm, Campaign, Tournament
@@ -50,7 +50,7 @@ class Stop(NotedAct[Campaign]):
         n_cancelled = tournaments.cancel_tournament(row.tournament, now=chosen.now)
         # Cancelling changed its row: judged as it stands in the database now.
         row.tournament = Tournament.objects.select_related("leaderboard").get(pk=row.tournament_id)
-        judging.judge(row, now=chosen.now)
+        judging.judge_campaign(row, now=chosen.now)
         said = f"{row.tournament} is stopped, and {several_matches(n_cancelled)} cancelled"
         return said, {"n_cancelled": n_cancelled}
 
@@ -72,7 +72,9 @@ class Acknowledge(Act[Alarm]):
 
     def perform_act(self, chosen: Confirmed[Alarm]) -> str:
         reason = chosen.values["reason"]
-        if alarms.acknowledge_alarm(chosen.row, actor=chosen.actor, now=chosen.now, reason=reason):
+        if watching.acknowledge_alarm(
+            chosen.row, actor=chosen.actor, now=chosen.now, reason=reason
+        ):
             return f"{chosen.row} is acknowledged"
         raise ConflictError(f"{chosen.row}: somebody else was first")
 

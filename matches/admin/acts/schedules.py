@@ -42,10 +42,10 @@ class Enable(Act[Schedule]):
         """Return when it would be due."""
         if chosen.row.is_enabled:
             return refuse_act("it is enabled already")
-        return Effect(_describe_schedule(chosen.row), seen=scheduling.when(chosen.row))
+        return Effect(_describe_schedule(chosen.row), seen=scheduling.describe_when(chosen.row))
 
     def perform_act(self, chosen: Confirmed[Schedule]) -> str:
-        scheduling.switch(chosen.row, is_enabled=True, actor=chosen.actor, now=chosen.now)
+        scheduling.switch_schedule(chosen.row, is_enabled=True, actor=chosen.actor, now=chosen.now)
         return f"{chosen.row} is enabled"
 
 
@@ -60,10 +60,10 @@ class Disable(Act[Schedule]):
         """Return what would not be started."""
         if not chosen.row.is_enabled:
             return refuse_act("it is disabled already")
-        return Effect(_describe_schedule(chosen.row), seen=scheduling.when(chosen.row))
+        return Effect(_describe_schedule(chosen.row), seen=scheduling.describe_when(chosen.row))
 
     def perform_act(self, chosen: Confirmed[Schedule]) -> str:
-        scheduling.switch(chosen.row, is_enabled=False, actor=chosen.actor, now=chosen.now)
+        scheduling.switch_schedule(chosen.row, is_enabled=False, actor=chosen.actor, now=chosen.now)
         return f"{chosen.row} is disabled"
 
 
@@ -87,12 +87,12 @@ class Remove(Act[Schedule]):
 
     def perform_act(self, chosen: Confirmed[Schedule]) -> str:
         said = f"{chosen.row} is removed"
-        scheduling.delete(chosen.row, actor=chosen.actor, now=chosen.now)
+        scheduling.delete_schedule(chosen.row, actor=chosen.actor, now=chosen.now)
         return said
 
 
 def _describe_schedule(schedule: Schedule) -> str:
-    return f"{scheduling.when(schedule)}: {scheduling.what(schedule)}"
+    return f"{scheduling.describe_when(schedule)}: {scheduling.describe_what(schedule)}"
 
 
 ACTS = (Start(), Enable(), Disable(), Remove())

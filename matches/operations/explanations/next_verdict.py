@@ -6,7 +6,7 @@ from math import ceil
 
 from matches.campaigns import texts
 from matches.campaigns.forecasting import LIMIT
-from matches.campaigns.judging import next_at
+from matches.campaigns.judging import count_to_next_look
 from matches.campaigns.starting import IS_SPRT
 from matches.models import Campaign
 from matches.store.explanation import format_count, format_percent
@@ -29,7 +29,7 @@ def describe_next_verdict(campaign: Campaign) -> NextVerdict:
     if campaign.max_money is not None:
         limits.append(f"{campaign.max_money:,.2f} of money")
     ends = f"without an answer it ends {' or '.join(limits)}"
-    due = format_count(ceil(next_at(campaign)), "result")
+    due = format_count(ceil(count_to_next_look(campaign)), "result")
     judged = f"control judges it after {due} of its agents"
     parts = (judged, _describe_remaining(campaign), ends)
     text = "; ".join(part for part in parts if part)

@@ -24,7 +24,7 @@ def of_schedule(schedule: Schedule, *, now: datetime) -> Explanation:
         state="enabled" if schedule.is_enabled else "disabled",
         since=since,
         age_s=age_s(since, now=now),
-        summary=f"{state}, {scheduling.when(schedule)}{passed_over}",
+        summary=f"{state}, {scheduling.describe_when(schedule)}{passed_over}",
         waits_for=tuple(_list_waits(schedule, due, now=now)),
         next="" if due is None else after,
         next_at=due,
