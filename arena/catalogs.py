@@ -35,8 +35,8 @@ class Family:
     package: str
     name: str
     members: tuple[str, ...] = ()
+    # Says why an entry that has them cannot be used; empty when it can.
     refusal: Callable[[Any], str] = lambda _: ""
-    """Says why an entry that has them cannot be used; empty when it can."""
 
     @property
     def folder(self) -> str:
@@ -50,8 +50,8 @@ class PluginProblem:
 
     file: str
     reason: str
+    # Its id; empty for a folder.
     name: str = ""
-    """Its id; empty for a folder."""
 
     def __str__(self) -> str:
         """Return file and reason as one line, as pages and commands show it."""
@@ -70,8 +70,8 @@ class _Plugin:
 class _Loaded:
     shipped: tuple[str, ...]
     plugins: dict[str, _Plugin]
+    # By id, or by folder.
     problems: dict[str, PluginProblem]
-    """By id, or by folder."""
 
 
 def list_ids(family: Family) -> tuple[str, ...]:

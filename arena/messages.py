@@ -33,15 +33,15 @@ BigId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 OrderId = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e7)]
 Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
+# With fractions: thousands of matches of a small game end within one.
 Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=2**31 - 1)]
-"""With fractions: thousands of matches of a small game end within one."""
 ReportsQueue = Annotated[str, msgspec.Meta(pattern=r"^reports(\.[1-9])?$")]
 Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 Few = msgspec.Meta(max_length=100)
+# Of lists: a database refuses statements of 300,000 numbers, which looks as if it were away.
 Many = msgspec.Meta(max_length=10_000)
-"""Of lists: a database refuses statements of 300,000 numbers, which looks as if it were away."""
+# Path and query of a signed address on the web server: /files/...?until=...&signature=...
 Link = Annotated[str, msgspec.Meta(max_length=400)]
-"""Path and query of a signed address on the web server: /files/...?until=...&signature=..."""
 
 
 def play_queue(node: str) -> str:
@@ -102,8 +102,8 @@ class Reason(StrEnum):
     EXPIRED = "expired"
     GPU_LOST = "gpu_lost"
     SITE_LOST = "site_lost"
+    # Where its network runs, the plug-in is missing that builds it.
     NO_ARCHITECTURE = "no_architecture"
-    """Where its network runs, the plug-in is missing that builds it."""
 
 
 class AgentOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,12 +113,12 @@ class AgentOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parameters: dict[str, Value]
     checkpoint: Text = ""
     placement: Text = "local"
+    # Where the checkpoint is fetched.
     source: Link = ""
-    """Where the checkpoint is fetched."""
+    # Floats of recurrent state that travel with each row; 0 for a feed-forward network.
     state_size: Count = 0
-    """Floats of recurrent state that travel with each row; 0 for a feed-forward network."""
+    # Of its code (matches.models.versions); empty: not known, so it is not compared.
     version: Text = ""
-    """Of its code (matches.models.versions); empty: not known, so it is not compared."""
 
 
 # array_like: an order has many rows, which travel without the names of their fields.
@@ -167,12 +167,12 @@ class MatchOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     agents: list[AgentOrder]
     matches: Annotated[list[MatchOrderRow], msgspec.Meta(min_length=1)]
     faults: FaultRates | None = None
+    # Of the rules, as `version` of an agent.
     game_version: Text = ""
-    """Of the rules, as `version` of an agent."""
+    # Where pieces of trajectories are put; empty when none are stored.
     trajectories: Link = ""
-    """Where pieces of trajectories are put; empty when none are stored."""
+    # Where its start and its results are reported.
     reports: ReportsQueue = REPORTS_QUEUE
-    """Where its start and its results are reported."""
 
 
 # array_like as above: fields are told by their place, so new ones go to the end.
@@ -190,8 +190,8 @@ class ResultRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     n_steps: Count
     duration_ms: Milliseconds
     actions: Annotated[str, msgspec.Meta(max_length=100_000)]
+    # SHA-256 of the piece that holds the trajectories of this attempt, put before this report.
     trajectory: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")] = ""
-    """SHA-256 of the piece that holds the trajectories of this attempt, put before this report."""
 
 
 class CheckOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -203,8 +203,8 @@ class CheckOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     game: Text
     n_actions: Count
     observation_shape: list[Count]
+    # Of gpu workers: play nodes, which ring doorbells in the same queue, cannot order checks.
     key: Text
-    """Of gpu workers: play nodes, which ring doorbells in the same queue, cannot order checks."""
 
 
 class Alive(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="alive", tag_field="kind"):
@@ -220,8 +220,8 @@ class Alive(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="alive"
     versions: Annotated[dict[Text, Text], Few]
     orders: Annotated[list[OrderId], Few]
     key: Text
+    # Names the machine, where two live processes cannot have the same node name; else empty.
     place: Text = ""
-    """Names the machine, where two live processes cannot have the same node name; else empty."""
 
 
 class Started(
@@ -276,8 +276,8 @@ class Checked(
     refusal: Detail
     n_parameters: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
     state_size: Count
+    # Measured forward of one row on one CPU core: small networks are placed in the player.
     row_ms: Annotated[float, msgspec.Meta(ge=0, le=1e9)]
-    """Measured forward of one row on one CPU core: small networks are placed in the player."""
 
 
 # Not sent through a queue: it is overwritten in the fast store, and only the last one counts.
@@ -290,14 +290,14 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     gpu: Text
     shards: list[Count]
+    # Requests in the queues of its shards.
     n_waiting: Count
-    """Requests in the queues of its shards."""
     n_models: Count
     requests_per_s: Seconds
     forwards_per_s: Seconds
     rows_per_s: Annotated[float, msgspec.Meta(ge=0)]
+    # From asking to the answer, of the requests that were answered.
     p50_ms: Seconds | None
-    """From asking to the answer, of the requests that were answered."""
     p99_ms: Seconds | None
     n_faults: BigId
 

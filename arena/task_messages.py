@@ -29,8 +29,8 @@ from arena.messages import (
 
 # Bytes of an item: a full report (2 MB of actions, 1,000 details) in base64 is about 10 MB.
 MAX_ITEM = 24 * 2**20
+# Celery cuts what it shows of arguments at about 1,024 characters.
 ShortText = Annotated[str, msgspec.Meta(max_length=2_000)]
-"""Celery cuts what it shows of arguments at about 1,024 characters."""
 Scalar = Annotated[str, msgspec.Meta(max_length=1_000)] | int | float | bool | None
 _NO_KEYWORDS = Annotated[dict[str, Scalar], msgspec.Meta(max_length=0)]
 
@@ -67,8 +67,8 @@ class _PlainHeaders(msgspec.Struct, forbid_unknown_fields=True):
     root_id: ShortText | None = None
     parent_id: ShortText | None = None
     retries: Annotated[int, msgspec.Meta(ge=0, le=0)] = 0
+    # Exactly two: any other number of them ends a Celery worker, which unpacks them.
     timelimit: tuple[None, None] | None = None
-    """Exactly two: any other number of them ends a Celery worker, which unpacks them."""
     ignore_result: bool = True
     replaced_task_nesting: Annotated[int, msgspec.Meta(ge=0, le=0)] = 0
     eta: None = None

@@ -29,18 +29,18 @@ class GameSpec:
     observation_dtype: str
     has_chance: bool
     has_hidden_information: bool
+    # Seeded random plies before the first decision, by default; 0 for a game with chance.
     opening_plies: int
-    """Seeded random plies before the first decision, by default; 0 for a game with chance."""
+    # More steps than this in one episode are a fault of the game.
     max_steps: int
-    """More steps than this in one episode are a fault of the game."""
+    # Of a shipped game: counted up when the rules change. A plug-in goes by its file's hash.
     rules_version: int = 1
-    """Of a shipped game: counted up when the rules change. A plug-in goes by its file's hash."""
     parameters: tuple[Parameter, ...] = ()
     is_zero_sum: bool = False
+    # Whose states its states hold; search policies need OpenSpiel's.
     engine: str = ""
-    """Whose states its states hold; search policies need OpenSpiel's."""
+    # The team of each seat, from 0; empty: each for itself. Team mates share their returns.
     teams: Teams = NO_TEAMS
-    """The team of each seat, from 0; empty: each for itself. Team mates share their returns."""
 
     def __post_init__(self) -> None:
         """Refuse teams that are not alike. Raises UnsupportedGameError."""

@@ -20,8 +20,8 @@ MIN_AGENTS = 2
 # The seats of most games, for which pairings have a faster way.
 COUPLE = 2
 
+# The agents of a block by the seats of its first match.
 Lineup = tuple[int, ...]
-"""The agents of a block by the seats of its first match."""
 
 
 class PairingError(ArenaError):

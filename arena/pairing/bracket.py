@@ -79,7 +79,12 @@ def build_bracket(
     for meeting in meetings:
         played.setdefault(tuple(sorted(meeting.lineup)), []).append(meeting)
     rank = {agent: place for place, agent in enumerate(seeding)}
-    order = [seeding[seed] if seed < len(seeding) else None for seed in _order_seeds(len(seeding))]
+    seeds = [0]
+    while len(seeds) < len(seeding):
+        # Doubling the bracket, each seed gets the opponent that adds up with it to the last seed.
+        size = 2 * len(seeds)
+        seeds = [seed for best in seeds for seed in (best, size - 1 - best)]
+    order = [seeding[seed] if seed < len(seeding) else None for seed in seeds]
     slots = list[BracketSlot]()
     for first, second in _pair_up(order):
         if first is None or second is None:
@@ -124,26 +129,16 @@ def _fill_slot(
     ]
     points = (sum(score[first] for score in scores), sum(score[second] for score in scores))
     n_open = len(meetings) - len(scores)
-    found = BracketSlot(first, second, points=points, n_closed=len(scores), n_open=n_open)
-    if not rules.is_decided(found):
-        return found
-    winner = min((first, second), key=lambda agent: (-points_of(found, agent), rank[agent]))
+    so_far = BracketSlot(first, second, points=points, n_closed=len(scores), n_open=n_open)
+    if not rules.is_decided(so_far):
+        return so_far
+    winner = min((first, second), key=lambda agent: (-points_of(so_far, agent), rank[agent]))
     return BracketSlot(first, second, False, points, len(scores), n_open, winner)
 
 
 def points_of(slot: BracketSlot, agent: int) -> float:
     """Return the points of one of the slot's two agents over the closed blocks."""
     return slot.points[0] if agent == slot.first else slot.points[1]
-
-
-def _order_seeds(n: int) -> list[int]:
-    """Return seeds 0..size-1 in the order of the bracket, size the next power of two."""
-    order = [0]
-    while len(order) < n:
-        # Doubling the bracket, each seed gets the opponent that adds up with it to the last seed.
-        size = 2 * len(order)
-        order = [seed for best in order for seed in (best, size - 1 - best)]
-    return order
 
 
 def _pair_up(row: Sequence[int | None]) -> list[tuple[int | None, int | None]]:

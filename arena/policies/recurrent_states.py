@@ -44,10 +44,12 @@ class RecurrentStates:
         states = np.zeros((len(rows), network.state_size), np.float32)
         unknown = []
         for place, row in enumerate(rows):
-            known = self._look_up(row)
-            if known is not None:
-                states[place] = known
-            elif row.state.actions:
+            last = self._kept.get(row.state, {}).get(row.seat)
+            n_actions = len(row.state.actions)
+            if last is not None and last.n_actions <= n_actions:
+                # The same row again, as when a block failed and its rows are asked one by one.
+                states[place] = last.before if last.n_actions == n_actions else last.after
+            elif n_actions:
                 unknown.append(place)
         if unknown:
             states[unknown] = self._recompute([rows[place] for place in unknown], network)
@@ -58,14 +60,6 @@ class RecurrentStates:
         for row, old, new in zip(rows, before, after, strict=True):
             seats = self._kept.setdefault(row.state, {})
             seats[row.seat] = SeatMemory(len(row.state.actions), old.copy(), new.copy())
-
-    def _look_up(self, row: Row) -> FloatBatch | None:
-        last = self._kept.get(row.state, {}).get(row.seat)
-        n_actions = len(row.state.actions)
-        if last is None or last.n_actions > n_actions:
-            return None
-        # The same row again, as when a block failed and its rows are asked one by one.
-        return last.before if last.n_actions == n_actions else last.after
 
     def _recompute(self, rows: Sequence[Row], network: Network) -> FloatBatch:
         """Return the states that the network reaches by what the rows' seats have seen so far."""

@@ -67,10 +67,10 @@ class Constants:
 
     beta: float = BETA
     draw_probability: float = DRAW_PROBABILITY
+    # The variance that two performances add to the difference of two skills.
     performance_variance: float = field(init=False, repr=False)
-    """The variance that two performances add to the difference of two skills."""
+    # Performances closer than this are a draw.
     draw_margin: float = field(init=False, repr=False)
-    """Performances closer than this are a draw."""
 
     def __post_init__(self) -> None:
         """Refuse values out of range; derive the rest."""

@@ -31,7 +31,14 @@ class PairCounts:
     def __post_init__(self) -> None:
         """Check and sort. Raises RatingError and SelfPlayError."""
         names = [column.name for column in fields(self)]
-        columns = [_read_column(name, getattr(self, name)) for name in names]
+        columns = []
+        for name in names:
+            column = np.asarray(getattr(self, name))
+            # An empty list is a column of floats to numpy.
+            if column.size and (column.ndim != 1 or column.dtype.kind not in "iu"):
+                got = f"{column.dtype} {column.shape}"
+                raise RatingError(f"{name} must be a column of ints, got {got}")
+            columns.append(column.astype(np.int64).ravel())
         lengths = [len(column) for column in columns]
         if len(set(lengths)) > 1:
             raise RatingError(f"the columns of pair counts must be of one length, got {lengths}")
@@ -122,15 +129,6 @@ def _read_rows(rows: Iterable[tuple[int, ...]] | Ints, width: int) -> Ints:
     if table.shape[1:] != (width,) or table.dtype.kind not in "iu":
         raise RatingError(f"every row must have {width} ints, got {listed[0]!r}")
     return table.astype(np.int64, copy=False)
-
-
-def _read_column(name: str, values: Ints) -> Ints:
-    column = np.asarray(values)
-    if column.size == 0:
-        return np.empty(0, np.int64)
-    if column.ndim != 1 or column.dtype.kind not in "iu":
-        raise RatingError(f"{name} must be a column of ints, got {column.dtype} {column.shape}")
-    return column.astype(np.int64)
 
 
 def _check_range(name: str, column: Ints) -> None:

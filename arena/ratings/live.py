@@ -27,8 +27,8 @@ from arena.ratings.trueskill import fold_results
 from arena.ratings.truncated_normal import draw_moments, win_moments
 from arena.teams import NO_TEAMS, Teams, group_by_team
 
+# Agent indices by seat and their ranks.
 Played = tuple[Sequence[int], Sequence[int]]
-"""Agent indices by seat and their ranks."""
 
 
 def fold_matches(
@@ -71,27 +71,21 @@ def update_ranked(
     if teams:
         check_team_ranks(ranks, teams)
     # Where each plays for itself a seat is a team of one, so that one way serves both.
-    sides = _make_sides(ratings, ranks, teams or tuple(range(len(ratings))))
+    team_of = teams or tuple(range(len(ratings)))
+    negated = group_by_team(team_of, [(-mu, sigma) for mu, sigma in ratings])
+    sides = [
+        (shared[0], tuple(sorted(mates)))
+        for shared, mates in zip(group_by_team(team_of, ranks), negated, strict=True)
+    ]
     if constants.draw_margin == 0 and len({rank for rank, _ in sides}) < len(sides):
         raise DrawWithoutDrawProbabilityError
     after = _rate_sides(sides, constants)
-    by_seat = zip(ratings, ranks, teams or range(len(ratings)), strict=True)
+    by_seat = zip(ratings, ranks, team_of, strict=True)
     return [after[sides[team]][rating] for rating, _, team in by_seat]
 
 
+# Rank, and (-mu, sigma) of each mate, sorted: the better stand first.
 RankedSide = tuple[int, tuple[tuple[float, float], ...]]
-"""Rank, and (-mu, sigma) of each mate, sorted: the better stand first."""
-
-
-def _make_sides(
-    ratings: Sequence[tuple[float, float]], ranks: Sequence[int], teams: Teams
-) -> list[RankedSide]:
-    """Return the side of each team."""
-    turned = group_by_team(teams, [(-mu, sigma) for mu, sigma in ratings])
-    return [
-        (shared[0], tuple(sorted(mates)))
-        for shared, mates in zip(group_by_team(teams, ranks), turned, strict=True)
-    ]
 
 
 def _rate_sides(
@@ -105,9 +99,9 @@ def _rate_sides(
     rated = model.rate(groups, [rank for rank, _ in standing])
     after: dict[RankedSide, dict[tuple[float, float], list[tuple[float, float]]]] = {}
     for side, group in zip(standing, rated, strict=True):
-        found = after.setdefault(side, {})
+        after_side = after.setdefault(side, {})
         for (minus_mu, sigma), rating in zip(side[1], group, strict=True):
-            shares = found.setdefault((-minus_mu, sigma), [])
+            shares = after_side.setdefault((-minus_mu, sigma), [])
             shares.append((float(rating.mu), float(rating.sigma)))
     return {
         side: {
@@ -118,9 +112,9 @@ def _rate_sides(
             )
             if len(shares) > 1
             else shares[0]
-            for before, shares in found.items()
+            for before, shares in after_side.items()
         }
-        for side, found in after.items()
+        for side, after_side in after.items()
     }
 
 

@@ -94,20 +94,22 @@ class Objective:
 
     def at(self, z: Floats, spread: float, *, is_rough: bool = False) -> _ObjectivePoint:
         """Return the objective at z: float64 [n], [n + 1] with a seat term."""
-        found, prior = self.likelihood.at(z), self.prior
+        point, prior = self.likelihood.at(z), self.prior
         precision = prior.precision(spread, self.likelihood)
         apart = z[prior.children] - z[prior.parents]
         # A link is a spring between child and parent: a slope at both ends, curvature between.
         slope = self._link * apart
-        gradient = found.gradient - precision * z
+        gradient = point.gradient - precision * z
         np.subtract.at(gradient, prior.children, slope)
         np.add.at(gradient, prior.parents, slope)
-        value = found.value - float(precision @ z**2) / 2 - float(slope @ apart) / 2
-        curvature = np.concatenate([found.curvature, self._link])
-        agents = self._agent_information(curvature, precision[: self.n_agents], is_rough=is_rough)
-        return _ObjectivePoint(
-            z, value, gradient, self._add_seat(agents, found.curvature, precision[-1])
-        )
+        value = point.value - float(precision @ z**2) / 2 - float(slope @ apart) / 2
+        curvature = np.concatenate([point.curvature, self._link])
+        matrix = self._agent_information(curvature, precision[: self.n_agents], is_rough=is_rough)
+        if isinstance(self.likelihood, PairLikelihood) and self.likelihood.is_seated:
+            cross = self.likelihood.seat_curvature(point.curvature)
+            own = float(point.curvature.sum() + precision[-1])
+            matrix = information_matrix.BorderedInformation(matrix, cross, own)
+        return _ObjectivePoint(z, value, gradient, matrix)
 
     def _agent_information(
         self, curvature: Floats, precision: Floats, *, is_rough: bool
@@ -119,14 +121,6 @@ class Objective:
             )
         n = self.n_agents
         return information_matrix.DenseInformation(self._i, self._j, curvature, n, precision)
-
-    def _add_seat(
-        self, agents: InformationMatrix, curvature: Floats, precision: float
-    ) -> InformationMatrix:
-        if not isinstance(self.likelihood, PairLikelihood) or not self.likelihood.is_seated:
-            return agents
-        cross, own = self.likelihood.seat_curvature(curvature), float(curvature.sum() + precision)
-        return information_matrix.BorderedInformation(agents, cross, own)
 
 
 class TeamObjective(Objective):
@@ -177,7 +171,12 @@ def find_mode(
     for _ in range(_MAX_STEPS):
         # Newton's: far from the mode it may overshoot, so it is halved until it climbs.
         step = here.information.solve(here.gradient)
-        here = _climb_step(objective, spread, here, step, is_rough)
+        there = objective.at(here.z + step, spread, is_rough=is_rough)
+        # At the mode itself the value may fall by rounding, which is no reason to halve.
+        while there.value < here.value - _SLACK * abs(here.value):
+            step = step / 2
+            there = objective.at(here.z + step, spread, is_rough=is_rough)
+        here = there
         size = float(np.abs(step).max())
         if size < tolerance or (size < _ROUNDING and size > last / 2):
             n, uncertainty = objective.n_agents, here.information.estimate_uncertainty()
@@ -185,15 +184,3 @@ def find_mode(
             return Posterior(here.z[:n], uncertainty, spread, seat)
         last = size
     raise RatingError(f"the ratings of {len(start)} agents did not settle in {_MAX_STEPS} steps")
-
-
-def _climb_step(
-    objective: Objective, spread: float, here: _ObjectivePoint, step: Floats, is_rough: bool
-) -> _ObjectivePoint:
-    """Return the point after the step, or after less of it while that would go down."""
-    there = objective.at(here.z + step, spread, is_rough=is_rough)
-    # At the mode itself the value may fall by rounding, which is no reason to halve.
-    while there.value < here.value - _SLACK * abs(here.value):
-        step = step / 2
-        there = objective.at(here.z + step, spread, is_rough=is_rough)
-    return there

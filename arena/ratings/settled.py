@@ -10,7 +10,6 @@ agents in 10^6 pairs.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -117,10 +116,9 @@ def settle_ratings(
 
     counts: of pairs, or of teams in a game of teams. weight: what one pair of a match counts,
     1 / (k - 1) for k seats or k teams; divided by the dispersion of the blocks where that is known.
-    start: the mu of an earlier fit, to get there faster (warm); it
-    may be shorter than the field. parents: of each agent the one it goes on from, or -1: its prior
-    is N(parent, 2^2). has_seat_term: fit how much sitting first (before the other) is worth, too;
-    the seats of the results matter then. Raises RatingError.
+    start: the mu of an earlier fit, to get there faster; it may be shorter than the field. parents:
+    of each agent the one it goes on from, or -1: its prior is N(parent, 2^2). has_seat_term: fit
+    what sitting first is worth, too. Raises RatingError.
     """
     margin = unit_draw_margin(draw_probability)
     if margin == 0 and counts.has_draws:
@@ -131,31 +129,19 @@ def settle_ratings(
     fitted = np.union1d(counts.agents, linked_agents(parent_of))
     if fitted.size == 0:
         return _assemble_field(counts, n_agents, fitted, None)
-    terms = _Terms(len(fitted), margin, weight, has_seat_term)
-    likelihood = _make_likelihood(counts.reindex(fitted), terms)
-    z = (_starting_point(start, n_agents)[fitted] - MU) / _UNIT
-    found = _fit_skills(make_objective(likelihood, parent_prior(parent_of, fitted)), z)
-    return _assemble_field(counts, n_agents, fitted, found)
-
-
-class _Terms(NamedTuple):
-    """What a likelihood is made with, but for the counts."""
-
-    n_agents: int
-    margin: float
-    weight: float
-    has_seat_term: bool
-
-
-def _make_likelihood(counts: PairCounts | TeamCounts, terms: _Terms) -> Likelihood:
-    n_agents, margin, weight, has_seat_term = terms
-    if isinstance(counts, PairCounts):
-        return PairLikelihood(
-            counts, n_agents, margin=margin, weight=weight, is_seated=has_seat_term
+    within, n_fitted = counts.reindex(fitted), len(fitted)
+    likelihood: Likelihood
+    if isinstance(within, PairCounts):
+        likelihood = PairLikelihood(
+            within, n_fitted, margin=margin, weight=weight, is_seated=has_seat_term
         )
-    if has_seat_term:
+    elif has_seat_term:
         raise RatingError("has_seat_term: teams have no first seat, leave it out")
-    return TeamLikelihood(counts, n_agents, margin=margin, weight=weight)
+    else:
+        likelihood = TeamLikelihood(within, n_fitted, margin=margin, weight=weight)
+    z = (_starting_point(start, n_agents)[fitted] - MU) / _UNIT
+    posterior = _fit_skills(make_objective(likelihood, parent_prior(parent_of, fitted)), z)
+    return _assemble_field(counts, n_agents, fitted, posterior)
 
 
 def _fit_skills(objective: Objective, z: Floats) -> Posterior:
@@ -164,9 +150,9 @@ def _fit_skills(objective: Objective, z: Floats) -> Posterior:
     spread, seat = SIGMA / _UNIT, [0.0] * objective.likelihood.is_seated
     for _ in range(_N_SPREAD_ROUNDS):
         # A rough mode is enough to fit the spread by: the last fit, below, starts from it.
-        found = find_mode(objective, spread, np.append(z, seat), is_rough=True)
-        z, spread = found.z, _next_spread(found, objective.prior.children)
-        seat = [] if found.seat is None else [found.seat]
+        rough = find_mode(objective, spread, np.append(z, seat), is_rough=True)
+        z, spread = rough.z, _next_spread(rough, objective.prior.children)
+        seat = [] if rough.seat is None else [rough.seat]
     return find_mode(objective, spread, np.append(z, seat))
 
 
@@ -208,10 +194,10 @@ def _assemble_field(
 def _starting_point(start: Sequence[float] | Floats | None, n_agents: int) -> Floats:
     full = np.full(n_agents, MU)
     if start is not None:
-        known = np.asarray(start, np.float64)
-        if known.ndim != 1 or len(known) > n_agents or not np.isfinite(known).all():
+        earlier = np.asarray(start, np.float64)
+        if earlier.ndim != 1 or len(earlier) > n_agents or not np.isfinite(earlier).all():
             raise RatingError(f"start must be at most {n_agents} finite floats, got {start!r}")
-        full[: len(known)] = known
+        full[: len(earlier)] = earlier
     return full
 
 

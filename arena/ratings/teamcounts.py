@@ -11,8 +11,8 @@ from arena.ratings.base import RatingError, SelfPlayError
 from arena.ratings.counts import LIMIT, Ints
 from arena.teams import group_by_team
 
+# Team mates, sorted: their seats play no part.
 TeamSide = tuple[int, ...]
-"""Team mates, sorted: their seats play no part."""
 # Won, drawn and lost by the first side.
 N_KINDS = 3
 

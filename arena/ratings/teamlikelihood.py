@@ -22,10 +22,10 @@ _WON, _DREW, _LOST = range(3)
 class TeamLikelihood:
     """The log-likelihood of team counts: concave in z, a sum over m decided and drawn rows."""
 
+    # Sides are unordered: there is no term for the seat.
     is_seated = False
-    """Sides are unordered: there is no term for the seat."""
+    # No two agents meet alone: see design.
     i = j = np.empty(0, np.int64)
-    """No two agents meet alone: see design."""
 
     def __init__(self, counts: TeamCounts, n_agents: int, *, margin: float, weight: float) -> None:
         """Keep wins as (winners, losers, how often) and draws as (first, second, how often)."""

@@ -37,19 +37,15 @@ def draw_moments(t: float, e: float) -> tuple[float, float]:
     lead = abs(t)
     low, high = lead - e, lead + e
     if low < _TAIL and e + e > _NARROW:
-        v, w = _draw_near(low, high)
+        at_low, at_high = exp(-0.5 * low * low), exp(-0.5 * high * high)
+        scale = SQRT_2_OVER_PI / (erfc(SQRT_HALF * low) - erfc(SQRT_HALF * high))
+        v = (at_low - at_high) * scale
+        w = v * v + (high * at_high - low * at_low) * scale
     elif (e + e) * (abs(low) + 1) < 1:
         v, w = _draw_narrow(low, e + e)
     else:
         v, w = _draw_far(low, high, e + e)
     return (-v if t > 0 else v), w
-
-
-def _draw_near(low: float, high: float) -> tuple[float, float]:
-    at_low, at_high = exp(-0.5 * low * low), exp(-0.5 * high * high)
-    scale = SQRT_2_OVER_PI / (erfc(SQRT_HALF * low) - erfc(SQRT_HALF * high))
-    v = (at_low - at_high) * scale
-    return v, v * v + (high * at_high - low * at_low) * scale
 
 
 def _draw_narrow(low: float, width: float) -> tuple[float, float]:

@@ -28,12 +28,12 @@ class StopReason(StrEnum):
     """Why a campaign ended."""
 
     # The values are stored with campaigns and sent to clients: they must not change.
+    # The answer is surer than asked for.
     DECIDED = "decided"
-    """The answer is surer than asked for."""
+    # What could be wrong about it is smaller than the indifference margin.
     WITHIN_MARGIN = "within_margin"
-    """What could be wrong about it is smaller than the indifference margin."""
+    # The likeliest answer when the budget was spent; its probability says how likely.
     OUT_OF_BUDGET = "out_of_budget"
-    """The likeliest answer when the budget was spent; its probability says how likely."""
 
 
 @dataclass(frozen=True)

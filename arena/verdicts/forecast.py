@@ -35,8 +35,8 @@ class BeliefState(NamedTuple):
     covariance: Floats
 
 
+# From what is believed to the weight of each pair: float64 [t, n, n], symmetric.
 Allocation = Callable[[BeliefState], Floats]
-"""From what is believed to the weight of each pair: float64 [t, n, n], symmetric."""
 
 
 def weigh_best(state: BeliefState) -> Floats:

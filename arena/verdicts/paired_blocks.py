@@ -54,17 +54,22 @@ def compare_blocks(counts: Sequence[int] | Ints) -> PairedResult | None:
     shares = table / n_blocks
     score = float(shares @ _VALUES)
     sd = sqrt(float(shares @ (_VALUES - score) ** 2))
+    lead = score - 0.5
+    # All blocks alike: without a variance they only say which side is ahead.
+    los = 0.5 + 0.5 * (lead > 0) - 0.5 * (lead < 0)
+    if sd:
+        los = _NORMAL.cdf(lead / sd * sqrt(n_blocks))
     return PairedResult(
         n_blocks=n_blocks,
         score=score,
         split=float(shares[BLOCKS // 2]),
         elo=elo,
-        normalised=_normalised_elo(score - 0.5, sd, n_blocks) if sd else None,
-        los=_likelihood_of_superiority(score - 0.5, sd, n_blocks),
+        normalised=_normalise_elo(lead, sd, n_blocks) if sd else None,
+        los=los,
     )
 
 
-def _normalised_elo(lead: float, sd: float, n_blocks: int) -> EloEstimate:
+def _normalise_elo(lead: float, sd: float, n_blocks: int) -> EloEstimate:
     """Return the lead in standard deviations of a game, of which a block has half the variance."""
     t = lead / sd
     # Delta method: mean / sd of n normal scores has the variance (1 + t^2 / 2) / n.
@@ -73,10 +78,3 @@ def _normalised_elo(lead: float, sd: float, n_blocks: int) -> EloEstimate:
     # game.
     points = (ELO_PER_T / sqrt(2) * bound for bound in (t, t - half, t + half))
     return EloEstimate(*points)
-
-
-def _likelihood_of_superiority(lead: float, sd: float, n_blocks: int) -> float:
-    # All blocks alike: without a variance they only say which side is ahead.
-    if not sd:
-        return 0.5 + 0.5 * (lead > 0) - 0.5 * (lead < 0)
-    return _NORMAL.cdf(lead / sd * sqrt(n_blocks))

@@ -39,10 +39,10 @@ _TINY = 1e-9
 class EloModel(StrEnum):
     """The scale of elo0 and elo1."""
 
+    # Elo of the expected score.
     LOGISTIC = "logistic"
-    """Elo of the expected score."""
+    # Expected score above one half in standard deviations of a game: independent of draws.
     NORMALISED = "normalised"
-    """Expected score above one half in standard deviations of a game: independent of draws."""
 
 
 # Bounds lie within; a score so far from one half in standard deviations may not exist.
@@ -52,10 +52,10 @@ MOST_ELO = {EloModel.LOGISTIC: 1_000.0, EloModel.NORMALISED: 200.0}
 class Decision(StrEnum):
     """What a test says after the outcomes so far."""
 
+    # Better by elo1.
     ACCEPT = "accept"
-    """Better by elo1."""
+    # Not better by more than elo0.
     REJECT = "reject"
-    """Not better by more than elo0."""
     CONTINUE = "continue"
 
 

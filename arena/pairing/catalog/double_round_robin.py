@@ -52,9 +52,20 @@ def _circle_rounds(circle: Sequence[int]) -> Iterator[Lineup]:
 
 
 def _turn_shapes(circle: Sequence[int], n_seats: int, rng: Random) -> Iterator[Lineup]:
-    """Yield the lineups shape by shape, each turned round the circle."""
+    """Yield the lineups shape by shape, each turned round the circle.
+
+    A shape is a set of n_seats places that contains place 0; they come in a seeded order.
+    """
     n = len(circle)
-    for shape in _draw_shapes(n, n_seats, rng):
+    # There may be far too many shapes to list: their numbers are stepped through instead.
+    total = comb(n - 1, n_seats - 1)
+    number, step = rng.randrange(total), rng.randrange(total)
+    # A step without a common divisor visits every number once before it repeats.
+    while gcd(step, total) != 1:
+        step = rng.randrange(total)
+    for _ in range(total):
+        shape = [0, *_unrank_places(number, n, n_seats - 1)]
+        number = (number + step) % total
         for turn in range(_count_turns([after - seat for seat, after in pairwise([*shape, n])])):
             yield tuple([circle[(seat + turn) % n] for seat in shape])
 
@@ -68,21 +79,6 @@ def _count_turns(gaps: list[int]) -> int:
         if turned == gaps:
             return sum(gaps[:shift])
     return sum(gaps)
-
-
-def _draw_shapes(n: int, n_seats: int, rng: Random) -> Iterator[list[int]]:
-    """Yield every set of n_seats places that contains place 0, in a seeded order, one at a time.
-
-    There may be far too many to list: their numbers are stepped through instead.
-    """
-    total = comb(n - 1, n_seats - 1)
-    number, step = rng.randrange(total), rng.randrange(total)
-    # A step without a common divisor visits every number once before it repeats.
-    while gcd(step, total) != 1:
-        step = rng.randrange(total)
-    for _ in range(total):
-        yield [0, *_unrank_places(number, n, n_seats - 1)]
-        number = (number + step) % total
 
 
 def _unrank_places(number: int, n: int, n_places: int) -> list[int]:

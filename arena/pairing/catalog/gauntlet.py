@@ -26,7 +26,15 @@ class _Gauntlet(Adaptive):
 
     def __init__(self, parameters: Mapping[str, object] | None = None) -> None:
         super().__init__(parameters)
-        self._newcomers = _parse_places(str(self.values["newcomers"]))
+        text = str(self.values["newcomers"])
+        try:
+            places = sorted({int(piece) for piece in text.split(",") if piece.strip()})
+        except ValueError:
+            places = [-1]
+        if places and places[0] < 0:
+            reason = f"must be places from 0 with commas between them, got {text!r:.100}"
+            raise ParameterError(self.id, "newcomers", reason)
+        self._newcomers = places
 
     def refusal(self, field: Field) -> str | None:
         wrong = [agent for agent in self._newcomers if agent >= field.n_agents]
@@ -74,17 +82,6 @@ def _count_in_flight(standing: Standing, rows: Ints, others: Ints) -> Floats:
             if one in row_of and other in column_of:
                 table[row_of[one], column_of[other]] += n_matches
     return table
-
-
-def _parse_places(text: str) -> list[int]:
-    try:
-        places = sorted({int(piece) for piece in text.split(",") if piece.strip()})
-    except ValueError:
-        places = [-1]
-    if places and places[0] < 0:
-        reason = f"must be places from 0 with commas between them, got {text!r:.100}"
-        raise ParameterError("gauntlet", "newcomers", reason)
-    return places
 
 
 PAIRING = _Gauntlet()

@@ -19,10 +19,16 @@ class _Ladder(Adaptive):
         chosen: list[Lineup] = []
         while len(chosen) < n_blocks:
             # Noise below 1 breaks ties between rungs that met as often.
-            found = _select_disjoint(np.argsort(met + rng.random(len(met))).tolist(), n_seats)
-            found = found[: n_blocks - len(chosen)]
-            met[found] += n_seats
-            chosen += [tuple(rungs[at]) for at in found]
+            taken: set[int] = set()
+            disjoint: list[int] = []
+            for at in np.argsort(met + rng.random(len(met))).tolist():
+                places = range(at, at + n_seats)
+                if taken.isdisjoint(places):
+                    taken.update(places)
+                    disjoint.append(at)
+            disjoint = disjoint[: n_blocks - len(chosen)]
+            met[disjoint] += n_seats
+            chosen += [tuple(rungs[at]) for at in disjoint]
         return chosen
 
 
@@ -40,18 +46,6 @@ def _count_met(standing: Standing, order: Ints, n: int) -> Floats:
         if abs(place[i] - place[j]) == n - 1:
             met[min(place[i], place[j])] += n_matches
     return met
-
-
-def _select_disjoint(rungs: list[int], n_seats: int) -> list[int]:
-    """Return the first of these rungs that share no agent."""
-    taken: set[int] = set()
-    found: list[int] = []
-    for at in rungs:
-        places = range(at, at + n_seats)
-        if taken.isdisjoint(places):
-            taken.update(places)
-            found.append(at)
-    return found
 
 
 PAIRING = _Ladder()

@@ -44,29 +44,29 @@ class _OrderInformation(Adaptive):
     def lineups(self, standing: Standing, n_blocks: int, rng: np.random.Generator) -> list[Lineup]:
         gap = standing.mu[:, None] - standing.mu
         information = standing.field.pair_weight * expected_information(gap)
-        known = count_met(standing)
+        n_met = count_met(standing)
         if standing.covariance is None:
             raise PairingError(
                 f"pairing {self.id!r} needs the joint covariance, which {len(standing.mu)} "
                 "agents are too many for: choose posterior_sample or ladder"
             )
-        joint = _widen_covariance(standing.covariance, known * information)
+        joint = _widen_covariance(standing.covariance, n_met * information)
         variance = _difference_variances(joint)
         openness = np.exp(-(gap**2) / (2 * _HORIZON * variance)) / np.sqrt(variance)
         noise = rng.random((len(joint), len(joint)))
         worth = information * (1 + _TIE_BREAK * (noise + noise.T))
-        others = np.linalg.inv(joint) - _graph_laplacian(_discount_repeats(known * information))
-        times = known + count_in_flight(standing)
+        others = np.linalg.inv(joint) - _graph_laplacian(_discount_repeats(n_met * information))
+        times = n_met + count_in_flight(standing)
         chosen: list[Lineup] = []
         while len(chosen) < n_blocks:
             precision = others + _graph_laplacian(_discount_repeats(times * information))
             narrowed = np.linalg.inv(precision).astype(np.float64, copy=False)
             repeated = 1 + times * information * _PAIR_VARIANCE
             value = worth * _expected_narrowing(narrowed, openness) / repeated**2
-            found = match_greedily(value, standing.field.n_seats)
-            found = found[: max(1, int(len(found) * _TAKEN))][: n_blocks - len(chosen)]
-            chosen += found
-            for lineup in found:
+            matched = match_greedily(value, standing.field.n_seats)
+            best = matched[: max(1, int(len(matched) * _TAKEN))][: n_blocks - len(chosen)]
+            chosen += best
+            for lineup in best:
                 times[np.ix_(lineup, lineup)] += len(lineup)
             np.fill_diagonal(times, 0)
         return chosen

@@ -35,8 +35,11 @@ class _PosteriorSample(Adaptive):
         n_refused = 0
         while len(chosen) < n_blocks:
             sample = next(samples)
-            if self.number("edge"):
-                drawn = [self._pair_edge(sample, standing.field.n_seats)]
+            n_seats = standing.field.n_seats
+            if edge := self.number("edge"):
+                # The agents on both sides of the edge, as many above as below.
+                first = min(max(edge - n_seats // 2, 0), len(sample) - n_seats)
+                drawn = [tuple(np.argsort(-sample)[first : first + n_seats].tolist())]
             else:
                 drawn = list(self._pair_neighbours(standing, sample, rng))
             # After some refusals in a row all are taken: the blocks asked for must come.
@@ -46,7 +49,7 @@ class _PosteriorSample(Adaptive):
             n_refused = 0 if played else n_refused + 1
             chosen += played
             for pair in (pair for lineup in played for pair in _list_pairs(lineup)):
-                waiting[pair] = waiting.get(pair, 0) + standing.field.n_seats
+                waiting[pair] = waiting.get(pair, 0) + n_seats
         return chosen[:n_blocks]
 
     def _draw_samples(self, standing: Standing, rng: np.random.Generator) -> Iterator[Floats]:
@@ -82,13 +85,6 @@ class _PosteriorSample(Adaptive):
         starts = np.arange(offset, len(order) - n_seats + 1, n_seats)
         for start in rng.permutation(starts).tolist():
             yield tuple(order[start : start + n_seats])
-
-    def _pair_edge(self, sample: Floats, n_seats: int) -> Lineup:
-        """Return the agents on both sides of the edge, as many above as below."""
-        first = self.number("edge") - n_seats // 2
-        first = min(max(first, 0), len(sample) - n_seats)
-        lineup: list[int] = np.argsort(-sample)[first : first + n_seats].tolist()
-        return tuple(lineup)
 
 
 def _is_worth_playing(

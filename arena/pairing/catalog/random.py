@@ -14,19 +14,15 @@ class _Random:
         check_blocks(n_blocks)
         rng = Random(seed)
         if field.n_seats == COUPLE:
-            return _draw_couples(rng, field.n_agents, n_blocks)
+            # As sample does, about ten times faster: a million matches are paired in a second.
+            draw, n_agents = rng.random, field.n_agents
+            lineups: list[tuple[int, ...]] = []
+            for _ in range(n_blocks):
+                first, second = int(draw() * n_agents), int(draw() * (n_agents - 1))
+                lineups.append((first, second + (second >= first)))
+            return lineups
         agents = range(field.n_agents)
         return [tuple(rng.sample(agents, field.n_seats)) for _ in range(n_blocks)]
-
-
-def _draw_couples(rng: Random, n_agents: int, n_blocks: int) -> list[tuple[int, ...]]:
-    """Draw as sample does, about ten times faster: a million matches are paired in a second."""
-    draw = rng.random
-    lineups: list[tuple[int, ...]] = []
-    for _ in range(n_blocks):
-        first, second = int(draw() * n_agents), int(draw() * (n_agents - 1))
-        lineups.append((first, second + (second >= first)))
-    return lineups
 
 
 PAIRING = _Random()
