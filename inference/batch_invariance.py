@@ -116,17 +116,14 @@ def find_row_rule(forward: Forward, rows: Tensor, states: Tensor) -> RowRule:
     rows: [5, *shape] and states: [5, S], any that are distinct. When no rule is good enough, the
     last is returned with is_proven False.
     """
-    wanted = forward(*_repeat_rows(rows, states, _REFERENCE_ROWS))
+    reference = forward(*_repeat_rows(rows, states, _REFERENCE_ROWS))
     for rule in CANDIDATES:
-        if all(_keeps_bits(forward, rows, states, n, wanted) for n in _sizes_to_try(rule)):
+        sizes = [rule.multiple]
+        if rule.multiple != rule.most:
+            sizes = [rule.multiple * factor for factor in (1, 2, 3, 5)] + [2 * _REFERENCE_ROWS]
+        if all(_keeps_bits(forward, rows, states, n, reference) for n in sizes):
             return rule._replace(is_proven=True)
     return CANDIDATES[-1]
-
-
-def _sizes_to_try(rule: RowRule) -> list[int]:
-    if rule.multiple == rule.most:
-        return [rule.multiple]
-    return [rule.multiple * factor for factor in (1, 2, 3, 5)] + [2 * _REFERENCE_ROWS]
 
 
 def _repeat_rows(rows: Tensor, states: Tensor, n_rows: int) -> tuple[Tensor, Tensor]:
@@ -134,8 +131,8 @@ def _repeat_rows(rows: Tensor, states: Tensor, n_rows: int) -> tuple[Tensor, Ten
     return rows[places], states[places]
 
 
-def _keeps_bits(forward: Forward, rows: Tensor, states: Tensor, n: int, wanted: Outputs) -> bool:
-    """Return True when each of the distinct rows has its wanted bits at every place of n rows."""
-    found = forward(*_repeat_rows(rows, states, n))
+def _keeps_bits(forward: Forward, rows: Tensor, states: Tensor, n: int, reference: Outputs) -> bool:
+    """Return True when each distinct row has the bits of the reference at every place of n rows."""
+    answered = forward(*_repeat_rows(rows, states, n))
     places = torch.arange(n, device=rows.device) % _DISTINCT
-    return all(torch.equal(a, b[places]) for a, b in zip(found, wanted, strict=True))
+    return all(torch.equal(a, b[places]) for a, b in zip(answered, reference, strict=True))

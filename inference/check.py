@@ -68,17 +68,17 @@ def run(
     """Return what was found. Raises UnavailableError when it could not be found out: ask again."""
     path = store.path(CheckpointRef(order.checkpoint, order.source), keep_alive=keep_alive)
     try:
-        found = _run_trial(path, order, limits, keep_alive)
+        answer = _run_trial(path, order, limits, keep_alive)
     except Refused as error:
-        found = {"refusal": str(error)}
+        answer = {"refusal": str(error)}
     return Checked(
         node=node,
         checkpoint=order.checkpoint,
         token=order.token,
-        refusal=str(found["refusal"])[:MAX_DETAIL],
-        n_parameters=found.get("n_parameters", 0),
-        state_size=found.get("state_size", 0),
-        row_ms=found.get("row_ms", 0.0),
+        refusal=str(answer["refusal"])[:MAX_DETAIL],
+        n_parameters=answer.get("n_parameters", 0),
+        state_size=answer.get("state_size", 0),
+        row_ms=answer.get("row_ms", 0.0),
     )
 
 
@@ -87,8 +87,8 @@ def _run_trial(
 ) -> dict[str, Any]:
     """Run a trial to its end. Raises Refused, UnavailableError."""
     # Everybody on this machine may read a command line: no token and no link.
-    wanted = json.dumps({name: getattr(order, name) for name in _TRIED})
-    command = [sys.executable, "-m", "inference.check_process", str(path), wanted]
+    terms = json.dumps({name: getattr(order, name) for name in _TRIED})
+    command = [sys.executable, "-m", "inference.check_process", str(path), terms]
     # It finds modules wherever the worker was started.
     inherited = {name: os.environ[name] for name in _KEPT if name in os.environ}
     modules = os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))
@@ -103,13 +103,13 @@ def _run_trial(
         )
         with trial:
             try:
-                said = _WatchedTrial(trial, limits).listen(keep_alive)
+                output = _WatchedTrial(trial, limits).listen(keep_alive)
             finally:
                 trial.kill()
         complaints.seek(0)
         lines = complaints.read()[-_MAX_ANSWER:].decode(errors="replace").strip().splitlines()
         complaint = lines[-1][:MAX_DETAIL] if lines else "it said nothing"
-        return _read_answer(said, trial.returncode, complaint)
+        return _read_answer(output, trial.returncode, complaint)
 
 
 class _WatchedTrial:
@@ -123,29 +123,29 @@ class _WatchedTrial:
 
     def listen(self, keep_alive: Callable[[], None]) -> bytes:
         """Return all that it says until it ends. Raises Refused, UnavailableError."""
-        said, give_up = b"", time.monotonic() + self._limits.patience_s
-        while len(said) < _MAX_ANSWER:
+        output, give_up = b"", time.monotonic() + self._limits.patience_s
+        while len(output) < _MAX_ANSWER:
             if select.select([self._from], [], [], _TICK_S)[0]:
                 piece = os.read(self._from, _MAX_ANSWER)
                 if not piece:
                     break
-                said += piece
-            self._check_usage(said)
+                output += piece
+            self._check_usage(output)
             if time.monotonic() > give_up:
                 raise UnavailableError(f"a trial took over {self._limits.patience_s:g} s here")
             keep_alive()
-        return said
+        return output
 
-    def _check_usage(self, said: bytes) -> None:
+    def _check_usage(self, output: bytes) -> None:
         """Compare what it uses with the limits; its imports are ours and do not count."""
         try:
             used, times = self._usage.memory_info(), self._usage.cpu_times()
         except psutil.NoSuchProcess:
-            return  # it has ended: what it said says how
+            return  # it has ended: its output says how
         # The pages of the file itself are the machine's, which may take them back.
         n_bytes, cpu_s = used.rss - getattr(used, "shared", 0), times.user + times.system
         if not self._is_ready:
-            self._is_ready = said.startswith(_READY)
+            self._is_ready = output.startswith(_READY)
             self._bytes, self._cpu_s = n_bytes, cpu_s
         if n_bytes - self._bytes > self._limits.memory_bytes:
             raise Refused(f"it needs more than {self._limits.memory_bytes >> 20} MiB of memory")
@@ -153,12 +153,12 @@ class _WatchedTrial:
             raise Refused(f"it needs more than {self._limits.cpu_s:g} s to load and answer")
 
 
-def _read_answer(said: bytes, status: int, complaint: str) -> dict[str, Any]:
+def _read_answer(output: bytes, status: int, complaint: str) -> dict[str, Any]:
     """Return the answer of a trial. Raises Refused where the file ended it, else the machine."""
-    answer = said.removeprefix(_READY)
-    if said.startswith(_READY) and answer.endswith(b"\n"):
-        found: dict[str, Any] = json.loads(answer)
-        return found
-    if status < 0 and said and -status != signal.SIGKILL:
+    answer = output.removeprefix(_READY)
+    if output.startswith(_READY) and answer.endswith(b"\n"):
+        facts: dict[str, Any] = json.loads(answer)
+        return facts
+    if status < 0 and output and -status != signal.SIGKILL:
         raise Refused(f"loading or asking it ended the process by {signal.Signals(-status).name}")
     raise UnavailableError(f"a trial failed here, with status {status}: {complaint}")

@@ -16,7 +16,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from arena.checkpoints import Seal
 from arena.errors import CheckpointFileError
 from inference.model import Model, load
 
@@ -42,29 +41,21 @@ def main(arguments: list[str], say: Callable[[str], object]) -> None:
 
 def _try_checkpoint(path: Path, order: Mapping[str, Any]) -> dict[str, object]:
     model = load(path)
-    _check_seal(model.seal, order)
+    seal = model.seal
+    own = {"game": seal.game, "n_actions": seal.n_actions}
+    for name, value in (own | {"observation_shape": list(seal.observation_shape)}).items():
+        if value != order[name]:
+            raise CheckpointFileError(f"its {name} is {value}: the game has {order[name]}")
     with torch.inference_mode():
         for n_rows in (1, MANY_ROWS):
             _check_forward(model, n_rows)
-        row_ms = _row_ms(model)
+        row_ms = _time_row_ms(model)
     return {
         "refusal": "",
         "n_parameters": model.n_parameters,
         "state_size": model.state_size,
         "row_ms": row_ms,
     }
-
-
-def _check_seal(seal: Seal, order: Mapping[str, Any]) -> None:
-    """Raise CheckpointFileError unless the checkpoint is for the game that was ordered."""
-    found = {
-        "game": seal.game,
-        "n_actions": seal.n_actions,
-        "observation_shape": list(seal.observation_shape),
-    }
-    for name, value in found.items():
-        if value != order[name]:
-            raise CheckpointFileError(f"its {name} is {value}: the game has {order[name]}")
 
 
 def _check_forward(model: Model, n_rows: int) -> None:
@@ -84,21 +75,21 @@ def _check_forward(model: Model, n_rows: int) -> None:
 def _ask_model(model: Model, rows: Tensor, states: Tensor) -> Tensor:
     """Return the states after. Raises CheckpointFileError."""
     try:
-        found = [torch.as_tensor(part) for part in model.module(rows, states)]
+        parts = [torch.as_tensor(part) for part in model.module(rows, states)]
     except Exception as error:
         # A network may raise anything: it is what is being found out.
         text = f"{type(error).__name__}: {error}"[:_MAX_TEXT]
         raise CheckpointFileError(f"it raised {text}") from error
-    wanted = [[len(rows), model.seal.n_actions], [len(rows)], [len(rows), model.state_size]]
-    shapes = [list(part.shape) for part in found]
-    if shapes != wanted:
-        raise CheckpointFileError(f"it answered shapes {shapes}, not {wanted}")
-    if not all(bool(part.isfinite().all()) for part in found):
+    expected = [[len(rows), model.seal.n_actions], [len(rows)], [len(rows), model.state_size]]
+    shapes = [list(part.shape) for part in parts]
+    if shapes != expected:
+        raise CheckpointFileError(f"it answered shapes {shapes}, not {expected}")
+    if not all(bool(part.isfinite().all()) for part in parts):
         raise CheckpointFileError("it answered NaN or infinity")
-    return found[2]
+    return parts[2]
 
 
-def _row_ms(model: Model) -> float:
+def _time_row_ms(model: Model) -> float:
     """Return the median time of the forward of one row in ms."""
     row = torch.zeros(1, *model.seal.observation_shape)
     state = torch.zeros(1, model.state_size)

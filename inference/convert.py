@@ -47,13 +47,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Convert what the arguments say; return 0, or 2 when a file failed."""
     given = _make_parser().parse_args(arguments)
     try:
-        wish = _read_wish(given)
-        sources = _find_sources(given.path, wish.program)
+        wish, sources = _read_wish(given), [given.path]
+        if given.path.is_dir():
+            ends = SUFFIXES[wish.program]
+            files = [p for p in sorted(given.path.iterdir()) if p.suffix in ends and p.is_file()]
+            if not files:
+                raise CheckpointFileError(f"{given.path}: no file ends in {', '.join(ends)}")
+            # By step: parents are there before their children.
+            sources = sorted(files, key=lambda source: (read_step(source.name) or 0, source.name))
         given.out.mkdir(parents=True, exist_ok=True)
     except (ArenaError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return _FAILED
-    n_failed = sum(not _try_convert(source, given.out, wish) for source in sources)
+    n_failed = 0
+    for source in sources:
+        try:
+            lines = convert(source, given.out, wish)
+        except (ArenaError, OSError) as error:
+            sys.stderr.write(f"{source}: {error}\n")
+            n_failed += 1
+        else:
+            sys.stdout.write(f"{source} -> " + "\n  ".join(lines) + "\n")
     if len(sources) > 1:
         sys.stdout.write(f"{len(sources) - n_failed} converted, {n_failed} failed\n")
     return _FAILED if n_failed else 0
@@ -79,8 +93,8 @@ def convert(source: Path, out: Path, wish: Wish) -> list[str]:
         parity = _compare_answers(sealed, converted.original)
         sealed.rename(target)
     step = read_step(source.name)
-    told = f"{target}  {checkpoint[:12]}" + ("" if step is None else f"  step {step}")
-    return [told, *converted.notes, parity]
+    summary = f"{target}  {checkpoint[:12]}" + ("" if step is None else f"  step {step}")
+    return [summary, *converted.notes, parity]
 
 
 def _make_parser() -> argparse.ArgumentParser:
@@ -105,8 +119,8 @@ def _read_wish(given: argparse.Namespace) -> Wish:
     architecture = architectures.get(given.architecture)
     spec = games.get(given.game).spec
     words = _read_pairs("--parameter", given.parameter)
-    read = values(architecture, words)
-    parameters = {name: read[name] for name in words}
+    checked = values(architecture, words)
+    parameters = {name: checked[name] for name in words}
     seal = Seal(architecture.id, parameters, spec.id, spec.observation_shape, spec.n_actions)
     return Wish(given.program, seal, _read_pairs("--map", given.map))
 
@@ -119,25 +133,6 @@ def _read_pairs(option: str, words: Sequence[str]) -> dict[str, str]:
             raise CheckpointFileError(f"{option} {word}: must be NAME=VALUE, each name once")
         pairs[name] = value
     return pairs
-
-
-def _find_sources(path: Path, program: str) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    sources = [p for p in sorted(path.iterdir()) if p.suffix in SUFFIXES[program] and p.is_file()]
-    if not sources:
-        raise CheckpointFileError(f"{path}: no file ends in {', '.join(SUFFIXES[program])}")
-    return sorted(sources, key=lambda source: (read_step(source.name) or 0, source.name))
-
-
-def _try_convert(source: Path, out: Path, wish: Wish) -> bool:
-    try:
-        lines = convert(source, out, wish)
-    except (ArenaError, OSError) as error:
-        sys.stderr.write(f"{source}: {error}\n")
-        return False
-    sys.stdout.write(f"{source} -> " + "\n  ".join(lines) + "\n")
-    return True
 
 
 def _convert_file(source: Path, wish: Wish) -> Converted:
@@ -157,14 +152,14 @@ def _convert_file(source: Path, wish: Wish) -> Converted:
 def _by_names(tensors: Tensors, wish: Wish) -> Converted:
     """Return the tensors under the names of the architecture, with a note of what was renamed."""
     after = rename_tensors(tensors, wish.told)
-    found = {after[name]: tensor for name, tensor in tensors.items() if name in after}
-    if len(found) != len(after):
+    renamed = {after[name]: tensor for name, tensor in tensors.items() if name in after}
+    if len(renamed) != len(after):
         raise CheckpointFileError("--map gives two tensors one name")
-    wanted = {n: tuple(t.shape) for n, t in skeleton(wish.seal).state_dict().items()}
-    olds = pair_tensors({name: tuple(tensor.shape) for name, tensor in found.items()}, wanted)
+    shapes = {n: tuple(t.shape) for n, t in skeleton(wish.seal).state_dict().items()}
+    olds = pair_tensors({name: tuple(tensor.shape) for name, tensor in renamed.items()}, shapes)
     notes = [f"{old} is {new}, by its shape" for old, new in renamed_layers(olds)]
-    tensors = {new: found[old] for new, old in olds.items()}
-    return _as_floats(Converted(tensors, wish.seal.parameters, None, notes))
+    paired = {new: renamed[old] for new, old in olds.items()}
+    return _as_floats(Converted(paired, wish.seal.parameters, None, notes))
 
 
 def _as_floats(converted: Converted) -> Converted:
@@ -189,10 +184,10 @@ def _compare_answers(path: Path, original: Original | None) -> str:
     rows = torch.randn(_N_ROWS, *model.seal.observation_shape, generator=generator)
     with torch.no_grad():
         logits, values, _ = model.module(rows, torch.zeros(_N_ROWS, model.state_size))
-        wanted = original(rows)
+        expected = original(rows)
     difference = max(
         float((one - other).abs().max())
-        for one, other in zip((logits, values), wanted, strict=True)
+        for one, other in zip((logits, values), expected, strict=True)
     )
     # Not `>`: a difference that is NaN must fail, too.
     if not difference <= MAX_DIFFERENCE:

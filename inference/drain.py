@@ -21,7 +21,13 @@ def drain(tools: DrainTools, shard: int, lease: str) -> dict[str, int]:
     before = _engine_counts(tools.engine)
     counts: Counter[str] = Counter()
     try:
-        _hold_lease(tools, shard, lease, counts)
+        while (now_ms := _take_lease(tools, shard, lease)) is not None:
+            if DrainLoop(tools, shard, lease, now_ms=now_ms, counts=counts).drain_shard():
+                break
+            redis_functions.run_function(tools.connection, "inf_pass", shard, lease)
+            if tools.ring(shard, lease):
+                break
+            # The broker is away: to go on without a message is better than to stand still.
     except (ConnectionLostError, redis_functions.FunctionsMissingError) as error:
         # Whatever was in hand is sent again by its client, which rings again.
         log.warning("shard %d: %s", shard, error)
@@ -32,15 +38,7 @@ def drain(tools: DrainTools, shard: int, lease: str) -> dict[str, int]:
 def _engine_counts(engine: Answerer) -> Counter[str]:
     return Counter({name: engine.counts.get(name, 0) for name in ENGINE_COUNTS})
 
-
-def _hold_lease(tools: DrainTools, shard: int, lease: str, counts: Counter[str]) -> None:
-    while (now_ms := _take_lease(tools, shard, lease)) is not None:
-        if DrainLoop(tools, shard, lease, now_ms=now_ms, counts=counts).drain_shard():
-            return
-        redis_functions.run_function(tools.connection, "inf_pass", shard, lease)
-        if tools.ring(shard, lease):
-            return
-        # The broker is away: to go on without a message is better than to stand still.
+    # The broker is away: to go on without a message is better than to stand still.
 
 
 def _take_lease(tools: DrainTools, shard: int, lease: str) -> float | None:

@@ -176,9 +176,12 @@ class Engine:
         most = max(batch.n_rows for batch in batches)
         n_rows = next(bucket for bucket in BUCKETS if most <= bucket)
         held: list[Batch] = []
-        found = self._stack_for(batches, n_rows, keep_alive)
-        if found:
-            stack, program = found
+        usable = None
+        if self.stacks is not None:
+            models = [batch.loaded for batch in batches]
+            usable = self.stacks.stack_for(models, n_rows, self.forwards, keep_alive=keep_alive)
+        if usable:
+            stack, program = usable
             held = [batch for batch in batches if batch.loaded.checkpoint in stack.places]
             if not self._run_stacked(stack, program, held, n_rows, answers):
                 held = []
@@ -186,14 +189,6 @@ class Engine:
         for batch in batches:
             if batch not in held:
                 self._run_batch(batch, answers)
-
-    def _stack_for(
-        self, batches: Sequence[Batch], n_rows: int, keep_alive: Callable[[], None]
-    ) -> tuple[Stack, Program] | None:
-        if self.stacks is None:
-            return None
-        loaded_models = [batch.loaded for batch in batches]
-        return self.stacks.stack_for(loaded_models, n_rows, self.forwards, keep_alive=keep_alive)
 
     def _run_stacked(
         self, stack: Stack, program: Program, batches: list[Batch], n_rows: int, answers: Answers

@@ -94,27 +94,24 @@ class MaintenanceThread:
     def _keep_queue(self, now: float) -> None:
         self._show_served()
         self._calls.show(self._connection, now)
-        for shard in self._own.serves:
-            self._drop_flood(shard)
-            if self._calls.is_idle():
-                self._wake_drainer(shard)
-
-    def _drop_flood(self, shard: int) -> None:
-        """Drop what was pushed far beyond the limit, which our clients keep: a flood."""
         limit = 2 * self._own.queue_limit
-        n_waiting = self._connection.call("LLEN", queue_key(shard))
-        if n_waiting > limit:
-            # The oldest stay: they are the next to be answered.
-            self._connection.call("LTRIM", queue_key(shard), 0, limit - 1)
-            log.warning("shard %d: %d requests over the limit dropped", shard, n_waiting - limit)
-
-    def _wake_drainer(self, shard: int) -> None:
-        """Call somebody to a shard where something waits and too few come, as nobody is busy."""
-        wake = ("inf_wake", shard, PATIENCE_MS, self._own.max_drainers)
-        lease = redis_functions.run_function(self._connection, *wake)
-        if isinstance(lease, bytes):
-            log.info("shard %d: something waits, and nobody else comes", shard)
-            self._calls.ring(shard, lease.decode())
+        for shard in self._own.serves:
+            n_waiting = self._connection.call("LLEN", queue_key(shard))
+            # Our clients keep the limit: what is far beyond it is a flood.
+            if n_waiting > limit:
+                # The oldest stay: they are the next to be answered.
+                self._connection.call("LTRIM", queue_key(shard), 0, limit - 1)
+                log.warning(
+                    "shard %d: %d requests over the limit dropped", shard, n_waiting - limit
+                )
+            if not self._calls.is_idle():
+                continue
+            # Where something waits too few come, as nobody is busy: call somebody.
+            wake = ("inf_wake", shard, PATIENCE_MS, self._own.max_drainers)
+            lease = redis_functions.run_function(self._connection, *wake)
+            if isinstance(lease, bytes):
+                log.info("shard %d: something waits, and nobody else comes", shard)
+                self._calls.ring(shard, lease.decode())
 
     def _try_and_log(self, what: str, act: Callable[[], None]) -> None:
         try:

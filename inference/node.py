@@ -108,25 +108,22 @@ class Node:
                 connection.call("ZREM", leases_key(shard), f"ring:{lease}")
             return {"surplus": 1}
         try:
-            return self._drain_shard(shard, lease)
+            with self._connection() as connection:
+                tools = DrainTools(
+                    connection=connection,
+                    engine=self._engine,
+                    settings=self._own,
+                    ring=self._try_to_ring,
+                    stop=is_stopping,
+                    fail=stop_broken,
+                    answered=self._answered,
+                    observe=self._metrics.observe_batch,
+                )
+                counts = drain(tools, shard, lease)
+            self._metrics.count_slice(counts)
+            return counts
         finally:
             turn.release()
-
-    def _drain_shard(self, shard: int, lease: str) -> dict[str, int]:
-        with self._connection() as connection:
-            tools = DrainTools(
-                connection=connection,
-                engine=self._engine,
-                settings=self._own,
-                ring=self._try_to_ring,
-                stop=is_stopping,
-                fail=stop_broken,
-                answered=self._answered,
-                observe=self._metrics.observe_batch,
-            )
-            counts = drain(tools, shard, lease)
-        self._metrics.count_slice(counts)
-        return counts
 
     def check_upload(self, order: CheckOrder) -> None:
         """Find out whether a checkpoint can play, and report it. Raises PublishError."""
@@ -183,13 +180,13 @@ def stop_broken() -> None:
 
 def installed_versions() -> dict[str, str]:
     """Return the versions of what decides what a network answers."""
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             log.debug("%s is not installed as a package: its version is not reported", package)
-    return found
+    return versions
 
 
 @cache

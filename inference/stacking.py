@@ -143,9 +143,9 @@ class Stacks:
     def _build_stack(self, form: ModelShape) -> Stack | None:
         """Return a new stack of the siblings asked last; it takes the place of the old one."""
         self._missed[form] = 0
-        asked = [loaded for c in self._recent[form] if (loaded := self._held(c))]
-        most = min(MOST_NETWORKS, self._limit_bytes // asked[-1].model.n_bytes)
-        members = asked[-most:] if most else []
+        recent = [loaded for c in self._recent[form] if (loaded := self._held(c))]
+        most = min(MOST_NETWORKS, self._limit_bytes // recent[-1].model.n_bytes)
+        members = recent[-most:] if most else []
         if len(members) < 2:  # noqa: PLR2004 - one is no stack
             return None
         size = 1 << (len(members) - 1).bit_length()
@@ -169,8 +169,13 @@ class Stacks:
         if key not in self.trials:
             keep_alive()
             self.trials[key] = trial = self._try_out(stack, forwards, n_rows)
-            log.info("%s", _describe_trial(key, trial))
-            if trial.program is None:
+            form = stack.form.architecture
+            what = f"{stack.size} networks {form} with {n_rows} rows each as one forward"
+            if trial.program is not None:
+                ratio = stack.size * trial.alone_s / trial.stacked_s
+                log.info("%s: %.2f times as fast as alone", what, ratio)
+            else:
+                log.info("%s: not used, %s", what, trial.reason)
                 self._hopeless.add(stack.form)
                 del self._stacks[stack.form]
             keep_alive()
@@ -189,37 +194,34 @@ class Stacks:
         try:
             program = trace_program(first.model.module, stack.weights, *sent)
             prepared = program.prepare(*stack.weights)
-            found = forwards.to_host(program.run(*prepared, *sent))
+            stacked = forwards.to_host(program.run(*prepared, *sent))
             own = {i: forwards.run_uncounted(m, rows[i], states[i]) for i, m in members.items()}
         except torch.AcceleratorError:
             raise
         except Exception as error:
             # Whatever an architecture does that cannot be traced: its networks run alone.
             return StackTrial(None, 0.0, 0.0, f"{type(error).__name__}: {error}"[:_MAX_TEXT])
-        reason = self._first_difference(found, own, forwards.dtype)
+        reason = self._first_difference(stacked, own, forwards.dtype)
         if reason:
             return StackTrial(None, 0.0, 0.0, reason)
         stacked_s = self._time_runs(lambda: forwards.to_host(program.run(*prepared, *sent)))
         alone_s = self._time_runs(lambda: forwards.run_uncounted(first, rows[0], states[0]))
         return StackTrial(program, stacked_s, alone_s)
 
-    def _first_difference(self, found: Outputs, own: dict[int, Outputs], dtype: torch.dtype) -> str:
+    def _first_difference(
+        self, stacked: Outputs, own: dict[int, Outputs], dtype: torch.dtype
+    ) -> str:
         # One network that overflows must not spoil it for its siblings.
         sane = {i: one for i, one in own.items() if all(bool((p.abs() < _SANE).all()) for p in one)}
         if not sane:
             return "no network answers sane numbers"
-        reasons = (self._describe_difference(i, found, one, dtype) for i, one in sane.items())
-        return next(filter(None, reasons), "")
-
-    def _describe_difference(
-        self, place: int, found: Outputs, own: Outputs, dtype: torch.dtype
-    ) -> str:
-        pairs = [(part[place], alone) for part, alone in zip(found, own, strict=True)]
-        if self._must_be_equal and not all(torch.equal(a, b) for a, b in pairs):
-            return "its bits differ from those of separate forwards"
         close = _CLOSE[dtype]
-        if not all(torch.allclose(a, b, rtol=close, atol=close) for a, b in pairs):
-            return "it answers something else than separate forwards"
+        for place, alone in sane.items():
+            pairs = [(part[place], other) for part, other in zip(stacked, alone, strict=True)]
+            if self._must_be_equal and not all(torch.equal(a, b) for a, b in pairs):
+                return "its bits differ from those of separate forwards"
+            if not all(torch.allclose(a, b, rtol=close, atol=close) for a, b in pairs):
+                return "it answers something else than separate forwards"
         return ""
 
     def _time_runs(self, run: Callable[[], object]) -> float:
@@ -230,12 +232,3 @@ class Stacks:
             run()  # ends with the answer on the CPU
             fastest = min(fastest, self._clock() - begun)
         return fastest
-
-
-def _describe_trial(key: tuple[ModelShape, int, int], trial: StackTrial) -> str:
-    form, size, n_rows = key
-    what = f"{size} networks {form.architecture} with {n_rows} rows each as one forward"
-    if trial.program is None:
-        return f"{what}: not used, {trial.reason}"
-    ratio = size * trial.alone_s / trial.stacked_s
-    return f"{what}: {ratio:.2f} times as fast as alone"

@@ -173,10 +173,14 @@ def _split_program(graph: fx.Graph, n_weights: int) -> Program:
     fixed = [node for node in graph.nodes if node not in moving]
     border = [node for node in fixed if moving.intersection(node.users)]
     owner = graph.owning_module or nn.Module()
-    return Program(_preparation(owner, fixed, border), _remainder(owner, graph, border, moving))
+    return Program(
+        _extract_preparation(owner, fixed, border), _extract_rest(owner, graph, border, moving)
+    )
 
 
-def _preparation(owner: nn.Module, fixed: Sequence[fx.Node], border: Sequence[fx.Node]) -> Any:
+def _extract_preparation(
+    owner: nn.Module, fixed: Sequence[fx.Node], border: Sequence[fx.Node]
+) -> Any:
     graph, copies = fx.Graph(), dict[fx.Node, fx.Node]()
     for node in fixed:
         copies[node] = graph.node_copy(node, copies.__getitem__)
@@ -184,7 +188,7 @@ def _preparation(owner: nn.Module, fixed: Sequence[fx.Node], border: Sequence[fx
     return fx.GraphModule(owner, graph)
 
 
-def _remainder(
+def _extract_rest(
     owner: nn.Module, whole: fx.Graph, border: Sequence[fx.Node], moving: set[fx.Node]
 ) -> Any:
     graph = fx.Graph()
@@ -192,17 +196,13 @@ def _remainder(
     for node in whole.nodes:
         if node in moving:
             copies[node] = graph.node_copy(node, copies.__getitem__)
-    _drop_idle(graph)
-    return fx.GraphModule(owner, graph)
-
-
-def _drop_idle(graph: fx.Graph) -> None:
-    """Take out views and expansions to the shape that is there already."""
+    # Views and expansions to the shape that is there already do nothing.
     idle = {torch.ops.aten.view.default, torch.ops.aten.expand.default}
     for node in graph.nodes:
         if node.target in idle and _shape_of(node) == _shape_of(node.args[0]):
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
+    return fx.GraphModule(owner, graph)
 
 
 def _shape_of(node: Any) -> Any:

@@ -70,13 +70,13 @@ def _find_orphans(players: Collection[int], *, with_children: bool) -> list[psut
                 candidates.append(child)
                 with suppress(psutil.Error):  # it may have ended meanwhile
                     candidates += child.children(recursive=True)
-    return [one for one in candidates if one.pid not in players and _is_elsewhere(one)]
-
-
-def _is_elsewhere(one: psutil.Process) -> bool:
-    """Return True for a process of another session; not for one that is dead but for its parent."""
-    try:
-        is_left = one.status() != psutil.STATUS_ZOMBIE or one.ppid() == os.getpid()
-        return is_left and os.getsid(one.pid) != os.getsid(0)
-    except (psutil.Error, ProcessLookupError):
-        return False
+    orphans = []
+    for one in candidates:
+        # Gone meanwhile, it is nobody's any more.
+        with suppress(psutil.Error, ProcessLookupError):
+            # Dead but for its parent, which is not us, it cannot be ended again.
+            is_left = one.status() != psutil.STATUS_ZOMBIE or one.ppid() == os.getpid()
+            is_elsewhere = is_left and os.getsid(one.pid) != os.getsid(0)
+            if is_elsewhere and one.pid not in players:
+                orphans.append(one)
+    return orphans

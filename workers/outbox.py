@@ -61,7 +61,12 @@ class Outbox:
     def send_due(self, now: float) -> float:
         """Send what is due; return the seconds after which to come again."""
         self._ring_doorbells()
-        self._drop_expired(now)
+        n_before = len(self._reports)
+        while self._reports and self._reports[0].until < now:
+            self._reports.popleft()
+        if n_dropped := n_before - len(self._reports):
+            away = "%d reports given up, the broker is away too long: deadlines bring them back"
+            log.error(away, n_dropped)
         if now < self._retry_at:
             return self._retry_at - now
         try:
@@ -94,16 +99,6 @@ class Outbox:
             self._reports.popleft()
             self._note_sent()
             self._ring_doorbells()
-
-    def _drop_expired(self, now: float) -> None:
-        n_before = len(self._reports)
-        while self._reports and self._reports[0].until < now:
-            self._reports.popleft()
-        if len(self._reports) < n_before:
-            log.error(
-                "%d reports given up, the broker is away too long: deadlines bring them back",
-                n_before - len(self._reports),
-            )
 
     def _note_sent(self) -> None:
         if not self._is_up:

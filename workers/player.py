@@ -30,7 +30,6 @@ from workers.runner import MatchRunner
 from workers.wire import (
     Assign,
     Channel,
-    Command,
     Prepare,
     Prepared,
     Ready,
@@ -74,7 +73,14 @@ class Player:
         """Obey what has come, play for some milliseconds, tell what happened."""
         runner = self._runner
         for frame in self._channel.receive(wait=runner is None or not runner.is_busy):
-            self._obey_command(commands.decode(frame))
+            match commands.decode(frame):
+                case Prepare() as prepare:
+                    self._prepare_order(prepare)
+                case Assign(assignments) if self._runner is not None:
+                    self._runner.add_matches(assignments)
+                case Release(n, is_begun_too) if self._runner is not None:
+                    indices = self._runner.release_matches(n, is_begun_too=is_begun_too)
+                    self._buffer.send_now(Released(indices))
         runner = self._runner  # a command may have brought another order
         if runner is not None:
             while runner.is_busy:
@@ -84,16 +90,6 @@ class Player:
             runner.report_stored()
             self._call_memory.clear_call()
             self._buffer.flush()
-
-    def _obey_command(self, command: Command) -> None:
-        match command:
-            case Prepare():
-                self._prepare_order(command)
-            case Assign(assignments) if self._runner is not None:
-                self._runner.add_matches(assignments)
-            case Release(n, is_begun_too) if self._runner is not None:
-                indices = self._runner.release_matches(n, is_begun_too=is_begun_too)
-                self._buffer.send_now(Released(indices))
 
     def _prepare_order(self, prepare: Prepare) -> None:
         self._runner = None

@@ -118,22 +118,18 @@ def _convert_layers(found: ActorCritic, given: Mapping[str, Value], notes: list[
 
 
 def _run_layers(found: ActorCritic, observations: Tensor) -> tuple[Tensor, Tensor]:
-    """Return logits and values by plain operations on what the file holds."""
-    activation = ACTIVATIONS[found.activation]
-    logits, values = (
-        _apply_layers(layers, activation, observations.flatten(1))
-        for layers in (found.actor, found.critic)
-    )
-    return logits, values.squeeze(-1)
+    """Return logits and values by plain operations on what the file holds.
 
-
-def _apply_layers(layers: Sequence[Layer], activation: Activation, rows: Tensor) -> Tensor:
-    """Return what the layers make of the rows, in float64 where the file has it, else float32."""
-    exact = torch.promote_types(layers[0].weight.dtype, torch.float32)
-    rows = rows.to(exact)
-    for place, (weight, bias) in enumerate(layers):
-        rows = linear(activation(rows) if place else rows, weight.to(exact), bias.to(exact))
-    return rows
+    In float64 where the file has it, else float32.
+    """
+    activation, answers = ACTIVATIONS[found.activation], list[Tensor]()
+    for layers in (found.actor, found.critic):
+        exact = torch.promote_types(layers[0].weight.dtype, torch.float32)
+        rows = observations.flatten(1).to(exact)
+        for place, (weight, bias) in enumerate(layers):
+            rows = linear(activation(rows) if place else rows, weight.to(exact), bias.to(exact))
+        answers.append(rows)
+    return answers[0], answers[1].squeeze(-1)
 
 
 def _refuse_others(tensors: Tensors, others: Mapping[str, str]) -> None:

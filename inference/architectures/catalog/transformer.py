@@ -106,18 +106,14 @@ class TransformerArchitecture:
         width, depth, n_heads, chunk = (int(read[parameter.name]) for parameter in self.parameters)
         if width % n_heads:
             raise ParameterError(self.id, "width", f"must be a multiple of heads {n_heads}")
-        tokens = _count_tokens(observation_shape, chunk)
+        # Number and size of the tokens: of a board its cells, of all else chunks.
+        tokens = ceil(floats(observation_shape) / chunk), chunk
+        if len(observation_shape) == len(_BOARD):
+            tokens = floats(observation_shape[1:]), observation_shape[0]
         if tokens[0] > _MAX_TOKENS:
             needed = ceil(floats(observation_shape) / _MAX_TOKENS)
             raise ParameterError(self.id, "chunk", f"must be at least {needed} for so many floats")
         return Transformer(tokens, n_actions, width, depth, n_heads)
-
-
-def _count_tokens(observation_shape: tuple[int, ...], chunk: int) -> tuple[int, int]:
-    """Return number and size of the tokens of one observation."""
-    if len(observation_shape) == len(_BOARD):
-        return floats(observation_shape[1:]), observation_shape[0]
-    return ceil(floats(observation_shape) / chunk), chunk
 
 
 ARCHITECTURE = TransformerArchitecture()
