@@ -107,10 +107,10 @@ def write_sealed(source: Path, target: Path, seal: Seal, *, max_bytes: int = MAX
         present, is_sealed = _seal_to_metadata(present_seal), True
         others = [key for key in _KEYS if present[key] != metadata[key]]
         if others:
-            told = [
+            difference = [
                 f"{key} {shorten(present[key])}, not {shorten(metadata[key])}" for key in others
             ]
-            raise CheckpointFileError(f"the file is already sealed with {'; '.join(told)}")
+            raise CheckpointFileError(f"the file is already sealed with {'; '.join(difference)}")
     with _open_checked(source, max_bytes) as (file, layout), _replace_when_whole(target) as sealed:
         if is_sealed:
             file.seek(0)
@@ -156,8 +156,8 @@ def check_seal(seal: Seal) -> None:
         # type() and not isinstance(): JSON's true is an int to Python.
         n_floats *= length if type(length) is int and 0 < length <= _MAX_OBSERVATION else 0
     if not 1 <= n_floats <= _MAX_OBSERVATION:
-        wanted = f"must be 1..{_MAX_DIMENSIONS} lengths of at most {_MAX_OBSERVATION} floats in all"
-        raise CheckpointFileError(f"observation_shape is {shorten(list(shape))}: {wanted}")
+        rule = f"must be 1..{_MAX_DIMENSIONS} lengths of at most {_MAX_OBSERVATION} floats in all"
+        raise CheckpointFileError(f"observation_shape is {shorten(list(shape))}: {rule}")
 
 
 @contextmanager
@@ -235,19 +235,19 @@ def _read_seal(metadata: Mapping[str, str]) -> Seal | None:
 
 def _check_text(name: str, text: object) -> None:
     if not isinstance(text, str) or not text.isprintable() or not 0 < len(text) <= _MAX_TEXT:
-        wanted = f"must be a printable text of 1..{_MAX_TEXT} characters"
-        raise CheckpointFileError(f"{name} of the seal is {shorten(text)}: {wanted}")
+        rule = f"must be a printable text of 1..{_MAX_TEXT} characters"
+        raise CheckpointFileError(f"{name} of the seal is {shorten(text)}: {rule}")
 
 
 def _check_parameters(parameters: object) -> None:
     if not isinstance(parameters, dict) or len(parameters) > _MAX_PARAMETERS:
-        wanted = f"must be an object of at most {_MAX_PARAMETERS}"
-        raise CheckpointFileError(f"parameters of the seal are {shorten(parameters)}: {wanted}")
+        rule = f"must be an object of at most {_MAX_PARAMETERS}"
+        raise CheckpointFileError(f"parameters of the seal are {shorten(parameters)}: {rule}")
     for name, value in parameters.items():
         _check_text("a parameter's name", name)
         if not _is_value(value):
-            wanted = "must be a number, true, false or a short text"
-            raise CheckpointFileError(f"parameter {shorten(name)} is {shorten(value)}: {wanted}")
+            rule = "must be a number, true, false or a short text"
+            raise CheckpointFileError(f"parameter {shorten(name)} is {shorten(value)}: {rule}")
 
 
 def _is_value(value: object) -> bool:

@@ -30,24 +30,24 @@ class Parameter:
         high = self.maximum if self.maximum is not None else float("inf")
         # Infinity lies within the widest range, and NaN within none: both are refused.
         if not low <= value <= high or value in (float("inf"), float("-inf")):
-            wanted = f"must be {low:.15g}..{high:.15g}"
-            raise ParameterError(owner, self.name, f"{wanted}, got {_shorten(value)}")
+            rule = f"must be {low:.15g}..{high:.15g}"
+            raise ParameterError(owner, self.name, f"{rule}, got {_shorten(value)}")
         return value
 
     def _convert_value(self, owner: str, raw: object) -> Value:
-        wanted = type(self.default)
+        kind = type(self.default)
         # A bool is an int to Python, and never meant as one here.
-        if isinstance(raw, wanted) and isinstance(raw, bool) == (wanted is bool):
+        if isinstance(raw, kind) and isinstance(raw, bool) == (kind is bool):
             return raw
         try:
-            if wanted is float and isinstance(raw, int) and not isinstance(raw, bool):
+            if kind is float and isinstance(raw, int) and not isinstance(raw, bool):
                 return float(raw)
             if isinstance(raw, str):
-                return _WORDS[raw.lower()] if wanted is bool else wanted(raw)
+                return _WORDS[raw.lower()] if kind is bool else kind(raw)
         except (ValueError, KeyError, OverflowError):
             pass
         shown = _shorten(raw)
-        raise ParameterError(owner, self.name, f"must be {wanted.__name__}, got {shown}") from None
+        raise ParameterError(owner, self.name, f"must be {kind.__name__}, got {shown}") from None
 
 
 def _shorten(raw: object) -> str:
@@ -64,13 +64,13 @@ def read_parameters(
 
     Raises ParameterError for a name that is not declared, a wrong type or a value out of range.
     """
-    known = {parameter.name: parameter for parameter in declared}
+    by_name = {parameter.name: parameter for parameter in declared}
     # First what is unknown: a misspelt name must not fall back to the default.
     for name in given:
-        if name not in known:
-            choices = ", ".join(known) or "none"
+        if name not in by_name:
+            choices = ", ".join(by_name) or "none"
             raise ParameterError(owner, name, f"is unknown: {owner} takes {choices}")
     return {
         name: p.read_value(owner, given[name]) if name in given else p.default
-        for name, p in known.items()
+        for name, p in by_name.items()
     }

@@ -13,5 +13,5 @@ FAMILIES = (games.FAMILY, policies.FAMILY, pairings.FAMILY, questions.FAMILY)
 
 def list_problems() -> list[PluginProblem]:
     """Return the plug-in files and folders that cannot be used, each once."""
-    found = [problem for family in FAMILIES for problem in catalogs.list_problems(family)]
-    return list(dict.fromkeys(found))
+    problems = [problem for family in FAMILIES for problem in catalogs.list_problems(family)]
+    return list(dict.fromkeys(problems))

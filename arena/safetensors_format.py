@@ -202,13 +202,13 @@ def _read_entry(name: str, raw: object, data_bytes: int) -> TensorEntry:
         raise CheckpointFileError(f"{who} must have dtype, shape and data_offsets, no more")
     dtype, shape, offsets = raw["dtype"], raw["shape"], raw["data_offsets"]
     if not isinstance(dtype, str) or dtype not in BYTES_OF:
-        known = ", ".join(BYTES_OF)
+        dtypes = ", ".join(BYTES_OF)
         raise CheckpointFileError(
-            f"{who} has the unknown dtype {shorten(dtype)}: known are {known}"
+            f"{who} has the unknown dtype {shorten(dtype)}: known are {dtypes}"
         )
     if not _are_counts(shape) or len(shape) > MAX_DIMENSIONS:
-        wanted = f"at most {MAX_DIMENSIONS} whole numbers"
-        raise CheckpointFileError(f"{who} has shape {shorten(shape)}: must be {wanted}")
+        rule = f"at most {MAX_DIMENSIONS} whole numbers"
+        raise CheckpointFileError(f"{who} has shape {shorten(shape)}: must be {rule}")
     match offsets:
         case [int(begin), int(end)] if _are_counts(offsets) and begin <= end:
             pass

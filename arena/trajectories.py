@@ -131,21 +131,21 @@ def arrow_schema(form: TrajectorySpec) -> pa.Schema:
     return pa.schema(columns, {_METADATA: json.dumps(described, sort_keys=True)})
 
 
-def read_spec(found: pa.Schema) -> TrajectorySpec:
+def read_spec(schema: pa.Schema) -> TrajectorySpec:
     """Return the form that a file declares. Raises TrajectoryError when it has other columns."""
     try:
-        described = json.loads((found.metadata or {})[_METADATA])
+        described = json.loads((schema.metadata or {})[_METADATA])
         if described["format"] != FORMAT:
             raise ValueError(f"format {described['format']!r} is not {FORMAT!r}")
         shape = tuple(int(length) for length in described["observation_shape"])
         form = TrajectorySpec(str(described["game"]), shape, int(described["n_actions"]))
-        wanted = arrow_schema(form)
+        expected = arrow_schema(form)
     except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
         raise TrajectoryError(f"no trajectories of {FORMAT!r}: {error}") from error
-    if not found.equals(wanted):
+    if not schema.equals(expected):
         # Other columns are refused and not dropped: what a file declares is what it has.
-        odd = [field.name for field in found if field not in wanted]
-        raise TrajectoryError(f"not the columns of {FORMAT!r}: {odd or found.names}")
+        odd = [field.name for field in schema if field not in expected]
+        raise TrajectoryError(f"not the columns of {FORMAT!r}: {odd or schema.names}")
     return form
 
 
@@ -284,13 +284,13 @@ def split_episodes(rows: pa.Table) -> dict[int, pa.Table]:
     lengths = np.diff(starts, append=len(numbers))
     if not np.array_equal(steps, np.arange(len(steps)) - np.repeat(starts, lengths)):
         raise TrajectoryError("the steps of an episode must be 0, 1, 2 ... in this order")
-    found = {
+    episodes = {
         int(numbers[start]): rows.slice(start, length)
         for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)
     }
-    if len(found) < len(starts):
+    if len(episodes) < len(starts):
         raise TrajectoryError("the rows of an episode must stand together")
-    return found
+    return episodes
 
 
 def renumber_episode(episode: pa.Table, number: int, agents: Mapping[int, str]) -> pa.Table:

@@ -60,19 +60,19 @@ def group_by_shape(batches: Iterable[Batch]) -> list[list[Batch]]:
 def describe_misfit(request: Request, loaded: LoadedModel) -> str:
     """Return why the block does not fit the checkpoint, or an empty text."""
     block, n_rows = request.block, request.n_rows
-    wanted = (n_rows, *loaded.form.observation_shape)
+    expected = (n_rows, *loaded.form.observation_shape)
     if not n_rows:
         return "the block has no rows"
-    return _describe_difference("observations", block.observations, wanted) or _describe_difference(
-        "states", block.states, (n_rows, loaded.model.state_size)
-    )
+    return _describe_difference(
+        "observations", block.observations, expected
+    ) or _describe_difference("states", block.states, (n_rows, loaded.model.state_size))
 
 
-def _describe_difference(what: str, block: FloatBatch, wanted: tuple[int, ...]) -> str:
-    if block.dtype == np.float32 and block.shape == wanted:
+def _describe_difference(what: str, block: FloatBatch, expected: tuple[int, ...]) -> str:
+    if block.dtype == np.float32 and block.shape == expected:
         return ""
-    found = f"{block.dtype} {list(block.shape)}"
-    return f"{what} are {found}: the checkpoint takes float32 {list(wanted)}"
+    given = f"{block.dtype} {list(block.shape)}"
+    return f"{what} are {given}: the checkpoint takes float32 {list(expected)}"
 
 
 def has_nan(block: BlockRequest) -> bool:
@@ -116,7 +116,7 @@ def is_finite(*tensors: Tensor) -> bool:
     )
 
 
-def to_numpy(found: Outputs) -> NetworkOutput:
+def to_numpy(outputs: Outputs) -> NetworkOutput:
     """Return the answer as arrays over the same memory."""
-    logits, values, states = found
+    logits, values, states = outputs
     return NetworkOutput(logits.numpy(), values.numpy(), states.numpy())

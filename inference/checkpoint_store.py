@@ -189,11 +189,11 @@ def _name_of(ref: CheckpointRef) -> str:
 
 def _list_files(folder: Path) -> list[tuple[float, int, Path]]:
     """Return when each file was used last, its bytes and its path."""
-    found = []
+    files = []
     for path in folder.iterdir():
         try:
             status = path.stat()
         except FileNotFoundError:
             continue  # another process made room
-        found.append((status.st_mtime, status.st_size, path))
-    return found
+        files.append((status.st_mtime, status.st_size, path))
+    return files

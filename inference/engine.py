@@ -154,7 +154,7 @@ class Engine:
                 self._run_batch(batch_of(batch.loaded, clean), answers)
             return
         try:
-            found = self.forwards.run(batch.loaded, rows, states)
+            output = self.forwards.run(batch.loaded, rows, states)
         except (NetworkRaisedError, NoMemoryError) as error:
             if len(batch.requests) == 1:
                 is_network = isinstance(error, NetworkRaisedError)
@@ -164,7 +164,7 @@ class Engine:
             for alone in batch.split_requests():
                 self._run_batch(alone, answers)
         else:
-            _deliver_answers(batch, to_numpy(found), answers, is_good=is_finite(*found))
+            _deliver_answers(batch, to_numpy(output), answers, is_good=is_finite(*output))
 
     def _run_siblings(
         self, batches: Sequence[Batch], answers: Answers, keep_alive: Callable[[], None]
@@ -203,12 +203,12 @@ class Engine:
             return False
         try:
             sent = self.forwards.to_device(rows), self.forwards.to_device(states)
-            found = self.forwards.to_host(self.stacks.run(stack, program, *sent))
+            outputs = self.forwards.to_host(self.stacks.run(stack, program, *sent))
         except torch.AcceleratorError:
             raise
         except Exception:
             return False
-        is_good, (logits, values, after) = is_finite(*found), to_numpy(found)
+        is_good, (logits, values, after) = is_finite(*outputs), to_numpy(outputs)
         for batch in batches:
             place = stack.places[batch.loaded.checkpoint]
             own = NetworkOutput(logits[place], values[place], after[place])
@@ -243,10 +243,10 @@ def _take_fitting(
 
 
 def _deliver_answers(
-    batch: Batch, found: NetworkOutput, answers: Answers, *, is_good: bool
+    batch: Batch, output: NetworkOutput, answers: Answers, *, is_good: bool
 ) -> None:
     """Cut the answer into those of the requests; unless is_good, some may hold NaN."""
-    logits, values, states = found
+    logits, values, states = output
     begin = 0
     for request in batch.requests:
         end = begin + request.n_rows

@@ -42,8 +42,8 @@ def make_engine(settings: Settings, *, patience: int = PATIENCE) -> Engine:
     """
     device, dtype = device_of(settings), _DTYPES[settings.precision]
     if settings.is_deterministic and dtype != torch.float32:
-        wanted = "float32 where EVALSITE_DETERMINISTIC is 1"
-        raise SettingsError("EVALSITE_PRECISION", settings.precision, wanted)
+        rule = "float32 where EVALSITE_DETERMINISTIC is 1"
+        raise SettingsError("EVALSITE_PRECISION", settings.precision, rule)
     if device.type == "cpu":
         torch.set_num_threads(settings.threads)
     if settings.is_deterministic:

@@ -55,21 +55,21 @@ class Forwards:
         rows: [B, *shape] and states: [B, S], float32 on the CPU. Raises NetworkRaisedError, and
         NoMemoryError when even the smallest forward finds none.
         """
-        rule, n_rows, found, begin = self.rule_of(loaded), rows.shape[0], [], 0
+        rule, n_rows, answers, begin = self.rule_of(loaded), rows.shape[0], [], 0
         while begin < n_rows:
             limit = self.limits.get(loaded.checkpoint, MOST_ROWS)
             size = rule.split_rows(n_rows - begin, limit=limit)[0]
             end = min(n_rows, begin + size)
             try:
-                found.append(self._run_part(loaded, rows[begin:end], states[begin:end], size))
+                answers.append(self._run_part(loaded, rows[begin:end], states[begin:end], size))
             except NoMemoryError:
                 if not self._halve_limit(loaded, rule, size):
                     raise
             else:
                 begin = end
-        if len(found) == 1:
-            return found[0]
-        logits, values, after = (torch.cat(parts) for parts in zip(*found, strict=True))
+        if len(answers) == 1:
+            return answers[0]
+        logits, values, after = (torch.cat(parts) for parts in zip(*answers, strict=True))
         return logits, values, after
 
     def run_uncounted(self, loaded: LoadedModel, rows: Tensor, states: Tensor) -> Outputs:
@@ -94,9 +94,9 @@ class Forwards:
             return tensor
         return tensor.to(self.device, self.dtype, non_blocking=True)
 
-    def to_host(self, found: Outputs) -> Outputs:
+    def to_host(self, outputs: Outputs) -> Outputs:
         """Return a network's answer as float32 on the CPU; waits for the device."""
-        logits, values, after = found
+        logits, values, after = outputs
         if self._is_here:
             return logits.float(), values.float(), after.float()
         return logits.float().cpu(), values.float().cpu(), after.float().cpu()
@@ -117,15 +117,15 @@ class Forwards:
         """Return one forward of `size` rows, without those that fill it up."""
         n_rows = rows.shape[0]
         try:
-            found = loaded.forward(
+            outputs = loaded.forward(
                 self.to_device(_pad_rows(rows, size)), self.to_device(_pad_rows(states, size))
             )
-            logits, values, after = self.to_host(found)
-            wanted = ((size, loaded.form.n_actions), (size,), (size, loaded.model.state_size))
+            logits, values, after = self.to_host(outputs)
+            expected = ((size, loaded.form.n_actions), (size,), (size, loaded.model.state_size))
             shapes = (logits.shape, values.shape, after.shape)
-            if shapes != wanted:
+            if shapes != expected:
                 raise NetworkRaisedError(
-                    f"it answered logits, values, states {shapes}, not {wanted}"
+                    f"it answered logits, values, states {shapes}, not {expected}"
                 )
         except Exception as error:
             raise _classify_error(error) from error

@@ -129,10 +129,10 @@ class _ScrapedMetrics(Collector):
         shards = self._own.serves
         try:
             with self._lock:  # each scrape has a thread of its own
-                found = self._connection.exchange([("LLEN", queue_key(s)) for s in shards])
+                n_waiting = self._connection.exchange([("LLEN", queue_key(s)) for s in shards])
         except InferenceError:
             return  # the figure is missing, as the fast store is
-        for shard, n in zip(shards, found, strict=True):
+        for shard, n in zip(shards, n_waiting, strict=True):
             lengths.add_metric([str(shard)], n)
         yield lengths
 

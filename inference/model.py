@@ -55,8 +55,8 @@ def load(
     compare({name: spec.shape for name, spec in contents.tensors.items()}, module)
     for name, spec in contents.tensors.items():
         if spec.dtype not in _WEIGHTS:
-            wanted = f"weights must be {', '.join(_WEIGHTS)}"
-            raise CheckpointFileError(f"{name} is {spec.dtype}: {wanted}")
+            rule = f"weights must be {', '.join(_WEIGHTS)}"
+            raise CheckpointFileError(f"{name} is {spec.dtype}: {rule}")
     # Into memory of our own, not mapped: the file may go or change.
     with safe_open(path, framework="pt", backend="pread") as file:
         weights = {n: _read_weight(n, file.get_tensor(n), device, dtype) for n in contents.tensors}
@@ -108,16 +108,16 @@ def skeleton(seal: Seal) -> nn.Module:
 
 def compare(shapes: Mapping[str, tuple[int, ...]], module: nn.Module) -> None:
     """Raise CheckpointFileError unless names and shapes are those of the module's weights."""
-    wanted = {name: tuple(value.shape) for name, value in _state_of(module).items()}
+    expected = {name: tuple(value.shape) for name, value in _state_of(module).items()}
     differing = [
         f"{name} is {list(shapes[name])}, not {list(shape)}"
-        for name, shape in wanted.items()
+        for name, shape in expected.items()
         if name in shapes and shapes[name] != shape
     ]
     faults = [
-        _list_names("missing", [f"{n} {list(s)}" for n, s in wanted.items() if n not in shapes]),
+        _list_names("missing", [f"{n} {list(s)}" for n, s in expected.items() if n not in shapes]),
         _list_names(
-            "unexpected", [f"{n:.100} {list(s)}" for n, s in shapes.items() if n not in wanted]
+            "unexpected", [f"{n:.100} {list(s)}" for n, s in shapes.items() if n not in expected]
         ),
         _list_names("of another shape", differing),
     ]

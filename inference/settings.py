@@ -116,8 +116,8 @@ def read_worker_settings(environ: Mapping[str, str]) -> Settings:
         if not url:
             raise SettingsError(name, url, f"an address, {' or '.join(SCHEMES)}")
     if not settings.key:
-        wanted = "the key of the reports of gpu workers, see docs/operating.md"
-        raise SettingsError("EVALSITE_NODE_KEY", "", wanted)
+        rule = "the key of the reports of gpu workers, see docs/operating.md"
+        raise SettingsError("EVALSITE_NODE_KEY", "", rule)
     return settings
 
 

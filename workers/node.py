@@ -122,11 +122,13 @@ class Node:
     def _recall_pace(self, order: MatchOrder) -> PaceEstimate:
         """Return what is known of how long matches of this game and these parameters take."""
         kind = msgspec.json.encode([order.game, order.game_parameters], order="sorted")
-        known = self._paces.pop(kind, None)
+        pace_before = self._paces.pop(kind, None)
         if len(self._paces) >= MAX_PACES:
             # Taken out and put in at each use, so the first is the one that was used longest ago.
             self._paces.pop(next(iter(self._paces)))
-        pace = self._paces[kind] = PaceEstimate(None if known is None else known.match_s)
+        pace = self._paces[kind] = PaceEstimate(
+            None if pace_before is None else pace_before.match_s
+        )
         return pace
 
     def _pass_doorbell_on(self, shard: int, lease: str) -> None:

@@ -38,8 +38,8 @@ def lock_node_name(node: str, broker_url: str, *, folder: Path | None = None) ->
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(lock)
-        wanted = "a name of its own: another node that runs on this machine is called so"
-        raise SettingsError("EVALSITE_NODE", node, wanted) from None
+        rule = "a name of its own: another node that runs on this machine is called so"
+        raise SettingsError("EVALSITE_NODE", node, rule) from None
     _locks.append(lock)
     # What only processes that share this lock have in common.
     file = os.fstat(lock)

@@ -81,8 +81,8 @@ def _node_key(environ: Mapping[str, str]) -> str:
     if not re.fullmatch("[0-9a-f]{64}", key):
         # A key that was cut is still a secret: only its length is shown.
         shown = f"{len(key)} characters"
-        wanted = "the 64 hexadecimal digits that the server gives this node, see docs/operating.md"
-        raise SettingsError("EVALSITE_NODE_KEY", shown, wanted)
+        rule = "the 64 hexadecimal digits that the server gives this node, see docs/operating.md"
+        raise SettingsError("EVALSITE_NODE_KEY", shown, rule)
     return key
 
 

@@ -206,8 +206,8 @@ class OpenSpielGame:
         Raises ParameterError unless some opening of so many plies leaves the game undecided.
         """
         if opening_plies < 0 or (opening_plies and self._spec.has_chance):
-            wanted = "0, as the game has chance" if self._spec.has_chance else "0 or more"
-            raise ParameterError(self._name, "opening_plies", f"must be {wanted}: {opening_plies}")
+            rule = "0, as the game has chance" if self._spec.has_chance else "0 or more"
+            raise ParameterError(self._name, "opening_plies", f"must be {rule}: {opening_plies}")
         native, opening = self._draw_opening(game_seed, opening_plies)
         chance = Random(game_seed) if self._spec.has_chance else _NO_CHANCE
         return OpenSpielState(self, native, opening, chance)
@@ -231,8 +231,8 @@ class OpenSpielGame:
                 native.apply_action(opening[-1])
             if not native.is_terminal():
                 return native, tuple(opening)
-        wanted = f"{plies} plies ended the game in each of {MAX_OPENING_DRAWS} draws"
-        raise ParameterError(self._name, "opening_plies", f"is too large: {wanted}")
+        reason = f"{plies} plies ended the game in each of {MAX_OPENING_DRAWS} draws"
+        raise ParameterError(self._name, "opening_plies", f"is too large: {reason}")
 
     def _load(self, parameters: Mapping[str, Value]) -> None:
         engine: Any = pyspiel.load_game(self._engine_name, {**self._fixed, **parameters})

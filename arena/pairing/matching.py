@@ -54,31 +54,31 @@ def match_greedily(value: Floats, n_seats: int) -> list[Lineup]:
 def _match_couples(value: Floats) -> list[Lineup]:
     """Match those that are each other's best, over and over: the greedy matching, all at once."""
     # Greedily one by one this takes n passes over the matrix; this way about log n are enough.
-    agents, found = np.arange(len(value)), list[tuple[float, int, int]]()
+    agents, candidates = np.arange(len(value)), list[tuple[float, int, int]]()
     while len(agents) > 1:
         best = value.argmax(axis=1)
         here = np.arange(len(agents))
         first = np.flatnonzero((best[best] == here) & (here < best))
         second = best[first]
         pairs = zip(value[first, second], agents[first], agents[second], strict=True)
-        found += [(float(v), int(i), int(j)) for v, i, j in pairs]
+        candidates += [(float(v), int(i), int(j)) for v, i, j in pairs]
         left = np.delete(here, np.concatenate([first, second]))
         agents, value = agents[left], value[np.ix_(left, left)]
-    found.sort(key=lambda pair: -pair[0])
-    return [(i, j) for _, i, j in found]
+    candidates.sort(key=lambda pair: -pair[0])
+    return [(i, j) for _, i, j in candidates]
 
 
 def _match_groups(value: Floats, n_seats: int) -> list[Lineup]:
     """Take the best pair that is free and add who is worth most with all of them."""
-    found: list[Lineup] = []
+    lineups: list[Lineup] = []
     for _ in range(len(value) // n_seats):
         members = [int(i) for i in np.unravel_index(int(value.argmax()), value.shape)]
         while len(members) < n_seats:
             worth: Floats = value[members].sum(axis=0)
             members.append(int(worth.argmax()))
-        found.append(tuple(members))
+        lineups.append(tuple(members))
         value[members], value[:, members] = _NEVER, _NEVER
-    return found
+    return lineups
 
 
 def count_agent_results(standing: Standing) -> NDArray[np.float64]:

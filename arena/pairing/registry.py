@@ -57,8 +57,8 @@ def _get_entry(name: str, choices: tuple[str, ...]) -> object:
 
 def _split_kinds() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the ids of those with pair and of those with choose."""
-    known = catalogs.list_ids(FAMILY)
+    ids = catalogs.list_ids(FAMILY)
     # By what they offer and not by a base class: a plug-in imports nothing of ours.
-    is_static = {name: hasattr(catalogs.get_entry(FAMILY, name), "pair") for name in known}
-    static = tuple(name for name in known if is_static[name])
-    return static, tuple(name for name in known if not is_static[name])
+    is_static = {name: hasattr(catalogs.get_entry(FAMILY, name), "pair") for name in ids}
+    static = tuple(name for name in ids if is_static[name])
+    return static, tuple(name for name in ids if not is_static[name])

@@ -24,7 +24,7 @@ def pair_without_rematches(
         for n_allowed in count()
         for bye in byes or (NOBODY,)
     )
-    return next(found for found in tried if found is not None)
+    return next(pairs for pairs in tried if pairs is not None)
 
 
 def _search_pairs(

@@ -86,8 +86,8 @@ class RecurrentStates:
 
 def check_states(states: FloatBatch, n_rows: int, network: Network) -> FloatBatch:
     """Return the states. Raises InvalidOutputError unless they are [B, S] and finite."""
-    wanted = (n_rows, network.state_size)
-    if states.shape != wanted or not np.isfinite(states).all():
-        got = f"{states.shape}" if states.shape != wanted else "NaN or infinity"
-        raise InvalidOutputError(f"recurrent states must be finite and {wanted}, got {got}")
+    expected = (n_rows, network.state_size)
+    if states.shape != expected or not np.isfinite(states).all():
+        got = f"{states.shape}" if states.shape != expected else "NaN or infinity"
+        raise InvalidOutputError(f"recurrent states must be finite and {expected}, got {got}")
     return states

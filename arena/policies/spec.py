@@ -43,14 +43,14 @@ def split_policies(text: str) -> list[str]:
 
     A comma before `name=value` goes on with the parameters of the policy before it.
     """
-    found: list[str] = []
+    policies: list[str] = []
     for piece in text.split(","):
         # Parameters are separated by commas, too: only `name=` tells them from the next policy.
-        if found and "=" in piece.partition(":")[0]:
-            found[-1] += f",{piece}"
+        if policies and "=" in piece.partition(":")[0]:
+            policies[-1] += f",{piece}"
         else:
-            found.append(piece.strip())
-    return found
+            policies.append(piece.strip())
+    return policies
 
 
 def _read_arguments(

@@ -35,12 +35,12 @@ def find_cycles(met: PairTable, *, level: float = LEVEL, limit: int = MAX_CYCLES
     if n_possible == 0:
         return []
     # Holm's correction, largest factor first: the surest cycle is tested as if all were tested.
-    found = sorted(_find_candidates(doubts, level / n_possible))
+    candidates = sorted(_find_candidates(doubts, level / n_possible))
     shares = np.full((met.n_agents, met.n_agents), 0.5)
     shares[met.low, met.high], shares[met.high, met.low] = met.share, 1 - met.share
     kept: list[Cycle] = []
     worst = 0.0
-    for place, (doubt, agents) in enumerate(found[:limit]):
+    for place, (doubt, agents) in enumerate(candidates[:limit]):
         worst = max(worst, min(1.0, doubt * (n_possible - place)))
         a, b, c = agents
         three = float(shares[a, b]), float(shares[b, c]), float(shares[c, a])
@@ -69,11 +69,11 @@ def _find_candidates(doubts: Floats, threshold: float) -> list[tuple[float, tupl
     A cycle stands only where all three hold, so its doubt is the largest of the three.
     """
     beats: NDArray[np.bool_] = doubts <= threshold
-    found: list[tuple[float, tuple[int, int, int]]] = []
+    candidates: list[tuple[float, tuple[int, int, int]]] = []
     for a, b in zip(*np.nonzero(np.triu(beats)), strict=True):
         for c in np.flatnonzero(beats[b] & beats[:, a]).tolist():
             # Each cycle is found from each of its agents: keep that from the lowest index.
             if c > a:
                 doubt = max(doubts[a, b], doubts[b, c], doubts[c, a])
-                found.append((float(doubt), (int(a), int(b), c)))
-    return found
+                candidates.append((float(doubt), (int(a), int(b), c)))
+    return candidates

@@ -67,12 +67,12 @@ def deviance_test(
     if df == 0:
         return Deviance(0.0, 0, 1.0, draw_probability, 0.0)
     replicates = _Replicates(met, settled, unit_draw_margin(draw_probability))
-    found = replicates.measure_observed()
+    observed = replicates.measure_observed()
     drawn = replicates.draw_deviances(n_replicates, np.random.default_rng(seed))
-    n_as_far = int(np.count_nonzero(drawn >= found))
+    n_as_far = int(np.count_nonzero(drawn >= observed))
     # The results count as one replicate of themselves, so that no p-value is 0.
     p_value = (1 + n_as_far) / (1 + n_replicates)
-    return Deviance(found, df, p_value, draw_probability, float(drawn.mean()))
+    return Deviance(observed, df, p_value, draw_probability, float(drawn.mean()))
 
 
 def fit_field(counts: PairCounts, met: PairTable) -> tuple[SettledRatings, float]:
@@ -156,6 +156,6 @@ class _Replicates:
         """Return twice the loss of likelihood by the ratings: [replicates]."""
         win, loss = _win_chances(gap, self._margin)
         # A share of 0 or 1 that the ratings call impossible has an endless deviance.
-        wanted = np.clip((1 + win - loss) / 2, _LEAST_SHARE, 1 - _LEAST_SHARE)
-        apart = xlogy(share, share / wanted) + xlogy(1 - share, (1 - share) / (1 - wanted))
+        expected = np.clip((1 + win - loss) / 2, _LEAST_SHARE, 1 - _LEAST_SHARE)
+        apart = xlogy(share, share / expected) + xlogy(1 - share, (1 - share) / (1 - expected))
         return 2 * apart @ self._n

@@ -33,15 +33,15 @@ class Examination:
         """Return a warning where one number misleads, else None. names: of the agents, [n]."""
         if self.deviance.p_value > level:
             return None
-        said = (
+        text = (
             "One number misleads here: the results depart from every ranking "
             f"(deviance {self.deviance.deviance:.0f} on {self.deviance.df} degrees of freedom, "
             f"p <= {self.deviance.p_value:.2g})."
         )
         if not self.cycles:
-            return said
+            return text
         first, second, third = (names[agent] for agent in self.cycles[0].agents)
-        return f"{said} {first} beats {second}, {second} beats {third}, {third} beats {first}."
+        return f"{text} {first} beats {second}, {second} beats {third}, {third} beats {first}."
 
 
 def examine_results(
@@ -57,8 +57,8 @@ def examine_results(
         )
     met = tabulate_pairs(counts, len(mu))
     shares = smooth_shares(met, mu)
-    found = deviance_test(counts, len(mu), seed=seed, n_replicates=n_replicates)
-    return Examination(found, find_cycles(met), shares, nash_average(shares))
+    deviance = deviance_test(counts, len(mu), seed=seed, n_replicates=n_replicates)
+    return Examination(deviance, find_cycles(met), shares, nash_average(shares))
 
 
 def smooth_shares(met: PairTable, mu: Floats) -> Floats:

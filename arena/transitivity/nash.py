@@ -54,16 +54,16 @@ def _find_support(payoff: Floats) -> Ints:
     # The variables are q [n], then min(q, 1) [n], whose sum is maximised.
     nobody_beats = np.hstack([payoff, np.zeros((n, n))])
     capped = np.hstack([-np.eye(n), np.eye(n)])
-    found = linprog(
+    solution = linprog(
         np.concatenate([np.zeros(n), -np.ones(n)]),
         A_ub=np.vstack([nobody_beats, capped]),
         b_ub=np.zeros(2 * n),
         bounds=[(0, None)] * n + [(0, 1)] * n,
         method="highs",
     )
-    if found.status != 0 or found.x is None:
-        raise RatingError(f"no mixture that nobody beats was found: {found.message}")
-    return np.flatnonzero(found.x[n:] > _IN_SUPPORT)
+    if solution.status != 0 or solution.x is None:
+        raise RatingError(f"no mixture that nobody beats was found: {solution.message}")
+    return np.flatnonzero(solution.x[n:] > _IN_SUPPORT)
 
 
 def _maximise_entropy(payoff: Floats, support: Ints) -> Floats:
@@ -82,7 +82,7 @@ def _maximise_entropy(payoff: Floats, support: Ints) -> Floats:
         return float(np.log(total) + level.max()), -payoff @ (weights / total)
 
     is_free = np.isin(np.arange(len(payoff)), support)
-    found = minimize(
+    solution = minimize(
         dual,
         np.zeros(len(payoff)),
         jac=True,
@@ -91,7 +91,7 @@ def _maximise_entropy(payoff: Floats, support: Ints) -> Floats:
         options={"maxiter": _MAX_TURNS, "maxfun": _MAX_TURNS, "ftol": 0.0, "gtol": 1e-9},
     )
     # Less the largest before exp, which would overflow: a constant factor cancels in the weights.
-    level = -np.asarray(found.x) @ payoff
+    level = -np.asarray(solution.x) @ payoff
     even: Floats = np.exp(level - level.max())
     weights: Floats = even / even.sum()
     return weights

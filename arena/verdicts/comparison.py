@@ -75,11 +75,11 @@ class OrderQuestion:
     ) -> Verdict:
         named = belief.top[belief.restrict_to(belief.top).order].tolist()
         subjects = tuple(named[: self._n_named(terms, len(named))])
-        said = self.near if why is StopReason.WITHIN_MARGIN else self.exact
+        sentence = self.near if why is StopReason.WITHIN_MARGIN else self.exact
         names = (
             " > ".join(["{}"] * len(subjects)) if self.is_ranking else list_places(len(subjects))
         )
-        return Verdict(said.format(named=names, n=len(subjects)), subjects, probability, why)
+        return Verdict(sentence.format(named=names, n=len(subjects)), subjects, probability, why)
 
 
 def list_places(n: int) -> str:

@@ -71,8 +71,10 @@ def match_information(gap: Floats) -> Floats:
     """Return what one match says about a gap: the inverse of the variance, nearly."""
     z = np.clip(gap / _UNIT, -8, 8)
     win = ndtr(z)
-    known: Floats = np.exp(-(z**2)) / (2 * np.pi) / np.maximum(win * (1 - win), _LEAST) / _UNIT**2
-    return known
+    information: Floats = (
+        np.exp(-(z**2)) / (2 * np.pi) / np.maximum(win * (1 - win), _LEAST) / _UNIT**2
+    )
+    return information
 
 
 @dataclass(frozen=True)
@@ -188,10 +190,10 @@ class _Futures:
     ) -> Floats:
         """Return the matches to the verdict in each: float64 [t], at most the limit."""
         ended, waiting = np.full(_N_TRUTHS, float(limit)), np.arange(_N_TRUTHS)
-        known, n_played = float(self._n_matches[0].sum()) / 2, 0.0
+        n_known, n_played = float(self._n_matches[0].sum()) / 2, 0.0
         while n_played < limit and len(waiting):
             # Looks get rarer as the matches grow: a quarter more between two of them.
-            more = max(len(self._mu[0]) / 2, (known + n_played) * _GROWTH)
+            more = max(len(self._mu[0]) / 2, (n_known + n_played) * _GROWTH)
             more = min(more, limit - n_played)
             self.play_matches(more, allocation)
             n_played += more
@@ -208,11 +210,11 @@ class _Futures:
         """Spend so many matches in each, and learn."""
         weights = np.triu(allocation(BeliefState(self._mu, self._covariance)), 1)
         share = weights / weights.sum(axis=(1, 2), keepdims=True)
-        said = n_matches * share * self._information
+        information = n_matches * share * self._information
         # A result is normal about the true gap, with the variance that its information says.
-        noise = np.sqrt(said) * self._rng.standard_normal(said.shape)
-        evidence = said * self._gap + noise
-        both = said + said.transpose(0, 2, 1)
+        noise = np.sqrt(information) * self._rng.standard_normal(information.shape)
+        evidence = information * self._gap + noise
+        both = information + information.transpose(0, 2, 1)
         diagonal = np.arange(both.shape[1])
         self._precision -= both
         self._precision[:, diagonal, diagonal] += both.sum(axis=2)

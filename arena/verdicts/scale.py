@@ -32,13 +32,13 @@ def gap_of_score(score: float, *, draw_probability: float = DRAW_PROBABILITY) ->
         raise VerdictError(f"score must be between 0 and 1, got {score!r}")
     widest = _WIDEST * _UNIT
     # No closed form: with draws the score is a sum of two normal tails.
-    found: float = brentq(
+    lead: float = brentq(
         lambda gap: score_of_gap(gap, draw_probability=draw_probability) - score,
         -widest,
         widest,
         xtol=1e-12,
     )
-    return found
+    return lead
 
 
 def elo_of_score(score: float) -> float:

@@ -114,14 +114,14 @@ class SequentialTest:
         """
         table = _check_counts(counts)
         seen = np.where(table == 0, _UNSEEN, table)
-        found = seen / seen.sum(axis=-1, keepdims=True)
+        shares = seen / seen.sum(axis=-1, keepdims=True)
         if self.model is EloModel.LOGISTIC:
-            at_1, at_0 = (fit_to_score(found, score_of_elo(elo)) for elo in (self.elo1, self.elo0))
+            at_1, at_0 = (fit_to_score(shares, score_of_elo(elo)) for elo in (self.elo1, self.elo0))
         else:
             # A block of two games has half the variance of one, so its effect is larger by sqrt(2).
-            scale = sqrt(2) if found.shape[-1] == BLOCKS else 1.0
+            scale = sqrt(2) if shares.shape[-1] == BLOCKS else 1.0
             at_1, at_0 = (
-                fit_to_effect(found, elo / ELO_PER_T * scale) for elo in (self.elo1, self.elo0)
+                fit_to_effect(shares, elo / ELO_PER_T * scale) for elo in (self.elo1, self.elo0)
             )
         ratio: Floats = (seen * np.log(at_1 / at_0)).sum(axis=-1)
         return np.where(table.any(axis=-1), ratio, 0.0)
@@ -137,34 +137,34 @@ class SequentialTest:
         return self.llr(np.cumsum(np.eye(n_cells, dtype=np.int64)[np.asarray(outcomes)], axis=0))
 
 
-def fit_to_score(found: Floats, score: float) -> Floats:
-    """Return the likeliest distribution of this expected score: [..., k] for frequencies found."""
-    values = np.linspace(0, 1, found.shape[-1]) - score
-    return found / (1 + _find_root(found, np.broadcast_to(values, found.shape)) * values)
+def fit_to_score(shares: Floats, score: float) -> Floats:
+    """Return the likeliest distribution of this expected score: [..., k] for shares [..., k]."""
+    values = np.linspace(0, 1, shares.shape[-1]) - score
+    return shares / (1 + _find_root(shares, np.broadcast_to(values, shares.shape)) * values)
 
 
-def fit_to_effect(found: Floats, t: float) -> Floats:
+def fit_to_effect(shares: Floats, t: float) -> Floats:
     """Return the likeliest distribution with (mean - 1/2) / sd = t: [..., k], by iteration."""
-    values = np.linspace(0, 1, found.shape[-1])
-    fitted = np.full(found.shape, 1 / found.shape[-1])
+    values = np.linspace(0, 1, shares.shape[-1])
+    fitted = np.full(shares.shape, 1 / shares.shape[-1])
     for _ in range(_N_TURNS):
         mean = (fitted * values).sum(axis=-1, keepdims=True)
         sd = np.sqrt((fitted * (values - mean) ** 2).sum(axis=-1, keepdims=True))
         moved = values - 0.5 - t * sd * (1 + ((mean - values) / sd) ** 2) / 2
-        before, fitted = fitted, found / (1 + _find_root(found, moved) * moved)
+        before, fitted = fitted, shares / (1 + _find_root(shares, moved) * moved)
         if np.abs(fitted - before).max() < _TINY:
             break
     return fitted
 
 
-def _find_root(found: Floats, values: Floats) -> Floats:
-    """Return x [..., 1] where sum found * values / (1 + x * values) = 0; the sum falls with x."""
+def _find_root(shares: Floats, values: Floats) -> Floats:
+    """Return x [..., 1] where sum shares * values / (1 + x * values) = 0; the sum falls with x."""
     low = -1 / values.max(axis=-1, keepdims=True) + _TINY
     high = -1 / values.min(axis=-1, keepdims=True) - _TINY
     # Halving, and not Newton's method: all rows of [...] at once, and none can run away.
     for _ in range(_N_HALVINGS):
         x = (low + high) / 2
-        is_low = (found * values / (1 + x * values)).sum(axis=-1, keepdims=True) > 0
+        is_low = (shares * values / (1 + x * values)).sum(axis=-1, keepdims=True) > 0
         low, high = np.where(is_low, x, low), np.where(is_low, high, x)
     middle: Floats = (low + high) / 2
     return middle

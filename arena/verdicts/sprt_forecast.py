@@ -213,15 +213,15 @@ class _Ratio:
         """Begin with the exact ratio of counts [t, 5]."""
         self._test = test
         self.value = test.llr(counts)
-        found, self.variance = ratio_moments(test, counts)
-        self._offset = self.value - found
+        mean, self.variance = ratio_moments(test, counts)
+        self._offset = self.value - mean
 
     def after(self, counts: Ints) -> Floats:
         """Return the ratio after more blocks: counts [t, 5] of all blocks so far."""
-        found, self.variance = ratio_moments(self._test, counts)
+        mean, self.variance = ratio_moments(self._test, counts)
         if counts[0].sum() <= _EXACT:
-            self._offset = self._test.llr(counts) - found
-        self.value = found + self._offset
+            self._offset = self._test.llr(counts) - mean
+        self.value = mean + self._offset
         return self.value
 
     def keep(self, which: Bools) -> None:
@@ -243,8 +243,8 @@ def ratio_moments(test: SequentialTest, counts: Ints) -> tuple[Floats, Floats]:
         at_0, at_1 = ((score_of_elo(elo) - 0.5) / sd for elo in (test.elo0, test.elo1))
     else:
         at_0, at_1 = (np.full(len(n), sqrt(2) * elo / ELO_PER_T) for elo in (test.elo0, test.elo1))
-    found = (mean - 0.5) / sd
-    value: Floats = n / 2 * np.log((1 + (found - at_0) ** 2) / (1 + (found - at_1) ** 2))
+    effect = (mean - 0.5) / sd
+    value: Floats = n / 2 * np.log((1 + (effect - at_0) ** 2) / (1 + (effect - at_1) ** 2))
     return value, (at_1 - at_0) ** 2
 
 

@@ -90,15 +90,19 @@ def cleanrl(tensors: Tensors, given: Mapping[str, Value]) -> Converted:
         raise CheckpointFileError("no actor.0.weight and critic.0.weight: not the agent of ppo.py")
     _check_all_used(tensors, 2 * (len(actor) + len(critic)))
     activation = str(given.get("activation", "tanh"))
-    said = "as told" if "activation" in given else "as in ppo.py: the file does not say"
-    return _convert_layers(ActorCritic(actor, critic, activation), given, [f"{activation}, {said}"])
+    source = "as told" if "activation" in given else "as in ppo.py: the file does not say"
+    return _convert_layers(
+        ActorCritic(actor, critic, activation), given, [f"{activation}, {source}"]
+    )
 
 
-def _convert_layers(found: ActorCritic, given: Mapping[str, Value], notes: list[str]) -> Converted:
+def _convert_layers(
+    network: ActorCritic, given: Mapping[str, Value], notes: list[str]
+) -> Converted:
     parameters: dict[str, Value] = {
-        "hidden": _layer_sizes(found.actor),
-        "value_hidden": _layer_sizes(found.critic),
-        "activation": found.activation,
+        "hidden": _layer_sizes(network.actor),
+        "value_hidden": _layer_sizes(network.critic),
+        "activation": network.activation,
         "bounded_value": False,
     }
     for name, value in given.items():
@@ -107,23 +111,23 @@ def _convert_layers(found: ActorCritic, given: Mapping[str, Value], notes: list[
                 f"--parameter {name}={value}: the file says {parameters.get(name)}"
             )
     tensors = {
-        **_name_tensors("body", found.actor[:-1]),
-        **_name_tensors("value_body", found.critic[:-1]),
-        "policy.weight": found.actor[-1].weight,
-        "policy.bias": found.actor[-1].bias,
-        "value.weight": found.critic[-1].weight,
-        "value.bias": found.critic[-1].bias,
+        **_name_tensors("body", network.actor[:-1]),
+        **_name_tensors("value_body", network.critic[:-1]),
+        "policy.weight": network.actor[-1].weight,
+        "policy.bias": network.actor[-1].bias,
+        "value.weight": network.critic[-1].weight,
+        "value.bias": network.critic[-1].bias,
     }
-    return Converted(tensors, parameters, partial(_run_layers, found), notes)
+    return Converted(tensors, parameters, partial(_run_layers, network), notes)
 
 
-def _run_layers(found: ActorCritic, observations: Tensor) -> tuple[Tensor, Tensor]:
+def _run_layers(network: ActorCritic, observations: Tensor) -> tuple[Tensor, Tensor]:
     """Return logits and values by plain operations on what the file holds.
 
     In float64 where the file has it, else float32.
     """
-    activation, answers = ACTIVATIONS[found.activation], list[Tensor]()
-    for layers in (found.actor, found.critic):
+    activation, answers = ACTIVATIONS[network.activation], list[Tensor]()
+    for layers in (network.actor, network.critic):
         exact = torch.promote_types(layers[0].weight.dtype, torch.float32)
         rows = observations.flatten(1).to(exact)
         for place, (weight, bias) in enumerate(layers):
@@ -198,7 +202,9 @@ def _sb3_activation(facts: Mapping[str, Any], given: Mapping[str, Value]) -> str
         raise CheckpointFileError(
             "the archive does not say which activation: add --parameter activation=tanh or relu"
         )
-    said = str(chosen.get("activation_fn", "Tanh")).rstrip("'>").rpartition(".")[2].lower()
-    if said not in ACTIVATIONS:
-        raise CheckpointFileError(f"activation {said}: mlp has {' and '.join(ACTIVATIONS)}. {_OWN}")
-    return said
+    activation = str(chosen.get("activation_fn", "Tanh")).rstrip("'>").rpartition(".")[2].lower()
+    if activation not in ACTIVATIONS:
+        raise CheckpointFileError(
+            f"activation {activation}: mlp has {' and '.join(ACTIVATIONS)}. {_OWN}"
+        )
+    return activation

@@ -35,16 +35,16 @@ def rename_tensors(names: Iterable[str], told: Mapping[str, str]) -> dict[str, s
     return after
 
 
-def pair_tensors(found: Shapes, wanted: Shapes) -> dict[str, str]:
-    """Return the name found for each name wanted.
+def pair_tensors(given: Shapes, expected: Shapes) -> dict[str, str]:
+    """Return the given name of each expected one.
 
     Equal names are one; of the rest, layers of a shape that occurs once are one, and layers of one
     shape whose names differ in numbers only follow each other by these. Raises CheckpointFileError
     where that leaves a doubt, or anything over.
     """
-    equal = {name: name for name, shape in wanted.items() if found.get(name) == shape}
-    ours = _group_layers({name: shape for name, shape in wanted.items() if name not in equal})
-    theirs = _group_layers({name: shape for name, shape in found.items() if name not in equal})
+    equal = {name: name for name, shape in expected.items() if given.get(name) == shape}
+    ours = _group_layers({name: shape for name, shape in expected.items() if name not in equal})
+    theirs = _group_layers({name: shape for name, shape in given.items() if name not in equal})
     _check_all_there(ours, theirs)
     for signature, layers in ours.items():
         pairs = zip(layers, _order_layers(theirs[signature], layers), strict=True)

@@ -68,9 +68,9 @@ def _load_file(file: BinaryIO | io.BytesIO) -> object:
     try:
         return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch has no common error for what it cannot read
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CheckpointFileError(
-            f"torch.load with weights_only=True refuses it ({said:.160}): "
+            f"torch.load with weights_only=True refuses it ({reason:.160}): "
             "save model.state_dict() alone, without objects of your own"
         ) from error
 

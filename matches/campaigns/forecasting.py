@@ -68,14 +68,17 @@ def forecast_start(
     margin = convert_margin(plan, leaderboard)
     entered = [agent.pk for agent in agents]
     evidence = gather_evidence(leaderboard, entered)
+    # A fixed seed: the same plan is told the same forecast.
     cost, seed = costs.estimate_match_cost(leaderboard, entered, now=now), plan.seed or 0
     if plan.question == IS_SPRT:
         counts = load_blocks(leaderboard, *entered, boards=evidence.boards).counts
         rest = _forecast_bounds(read_test(parameters), evidence, counts, cost, seed)
     else:
         terms = Terms(plan.error, margin, parameters)
-        asked = Asked(questions.get(plan.question), terms, seed, _results_of_match(leaderboard))
-        rest = _forecast_answer(asked, infer_belief(evidence), cost)
+        campaign_question = Asked(
+            questions.get(plan.question), terms, seed, _results_of_match(leaderboard)
+        )
+        rest = _forecast_answer(campaign_question, infer_belief(evidence), cost)
     warning = pairing_warnings.warn_before_start(
         plan.pairing, plan.pairing_parameters, leaderboard=leaderboard, agents=entered
     )
@@ -101,11 +104,11 @@ def forecast_test(
 
 def count_round_robin(campaign: Campaign, belief: Belief) -> float:
     """Return how many matches a round robin would have needed from nothing, by what is believed."""
-    asked = Asked.by(campaign)
+    ahead = Asked.by(campaign)
     n_results = round_robin_matches(
-        belief, asked.question, asked.terms, limit=LIMIT, seed=asked.seed
+        belief, ahead.question, ahead.terms, limit=LIMIT, seed=ahead.seed
     )
-    return n_results / asked.worth
+    return n_results / ahead.worth
 
 
 def _results_of_match(leaderboard: Leaderboard) -> float:

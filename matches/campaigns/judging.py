@@ -44,6 +44,7 @@ FORECAST_EVERY = timedelta(seconds=5)
 FORECAST_LIMIT, N_MORE = forecasting.LIMIT, forecasting.N_MORE
 # Why a campaign ended without an answer, and what it says then.
 ENDED = {"cancelled": "cancelled", "no_results": "no match has a result: nothing can be said"}
+# Of this process; between processes the condition under which a verdict is written decides.
 _judging = Lock()
 _STATES = Tournament.State
 _STATEMENTS = {
@@ -227,6 +228,7 @@ def _store_judgement(
     n_results = judgement.evidence.known.n_matches
     is_fresh = is_within(campaign.forecast_at, forecast_every, now=now)
     forecast = None if is_fresh else _forecast_rest(campaign, judgement, now=now)
+    # Only while undecided: a verdict that another process has written stays as it is.
     Campaign.objects.filter(pk=campaign.pk, decided_at=None).update(
         n_judged=n_results,
         judged_at=now,
@@ -235,6 +237,7 @@ def _store_judgement(
         pairs=judgement.pairs,
         **({"forecast": forecast, "forecast_at": now} if forecast else {}),
     )
+    # One point for each number of results, however often it is looked at.
     CampaignPoint.objects.get_or_create(
         campaign=campaign,
         n_results=n_results,

@@ -45,8 +45,7 @@ def load_blocks(
     planned. A block counts once both of its games are over; one that is void never does.
 
     boards: those that know the two, where they were found already. own: the tournament of the test,
-    whose blocks come last: what others find out meanwhile was no part of the plan and changes
-    nothing in the order of it.
+    whose blocks come last.
     """
     lineups = (join_numbers((first, second)), join_numbers((second, first)))
     searched = find_boards(leaderboard, (first, second)) if boards is None else boards
@@ -64,6 +63,7 @@ def load_blocks(
     ):
         if sequence >= season_starts[board]:
             by_plan.setdefault(tournament, []).append(_PlannedMatch(*game))
+    # The own one last: what others find out meanwhile was no part of its plan.
     last = 0 if own is None else own.pk
     plans = sorted(by_plan, key=lambda tournament: (tournament == last, tournament))
     games = (game for plan in plans for game in _closed_prefix(by_plan[plan], is_own=plan == last))

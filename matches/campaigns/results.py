@@ -46,6 +46,7 @@ def list_chances(campaign: Campaign) -> list[Chance]:
     if not campaign.chances:
         return []
     agents = entrants_of(campaign.tournament)
+    # Ties by id, so that two looks show the same order.
     likely = sorted(zip(campaign.chances, agents, strict=True), key=lambda one: (-one[0], one[1]))
     named = _agents_by_id([agent for _, agent in likely[:SHOWN]])
     return [Chance(named[agent], chance) for chance, agent in likely[:SHOWN]]

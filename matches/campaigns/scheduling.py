@@ -97,6 +97,7 @@ def delete_schedule(schedule: Schedule, *, actor: Actor, reason: str = "", now: 
     auditing.add_audit_row(
         "schedule.delete", actor=actor, targets=[schedule], reason=reason, touched=touched, now=now
     )
+    # Ours first: it refers to the row that beat reads.
     task = schedule.periodic_task
     schedule.delete()
     if task is not None:
@@ -145,6 +146,7 @@ def start_due(schedule_id: int, *, now: datetime) -> Tournament | Season | None:
     """
     locked = Schedule.objects.select_for_update().filter(pk=schedule_id, is_enabled=True)
     schedule = locked.first()
+    # By the minute, as crontabs: what is due in the minute in which it was made is started.
     due = last_due(schedule, now=now) if schedule else None
     if (
         schedule is None
@@ -251,9 +253,9 @@ def _plan_tournament(schedule: Schedule, due: datetime) -> TournamentPlan:
 
 def _plan_campaign(schedule: Schedule, due: datetime) -> CampaignPlan:
     """Return what the next campaign asks; it takes a seed of its own, to learn something new."""
-    asked = {name: getattr(schedule, name) for name in ASKED}
+    options = {name: getattr(schedule, name) for name in ASKED}
     return CampaignPlan(
-        name=_make_name(schedule, due), max_matches=schedule.n_matches or 0, **asked
+        name=_make_name(schedule, due), max_matches=schedule.n_matches or 0, **options
     )
 
 
@@ -281,8 +283,8 @@ def _start_schedule(
         playing = on_board.filter(is_retired=False, quarantined_at=None)
         agents = list(playing.exclude(checkpoint__state=Checkpoint.State.REFUSED).order_by("pk"))
     if schedule.question:
-        asked = _plan_campaign(schedule, due)
-        return starting.start_campaign(asked, leaderboard=board, agents=agents).tournament
+        plan = _plan_campaign(schedule, due)
+        return starting.start_campaign(plan, leaderboard=board, agents=agents).tournament
     return tournaments_service.schedule_tournament(
         _plan_tournament(schedule, due), leaderboard=board, agents=agents
     )

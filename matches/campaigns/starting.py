@@ -109,6 +109,7 @@ def count_known(leaderboard: Leaderboard, agents: Sequence[Agent]) -> Known:
 
 def choose_seed(leaderboard: Leaderboard) -> int:
     """Return a seed that no tournament of the leaderboard's game has, on whatever leaderboard."""
+    # A seed decides the games of a block: one in use would give games that are known already.
     planned = Tournament.objects.filter(leaderboard__game=leaderboard.game)
     highest = planned.aggregate(highest=Max("seed"))["highest"]
     return 0 if highest is None else int(highest) + 1

@@ -151,6 +151,7 @@ def chance_of_regression(campaign: Campaign) -> float | None:
     chance = float(belief.superiority(above, below, campaign.parameters["lead"])[0])
     if campaign.why != StopReason.DECIDED or campaign.probability is None:
         return chance
+    # A verdict says yes or no, and how sure that is: of a no, the rest is the chance of a yes.
     return campaign.probability if chance >= EVEN else 1 - campaign.probability
 
 

@@ -99,7 +99,7 @@ def load_sides(
     index = {agent: position for position, agent in enumerate(agents)}
     met = TeamCount.objects.filter(leaderboard=board, lead__in=among(agents))
     rows = met.values_list("first_side", "second_side", *PAIR_COUNTERS)
-    found = (
+    sides = (
         (tuple(parse_numbers(first)), tuple(parse_numbers(second)), times)
         for first, second, *times in rows
     )
@@ -110,7 +110,7 @@ def load_sides(
                 tuple(index[agent] for agent in second),
                 list(map(sub, times, less.get((first, second), (0, 0, 0)))),
             )
-            for first, second, times in found
+            for first, second, times in sides
             if all(agent in index for agent in first + second)
         ),
         games.get(board.game).spec.team_size,

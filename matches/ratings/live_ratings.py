@@ -111,8 +111,8 @@ def remember_rest(board: Leaderboard, rest: Rest, prefix: int, *, n_new: int) ->
 
 
 def _make_key(board: Leaderboard, prefix: int, n_counted: int) -> _Key:
-    asked, done = board.n_rerates_asked, board.n_rerates_done
-    return _Key(prefix, n_counted, asked, done, board.season_first_sequence)
+    n_asked, done = board.n_rerates_asked, board.n_rerates_done
+    return _Key(prefix, n_counted, n_asked, done, board.season_first_sequence)
 
 
 def _fold_results(results: Sequence[Result], states: LiveRatings, rules: Rules) -> None:

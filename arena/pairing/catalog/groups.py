@@ -57,14 +57,14 @@ class _Groups(Adaptive):
         sample = standing.mu + standing.sd * rng.standard_normal(len(standing.mu))
         ranked = np.argsort(-sample).tolist()
         n_seats = standing.field.n_seats
-        found: list[list[Lineup]] = []
+        lineups_by_group: list[list[Lineup]] = []
         for size in sizes:
             group, ranked = ranked[:size], ranked[size:]
             seed, n_lineups = int(rng.integers(_SEED_LIMIT)), self._lineups_per_group(size, n_seats)
             places = ROUND_ROBIN.pair(Field(size, n_seats), n_lineups, seed=seed)
-            found.append([tuple(group[place] for place in lineup) for lineup in places])
+            lineups_by_group.append([tuple(group[place] for place in lineup) for lineup in places])
         # So that a stage cut short by the budget is cut short in all groups alike.
-        in_turn = chain.from_iterable(zip_longest(*found))
+        in_turn = chain.from_iterable(zip_longest(*lineups_by_group))
         return [lineup for lineup in in_turn if lineup is not None]
 
     def _group_sizes(self, field: Field) -> list[list[int]]:

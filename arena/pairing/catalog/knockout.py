@@ -41,11 +41,11 @@ class _Knockout(AdaptiveCouples):
         n_blocks: int,
         rng: np.random.Generator,  # noqa: ARG002 - no chance
     ) -> list[Lineup]:
-        found: list[Lineup] = []
+        chosen: list[Lineup] = []
         for slot in open_slots(self.bracket(standing)):
             pair = tuple(agent for agent in (slot.first, slot.second) if agent is not None)
-            found += [pair] * self._rules().n_needed(slot)
-        return found[:n_blocks]
+            chosen += [pair] * self._rules().n_needed(slot)
+        return chosen[:n_blocks]
 
     def _rules(self) -> KnockoutRules:
         return KnockoutRules(self.number("best_of"), self.number("tie_breaks"))

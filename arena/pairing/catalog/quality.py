@@ -58,7 +58,7 @@ def draw_quality(standing: Standing) -> Floats:
 def _draw_round(quality: Floats, played: Floats, n_seats: int) -> list[Lineup]:
     """Return disjoint lineups: those that played least choose first."""
     is_free = np.ones(len(played), bool)
-    found: list[Lineup] = []
+    lineups: list[Lineup] = []
     for agent in np.argsort(played).tolist():
         if is_free[agent] and is_free.sum() >= n_seats:
             members = [agent]
@@ -67,8 +67,8 @@ def _draw_round(quality: Floats, played: Floats, n_seats: int) -> list[Lineup]:
                 worth = np.where(is_free, quality[members].sum(axis=0), -1.0)
                 members.append(int(worth.argmax()))
             is_free[members] = False
-            found.append(tuple(members))
-    return found
+            lineups.append(tuple(members))
+    return lineups
 
 
 PAIRING = _Quality()

@@ -35,8 +35,8 @@ class LevelKind:
 
     def refusal(self, spec: GameSpec) -> str | None:
         """Return why not, for any game but the skill games."""
-        known = skill_game.ID, skill_teams.ID
-        return None if spec.id in known else "only {!r} and {!r} have levels".format(*known)
+        games = skill_game.ID, skill_teams.ID
+        return None if spec.id in games else "only {!r} and {!r} have levels".format(*games)
 
     def build(self, game: Game, parameters: Mapping[str, object]) -> LevelPolicy:
         """Return the policy of that level. Raises ParameterError or UnsupportedGameError."""

@@ -79,8 +79,8 @@ def _probability_above(belief: Belief, a: int, b: int, lead: float) -> float:
 
 def _make_verdict(terms: Terms, yes: float, why: StopReason) -> Verdict:
     a, b, lead = _read_terms(terms)
-    said, probability = (_YES, yes) if yes >= 0.5 else (_NO, 1 - yes)  # noqa: PLR2004
-    return Verdict(said.format(lead=lead), (a, b), probability, why)
+    sentence, probability = (_YES, yes) if yes >= 0.5 else (_NO, 1 - yes)  # noqa: PLR2004
+    return Verdict(sentence.format(lead=lead), (a, b), probability, why)
 
 
 QUESTION = _Beats()

@@ -101,8 +101,8 @@ def _read_sizes(name: str, text: str) -> list[int]:
     is_right = all(w.isascii() and w.isdigit() and len(w) <= len(str(_MAX_WIDTH)) for w in words)
     sizes = [int(word) for word in words] if is_right else [0]
     if len(sizes) > _MAX_LAYERS or any(not 0 < size <= _MAX_WIDTH for size in sizes):
-        wanted = f"must be up to {_MAX_LAYERS} sizes of 1..{_MAX_WIDTH} with commas between"
-        raise ParameterError(MlpArchitecture.id, name, f"{wanted}, got {text!r:.100}")
+        rule = f"must be up to {_MAX_LAYERS} sizes of 1..{_MAX_WIDTH} with commas between"
+        raise ParameterError(MlpArchitecture.id, name, f"{rule}, got {text!r:.100}")
     return sizes
 
 
