@@ -105,7 +105,7 @@ TOURNAMENT: Final = (
         ("--trajectory-days",),
         is_nullable=True,
         minimum=1,
-        maximum=36500,
+        maximum=32767,
     ),
     Option(
         "order_limit",
@@ -349,7 +349,7 @@ SCHEDULE: Final = (
         ("--trajectory-days",),
         is_nullable=True,
         minimum=1,
-        maximum=36500,
+        maximum=32767,
     ),
     Option(
         "order_limit",

@@ -15,7 +15,8 @@ from matches.models.leaderboard import Leaderboard
 from matches.models.validation import check_pairing, validate_finite
 
 MAX_MATCHES = 100_000_000
-MAX_DAYS = 36_500
+# What a small column takes on PostgreSQL; SQLite would take more.
+MAX_DAYS = 32_767
 MAX_WEIGHT = 1_000
 _LIMITS = (validate_finite, MinValueValidator(0.01), MaxValueValidator(86_400))
 
