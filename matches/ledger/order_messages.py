@@ -39,11 +39,10 @@ def build_order_message(
     """Return the order as it is sent: everything that a node needs to play the matches."""
     board = tournament.leaderboard
     lineups = {lineup: parse_numbers(lineup) for lineup in {match.lineup for match in matches}}
-    # Each agent once, however many matches it plays: a message of many matches stays small.
     agent_ids = sorted({agent for lineup in lineups.values() for agent in lineup})
     index = {agent: position for position, agent in enumerate(agent_ids)}
     seats = {text: [index[agent] for agent in lineup] for text, lineup in lineups.items()}
-    agents = Agent.objects.select_related("checkpoint").in_bulk(agent_ids)
+    agents = Agent.objects.select_related("checkpoint").in_bulk(agent_ids)  # each once
     secret = derive_tournament_key(tournament)
     trajectories = ""
     if tournament.keeps_trajectories:
