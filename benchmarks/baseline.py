@@ -28,8 +28,6 @@ class Plan(NamedTuple):
 
 
 class Loop:
-    """Plays matches one after the other."""
-
     def __init__(self, manifest: Mapping[str, Any], checkpoints: Sequence[Path]) -> None:
         """Build the game and the agents. Raises FileNotFoundError for a checkpoint that lacks."""
         self._game = games.get(manifest["game"]).configured(manifest["game_parameters"])
@@ -40,7 +38,6 @@ class Loop:
         self._policies = {
             name: self._build_policy(agent, files) for name, agent in self._agents.items()
         }
-        self.n_loads = sum(bool(agent["checkpoint"]) for agent in self._agents.values())
 
     def _build_policy(self, agent: Mapping[str, Any], files: Mapping[str, Path]) -> Policy:
         policy = policies.get(agent["policy"]).build(self._game, agent["parameters"])

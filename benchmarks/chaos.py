@@ -30,7 +30,6 @@ NODES = ("node-1", "node-2")
 
 
 def choose_run(options: Namespace) -> tuple[Game, Weather]:
-    """Return what is played, and what happens meanwhile."""
     n = options.matches
     if options.all:
         n_networked = round(NETWORKED_SHARE * n)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.stats import beta
+from scipy.stats import binomtest
 
 from arena import trajectories
 from benchmarks.baseline import Loop, Plan
@@ -37,9 +37,6 @@ from launcher.stack import start_stack
 
 EXAMPLES = ROOT / "examples" / "connect_four" / "checkpoints"
 N_WORKERS = 10
-# Logits that differ by less are those of the same network in another batch.
-LAST_BITS = 1e-3
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,6 @@ class Way:
 
     @cached_property
     def episodes(self) -> dict[int, pa.Table]:
-        """Rows by episode."""
         return trajectories.split_episodes(self.rows)
 
     @cached_property
@@ -74,73 +70,43 @@ class Way:
 
 
 def read_columns(rows: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
-    """Yield these columns of each row."""
     return zip(*(rows.column(name).to_pylist() for name in names), strict=True)
 
 
-@dataclass(frozen=True)
-class Parting:
-    """Where the games of one episode part.
+def compare_games(ours: Way, theirs: Way) -> tuple[int, float]:
+    """Return how many games went differently, and the largest difference of a logit.
 
-    gap: between the logits of the two actions; difference: of a logit between the two ways.
+    That where the same network saw the same position: before the games part.
     """
-
-    gap: float | None
-    difference: float | None
-    is_same_position: bool
-
-    @property
-    def reason(self) -> str:
-        """StopReason they part."""
-        if not self.is_same_position:
-            return "another position"
-        if self.difference is None:
-            return "no network decided"
-        return "the last bits of logits" if self.difference < LAST_BITS else "other logits"
-
-
-def find_partings(ours: Way, theirs: Way) -> tuple[list[Parting], float]:
-    """Return how the episodes part that were played differently, and the largest difference.
-
-    That of a logit where the same network saw the same position: before the games part.
-    """
-    partings, largest = [], 0.0
+    n_different, largest = 0, 0.0
     columns = ("action", "observation", "logits")
     for number, rows in theirs.episodes.items():
         one, other = (list(read_columns(way, *columns)) for way in (ours.episodes[number], rows))
-        is_apart, is_same_game = False, True
-        for step, again in zip(one, other, strict=False):
-            (action, seen, logits), (other_action, other_seen, other_logits) = step, again
+        n_different += [action for action, *_ in one] != [action for action, *_ in other]
+        for (action, seen, logits), (other_action, other_seen, other_logits) in zip(
+            one, other, strict=False
+        ):
             # Once the positions differ, different logits are no wonder.
-            is_same_game = is_same_game and seen == other_seen
-            gap = difference = None
-            if logits is not None and other_logits is not None:
-                gap = abs(logits[action] - logits[other_action])
-                difference = float(np.abs(np.array(logits) - np.array(other_logits)).max())
-            if is_same_game:
-                largest = max(largest, difference or 0.0)
-            is_apart = action != other_action
-            if is_apart:
-                partings.append(Parting(gap, difference, seen == other_seen))
+            if seen != other_seen:
                 break
-        if not is_apart and len(one) != len(other):
-            partings.append(Parting(None, None, is_same_position=False))
-    return partings, largest
+            if logits is not None and other_logits is not None:
+                difference = np.abs(np.array(logits) - np.array(other_logits)).max()
+                largest = max(largest, float(difference))
+            if action != other_action:
+                break
+    return n_different, largest
 
 
 def find_interval(n: int, of: int) -> tuple[float, float]:
-    """Return the Clopper-Pearson interval of a share, at 95 %."""
     if of == 0:
         return 0.0, 1.0
-    tail = (1 - CONFIDENCE) / 2
-    low = 0.0 if n == 0 else float(beta.ppf(tail, n, of - n + 1))
-    high = 1.0 if n == of else float(beta.ppf(1 - tail, n + 1, of - n))
-    return low, high
+    low, high = binomtest(n, of).proportion_ci(0.95)
+    return float(low), float(high)
 
 
 def compare_ways(ours: Way, theirs: Way, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the two ways have in common and what not."""
-    partings, difference = find_partings(ours, theirs)
+    n_different, difference = compare_games(ours, theirs)
     n_games = len(theirs.episodes)
     rates = [compare_win_rates(key, ours, theirs) for key in sorted(theirs.results)]
     return {
@@ -151,9 +117,7 @@ def compare_ways(ours: Way, theirs: Way, manifest: Mapping[str, Any]) -> dict[st
         "illegal_actions_ours": ours.n_illegal + manifest["illegal_actions"],
         "illegal_actions_baseline": theirs.n_illegal,
         "forfeits": manifest["forfeits"],
-        "identical_games": 1 - len(partings) / max(1, n_games),
-        "partings": dict(Counter(parting.reason for parting in partings)),
-        "largest_gap_at_a_parting": max((parting.gap or 0.0 for parting in partings), default=0.0),
+        "identical_games": 1 - n_different / max(1, n_games),
         "largest_logit_difference": difference,
         "win_rates": rates,
         "win_rates_agree": all(rate["agree"] for rate in rates),
@@ -178,7 +142,6 @@ def compare_win_rates(key: tuple[str, int], ours: Way, theirs: Way) -> dict[str,
 
 
 def format_figures(figures: Mapping[str, Any]) -> str:
-    """Return the figures as tables for a terminal."""
     rows: list[list[Cell]] = []
     for rate in figures["win_rates"]:
         ranges = (
@@ -187,11 +150,9 @@ def format_figures(figures: Mapping[str, Any]) -> str:
         )
         agree = "yes" if rate["agree"] else "NO"
         rows.append([rate["agent"], f"seat {rate['seat']}", *ranges, agree])
-    why = ", ".join(f"{n} {reason}" for reason, n in figures["partings"].items()) or "none"
     facts: list[list[Cell]] = [
         ["matches", figures["matches"]],
         ["identical games", f"{100 * figures['identical_games']:.1f} %"],
-        ["games that part", why],
         ["largest difference of a logit", f"{figures['largest_logit_difference']:.2g}"],
         ["same columns", "yes" if figures["schema_equal"] else "NO"],
         ["illegal actions, ours", figures["illegal_actions_ours"]],
@@ -205,7 +166,6 @@ def format_figures(figures: Mapping[str, Any]) -> str:
 
 
 def format_page(figures: Mapping[str, Any]) -> str:
-    """Return the figures as a page of Markdown."""
     title = f"# {' against '.join(figures['agents'])}: batched against batch 1\n"
     size = f"{figures['game']}, {figures['matches']} matches."
     return f"{title}\n{size}\n\n```\n{format_figures(figures)}\n```\n"
@@ -259,7 +219,6 @@ def compare_run(folder: Path, seconds: float, checkpoints: Sequence[Path]) -> di
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Compare, print the tables, write the figures; return the exit status."""
     parser = make_parser("comparison", "Batched generation against a loop at batch 1.")
     add = parser.add_argument
     add("--run", type=Path, metavar="DIR", help="a folder that `generate` has written")

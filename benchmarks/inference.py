@@ -32,7 +32,6 @@ COLUMNS = {
 
 
 def measure(options: Namespace) -> dict[str, Any]:
-    """Return all figures, each a median over the rounds."""
     with TemporaryDirectory(prefix="evalsite-bench-") as name:
         folder = Path(name)
         figures = measure_ways(options, folder / "ways")
@@ -74,13 +73,11 @@ def measure_ways(options: Namespace, folder: Path) -> dict[str, Any]:
 
 
 def show_progress(what: str) -> None:
-    """Show on a terminal what is being measured."""
     if sys.stderr.isatty():
         print(f"\r{what:60}", end="", file=sys.stderr, flush=True)
 
 
 def format_figures(figures: dict[str, Any]) -> str:
-    """Return the figures as tables with the ratios and their targets."""
     rows: list[list[Cell]] = [[row[key] for key in COLUMNS.values()] for row in figures["rows"]]
     keys = ("network", "hidden", "alone_us", "stacked_us", "ratio", "engine_ratio", "reason")
     siblings: list[list[Cell]] = [
@@ -108,7 +105,6 @@ def format_figures(figures: dict[str, Any]) -> str:
 
 
 def format_battles(figures: dict[str, Any]) -> list[str]:
-    """Return the lines about the battles."""
     rows: list[list[Cell]] = [
         [
             name,
@@ -130,7 +126,6 @@ def format_battles(figures: dict[str, Any]) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure, print the tables and write the figures; return the exit status."""
     parser = make_parser("inference", "How fast networks answer, and 500 battles of two.")
     add, help_n = parser.add_argument, "an even number; 0: none"
     add("--rounds", type=whole_number(1), default=5)

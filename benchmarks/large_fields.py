@@ -21,8 +21,6 @@ MAX_CHOOSE_S, MAX_REFIT_S = 2.0, 10.0
 
 
 class Sizes(NamedTuple):
-    """Of the field, of its results, of what is chosen, and of what is said about its top."""
-
     agents: int = 10_000
     results: int = 1_000_000
     matches: int = 1_000
@@ -90,7 +88,6 @@ def sample_top(
 
 
 def format_figures(figures: dict[str, float]) -> str:
-    """Return the figures as a table with their targets."""
     named = {
         "count": (f"{SIZES.results:,} results counted", ""),
         "refit_cold": ("settled, cold start", f"<= {MAX_REFIT_S}"),
@@ -107,7 +104,6 @@ def format_figures(figures: dict[str, float]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure, print the table and write the figures; return the exit status."""
     options = make_parser("large_fields", "How long 10,000 agents take.").parse_args(arguments)
     figures = measure()
     write_report(format_figures(figures), figures, options.json)

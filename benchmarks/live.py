@@ -66,11 +66,9 @@ class Sampler:
     cpu_s: dict[str, float] = field(default_factory=dict)
 
     def read_cpu(self) -> dict[str, float]:
-        """Return the CPU time of everybody so far, by name."""
         return {**cpu_seconds(self.stack), "viewers": add_cpu_seconds([self.viewers])}
 
     def note_memory(self) -> None:
-        """Note the memory of the web server."""
         self.rss.append(psutil.Process(self.stack.pids()["web"]).memory_info().rss)
 
     @contextmanager
@@ -189,7 +187,6 @@ def make_figures(
 
 
 def format_figures(figures: dict[str, Any]) -> str:
-    """Return the figures as tables with their targets."""
     lines = (
         ("viewers", "viewers", "1,000"),
         ("matches/s recorded meanwhile", "matches_per_s", ""),
@@ -226,7 +223,6 @@ def require_files(n_viewers: int) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure, print the table and write the figures; return the exit status."""
     parser = make_parser("live", "How soon, and at what cost, viewers see what was recorded.")
     parser.add_argument("--viewers", type=whole_number(1), default=1_000)
     parser.add_argument("--agents", type=whole_number(2), default=50)

@@ -165,7 +165,6 @@ def measure(stack: Stack, options: Namespace) -> dict[str, Any]:
 
 
 def format_figures(figures: dict[str, Any]) -> str:
-    """Return the figures as tables with their targets."""
     peer_per_s = next(row["matches_per_s"] for row in figures["rows"] if "peer" in row["name"])
     rows = [[*row.values(), row["matches_per_s"] / peer_per_s] for row in figures["rows"]]
     costs: list[list[Cell]] = [
@@ -186,7 +185,6 @@ def format_figures(figures: dict[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure, print the tables and write the figures; return the exit status."""
     parser = make_parser("matches", "How fast matches are planned, played, recorded, rated.")
     parser.add_argument("--matches", type=whole_number(100), default=10_000)
     parser.add_argument("--runs", type=whole_number(1), default=5)

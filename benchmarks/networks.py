@@ -49,7 +49,6 @@ class Forward:
         return tuple(part.numpy() for part in parts)
 
     def answer_logits(self, observations: FloatBatch) -> FloatBatch:
-        """Return the logits of a block."""
         return self.run(observations)[0]
 
     def answer_bytes(self, packed: bytearray) -> FloatBatch:
@@ -67,7 +66,6 @@ class Copy:
         self.state_size = self._forward.state_size
 
     def submit(self, observations: FloatBatch, states: FloatBatch) -> NetworkOutput:
-        """Return the answer at once."""
         rows = []
         for row, state in zip(observations, states, strict=True):
             began = monotonic()
@@ -76,7 +74,6 @@ class Copy:
         return NetworkOutput(*(np.concatenate(parts) for parts in zip(*rows, strict=True)))
 
     def result(self, ticket: NetworkOutput) -> NetworkOutput:
-        """Return it again."""
         return ticket
 
 
@@ -94,7 +91,6 @@ class Size:
         return Seal("mlp", {"hidden": hidden}, game, shape, n_actions)
 
     def seal_for_game(self, game: str) -> Seal:
-        """Return the same for a game of ours."""
         spec = games.get(game).spec
         return self.seal(game, spec.observation_shape, spec.n_actions)
 
@@ -169,5 +165,4 @@ def busy_seconds(spells: Sequence[Spell]) -> float:
 
 
 def find_safetensors(folders: list[Path]) -> list[Path]:
-    """Return the checkpoint files of folders."""
     return sorted(path for folder in folders for path in folder.rglob("*.safetensors"))

@@ -88,7 +88,6 @@ def measure_share(options: Namespace, folder: Path, *, share: int) -> list[dict[
 
 
 def format_figures(figures: dict[str, Any]) -> str:
-    """Return the slowest addresses and those whose queries grow."""
     slowest = sorted(figures["endpoints"], key=lambda one: -one["p95_ms"])[:N_SHOWN]
     names = ("p95_ms", "warm_ms", "cold_ms", "cpu_ms", "kb", "queries", "queries_tenth")
     rows: list[list[Cell]] = [[one["path"], *(one[name] for name in names)] for one in slowest]

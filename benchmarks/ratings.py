@@ -24,8 +24,6 @@ MAX_SETTLE_1E5_S, MAX_SETTLE_1E6_S, MAX_REFIT_S = 0.3, 0.5, 0.2
 
 
 class Sizes(NamedTuple):
-    """How many results each figure is measured on."""
-
     updates: int = 300_000
     package_updates: int = 2_000
     small: int = 100_000
@@ -60,7 +58,6 @@ def time_median(work: Callable[[], object]) -> float:
 
 
 def fold_ours(n_agents: int, results: Sequence[Triple]) -> list[float]:
-    """Return all mu by the closed form."""
     mus = [MU] * n_agents
     fold_results(mus, [SIGMA] * n_agents, results)
     return mus
@@ -101,7 +98,6 @@ def measure() -> dict[str, float]:
 
 
 def format_figures(figures: dict[str, float]) -> str:
-    """Return the figures as a table with their targets."""
     package = figures["package_updates_per_s"]
     timed = [
         ("1e5 results counted and settled, s", "settle_1e5_s", 1e5, MAX_SETTLE_1E5_S),
@@ -119,7 +115,6 @@ def format_figures(figures: dict[str, float]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure, print the table and write the figures; return the exit status."""
     options = make_parser("ratings", "How fast results become ratings.").parse_args(arguments)
     figures = measure()
     write_report(format_figures(figures), figures, options.json)

@@ -37,7 +37,6 @@ def private_stack(**shape: Unpack[Shape]) -> Iterator[Stack]:
 
 
 def run_managed(stack: Stack, *arguments: str) -> None:
-    """Run a management command against the stack."""
     subprocess.run([PYTHON, "manage.py", *arguments], cwd=ROOT, env=dict(stack.env), check=True)
 
 
@@ -60,7 +59,6 @@ def cpu_seconds(stack: Stack) -> dict[str, float]:
 
 
 def add_cpu_seconds(processes: Sequence[psutil.Process]) -> float:
-    """Return the CPU time of processes so far, of user and system together."""
     return sum(sum(process.cpu_times()[:2]) for process in processes)
 
 
@@ -77,7 +75,6 @@ def schedule_levels(name: str, n_matches: int, *, seed: int, duration_s: float =
 
 
 def open_board(name: str, game: str, **options: Any) -> Any:
-    """Return a new leaderboard of the stack."""
     from matches.ledger.tournaments import open_leaderboard  # noqa: PLC0415
 
     return open_leaderboard(name, game=game, **options)
@@ -161,7 +158,6 @@ class Servers(NamedTuple):
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """Return what the settings of a program must say."""
         return {"REDIS_URL": self.broker, "FAST_REDIS_URL": self.fast}
 
 

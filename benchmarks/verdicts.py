@@ -93,7 +93,6 @@ class Figures:
     claims: dict[str, Floats] = field(default_factory=dict)
 
     def add_claims(self, name: str, claims: Iterator[Floats]) -> None:
-        """Add the claims of a field."""
         # Several parts may have played the same field.
         known = [self.claims[name]] if name in self.claims else []
         self.claims[name] = accuracy.add_claims([*known, *claims])
@@ -117,7 +116,6 @@ class Figures:
 
 
 def measure_fields(figures: Figures) -> None:
-    """Measure the matches to each level of pairwise accuracy."""
     for name, n_agents, replicates, budget, random_budget in FOLLOWED:
         n = max(2, replicates * figures.options.n // 2_000)
         tasks = [accuracy.Task(name, n_agents, budget, random_budget, seed) for seed in range(n)]
@@ -149,7 +147,6 @@ def measure_campaigns(figures: Figures) -> None:
 def hold_campaigns(
     figures: Figures, kind: HeldCampaigns, n: int, place: int, *, is_even: bool
 ) -> list[stopping.Held]:
-    """Return how n campaigns of a kind ended."""
     seeds = range(place * FAR_APART, place * FAR_APART + n)
     asked = (kind.question, kind.field, kind.n_agents, MARGIN, kind.budget, is_even)
     tasks = [stopping.Task(*asked, seed) for seed in seeds]
@@ -158,7 +155,6 @@ def hold_campaigns(
 
 
 def measure_tests(figures: Figures) -> None:
-    """Measure the error rates of the sequential test, and its games."""
     n = min(figures.options.n, N_TESTS)
     tasks = [
         sequential.Task(
@@ -202,14 +198,12 @@ def measure_calibration(figures: Figures) -> None:
 
 
 def measure_large(figures: Figures) -> None:
-    """Time 10,000 agents: settled, paired, the top told apart."""
     measured = large_fields.measure()
     print(f"\nLarge fields\n{large_fields.format_figures(measured)}", flush=True)
     figures.rows["large"] = [dict(measured)]
 
 
 def measure_real(figures: Figures) -> None:
-    """Play fields of known order through the real queue."""
     followed, held = real.play_fields(max(1, figures.options.n // PER_REPLICATE))
     title = "Real fields: matches to a share of pairs in the right order, medians"
     figures.keep("fields", title, followed)
@@ -248,7 +242,6 @@ def ignore_interrupts() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure, print the tables and write the figures; return the exit status."""
     parser = make_parser("verdicts", "Whether verdicts hold, on simulated fields.")
     add, cores = parser.add_argument, os.cpu_count() or 1
     add("--part", choices=PARTS, action="append", help="only this part; repeatable")

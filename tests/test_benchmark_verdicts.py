@@ -151,7 +151,7 @@ def test_a_level_is_crossed_between_two_looks() -> None:
     assert accuracy.find_crossing(curve[:2], 0.95) is None
 
 
-def test_a_field_is_followed_in_three_ways() -> None:
+def test_a_field_is_followed_in_both_ways() -> None:
     followed = [
         accuracy.follow_field(accuracy.Task("seed", 8, 120, 300, seed)) for seed in range(2)
     ]

@@ -21,7 +21,6 @@ from benchmarks.campaigns.worlds import (
     Planner,
     World,
     plan_adaptively,
-    plan_beforehand,
     watch_field,
 )
 
@@ -50,27 +49,21 @@ class Task(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """How a field goes in three ways, and what the first of them claims.
+    """How a field goes by order information, and by random matches and online TrueSkill.
 
-    ours: by order information. settled: by random blocks, settled as well. online: by random
-    matches and online TrueSkill.
+    claims: what the first of them claims meanwhile.
     """
 
     ours: Curve
-    settled: Curve
     online: Curve
     claims: Floats
 
 
 def follow_field(task: Task) -> Followed:
-    """Return how one field goes."""
     world = WORLDS[task.field](task.n_agents, np.random.default_rng([task.seed, task.n_agents]))
-    ours = plan_adaptively(pairings.get_adaptive("order_information"), task.seed)
-    # As many matches as ours gets: a budget is compared, not a pairing that plays on.
-    at_random = plan_beforehand("random", task.n_agents, task.budget, task.seed)
-    curve, claims = watch_accuracy(world, ours, task)
-    settled, _ = watch_accuracy(world, at_random, task)
-    return Followed(curve, settled, follow_online(world, task), claims)
+    planner = plan_adaptively(pairings.get_adaptive("order_information"), task.seed)
+    curve, claims = watch_accuracy(world, planner, task)
+    return Followed(curve, follow_online(world, task), claims)
 
 
 def watch_accuracy(world: World, planner: Planner, task: Task) -> tuple[Curve, Floats]:
@@ -117,15 +110,13 @@ def find_crossing(curve: Curve, level: float) -> float | None:
 def make_rows(field: str, n_agents: int, followed: Sequence[Followed]) -> list[dict[str, object]]:
     """Return the rows of the benchmark, one a level, of the mean of all seeds."""
     means = []
-    for name in ("ours", "settled", "online"):
+    for name in ("ours", "online"):
         curves = np.array([getattr(one, name) for one in followed])
         means.append(list(zip(curves[0, :, 0], curves[:, :, 1].mean(axis=0), strict=True)))
-    rows: list[dict[str, object]] = []
-    for level in LEVELS:
-        matches, settled, online = (find_crossing(curve, level) for curve in means)
-        row = make_level_row(field, n_agents, level, matches, online)
-        rows.append(row | {"random_settled_matches": settled})
-    return rows
+    return [
+        make_level_row(field, n_agents, level, *(find_crossing(curve, level) for curve in means))
+        for level in LEVELS
+    ]
 
 
 def make_level_row(
@@ -159,7 +150,6 @@ def count_claims(settled: SettledRatings, truth: Floats) -> Floats:
 
 
 def add_claims(tables: Iterable[Floats]) -> Floats:
-    """Return the sum of tables of claims."""
     return sum(tables, np.zeros((3, N_BINS)))
 
 

@@ -144,7 +144,6 @@ def hold_campaigns(field: RealField, replicates: int) -> Row:
 
 
 def hold_campaign(field: RealField, seed: int) -> Any:
-    """Return a campaign for the best agent that is over."""
     from matches.artifacts.agents import register_spelled_agent  # noqa: PLC0415
     from matches.campaigns.starting import start_campaign  # noqa: PLC0415
     from matches.plans import CampaignPlan  # noqa: PLC0415

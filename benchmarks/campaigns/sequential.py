@@ -76,8 +76,6 @@ def run_tests(
 
 
 class Task(NamedTuple):
-    """n tests of two agents."""
-
     test: SequentialTest
     openings: Openings
     n: int

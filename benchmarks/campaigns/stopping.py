@@ -5,7 +5,7 @@ from statistics import median
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta
+from scipy.stats import binomtest
 
 from arena.pairing import registry as pairings
 from arena.pairing.registry import choose_pairing
@@ -26,7 +26,6 @@ from benchmarks.campaigns.worlds import (
 
 # All are watched in the same campaign: what it plays does not depend on them.
 ERRORS = (0.05, 0.01)
-CONFIDENCE = 0.95
 
 
 class Task(NamedTuple):
@@ -147,4 +146,6 @@ def make_rows(ours: Sequence[Held], even: Sequence[Held]) -> list[dict[str, obje
 
 def find_lower_bound(n_wrong: int, n: int) -> float:
     """Return the lower Clopper-Pearson bound of a share, at 95 %, one side."""
-    return float(beta.ppf(1 - CONFIDENCE, n_wrong, n - n_wrong + 1)) if n_wrong else 0.0
+    if n == 0:
+        return 0.0
+    return float(binomtest(n_wrong, n, alternative="greater").proportion_ci(0.95).low)

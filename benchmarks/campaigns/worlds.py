@@ -30,8 +30,6 @@ GROWTH = 0.1
 
 
 class World(Protocol):
-    """A field."""
-
     @property
     def truth(self) -> Floats:
         """How good each agent is, in a unit of its own: float64 [n]."""
@@ -101,7 +99,6 @@ class Ledger:
     """The results known of a field, and the blocks in flight."""
 
     def __init__(self, world: World, rng: np.random.Generator) -> None:
-        """Begin without any."""
         n = len(world.truth)
         self.world, self.rng, self.n_agents = world, rng, n
         self.table = np.zeros((3, n, n), np.int64)  # by 1 - score, first, second
@@ -111,11 +108,9 @@ class Ledger:
 
     @property
     def n_planned(self) -> int:
-        """Matches known and in flight."""
         return self.n_known + COUPLE * len(self.in_flight)
 
     def count_pairs(self) -> PairCounts:
-        """Return the results known."""
         first, second = np.nonzero(self.table.any(axis=0))
         return PairCounts(first, second, *self.table[:, first, second])
 

@@ -11,7 +11,6 @@ import django
 
 
 def main() -> int:
-    """Write the figures of one size; return the exit status."""
     parser = ArgumentParser(prog="benchmarks.field")
     for name in ("agents", "matches", "warm", "cold"):
         parser.add_argument(f"--{name}", type=int, required=True)

@@ -333,7 +333,6 @@ def find_queries(template: str, parameters: Sequence[Mapping[str, Any]]) -> Iter
 
 
 def fill_path(template: str) -> str:
-    """Return the address with names of subjects instead of parameters."""
     filled, seen = "", ""
     for part in template.strip("/").split("/"):
         seen = f"{seen}/{part}"

@@ -45,7 +45,6 @@ class MainBoard:
 
     @property
     def n_matches(self) -> int:
-        """All matches that were planned."""
         return len(self.ended_at)
 
 

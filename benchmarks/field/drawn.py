@@ -31,12 +31,10 @@ class Drawn:
 
     @property
     def is_counted(self) -> Bools:
-        """Which matches have an outcome."""
         return ~(self.is_void | self.is_cancelled)
 
     @property
     def losing_seat(self) -> Ints:
-        """Who lost, where somebody did."""
         return np.where(self.result == FIRST_WINS, 1, 0)
 
 

@@ -132,7 +132,6 @@ def write_schedules(main: MainBoard, n_agents: int) -> None:
 
 
 def write_audit(main: MainBoard, n: int) -> None:
-    """Write what operators did to agents, tournaments and matches."""
     actions = [ACTIONS[number % len(ACTIONS)] for number in range(n)]
     kinds = [action.partition(".")[0] for action in actions]
     n_agents, tournament = Agent.objects.count(), Tournament.objects.latest("pk").pk

@@ -78,7 +78,6 @@ class Asker:
             connection.close()
 
     def close(self) -> None:
-        """Stop counting."""
         connection_created.disconnect(self._watch)
         self._runner.close()
 
@@ -160,7 +159,6 @@ def measure_addresses(*, n_warm: int, n_cold: int, only: str = "") -> list[dict[
 
 
 def summarise_answers(name: str, cold: list[Answer], warm: list[Answer]) -> dict[str, Any]:
-    """Return the figures of an address, and print them."""
     answers = [*cold, *warm]
     figures = {
         "path": name,
@@ -251,13 +249,11 @@ def find_subjects() -> dict[str, object]:
 
 
 def make_cursor(position: object) -> str:
-    """Return the cursor of the framework's pages for what comes after this key."""
     text = urlencode({"p": str(position)})
     return quote(b64encode(text.encode()).decode())
 
 
 def make_cookie(operator: User) -> str:
-    """Return the cookie of a login in the admin."""
     session = SessionStore()
     session["_auth_user_id"] = str(operator.pk)
     session["_auth_user_backend"] = "django.contrib.auth.backends.ModelBackend"

@@ -39,12 +39,10 @@ def write_people(n_agents: int, *, now: datetime) -> None:
 
 
 def checkpoint_hash(number: int) -> str:
-    """Return the name of a checkpoint."""
     return sha256(b"%d" % number).hexdigest()
 
 
 def node_name(number: int) -> str:
-    """Return the name of a play node."""
     return f"node-{number:04}.europe-west4-b.example"
 
 

@@ -58,7 +58,6 @@ class Played(NamedTuple):
     spells: Sequence[Spell] = ()
 
     def count_wins(self) -> dict[str, int]:
-        """Return how often each network won."""
         wins: Counter[int] = Counter()
         for battle, (first, second) in zip(self.battles, self.ranks, strict=True):
             wins[-1 if first == second else battle.seats[int(first > second)]] += 1

@@ -31,8 +31,6 @@ TOLERANCE = 1e-3
 
 
 class Load(NamedTuple):
-    """So many clients with blocks of so many rows."""
-
     clients: int
     block: int
 

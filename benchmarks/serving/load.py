@@ -71,7 +71,6 @@ class Pool:
 
 
 def serve_orders(orders: Connection) -> None:
-    """Do what the pool orders until it closes."""
     while True:
         try:
             function, arguments = orders.recv()
@@ -109,7 +108,6 @@ class Window(NamedTuple):
 
     @property
     def cpu_us_per_observation(self) -> float:
-        """Return the CPU time of all processes per row."""
         clients = sum(tally.cpu_s / tally.elapsed_s for tally in self.tallies)
         return 1e6 * (self.served_cpus + clients) / self.observations_per_s
 

@@ -50,7 +50,6 @@ def load_by_row(path: Path) -> Asker:
 
 
 def make_celery_app(url: str) -> Celery:
-    """Return a Celery app with Redis results that are not kept for long."""
     app = Celery("bench", broker=url, backend=url)
     app.conf.result_expires = 60
     return app
@@ -99,7 +98,6 @@ def run_celery(folder: Path, paths: Mapping[str, Path]) -> Iterator[tuple[str, S
 
 
 def connect_zmq(address: str, network: str, width: int) -> Asker:
-    """Connect to the ideal ZMQ server."""
     dealer: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
     dealer.connect(address)
 
@@ -220,7 +218,6 @@ def run_ours(folder: Path, cache: Path, settings: Mapping[str, str]) -> Iterator
 
 
 def count_forwards(port: int) -> tuple[int, int]:
-    """Return the forwards and the rows that went through them so far."""
     counts = read_metrics(port)
     return int(counts.get("forwards", 0)), int(counts.get("rows", 0))
 
@@ -255,7 +252,6 @@ def parse_metrics(page: str) -> dict[str, float]:
 
 
 def find_free_port() -> int:
-    """Return a port that is free now."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]

@@ -35,8 +35,6 @@ KINDS = ("SIGKILL", "SIGSTOP")
 
 
 class Act(NamedTuple):
-    """One thing done to one program."""
-
     program: str
     kind: str
     stop_s: float
@@ -151,7 +149,6 @@ class Played(NamedTuple):
 
 
 def schedule(game: Game) -> None:
-    """Schedule the matches, from inside a stack."""
     django.setup()
     # Networks need torch, and boards Django: neither is wanted where the storm is made.
     from benchmarks.networks import Size, register_networks  # noqa: PLC0415

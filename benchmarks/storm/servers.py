@@ -58,7 +58,6 @@ class OutsideServer:
 
 @contextmanager
 def run_outside_servers(folder: Path) -> Iterator[dict[str, OutsideServer]]:
-    """Run a broker and a fast store of somebody else."""
     servers = {
         name: OutsideServer(folder / name, password=f"{name}-of-a-test", is_kept=name == "broker")
         for name in ("broker", "fast")
@@ -72,7 +71,6 @@ def run_outside_servers(folder: Path) -> Iterator[dict[str, OutsideServer]]:
 
 @contextmanager
 def run_postgres(folder: Path) -> Iterator[str]:
-    """Run a PostgreSQL; yield its address."""
     server = get_server(folder)
     try:
         yield server.get_uri()

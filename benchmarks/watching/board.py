@@ -56,12 +56,10 @@ class Board:
         return n_done
 
     def cancel_rest(self) -> None:
-        """Send no more matches."""
         for tournament in self._tournaments.filter(finished_at__isnull=True):
             cancel_tournament(tournament, now=db_now())
 
     def read_outcomes(self) -> Outcomes:
-        """Return when how many outcomes were recorded."""
         moments = Outcome.objects.order_by("recorded_at").values_list("recorded_at")
         # Grouped by moment: a report records many at once.
         rows = list(moments.annotate(n=Count("pk")))
