@@ -100,7 +100,7 @@ class Storm:
         # A node is back when its next run reports, the broker when something is recorded again.
         reports = {**progress.incarnations, "broker": progress.n_outcomes}
         for program, (killed_at, before) in list(self._away.items()):
-            if reports[program] != before:
+            if reports.get(program) != before:
                 self.recoveries_s.append(now - killed_at)
                 del self._away[program]
         # By outcomes, not by time: so that all of them fall into the run on any machine.
@@ -119,8 +119,7 @@ class Storm:
             process = psutil.Process(pid)
             if act.kind == "SIGKILL":
                 process.kill()
-                if act.program in reports:
-                    self._away.setdefault(act.program, (now, reports[act.program]))
+                self._away.setdefault(act.program, (now, reports.get(act.program)))
             else:
                 process.suspend()
                 self._stopped.append((now + act.stop_s, process))
