@@ -7,15 +7,14 @@ their own, so that their cost is not counted as that of the web server.
 """
 
 import resource
-import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from time import monotonic, sleep, time
 from typing import Any
 
@@ -37,8 +36,7 @@ from benchmarks.watching.figures import (
     find_most_behind,
     find_quantile_ms,
 )
-from launcher.folders import ROOT
-from launcher.programs import PYTHON
+from benchmarks.watching.viewers import Seen, run_viewers
 from launcher.stack import Stack
 from launcher.supervision import allow_files
 
@@ -48,10 +46,10 @@ WARM_UP_S = 10.0
 COOL_DOWN_S = 3.0
 SAMPLE_S = 0.5
 SAY_EVERY_S = 30.0
-ENDS_WITHIN_S = 30.0
 # Open files of a process besides the viewers' sockets.
 FILES_BESIDES = 200
 MB = 2**20
+SPAWN = get_context("spawn")
 
 
 @dataclass
@@ -82,52 +80,42 @@ class Sampler:
 
 
 @contextmanager
-def run_viewers(*arguments: object) -> Iterator["subprocess.Popen[str]"]:
-    """Run the process of viewers and wait until all have a first snapshot.
-
-    Raises ConnectionError when they do not get it, or end otherwise than well with the block.
-    """
-    viewers = subprocess.Popen(
-        [PYTHON, "-m", "benchmarks.watching.viewers", *map(str, arguments)],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # Ctrl-C reaches only the benchmark, which ends them
-    )
+def start_viewers(port: int, path: str, n: int) -> Iterator[tuple[int, Connection]]:
+    """Start the process of viewers, wait until all have a first snapshot; yield how to reach it."""
+    ours, theirs = SPAWN.Pipe()
+    viewers = SPAWN.Process(target=run_viewers, args=(port, path, n, theirs), daemon=True)
+    viewers.start()
+    theirs.close()
     try:
-        assert viewers.stdout
-        if viewers.stdout.readline().strip() != "ready":
-            raise ConnectionError("not all viewers got a snapshot: see what they printed above")
-        yield viewers
-        viewers.communicate(timeout=ENDS_WITHIN_S)  # it closes their input: they write and end
-        if viewers.returncode:
-            raise ConnectionError(f"the viewers ended with status {viewers.returncode}")
+        ours.recv()
+        yield viewers.pid or 0, ours
+    except EOFError:
+        raise ConnectionError("the viewers have ended: see what they printed above") from None
     finally:
         # Also after an error in the block: a thousand sockets would go on for ever.
         viewers.kill()
-        viewers.wait()
+        viewers.join()
 
 
-def measure(stack: Stack, options: Namespace, folder: Path) -> dict[str, Any]:
+def measure(stack: Stack, options: Namespace) -> dict[str, Any]:
     """Let viewers watch a board of the running stack for so long; return all figures."""
     watching = import_module("benchmarks.watching.board")  # Django is set up only now
     board = watching.Board(options.agents)
     board.keep_busy()
-    file = folder / "seen.npz"
-    watched = (stack.plan.ports.web, board.path, options.viewers, file)
-    with watching.note_pushes(board.leaderboard) as pushed_at:
-        began = monotonic()
-        with run_viewers(*watched) as viewers:
-            arrival_s = monotonic() - began
-            sampler = Sampler(stack, psutil.Process(viewers.pid))
-            keep_busy(board, WARM_UP_S)
-            with sampler.open_window():
-                keep_busy(board, options.seconds, sampler)
-            keep_busy(board, COOL_DOWN_S)
+    began = monotonic()
+    with (
+        watching.note_pushes(board.leaderboard) as pushed_at,
+        start_viewers(stack.plan.ports.web, board.path, options.viewers) as (pid, orders),
+    ):
+        arrival_s = monotonic() - began
+        sampler = Sampler(stack, psutil.Process(pid))
+        keep_busy(board, WARM_UP_S)
+        with sampler.open_window():
+            keep_busy(board, options.seconds, sampler)
+        keep_busy(board, COOL_DOWN_S)
+        orders.send("end")
+        seen: Seen = orders.recv()
     board.cancel_rest()
-    with np.load(file) as arrays:
-        seen = {name: arrays[name] for name in arrays.files}
     chosen = {"viewers": options.viewers, "agents": options.agents, "arrival_s": arrival_s}
     return chosen | make_figures(board.read_outcomes(), seen, pushed_at, sampler)
 
@@ -146,14 +134,14 @@ def keep_busy(board: Any, for_s: float, sampler: Sampler | None = None) -> None:
 
 
 def make_figures(
-    outcomes: Any, seen: dict[str, Any], pushed: dict[int, float], sampler: Sampler
+    outcomes: Any, seen: Seen, pushed: dict[int, float], sampler: Sampler
 ) -> dict[str, Any]:
     """Return what a window tells: delays, costs and what went wrong."""
     window = {"begin": sampler.begin, "end": sampler.end}
     length = sampler.end - sampler.begin
-    order = np.argsort(seen["sequence"])
-    sequence, received = seen["sequence"][order], seen["received"][order]
-    waits = count_delays(outcomes, Watched(seen["n_counted"][order], received), **window)
+    order = np.argsort(seen.sequence)
+    sequence, received = seen.sequence[order], seen.received[order]
+    waits = count_delays(outcomes, Watched(seen.n_counted[order], received), **window)
     n_viewers = received.shape[1]
     n_matches = int(waits.sum()) // n_viewers
     # Figures without any push would look perfect.
@@ -180,8 +168,8 @@ def make_figures(
         "web_cpu_us_per_delta": 1e6 * sampler.cpu_s["web"] / max(1, n_pushes * n_viewers),
         "rss_mb": sampler.rss[-1] / MB,
         "rss_growth_mb": find_growth(np.array(sampler.rss, float)) / MB,
-        "gaps": int(seen["n_gaps"]),
-        "drops": int(seen["n_drops"]),
+        "gaps": seen.n_gaps,
+        "drops": seen.n_drops,
         "cpu_cores": cores,
     }
 
@@ -232,12 +220,9 @@ def main(arguments: Sequence[str]) -> int:
         require_files(options.viewers)
     except ValueError as error:
         parser.error(f"argument --viewers: {error}")
-    with (
-        private_stack(nodes=1, slots=N_SLOTS, web=True) as stack,
-        TemporaryDirectory(prefix="evalsite-viewers-") as folder,
-    ):
+    with private_stack(nodes=1, slots=N_SLOTS, web=True) as stack:
         try:
-            figures = measure(stack, options, Path(folder))
+            figures = measure(stack, options)
         except ConnectionError as error:
             print(f"bench: {error}", file=sys.stderr)
             return 1

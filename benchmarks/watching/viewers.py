@@ -1,25 +1,24 @@
 """Many viewers of one leaderboard in one lean process, so that their cost is not the web's.
 
-python -m benchmarks.watching.viewers PORT PATH N FILE
-
 Each viewer does what the page does (static/evalsite/board.js) but draw: it follows the sequence,
-and asks for a snapshot when it missed something. A message that many receive is read once. The
-process says "ready" when all viewers have their first snapshot; it ends, and writes what it saw to
-FILE, when its input ends.
+and asks for a snapshot when it missed something. A message that many receive is read once.
 """
 
 import asyncio
 import json
+import os
 import sys
 import time
 from array import array
-from pathlib import Path
+from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 import numpy as np
 import uvloop
 from websockets import ConnectionClosed, Origin
 from websockets.asyncio.client import ClientConnection, connect
+
+from benchmarks.watching.figures import Floats, Ints
 
 HOST = "127.0.0.1"
 # Viewers that connect at the same time.
@@ -38,6 +37,19 @@ class Shown(NamedTuple):
     epoch: str
     sequence: int
     n_counted: int
+
+
+class Seen(NamedTuple):
+    """Which states S came, how many outcomes each shows, and when each viewer V received it.
+
+    received: [S, V], in seconds, infinite for what never came.
+    """
+
+    sequence: Ints
+    n_counted: Ints
+    received: Floats
+    n_gaps: int
+    n_drops: int
 
 
 class Crowd:
@@ -99,20 +111,23 @@ class Crowd:
         except ConnectionClosed:
             self.n_drops += not self.is_over
 
-    def write_file(self, path: Path) -> None:
-        """Write the states in order, who received them when, and the counts."""
-        np.savez(
-            path,
-            sequence=np.array([sequence for _, sequence in self.received], np.int64),
-            n_counted=np.array(list(self.n_counted.values()), np.int64),
-            received=np.array(list(self.received.values())).reshape(-1, self.n_viewers),
-            n_gaps=self.n_gaps,
-            n_drops=self.n_drops,
+    def sum_up(self) -> Seen:
+        return Seen(
+            np.array([sequence for _, sequence in self.received], np.int64),
+            np.array(list(self.n_counted.values()), np.int64),
+            np.array(list(self.received.values())).reshape(-1, self.n_viewers),
+            self.n_gaps,
+            self.n_drops,
         )
 
 
-async def watch_board(port: int, path: str, n_viewers: int, file: Path) -> None:
-    """Let the viewers come, say so, and watch until the input ends."""
+def run_viewers(port: int, path: str, n_viewers: int, orders: Connection) -> None:
+    """Let the viewers watch in this process until something is ordered; return what they saw."""
+    os.setsid()  # Ctrl-C reaches only the benchmark, which ends them
+    uvloop.run(watch_board(port, path, n_viewers, orders))
+
+
+async def watch_board(port: int, path: str, n_viewers: int, orders: Connection) -> None:
     crowd, loop = Crowd(n_viewers), asyncio.get_running_loop()
     origin, url = Origin(f"http://{HOST}:{port}"), f"ws://{HOST}:{port}{path}"
     # A fault of one viewer ends the process: figures without it would be wrong.
@@ -130,13 +145,9 @@ async def watch_board(port: int, path: str, n_viewers: int, file: Path) -> None:
                 await crowd.is_ready.wait()
         except TimeoutError:
             sys.exit(f"only {crowd.n_arrived} of {n_viewers} viewers got a snapshot")
-        print("ready", flush=True)
-        await loop.run_in_executor(None, sys.stdin.read)
+        orders.send("ready")
+        await loop.run_in_executor(None, orders.recv)
         crowd.is_over = True
-        crowd.write_file(file)
+        orders.send(crowd.sum_up())
         for task in watching:
             task.cancel()
-
-
-if __name__ == "__main__":
-    uvloop.run(watch_board(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])))
