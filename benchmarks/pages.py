@@ -43,7 +43,7 @@ def measure(options: Namespace, folder: Path) -> dict[str, Any]:
         "matches": options.matches,
         "database": "PostgreSQL" if options.postgres else "SQLite",
         "endpoints": endpoints,
-        "p95_ms_max": max(one["p95_ms"] for one in endpoints),
+        "p95_ms_max": max((one["p95_ms"] for one in endpoints), default=0.0),
         "grown": [
             one["path"] for one in endpoints if one["queries"] > queries.get(one["path"], UNLIMITED)
         ],
@@ -60,14 +60,12 @@ def measure_share(options: Namespace, folder: Path, *, share: int) -> list[dict[
     # The web application looks for collected files there.
     (var / "static_collected").mkdir(parents=True, exist_ok=True)
     out = var / "figures.json"
-    warm = options.repeats if share == 1 else FEW
     # Emptied caches are rare in real use, and cost most of the time here.
-    cold = max(FEWEST_COLD, options.repeats // 3) if share == 1 else FEW
-    command = [
-        *(PYTHON, "-m", "benchmarks.field", "--out", str(out), "--only", options.only),
-        *("--agents", str(n_agents), "--matches", str(n_matches)),
-        *("--warm", str(warm), "--cold", str(cold)),
-    ]
+    n_cold = max(FEWEST_COLD, options.repeats // 3)
+    sizes = (options.repeats, n_cold) if share == 1 else (FEW, FEW)
+    asked = {"n_agents": n_agents, "n_matches": n_matches, "out": str(out), "only": options.only}
+    asked |= dict(zip(("n_warm", "n_cold"), sizes, strict=True))
+    command = [PYTHON, "-m", "benchmarks.field", json.dumps(asked)]
     with ExitStack() as stack:
         scratch = stack.enter_context(TemporaryDirectory(prefix="evalsite-bench-"))
         environment = {

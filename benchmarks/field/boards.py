@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.field.drawn import Drawn, Floats, Ints, count_by_agent, count_pairs
+from benchmarks.field.drawn import Drawn, Floats, Ints
 from benchmarks.field.people import GAME, N_OTHER, OTHER_GAMES
 from benchmarks.field.writing import write_rows
 from matches.models import (
     Entrant,
     Leaderboard,
-    PairCount,
     Rating,
     RatingSnapshot,
     Tournament,
 )
+from matches.ratings.rerating import rerate
 from matches.store import snapshot_tables
 
 MAIN = "field"
@@ -29,7 +29,7 @@ SHARES = (0.6, 0.35, 0.049)
 OPEN_SHARE = 0.4
 # As many as in five hours; so many are really packed, the others are the same again.
 N_SNAPSHOTS, N_TABLES = 300, 20
-MU, SD = 25.0, 8.0
+MU = 25.0
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,6 @@ def write_main_board(n_agents: int, drawn: Drawn, *, now: datetime) -> MainBoard
     starts = [0, *np.cumsum([int(n * share) for share in SHARES]).tolist()]
     ends = [*starts[1:], n]
     n_done = n - int((n - starts[-1]) * OPEN_SHARE)
-    n_counted = int(drawn.is_counted[:n_done].sum())
     board = Leaderboard.objects.create(
         name=MAIN,
         title="The whole field",
@@ -120,11 +119,6 @@ def write_main_board(n_agents: int, drawn: Drawn, *, now: datetime) -> MainBoard
         game_version="1",
         next_sequence=n + 1,
         prefix_sequence=n_done,
-        n_counted=n_counted,
-        n_settled=n_counted,
-        results_hash="f" * 64,
-        spread=4.0,
-        rated_at=now,
     )
     # As numpy's moments: a million Python ones would take longer than the rows.
     since = (np.arange(n + 1) - n_done) * np.timedelta64(MATCH_MS, "ms")
@@ -161,36 +155,13 @@ def write_main_board(n_agents: int, drawn: Drawn, *, now: datetime) -> MainBoard
     return MainBoard(board, tournaments, ids, ended_at[:n], n_done, now)
 
 
-def write_ratings(main: MainBoard, drawn: Drawn, *, seed: int) -> None:
-    """Write ratings near the skills, the pair counts behind them, and their history."""
-    rng = np.random.default_rng(seed)
-    counts = count_by_agent(drawn, main.n_done)
-    sd = SD / np.sqrt(1 + counts[:, 0])
-    mu = MU + drawn.skills + sd * rng.normal(size=len(sd))
-    names = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
-    write_rows(
-        Rating,
-        len(mu),
-        leaderboard_id=main.board.pk,
-        agent_id=range(1, len(mu) + 1),
-        mu=mu,
-        sd=sd,
-        live_mu=mu + 0.1,
-        live_sigma=1.2 * sd,
-        **dict(zip(names, counts.T, strict=True)),
-    )
-    pairs = count_pairs(drawn, main.n_done)
-    wins, draws, losses = pairs.counts.T
-    write_rows(
-        PairCount,
-        len(wins),
-        leaderboard_id=main.board.pk,
-        first_id=pairs.first + 1,
-        second_id=pairs.second + 1,
-        n_first_wins=wins,
-        n_draws=draws,
-        n_second_wins=losses,
-    )
+def write_ratings(main: MainBoard, n_agents: int) -> None:
+    """Rate the main board by its outcomes, as an operator would, and write a history of it."""
+    write_rows(Rating, n_agents, leaderboard_id=main.board.pk, agent_id=range(1, n_agents + 1))
+    rerate(main.board, now=main.now)
+    main.board.refresh_from_db()
+    rated = Rating.objects.filter(leaderboard=main.board).order_by("agent_id")
+    mu, sd = np.array(rated.values_list("mu", "sd")).T
     numbers = range(N_SNAPSHOTS)
     # Packing takes longest: fifteen snapshots share a table.
     packed = [_pack_ratings(mu, sd, share=(n + 1) / N_TABLES) for n in range(N_TABLES)]

@@ -38,15 +38,6 @@ class Drawn:
         return np.where(self.result == FIRST_WINS, 1, 0)
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """How often two places met in these seats and how it ended."""
-
-    first: Ints
-    second: Ints
-    counts: Ints  # [pairs, 3]: first wins, draws, second wins
-
-
 def draw_matches(n_agents: int, n_matches: int, *, seed: int) -> Drawn:
     """Return matches in blocks of two, the seats changed; place 0 is in a tenth of them."""
     rng = np.random.default_rng(seed)
@@ -72,27 +63,3 @@ def draw_matches(n_agents: int, n_matches: int, *, seed: int) -> Drawn:
         is_cancelled=(rng.random(n_matches) < CANCELLED) & ~is_void,
         is_retried=rng.random(n_matches) < RETRIED,
     )
-
-
-def count_pairs(drawn: Drawn, until: int) -> Pairs:
-    """Return the counts of the first matches."""
-    counted = np.flatnonzero(drawn.is_counted[:until])
-    n_agents = len(drawn.skills)
-    # One number a pair, so that numpy can group by it.
-    met = drawn.first[counted] * n_agents + drawn.second[counted]
-    keys, places = np.unique(met, return_inverse=True)
-    cells = np.bincount(places * 3 + drawn.result[counted], minlength=3 * len(keys))
-    return Pairs(keys // n_agents, keys % n_agents, cells.reshape(-1, 3))
-
-
-def count_by_agent(drawn: Drawn, until: int) -> Ints:
-    """Return [agents, 5]: matches, wins, draws, losses and forfeits of each place."""
-    counted = np.flatnonzero(drawn.is_counted[:until])
-    result, is_forfeit = drawn.result[counted], drawn.is_forfeit[counted]
-    counts = np.zeros((len(drawn.skills), 5), np.int64)
-    for seats, won in ((drawn.first, FIRST_WINS), (drawn.second, SECOND_WINS)):
-        is_lost = (result != won) & (result != DRAW)
-        kinds = (result >= 0, result == won, result == DRAW, is_lost, is_lost & is_forfeit)
-        for column, is_kind in enumerate(kinds):
-            counts[:, column] += np.bincount(seats[counted[is_kind]], minlength=len(counts))
-    return counts

@@ -17,7 +17,7 @@ from benchmarks.field.boards import (
     write_small_boards,
 )
 from benchmarks.field.drawn import draw_matches
-from benchmarks.field.matches import write_matches
+from benchmarks.field.matches import leave_uncounted, write_matches
 from benchmarks.field.people import ADMIN, write_people
 from benchmarks.field.writing import write_rows
 from matches.models import (
@@ -29,13 +29,13 @@ from matches.models import (
     CampaignPoint,
     Leaderboard,
     Order,
-    Rating,
     Schedule,
     Season,
-    SeasonRow,
     Tournament,
     Worker,
 )
+from matches.ratings.seasons import freeze
+from matches.store.auditing import Actor
 from matches.store.clock import db_now
 
 SEED = 4
@@ -47,8 +47,6 @@ N_ENTERED = 200
 # Of the curve of a campaign: its evidence has grown ten thousand times.
 N_POINTS = 100
 ACTIONS = ("agent.quarantine", "agent.release", "tournament.pause", "match.void")
-RATED = ("agent_id", "agent__name", "mu", "sd", "live_mu", "live_sigma")
-COUNTED = ("n_matches", "n_wins", "n_draws", "n_losses", "n_forfeits")
 
 
 def fill_database(n_agents: int, n_matches: int) -> float:
@@ -63,9 +61,10 @@ def fill_database(n_agents: int, n_matches: int) -> float:
             write_small_boards(n_agents // 8, n_agents, now=now)
             drawn = draw_matches(n_agents, n_matches, seed=SEED)
             main = write_main_board(n_agents, drawn, now=now)
-            write_ratings(main, drawn, seed=SEED)
             write_matches(main, drawn, seed=SEED)
+            write_ratings(main, n_agents)
             write_seasons(main, n_agents)
+            leave_uncounted(main)
             write_schedules(main, n_agents)
             write_campaign(main, n_agents)
             write_audit(main, 2 * n_agents)
@@ -90,7 +89,7 @@ def freshen_rows(*, now: datetime) -> None:
 
 def write_seasons(main: MainBoard, n_agents: int) -> None:
     """Write the seasons; the newest ones are whole."""
-    seasons = Season.objects.bulk_create(
+    Season.objects.bulk_create(
         Season(
             leaderboard=main.board,
             name=f"Season {number}",
@@ -100,15 +99,10 @@ def write_seasons(main: MainBoard, n_agents: int) -> None:
             n_counted=main.board.n_counted,
             results_hash=main.board.results_hash,
         )
-        for number in range(N_SEASONS)
+        for number in range(N_SEASONS - N_WHOLE)
     )
-    ranked = Rating.objects.filter(leaderboard=main.board).order_by("-mu", "agent_id")
-    names = [name.replace("agent__name", "name") for name in (*RATED, *COUNTED)]
-    rows = list(ranked.values_list(*RATED, *COUNTED))
-    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    for season in seasons[-N_WHOLE:]:
-        ranks = range(1, len(rows) + 1)
-        write_rows(SeasonRow, len(rows), season_id=season.pk, rank=ranks, **columns)
+    for number in range(N_SEASONS - N_WHOLE, N_SEASONS):
+        freeze(main.board, f"Season {number}", actor=Actor(ADMIN), now=main.now)
 
 
 def write_schedules(main: MainBoard, n_agents: int) -> None:

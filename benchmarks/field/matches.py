@@ -2,7 +2,7 @@
 
 from hashlib import sha256
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -63,8 +63,8 @@ def write_matches(main: MainBoard, drawn: Drawn, *, seed: int) -> None:
     _write_outcomes(main, drawn, recorded)
     _write_attempts(main, drawn, recorded)
     _write_pieces(main)
-    for place, game in enumerate(OTHER_GAMES):
-        _write_long(game, main.n_matches + place * N_LONG_GAMES, n_agents=len(drawn.skills))
+    for game in OTHER_GAMES:
+        _write_long(game, n_agents=len(drawn.skills))
 
 
 def _games_of(numbers: np.ndarray, recorded: list[Recorded]) -> list[Recorded]:
@@ -121,7 +121,6 @@ def _write_planned(main: MainBoard, drawn: Drawn, recorded: list[Recorded]) -> N
         rotation=numbers % 2,
         game_seed=[game.game_seed for game in _games_of(numbers, recorded)],
         lineup=[f"{first},{second}" for first, second in lineups],
-        needs=Match.Needs.CPU.value,
         state=np.select(
             [is_pending, is_open, is_void, is_cancelled],
             ["pending", in_flight, "void", "cancelled"],
@@ -153,13 +152,8 @@ def _write_outcomes(main: MainBoard, drawn: Drawn, recorded: list[Recorded]) -> 
         reason=np.where(is_forfeit, "crash", ""),
         attempt=1 + drawn.is_retried[done],
         actions=[game.actions for game in _games_of(done, recorded)],
-        trajectory="",
         recorded_at=main.ended_at[done],
     )
-    # They are the work that the rater has not done yet.
-    last = done[(done >= main.n_done - N_UNCOUNTED - 1) & (done < main.n_done - 1)] + 1
-    ids = last.tolist()
-    write_rows(Uncounted, len(ids), match_id=ids, leaderboard_id=main.board.pk, sequence=ids)
 
 
 def _write_attempts(main: MainBoard, drawn: Drawn, recorded: list[Recorded]) -> None:
@@ -191,6 +185,13 @@ def _write_attempts(main: MainBoard, drawn: Drawn, recorded: list[Recorded]) -> 
     )
 
 
+def leave_uncounted(main: MainBoard) -> None:
+    """Leave the work to the rater that it has between two of its rounds."""
+    done = Match.objects.filter(leaderboard=main.board, state="done").order_by("-sequence")
+    ids = list(done.values_list("pk", flat=True)[1 : N_UNCOUNTED + 1])
+    write_rows(Uncounted, len(ids), match_id=ids, leaderboard_id=main.board.pk, sequence=ids)
+
+
 def _write_pieces(main: MainBoard) -> None:
     """Write the pieces of the one tournament that keeps its trajectories."""
     tournament = next(one for one in main.tournaments if one.keeps_trajectories)
@@ -206,37 +207,23 @@ def _write_pieces(main: MainBoard) -> None:
     )
 
 
-def _write_long(game: str, after: int, *, n_agents: int) -> None:
+def _write_long(game: str, *, n_agents: int) -> None:
     """Write a few whole games of a game whose replay takes long."""
     tournament = Tournament.objects.get(leaderboard=Leaderboard.objects.get(game=game))
-    recorded = play_at_random(game, N_LONG_GAMES, seed=after)
-    numbers = range(1, N_LONG_GAMES + 1)
-    ids = [after + number for number in numbers]
-    first = n_agents + 1 + N_OTHER * OTHER_GAMES.index(game)
-    write_rows(
-        Match,
-        N_LONG_GAMES,
-        id=ids,
-        leaderboard_id=tournament.leaderboard_id,
-        tournament_id=tournament.pk,
-        sequence=numbers,
-        block=0,
-        rotation=0,
-        game_seed=[one.game_seed for one in recorded],
-        lineup=[f"{first + number},{first + number + 1}" for number in numbers],
-        state="done",
-        attempt=1,
-    )
-    for seat in (0, 1):
-        agents = [first + number + seat for number in numbers]
-        write_rows(Seat, N_LONG_GAMES, match_id=ids, seat=seat, agent_id=agents)
-    ended_at = tournament.finished_at
-    actions, n_steps = [one.actions for one in recorded], [one.n_steps for one in recorded]
-    write_rows(
-        Outcome, N_LONG_GAMES, match_id=ids, ranks="0,1", attempt=1, actions=actions,
-        recorded_at=ended_at,
-    )  # fmt: skip
-    write_rows(
-        Attempt, N_LONG_GAMES, match_id=ids, number=1, ending="done", n_steps=n_steps,
-        ended_at=ended_at,
-    )  # fmt: skip
+    first, ended_at = n_agents + 1 + N_OTHER * OTHER_GAMES.index(game), tournament.finished_at
+    assert ended_at, "tournaments of the small boards are over"
+    recorded = play_at_random(game, N_LONG_GAMES, seed=tournament.pk)
+    for number, (game_seed, actions, n_steps) in enumerate(recorded, 1):
+        seats = (first + number, first + number + 1)
+        match = Match.objects.create(
+            leaderboard=tournament.leaderboard, tournament=tournament, sequence=number, block=0,
+            rotation=0, game_seed=game_seed, lineup=",".join(map(str, seats)), state="done",
+            attempt=1,
+        )  # fmt: skip
+        for seat, agent in enumerate(seats):
+            Seat.objects.create(match=match, seat=seat, agent_id=agent)
+        ended: dict[str, Any] = {"match": match, "recorded_at": ended_at, "actions": actions}
+        Outcome.objects.create(ranks="0,1", attempt=1, **ended)
+        Attempt.objects.create(
+            match=match, number=1, ending="done", n_steps=n_steps, ended_at=ended_at
+        )

@@ -16,10 +16,10 @@ from urllib.parse import quote, unquote, urlencode
 
 from asgiref.testing import ApplicationCommunicator
 from django.contrib.auth.models import User
-from django.contrib.sessions.backends.db import SessionStore
 from django.core.cache import cache
 from django.db import connections
 from django.db.backends.signals import connection_created
+from django.test import Client
 
 from benchmarks.field import addresses, people
 from benchmarks.field.boards import MAIN
@@ -254,9 +254,6 @@ def make_cursor(position: object) -> str:
 
 
 def make_cookie(operator: User) -> str:
-    session = SessionStore()
-    session["_auth_user_id"] = str(operator.pk)
-    session["_auth_user_backend"] = "django.contrib.auth.backends.ModelBackend"
-    session["_auth_user_hash"] = operator.get_session_auth_hash()
-    session.create()
-    return f"sessionid={session.session_key}"
+    client = Client()
+    client.force_login(operator)
+    return f"sessionid={client.cookies['sessionid'].value}"
