@@ -31,7 +31,7 @@ from benchmarks.report import (
     writable_path,
     write_report,
 )
-from benchmarks.stacks import run_evalsite, run_managed
+from benchmarks.stacks import run_python
 from launcher.folders import ROOT
 from launcher.stack import start_stack
 
@@ -192,12 +192,14 @@ def generate_run(n_matches: int) -> Iterator[tuple[Path, float]]:
         with start_stack(Path(folder) / "var", nodes=1, slots=2, gpus=1, web=True) as stack:
             # Of one run, but apart in strength.
             for name, path in (("early", paths[len(paths) // 2]), ("late", paths[-1])):
-                run_evalsite(stack, "checkpoints", "add", str(path), "--agent", name)
+                run_python(
+                    stack, "-m", "evalsite_client", "checkpoints", "add", str(path), "--agent", name
+                )
             began = perf_counter()
             # Ten workers ask one server, as the seed's ten workers had a copy each.
             pair = ("--agent-a", "late", "--agent-b", "early")
             size = ("--matches", str(n_matches), "--num-workers", str(N_WORKERS))
-            run_managed(stack, "generate", *pair, *size, "--out", str(out))
+            run_python(stack, "manage.py", "generate", *pair, *size, "--out", str(out))
             seconds = perf_counter() - began
         yield out, seconds
 

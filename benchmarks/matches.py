@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, time_ns
 from typing import Any, NamedTuple
 
 import trueskill
@@ -28,14 +28,16 @@ from arena.ratings.trueskill import fold_results
 from arena.seeding import derive
 from benchmarks.report import Cell, format_table, make_parser, whole_number, write_report
 from benchmarks.stacks import (
-    N_LEVELS,
+    LEVELS,
     await_tournament,
     cpu_seconds,
+    open_board,
     private_stack,
-    schedule_levels,
+    schedule_agents,
 )
 from launcher.stack import Stack
 
+N_LEVELS = len(LEVELS)
 N_PROCESSES = 2
 N_LONG = 1_000_000
 LIMIT_S = 1_800.0
@@ -58,7 +60,8 @@ def run_ours(n_matches: int, *, seed: int) -> Run:
         if 0.1 * n_matches <= tournament.n_done <= 0.9 * n_matches or not moments:
             moments.append((perf_counter(), tournament.n_done))
 
-    tournament = schedule_levels("bench", n_matches, seed=seed)
+    board = open_board(f"bench-{time_ns()}", "skill_game")
+    tournament = schedule_agents(board, LEVELS, n_matches, seed=seed, pairing="random")
     await_tournament(tournament, limit_s=LIMIT_S, is_rated=True, on_look=note)
     (first_at, first_n), (last_at, last_n) = moments[min(1, len(moments) - 1)], moments[-1]
     return Run(perf_counter() - began, (last_at - first_at) / max(1, last_n - first_n))

@@ -19,8 +19,8 @@ from launcher.programs import PYTHON
 from launcher.stack import Shape, Stack, start_stack
 
 POLL_S = 0.02
-# Agents of the skill game that an evaluation draws.
-N_LEVELS = 10
+# Agents of the skill game.
+LEVELS = tuple(f"level:{10 * level}" for level in range(10))
 
 
 @contextmanager
@@ -36,14 +36,9 @@ def private_stack(**shape: Unpack[Shape]) -> Iterator[Stack]:
         yield stack
 
 
-def run_managed(stack: Stack, *arguments: str) -> None:
-    subprocess.run([PYTHON, "manage.py", *arguments], cwd=ROOT, env=dict(stack.env), check=True)
-
-
-def run_evalsite(stack: Stack, *arguments: str) -> None:
-    """Run a command of `evalsite` against the stack, whose data folder names address and token."""
-    command = [PYTHON, "-m", "evalsite_client", *arguments]
-    subprocess.run(command, cwd=ROOT, env=dict(stack.env), check=True)
+def run_python(stack: Stack, *arguments: str) -> None:
+    """Run a command against the stack, whose data folder names address and token."""
+    subprocess.run([PYTHON, *arguments], cwd=ROOT, env=dict(stack.env), check=True)
 
 
 def cpu_seconds(stack: Stack) -> dict[str, float]:
@@ -60,18 +55,6 @@ def cpu_seconds(stack: Stack) -> dict[str, float]:
 
 def add_cpu_seconds(processes: Sequence[psutil.Process]) -> float:
     return sum(sum(process.cpu_times()[:2]) for process in processes)
-
-
-def schedule_levels(name: str, n_matches: int, *, seed: int, duration_s: float = 0.0) -> Any:
-    """Schedule matches of the skill game that last so long, on a leaderboard of their own."""
-    from matches.ledger.evaluation import Evaluation, start_evaluation  # noqa: PLC0415
-    from matches.plans import TournamentPlan  # noqa: PLC0415
-    from matches.store.clock import db_now  # noqa: PLC0415 - Django is set up only now
-
-    plan = TournamentPlan(name=name, n_matches=n_matches, pairing="random", seed=seed)
-    parameters = {"duration_s": duration_s} if duration_s else {}
-    levels = Evaluation("skill_game", plan, num_agents=N_LEVELS, game_parameters=parameters)
-    return start_evaluation(levels, now=db_now())
 
 
 def open_board(name: str, game: str, **options: Any) -> Any:

@@ -85,35 +85,25 @@ def _write_checkpoints(n: int, *, now: datetime) -> None:
 
 
 def _write_agents(n: int, n_networks: int, *, now: datetime) -> None:
-    networks = range(n_networks)
     # Agents without weights: their pages have no lineage.
     searches = [(number, *POLICIES[number % len(POLICIES)]) for number in range(n_networks, n)]
-    others = [(game, number) for game in OTHER_GAMES for number in range(N_OTHER)]
-    n_without = len(searches) + len(others)
-    write_rows(
-        Agent,
-        n + len(others),
-        id=range(1, n + len(others) + 1),
-        name=[
-            *(f"{_run_name(number)}@{1_000 * (number % STEPS_A_RUN):,}" for number in networks),
-            *(f"{policy} number {number:,}" for number, policy, _ in searches),
-            *(f"{game} {number}" for game, number in others),
-        ],
-        game=[*[GAME] * n, *(game for game, _ in others)],
-        policy=[
-            *["network"] * n_networks,
-            *(policy for _, policy, _ in searches),
-            *["random"] * len(others),
-        ],
-        parameters=[
-            *[{"temperature": 0.0}] * n_networks,
-            *(parameters for _, _, parameters in searches),
-            *[{}] * len(others),
-        ],
-        checkpoint_id=[*map(checkpoint_hash, networks), *[None] * n_without],
-        is_retired=[*(number % 50 == 1 for number in range(n)), *[False] * len(others)],
-        created_at=now - timedelta(days=2),
-    )
+    rows: list[tuple[object, ...]] = [
+        (
+            f"{_run_name(number)}@{1_000 * (number % STEPS_A_RUN):,}",
+            *(GAME, "network", {"temperature": 0.0}, checkpoint_hash(number), number % 50 == 1),
+        )
+        for number in range(n_networks)
+    ]
+    rows += [
+        (f"{policy} number {number:,}", GAME, policy, parameters, None, number % 50 == 1)
+        for number, policy, parameters in searches
+    ]
+    for game in OTHER_GAMES:
+        rows += [(f"{game} {number}", game, "random", {}, None, False) for number in range(N_OTHER)]
+    names = ("name", "game", "policy", "parameters", "checkpoint_id", "is_retired")
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    ids, created_at = range(1, len(rows) + 1), now - timedelta(days=2)
+    write_rows(Agent, len(rows), id=ids, created_at=created_at, **columns)
 
 
 def _write_nodes(n: int, *, now: datetime) -> None:

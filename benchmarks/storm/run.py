@@ -25,7 +25,6 @@ from benchmarks.storm.servers import OutsideServer, run_outside_servers, run_pos
 from launcher.programs import PYTHON
 from launcher.stack import Stack, start_stack
 
-LEVELS = tuple(f"level:{10 * level}" for level in range(10))
 LIMIT_S = 1_800.0
 POLL_S = 0.1
 # How often a file or a pipe gets a line of progress: a run lasts for minutes.
@@ -151,7 +150,7 @@ def schedule(game: Game) -> None:
     django.setup()
     # Networks need torch, and boards Django: neither is wanted where the storm is made.
     from benchmarks.networks import Size, register_networks  # noqa: PLC0415
-    from benchmarks.stacks import open_board, schedule_agents  # noqa: PLC0415
+    from benchmarks.stacks import LEVELS, open_board, schedule_agents  # noqa: PLC0415
 
     terms = {"pairing": "random", "replays": True}
     if game.n_networked:
