@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import trueskill
 
-from arena.ratings.base import BETA, DEFAULT, MU, SIGMA
+from arena.ratings.base import MU, SIGMA
 from arena.ratings.counts import Ints
 from arena.ratings.settled import count_results, settle_ratings
 from arena.ratings.trueskill import fold_results
+from benchmarks.campaigns.worlds import Normal, play_at_random
 from benchmarks.report import Cell, format_table, make_parser, write_report
 
 N_RUNS = 5
@@ -38,13 +39,7 @@ Triple = tuple[int, int, int]
 def simulate_results(n_agents: int, n_results: int, *, seed: int = 1) -> Ints:
     """Return results of random pairs under TrueSkill's own model: int64 [m, 3]."""
     rng = np.random.default_rng(seed)
-    skill = rng.normal(MU, SIGMA, n_agents)
-    first = rng.integers(0, n_agents, n_results)
-    second = (first + rng.integers(1, n_agents, n_results)) % n_agents
-    noise = rng.normal(0, np.sqrt(2) * BETA, n_results)
-    lead = skill[first] - skill[second] + noise
-    score = np.where(np.abs(lead) < DEFAULT.draw_margin, 0, np.sign(lead)).astype(np.int64)
-    return np.stack([first, second, score], axis=1)
+    return play_at_random(Normal(rng.normal(MU, SIGMA, n_agents)), n_results, rng)
 
 
 def time_median(work: Callable[[], object]) -> float:

@@ -21,6 +21,7 @@ from benchmarks.campaigns.worlds import (
     Planner,
     World,
     plan_adaptively,
+    play_at_random,
     watch_field,
 )
 
@@ -81,10 +82,7 @@ def watch_accuracy(world: World, planner: Planner, task: Task) -> tuple[Curve, F
 def follow_online(world: World, task: Task) -> Curve:
     """Return the same for random matches, rated update by update."""
     rng, n = np.random.default_rng([task.seed, 1]), task.n_agents
-    first = rng.integers(0, n, task.random_budget)
-    second = (first + rng.integers(1, n, task.random_budget)) % n
-    scores = world.play_matches(first, second, rng)
-    results = list(zip(first.tolist(), second.tolist(), scores.tolist(), strict=True))
+    results = [(i, j, s) for i, j, s in play_at_random(world, task.random_budget, rng).tolist()]
     # By a factor, as an accuracy is read over the logarithm of the matches.
     looks = [0, FIRST_LOOK]
     while looks[-1] < task.random_budget:

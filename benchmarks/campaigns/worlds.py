@@ -95,6 +95,14 @@ WORLDS: dict[str, Callable[[int, np.random.Generator], World]] = {
 }
 
 
+def play_at_random(world: World, n_matches: int, rng: np.random.Generator) -> Ints:
+    """Return first, second and score of matches of random pairs: int64 [m, 3]."""
+    n_agents = len(world.truth)
+    first = rng.integers(0, n_agents, n_matches)
+    second = (first + rng.integers(1, n_agents, n_matches)) % n_agents
+    return np.stack([first, second, world.play_matches(first, second, rng)], axis=1)
+
+
 class Ledger:
     """The results known of a field, and the blocks in flight."""
 
