@@ -9,6 +9,21 @@ Value = int | float | bool | str
 
 _WORDS = {"true": True, "false": False}
 _SHOWN_BITS = 256
+# The highest of 18 digits: every one fits the 64 bits of a database's key.
+HIGHEST_KEY = 10**18 - 1
+
+
+def parse_number(text: str, *, lowest: int = 0, highest: int = HIGHEST_KEY) -> int | None:
+    """Return the whole number that a text is, None for any other text or one out of range.
+
+    lowest, highest: both are in the range; none of them is negative.
+    """
+    # Not by `int` alone: it takes "1_000", " 7" and the digits of every script, and raises for a
+    # text of more than 4,300 digits.
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(HIGHEST_KEY))):
+        return None
+    number = int(text)
+    return number if lowest <= number <= highest else None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from arena.messages import MAX_RECORDERS
+from arena.parameters import parse_number
 from launcher.folders import read_variables
 
 FLAGS = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False, "": False}
@@ -50,9 +51,9 @@ def read_flag(name: str, *, default: bool) -> bool:
 def read_number(name: str, default: int, *, highest: int) -> int:
     """Return a variable that is a whole number from 0 to `highest`."""
     raw = os.environ.get(name, str(default))
-    if not raw.isdecimal() or int(raw) > highest:
+    if (number := parse_number(raw, highest=highest)) is None:
         raise ImproperlyConfigured(f"{name} is {raw!r}; a whole number up to {highest} is needed")
-    return int(raw)
+    return number
 
 
 def read_recorders(name: str, *, engine: str) -> int:

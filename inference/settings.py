@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from arena.credentials import NAME_RULE, is_node_name
+from arena.parameters import parse_number
 from inference.errors import SettingsError
 
 SCHEMES = ("redis://", "rediss://", "unix://")
@@ -155,9 +156,9 @@ def _whole_number(
     environ: Mapping[str, str], name: str, default: int, *, low: int, high: int
 ) -> int:
     raw = environ.get(name) or str(default)
-    if not raw.isdecimal() or not low <= int(raw) <= high:
+    if (number := parse_number(raw, lowest=low, highest=high)) is None:
         raise SettingsError(name, raw, f"a whole number, {low}..{high}")
-    return int(raw)
+    return number
 
 
 def _read_milliseconds(environ: Mapping[str, str], name: str, default: int) -> int:

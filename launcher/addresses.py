@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from arena.parameters import parse_number
 from launcher.errors import SetupError
 
 WEB_PORT = 8000
@@ -91,9 +92,9 @@ class Ports:
 
 
 def _read_port(variable: str, text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= HIGHEST_PORT:
+    if (port := parse_number(text, lowest=1, highest=HIGHEST_PORT)) is None:
         raise SetupError(f"{variable} is {text!r}; a port from 1 to {HIGHEST_PORT} is needed")
-    return int(text)
+    return port
 
 
 def _why_unusable(host: str, port: int) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from arena.messages import MAX_RECORDERS
+from arena.parameters import HIGHEST_KEY, parse_number
 from launcher import compose, foreground, toolbox
 from launcher.addresses import Ports
 from launcher.errors import SetupError
@@ -28,14 +29,14 @@ EPILOG = (
 DESCRIPTION = "Without a command: start everything here and follow it; Ctrl-C ends it."
 
 
-def whole_number(lowest: int, highest: int | None = None) -> Callable[[str], int]:
+def whole_number(lowest: int, highest: int = HIGHEST_KEY) -> Callable[[str], int]:
     """Return a reader of option values that are whole numbers from `lowest` on."""
-    span = f"from {lowest} on" if highest is None else f"from {lowest} to {highest}"
+    span = f"from {lowest} on" if highest == HIGHEST_KEY else f"from {lowest} to {highest}"
 
     def read(text: str) -> int:
-        if not text.isdecimal() or not lowest <= int(text) <= (highest or int(text)):
+        if (number := parse_number(text, lowest=lowest, highest=highest)) is None:
             raise argparse.ArgumentTypeError(f"{text!r} is no whole number {span}")
-        return int(text)
+        return number
 
     return read
 

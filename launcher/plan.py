@@ -15,6 +15,7 @@ from arena.acl import (
     role_user,
 )
 from arena.credentials import gpu_key, node_secret, node_user, with_login, without_login
+from arena.parameters import parse_number
 from launcher import programs
 from launcher.addresses import Ports, redis_url, site_address
 from launcher.brokers import server_command
@@ -231,9 +232,9 @@ class Plan:
     @property
     def _shards(self) -> int:
         text = self.settings.get("EVALSITE_SHARDS", "1")
-        if not text.isdecimal() or not 1 <= int(text) <= MAX_SHARDS:
+        if (number := parse_number(text, lowest=1, highest=MAX_SHARDS)) is None:
             raise SetupError(f"EVALSITE_SHARDS is {text!r}; a number from 1 to {MAX_SHARDS}")
-        return int(text)
+        return number
 
     @property
     def _files(self) -> dict[str, str]:

@@ -29,7 +29,7 @@ from pages import (
 from pages.agents import describe_interval
 from pages.columns import list_columns
 from pages.filters import View
-from pages.paging import MAX_DIGITS, cut_page, read_number
+from pages.paging import HIGHEST, cut_page, read_number
 
 N_RECENT_BOARDS = 12
 N_SEASONS = 12
@@ -60,7 +60,7 @@ def show_board(request: HttpRequest, name: str) -> HttpResponse:
 def show_boards(request: HttpRequest) -> HttpResponse:
     """List the leaderboards, the newest first, a page at a time by key."""
     # By key rather than by page number: a board made meanwhile moves no row to the next page.
-    before = read_number(request, "before", default=10**MAX_DIGITS - 1)
+    before = read_number(request, "before", default=HIGHEST)
     boards = Leaderboard.objects.filter(is_listed=True, pk__lt=before)[: BOARDS_A_PAGE + 1]
     page, last = cut_page(list(boards), BOARDS_A_PAGE)
     context = {

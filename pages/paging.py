@@ -5,17 +5,19 @@ from typing import TypeVar
 
 from django.http import Http404, HttpRequest
 
-MAX_DIGITS = 12
+from arena.parameters import parse_number
+
+# A page of so high a number still begins within the 64 bits of a database's OFFSET.
+HIGHEST = 10**12 - 1
 Item = TypeVar("Item")
 
 
 def read_number(request: HttpRequest, name: str, *, default: int) -> int:
     """Return a number of the address, 0 or more. Raises Http404 naming it when it is none."""
     text = request.GET.get(name, str(default))
-    # Bounded: a longer number fits no key of the database.
-    if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
+    if (number := parse_number(text, highest=HIGHEST)) is None:
         raise Http404(f"{name} must be a number, got {text[:40]!r}")
-    return int(text)
+    return number
 
 
 def read_optional_number(request: HttpRequest, name: str) -> int | None:

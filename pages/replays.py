@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.games.base import OVER, Game, State
+from arena.parameters import parse_number
 from pages.drawings import Board, draw_position
 
 # Moves that are played again for a page, so that none takes long; the API has all of them.
@@ -90,12 +91,12 @@ def _play_moves(game: Game, state: State, actions: str, replay: Replay) -> str:
     """Play the moves into the replay; return what kept the rest of them from being played."""
     texts = actions.split()
     for number, text in enumerate(texts[:MAX_STEPS], 1):
-        if not (text.isascii() and text.isdigit()):
+        if (action := parse_number(text)) is None:
             return f"move {number} is no number: {text[:20]!r}"
         # Named before it is made: the engine names actions by the position that they are made in.
-        move = Move(number, state.to_move(), _name_action(state, int(text)))
+        move = Move(number, state.to_move(), _name_action(state, action))
         try:
-            state.apply(int(text))
+            state.apply(action)
         except ArenaError as error:
             return f"move {number} does not fit the rules: {error}"
         replay.moves.append(move)

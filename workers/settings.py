@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from math import isfinite
 
+from arena.parameters import parse_number
 from workers.errors import SettingsError
 
 SCHEMES = ("redis://", "rediss://", "unix://")
@@ -88,9 +89,9 @@ def _node_key(environ: Mapping[str, str]) -> str:
 
 def _whole_number(environ: Mapping[str, str], name: str, default: int, highest: int) -> int:
     raw = environ.get(name) or str(default)
-    if not raw.isdecimal() or not 1 <= int(raw) <= highest:
+    if (number := parse_number(raw, lowest=1, highest=highest)) is None:
         raise SettingsError(name, raw, f"a whole number, 1..{highest}")
-    return int(raw)
+    return number
 
 
 def _checked_name(variable: str, value: str) -> str:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.errors import ParameterError
-from arena.parameters import Parameter, Value, read_parameters
+from arena.parameters import HIGHEST_KEY, Parameter, Value, parse_number, read_parameters
 
 DEPTH = Parameter("depth", 2, "plies", 1, 12)
 SPEED = Parameter("speed", 1.5, "free")
@@ -110,3 +110,20 @@ def test_whatever_is_given_is_read_or_refused(raw: object) -> None:
         except ParameterError:
             continue
         assert type(read) is type(parameter.default)
+
+
+@given(st.integers(0, HIGHEST_KEY))
+def test_a_whole_number_is_read_back(number: int) -> None:
+    assert parse_number(str(number)) == number
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-1", "+1", " 7", "1_000", "1.0", "x", "\u0663", "\u00b2", "9" * 19, "9" * 5_000]
+)
+def test_any_other_text_is_no_whole_number(text: str) -> None:
+    assert parse_number(text) is None
+
+
+@pytest.mark.parametrize(("text", "number"), [("0", None), ("1", 1), ("09", 9), ("10", None)])
+def test_a_number_out_of_range_is_none(text: str, number: int | None) -> None:
+    assert parse_number(text, lowest=1, highest=9) == number

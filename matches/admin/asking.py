@@ -18,6 +18,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDi
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from arena.parameters import parse_number
 from matches.admin.acts.base import Act, Chosen, Confirmed, Effect, FormValues
 from matches.admin.once import DONE_BEFORE, new_once, only_once
 from matches.errors import BadInputError, ConflictError, MatchError
@@ -25,7 +26,6 @@ from matches.store.auditing import Actor
 from matches.store.clock import db_now
 
 MAX_CHOSEN = 200
-MAX_DIGITS = 18
 MAX_MESSAGES = 10
 TEMPLATE = "admin/acts/ask.html"
 
@@ -75,7 +75,7 @@ def ask_or_perform(page: Any, request: HttpRequest, act: Act[Any]) -> HttpRespon
 
 def _read_question(page: Any, request: HttpRequest, act: Act[Any]) -> Question:
     texts = list(dict.fromkeys(_read_query(request).getlist("pk")))[:MAX_CHOSEN]
-    pks = [int(text) for text in texts if text.isdecimal() and len(text) <= MAX_DIGITS]
+    pks = [pk for text in texts if (pk := parse_number(text)) is not None]
     chosen = page.get_queryset(request).filter(pk__in=pks).order_by("pk")
     rows = list(chosen if act.takes_many else chosen[:1])
     now, name = db_now(), f"admin:{page.opts.app_label}_{page.opts.model_name}_change"

@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 
+from arena.parameters import parse_number
 from matches.admin.base import ReadOnlyAdmin
 from matches.models import AuditRow
 
@@ -14,7 +15,6 @@ N_USERS = 50
 N_NEWEST = 5_000
 """Of the newest rows, those whose acts the filter offers."""
 # More digits are no key: a database would end the query with an error.
-MAX_DIGITS = 18
 
 
 class ActionFilter(admin.SimpleListFilter):
@@ -55,8 +55,8 @@ class UserFilter(admin.SimpleListFilter):
             return queryset
         if chosen == self.nobody:
             return queryset.filter(user=None)
-        is_id = chosen.isdecimal() and len(chosen) <= MAX_DIGITS
-        return queryset.filter(user=int(chosen)) if is_id else queryset.none()
+        pk = parse_number(chosen)
+        return queryset.none() if pk is None else queryset.filter(user=pk)
 
 
 class TargetFilter(admin.SimpleListFilter):

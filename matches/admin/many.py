@@ -8,7 +8,8 @@ from django.contrib.admin.widgets import AutocompleteSelectMultiple
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-MAX_DIGITS = 18
+from arena.parameters import parse_number
+
 MOST_LISTED = 500
 """Of more agents a form lists none: they are searched for as their names are typed."""
 
@@ -29,8 +30,8 @@ class FoundByNumber:
         text = search_term.strip()
         if not text:
             return queryset, False
-        is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
-        return (queryset.filter(pk=int(text)) if is_number else queryset.none()), False
+        pk = parse_number(text)
+        return (queryset.none() if pk is None else queryset.filter(pk=pk)), False
 
 
 def search_if_many(form: forms.BaseForm, owner: type[Model]) -> None:

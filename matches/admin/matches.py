@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from unfold.admin import TabularInline
 
+from arena.parameters import parse_number
 from matches.admin.acts import matches
 from matches.admin.base import ReadOnlyAdmin
 from matches.admin.many import FoundByNumber
@@ -16,7 +17,6 @@ from matches.models import Attempt, Match, Outcome, Tournament
 from matches.operations import explain
 
 N_NEWEST = 50
-MAX_DIGITS = 18
 
 
 class NewestTournaments(admin.SimpleListFilter):
@@ -38,8 +38,8 @@ class NewestTournaments(admin.SimpleListFilter):
         chosen = self.value()
         if chosen is None:
             return queryset
-        is_id = chosen.isdecimal() and len(chosen) <= MAX_DIGITS
-        return queryset.filter(tournament=int(chosen)) if is_id else queryset.none()
+        pk = parse_number(chosen)
+        return queryset.none() if pk is None else queryset.filter(tournament=pk)
 
 
 class AttemptInline(TabularInline):  # type: ignore[misc]  # unfold has no types
