@@ -1,5 +1,6 @@
 """What an option of a plan is; options.py lists them, written from the server's plans."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 
@@ -25,3 +26,8 @@ class Option(NamedTuple):
     scale: float = 1
     group: str = ""
     is_asked: bool = False
+
+
+def find_option(options: Iterable[Option], name: str) -> Option:
+    """Return the option of a name."""
+    return next(option for option in options if option.name == name)
