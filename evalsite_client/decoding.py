@@ -48,14 +48,14 @@ def _read_value(kind: Any, value: Any, where: str) -> Any:
 
 def _read_many(origin: Any, inner: tuple[Any, ...], value: Any, where: str) -> Any:
     if origin is tuple:
-        _require(isinstance(value, list), "a list", value, where)
+        _require_type(isinstance(value, list), "a list", value, where)
         return tuple(_read_value(inner[0], one, f"{where}[{n}]") for n, one in enumerate(value))
-    _require(isinstance(value, dict), "an object", value, where)
+    _require_type(isinstance(value, dict), "an object", value, where)
     return {name: _read_value(inner[1], one, f"{where}.{name}") for name, one in value.items()}
 
 
 def _read_object(kind: Any, value: Any, where: str) -> Any:
-    _require(isinstance(value, dict), "an object", value, where)
+    _require_type(isinstance(value, dict), "an object", value, where)
     hints = find_members(kind)
     if missing := sorted(hints.keys() - value.keys()):
         raise AnswerError(f"{where} lacks {', '.join(missing)}: {_OTHER_VERSION}")
@@ -74,7 +74,7 @@ def _read_scalar(kind: Any, value: Any, where: str) -> Any:
     if kind is Any:
         return value
     if kind is datetime:
-        _require(isinstance(value, str), "a time", value, where)
+        _require_type(isinstance(value, str), "a time", value, where)
         try:
             return datetime.fromisoformat(value)
         except ValueError as error:
@@ -84,10 +84,10 @@ def _read_scalar(kind: Any, value: Any, where: str) -> Any:
     taken, called = _SCALARS[plain]
     # To Python a bool is an int; to JSON it is none.
     is_so = isinstance(value, taken) and (plain is bool or not isinstance(value, bool))
-    _require(is_so, called, value, where)
+    _require_type(is_so, called, value, where)
     return plain(value)
 
 
-def _require(is_so: bool, wanted: str, value: Any, where: str) -> None:
+def _require_type(is_so: bool, wanted: str, value: Any, where: str) -> None:
     if not is_so:
         raise AnswerError(f"{where} is not {wanted} but {value!r:.80}: {_OTHER_VERSION}")

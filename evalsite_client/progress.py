@@ -73,7 +73,7 @@ class Progress:
         if not shown.is_over and self.matches_per_s is not None:
             parts.append(f"{self.matches_per_s:.1f} matches/s")
         if not shown.is_over and self.eta_s is not None:
-            parts.append(f"{duration(self.eta_s)} left")
+            parts.append(f"{format_duration(self.eta_s)} left")
         if self.trouble:
             parts.append(f"no answer: {self.trouble}")
         elif self.waits_for:
@@ -136,7 +136,7 @@ class ProgressLine:
         return True
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a duration as people write it."""
     whole = round(seconds)
     if whole < MINUTE_S:

@@ -11,12 +11,12 @@ def to_records(rows: Iterable[Any]) -> list[dict[str, Any]]:
     The members of an object within a row bear both names: agent_id, agent_name. A list stays one
     value.
     """
-    return [dict(_flatten("", asdict(row))) for row in rows]
+    return [dict(_flatten_value("", asdict(row))) for row in rows]
 
 
-def _flatten(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _flatten_value(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if not isinstance(value, Mapping):
         yield name, value
         return
     for inner_name, inner in value.items():
-        yield from _flatten(f"{name}_{inner_name}" if name else inner_name, inner)
+        yield from _flatten_value(f"{name}_{inner_name}" if name else inner_name, inner)

@@ -2,21 +2,30 @@
 
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 
-from evalsite_client.cli.options import add_limit, add_reason, command, first, page_size, whole
-from evalsite_client.cli.show import Answer, table
+from evalsite_client.cli.options import (
+    add_command,
+    add_limit,
+    add_reason,
+    page_size,
+    read_whole,
+    take_rows,
+)
+from evalsite_client.cli.show import Answer, format_table
 from evalsite_client.client import Client
 
 HEAD = ("id", "agent", "ancestor", "leaderboard", "P(worse)", "raised", "acknowledged by")
 
 
-def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the commands."""
-    listed = command(commands, "alarms", show_alarms)
+    listed = add_command(commands, "alarms", show_alarms)
     listed.add_argument("-l", "--leaderboard")
     listed.add_argument("--open", action="store_true", help="only those nobody has acknowledged")
     add_limit(listed)
-    seen = command(commands, "acknowledge", acknowledge, examples="  evalsite acknowledge 4")
-    seen.add_argument("alarm", type=whole(1), metavar="ID")
+    seen = add_command(
+        commands, "acknowledge", acknowledge_alarm, examples="  evalsite acknowledge 4"
+    )
+    seen.add_argument("alarm", type=read_whole(1), metavar="ID")
     add_reason(seen, is_required=False)
 
 
@@ -25,7 +34,7 @@ def show_alarms(client: Client, options: Namespace) -> Answer:
     alarms = client.alarms.list(
         leaderboard=options.leaderboard, open=options.open or None, page_size=page_size(options)
     )
-    found = first(alarms, options)
+    found = take_rows(alarms, options)
     rows = [
         (
             *(a.id, a.agent.name, a.ancestor.name, a.leaderboard),
@@ -33,10 +42,10 @@ def show_alarms(client: Client, options: Namespace) -> Answer:
         )
         for a in found
     ]
-    return Answer(found, table(HEAD, rows))
+    return Answer(found, format_table(HEAD, rows))
 
 
-def acknowledge(client: Client, options: Namespace) -> Answer:
+def acknowledge_alarm(client: Client, options: Namespace) -> Answer:
     """Note that somebody has seen an alarm; the first one is kept."""
     found = client.alarms.acknowledge(options.alarm, reason=options.reason)
     return Answer(found, f"alarm {found.id} was acknowledged by {found.acknowledged_by}")

@@ -10,14 +10,21 @@ from evalsite_client.api.campaigns import Ahead, Campaign, CampaignDetail
 from evalsite_client.api.shared import Forecast, ForecastMore, Pairs
 from evalsite_client.cli import following
 from evalsite_client.cli.flags import add_plan_flags, plan_from_flags
-from evalsite_client.cli.options import add_limit, command, first, page_size, split_agents, whole
+from evalsite_client.cli.options import (
+    add_command,
+    add_limit,
+    page_size,
+    read_whole,
+    split_agents,
+    take_rows,
+)
 from evalsite_client.cli.saving import save_json
-from evalsite_client.cli.show import Answer, pairs, table
+from evalsite_client.cli.show import Answer, format_pairs, format_table
 from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
 from evalsite_client.errors import InputError
 from evalsite_client.options import CAMPAIGN
-from evalsite_client.progress import duration
+from evalsite_client.progress import format_duration
 
 UNDECIDED = 3
 HOUR_S = 3_600
@@ -31,26 +38,26 @@ HEAD = ("id", "tournament", "leaderboard", "question", "state", "played", "of", 
 N_CHANCES = 5
 
 
-def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the commands."""
     _add_campaign(commands)
-    listed = command(commands, "campaigns", show_campaigns)
+    listed = add_command(commands, "campaigns", show_campaigns)
     listed.add_argument("-l", "--leaderboard")
     listed.add_argument("-q", "--question")
     listed.add_argument("--open", action="store_true", help="only those without a verdict")
     add_limit(listed)
-    shown = command(commands, "verdict", verdict, examples="  evalsite verdict 3 --json")
-    shown.add_argument("campaign", type=whole(1), metavar="ID")
+    shown = add_command(commands, "verdict", show_verdict, examples="  evalsite verdict 3 --json")
+    shown.add_argument("campaign", type=read_whole(1), metavar="ID")
     shown.add_argument("--wait", action="store_true", help="until there is one")
-    stopped = command(commands, "stop", stop, examples="  evalsite stop 3")
-    stopped.add_argument("campaign", type=whole(1), metavar="ID")
+    stopped = add_command(commands, "stop", stop_campaign, examples="  evalsite stop 3")
+    stopped.add_argument("campaign", type=read_whole(1), metavar="ID")
 
 
 def _add_campaign(commands: "_SubParsersAction[ArgumentParser]") -> None:
-    new = command(
+    new = add_command(
         commands,
         "campaign",
-        campaign,
+        ask_question,
         has_file=True,
         examples="  evalsite campaign -l levels --question best --margin-elo 20\n"
         "  evalsite campaign -l levels a b c --question top_k -p k=2 --forecast\n"
@@ -69,7 +76,7 @@ def _add_campaign(commands: "_SubParsersAction[ArgumentParser]") -> None:
     then.add_argument("--no-wait", action="store_true", help="start it and end")
 
 
-def campaign(client: Client, options: Namespace) -> Answer:
+def ask_question(client: Client, options: Namespace) -> Answer:
     """Ask a question, say what its answer takes, and wait for the verdict."""
     if options.agents and isinstance(options.json, Path):
         # argparse takes the first agent after a bare --json for the name of its file.
@@ -87,23 +94,23 @@ def campaign(client: Client, options: Namespace) -> Answer:
     if options.forecast:
         if isinstance(options.json, Path):
             save_json(options.json, ahead)
-        return Answer(ahead, _ahead(ahead))
+        return Answer(ahead, _describe_ahead(ahead))
     out = following.find_stream(options)
-    following.write_line(out, _ahead(ahead))
+    following.write_line(out, _describe_ahead(ahead))
     following.write_line(out, following.wait_for_cluster(client))
     made = client.campaigns.start(**field, **plan)
     following.write_line(out, f"campaign {made.id} is tournament {made.tournament}")
     try:
-        found = _followed(client, made, is_shown=True)
+        found = _follow_campaign(client, made, is_shown=True)
     except KeyboardInterrupt:
-        save(options.json, client.campaigns.get(made.id), INTERRUPTED)
+        save_campaign(options.json, client.campaigns.get(made.id), INTERRUPTED)
         raise
-    answer = _answer(found)
-    save(options.json, found, answer.status)
+    answer = _describe_verdict(found)
+    save_campaign(options.json, found, answer.status)
     return answer
 
 
-def save(path: Path | bool | None, found: CampaignDetail, status: int) -> None:
+def save_campaign(path: Path | bool | None, found: CampaignDetail, status: int) -> None:
     """Write a campaign for programs into the file that was named, if one was."""
     if not isinstance(path, Path):
         return
@@ -140,19 +147,19 @@ def show_campaigns(client: Client, options: Namespace) -> Answer:
         decided=False if options.open else None,
         page_size=page_size(options),
     )
-    found = first(campaigns, options)
-    return Answer(found, table(HEAD, [_row(one) for one in found]))
+    found = take_rows(campaigns, options)
+    return Answer(found, format_table(HEAD, [_make_row(one) for one in found]))
 
 
-def verdict(client: Client, options: Namespace) -> Answer:
+def show_verdict(client: Client, options: Namespace) -> Answer:
     """Show a campaign; the exit status is 3 unless its question is answered."""
     found = client.campaigns.get(options.campaign)
     if options.wait and not found.is_over:
-        found = _followed(client, found, is_shown=not options.json)
-    return _answer(found)
+        found = _follow_campaign(client, found, is_shown=not options.json)
+    return _describe_verdict(found)
 
 
-def stop(client: Client, options: Namespace) -> Answer:
+def stop_campaign(client: Client, options: Namespace) -> Answer:
     """End a campaign without a verdict: cancel the matches of its tournament that are open."""
     found = client.campaigns.get(options.campaign)
     client.tournaments.cancel(found.tournament)
@@ -161,7 +168,7 @@ def stop(client: Client, options: Namespace) -> Answer:
     )
 
 
-def _followed(client: Client, made: CampaignDetail, *, is_shown: bool) -> CampaignDetail:
+def _follow_campaign(client: Client, made: CampaignDetail, *, is_shown: bool) -> CampaignDetail:
     """Return the campaign with its verdict; after Ctrl-C it goes on."""
     # On stderr: in place on a terminal, elsewhere now and then.
     lines = following.Lines(client, sys.stderr)
@@ -198,7 +205,7 @@ def describe_progress(found: CampaignDetail) -> str:
     return ", ".join(parts)
 
 
-def _answer(found: CampaignDetail) -> Answer:
+def _describe_verdict(found: CampaignDetail) -> Answer:
     likeliest = found.chances[:N_CHANCES] if found.question in ABOUT_BEST else ()
     chances = ", ".join(f"{one.agent.name} {one.p_best:.1%}" for one in likeliest)
     known = {
@@ -208,16 +215,16 @@ def _answer(found: CampaignDetail) -> Answer:
         "P(best)": chances,
         "matches": f"{found.n_done:,} of at most {found.max_matches:,}",
         "saved": found.saved,
-        **(_blocks(found.pairs) if found.pairs else {}),
+        **(_describe_blocks(found.pairs) if found.pairs else {}),
         "a round robin": found.n_round_robin and f"about {found.n_round_robin:,.0f} matches",
         "core time": f"{found.spent.core_s:,.1f} s",
         "money": found.spent.money or None,
-        **(_foreseen(found.forecast) if found.forecast and not found.is_over else {}),
+        **(_describe_forecast(found.forecast) if found.forecast and not found.is_over else {}),
     }
-    return Answer(found, pairs(known), 0 if found.is_answered else UNDECIDED)
+    return Answer(found, format_pairs(known), 0 if found.is_answered else UNDECIDED)
 
 
-def _blocks(found: Pairs) -> Mapping[str, object]:
+def _describe_blocks(found: Pairs) -> Mapping[str, object]:
     """Return what the paired blocks of a test say."""
     elo = found.elo
     return {
@@ -227,16 +234,16 @@ def _blocks(found: Pairs) -> Mapping[str, object]:
     }
 
 
-def _ahead(found: Ahead) -> str:
+def _describe_ahead(found: Ahead) -> str:
     known: dict[str, object] = {"agents": found.n_agents, "margin": found.margin or None}
     known["known matches"] = f"{found.n_known:,}" + (
         f", {found.n_known_elsewhere:,} on other leaderboards" if found.n_known_elsewhere else ""
     )
     known["warning"] = found.warning
-    return pairs({**known, **_foreseen(found.forecast)})
+    return format_pairs({**known, **_describe_forecast(found.forecast)})
 
 
-def _foreseen(found: Forecast) -> Mapping[str, object]:
+def _describe_forecast(found: Forecast) -> Mapping[str, object]:
     if not found.matches:
         return {"to the verdict": "nothing more: what is known decides it"}
     cost = found.cost
@@ -246,13 +253,13 @@ def _foreseen(found: Forecast) -> Mapping[str, object]:
         "ends accepted": None if found.accepted is None else f"{found.accepted:.1%} of cases",
         "cores": None if cost.core_s is None else f"{cost.core_s / HOUR_S:,.3g} h",
         "gpus": f"{cost.gpu_s:,.1f} s" if cost.gpu_s else None,
-        "on the clock": None if cost.wall_s is None else duration(cost.wall_s),
+        "on the clock": None if cost.wall_s is None else format_duration(cost.wall_s),
         "costs": cost.money or None,
-        f"{found.more.n_matches} more": _moved(found.more),
+        f"{found.more.n_matches} more": _describe_more(found.more),
     }
 
 
-def _moved(more: ForecastMore) -> str:
+def _describe_more(more: ForecastMore) -> str:
     """Return what some more matches would change."""
     ends = f"verdict in {more.verdict:.1%} of cases"
     if more.now is None or more.then is None:
@@ -260,7 +267,7 @@ def _moved(more: ForecastMore) -> str:
     return f"P {more.now:.1%} -> {more.then:.1%}, {ends}"
 
 
-def _row(one: Campaign) -> list[object]:
+def _make_row(one: Campaign) -> list[object]:
     known = (one.id, one.tournament, one.leaderboard, one.question, one.shown_state, one.n_done)
     sure = "" if one.probability is None else f"{one.probability:.1%}"
     return [*known, one.max_matches, sure, one.statement]

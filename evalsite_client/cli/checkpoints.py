@@ -9,16 +9,16 @@ from evalsite_client.api.checkpoints import Checkpoint
 from evalsite_client.cli.folders import find_run, read_game
 from evalsite_client.cli.options import (
     SHOWN,
+    add_command,
     add_limit,
-    command,
-    existing,
-    first,
     page_size,
-    pair,
-    seconds,
-    whole,
+    read_pair,
+    read_path,
+    read_seconds,
+    read_whole,
+    take_rows,
 )
-from evalsite_client.cli.show import Answer, pairs, table
+from evalsite_client.cli.show import Answer, format_pairs, format_table
 from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
 from evalsite_client.errors import ClientError, InputError
@@ -32,12 +32,12 @@ HEAD = ("sha256", "game", "architecture", "state", "agents", "bytes", "created")
 MEGABYTE = 1_000_000
 
 
-def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the commands."""
-    new = command(
+    new = add_command(
         commands,
         "upload",
-        upload,
+        upload_checkpoint,
         examples="  evalsite upload step-2000.safetensors --name run --step 2000 "
         "--game connect_four --architecture mlp -p hidden=64 --wait\n"
         "  evalsite upload sealed.safetensors --name run",
@@ -48,23 +48,25 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     new.add_argument("--architecture", default="", help="not needed for a sealed file")
     new.add_argument(
         *("-p", "--parameter"),
-        type=pair,
+        type=read_pair,
         action="append",
         default=[],
         metavar="NAME=VALUE",
         help="of the architecture",
     )
-    new.add_argument("--step", type=whole(), help="of the training run; the agent is NAME@STEP")
+    new.add_argument(
+        "--step", type=read_whole(), help="of the training run; the agent is NAME@STEP"
+    )
     new.add_argument("--parent", default="", help="a hash, or an agent's name")
     new.add_argument("--placement", choices=("local", "gpu"), default="", help="else as measured")
     new.add_argument("--wait", action="store_true", help="until it is checked")
-    new.add_argument("--timeout", type=seconds, metavar="S", help="of the wait")
+    new.add_argument("--timeout", type=read_seconds, metavar="S", help="of the wait")
     _add_checkpoints(commands)
 
 
 def _add_checkpoints(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add `checkpoints`, which lists them unless a further word says more."""
-    listed = command(
+    listed = add_command(
         commands,
         "checkpoints",
         show_checkpoints,
@@ -76,8 +78,8 @@ def _add_checkpoints(commands: "_SubParsersAction[ArgumentParser]") -> None:
     _add_filters(listed)
     actions = listed.add_subparsers(metavar="ACTION")
     # Without defaults of their own: what stands before the verb must not be lost.
-    _add_filters(command(actions, "list", show_checkpoints), default=SUPPRESS, limit=SUPPRESS)
-    shown = command(actions, "show", show)
+    _add_filters(add_command(actions, "list", show_checkpoints), default=SUPPRESS, limit=SUPPRESS)
+    shown = add_command(actions, "show", show_checkpoint)
     shown.add_argument("hash", help="or its beginning, or an agent's name with --game")
     shown.add_argument("--game", default=SUPPRESS)
     # Comes here only after other options, and takes whatever follows: see main.
@@ -89,13 +91,19 @@ def _add_checkpoints(commands: "_SubParsersAction[ArgumentParser]") -> None:
     )
     files.add_argument("files", nargs="*")
     files.set_defaults(run=refuse_to_convert)
-    added = command(actions, "add", add_files)
-    added.add_argument("path", type=existing, metavar="FILE|FOLDER", help="all *.safetensors in it")
+    added = add_command(actions, "add", add_files)
+    added.add_argument(
+        "path", type=read_path, metavar="FILE|FOLDER", help="all *.safetensors in it"
+    )
     added.add_argument("--agent", required=True, metavar="NAME", help="with a step NAME@STEP")
     added.add_argument("--game", default=SUPPRESS, help="needed unless the file is sealed")
     added.add_argument("--architecture", default="", help="needed unless the file is sealed")
-    added.add_argument("--parameter", type=pair, action="append", default=[], metavar="NAME=VALUE")
-    added.add_argument("--step", type=whole(), help="of a file; a folder's files are named by it")
+    added.add_argument(
+        "--parameter", type=read_pair, action="append", default=[], metavar="NAME=VALUE"
+    )
+    added.add_argument(
+        "--step", type=read_whole(), help="of a file; a folder's files are named by it"
+    )
     added.add_argument("--parent", default="", metavar="HASH|AGENT", help="what it came from")
     added.add_argument("--placement", choices=("local", "gpu"), default="", help="as measured")
     added.add_argument("--sha256", default="", help="of the file, to be compared")
@@ -131,12 +139,14 @@ def add_files(client: Client, options: Namespace) -> Answer:
     refused = [f"{one.source_name}: refused: {one.reason}" for one in rows if one.reason]
     if refused and not status:
         status, complaint = REFUSED, "\n".join(refused)
-    return Answer(rows, table(ADDED_HEAD, [_added_row(one) for one in rows]), status, complaint)
+    return Answer(
+        rows, format_table(ADDED_HEAD, [_make_added_row(one) for one in rows]), status, complaint
+    )
 
 
 def _send_files(client: Client, options: Namespace) -> list[str]:
     """Return the hashes of what was sent; say what was, where the rest could not be."""
-    files = _files(options)
+    files = _find_files(options)
     _check_names(client, options, files)
     sent: list[Checkpoint] = []
     try:
@@ -193,7 +203,7 @@ def wait_checked(client: Client, sha: str, *, is_waiting: bool) -> Checkpoint:
     return client.checkpoints.wait(sha)
 
 
-def _files(options: Namespace) -> list[tuple[int | None, Path]]:
+def _find_files(options: Namespace) -> list[tuple[int | None, Path]]:
     if not options.path.is_dir():
         return [(options.step, options.path)]
     for name in ("step", "sha256"):
@@ -202,7 +212,7 @@ def _files(options: Namespace) -> list[tuple[int | None, Path]]:
     return [*find_run(options.path)]
 
 
-def show(client: Client, options: Namespace) -> Answer:
+def show_checkpoint(client: Client, options: Namespace) -> Answer:
     """Show everything that is known of a checkpoint."""
     text = options.hash
     agent = client.agents.find(text, game=options.game) if options.game else None
@@ -216,14 +226,14 @@ def show(client: Client, options: Namespace) -> Answer:
         raise InputError("hash", f"{text!r}: {wanted}")
     names = ", ".join(sorted(agent.name for agent in found[0].agents))
     known = {**vars(found[0]), "agents": names}
-    return Answer(found[0], pairs(known))
+    return Answer(found[0], format_pairs(known))
 
 
-def upload(client: Client, options: Namespace) -> Answer:
+def upload_checkpoint(client: Client, options: Namespace) -> Answer:
     """Send a safetensors file, which registers its agent."""
     found = client.checkpoints.upload(
         options.file,
-        progress=_shown(),
+        progress=_make_progress(),
         name=options.name,
         game=options.game,
         architecture=options.architecture,
@@ -234,7 +244,7 @@ def upload(client: Client, options: Namespace) -> Answer:
     )
     if options.wait:
         found = client.checkpoints.wait(found.sha256, timeout_s=options.timeout)
-    return Answer(found, _text(found), REFUSED if found.state == "refused" else 0)
+    return Answer(found, _describe_checkpoint(found), REFUSED if found.state == "refused" else 0)
 
 
 def show_checkpoints(client: Client, options: Namespace) -> Answer:
@@ -245,23 +255,23 @@ def show_checkpoints(client: Client, options: Namespace) -> Answer:
         state=options.state,
         page_size=page_size(options),
     )
-    found = first(checkpoints, options)
-    return Answer(found, table(HEAD, [_row(checkpoint) for checkpoint in found]))
+    found = take_rows(checkpoints, options)
+    return Answer(found, format_table(HEAD, [_make_row(checkpoint) for checkpoint in found]))
 
 
-def _added_row(one: Checkpoint) -> list[object]:
+def _make_added_row(one: Checkpoint) -> list[object]:
     names = ", ".join(sorted(agent.name for agent in one.agents))
     return [names, one.step, one.sha256[:12], one.state, one.placement or None, one.row_ms]
 
 
-def _row(one: Checkpoint) -> list[object]:
+def _make_row(one: Checkpoint) -> list[object]:
     names = " ".join(agent.name for agent in one.agents)
     known = (one.sha256[:12], one.game, one.architecture, one.state, names)
     return [*known, one.n_bytes, one.created_at]
 
 
-def _text(one: Checkpoint) -> str:
-    return pairs(
+def _describe_checkpoint(one: Checkpoint) -> str:
+    return format_pairs(
         {
             "sha256": one.sha256,
             "agents": ", ".join(f"{agent.name} ({agent.id})" for agent in one.agents),
@@ -287,5 +297,5 @@ class _Sending:
         sys.stderr.flush()
 
 
-def _shown() -> _Sending | None:
+def _make_progress() -> _Sending | None:
     return _Sending() if sys.stderr.isatty() else None

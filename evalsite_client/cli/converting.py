@@ -14,7 +14,7 @@ CONVERTER: Final = "inference.convert"
 BAD_INPUT: Final = 2
 
 
-def convert(arguments: Sequence[str]) -> int:
+def convert_files(arguments: Sequence[str]) -> int:
     """Return the exit status of the converter, which this package does not import."""
     environment = dict(os.environ)
     is_here = find_spec("inference") is not None

@@ -8,7 +8,13 @@ from typing import Any, Final
 from evalsite_client.api.tournaments import TournamentDetail
 from evalsite_client.cli import following, reporting
 from evalsite_client.cli.flags import add_plan_flags, flags_from_plan, plan_from_flags
-from evalsite_client.cli.options import between, command, pair, split_agents, whole
+from evalsite_client.cli.options import (
+    add_command,
+    read_pair,
+    read_whole,
+    read_within,
+    split_agents,
+)
 from evalsite_client.cli.saving import save_json
 from evalsite_client.cli.show import Answer
 from evalsite_client.cli.spelled import upload_files
@@ -24,12 +30,12 @@ NOT_ITS_OWN: Final = ("name", "is_paused", "is_rated", "replays")
 DEFAULTS: Final = {"n_matches": 1_000, "pairing": "random", "move_s": 2.0}
 
 
-def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the command; the types of its options refuse what is out of range (exit status 2)."""
-    new = command(
+    new = add_command(
         commands,
         "evaluate",
-        evaluate,
+        evaluate_agents,
         has_file=True,
         examples="  evalsite evaluate --game connect_four --agents random,alphabeta:4,mcts:100\n"
         "  evalsite evaluate --game connect_four --agents ppo/step_9.safetensors,mcts:100 "
@@ -44,39 +50,43 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
         default=[],
         help="such as random,alphabeta:4; names, hashes and files of checkpoints too",
     )
-    add_argument("--num-agents", type=whole(2, 10_000), default=10, help="drawn for skill_game")
+    add_argument(
+        "--num-agents", type=read_whole(2, 10_000), default=10, help="drawn for skill_game"
+    )
     add_argument("-l", "--leaderboard", default="", help="a standing one; else one of their own")
-    add_argument("--game-parameter", type=pair, action="append", default=[], metavar="NAME=VALUE")
+    add_argument(
+        "--game-parameter", type=read_pair, action="append", default=[], metavar="NAME=VALUE"
+    )
     add_plan_flags(
         new, leave_out=NOT_ITS_OWN, defaults=DEFAULTS, spelled={"n_matches": ("--num-matches",)}
     )
     add_plan_flags(new, "faults")
-    add_argument("--timeout", type=between(0, 1e9), help="end after so many seconds")
+    add_argument("--timeout", type=read_within(0, 1e9), help="end after so many seconds")
     add_argument(
-        "--finish-fraction", type=between(0, 1), default=1.0, help="end when so much is closed"
+        "--finish-fraction", type=read_within(0, 1), default=1.0, help="end when so much is closed"
     )
 
 
-def evaluate(client: Client, options: Namespace) -> Answer:
+def evaluate_agents(client: Client, options: Namespace) -> Answer:
     """Play matches between agents on the running cluster and print their ratings."""
     out = following.find_stream(options)
     options.agents = upload_files(client, options.agents, game=options.game, out=out)
-    wanted = _evaluation(options)
+    wanted = _read_evaluation(options)
     # Bad input ends it before anybody is waited for.
     client.evaluations.check(**wanted)
     following.write_line(out, following.wait_for_cluster(client))
     started = client.evaluations.create(**wanted)
     if started.warning:
         following.write_line(out, f"Note: {started.warning}")
-    return _followed(client, started.tournament, options)
+    return _follow_evaluation(client, started.tournament, options)
 
 
-def _followed(client: Client, tournament: int, options: Namespace) -> Answer:
+def _follow_evaluation(client: Client, tournament: int, options: Namespace) -> Answer:
     """Follow it to its end, or until somebody stops it; tell what is there either way."""
     out, is_stopped = following.find_stream(options), False
     began_s = client.clock.monotonic()
     try:
-        following.follow(
+        following.follow_tournament(
             client,
             tournament,
             out,
@@ -101,19 +111,19 @@ def _followed(client: Client, tournament: int, options: Namespace) -> Answer:
         rate_s=client.clock.monotonic() - rated_s,
         is_skill=not options.agents,
     )
-    for line in reporting.lines(found):
+    for line in reporting.write_report(found):
         following.write_line(out, line)
-    value = reporting.as_values(found)
+    value = reporting.make_values(found)
     if isinstance(options.json, Path):
         save_json(options.json, value)
     if is_stopped:
-        return Answer(value, "", INTERRUPTED, _how_to_go_on(client, found.tournament))
+        return Answer(value, "", INTERRUPTED, _describe_rest(client, found.tournament))
     if found.why_nothing:
         return Answer(value, "", 1, f"nothing counted: {found.why_nothing}")
     return Answer(value)
 
 
-def _evaluation(options: Namespace) -> dict[str, Any]:
+def _read_evaluation(options: Namespace) -> dict[str, Any]:
     wanted = dict[str, Any](
         game=options.game,
         agents=options.agents,
@@ -127,7 +137,7 @@ def _evaluation(options: Namespace) -> dict[str, Any]:
     return wanted
 
 
-def _how_to_go_on(client: Client, one: TournamentDetail) -> str:
+def _describe_rest(client: Client, one: TournamentDetail) -> str:
     """Return how many were played, and the command that plays the rest on the same leaderboard."""
     begins = f"interrupted after {one.n_done} of {one.n_matches} matches"
     if one.faults is not None:

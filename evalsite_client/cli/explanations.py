@@ -6,8 +6,8 @@ from itertools import islice
 from typing import Any, Final
 
 from evalsite_client.api.shared import Explanation
-from evalsite_client.cli.options import command
-from evalsite_client.cli.show import Answer, pairs
+from evalsite_client.cli.options import add_command
+from evalsite_client.cli.show import Answer, format_pairs
 from evalsite_client.client import Client
 from evalsite_client.errors import InputError
 
@@ -23,25 +23,26 @@ _EXPLAINING: dict[str, Callable[[Client, int], Explanation]] = {
 }
 
 
-def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the command."""
     examples = "  evalsite explain tournament 7\n  evalsite explain agent mcts:100 --game hex"
-    asked = command(commands, "explain", explain, examples=examples)
+    asked = add_command(commands, "explain", explain_row, examples=examples)
     asked.add_argument("kind", choices=tuple(_EXPLAINING))
     asked.add_argument("id", metavar="ID|NAME", help="number of the row, or its name")
     asked.add_argument("--game", default="", help="of the agent, where several have its name")
 
 
-def explain(client: Client, options: Namespace) -> Answer:
+def explain_row(client: Client, options: Namespace) -> Answer:
     """Say what something waits for and what happens next."""
-    number = _find(client, options.kind, options.id, game=options.game)
+    number = _find_number(client, options.kind, options.id, game=options.game)
     found = _EXPLAINING[options.kind](client, number)
     return Answer(
-        found, f"{found.subject} {found.id} {found.name}: {found.summary}\n{_text(found)}"
+        found,
+        f"{found.subject} {found.id} {found.name}: {found.summary}\n{_describe_explanation(found)}",
     )
 
 
-def _find(client: Client, kind: str, text: str, *, game: str) -> int:
+def _find_number(client: Client, kind: str, text: str, *, game: str) -> int:
     """Return the number of the row that a text names. Raises InputError."""
     rows: Iterable[Any] = ()
     if kind == "agent":
@@ -64,8 +65,8 @@ def _find(client: Client, kind: str, text: str, *, game: str) -> int:
     raise InputError("id", f"there is no {kind} {text!r}")
 
 
-def _text(found: Explanation) -> str:
-    return pairs(
+def _describe_explanation(found: Explanation) -> str:
+    return format_pairs(
         {
             "waits for": "; ".join(found.waits_for) or "nothing",
             "next": found.next,

@@ -37,7 +37,7 @@ def add_plan_flags(
         if flags and option.name not in leave_out:
             if option.group not in groups:
                 groups[option.group] = parser.add_mutually_exclusive_group()
-            _add(groups[option.group], option, flags, defaults or {})
+            _add_flag(groups[option.group], option, flags, defaults or {})
 
 
 def plan_from_flags(given: Namespace, plan: str = "tournament") -> dict[str, Any]:
@@ -47,7 +47,7 @@ def plan_from_flags(given: Namespace, plan: str = "tournament") -> dict[str, Any
     0 are none.
     """
     found = {
-        option.name: _value(option, getattr(given, option.name))
+        option.name: _read_value(option, getattr(given, option.name))
         for option in PLANS[plan]
         if hasattr(given, option.name)
     }
@@ -81,10 +81,12 @@ def _write_value(option: Option, value: Any) -> str:
     return value if option.kind == "text" else f"{value / option.scale:.15g}"
 
 
-def _add(group: Any, option: Option, flags: Sequence[str], defaults: Mapping[str, Any]) -> None:
+def _add_flag(
+    group: Any, option: Option, flags: Sequence[str], defaults: Mapping[str, Any]
+) -> None:
     default = defaults.get(option.name, SUPPRESS)
     known: dict[str, Any] = {"dest": option.name, "default": default}
-    known["help"] = _help(option, default).replace("%", "%%")
+    known["help"] = _write_help(option, default).replace("%", "%%")
     if option.kind == "truth":
         group.add_argument(*flags, action=f"store_{not option.default}".lower(), **known)
         return
@@ -95,10 +97,10 @@ def _add(group: Any, option: Option, flags: Sequence[str], defaults: Mapping[str
         known["required"] = True
     if option.fixed:
         known |= {"choices": option.fixed, "metavar": None}
-    group.add_argument(*flags, type=_reader(option), **known)
+    group.add_argument(*flags, type=_choose_reader(option), **known)
 
 
-def _value(option: Option, value: Any) -> Any:
+def _read_value(option: Option, value: Any) -> Any:
     if option.kind == "pairs":
         return dict(value or ())
     if option.scale != 1 and value is not None:
@@ -106,7 +108,7 @@ def _value(option: Option, value: Any) -> Any:
     return value
 
 
-def _help(option: Option, default: Any) -> str:
+def _write_help(option: Option, default: Any) -> str:
     """Return what people read, with the value that counts where none is given."""
     said = option.help[:1].lower() + option.help[1:].rstrip(".")
     counts = option.default if default is SUPPRESS else default
@@ -115,7 +117,7 @@ def _help(option: Option, default: Any) -> str:
     return f"{said} ({counts})"
 
 
-def _reader(option: Option) -> Callable[[str], Any]:
+def _choose_reader(option: Option) -> Callable[[str], Any]:
     """Return what reads a value; argparse ends with status 2 and what it says."""
     if option.kind == "pairs":
         return _read_pair
@@ -123,10 +125,10 @@ def _reader(option: Option) -> Callable[[str], Any]:
         return _read_json
     if option.kind == "text":
         return str
-    return _number_reader(option)
+    return _make_number_reader(option)
 
 
-def _number_reader(option: Option) -> Callable[[str], float]:
+def _make_number_reader(option: Option) -> Callable[[str], float]:
     of, name = (int, "a whole number") if option.kind == "whole" else (float, "a number")
     lowest, highest = option.minimum, option.maximum
 
@@ -138,13 +140,13 @@ def _number_reader(option: Option) -> Callable[[str], float]:
         is_below = lowest is not None and value * option.scale < lowest
         is_above = highest is not None and value * option.scale > highest
         if is_below or is_above or (isinstance(value, float) and not isfinite(value)):
-            raise ArgumentTypeError(f"must be {_limits(option)}, got {text}")
+            raise ArgumentTypeError(f"must be {_write_limits(option)}, got {text}")
         return value
 
     return read
 
 
-def _limits(option: Option) -> str:
+def _write_limits(option: Option) -> str:
     low, high = (
         None if limit is None else f"{limit / option.scale:.15g}"
         for limit in (option.minimum, option.maximum)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from evalsite_client.cli.spelled import SUFFIX, step_of
+from evalsite_client.cli.spelled import SUFFIX, read_step
 from evalsite_client.errors import InputError
 
 WRITTEN_FOR_S: Final = 2.0
@@ -34,7 +34,7 @@ def find_files(folder: Path, done: Mapping[int | None, str], *, now_s: float) ->
     new: dict[int, Path] = {}
     left_out: dict[Path, str] = {}
     for path in sorted(folder.glob(f"*{SUFFIX}")):
-        step = step_of(path.name)
+        step = read_step(path.name)
         if step is None:
             left_out[path] = "its name has no step, such as step_1000"
         elif step in done:
@@ -59,7 +59,7 @@ def find_run(folder: Path) -> list[tuple[int, Path]]:
         raise InputError("file", f"{folder}: {wanted}")
     by_step: dict[int, Path] = {}
     for path in found:
-        step = step_of(path.name)
+        step = read_step(path.name)
         if step is None:
             raise InputError("step", f"{path}: the name tells no step: name it step_1000 or so")
         if step in by_step:

@@ -47,7 +47,7 @@ def wait_for_cluster(client: Client, *, limit_s: float = NODE_WAIT_S) -> str:
             why = "none is alive: start the system with ./run or ./run up"
             raise NoNodeError("play node", why)
         clock.sleep(POLL_S)
-    return _describe(nodes, client.base_url)
+    return _describe_cluster(nodes, client.base_url)
 
 
 def find_play_nodes(client: Client) -> Sequence[Worker]:
@@ -59,7 +59,7 @@ def find_play_nodes(client: Client) -> Sequence[Worker]:
     ]
 
 
-def _describe(nodes: Sequence[Worker], address: str) -> str:
+def _describe_cluster(nodes: Sequence[Worker], address: str) -> str:
     """Return the cluster as lines: the server, then a line per node with slots and versions."""
     lines = [f"Connected to {address} with {len(nodes)} play node(s):"]
     for node in nodes:
@@ -100,7 +100,7 @@ class Lines:
         write_line(self._out, f"\r\033[K{line}" if self._out.isatty() else line)
 
 
-def follow(
+def follow_tournament(
     client: Client, tournament: int, out: TextIO, *, timeout_s: float | None, fraction: float
 ) -> TournamentDetail:
     """Show progress until enough is closed or time is up; return how far it is then."""

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from evalsite_client.api.gates import Gate, Line
 from evalsite_client.cli import following
-from evalsite_client.cli.options import between, command, whole, writable_file
+from evalsite_client.cli.options import add_command, read_whole, read_within, writable_file
 from evalsite_client.cli.saving import save_json, save_text
-from evalsite_client.cli.show import Answer, rounded
+from evalsite_client.cli.show import Answer, round_matches
 from evalsite_client.cli.spelled import upload_files
 from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
@@ -31,12 +31,12 @@ def read_bounds(text: str) -> tuple[float, float]:
     return low, high
 
 
-def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the command."""
-    new = command(
+    new = add_command(
         commands,
         "gate",
-        gate,
+        test_candidate,
         has_file=True,
         examples="  evalsite gate --candidate mcts:100 --baseline alphabeta:4 --bounds 0,20 "
         "--game connect_four\n"
@@ -47,16 +47,16 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     flag("--candidate", required=True, metavar="AGENT", help="a name, or a checkpoint's file")
     flag("--baseline", required=True, metavar="AGENT")
     flag("--bounds", type=read_bounds, default=(0.0, 20.0), metavar="ELO0,ELO1", help="0,20")
-    flag("--alpha", type=between(0.0001, 0.4999), default=0.05, help="of passing at ELO0")
-    flag("--beta", type=between(0.0001, 0.4999), default=0.05, help="of failing at ELO1")
+    flag("--alpha", type=read_within(0.0001, 0.4999), default=0.05, help="of passing at ELO0")
+    flag("--beta", type=read_within(0.0001, 0.4999), default=0.05, help="of failing at ELO1")
     flag("--model", choices=("logistic", "normalised"), default="logistic")
-    flag("--max-matches", type=whole(2, 100_000_000), default=20_000, help="of this call")
+    flag("--max-matches", type=read_whole(2, 100_000_000), default=20_000, help="of this call")
     flag("--game", default="", help="when agents of several games have these names")
     flag("--leaderboard", default="", help="default: one for the gates of the game")
     flag("--markdown", type=writable_file, metavar="FILE", help="a summary for people")
 
 
-def gate(client: Client, options: Namespace) -> Answer:
+def test_candidate(client: Client, options: Namespace) -> Answer:
     """Test a candidate against a baseline until it passes, fails, or the budget is spent."""
     out = following.find_stream(options)
     named = [options.candidate, options.baseline]
@@ -75,45 +75,45 @@ def gate(client: Client, options: Namespace) -> Answer:
         max_matches=options.max_matches,
     )
     if before.is_over:
-        return _tell(before, before, names, options)
+        return _tell_standing(before, before, names, options)
     for line in before.forecast_in_words:
         following.write_line(out, f"  {line.label}: {line.says}")
     following.write_line(out, following.wait_for_cluster(client))
     try:
-        wait(client, before.campaign, following.Lines(client, out))
+        wait_for_gate(client, before.campaign, following.Lines(client, out))
     except KeyboardInterrupt:
         now = client.gates.get(before.campaign, with_forecast=True)
-        answer = _tell(now, before, names, options, said="INTERRUPTED")
+        answer = _tell_standing(now, before, names, options, said="INTERRUPTED")
         why = "interrupted: the test goes on, and the same call follows it again"
         return Answer(answer.value, "", INTERRUPTED, why)
     now = client.gates.get(before.campaign, with_forecast=True)
-    return _tell(now, before, names, options)
+    return _tell_standing(now, before, names, options)
 
 
-def wait(client: Client, campaign: int, lines: following.Lines) -> None:
+def wait_for_gate(client: Client, campaign: int, lines: following.Lines) -> None:
     """Show the log-likelihood ratio until there is a verdict."""
     looks = ask_again(lambda: client.gates.get(campaign), client.clock, poll_s=following.POLL_S)
     for now, trouble in looks:
         if now.is_over:
             break
-        lines.show(f"no answer: {trouble}" if trouble else describe(now))
+        lines.show(f"no answer: {trouble}" if trouble else describe_gate(now))
 
 
-def describe(gate: Gate) -> str:
+def describe_gate(gate: Gate) -> str:
     """Return where the test stands."""
     said = (
         f"LLR {gate.llr:+.2f} ({gate.lower:+.2f}, {gate.upper:+.2f}), {gate.n_games} games in "
-        f"blocks {list(gate.blocks)}, {_n_reused(gate)} of them known before"
+        f"blocks {list(gate.blocks)}, {_count_reused(gate)} of them known before"
     )
-    return f"{said}, about {rounded(gate.n_left)} more" if gate.n_left else said
+    return f"{said}, about {round_matches(gate.n_left)} more" if gate.n_left else said
 
 
-def _n_reused(gate: Gate) -> int:
+def _count_reused(gate: Gate) -> int:
     """Return how many games the test did not have to wait for; more may be known than it took."""
     return min(gate.n_known, gate.n_games)
 
 
-def _tell(
+def _tell_standing(
     now: Gate,
     before: Gate,
     names: Sequence[str],
@@ -123,20 +123,20 @@ def _tell(
 ) -> Answer:
     """Print where the test stands and write the files that were asked for."""
     out, said = following.find_stream(options), said or WORDS[now.decision]
-    n_reused = now.n_games if before.is_over else _n_reused(now)
-    line = describe(now)
+    n_reused = now.n_games if before.is_over else _count_reused(now)
+    line = describe_gate(now)
     if before.is_over:
-        line = line.replace(f"{_n_reused(now)} of them known", f"{n_reused} of them known")
+        line = line.replace(f"{_count_reused(now)} of them known", f"{n_reused} of them known")
     following.write_line(out, line)
     following.write_line(out, f"{said}: {now.statement or 'there is no verdict yet'}")
-    value = as_values(now, before, names, said, n_reused) | {"at": datetime.now(UTC).isoformat()}
+    value = make_values(now, before, names, said, n_reused) | {"at": datetime.now(UTC).isoformat()}
     if isinstance(options.json, Path):
         save_json(options.json, value)
-    save_text(options.markdown, "\n".join(as_markdown(now, names, said, n_reused)))
+    save_text(options.markdown, "\n".join(write_markdown(now, names, said, n_reused)))
     return Answer(value, "", EXIT[said])
 
 
-def as_values(
+def make_values(
     now: Gate, before: Gate, names: Sequence[str], said: str, n_reused: int
 ) -> dict[str, Any]:
     """Return all of it. names: of candidate and baseline. said: PASS, FAIL or UNDECIDED."""
@@ -163,7 +163,7 @@ def as_values(
     }
 
 
-def as_markdown(now: Gate, names: Sequence[str], said: str, n_reused: int) -> Iterator[str]:
+def write_markdown(now: Gate, names: Sequence[str], said: str, n_reused: int) -> Iterator[str]:
     """Yield a summary: the test, its blocks, what they say and, while undecided, what is left."""
     asked = now.parameters
     yield f"### {said}: {names[0]} against {names[1]}"
@@ -177,22 +177,22 @@ def as_markdown(now: Gate, names: Sequence[str], said: str, n_reused: int) -> It
     if now.saved:
         yield from ("", f"Saved: {now.saved}.")
     if now.pairs_in_words:
-        yield from ("", *_row("points of two games", POINTS, has_rule=True))
-        yield from _row("blocks", list(map(str, now.blocks)))
+        yield from ("", *_write_row("points of two games", POINTS, has_rule=True))
+        yield from _write_row("blocks", list(map(str, now.blocks)))
         yield ""
-        yield from _table(now.pairs_in_words)
+        yield from _write_table(now.pairs_in_words)
     if now.forecast is not None:
         yield from ("", "Left to the verdict:")
         yield from (f"- {line.label}: {line.says}" for line in now.forecast_in_words)
 
 
-def _row(label: str, cells: Sequence[str], *, has_rule: bool = False) -> Iterator[str]:
+def _write_row(label: str, cells: Sequence[str], *, has_rule: bool = False) -> Iterator[str]:
     yield f"| {label} | {' | '.join(cells)} |"
     if has_rule:
         yield "|---" * (len(cells) + 1) + "|"
 
 
-def _table(lines: Sequence[Line]) -> Iterator[str]:
+def _write_table(lines: Sequence[Line]) -> Iterator[str]:
     yield f"| {' | '.join(line.label for line in lines)} |"
     yield "|---" * len(lines) + "|"
     yield f"| {' | '.join(line.says for line in lines)} |"

@@ -3,8 +3,16 @@
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 
 from evalsite_client.api.leaderboards import Comparison, Rating
-from evalsite_client.cli.options import add_limit, agent, command, first, page_size, pair, whole
-from evalsite_client.cli.show import Answer, pairs, signed, table
+from evalsite_client.cli.options import (
+    add_command,
+    add_limit,
+    find_agent,
+    page_size,
+    read_pair,
+    read_whole,
+    take_rows,
+)
+from evalsite_client.cli.show import Answer, format_counts, format_pairs, format_table
 from evalsite_client.client import Client
 from evalsite_client.errors import InputError
 
@@ -16,9 +24,9 @@ ALMOST = 0.9995
 BOARD_HEAD = ("name", "game", "title", "outcomes", "rated")
 
 
-def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the commands."""
-    new = command(
+    new = add_command(
         commands,
         "open",
         open_board,
@@ -27,19 +35,19 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     new.add_argument("name")
     new.add_argument("--game", required=True)
     new.add_argument("--title", default="")
-    new.add_argument("--opening-plies", type=whole(), metavar="N")
+    new.add_argument("--opening-plies", type=read_whole(), metavar="N")
     new.add_argument(
         *("-p", "--parameter"),
-        type=pair,
+        type=read_pair,
         action="append",
         default=[],
         metavar="NAME=VALUE",
         help="of the game",
     )
-    listed = command(commands, "boards", show_boards)
+    listed = add_command(commands, "boards", show_boards)
     listed.add_argument("--game")
     add_limit(listed)
-    shown = command(
+    shown = add_command(
         commands,
         "board",
         show_board,
@@ -48,10 +56,10 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     )
     shown.add_argument("leaderboard")
     add_limit(shown)
-    compared = command(
+    compared = add_command(
         commands,
         "compare",
-        compare,
+        compare_agents,
         examples="  evalsite compare mcts-100 mcts-400 --leaderboard connect-four\n"
         "  evalsite compare 3 7 -l connect-four --json",
     )
@@ -75,50 +83,51 @@ def open_board(client: Client, options: Namespace) -> Answer:
 def show_boards(client: Client, options: Namespace) -> Answer:
     """List leaderboards, the newest first."""
     boards = client.leaderboards.list(game=options.game, page_size=page_size(options))
-    found = first(boards, options)
+    found = take_rows(boards, options)
     rows = [(b.name, b.game, b.title, b.n_counted, b.rated_at) for b in found]
-    return Answer(found, table(BOARD_HEAD, rows))
+    return Answer(found, format_table(BOARD_HEAD, rows))
 
 
 def show_board(client: Client, options: Namespace) -> Answer:
     """Show the ratings of a leaderboard, the best first; low to high is the 95 % interval."""
     found = client.leaderboards.ratings(options.leaderboard, page_size=page_size(options))
-    ratings = first(found, options)
-    return Answer(ratings, table(RATING_HEAD, [_row(rating) for rating in ratings]))
+    ratings = take_rows(found, options)
+    return Answer(ratings, format_table(RATING_HEAD, [_make_row(rating) for rating in ratings]))
 
 
-def compare(client: Client, options: Namespace) -> Answer:
+def compare_agents(client: Client, options: Namespace) -> Answer:
     """Compare two agents: which is better, how sure that is, how their matches ended."""
     name = options.leaderboard
     game = client.leaderboards.get(name).game
     first_id, second_id = (
-        agent(client, text, game=game, field=place).id
+        find_agent(client, text, game=game, field=place).id
         for text, place in ((options.first, "A"), (options.second, "B"))
     )
     if first_id == second_id:
         raise InputError("B", f"{options.second!r} is the same agent as A: name another")
     found = client.leaderboards.compare(name, first_id, second_id)
     ratings = tuple(client.leaderboards.rating(name, one) for one in (first_id, second_id))
-    return Answer({"comparison": found, "ratings": ratings}, _compared(found, ratings))
+    return Answer({"comparison": found, "ratings": ratings}, _describe_comparison(found, ratings))
 
 
-def _compared(found: Comparison, ratings: tuple[Rating, ...]) -> str:
+def _describe_comparison(found: Comparison, ratings: tuple[Rating, ...]) -> str:
     met, next_one = found.head_to_head, found.expected
     share = f"{next_one.win:.0%} / {next_one.draw:.0%} / {next_one.loss:.0%}"
-    verdict = f"{found.leader.name} is the better one with {_sure(found.certainty)}"
+    verdict = f"{found.leader.name} is the better one with {_format_certainty(found.certainty)}"
     known = {
         f"P({found.first.name} > {found.second.name})": f"{found.p_above:.4f}",
-        "head to head (W-D-L)": signed((met.n_wins, met.n_draws, met.n_losses)),
+        "head to head (W-D-L)": format_counts((met.n_wins, met.n_draws, met.n_losses)),
         "next match (win / draw / loss)": share,
     }
-    return f"{verdict}\n{pairs(known)}\n\n{table(RATING_HEAD, [_row(one) for one in ratings])}"
+    table = format_table(RATING_HEAD, [_make_row(one) for one in ratings])
+    return f"{verdict}\n{format_pairs(known)}\n\n{table}"
 
 
-def _sure(certainty: float) -> str:
+def _format_certainty(certainty: float) -> str:
     return f"{certainty:.1%}" if certainty < ALMOST else "more than 99.9%"
 
 
-def _row(one: Rating) -> list[object]:
-    counts = signed((one.n_wins, one.n_draws, one.n_losses))
+def _make_row(one: Rating) -> list[object]:
+    counts = format_counts((one.n_wins, one.n_draws, one.n_losses))
     known = (one.rank, one.agent.id, one.agent.name, one.mu, one.low, one.high)
     return [*known, one.live_mu, one.n_matches, counts, one.n_forfeits]

@@ -28,9 +28,9 @@ from evalsite_client.cli import (
     workers,
 )
 from evalsite_client.cli.access import find_access
-from evalsite_client.cli.converting import convert
+from evalsite_client.cli.converting import convert_files
 from evalsite_client.cli.show import Answer, as_json
-from evalsite_client.cli.stopping import INTERRUPTED, stoppable
+from evalsite_client.cli.stopping import INTERRUPTED, take_sigterm
 from evalsite_client.client import Client
 from evalsite_client.errors import (
     ClientError,
@@ -71,17 +71,24 @@ LISTING: Final = {
 """A row of a noun, and what lists those that there are."""
 ADDING: Final = (
     *(
-        evaluate.add,
-        gates.add,
-        agents.add,
-        checkpoints.add,
-        leaderboards.add,
-        tournaments.add,
-        watch.add,
-        campaigns.add,
+        evaluate.add_commands,
+        gates.add_commands,
+        agents.add_commands,
+        checkpoints.add_commands,
+        leaderboards.add_commands,
+        tournaments.add_commands,
+        watch.add_commands,
+        campaigns.add_commands,
     ),
-    *(schedules.add, alarms.add, explanations.add, operating.add, seasons.add, workers.add),
-    *(trajectories.add, tokens.add),
+    *(
+        schedules.add_commands,
+        alarms.add_commands,
+        explanations.add_commands,
+        operating.add_commands,
+        seasons.add_commands,
+        workers.add_commands,
+    ),
+    *(trajectories.add_commands, tokens.add_commands),
 )
 
 
@@ -92,7 +99,7 @@ def build_parser() -> ArgumentParser:
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=RawDescriptionHelpFormatter,
-        parents=[options.common()],
+        parents=[options.make_common_options()],
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -105,17 +112,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words[:2] == ["checkpoints", "convert"]:
-        return convert(words[2:])  # its options are its own
+        return convert_files(words[2:])  # its options are its own
     given = build_parser().parse_args(words)
     given.json = getattr(given, "json", False)
     is_json = given.json is True  # else it may be the file that gets it
     try:
-        with stoppable():
-            answer = _run(given)
-        _write(answer, is_json=is_json)
+        with take_sigterm():
+            answer = _run_command(given)
+        _write_answer(answer, is_json=is_json)
     except ClientError as error:
-        _complain(error, is_json=is_json)
-        return BAD_INPUT if given.command in VERDICTS else _status(error)
+        _write_complaint(error, is_json=is_json)
+        return BAD_INPUT if given.command in VERDICTS else _choose_status(error)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             # Who read the output has seen enough (| head); Python must not flush it again.
@@ -128,19 +135,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return answer.status
 
 
-def _run(given: Namespace) -> Answer:
+def _run_command(given: Namespace) -> Answer:
     user = getattr(given, "user", None)
     url, token = find_access(getattr(given, "url", None), getattr(given, "token", None), os.environ)
     with Client(
         url,
         token,
-        password=tokens.password(user) if user else None,
+        password=tokens.ask_password(user) if user else None,
     ) as client:
         answer: Answer = given.run(client, given)
         return answer
 
 
-def _write(answer: Answer, *, is_json: bool) -> None:
+def _write_answer(answer: Answer, *, is_json: bool) -> None:
     if is_json and answer.value is not None:
         sys.stdout.write(f"{as_json(answer.value)}\n")
     elif answer.text and not is_json:
@@ -150,7 +157,7 @@ def _write(answer: Answer, *, is_json: bool) -> None:
         sys.stderr.write(f"evalsite: {answer.complaint}\n")
 
 
-def _status(error: ClientError) -> int:
+def _choose_status(error: ClientError) -> int:
     """Return 2 where the caller has to change something, 1 where another time it may work."""
     if isinstance(error, ProblemError):
         is_theirs = HTTPStatus.BAD_REQUEST <= error.status < HTTPStatus.INTERNAL_SERVER_ERROR
@@ -158,24 +165,24 @@ def _status(error: ClientError) -> int:
     return BAD_INPUT if isinstance(error, InputError) else FAILED
 
 
-def _complain(error: ClientError, *, is_json: bool) -> None:
+def _write_complaint(error: ClientError, *, is_json: bool) -> None:
     if is_json:
-        sys.stderr.write(f"{as_json(_described(error), indent=None)}\n")
+        sys.stderr.write(f"{as_json(_make_error_values(error), indent=None)}\n")
         return
-    for line in _lines(error):
+    for line in _describe_error(error):
         sys.stderr.write(f"evalsite: {line}\n")
     if isinstance(error, NotAllowedError):
         sys.stderr.write("evalsite: EVALSITE_TOKEN or --token logs in; see `evalsite token -h`\n")
 
 
-def _lines(error: ClientError) -> list[str]:
+def _describe_error(error: ClientError) -> list[str]:
     if isinstance(error, NotThereError):
-        return [_missing(error)]
+        return [_describe_missing(error)]
     named = [str(one) for one in error.errors] if isinstance(error, ProblemError) else []
     return named or [str(error)]
 
 
-def _missing(error: NotThereError) -> str:
+def _describe_missing(error: NotThereError) -> str:
     """Return which row there is not; the server names it only by its address."""
     noun, _, rest = error.instance.partition("/api/v1/")[2].partition("/")
     name = rest.partition("/")[0]
@@ -185,7 +192,7 @@ def _missing(error: NotThereError) -> str:
     return f"there is no {one} {unquote(name)}{listing}"
 
 
-def _described(error: ClientError) -> dict[str, Any]:
+def _make_error_values(error: ClientError) -> dict[str, Any]:
     if not isinstance(error, ProblemError):
         return {"error": type(error).__name__, "detail": str(error)}
     return {

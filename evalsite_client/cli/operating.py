@@ -2,39 +2,45 @@
 
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 
-from evalsite_client.cli.options import add_reason, command, whole
+from evalsite_client.cli.options import add_command, add_reason, read_whole
 from evalsite_client.cli.show import Answer
 from evalsite_client.client import Client
 
 _KINDS = ("agent", "worker")
 
 
-def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the commands."""
-    held = command(
+    held = add_command(
         commands,
         "quarantine",
-        quarantine,
+        quarantine_row,
         examples='  evalsite quarantine agent 7 --reason "forfeits every third match"\n'
         '  evalsite quarantine worker 3 --reason "its results differ"',
     )
-    released = command(commands, "release", release, examples="  evalsite release agent 7")
+    released = add_command(commands, "release", release_row, examples="  evalsite release agent 7")
     for parser, is_required in ((held, True), (released, False)):
         parser.add_argument("kind", choices=_KINDS)
-        parser.add_argument("id", type=whole(1), metavar="ID")
+        parser.add_argument("id", type=read_whole(1), metavar="ID")
         add_reason(parser, is_required=is_required)
-    voided = command(
-        commands, "void", void, examples='  evalsite void 812 813 --reason "a wrong checkpoint"'
+    voided = add_command(
+        commands,
+        "void",
+        void_matches,
+        examples='  evalsite void 812 813 --reason "a wrong checkpoint"',
     )
-    again = command(
-        commands, "requeue", requeue, examples='  evalsite requeue 812 813 --reason "mended"'
+    again = add_command(
+        commands,
+        "requeue",
+        requeue_matches,
+        examples='  evalsite requeue 812 813 --reason "mended"',
     )
     for parser in (voided, again):
-        parser.add_argument("matches", nargs="+", type=whole(1), metavar="MATCH")
+        parser.add_argument("matches", nargs="+", type=read_whole(1), metavar="MATCH")
         add_reason(parser, is_required=True)
 
 
-def quarantine(client: Client, options: Namespace) -> Answer:
+def quarantine_row(client: Client, options: Namespace) -> Answer:
     """Send no more matches of an agent, or refuse the reports of a node."""
     if options.kind == "agent":
         agent = client.agents.quarantine(options.id, reason=options.reason)
@@ -43,7 +49,7 @@ def quarantine(client: Client, options: Namespace) -> Answer:
     return Answer(worker, f"{worker.node} is in quarantine: its reports are refused")
 
 
-def release(client: Client, options: Namespace) -> Answer:
+def release_row(client: Client, options: Namespace) -> Answer:
     """End the quarantine of an agent or a node."""
     if options.kind == "agent":
         agent = client.agents.release(options.id, reason=options.reason)
@@ -52,7 +58,7 @@ def release(client: Client, options: Namespace) -> Answer:
     return Answer(worker, f"{worker.node} is released")
 
 
-def void(client: Client, options: Namespace) -> Answer:
+def void_matches(client: Client, options: Namespace) -> Answer:
     """Declare matches void: open ones end, outcomes are kept and count no more."""
     found = client.matches.void(options.matches, reason=options.reason)
     rated = f"; rated again: {', '.join(found.leaderboards)}" if found.leaderboards else ""
@@ -63,7 +69,7 @@ def void(client: Client, options: Namespace) -> Answer:
     return Answer(found, f"void: {counts}{rated}")
 
 
-def requeue(client: Client, options: Namespace) -> Answer:
+def requeue_matches(client: Client, options: Namespace) -> Answer:
     """Have void matches played again: same agents, seats and game seed, each once."""
     found = client.matches.requeue(options.matches, reason=options.reason)
     lines = [f"{one.replaced} is played again as {one.match}" for one in found.replacements]

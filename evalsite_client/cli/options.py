@@ -30,7 +30,7 @@ MAX_DIGITS = 19
 """Longer numbers are none that the server takes."""
 
 
-def common(*, has_file: bool = False) -> ArgumentParser:
+def make_common_options(*, has_file: bool = False) -> ArgumentParser:
     """Return what every command takes, before or after its name.
 
     has_file: its JSON may also go to a file, while it says on the terminal how far it is.
@@ -54,7 +54,7 @@ def common(*, has_file: bool = False) -> ArgumentParser:
     return parser
 
 
-def command(
+def add_command(
     commands: "_SubParsersAction[ArgumentParser]",
     name: str,
     run: Run,
@@ -70,14 +70,14 @@ def command(
         description=text,
         epilog=f"examples:\n{examples}" if examples else None,
         formatter_class=RawDescriptionHelpFormatter,
-        parents=[common(has_file=has_file)],
+        parents=[make_common_options(has_file=has_file)],
         allow_abbrev=False,
     )
     added.set_defaults(run=run)
     return added
 
 
-def whole(lowest: int = 0, highest: int | None = None) -> Callable[[str], int]:
+def read_whole(lowest: int = 0, highest: int | None = None) -> Callable[[str], int]:
     """Return a reader of whole numbers from `lowest` on, to `highest` if there is an end."""
     span = f"from {lowest} on" if highest is None else f"from {lowest} to {highest}"
 
@@ -90,7 +90,7 @@ def whole(lowest: int = 0, highest: int | None = None) -> Callable[[str], int]:
     return read
 
 
-def between(minimum: float, maximum: float) -> Callable[[str], float]:
+def read_within(minimum: float, maximum: float) -> Callable[[str], float]:
     """Return a reader of finite numbers of a range."""
 
     def read(text: str) -> float:
@@ -118,7 +118,7 @@ def writable_file(text: str) -> Path:
         raise ArgumentTypeError(f"cannot write {text!r}: {error.strerror}") from None
 
 
-def existing(text: str) -> Path:
+def read_path(text: str) -> Path:
     """Take a path that exists."""
     path = Path(text)
     if not path.exists():
@@ -140,7 +140,7 @@ def split_agents(text: str) -> list[str]:
     return found
 
 
-def seconds(text: str) -> float:
+def read_seconds(text: str) -> float:
     """Return a number of seconds above 0."""
     try:
         value = float(text)
@@ -163,7 +163,7 @@ def duration_s(text: str) -> float:
     return value
 
 
-def pair(text: str) -> tuple[str, Any]:
+def read_pair(text: str) -> tuple[str, Any]:
     """Return name and value of NAME=VALUE; the value as JSON where it is some, else as text."""
     name, equals, value = text.partition("=")
     if not equals or not name:
@@ -177,7 +177,7 @@ def pair(text: str) -> tuple[str, Any]:
 def add_limit(parser: ArgumentParser, default: int | str = SHOWN) -> None:
     """Let a list be cut."""
     parser.add_argument(
-        "--limit", type=whole(1), default=default, metavar="N", help=f"rows at most ({SHOWN})"
+        "--limit", type=read_whole(1), default=default, metavar="N", help=f"rows at most ({SHOWN})"
     )
 
 
@@ -187,7 +187,7 @@ def add_reason(parser: ArgumentParser, *, is_required: bool) -> None:
     parser.add_argument("--reason", required=is_required, default="", help=text)
 
 
-def first(found: Iterable[T], options: Namespace) -> tuple[T, ...]:
+def take_rows(found: Iterable[T], options: Namespace) -> tuple[T, ...]:
     """Return as many rows as were asked for."""
     return tuple(islice(found, options.limit))
 
@@ -197,7 +197,7 @@ def page_size(options: Namespace) -> int:
     return int(min(options.limit, 1_000))
 
 
-def agent(client: Client, text: str, *, game: str, field: str = "agent") -> Agent:
+def find_agent(client: Client, text: str, *, game: str, field: str = "agent") -> Agent:
     """Return the agent that an id or a name within a game stands for. Raises InputError."""
     if text.isascii() and text.isdecimal():
         return client.agents.get(int(text))

@@ -26,39 +26,40 @@ class Finished:
         """Why nothing counted; empty when something did."""
         if self.tournament.n_done:
             return ""
-        causes = _causes(self.report)
+        causes = _list_causes(self.report)
         known = [self.tournament.problem, *(f"{n} attempt(s) failed: {why}" for why, n in causes)]
         return "; ".join(filter(None, known)) or "no match was played to its end"
 
 
-def lines(found: Finished) -> Iterator[str]:
+def write_report(found: Finished) -> Iterator[str]:
     """Yield the report as lines, then the table of ratings."""
     one, report = found.tournament, found.report
     yield f"Game run in {report.play_s:.2f}"
     yield f"Skills computed in {found.rate_s:.2f}"
     if found.is_skill and report.accuracy is not None:
-        yield f"Accuracy of the ratings: {_or_dash(report.accuracy.seed)}"
-        yield f"Strict accuracy: {_or_dash(report.accuracy.strict)}"
-    forfeits = f"{one.n_forfeits}{_split(report.forfeit_reasons)}"
+        yield f"Accuracy of the ratings: {_format_share(report.accuracy.seed)}"
+        yield f"Strict accuracy: {_format_share(report.accuracy.strict)}"
+    forfeits = f"{one.n_forfeits}{_list_reasons(report.forfeit_reasons)}"
     yield f"Completed {one.n_done} of which forfeits {forfeits}"
-    yield f"Errors (void) {one.n_void}{_split(report.void_reasons)}, cancelled {one.n_cancelled}"
+    void = f"{one.n_void}{_list_reasons(report.void_reasons)}"
+    yield f"Errors (void) {void}, cancelled {one.n_cancelled}"
     yield (
-        f"Attempts retried {one.n_retried}: failed {_total(report.failed_attempts)}, "
-        f"interrupted {_total(report.interrupted_attempts)}"
+        f"Attempts retried {one.n_retried}: failed {_sum_reasons(report.failed_attempts)}, "
+        f"interrupted {_sum_reasons(report.interrupted_attempts)}"
     )
-    for why, n in _causes(report):
+    for why, n in _list_causes(report):
         yield f"  failed {n} times: {why}"
     if one.problem:
         yield f"Problem: {one.problem}"
-    yield from _differing(found)
+    yield from _write_differing(found)
     if found.lag:
         yield f"Not all of it is rated yet: {found.lag}"
-    yield from table(report.ratings)
+    yield from write_table(report.ratings)
     if report.warning:
         yield f"Note: {report.warning}"
 
 
-def as_values(found: Finished) -> dict[str, Any]:
+def make_values(found: Finished) -> dict[str, Any]:
     """Return the report as JSON values: all that the table shows, and more."""
     one, report = found.tournament, found.report
     accuracy = report.accuracy if found.is_skill else None
@@ -87,11 +88,11 @@ def as_values(found: Finished) -> dict[str, Any]:
         "accuracy_seed": accuracy and accuracy.seed,
         "accuracy_strict": accuracy and accuracy.strict,
         "leaderboard": one.leaderboard,
-        "ratings": [_rated(rating) for rating in report.ratings],
+        "ratings": [_make_rating_values(rating) for rating in report.ratings],
     }
 
 
-def _rated(one: EntrantRating) -> dict[str, Any]:
+def _make_rating_values(one: EntrantRating) -> dict[str, Any]:
     return {
         "rank": one.rank,
         "agent": one.agent.name,
@@ -108,7 +109,7 @@ def _rated(one: EntrantRating) -> dict[str, Any]:
     }
 
 
-def table(ratings: Sequence[EntrantRating]) -> Iterator[str]:
+def write_table(ratings: Sequence[EntrantRating]) -> Iterator[str]:
     """Yield the ratings under their headings."""
     width = max([len("Agent"), *(len(rating.agent.name) for rating in ratings)])
     header = f"{'':>4} {'Agent':<{width}} {'Rating':>7}  {'95 % interval':^16} {'Live':>7}"
@@ -122,12 +123,12 @@ def table(ratings: Sequence[EntrantRating]) -> Iterator[str]:
         )
 
 
-def _causes(report: Report) -> list[tuple[str, int]]:
+def _list_causes(report: Report) -> list[tuple[str, int]]:
     """Return what failed attempts said, the most frequent first."""
     return sorted(report.failure_details.items(), key=lambda cause: (-cause[1], cause[0]))
 
 
-def _differing(found: Finished) -> Iterator[str]:
+def _write_differing(found: Finished) -> Iterator[str]:
     """Yield which matches came out otherwise than the same games before."""
     if n := found.tournament.n_differing:
         yield f"{n} matches came out otherwise than the same games before, which count:"
@@ -135,14 +136,14 @@ def _differing(found: Finished) -> Iterator[str]:
             yield f"  match {pair.match}, first match {pair.first}"
 
 
-def _or_dash(value: float | None) -> str:
+def _format_share(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def _split(reasons: Mapping[str, int]) -> str:
+def _list_reasons(reasons: Mapping[str, int]) -> str:
     parts = ", ".join(f"{reason or 'other'} {n}" for reason, n in reasons.items())
     return f" ({parts})" if parts else ""
 
 
-def _total(reasons: Mapping[str, int]) -> str:
-    return f"{sum(reasons.values())}{_split(reasons)}"
+def _sum_reasons(reasons: Mapping[str, int]) -> str:
+    return f"{sum(reasons.values())}{_list_reasons(reasons)}"

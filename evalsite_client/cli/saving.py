@@ -28,14 +28,14 @@ def save_text(path: Path | None, text: str) -> None:
             # Else a power cut could leave the new name without its content.
             file.flush()
             os.fsync(file.fileno())
-        Path(draft).chmod(_mode(target))
+        Path(draft).chmod(_choose_mode(target))
         Path(draft).replace(target)
     except BaseException:
         Path(draft).unlink(missing_ok=True)
         raise
 
 
-def _mode(target: Path) -> int:
+def _choose_mode(target: Path) -> int:
     """Return the mode of the file as it was, or of a new one."""
     if target.exists():
         return target.stat().st_mode & 0o777

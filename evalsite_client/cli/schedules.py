@@ -7,41 +7,43 @@ from datetime import datetime
 from evalsite_client.api.schedules import Schedule
 from evalsite_client.cli.flags import add_plan_flags, plan_from_flags
 from evalsite_client.cli.options import (
+    add_command,
     add_limit,
     add_reason,
-    agent,
-    command,
-    first,
+    find_agent,
     page_size,
-    whole,
+    read_whole,
+    take_rows,
 )
-from evalsite_client.cli.show import Answer, pairs, table
+from evalsite_client.cli.show import Answer, format_pairs, format_table
 from evalsite_client.client import Client
 
 HEAD = ("id", "name", "leaderboard", "starts", "when", "next", "enabled", "started", "passed over")
 MODES = ("reset", "carry")
 
 
-def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the commands."""
-    listed = command(commands, "schedules", show_schedules)
+    listed = add_command(commands, "schedules", show_schedules)
     listed.add_argument("-l", "--leaderboard")
     listed.add_argument("--enabled", action="store_true", help="only those that start something")
     add_limit(listed)
-    _add_new(commands)
-    for name, run in (("enable", enable), ("disable", disable)):
-        switched = command(commands, name, run, examples=f"  evalsite {name} 2")
-        switched.add_argument("schedule", type=whole(1), metavar="ID")
+    _add_schedule_at(commands)
+    for name, run in (("enable", enable_schedule), ("disable", disable_schedule)):
+        switched = add_command(commands, name, run, examples=f"  evalsite {name} 2")
+        switched.add_argument("schedule", type=read_whole(1), metavar="ID")
         add_reason(switched, is_required=False)
-    removed = command(commands, "unschedule", unschedule, examples="  evalsite unschedule 2")
-    removed.add_argument("schedule", type=whole(1), metavar="ID")
+    removed = add_command(
+        commands, "unschedule", remove_schedule, examples="  evalsite unschedule 2"
+    )
+    removed.add_argument("schedule", type=read_whole(1), metavar="ID")
 
 
-def _add_new(commands: "_SubParsersAction[ArgumentParser]") -> None:
-    new = command(
+def _add_schedule_at(commands: "_SubParsersAction[ArgumentParser]") -> None:
+    new = add_command(
         commands,
         "schedule-at",
-        schedule_at,
+        add_schedule,
         examples='  evalsite schedule-at -l connect-four --name weekly -n 9 --crontab "0 4 * * 1"\n'
         '  evalsite schedule-at -l connect-four --name best --crontab "0 5 * * *" -n 500 -q best '
         "--margin 1\n"
@@ -54,7 +56,9 @@ def _add_new(commands: "_SubParsersAction[ArgumentParser]") -> None:
     new.add_argument("--name", required=True, help="of the schedule")
     when = new.add_mutually_exclusive_group(required=True)
     when.add_argument("--crontab", default="", help="minute hour day-of-month month day-of-week")
-    when.add_argument("--once", type=_moment, metavar="TIME", help="such as 2027-01-01T04:00:00Z")
+    when.add_argument(
+        "--once", type=_read_moment, metavar="TIME", help="such as 2027-01-01T04:00:00Z"
+    )
     new.add_argument("--timezone", default="UTC", help="of the crontab (%(default)s)")
     what = new.add_mutually_exclusive_group()
     what.add_argument("-q", "--question", default="", help="start campaigns: best, top_k, ...")
@@ -70,14 +74,14 @@ def show_schedules(client: Client, options: Namespace) -> Answer:
         is_enabled=options.enabled or None,
         page_size=page_size(options),
     )
-    found = first(schedules, options)
-    return Answer(found, table(HEAD, [_row(one) for one in found]))
+    found = take_rows(schedules, options)
+    return Answer(found, format_table(HEAD, [_make_row(one) for one in found]))
 
 
-def schedule_at(client: Client, options: Namespace) -> Answer:
+def add_schedule(client: Client, options: Namespace) -> Answer:
     """Start tournaments, campaigns or seasons by crontab, or one at a time."""
     game = client.leaderboards.get(options.leaderboard).game
-    entered = [agent(client, text, game=game, field="AGENT") for text in options.agents]
+    entered = [find_agent(client, text, game=game, field="AGENT") for text in options.agents]
     added = client.schedules.add(
         name=options.name,
         leaderboard=options.leaderboard,
@@ -89,42 +93,42 @@ def schedule_at(client: Client, options: Namespace) -> Answer:
         reason=options.reason,
         **plan_from_flags(options, "schedule"),
     )
-    return _one(added)
+    return _show_schedule(added)
 
 
-def enable(client: Client, options: Namespace) -> Answer:
+def enable_schedule(client: Client, options: Namespace) -> Answer:
     """Let a schedule start tournaments again."""
-    return _switched(client.schedules.enable, options)
+    return _switch_schedule(client.schedules.enable, options)
 
 
-def disable(client: Client, options: Namespace) -> Answer:
+def disable_schedule(client: Client, options: Namespace) -> Answer:
     """Let a schedule start nothing until it is enabled."""
-    return _switched(client.schedules.disable, options)
+    return _switch_schedule(client.schedules.disable, options)
 
 
-def unschedule(client: Client, options: Namespace) -> Answer:
+def remove_schedule(client: Client, options: Namespace) -> Answer:
     """Remove a schedule; its tournaments stay."""
     client.schedules.remove(options.schedule)
     return Answer({"removed": options.schedule}, f"schedule {options.schedule} is removed")
 
 
-def _switched(switch: Callable[..., Schedule], options: Namespace) -> Answer:
-    return _one(switch(options.schedule, reason=options.reason))
+def _switch_schedule(switch: Callable[..., Schedule], options: Namespace) -> Answer:
+    return _show_schedule(switch(options.schedule, reason=options.reason))
 
 
-def _one(found: Schedule) -> Answer:
-    shown = dict(zip(HEAD, _row(found), strict=True))
-    return Answer(found, pairs({**shown, "problem": found.problem}))
+def _show_schedule(found: Schedule) -> Answer:
+    shown = dict(zip(HEAD, _make_row(found), strict=True))
+    return Answer(found, format_pairs({**shown, "problem": found.problem}))
 
 
-def _row(one: Schedule) -> list[object]:
+def _make_row(one: Schedule) -> list[object]:
     when = one.once_at or f"{one.crontab} ({one.timezone})"
     starts = f"season ({one.season})" if one.season else one.question or "tournament"
     known = (one.id, one.name, one.leaderboard, starts, when, one.next_at)
     return [*known, one.is_enabled, one.n_started, one.n_skipped]
 
 
-def _moment(text: str) -> datetime:
+def _read_moment(text: str) -> datetime:
     """Return a time with its offset from UTC."""
     try:
         found = datetime.fromisoformat(text)

@@ -22,14 +22,14 @@ class Answer:
 
 def as_json(value: Any, *, indent: int | None = 2) -> str:
     """Return a value of the client as JSON."""
-    return json.dumps(_plain(value), indent=indent, ensure_ascii=False)
+    return json.dumps(_make_plain(value), indent=indent, ensure_ascii=False)
 
 
-def table(head: Sequence[str], rows: Table) -> str:
+def format_table(head: Sequence[str], rows: Table) -> str:
     """Return rows in columns, numbers to the right."""
     if not rows:
         return "none"
-    texts = [[_cell(value) for value in row] for row in rows]
+    texts = [[_format_cell(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *texts, strict=True)]
     is_number = [isinstance(value, int | float) for value in rows[0]]
     lines = []
@@ -39,14 +39,16 @@ def table(head: Sequence[str], rows: Table) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def pairs(known: Mapping[str, object]) -> str:
+def format_pairs(known: Mapping[str, object]) -> str:
     """Return names with their values below each other; what is empty is left out."""
-    given = {name: _cell(value) for name, value in known.items() if value not in (None, "", {})}
+    given = {
+        name: _format_cell(value) for name, value in known.items() if value not in (None, "", {})
+    }
     width = max(map(len, given), default=0)
     return "\n".join(f"{name:<{width}}  {text}" for name, text in given.items())
 
 
-def rounded(n: float) -> str:
+def round_matches(n: float) -> str:
     """Return a number of matches no more exactly than it is known."""
     if n < SMALL:
         return f"{n:.0f}"
@@ -54,12 +56,12 @@ def rounded(n: float) -> str:
     return f"{round(n / 10**digits) * 10**digits:,}"
 
 
-def signed(counts: tuple[int, int, int]) -> str:
+def format_counts(counts: tuple[int, int, int]) -> str:
     """Return wins, draws and losses."""
     return "-".join(map(str, counts))
 
 
-def _cell(value: object) -> str:
+def _format_cell(value: object) -> str:
     match value:
         case None:
             return "-"
@@ -74,11 +76,11 @@ def _cell(value: object) -> str:
     return str(value)
 
 
-def _plain(value: Any) -> Any:
+def _make_plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        return _plain(asdict(value))
+        return _make_plain(asdict(value))
     if isinstance(value, Mapping):
-        return {name: _plain(inner) for name, inner in value.items()}
+        return {name: _make_plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [_make_plain(inner) for inner in value]
     return value.isoformat() if isinstance(value, datetime) else value

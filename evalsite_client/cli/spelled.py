@@ -19,19 +19,19 @@ _MAX_STEP_DIGITS: Final = 18
 
 def upload_files(client: Client, texts: Sequence[str], *, game: str, out: TextIO) -> list[str]:
     """Return agents by name: of a file of a checkpoint, the one that it becomes once checked."""
-    return [_uploaded(client, text, game, out) if _is_file(text) else text for text in texts]
+    return [_upload_file(client, text, game, out) if _is_file(text) else text for text in texts]
 
 
 def _is_file(text: str) -> bool:
     return text.endswith(SUFFIX)
 
 
-def _uploaded(client: Client, text: str, game: str, out: TextIO) -> str:
+def _upload_file(client: Client, text: str, game: str, out: TextIO) -> str:
     """Return the name of the agent of a file: its folder's name and the step in its own."""
     path = Path(text)
     if not path.is_file():
         raise InputError("agents", f"there is no file {text!r}")
-    step = step_of(path.name)
+    step = read_step(path.name)
     run = path.resolve().parent.name if step is not None else path.stem
     sent = client.checkpoints.upload(path, name=run, game=game, step=step)
     checked = client.checkpoints.wait(sent.sha256)
@@ -44,7 +44,7 @@ def _uploaded(client: Client, text: str, game: str, out: TextIO) -> str:
     return name
 
 
-def step_of(name: str) -> int | None:
+def read_step(name: str) -> int | None:
     """Return the training step that a file name tells, or None; as the server reads it.
 
     A number next to "step" wins, else the last number: model_step_48.pt, ckpt-000123.safetensors.

@@ -9,7 +9,7 @@ INTERRUPTED = 130
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
+def take_sigterm() -> Iterator[None]:
     """Let SIGTERM raise KeyboardInterrupt, as SIGINT does."""
     # None: another library handles it, which cannot be put back.
     before = signal.getsignal(signal.SIGTERM) or signal.SIG_DFL

@@ -4,8 +4,8 @@ import os
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from getpass import getpass
 
-from evalsite_client.cli.options import add_limit, command, first, page_size, whole
-from evalsite_client.cli.show import Answer, table
+from evalsite_client.cli.options import add_command, add_limit, page_size, read_whole, take_rows
+from evalsite_client.cli.show import Answer, format_table
 from evalsite_client.client import Client
 
 SCOPES = ("read", "submit", "operate", "worker")
@@ -13,12 +13,12 @@ HEAD = ("id", "user", "name", "scopes", "begins with", "created", "ends", "made 
 PASSWORD_VARIABLE = "EVALSITE_PASSWORD"  # the name of a variable
 
 
-def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the commands."""
-    made = command(
+    made = add_command(
         commands,
         "token",
-        create,
+        create_token,
         examples="  export EVALSITE_TOKEN=$(evalsite token laptop --user ada "
         "--scope read --scope submit)",
     )
@@ -33,20 +33,22 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     )
     made.add_argument(
         "--days",
-        type=whole(1),
+        type=read_whole(1),
         default=90,
         help="until it ends (90); made with a token, with that one at the latest",
     )
-    add_limit(command(commands, "tokens", show_tokens))
-    command(commands, "revoke", revoke).add_argument("token_id", type=whole(1), metavar="ID")
+    add_limit(add_command(commands, "tokens", show_tokens))
+    add_command(commands, "revoke", revoke_token).add_argument(
+        "token_id", type=read_whole(1), metavar="ID"
+    )
 
 
-def password(user: str) -> tuple[str, str]:
+def ask_password(user: str) -> tuple[str, str]:
     """Return user and password, which is asked for unless the environment has it."""
     return user, os.environ.get(PASSWORD_VARIABLE) or getpass(f"password of {user}: ")
 
 
-def create(client: Client, options: Namespace) -> Answer:
+def create_token(client: Client, options: Namespace) -> Answer:
     """Make a token of the API for oneself and print its secret, which is shown this once."""
     made = client.tokens.create(name=options.name, scopes=options.scope, days=options.days)
     return Answer(made, made.token or "")
@@ -54,7 +56,7 @@ def create(client: Client, options: Namespace) -> Answer:
 
 def show_tokens(client: Client, options: Namespace) -> Answer:
     """List one's own tokens, the newest first."""
-    found = first(client.tokens.list(page_size=page_size(options)), options)
+    found = take_rows(client.tokens.list(page_size=page_size(options)), options)
     rows = [
         (
             *(t.id, t.user, t.name, " ".join(t.scopes)),
@@ -62,10 +64,10 @@ def show_tokens(client: Client, options: Namespace) -> Answer:
         )
         for t in found
     ]
-    return Answer(found, table(HEAD, rows))
+    return Answer(found, format_table(HEAD, rows))
 
 
-def revoke(client: Client, options: Namespace) -> Answer:
+def revoke_token(client: Client, options: Namespace) -> Answer:
     """End a token and all that were made with it."""
     client.tokens.revoke(options.token_id)
     return Answer({"revoked": options.token_id}, f"token {options.token_id} is revoked")

@@ -5,55 +5,55 @@ from argparse import ArgumentParser, Namespace, _SubParsersAction
 from typing import Any
 
 from evalsite_client.cli.options import (
-    between,
-    command,
+    add_command,
     duration_s,
-    pair,
-    seconds,
+    read_pair,
+    read_seconds,
+    read_whole,
+    read_within,
     split_agents,
-    whole,
 )
 from evalsite_client.cli.show import Answer, as_json
 from evalsite_client.cli.watching import read_address, watch_folder
 from evalsite_client.client import Client
 from evalsite_client.errors import InputError
-from evalsite_client.progress import Progress, duration
+from evalsite_client.progress import Progress, format_duration
 
 ENDED_EARLY = 1
 EVERY_S, FOLDER_EVERY_S = 1.0, 60.0
 
 
-def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the command."""
-    watched = command(
+    watched = add_command(
         commands,
         "watch",
-        watch,
+        watch_target,
         examples="  evalsite watch 7\n  evalsite watch 7 --json | jq .matches_per_s\n"
         "  evalsite watch runs/ppo --agent ppo --game connect_four --every 60s --budget 200\n"
         "  exit status: 1 cancelled, or a regression (--once, --stop-on-regression), 130 Ctrl-C",
     )
     flag = watched.add_argument
     flag("target", metavar="ID|FOLDER", help="a tournament, or a folder of *.safetensors")
-    flag("--timeout", type=seconds, metavar="S", help="of a tournament: give up after so long")
+    flag("--timeout", type=read_seconds, metavar="S", help="of a tournament: give up after so long")
     flag("--every", type=duration_s, metavar="S", help="look so often: 1s, of a folder 60s")
     folder = watched.add_argument_group("of a folder")
     flag = folder.add_argument
     flag("--agent", metavar="NAME", help="agents become NAME@STEP")
-    flag("--budget", type=whole(2, 10_000_000), default=200, help="matches per checkpoint")
-    flag("--margin", type=between(0, 100), default=1.0, help="in units of rating (45 Elo each)")
-    flag("--level", type=between(0.5, 0.9999), default=0.95, help="P(worse) of an alarm")
+    flag("--budget", type=read_whole(2, 10_000_000), default=200, help="matches per checkpoint")
+    flag("--margin", type=read_within(0, 100), default=1.0, help="in units of rating (45 Elo each)")
+    flag("--level", type=read_within(0.5, 0.9999), default=0.95, help="P(worse) of an alarm")
     flag("--against", type=split_agents, default=["random"], help="agents that all meet: random")
     flag("--leaderboard", default="", help="default: one for the watches of the game")
     flag("--game", default="", help="needed unless the files are sealed")
     flag("--architecture", default="", help="such as mlp; needed unless the files are sealed")
-    flag("--parameter", type=pair, action="append", default=[], metavar="NAME=VALUE")
+    flag("--parameter", type=read_pair, action="append", default=[], metavar="NAME=VALUE")
     flag("--webhook", type=read_address, help="an alarm is posted there as JSON")
     flag("--once", action="store_true", help="evaluate what is new and end")
     flag("--stop-on-regression", action="store_true")
 
 
-def watch(client: Client, options: Namespace) -> Answer:
+def watch_target(client: Client, options: Namespace) -> Answer:
     """Follow a tournament to its end; of a folder evaluate each new checkpoint, uploaded first."""
     target = options.target
     if options.agent is None and not target.isdecimal():
@@ -62,7 +62,7 @@ def watch(client: Client, options: Namespace) -> Answer:
     if options.agent is not None:
         options.every = options.every or FOLDER_EVERY_S
         return watch_folder(client, options)
-    return follow(
+    return watch_tournament(
         client,
         int(target),
         is_json=options.json,
@@ -71,7 +71,7 @@ def watch(client: Client, options: Namespace) -> Answer:
     )
 
 
-def follow(
+def watch_tournament(
     client: Client,
     tournament: int,
     *,
@@ -92,7 +92,7 @@ def follow(
         raise
     took = ""
     if found.started_at and found.finished_at:
-        took = f" after {duration((found.finished_at - found.started_at).total_seconds())}"
+        took = f" after {format_duration((found.finished_at - found.started_at).total_seconds())}"
     text = f"{found.name} is {found.state}{took}: {found.n_done:,} of {found.n_matches:,} played"
     status = 0 if found.state == "done" else ENDED_EARLY
     # As JSON the last line has said it already.
@@ -100,11 +100,11 @@ def follow(
 
 
 def _write_line(seen: Progress) -> None:
-    sys.stdout.write(f"{as_json(_values(seen), indent=None)}\n")
+    sys.stdout.write(f"{as_json(_make_values(seen), indent=None)}\n")
     sys.stdout.flush()
 
 
-def _values(seen: Progress) -> dict[str, Any]:
+def _make_values(seen: Progress) -> dict[str, Any]:
     one = seen.tournament
     return {
         "tournament": one.id,

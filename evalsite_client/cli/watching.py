@@ -195,7 +195,7 @@ class FolderWatch:
             return
         game = self.client.agents.get(alarm.agent.id).game
         tournament = self.client.campaigns.get(alarm.campaign).tournament
-        body = json.dumps(as_values(alarm, game=game, tournament=tournament)).encode()
+        body = json.dumps(make_alarm_values(alarm, game=game, tournament=tournament)).encode()
         headers = {"Content-Type": "application/json"}
         posted = urllib.request.Request(address, body, headers)
         try:
@@ -208,7 +208,7 @@ class FolderWatch:
         following.write_line(following.find_stream(self.options), line)
 
 
-def as_values(alarm: Alarm, *, game: str, tournament: int) -> dict[str, Any]:
+def make_alarm_values(alarm: Alarm, *, game: str, tournament: int) -> dict[str, Any]:
     """Return what a webhook gets."""
     return {
         "event": "regression",

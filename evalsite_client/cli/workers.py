@@ -2,23 +2,23 @@
 
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 
-from evalsite_client.cli.options import add_limit, command, first, page_size
-from evalsite_client.cli.show import Answer, table
+from evalsite_client.cli.options import add_command, add_limit, page_size, take_rows
+from evalsite_client.cli.show import Answer, format_table
 from evalsite_client.client import Client
 
 HEAD = ("id", "node", "alive", "slots", "capabilities", "last seen")
 
 
-def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
+def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     """Add the command."""
-    add_limit(command(commands, "workers", show_workers))
+    add_limit(add_command(commands, "workers", show_workers))
 
 
 def show_workers(client: Client, options: Namespace) -> Answer:
     """List the nodes that play and those that answer for networks, the newest first."""
-    found = first(client.workers.list(page_size=page_size(options)), options)
+    found = take_rows(client.workers.list(page_size=page_size(options)), options)
     rows = [
         (one.id, one.node, one.is_alive, one.slots, " ".join(one.capabilities), one.last_seen_at)
         for one in found
     ]
-    return Answer(found, table(HEAD, rows))
+    return Answer(found, format_table(HEAD, rows))

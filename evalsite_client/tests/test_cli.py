@@ -14,7 +14,7 @@ import evalsite_client.cli.main as entry
 from evalsite_client import Client, ConflictError
 from evalsite_client.cli import checkpoints
 from evalsite_client.cli.main import main
-from evalsite_client.cli.show import table
+from evalsite_client.cli.show import format_table
 from evalsite_client.progress import ProgressLine
 from evalsite_client.retries import NEVER
 from evalsite_client.tests.commands import Evalsite, as_json, ok
@@ -216,7 +216,7 @@ def _ended(monkeypatch: Any, error: BaseException) -> int:
     def fail(_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(entry, "_run", fail)
+    monkeypatch.setattr(entry, "_run_command", fail)
     return main(["boards"])
 
 
@@ -266,8 +266,8 @@ def test_help_has_examples_and_exit_codes() -> None:
 
 
 def test_a_table_has_columns() -> None:
-    assert table(("n", "name"), [(1, "a"), (20, None)]) == " n  name\n 1  a\n20  -"
-    assert table(("n",), []) == "none"
+    assert format_table(("n", "name"), [(1, "a"), (20, None)]) == " n  name\n 1  a\n20  -"
+    assert format_table(("n",), []) == "none"
 
 
 def test_an_upload_shows_on_a_terminal_how_much_is_sent(monkeypatch: Any) -> None:
@@ -276,7 +276,7 @@ def test_an_upload_shows_on_a_terminal_how_much_is_sent(monkeypatch: Any) -> Non
             return True
 
     monkeypatch.setattr("sys.stderr", terminal := Terminal())
-    from_cli = checkpoints._shown()
+    from_cli = checkpoints._make_progress()
     assert from_cli is not None
     from_cli(500_000, 1_000_000)
     from_cli(1_000_000, 1_000_000)

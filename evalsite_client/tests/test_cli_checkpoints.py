@@ -224,7 +224,7 @@ def test_convert_gets_its_arguments_as_they_are_and_keeps_its_exit_status(
     )
     monkeypatch.setattr(converting, "CONVERTER", "echo_arguments")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert converting.convert(["--from", "sb3", "FILE", "--help"]) == 5
+    assert converting.convert_files(["--from", "sb3", "FILE", "--help"]) == 5
     assert "['--from', 'sb3', 'FILE', '--help']" in capfd.readouterr().out
 
 
@@ -233,4 +233,4 @@ def test_convert_ends_cleanly_on_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None
         raise KeyboardInterrupt
 
     monkeypatch.setattr(subprocess, "run", interrupt)
-    assert converting.convert(["FILE"]) == 130
+    assert converting.convert_files(["FILE"]) == 130

@@ -118,7 +118,7 @@ def played(broker: Redis) -> Tournament:
 
 def followed(client: Client, tournament: Tournament, json_file: Path | bool = False) -> Answer:
     given = {"timeout": None, "finish_fraction": 1.0, "agents": ["a"], "json": json_file}
-    return evaluate._followed(client, tournament.pk, Namespace(**given))
+    return evaluate._follow_evaluation(client, tournament.pk, Namespace(**given))
 
 
 def stop_at_once(*_: object, **__: object) -> float:
@@ -129,7 +129,7 @@ def test_stopped_it_prints_the_table_and_writes_the_json(
     client: Client, played: Tournament, tmp_path: Path, monkeypatch: Any, capsys: Any
 ) -> None:
     path = tmp_path / "report.json"
-    monkeypatch.setattr(following, "follow", stop_at_once)
+    monkeypatch.setattr(following, "follow_tournament", stop_at_once)
     ended = followed(client, played, path)
     assert ended.status == 130
     assert ended.complaint.startswith("interrupted after 20 of 40 matches; to go on")
@@ -146,7 +146,7 @@ def test_stopped_it_prints_the_table_and_writes_the_json(
 def test_its_json_holds_all_that_the_table_shows(
     client: Client, played: Tournament, monkeypatch: Any, capsys: Any
 ) -> None:
-    monkeypatch.setattr(following, "follow", stop_at_once)
+    monkeypatch.setattr(following, "follow_tournament", stop_at_once)
     value = followed(client, played, json_file=True).value
     shown = capsys.readouterr().err
     for row in value["ratings"]:
@@ -160,7 +160,7 @@ def test_its_json_holds_all_that_the_table_shows(
 def test_what_was_stopped_is_gone_on_with_by_the_command_that_it_names(
     client: Client, played: Tournament, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(following, "follow", stop_at_once)
+    monkeypatch.setattr(following, "follow_tournament", stop_at_once)
     assert followed(client, played).status == 130
     again = schedule_tournament(
         TournamentPlan(name="again", n_matches=40, move_s=2.0),
@@ -175,7 +175,7 @@ def test_what_was_stopped_is_gone_on_with_by_the_command_that_it_names(
 def test_the_command_to_go_on_has_every_option_of_the_tournament(
     client: Client, played: Tournament, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(following, "follow", stop_at_once)
+    monkeypatch.setattr(following, "follow_tournament", stop_at_once)
     asked = {"pairing_parameters": {"best_of": 5}, "weight": 3, "order_limit": 7, "seed": 9}
     Tournament.objects.filter(pk=played.pk).update(
         **asked, keeps_trajectories=True, trajectory_days=4
@@ -201,7 +201,7 @@ def test_where_nothing_counted_it_ends_with_1_and_says_why(
     for turn in range(6):
         if Match.objects.filter(tournament=tournament, state="pending").exists():
             boards.play_some(tournament, 4, fails, now=later(turn))
-    monkeypatch.setattr(following, "follow", lambda *_, **__: None)
+    monkeypatch.setattr(following, "follow_tournament", lambda *_, **__: None)
     ended = followed(client, tournament, tmp_path / "r.json")
     assert ended.status == 1
     assert ended.complaint.startswith("nothing counted: ")

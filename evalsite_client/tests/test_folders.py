@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from arena.checkpoints import read_step
+from arena import checkpoints
 from evalsite_client.cli.folders import find_files, find_run
-from evalsite_client.cli.spelled import step_of
+from evalsite_client.cli.spelled import read_step
 from evalsite_client.errors import InputError
 
 LATER = 4e9
@@ -43,4 +43,4 @@ def test_a_folder_that_is_none_or_names_a_step_twice_is_refused(tmp_path: Path) 
     ["model_step_48.pt", "ckpt-000123.safetensors", "step=5.x", "1.5M.pt", "200k.pt", "final.pt"],
 )
 def test_the_step_of_a_name_is_read_as_the_server_reads_it(name: str) -> None:
-    assert step_of(name) == read_step(name)
+    assert read_step(name) == checkpoints.read_step(name)

@@ -38,14 +38,14 @@ def undecided() -> Campaign:
 
 def test_undecided_it_says_what_is_left(client: Client, broker: Redis) -> None:
     found = client.gates.get(undecided().pk, with_forecast=True)
-    assert gates.describe(found).startswith("LLR ")
-    assert " more" in gates.describe(found)
+    assert gates.describe_gate(found).startswith("LLR ")
+    assert " more" in gates.describe_gate(found)
     assert found.forecast is not None
-    summary = "\n".join(gates.as_markdown(found, PAIR, "UNDECIDED", 0))
+    summary = "\n".join(gates.write_markdown(found, PAIR, "UNDECIDED", 0))
     assert summary.startswith("### UNDECIDED: level:40 against level:60")
     assert "| points of two games | 0 | 1/2 | 1 | 3/2 | 2 |\n|---|---|---|---|---|---|" in summary
     assert "- 100 more matches: bring the verdict in" in summary
-    told = json.loads(json.dumps(gates.as_values(found, found, PAIR, "UNDECIDED", 0)))
+    told = json.loads(json.dumps(gates.make_values(found, found, PAIR, "UNDECIDED", 0)))
     assert told["pairs"]["n_blocks"] == sum(told["blocks"])
     assert told["forecast"] == told["forecast_before"]
 
@@ -55,15 +55,15 @@ def test_decided_nothing_is_left(client: Client, broker: Redis) -> None:
     campaign = ended(campaign_of("sprt", agents=agents, parameters=Bounds(0.0, 100.0).parameters))
     found = client.gates.get(campaign.pk, with_forecast=True)
     assert (found.is_over, found.forecast) == (True, None)
-    assert " more" not in gates.describe(found)
-    assert "Left to the verdict" not in "\n".join(gates.as_markdown(found, agents, "FAIL", 0))
+    assert " more" not in gates.describe_gate(found)
+    assert "Left to the verdict" not in "\n".join(gates.write_markdown(found, agents, "FAIL", 0))
 
 
 def test_without_blocks_there_is_no_table(client: Client, broker: Redis) -> None:
     campaign = campaign_of("sprt", agents=PAIR, parameters=Bounds(0.0, 20.0).parameters)
     found = client.gates.get(campaign.pk)
-    assert "points of two games" not in "\n".join(gates.as_markdown(found, PAIR, "UNDECIDED", 0))
-    assert gates.as_values(found, found, PAIR, "UNDECIDED", 0)["pairs"] is None
+    assert "points of two games" not in "\n".join(gates.write_markdown(found, PAIR, "UNDECIDED", 0))
+    assert gates.make_values(found, found, PAIR, "UNDECIDED", 0)["pairs"] is None
 
 
 def test_stopped_it_writes_where_it_stands(
@@ -75,7 +75,7 @@ def test_stopped_it_writes_where_it_stands(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
-    monkeypatch.setattr(gates, "wait", stop_at_once)
+    monkeypatch.setattr(gates, "wait_for_gate", stop_at_once)
     saved, summary = tmp_path / "gate.json", tmp_path / "gate.md"
     files = ("--json", saved, "--markdown", summary)
     bounds = ("--bounds", "0,3", "--leaderboard", board)
@@ -95,5 +95,5 @@ def test_a_server_that_is_away_is_no_verdict(
     def away(_: object) -> None:
         raise UnreachableError("nobody answers")
 
-    monkeypatch.setattr("evalsite_client.cli.main._run", away)
+    monkeypatch.setattr("evalsite_client.cli.main._run_command", away)
     assert evalsite(*command.split())[0] == 2

@@ -10,7 +10,7 @@ import pytest
 
 from evalsite_client.cli.options import writable_file
 from evalsite_client.cli.saving import save_json, save_text
-from evalsite_client.cli.stopping import stoppable
+from evalsite_client.cli.stopping import take_sigterm
 
 
 def stop_at_once(*_: object, **__: object) -> float:
@@ -19,7 +19,7 @@ def stop_at_once(*_: object, **__: object) -> float:
 
 def test_sigterm_means_what_ctrl_c_means() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), stoppable():
+    with pytest.raises(KeyboardInterrupt), take_sigterm():
         os.kill(os.getpid(), signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) == before
 

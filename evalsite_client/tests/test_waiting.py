@@ -9,7 +9,7 @@ from requests import Response
 
 from evalsite_client import NEVER, NotThereError, ProblemError, Progress, WaitTimeoutError
 from evalsite_client.cli import following, gates
-from evalsite_client.progress import Pace, ProgressLine, duration
+from evalsite_client.progress import Pace, ProgressLine, format_duration
 from evalsite_client.retries import AWAY_S
 from evalsite_client.tests import fakes
 from evalsite_client.tests.fakes import FakeTime, Seen, answer, broken, problem
@@ -162,7 +162,7 @@ def test_a_gate_is_waited_for_over_a_restart_of_the_server() -> None:
     looks = (_sample("Gate", is_over=False), broken, _away, _sample("Gate", is_over=True))
     client, _ = fakes.client(_server(*looks), retries=NEVER)
     terminal = _Terminal()
-    gates.wait(client, 1, following.Lines(client, terminal))
+    gates.wait_for_gate(client, 1, following.Lines(client, terminal))
     assert "no answer: starting" in terminal.getvalue()
 
 
@@ -223,4 +223,4 @@ def test_the_pace_is_that_of_the_last_half_minute() -> None:
     [(0.4, "0 s"), (61, "1 min 01 s"), (3_660, "1 h 01 min"), (59.7, "1 min 00 s")],
 )
 def test_durations_are_written_as_people_do(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+    assert format_duration(seconds) == text
