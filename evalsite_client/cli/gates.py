@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from evalsite_client.api.gates import Gate, Line
+from evalsite_client.api.gates import Gate
 from evalsite_client.cli import following
 from evalsite_client.cli.options import add_command, read_whole, read_within, writable_file
 from evalsite_client.cli.saving import save_json, save_text
@@ -180,7 +180,9 @@ def write_markdown(now: Gate, names: Sequence[str], said: str, n_reused: int) ->
         yield from ("", *_write_row("points of two games", POINTS, has_rule=True))
         yield from _write_row("blocks", list(map(str, now.blocks)))
         yield ""
-        yield from _write_table(now.pairs_in_words)
+        lines = now.pairs_in_words
+        yield from _write_row(lines[0].label, [line.label for line in lines[1:]], has_rule=True)
+        yield from _write_row(lines[0].says, [line.says for line in lines[1:]])
     if now.forecast is not None:
         yield from ("", "Left to the verdict:")
         yield from (f"- {line.label}: {line.says}" for line in now.forecast_in_words)
@@ -190,9 +192,3 @@ def _write_row(label: str, cells: Sequence[str], *, has_rule: bool = False) -> I
     yield f"| {label} | {' | '.join(cells)} |"
     if has_rule:
         yield "|---" * (len(cells) + 1) + "|"
-
-
-def _write_table(lines: Sequence[Line]) -> Iterator[str]:
-    yield f"| {' | '.join(line.label for line in lines)} |"
-    yield "|---" * len(lines) + "|"
-    yield f"| {' | '.join(line.says for line in lines)} |"

@@ -113,7 +113,8 @@ def compare_agents(client: Client, options: Namespace) -> Answer:
 def _describe_comparison(found: Comparison, ratings: tuple[Rating, ...]) -> str:
     met, next_one = found.head_to_head, found.expected
     share = f"{next_one.win:.0%} / {next_one.draw:.0%} / {next_one.loss:.0%}"
-    verdict = f"{found.leader.name} is the better one with {_format_certainty(found.certainty)}"
+    certainty = f"{found.certainty:.1%}" if found.certainty < ALMOST else "more than 99.9%"
+    verdict = f"{found.leader.name} is the better one with {certainty}"
     known = {
         f"P({found.first.name} > {found.second.name})": f"{found.p_above:.4f}",
         "head to head (W-D-L)": format_counts((met.n_wins, met.n_draws, met.n_losses)),
@@ -121,10 +122,6 @@ def _describe_comparison(found: Comparison, ratings: tuple[Rating, ...]) -> str:
     }
     table = format_table(RATING_HEAD, [_make_row(one) for one in ratings])
     return f"{verdict}\n{format_pairs(known)}\n\n{table}"
-
-
-def _format_certainty(certainty: float) -> str:
-    return f"{certainty:.1%}" if certainty < ALMOST else "more than 99.9%"
 
 
 def _make_row(one: Rating) -> list[object]:

@@ -169,17 +169,15 @@ def _write_complaint(error: ClientError, *, is_json: bool) -> None:
     if is_json:
         sys.stderr.write(f"{as_json(_make_error_values(error), indent=None)}\n")
         return
-    for line in _describe_error(error):
+    lines = [str(error)]
+    if isinstance(error, NotThereError):
+        lines = [_describe_missing(error)]
+    elif isinstance(error, ProblemError) and error.errors:
+        lines = [str(refusal) for refusal in error.errors]
+    for line in lines:
         sys.stderr.write(f"evalsite: {line}\n")
     if isinstance(error, NotAllowedError):
         sys.stderr.write("evalsite: EVALSITE_TOKEN or --token logs in; see `evalsite token -h`\n")
-
-
-def _describe_error(error: ClientError) -> list[str]:
-    if isinstance(error, NotThereError):
-        return [_describe_missing(error)]
-    named = [str(one) for one in error.errors] if isinstance(error, ProblemError) else []
-    return named or [str(error)]
 
 
 def _describe_missing(error: NotThereError) -> str:

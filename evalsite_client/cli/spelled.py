@@ -19,11 +19,9 @@ _MAX_STEP_DIGITS: Final = 18
 
 def upload_files(client: Client, texts: Sequence[str], *, game: str, out: TextIO) -> list[str]:
     """Return agents by name: of a file of a checkpoint, the one that it becomes once checked."""
-    return [_upload_file(client, text, game, out) if _is_file(text) else text for text in texts]
-
-
-def _is_file(text: str) -> bool:
-    return text.endswith(SUFFIX)
+    return [
+        _upload_file(client, text, game, out) if text.endswith(SUFFIX) else text for text in texts
+    ]
 
 
 def _upload_file(client: Client, text: str, game: str, out: TextIO) -> str:
