@@ -209,6 +209,10 @@ class _Futures:
     def play_matches(self, n_matches: float, allocation: Allocation) -> None:
         """Spend so many matches in each, and learn."""
         weights = np.triu(allocation(BeliefState(self._mu, self._covariance)), 1)
+        # Where every order is as good as sure all weights are too small for a float64: then no pair
+        # comes before another.
+        is_sure = ~weights.any(axis=(1, 2))
+        weights[is_sure] = np.triu(np.ones(weights.shape[1:]), 1)
         share = weights / weights.sum(axis=(1, 2), keepdims=True)
         information = n_matches * share * self._information
         # A result is normal about the true gap, with the variance that its information says.

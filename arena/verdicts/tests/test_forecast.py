@@ -82,6 +82,13 @@ def test_questions_about_the_order_are_foreseen_too() -> None:
     assert 10 < found.matches < found.round_robin
 
 
+def test_an_order_that_is_as_good_as_sure_is_foreseen() -> None:
+    sure = belief_of([40.0, 10.0, -20.0], 0.05)
+    with np.errstate(invalid="raise"):
+        forecast = forecast_matches(sure, registry.get("rank_all"), TERMS, limit=400, seed=1)
+    assert forecast.decided == 1.0
+
+
 def test_of_a_large_field_the_top_is_looked_at() -> None:
     n = MAX_AGENTS + 20
     large = replace(belief_of(np.linspace(0, 80, n), 0.5), covariance=None)
