@@ -46,6 +46,10 @@ class InvalidReturnsError(ArenaError):
     """A game ended with returns that are not one finite float per seat."""
 
 
+class PictureError(ArenaError):
+    """A game has drawn what cannot be shown."""
+
+
 class EmulatedFaultError(ArenaError):
     """The exception that arena.fault_injection raises on purpose."""
 

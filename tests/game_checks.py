@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from arena.errors import IllegalActionError, ParameterError
 from arena.games.base import OVER, Game, State, ranks, replay
+from arena.games.pictures import Grid, Picture, check_picture
 from arena.ratings.base import MIN_SEATS
 
 SEEDS = (1, 2, 3)
 MANY_SEEDS = range(30)
+LEAST_WORDS, LONGEST_NAME, N_LOOKED_AT = 3, 40, 8
 NO_ACTIONS: tuple[object, ...] = (-1, 10**6, True, 0.0, 0.5, "", None, float("nan"))
 
 Seen = tuple[int, tuple[int, ...], tuple[int, ...], list[bool], list[NDArray[np.generic]]]
@@ -204,6 +206,69 @@ def refuses_impossible_openings(game: Game) -> None:
             game.start(1, opening_plies=plies)
 
 
+def describes_every_position_in_words(game: Game) -> None:
+    for state, seats in shown_states(game):
+        for seat in seats:
+            words = state.describe(seat)
+            assert words.endswith("."), "sentences"
+            assert "\n" not in words, "no board of letters"
+            assert "_" not in words, "words of people, not of an engine"
+            assert len(words.split()) >= LEAST_WORDS
+            assert words == state.describe(seat), "the same position, the same words"
+
+
+def names_every_action(game: Game) -> None:
+    for state, _ in shown_states(game):
+        for action in state.legal_actions():
+            name = state.action_name(action)
+            assert 0 < len(name) <= LONGEST_NAME
+            assert name == " ".join(name.split()), "one line without spaces around it"
+            assert name.strip("0123456789 -"), "never the bare number"
+
+
+def draws_what_can_be_shown(game: Game) -> None:
+    for state, seats in shown_states(game):
+        for seat in seats:
+            drawn = draw(game, state, seat)
+            assert drawn == draw(game, state, seat), "the same position, the same picture"
+            if drawn is not None:
+                picture = check_picture(drawn.picture() if isinstance(drawn, Grid) else drawn)
+                assert len(picture.sides) in (0, game.spec.n_seats)
+
+
+def draw(game: Game, state: State, seat: int | None) -> Grid | Picture | None:
+    """Return what a game draws; it need not draw itself."""
+    own: Callable[[State, int | None], Grid | Picture | None] | None
+    own = getattr(game, "picture", None)
+    return own(state, seat) if own else None
+
+
+def tells_a_seat_no_more_than_it_sees(game: Game) -> None:
+    """Check that what a seat is told is one thing wherever it has seen and done the same."""
+    told: dict[object, object] = {}
+    seats = range(game.spec.n_seats) if game.spec.has_hidden_information else ()
+    for seed in MANY_SEEDS if seats else ():
+        sights: dict[int, tuple[object, ...]] = {seat: (seat,) for seat in seats}
+        mover = OVER
+        for state in steps(game, seed):
+            before, mover = mover, state.to_move()
+            # Cards may lie open once it is over.
+            for seat in seats if mover != OVER else ():
+                own = state.actions[-1:] if before == seat else ()
+                sights[seat] += (mover, *own, state.observation(seat).tobytes())
+                words = state.describe(seat), draw(game, state, seat)
+                assert told.setdefault(sights[seat], words) == words, "what the seat cannot see"
+
+
+def shown_states(game: Game) -> Iterator[tuple[State, list[int | None]]]:
+    """Yield positions of some playthroughs with the seats that look at them, None: all."""
+    hidden_from = range(game.spec.n_seats) if game.spec.has_hidden_information else ()
+    for state in (state for seed in SEEDS for state in steps(game, seed)):
+        n = len(state.actions)
+        if n < N_LOOKED_AT or n % N_LOOKED_AT == 0 or state.to_move() == OVER:
+            yield state, [None, *hidden_from]
+
+
 CHECKS: tuple[Callable[[Game], None], ...] = (
     declares_what_it_is,
     ends_with_valid_returns,
@@ -217,4 +282,8 @@ CHECKS: tuple[Callable[[Game], None], ...] = (
     chance_follows_the_seed,
     refuses_unknown_parameters,
     refuses_impossible_openings,
+    describes_every_position_in_words,
+    names_every_action,
+    draws_what_can_be_shown,
+    tells_a_seat_no_more_than_it_sees,
 )

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from arena.errors import InvalidReturnsError
+from arena.errors import InvalidReturnsError, PictureError
 from arena.games import registry
 from arena.games.base import OVER, Game, GameSpec, State
+from arena.games.pictures import Circle, Picture
 from tests import game_checks
 from tests.catalogs import each, each_check
 from tests.game_checks import CHECKS
@@ -26,6 +27,12 @@ def test_the_game_keeps_to(name: str, check: Check) -> None:
 @each(registry.names())
 def test_the_id_is_the_name_of_the_file(name: str) -> None:
     assert registry.get(name).spec.id == name
+
+
+@each(registry.names())
+def test_every_game_of_the_catalog_is_drawn(name: str) -> None:
+    game = registry.get(name)
+    assert game_checks.draw(game, game.start(1, opening_plies=0), None) is not None
 
 
 def test_the_checks_are_all_listed() -> None:
@@ -173,6 +180,42 @@ class OpeningAmongActions(BrokenState):
         return [*self._state.opening, *self._state.actions]
 
 
+class EngineDump(BrokenState):
+    def describe(self, seat: int | None = None) -> str:
+        del seat
+        return str(self._state.native)  # type: ignore[attr-defined]
+
+
+class NumbersForNames(BrokenState):
+    def action_name(self, action: int) -> str:
+        return str(action)
+
+
+class TellsAll(BrokenState):
+    """Tell a seat what the state of another episode is, which it cannot see."""
+
+    n_made = 0
+
+    def __init__(self, state: State) -> None:
+        super().__init__(state)
+        TellsAll.n_made += 1
+        self._card = TellsAll.n_made
+
+    def describe(self, seat: int | None = None) -> str:
+        return f"{self._state.describe(seat)} The other card is {self._card}."
+
+
+class DrawsMarkup(BrokenGame):
+    def picture(self, state: State, seat: int | None = None) -> Picture:
+        del state, seat
+        return Picture(10, 10, (Circle(5, 5, 5, '"/><script>'),))
+
+
+class HiddenTellsAll(BrokenGame):
+    state = TellsAll
+    declared = {"has_hidden_information": True}
+
+
 class AnyParameters(BrokenGame):
     def configured(self, parameters: Mapping[str, object]) -> BrokenGame:
         return self
@@ -218,12 +261,19 @@ BROKEN: tuple[tuple[Check, Game], ...] = (
     (game_checks.chance_follows_the_seed, with_state(Unrepeatable)),
     (game_checks.refuses_unknown_parameters, cast(Game, AnyParameters())),
     (game_checks.refuses_impossible_openings, cast(Game, AnyOpening())),
+    (game_checks.describes_every_position_in_words, with_state(EngineDump)),
+    (game_checks.names_every_action, with_state(NumbersForNames)),
+    (game_checks.draws_what_can_be_shown, cast(Game, DrawsMarkup())),
+    (game_checks.tells_a_seat_no_more_than_it_sees, cast(Game, HiddenTellsAll())),
 )
+
+
+REFUSALS = (AssertionError, InvalidReturnsError, IndexError, PictureError, pytest.fail.Exception)
 
 
 @pytest.mark.parametrize(("check", "game"), BROKEN)
 def test_the_check_finds_the_broken_game(check: Check, game: Game) -> None:
-    with pytest.raises((AssertionError, InvalidReturnsError, IndexError, pytest.fail.Exception)):
+    with pytest.raises(REFUSALS):
         check(game)
 
 

@@ -99,9 +99,21 @@ class State(Protocol):
         """Return one finite float per seat; only meaningful when over."""
         ...
 
+    def describe(self, seat: int | None = None) -> str:
+        """Return the position in plain words: all of it, or only what one seat knows."""
+        ...
+
+    def action_name(self, action: int) -> str:
+        """Return what players call a legal action, never its bare number."""
+        ...
+
 
 class Game(Protocol):
-    """The rules of one game under fixed parameters."""
+    """The rules of one game under fixed parameters.
+
+    It may also have `picture(state, seat)`, which draws a position as a Grid or a Picture of
+    arena.games.pictures: with all that is hidden for seat None, else as that seat sees it.
+    """
 
     @property
     def spec(self) -> GameSpec:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from arena.errors import IllegalActionError, ParameterError, UnsupportedGameError
 from arena.games.base import OVER, GameSpec, State
+from arena.games.looks import PLAIN, Look
+from arena.games.pictures import Grid, Picture
 from arena.parameters import Parameter, Value, read_parameters
 from arena.seeding import derive
 from arena.teams import NO_TEAMS, Teams
@@ -65,6 +67,18 @@ class NativeState(Protocol):
 
     def returns(self) -> list[float]:
         """Return what every seat has won so far."""
+        ...
+
+    def history(self) -> list[int]:
+        """Return all actions and outcomes of chance so far."""
+        ...
+
+    def action_to_string(self, player: int, action: int) -> str:
+        """Return what the engine calls an action."""
+        ...
+
+    def information_state_string(self, player: int) -> str:
+        """Return what a seat knows, in the engine's letters; not every game has it."""
         ...
 
 
@@ -149,6 +163,14 @@ class OpenSpielState:
         """Return one finite float per seat; only meaningful when over."""
         return self.native.returns()
 
+    def describe(self, seat: int | None = None) -> str:
+        """Return the position in plain words: all of it, or only what one seat knows."""
+        return self._game.look.tell(self.native, seat, self._seat, self._game.spec)
+
+    def action_name(self, action: int) -> str:
+        """Return what players call a legal action, never its bare number."""
+        return self._game.look.call(self.native, self._seat, action)
+
     def _settle(self) -> None:
         """Let chance move until a seat decides or the episode is over."""
         while self.native.is_chance_node():
@@ -160,7 +182,7 @@ class OpenSpielState:
 class OpenSpielGame:
     """One of OpenSpiel's games under fixed parameters. Not for several threads at once."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - most games name three of them
         self,
         name: str,
         *,
@@ -170,14 +192,15 @@ class OpenSpielGame:
         fixed: Mapping[str, Value] | None = None,
         parameters: Sequence[Parameter] = (),
         teams: Teams = NO_TEAMS,
+        look: Look = PLAIN,
     ) -> None:
         """Load the engine's game.
 
         engine_name: what OpenSpiel calls it, where that is not `name`. fixed: engine parameters
         that are part of the game; parameters: engine parameters that users may set. teams: the
-        team of each seat, which the engine does not know.
+        team of each seat, which the engine does not know. look: how it is drawn and told.
         """
-        self._teams = teams
+        self._teams, self.look = teams, look
         self._name, self._title, self._opening_plies = name, title, opening_plies
         self._engine_name, self._fixed = engine_name or name, dict(fixed or {})
         self._declared = tuple(parameters)
@@ -211,6 +234,10 @@ class OpenSpielGame:
         native, opening = self._draw_opening(game_seed, opening_plies)
         chance = Random(game_seed) if self._spec.has_chance else _NO_CHANCE
         return OpenSpielState(self, native, opening, chance)
+
+    def picture(self, state: OpenSpielState, seat: int | None = None) -> Grid | Picture | None:
+        """Return a position as it is drawn, None for a game that is only told."""
+        return self.look.draw(state.native, seat) if self.look.draw else None
 
     def observe(self, native: NativeState, seat: int) -> NDArray[np.generic]:
         """Return the observation tensor of a state for a seat: a new float32 array."""

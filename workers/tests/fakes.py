@@ -119,6 +119,13 @@ class SumState:
         score = derive("sum", self.game_seed, *self.actions) % 3 - 1.0
         return [score, -score]
 
+    def describe(self, seat: int | None = None) -> str:
+        del seat
+        return f"The sum is {sum(self.actions)}."
+
+    def action_name(self, action: int) -> str:
+        return f"add {action}"
+
     def _strike(self) -> None:
         given = self.game.parameters
         if given["what"] in ("nothing", "returns") or self.game_seed % cast(int, given["every"]):

@@ -1,7 +1,40 @@
 """Chess with draws by repetition and by the rule of 50 moves."""
 
-from arena.games.openspiel import OpenSpielGame
+from arena.games.looks import Look
+from arena.games.openspiel import NativeState, OpenSpielGame
+from arena.games.pictures import Cell, Grid, Side
+from arena.games.rows import shade_checkered
+
+# The engine gives the first move to its player 1, so that seat 1 is white.
+SIDES = (Side("black", "black"), Side("white", "white"))
+ROWS = ("8", "7", "6", "5", "4", "3", "2", "1")
+NAMES = ("king", "queen", "rook", "bishop", "knight", "pawn")
+# The mark of text: else some systems draw a pawn as a coloured picture.
+PIECES = {
+    letter: (f"{glyph}\ufe0e", name)
+    for letter, glyph, name in zip("kqrbnp", "♚♛♜♝♞♟", NAMES, strict=True)
+}
+
+
+def draw(native: NativeState, seat: int | None) -> Grid:
+    """Return the board as its Forsyth-Edwards notation has it."""
+    del seat
+    rows = (tuple(_read_rank(rank)) for rank in str(native).split()[0].split("/"))
+    return Grid(shade_checkered(tuple(rows)), "abcdefgh", ROWS, SIDES, has_moving_pieces=True)
+
+
+def _read_rank(rank: str) -> list[Cell]:
+    cells: list[Cell] = []
+    for letter in rank:
+        if letter.isdigit():
+            cells += [Cell()] * int(letter)
+        else:
+            glyph, name = PIECES[letter.lower()]
+            seat = int(letter.isupper())
+            cells.append(Cell(seat, glyph, name=f"{SIDES[seat].name} {name}"))
+    return cells
+
 
 # The engine's bound stays (17,695 plies, what the rule of 50 moves allows): a lower one would let
 # a losing seat drag a legal match into a fault of the platform.
-GAME = OpenSpielGame("chess", title="Chess", opening_plies=4)
+GAME = OpenSpielGame("chess", title="Chess", opening_plies=4, look=Look(draw))

@@ -1,5 +1,27 @@
 """Connect Four: four in a row on 7 columns of 6."""
 
-from arena.games.openspiel import OpenSpielGame
+from arena.games.looks import Look
+from arena.games.openspiel import NativeState, OpenSpielGame
+from arena.games.pictures import RING, Grid, Side
+from arena.games.rows import mark_winners, read_cells
 
-GAME = OpenSpielGame("connect_four", title="Connect Four", opening_plies=4)
+SIDES = (Side("yellow", "yellow"), Side("red", "red", RING))
+ROWS = ("6", "5", "4", "3", "2", "1")
+
+
+def draw(native: NativeState, seat: int | None) -> Grid:
+    """Return the columns with what was dropped into them; four in a row are marked."""
+    del seat
+    cells = read_cells(str(native).splitlines(), "xo")
+    return Grid(mark_winners(cells, 4), "abcdefg", ROWS, SIDES)
+
+
+def name_action(native: NativeState, seat: int, action: int) -> str:
+    """Return the column."""
+    del native, seat
+    return f"column {'abcdefg'[action]}"
+
+
+GAME = OpenSpielGame(
+    "connect_four", title="Connect Four", opening_plies=4, look=Look(draw, name_action=name_action)
+)

@@ -1,7 +1,41 @@
 """Go on 9 x 9 under Tromp-Taylor rules, komi 7.5; it ends after 162 plies at the latest."""
 
-from arena.games.openspiel import OpenSpielGame
+from arena.games.looks import Look
+from arena.games.openspiel import NativeState, OpenSpielGame
+from arena.games.pictures import POINTS, Grid, Side
+from arena.games.rows import read_cells
+
+SIDES = (Side("black", "black"), Side("white", "white"))
+COLUMNS = "ABCDEFGHJ"  # without I, as go boards are labelled
+ROWS = ("9", "8", "7", "6", "5", "4", "3", "2", "1")
+STARS = {(2, 2), (2, 6), (4, 4), (6, 2), (6, 6)}
+
+
+def draw(native: NativeState, seat: int | None) -> Grid:
+    """Return the crossings with their stones."""
+    del seat
+    rows = [line.split()[1] for line in str(native).splitlines() if line.strip()[:1].isdigit()]
+    cells = tuple(
+        tuple(
+            cell._replace(shade="dark" if (row, column) in STARS else "")
+            for column, cell in enumerate(line)
+        )
+        for row, line in enumerate(read_cells(rows, "XO"))
+    )
+    return Grid(cells, COLUMNS, ROWS, SIDES, form=POINTS)
+
+
+def name_action(native: NativeState, seat: int, action: int) -> str:
+    """Return the crossing, or that the seat passes."""
+    name = native.action_to_string(seat, action).split()[-1]
+    return "pass" if name == "PASS" else name.upper()
+
 
 GAME = OpenSpielGame(
-    "go_9x9", engine_name="go", fixed={"board_size": 9}, title="Go 9 x 9", opening_plies=4
+    "go_9x9",
+    engine_name="go",
+    fixed={"board_size": 9},
+    title="Go 9 x 9",
+    opening_plies=4,
+    look=Look(draw, name_action=name_action),
 )

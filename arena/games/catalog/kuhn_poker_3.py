@@ -1,5 +1,6 @@
 """Kuhn poker for three: four cards, one round of betting."""
 
+from arena.games.catalog.kuhn_poker import LOOK
 from arena.games.openspiel import OpenSpielGame
 
 GAME = OpenSpielGame(
@@ -8,4 +9,5 @@ GAME = OpenSpielGame(
     fixed={"players": 3},
     title="Kuhn poker for three",
     opening_plies=0,
+    look=LOOK,
 )

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from arena.errors import IllegalActionError, ParameterError
 from arena.games.base import OVER, GameSpec
+from arena.games.cards import HIDDEN, Hand, draw_table
+from arena.games.looks import tell_turn
+from arena.games.pictures import Picture
 from arena.parameters import Parameter, Value, read_parameters
 from arena.seeding import derive_uniforms
 
@@ -95,6 +98,20 @@ class SkillState:
         first, second = self.actions
         return toss_result(self._game_seed, first, second)
 
+    def describe(self, seat: int | None = None) -> str:
+        """Return the levels that were played, of a seat its own alone."""
+        seats = [f"seat {n}" for n in range(self.n_seats)]
+        levels = [
+            f"Seat {n} plays level {level}."
+            for n, level in enumerate(self.actions)
+            if seat in (None, n)
+        ]
+        return " ".join((tell_turn(self.to_move(), self.returns(), seats), *levels))
+
+    def action_name(self, action: int) -> str:
+        """Return the level in words."""
+        return f"level {action}"
+
 
 class SkillGame:
     """The rules; `sleep` lets the time of a match pass."""
@@ -130,6 +147,18 @@ class SkillGame:
             reason = f"must be 0, as the game has chance: {opening_plies}"
             raise ParameterError(self.spec.id, "opening_plies", reason)
         return self._state(self, game_seed)
+
+    def picture(self, state: SkillState, seat: int | None = None) -> Picture:
+        """Return the levels as cards, those of other seats face down."""
+        levels: list[list[str]] = [[] for _ in range(state.n_seats)]
+        for n, level in enumerate(state.actions):
+            levels[n] = [str(level) if seat in (None, n) else HIDDEN]
+        return draw_table(
+            [
+                Hand(f"seat {n}", shown, is_to_move=n == state.to_move())
+                for n, shown in enumerate(levels)
+            ]
+        )
 
 
 def toss_result(

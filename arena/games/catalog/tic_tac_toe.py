@@ -1,5 +1,27 @@
 """Tic-tac-toe: three in a row on 3 x 3."""
 
-from arena.games.openspiel import OpenSpielGame
+from arena.games.looks import Look
+from arena.games.openspiel import NativeState, OpenSpielGame
+from arena.games.pictures import CROSS, RING, Grid, Side
+from arena.games.rows import mark_winners, read_cells
 
-GAME = OpenSpielGame("tic_tac_toe", title="Tic-tac-toe", opening_plies=2)
+SIDES = (Side("x", "blue", CROSS), Side("o", "red", RING))
+ROWS = ("3", "2", "1")
+
+
+def draw(native: NativeState, seat: int | None) -> Grid:
+    """Return the nine cells; three in a row are marked. Nothing is hidden from a seat."""
+    del seat
+    cells = read_cells(str(native).splitlines(), "xo")
+    return Grid(mark_winners(cells, 3), "abc", ROWS, SIDES)
+
+
+def name_action(native: NativeState, seat: int, action: int) -> str:
+    """Return the cell, as it is labelled."""
+    del native, seat
+    return f"{'abc'[action % 3]}{ROWS[action // 3]}"
+
+
+GAME = OpenSpielGame(
+    "tic_tac_toe", title="Tic-tac-toe", opening_plies=2, look=Look(draw, name_action=name_action)
+)

@@ -1,6 +1,83 @@
 """Tiny bridge: eight cards, two partnerships (seats 0 and 2 against 1 and 3), the bidding only."""
 
-from arena.games.openspiel import OpenSpielGame
+from typing import Final
+
+from arena.games.cards import HIDDEN, Hand, draw_table
+from arena.games.looks import Look
+from arena.games.openspiel import NativeState, OpenSpielGame
+from arena.games.pictures import Picture
+
+PLACES: Final = ("west", "north", "east", "south")
+SUITS: Final = {"S": "♠", "H": "♥"}
+NAMES: Final = {
+    **{"S": "spades", "H": "hearts"},
+    **{"A": "ace", "K": "king", "Q": "queen", "J": "jack"},
+}
+CALLS: Final = (
+    ("Pass", "pass"),
+    ("Dbl", "double"),
+    ("RDbl", "redouble"),
+    *((f"{n}{letter}", f"{n} {word}") for n in "12" for letter, word in (("H", "♥"), ("S", "♠"))),
+    *((f"{n}NT", f"{n} no trump") for n in "12"),
+)
+SPOKEN: Final = dict(CALLS)
+N_DEALS: Final = 4
+
+
+def draw(native: NativeState, seat: int | None) -> Picture:
+    """Return the four hands, those that the seat sees face up, and what each has called."""
+    mover = -1 if native.is_terminal() else native.current_player()
+    calls = list_calls(native)
+    hands = [
+        Hand(
+            f"{PLACES[n]} (seat {n})",
+            [_name_face(card) if seat in (None, n) else HIDDEN for card in cards],
+            [call for at, call in enumerate(calls) if at % N_DEALS == n] or [""],
+            is_to_move=n == mover,
+        )
+        for n, cards in enumerate(read_hands(native))
+    ]
+    return draw_table(hands)
+
+
+def describe(native: NativeState, seat: int | None) -> str:
+    """Return the hands that the seat sees and the calls in their order."""
+    held = [
+        f"{PLACES[n].capitalize()} (seat {n}) holds the {' and the '.join(map(_name_card, cards))}."
+        for n, cards in enumerate(read_hands(native))
+        if seat in (None, n)
+    ]
+    calls = list_calls(native)
+    return " ".join((*held, f"Calls: {', '.join(calls)}." if calls else "Nobody has called yet."))
+
+
+def read_hands(native: NativeState) -> list[list[str]]:
+    """Return the two cards of each seat, as the engine spells them: suit and rank."""
+    hands = [text.partition(":")[2] for text in str(native).split()[:N_DEALS]]
+    return [[hand[:2], hand[2:]] for hand in hands]
+
+
+def list_calls(native: NativeState) -> list[str]:
+    """Return the calls so far, in words."""
+    spelled = [
+        native.action_to_string(n % N_DEALS, action)
+        for n, action in enumerate(native.history()[N_DEALS:])
+    ]
+    return [SPOKEN[call] for call in spelled]
+
+
+def name_action(native: NativeState, seat: int, action: int) -> str:
+    """Return the call in words."""
+    return SPOKEN[native.action_to_string(seat, action)]
+
+
+def _name_face(card: str) -> str:
+    return card[1] + SUITS[card[0]]
+
+
+def _name_card(card: str) -> str:
+    return f"{NAMES[card[1]]} of {NAMES[card[0]]}"
+
 
 GAME = OpenSpielGame(
     "tiny_bridge",
@@ -8,4 +85,5 @@ GAME = OpenSpielGame(
     title="Tiny bridge, two against two",
     opening_plies=0,
     teams=(0, 1, 0, 1),
+    look=Look(draw, describe, name_action),
 )

@@ -1,0 +1,60 @@
+"""A table of cards as it is drawn: the hand of each seat, what it did, and what all see."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from arena.games.pictures import Picture, Rect, Shape, Text
+
+HIDDEN: Final = ""
+"""A card whose face is not seen."""
+_WIDTH, _HEIGHT, _GAP, _COLUMN = 15.0, 21.0, 2.0, 44.0
+_TOP, _LINE = 8.0, 6.5
+_RED = ("♥", "♦")
+
+
+class Hand(NamedTuple):
+    """What lies in front of a seat: cards by their faces, and lines of words below them."""
+
+    title: str
+    cards: Sequence[str]
+    notes: Sequence[str] = ()
+    is_to_move: bool = False
+
+
+def draw_table(
+    hands: Sequence[Hand], shared: Sequence[str] = (), lines: Sequence[str] = ()
+) -> Picture:
+    """Return the hands side by side, the shared cards above them and lines of words below."""
+    width = _COLUMN * max(len(hands), 2)
+    hands_top = _TOP + (_HEIGHT + 8 if shared else 0)
+    n_notes = max(len(hand.notes) for hand in hands)
+    notes_top = hands_top + _HEIGHT + 15
+    lines_top = notes_top + n_notes * _LINE
+    height = lines_top + len(lines) * _LINE + 4
+    shapes: list[Shape] = [Rect(0, 0, width, height, "felt", 3)]
+    shapes += _draw_cards(shared, width / 2, _TOP)
+    for n, hand in enumerate(hands):
+        middle = _COLUMN * (n + 0.5 + (max(len(hands), 2) - len(hands)) / 2)
+        if hand.is_to_move:
+            frame = (middle - _COLUMN / 2 + 2, hands_top - 3, _COLUMN - 4, lines_top - hands_top)
+            shapes.append(Rect(*frame, "new", 2))
+        shapes.append(Text(middle, hands_top + 3, hand.title, 5))
+        shapes += _draw_cards(hand.cards, middle, hands_top + 8)
+        shapes += [
+            Text(middle, notes_top + at * _LINE, note, 4.6) for at, note in enumerate(hand.notes)
+        ]
+    shapes += [Text(width / 2, lines_top + at * _LINE, line, 4.6) for at, line in enumerate(lines)]
+    return Picture(width, height, tuple(shapes))
+
+
+def _draw_cards(cards: Sequence[str], middle: float, top: float) -> list[Shape]:
+    shapes: list[Shape] = []
+    left = middle - (len(cards) * (_WIDTH + _GAP) - _GAP) / 2
+    for n, face in enumerate(cards):
+        x = left + n * (_WIDTH + _GAP)
+        shapes.append(Rect(x, top, _WIDTH, _HEIGHT, "card" if face else "back", 1.5))
+        if face:
+            tint = "red" if face.endswith(_RED) else "black"
+            size = 9 if len(face) == 1 else 7
+            shapes.append(Text(x + _WIDTH / 2, top + _HEIGHT / 2, face, size, tint))
+    return shapes

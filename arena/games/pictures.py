@@ -1,0 +1,301 @@
+"""What a game may draw of a position: a grid of cells, or shapes with sizes.
+
+A game says what stands where in words of this file; the page alone makes SVG of it, so that no file
+of a game can put markup of its own into a page.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from itertools import groupby
+from math import isfinite
+from typing import Final, NamedTuple
+
+from arena.errors import PictureError
+
+TINTS: Final = frozenset(
+    (
+        *("black", "white", "red", "blue", "yellow", "green", "ink", "muted", "line", "paper"),
+        *("light", "dark", "wood", "grain", "felt", "card", "back", "new", "win"),
+    )
+)
+"""The colours there are; each is another one in the dark."""
+MAX_SHAPES = 3_000
+MAX_SIZE = 10_000
+MAX_TEXT = 80
+DISC, RING, CROSS = "disc", "ring", "cross"
+SQUARES, POINTS, HEXES = "squares", "points", "hexes"
+
+_CELL, _EDGE, _HEX_HEIGHT, _LABEL = 10.0, 6.0, 8.66, 3.6
+_HEX = ((5.0, -0.77), (10.0, 2.11), (10.0, 7.89), (5.0, 10.77), (0.0, 7.89), (0.0, 2.11))
+
+
+class Rect(NamedTuple):
+    """A rectangle by its upper left corner; corner: the radius of its corners."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    tint: str
+    corner: float = 0
+
+
+class Circle(NamedTuple):
+    """A disc, or with a width the outline of one."""
+
+    x: float
+    y: float
+    radius: float
+    tint: str
+    width: float = 0
+
+
+class Line(NamedTuple):
+    """A line from one point to another."""
+
+    x: float
+    y: float
+    to_x: float
+    to_y: float
+    tint: str
+    width: float = 0.3
+
+
+class Text(NamedTuple):
+    """Words around a point, in letters of this height."""
+
+    x: float
+    y: float
+    text: str
+    size: float
+    tint: str = "ink"
+
+
+class Polygon(NamedTuple):
+    """A filled outline."""
+
+    points: tuple[tuple[float, float], ...]
+    tint: str
+
+
+Shape = Rect | Circle | Line | Text | Polygon
+
+
+class Side(NamedTuple):
+    """What a seat plays, and the piece that stands for it beside its name."""
+
+    name: str
+    tint: str
+    piece: str = DISC
+
+
+class Cell(NamedTuple):
+    """One cell: who stands on it (-1: nobody), drawn as a disc, ring, cross or character.
+
+    shade: a tint of the cell itself. name: what the piece is called, by default as its side is.
+    """
+
+    seat: int = -1
+    piece: str = ""
+    shade: str = ""
+    name: str = ""
+    is_winning: bool = False
+
+
+EMPTY = Cell()
+
+
+class Picture(NamedTuple):
+    """Shapes on a canvas, the first ones below; sides: what each seat plays, for the legend."""
+
+    width: float
+    height: float
+    shapes: tuple[Shape, ...]
+    sides: tuple[Side, ...] = ()
+
+
+class Grid(NamedTuple):
+    """Rows of cells with the names of columns and rows.
+
+    form: cells are squares, hexes, or crossings of lines (points). has_moving_pieces: what has
+    changed is marked where a piece left, too, and where it took another one. extra: shapes over the
+    ground and under the pieces.
+    """
+
+    rows: tuple[tuple[Cell, ...], ...]
+    columns: str
+    numbers: tuple[str, ...]
+    sides: tuple[Side, ...] = ()
+    form: str = SQUARES
+    has_moving_pieces: bool = False
+    extra: tuple[Shape, ...] = ()
+
+    def place(self, row: int, column: int) -> str:
+        """Return the name of a cell."""
+        return f"{self.columns[column]}{self.numbers[row]}"
+
+    def words(self) -> str:
+        """Return where which pieces stand, a sentence for each kind of piece."""
+        standing = sorted(
+            (cell.seat, cell.name or self.sides[cell.seat].name, column, row)
+            for row, line in enumerate(self.rows)
+            for column, cell in enumerate(line)
+            if cell.seat >= 0
+        )
+        kinds = groupby(standing, key=lambda each: each[:2])
+        return " ".join(
+            f"{name.capitalize()}: {', '.join(self.place(row, at) for *_, at, row in kind)}."
+            for (_, name), kind in kinds
+        )
+
+    def picture(self, before: "Grid | None" = None) -> Picture:
+        """Return the grid as shapes; what is new since the grid before is marked."""
+        n_rows, n_columns = len(self.rows), len(self.rows[0])
+        lean = (n_rows - 1) * _CELL / 2 if self.form == HEXES else 0
+        cells = [
+            (row, column, cell)
+            for row, line in enumerate(self.rows)
+            for column, cell in enumerate(line)
+        ]
+        # The ground comes first and is the same in every frame of a game, which is sent once.
+        shades = tuple(tuple(cell.shade for cell in line) for line in self.rows)
+        shapes = list(_draw_ground(shades, self.columns, self.numbers, self.form))
+        shapes += self.extra
+        for row, column, cell in cells:
+            is_new = before is not None and self._is_new(before.rows[row][column], cell)
+            if is_new or cell.is_winning:
+                shapes.append(
+                    _draw_cell(row, column, self.form, "win" if cell.is_winning else "new")
+                )
+        shapes += [shape for row, column, cell in cells for shape in self._piece(row, column, cell)]
+        width = _CELL * n_columns + lean + 2 * _EDGE
+        height = _step_down(self.form) * (n_rows - 1) + _CELL + 2 * _EDGE
+        return Picture(width, height, tuple(shapes), self.sides)
+
+    def corner(self, row: int, column: int) -> tuple[float, float]:
+        """Return the upper left corner of a cell in the drawing."""
+        return _corner(row, column, self.form)
+
+    def _is_new(self, old: Cell, new: Cell) -> bool:
+        if self.has_moving_pieces:
+            return old[:2] != new[:2]
+        return old.seat < 0 <= new.seat
+
+    def _piece(self, row: int, column: int, cell: Cell) -> Sequence[Shape]:
+        if cell.seat < 0:
+            return ()
+        side = self.sides[cell.seat]
+        return draw_piece(*_centre(row, column, self.form), cell.piece or side.piece, side.tint)
+
+
+def _step_down(form: str) -> float:
+    return _HEX_HEIGHT if form == HEXES else _CELL
+
+
+def _corner(row: int, column: int, form: str) -> tuple[float, float]:
+    lean = row * _CELL / 2 if form == HEXES else 0
+    return _EDGE + _CELL * column + lean, _EDGE + _step_down(form) * row
+
+
+def _centre(row: int, column: int, form: str) -> tuple[float, float]:
+    x, y = _corner(row, column, form)
+    return x + _CELL / 2, y + _CELL / 2
+
+
+def _draw_cell(row: int, column: int, form: str, tint: str) -> Shape:
+    x, y = _corner(row, column, form)
+    if form == HEXES:
+        return Polygon(tuple((x + dx, y + dy) for dx, dy in _HEX), tint)
+    return Rect(x, y, _CELL, _CELL, tint)
+
+
+@lru_cache(maxsize=32)
+def _draw_ground(
+    shades: tuple[tuple[str, ...], ...], columns: str, numbers: tuple[str, ...], form: str
+) -> tuple[Shape, ...]:
+    """Return empty cells and their labels; kept, as all positions of a game have the same."""
+    n_columns, last = len(shades[0]), len(shades) - 1
+    if form == POINTS:
+        shapes = _draw_crossings(shades)
+    else:
+        shapes = [
+            _draw_cell(row, column, form, shade or "paper")
+            for row, line in enumerate(shades)
+            for column, shade in enumerate(line)
+        ]
+    for n, name in enumerate(columns[:n_columns]):
+        y = _corner(last, n, form)[1] + _CELL + _EDGE / 2
+        shapes.append(Text(_centre(last, n, form)[0], y, name, _LABEL, "muted"))
+    for n, name in enumerate(numbers):
+        x = _corner(n, 0, form)[0] - _EDGE / 2
+        shapes.append(Text(x, _centre(n, 0, form)[1], name, _LABEL, "muted"))
+    return tuple(shapes)
+
+
+def _draw_crossings(shades: tuple[tuple[str, ...], ...]) -> list[Shape]:
+    n_rows, n_columns = len(shades), len(shades[0])
+    centre = partial(_centre, form=POINTS)
+    across = [(centre(row, 0), centre(row, n_columns - 1)) for row in range(n_rows)]
+    down = [(centre(0, n), centre(n_rows - 1, n)) for n in range(n_columns)]
+    dots = [
+        Circle(*centre(row, column), 0.9, "grain")
+        for row, line in enumerate(shades)
+        for column, shade in enumerate(line)
+        if shade == "dark"
+    ]
+    board = Rect(_EDGE, _EDGE, _CELL * n_columns, _CELL * n_rows, "wood", 1)
+    return [board, *(Line(*start, *end, "grain") for start, end in (*across, *down)), *dots]
+
+
+def draw_piece(x: float, y: float, piece: str, tint: str) -> Sequence[Shape]:
+    """Return a disc, ring, cross or character around a point of a cell of 10 by 10."""
+    if piece == DISC:
+        return (Circle(x, y, 3.8, tint),)
+    if piece == RING:
+        return (Circle(x, y, 3.0, tint, 1.8),)
+    if piece == CROSS:
+        return (
+            Line(x - 2.7, y - 2.7, x + 2.7, y + 2.7, tint, 1.8),
+            Line(x - 2.7, y + 2.7, x + 2.7, y - 2.7, tint, 1.8),
+        )
+    return (Text(x, y, piece, 8.6, tint),)
+
+
+def check_picture(picture: object) -> Picture:
+    """Return a picture that can be shown. Raises PictureError, which says what is wrong."""
+    if not isinstance(picture, Picture):
+        raise PictureError(f"picture() must return a Picture or a Grid, got {picture!r:.80}")
+    for size in (picture.width, picture.height):
+        _check_number(size)
+        if not 0 < size <= MAX_SIZE:
+            raise PictureError(f"a picture is 0 to {MAX_SIZE} wide and high, not {size}")
+    if len(picture.shapes) > MAX_SHAPES:
+        raise PictureError(f"{len(picture.shapes):,} shapes are more than {MAX_SHAPES:,}")
+    for shape in picture.shapes:
+        _check_shape(shape)
+    for side in picture.sides:
+        for shape in draw_piece(0, 0, side.piece, side.tint):
+            _check_shape(shape)
+    return picture
+
+
+def _check_shape(shape: object) -> None:
+    if not isinstance(shape, Shape):
+        raise PictureError(f"{shape!r:.80} is no shape")
+    if shape.tint not in TINTS:
+        raise PictureError(f"there is no tint {shape.tint!r:.20}: use {', '.join(sorted(TINTS))}")
+    if isinstance(shape, Polygon):
+        numbers: list[object] = [number for point in shape.points for number in point]
+    else:
+        numbers = [value for name, value in shape._asdict().items() if name not in ("tint", "text")]
+    for number in numbers:
+        _check_number(number)
+    if isinstance(shape, Text) and not (
+        isinstance(shape.text, str) and len(shape.text) <= MAX_TEXT
+    ):
+        raise PictureError(f"a text has {MAX_TEXT} characters at most: {shape.text!r:.80}")
+
+
+def _check_number(number: object) -> None:
+    if not (isinstance(number, (int, float)) and isfinite(number) and abs(number) <= MAX_SIZE):
+        raise PictureError(f"{number!r:.40} is no size or place of a picture")

@@ -1,0 +1,64 @@
+"""Cells read from the rows that an engine prints, and lines of equal pieces in them."""
+
+from collections.abc import Iterable
+from functools import cache
+
+from arena.games.pictures import EMPTY, Cell
+
+Cells = tuple[tuple[Cell, ...], ...]
+Line = tuple[tuple[int, int], ...]
+
+
+def read_cells(rows: Iterable[str], pieces: str) -> Cells:
+    """Return a cell for each character; pieces: that of seat 0, of seat 1 and so on."""
+    kinds = {piece: Cell(seat) for seat, piece in enumerate(pieces)}
+    return tuple(tuple(kinds.get(piece, EMPTY) for piece in row) for row in rows if row)
+
+
+def shade_checkered(cells: Cells) -> Cells:
+    """Return the cells of a board in two shades, the upper left one light."""
+    return tuple(
+        tuple(
+            cell._replace(shade="dark" if (row + column) % 2 else "light")
+            for column, cell in enumerate(line)
+        )
+        for row, line in enumerate(cells)
+    )
+
+
+def mark_winners(cells: Cells, length: int) -> Cells:
+    """Return the cells with the lines of so many pieces of one seat marked."""
+    lines = _list_lines(len(cells), len(cells[0]), length)
+    winning = {place for line in lines for place in line if _is_won(cells, line)}
+    return mark_places(cells, winning)
+
+
+def mark_places(cells: Cells, winning: Iterable[tuple[int, int]]) -> Cells:
+    """Return the cells with those at (row, column) marked as winning."""
+    places = set(winning)
+    if not places:
+        return cells
+    return tuple(
+        tuple(
+            cell._replace(is_winning=True) if (row, column) in places else cell
+            for column, cell in enumerate(line)
+        )
+        for row, line in enumerate(cells)
+    )
+
+
+@cache
+def _list_lines(n_rows: int, n_columns: int, length: int) -> list[Line]:
+    """Return the places of every line of that length on a board."""
+    lines = [
+        tuple((row + n * down, column + n * right) for n in range(length))
+        for row in range(n_rows)
+        for column in range(n_columns)
+        for down, right in ((0, 1), (1, 0), (1, 1), (1, -1))
+    ]
+    return [line for line in lines if line[-1][0] < n_rows and 0 <= line[-1][1] < n_columns]
+
+
+def _is_won(cells: Cells, line: Line) -> bool:
+    first = cells[line[0][0]][line[0][1]].seat
+    return first >= 0 and all(cells[row][column].seat == first for row, column in line)
