@@ -272,6 +272,23 @@ def read_parquet(source: Path | BinaryIO) -> pa.Table:
         raise TrajectoryError(f"no file of trajectories: {error}") from error
 
 
+def read_values(source: BinaryIO, number: int) -> dict[int, float]:
+    """Return what the deciding seat expected of its return, by step of one episode.
+
+    Empty where no network was asked. Raises TrajectoryError for any other file, OSError.
+    """
+    try:
+        with pq.ParquetFile(source) as file:
+            read_spec(file.schema_arrow)
+        # Statistics name the episodes of a row group: of a large piece few groups are read.
+        rows = pq.read_table(
+            source, columns=["step", "value"], filters=[("episode", "=", number)]
+        ).to_pylist()
+    except pa.ArrowException as error:
+        raise TrajectoryError(f"no file of trajectories: {error}") from error
+    return {row["step"]: row["value"] for row in rows if row["value"] is not None}
+
+
 def split_episodes(rows: pa.Table) -> dict[int, pa.Table]:
     """Return the rows of each episode by its number, without copying them.
 

@@ -1,23 +1,114 @@
 """The page of a match: who sat where, every attempt, and its moves one by one."""
 
+from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_safe
 
+from arena.games.base import OVER
+from arena.pairing.base import rotate_seats
 from matches.models import Match
+from matches.models.match import join_numbers, parse_numbers
 from matches.operations import explain
 from matches.store.catalog import game_title
 from matches.store.clock import db_now
+from pages import drawings, notation, replays, values
 from pages.paging import read_optional_number
-from pages.replays import Recorded, Replay, replay_match
+from pages.replays import Recorded, Replay
 from pages.seating import list_seats
+
+FRAMES_KEPT_S = 600
+"""A browser keeps the frames so long: an outcome never changes, only how it is drawn."""
 
 
 @require_safe
 def show_match(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a match: who sat where, every attempt with its reason, the outcome and a replay."""
+    match = find_match(pk)
+    board = match.tournament.leaderboard
+    context = {
+        "match": match,
+        "board": board,
+        "game": game_title(board.game),
+        "seats": list_seats(match, game=board.game),
+        "attempts": match.attempts.all(),
+        "explanation": None if has_outcome(match) else explain.of_match(match, now=db_now()),
+        **find_neighbours(match),
+        **show_step(
+            match, read_optional_number(request, "step"), read_optional_number(request, "seat")
+        ),
+    }
+    return render(request, "pages/match.html", context)
+
+
+@require_safe
+def send_frames(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return every position of a match at once, for a browser that steps by itself."""
+    del request
+    match = find_match(pk)
+    replay = replay_moves(match)
+    sitters = name_sitters(match)
+    numbers: dict[str, int] = {}
+    frames = [replay.frames[step] for step in range(replay.last_step + 1)]
+    numbered = [
+        [[numbers.setdefault(shape, len(numbers)) for shape in view.shapes] for view in frame.views]
+        for frame in frames
+    ]
+    # What all positions begin with is drawn once: the board and its labels.
+    columns = zip(*(shapes for views in numbered for shapes in views), strict=False)
+    n_ground = len(list(takewhile(lambda column: len(set(column)) == 1, columns)))
+    answer = JsonResponse(
+        {
+            "shapes": list(numbers),
+            "ground": numbered[0][0][:n_ground] if numbered else [],
+            "frames": [
+                {
+                    "said": tell_step(match, replay, step, sitters),
+                    "views": [
+                        [view.box, view.words, shapes[n_ground:]]
+                        for view, shapes in zip(frame.views, numbered[step], strict=True)
+                    ],
+                }
+                for step, frame in enumerate(frames)
+            ],
+        }
+    )
+    patch_cache_control(answer, private=True, max_age=FRAMES_KEPT_S)
+    return answer
+
+
+@require_safe
+def send_file(request: HttpRequest, pk: int, form: str) -> HttpResponse:
+    """Return a match as a file. Raises Http404 where its game has no such form."""
+    del request
+    match = find_match(pk)
+    forms = notation.list_forms(match.tournament.leaderboard.game)
+    if form not in forms:
+        raise Http404(f"match {pk} can be had as {' or '.join(forms)}, not as {form[:20]!r}")
+    replay = replay_moves(match, steps=())
+    agents = {row.seat: str(row.agent) for row in match.seat_rows.all()}
+    heading = notation.Heading(
+        match=match.pk,
+        game_seed=match.game_seed,
+        event=str(match.tournament),
+        round=match.sequence,
+        date=f"{match.outcome.recorded_at:%Y-%m-%d}",
+        agents=[agents[seat] for seat in sorted(agents)],
+        ranks=parse_numbers(match.outcome.ranks),
+        reason=match.outcome.reason,
+    )
+    write, kind = notation.WRITERS[form]
+    answer = HttpResponse(write(replay, heading), content_type=f"{kind}; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="match-{pk}.{form}"'
+    return answer
+
+
+def find_match(pk: int) -> Match:
+    """Return a match with all that its page tells. Raises Http404."""
     matches = Match.objects.select_related(
         "tournament__leaderboard",
         "outcome",
@@ -27,43 +118,102 @@ def show_match(request: HttpRequest, pk: int) -> HttpResponse:
         "replaces__replaced",
         "same_as__outcome",
     )
-    match = get_object_or_404(matches.prefetch_related("seat_rows__agent"), pk=pk)
-    board = match.tournament.leaderboard
-    outcome = getattr(match, "outcome", None)
-    replay = None
-    # Moves are recorded with the outcome, so that no seat's view is shown before the end.
-    if outcome and outcome.actions:
-        plies, seed = board.opening_plies, match.game_seed
-        replay = replay_match(
-            Recorded(board.game, board.game_parameters, plies, seed, outcome.actions)
-        )
-    context = {
-        "match": match,
-        "board": board,
-        "game": game_title(board.game),
-        "seats": list_seats(match, game=board.game),
-        "attempts": match.attempts.all(),
-        "explanation": None if outcome else explain.of_match(match, now=db_now()),
-        "replay": replay,
-        **_show_step(match, replay, read_optional_number(request, "step")),
+    return get_object_or_404(matches.prefetch_related("seat_rows__agent"), pk=pk)
+
+
+def find_neighbours(match: Match) -> dict[str, Any]:
+    """Return the matches before and after, and those of the same seed with the seats changed."""
+    planned = Match.objects.filter(tournament=match.tournament_id).only("pk", "sequence")
+    lineup = tuple(match.agent_ids)
+    turned = [join_numbers(seating) for seating in rotate_seats(lineup) if seating != lineup]
+    return {
+        "match_before": planned.filter(sequence__lt=match.sequence).order_by("-sequence").first(),
+        "match_after": planned.filter(sequence__gt=match.sequence).order_by("sequence").first(),
+        "sister_matches": list(planned.filter(block=match.block, lineup__in=turned)),
     }
-    return render(request, "pages/match.html", context)
 
 
-def _show_step(match: Match, replay: Replay | None, step: int | None) -> dict[str, Any]:
-    """Return the position after a step, by default the last one. Raises Http404 naming the step."""
-    last = replay.last_step if replay else -1
+def has_outcome(match: Match) -> bool:
+    """Say whether a match was recorded; one that was struck has its outcome still."""
+    return hasattr(match, "outcome")
+
+
+def replay_moves(match: Match, *, steps: tuple[int, ...] | None = None) -> Replay:
+    """Return the replay of a match that was recorded. Raises Http404."""
+    if not has_outcome(match) or not match.outcome.actions:
+        raise Http404(f"match {match.pk} has no moves to show")
+    board = match.tournament.leaderboard
+    plies, seed = board.opening_plies, match.game_seed
+    recorded = Recorded(board.game, board.game_parameters, plies, seed, match.outcome.actions)
+    return replays.replay_match(recorded, steps=steps)
+
+
+def show_step(match: Match, step: int | None, seat: int | None) -> dict[str, Any]:
+    """Return the position after a step, by default the last one, as all or one seat see it.
+
+    Moves are recorded with the outcome, so that no seat's view is shown before the end. Raises
+    Http404 naming a step that there is not.
+    """
+    replay = None
+    last = -1
+    if has_outcome(match) and match.outcome.actions:
+        at = len(match.outcome.actions.split()) if step is None else step
+        # The position before it, too: what is new since then is marked.
+        replay = replay_moves(match, steps=(at - 1, at))
+        last = replay.last_step
+        if step is None and 0 <= last < at:
+            replay = replay_moves(match, steps=(last - 1, last))
     if step is not None and step > last:
         steps = "no steps to show" if last < 0 else f"steps 0 to {last}"
         raise Http404(f"match {match.pk} has no step {step}: it has {steps}")
-    if replay is None or not replay.frames:
-        return {}
-    at = last if step is None else step
+    if replay is None or last < 0:
+        return {"replay": replay}
+    return {"replay": replay, **show_position(match, replay, last if step is None else step, seat)}
+
+
+def show_position(match: Match, replay: Replay, step: int, seat: int | None) -> dict[str, Any]:
+    """Return what the page tells of a position. Raises Http404 for a seat without a view."""
+    views = replay.frames[step].views
+    n_viewers = len(views) - 1
+    if seat is not None and seat >= n_viewers:
+        viewers = f"seats 0 to {n_viewers - 1}" if n_viewers else "one view for all"
+        raise Http404(f"match {match.pk} has no view of seat {seat}: it has {viewers}")
+    view = views[0 if seat is None else seat + 1]
+    sitters, expected = name_sitters(match), values.read_match_values(match)
     return {
-        "step": at,
-        "frame": replay.frames[at],
-        "drawn": replay.draw_board(at),
-        "move": replay.moves[at - 1] if at else None,
-        "previous_step": at - 1 if at else None,
-        "next_step": at + 1 if at < last else None,
+        "step": step,
+        "view": view,
+        "drawn": drawings.draw_svg(view.shapes),
+        "seat": seat,
+        "viewers": range(n_viewers),
+        "said": tell_step(match, replay, step, sitters),
+        "sides": [
+            {"sitter": sitters[n], "name": side.name, "icon": drawings.draw_icon(side)}
+            for n, side in enumerate(replay.sides)
+        ],
+        "moves": [(move, expected.get(move.number)) for move in replay.moves],
+        "curve": values.draw_curve(expected, replay.moves),
+        "previous_step": step - 1 if step else None,
+        "next_step": step + 1 if step < replay.last_step else None,
+        "forms": notation.list_forms(replay.game),
     }
+
+
+def tell_step(match: Match, replay: Replay, step: int, sitters: Mapping[int, str]) -> str:
+    """Return what happened at a step, and whose turn it is then, in words."""
+    frame = replay.frames[step]
+    told = "After the opening." if replay.opening else "At the start."
+    if step:
+        move = replay.moves[step - 1]
+        told = f"{sitters[move.seat]} played {move.name}."
+    if step == replay.last_step and match.outcome.is_forfeit:
+        guilty = sitters[match.outcome.guilty_seat]
+        return f"{told} Then {guilty} lost by forfeit: {match.outcome.reason}."
+    if frame.to_move == OVER:
+        return f"{told} {frame.views[0].words.partition('. ')[0].rstrip('.')}."
+    return f"{told} {sitters[frame.to_move]} is to move."
+
+
+def name_sitters(match: Match) -> dict[int, str]:
+    """Return who sat at each seat."""
+    return {row.seat: f"{row.agent} (seat {row.seat})" for row in match.seat_rows.all()}

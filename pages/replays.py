@@ -3,21 +3,22 @@
 What was recorded came from a play node: what does not fit the rules ends the replay in words.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.games.base import OVER, Game, State
+from arena.games.pictures import Grid, Picture, Side, check_picture
 from arena.parameters import parse_number
-from pages.drawings import Board, draw_position
+from pages import drawings
 
-# Moves that are played again for a page, so that none takes long; the API has all of them.
 MAX_STEPS = 2_000
+"""Moves that are played again for a page, so that none takes long; the API has all of them."""
 
 
 class Recorded(NamedTuple):
-    """What a match is replayed from; actions as they are stored, separated by commas.
+    """What a match is replayed from; actions as they are stored, separated by spaces.
 
     opening_plies: None for the game's own number.
     """
@@ -30,44 +31,53 @@ class Recorded(NamedTuple):
 
 
 class Move(NamedTuple):
-    """One move: its number, who made it, and what it is called; 0 and -1 in the opening."""
+    """One move: its number, who made it, what it is and how it is called; number 0: the opening."""
 
     number: int
     seat: int
     name: str
+    action: int
+
+
+class View(NamedTuple):
+    """A position as somebody sees it: in words, and drawn where its game draws itself."""
+
+    words: str
+    box: str
+    shapes: list[str]
 
 
 class Frame(NamedTuple):
-    """A position: its text, and what each seat saw where that is not the same for all."""
+    """A position as it is, and after that as each seat sees it where something is hidden."""
 
-    text: str
-    views: list[str]
     to_move: int
+    views: list[View]
 
 
 class Replay(NamedTuple):
-    """The moves of a match, the position after each, and why there are not more."""
+    """The moves of a match, the positions that were asked for, and why there are not more.
+
+    last_step: the last step there is. sides: what each seat plays, empty if the same.
+    """
 
     game: str
     opening: list[Move]
     moves: list[Move]
-    frames: list[Frame]
+    frames: dict[int, Frame]
     problem: str
-
-    @property
-    def last_step(self) -> int:
-        """Return the number of the last step that can be shown."""
-        return len(self.frames) - 1
-
-    def draw_board(self, step: int) -> Board | None:
-        """Return the position after so many moves to be drawn, None where it is shown as text."""
-        before = self.frames[step - 1].text if step else None
-        return draw_position(self.game, self.frames[step].text, before)
+    last_step: int = -1
+    sides: tuple[Side, ...] = ()
+    returns: tuple[float, ...] = ()
+    parameters: Mapping[str, object] = {}
 
 
-def replay_match(recorded: Recorded) -> Replay:
-    """Return the replay; where nothing can be shown it has no frames and says why."""
-    empty = Replay(recorded.game, [], [], [], "")
+def replay_match(recorded: Recorded, *, steps: Collection[int] | None = None) -> Replay:
+    """Return the replay with the positions at these steps, None: at all of them.
+
+    Where nothing can be shown it has no last step and says why. The position at the last step is
+    always there.
+    """
+    empty = Replay(recorded.game, [], [], {}, "")
     if recorded.game not in games.names():
         return empty._replace(problem=f"the game {recorded.game} is not installed here")
     try:
@@ -77,57 +87,108 @@ def replay_match(recorded: Recorded) -> Replay:
         state = game.start(recorded.game_seed, opening_plies=plies)
     except ArenaError as error:
         return empty._replace(problem=str(error))
-    opening = []
-    # The opening is known as actions only: they get their names by playing them from the start.
-    start = game.start(recorded.game_seed, opening_plies=0)
-    for action in state.opening:
-        opening.append(Move(0, start.to_move(), _name_action(start, action)))
-        start.apply(action)
-    replay = empty._replace(opening=opening, frames=[_show_position(game, state)])
-    return replay._replace(problem=_play_moves(game, state, recorded.actions, replay))
+    camera = Camera(game, steps)
+    camera.look(state)
+    moves, problem = _play(state, recorded.actions, camera)
+    return empty._replace(
+        opening=_name_opening(game, recorded.game_seed, state.opening),
+        moves=moves,
+        problem=problem or camera.problem,
+        frames=camera.frames | {len(moves): camera.take_last(state)},
+        last_step=len(moves),
+        sides=camera.sides,
+        parameters=game.parameters,
+        returns=tuple(state.returns()) if state.to_move() == OVER else (),
+    )
 
 
-def _play_moves(game: Game, state: State, actions: str, replay: Replay) -> str:
-    """Play the moves into the replay; return what kept the rest of them from being played."""
+class Camera:
+    """Takes the positions of a game as it is played, each with what is new since the one before."""
+
+    def __init__(self, game: Game, steps: Collection[int] | None) -> None:
+        self._draw = getattr(game, "picture", None)
+        hidden_from = range(game.spec.n_seats) if game.spec.has_hidden_information else ()
+        self._seats: list[int | None] = [None, *hidden_from]
+        self._steps = steps
+        self._before: dict[int | None, Grid] = {}
+        self._n_looks = -1
+        self.frames: dict[int, Frame] = {}
+        self.sides: tuple[Side, ...] = ()
+        self.problem = ""
+
+    def look(self, state: State) -> None:
+        """Take the next position, if it was asked for."""
+        self._n_looks += 1
+        if self._steps is None or self._n_looks in self._steps:
+            self.frames[self._n_looks] = self._take(state)
+
+    def take_last(self, state: State) -> Frame:
+        """Return the position after all moves."""
+        return self.frames.get(self._n_looks) or self._take(state)
+
+    def _take(self, state: State) -> Frame:
+        views = []
+        for seat in self._seats:
+            drawn = self._picture(state, seat)
+            shapes = [drawings.draw_shape(shape) for shape in drawn.shapes] if drawn else []
+            box = drawings.box_of(drawn) if drawn else ""
+            views.append(View(describe_state(state, seat), box, shapes))
+        return Frame(state.to_move(), views)
+
+    def _picture(self, state: State, seat: int | None) -> Picture | None:
+        """Return what the game draws; what cannot be shown is told instead, and said once."""
+        try:
+            drawn = self._draw(state, seat) if self._draw else None
+            if isinstance(drawn, Grid):
+                before, self._before[seat] = self._before.get(seat), drawn
+                drawn = drawn.picture(before)
+            if drawn is not None:
+                self.sides = check_picture(drawn).sides
+        # Whatever the code of a plug-in raises: its match is still told in words.
+        except Exception as error:
+            self.problem = f"its game cannot draw it: {error}"
+            return None
+        return drawn
+
+
+def _play(state: State, actions: str, camera: Camera) -> tuple[list[Move], str]:
+    """Play the moves; return them and what kept the rest of them from being played."""
     texts = actions.split()
+    moves: list[Move] = []
     for number, text in enumerate(texts[:MAX_STEPS], 1):
         if (action := parse_number(text)) is None:
-            return f"move {number} is no number: {text[:20]!r}"
-        # Named before it is made: the engine names actions by the position that they are made in.
-        move = Move(number, state.to_move(), _name_action(state, action))
+            return moves, f"move {number} is no number: {text[:20]!r}"
+        # Named before it is made: games name actions by the position that they are made in.
+        move = Move(number, state.to_move(), name_action(state, action), action)
         try:
             state.apply(action)
         except ArenaError as error:
-            return f"move {number} does not fit the rules: {error}"
-        replay.moves.append(move)
-        replay.frames.append(_show_position(game, state))
-    left = len(texts) - MAX_STEPS
-    return f"{left:,} more moves are not shown: the API has them" if left > 0 else ""
+            return moves, f"move {number} does not fit the rules: {error}"
+        moves.append(move)
+        camera.look(state)
+    n_left = len(texts) - MAX_STEPS
+    return moves, f"{n_left:,} more moves are not shown: the API has them" if n_left > 0 else ""
 
 
-def _name_action(state: State, action: int) -> str:
-    """Return what the engine calls an action; its number where it has no name for it."""
-    native: Any = getattr(state, "native", None)
-    seat = state.to_move()
-    # A report may hold any number, and engines name legal actions only.
-    if native is None or seat == OVER or action not in state.legal_actions():
-        return str(action)
-    return str(native.action_to_string(seat, action))
+def _name_opening(game: Game, game_seed: int, actions: Sequence[int]) -> list[Move]:
+    """Return the opening, named by playing it from the start."""
+    state = game.start(game_seed, opening_plies=0)
+    moves = []
+    for action in actions:
+        moves.append(Move(0, state.to_move(), name_action(state, action), action))
+        state.apply(action)
+    return moves
 
 
-def _show_position(game: Game, state: State) -> Frame:
-    """Return a position as text, and what each seat sees in games that hide something from it."""
-    native: Any = getattr(state, "native", None)
-    if native is None:
-        moves = ", ".join(map(str, state.actions)) or "none"
-        has_text = type(state).__str__ is not object.__str__
-        return Frame(str(state) if has_text else f"moves so far: {moves}", [], state.to_move())
-    views: list[str] = []
-    if game.spec.has_hidden_information:
-        kind, seats = native.get_game().get_type(), range(game.spec.n_seats)
-        # The information state also holds what the seat saw before; not every game offers it.
-        if kind.provides_information_state_string:
-            views = [native.information_state_string(seat) for seat in seats]
-        elif kind.provides_observation_string:
-            views = [native.observation_string(seat) for seat in seats]
-    return Frame(str(native).rstrip(), views, state.to_move())
+def name_action(state: State, action: int) -> str:
+    """Return what players call an action; a plug-in of before it was asked for one has no name."""
+    if action not in state.legal_actions() or not hasattr(state, "action_name"):
+        return f"action {action}"
+    return state.action_name(action)
+
+
+def describe_state(state: State, seat: int | None) -> str:
+    """Return a position in words, also of a plug-in of before it was asked for them."""
+    if not hasattr(state, "describe"):
+        return f"{len(state.actions)} moves were made."
+    return state.describe(seat)

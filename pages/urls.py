@@ -17,6 +17,8 @@ urlpatterns = [
     path("tournaments/<int:pk>/", tournamentpages.show_tournament, name="tournament"),
     path("tournaments/<int:pk>/campaign/", campaignpages.show_campaign, name="campaign"),
     path("matches/<int:pk>/", matchpages.show_match, name="match"),
+    path("matches/<int:pk>/frames/", matchpages.send_frames, name="match-frames"),
+    path("matches/<int:pk>/download.<str:form>", matchpages.send_file, name="match-file"),
     path("system/", system.show_overview, name="system"),
     path("system/nodes/<int:pk>/", system.show_node, name="node"),
 ]

@@ -4,7 +4,6 @@ import json
 import zlib
 from collections.abc import Sequence
 from datetime import timedelta
-from itertools import count
 from math import sin
 from random import Random
 
@@ -39,8 +38,6 @@ from matches.tests import boards, factories
 from matches.tests.factories import NOW
 from pages.tests.test_strength_plots import GEOMETRIC, trained
 
-DRAWN = ("tic_tac_toe", "othello", "breakthrough", "hex", "chess", "go_9x9")
-TEXTS = ("backgammon", "leduc_poker")
 EMPTY = {
     "empty": "/",
     "empty-boards": "/leaderboards/",
@@ -58,8 +55,8 @@ def fill(broker: Redis) -> dict[str, str]:
 
 
 def fill_games() -> dict[str, str]:
-    """Play a match of each other game; return their pages in the middle of the replay."""
-    return {f"match-{name}": f"/matches/{_played(name).pk}/?step=3" for name in (*DRAWN, *TEXTS)}
+    """Play a match of each game; return their pages in the middle of the replay."""
+    return {f"match-{name}": f"/matches/{_played(name).pk}/?step=2" for name in games.names()}
 
 
 def pages_of_a_board() -> dict[str, str]:
@@ -139,21 +136,23 @@ def _strike(struck: Match, again: Match) -> None:
 
 
 def _played(game: str) -> Match:
-    pair = [
+    n_seats = games.get(game).spec.n_seats
+    agents = [
         Agent.objects.create(name=f"{name} of {game}", game=game, policy="random")
-        for name in ("north", "south")
+        for name in ("north", "south", "east", "west")[:n_seats]
     ]
-    tournament = factories.planned(2, agents=pair, game=game, board=game)
-    boards.play_some(tournament, 2, boards.by_strength(forfeits=0))
+    tournament = factories.planned(n_seats, agents=agents, game=game, board=game)
+    ranks = [0, *[n_seats // 2] * (n_seats - 1)] if n_seats < len("pair") else [0, 2, 0, 2]
+    boards.play_some(tournament, n_seats, lambda row: factories.result(row, ranks=ranks))
     match = Match.objects.filter(tournament=tournament).earliest("pk")
     give_moves(match, game)
     return match
 
 
 def give_moves(match: Match, game: str) -> None:
-    """Let the first random game that is long enough to walk through be what was played."""
-    drawn = (_random_moves(games.get(game), match.game_seed, Random(n)) for n in count())
-    moves = next(moves for moves in drawn if len(moves) >= SHORTEST)
+    """Let a random game that is long enough to walk through, where one is, be what was played."""
+    drawn = (_random_moves(games.get(game), match.game_seed, Random(n)) for n in range(20))
+    moves = max(drawn, key=lambda played: min(len(played), SHORTEST))
     Outcome.objects.filter(match=match).update(actions=" ".join(map(str, moves)))
 
 

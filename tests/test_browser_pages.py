@@ -12,12 +12,11 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests import gallery
-from tests.browser import chromium, free_port, look, run, texts, wait_until, web_server
+from tests.browser import chromium, free_port, look, requested, run, texts, wait_until, web_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-BOARDS = ("tic_tac_toe", "othello", "breakthrough", "hex", "chess", "go_9x9")
-TEXTS = ("backgammon", "leduc_poker")
+STEP_WITHIN_MS = 50
 
 
 class Site(NamedTuple):
@@ -46,6 +45,37 @@ def test_the_replay_is_walked_by_keyboard(site: Site) -> None:
         assert site.chrome.switch_to.active_element == target
         site.chrome.switch_to.active_element.send_keys(Keys.ENTER)
         wait_until(site.chrome, partial(_is_at, site, step), said=f"step {step}")
+
+
+def test_the_player_steps_by_keys_without_asking_the_server(site: Site) -> None:
+    chrome = site.chrome
+    look(chrome, width=390, scheme="dark")
+    chrome.get(f"{site.address}{site.pages['match']}?step=2")
+    wait_until(chrome, lambda: texts(chrome, "[data-is-ready]"), said="the player")
+    requested(chrome)
+    body = chrome.find_element(By.TAG_NAME, "body")
+    keys = ((Keys.ARROW_RIGHT, 3), (Keys.ARROW_LEFT, 2), (Keys.HOME, 0), (Keys.END, None))
+    for key, step in keys:
+        body.send_keys(key)
+        assert _is_at(site, step), (key, step)
+    assert "The game is over" in texts(chrome, ".said")[0]
+    assert run(chrome, "return document.querySelectorAll('.position .fill-new').length") <= 1
+    assert run(chrome, "return location.search").startswith("?step=")
+    typical = run(
+        chrome,
+        """const press = (key) => document.body.dispatchEvent(
+            new KeyboardEvent("keydown", {key, bubbles: true}));
+        const taken = ["Home", ..."rrrrrrrrrrll"].map((key) => {
+            const start = performance.now();
+            press({r: "ArrowRight", l: "ArrowLeft"}[key] ?? key);
+            document.body.getBoundingClientRect();  // lays it out
+            return performance.now() - start; });
+        return taken.sort((one, other) => one - other)[taken.length >> 1];""",
+    )
+    assert typical <= STEP_WITHIN_MS
+    body.send_keys(Keys.HOME, Keys.SPACE)
+    wait_until(chrome, lambda: not _is_at(site, 0), said="it plays by itself")
+    assert [url for url in requested(chrome) if "/matches/" in url] == []
 
 
 def test_text_on_coloured_cells_keeps_its_contrast(site: Site) -> None:

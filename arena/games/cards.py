@@ -54,7 +54,7 @@ def _draw_cards(cards: Sequence[str], middle: float, top: float) -> list[Shape]:
         x = left + n * (_WIDTH + _GAP)
         shapes.append(Rect(x, top, _WIDTH, _HEIGHT, "card" if face else "back", 1.5))
         if face:
-            tint = "red" if face.endswith(_RED) else "black"
+            tint = "heart" if face.endswith(_RED) else "black"
             size = 9 if len(face) == 1 else 7
             shapes.append(Text(x + _WIDTH / 2, top + _HEIGHT / 2, face, size, tint))
     return shapes

@@ -37,7 +37,7 @@ class Look:
         elif isinstance(drawn, Grid):
             parts.append(drawn.words())
         else:
-            parts.append(f"{len(native.history())} moves were made.")
+            parts.append(f"{len(native.history())} moves were made, those of chance included.")
         return " ".join(part for part in parts if part)
 
     def call(self, native: Any, to_move: int, action: int) -> str:
@@ -45,7 +45,7 @@ class Look:
         if self.name_action:
             return self.name_action(native, to_move, action)
         name = str(native.action_to_string(to_move, action)).strip()
-        return f"action {action}" if name in ("", str(action)) else name
+        return f"action {action}" if not name or name.isdigit() else name
 
 
 PLAIN: Final = Look()

@@ -15,7 +15,7 @@ from arena.errors import PictureError
 TINTS: Final = frozenset(
     (
         *("black", "white", "red", "blue", "yellow", "green", "ink", "muted", "line", "paper"),
-        *("light", "dark", "wood", "grain", "felt", "card", "back", "new", "win"),
+        *("light", "dark", "wood", "grain", "felt", "card", "heart", "back", "new", "win"),
     )
 )
 """The colours there are; each is another one in the dark."""

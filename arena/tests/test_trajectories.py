@@ -171,3 +171,13 @@ def test_a_seat_that_the_game_does_not_have_is_refused() -> None:
     piece = trajectories.build_table([_episode(977)], FORM)
     with pytest.raises(TrajectoryError, match="seat 1"):
         trajectories.renumber_episode(piece, 4, {0: "ann"})
+
+
+def test_values_are_read_of_one_episode_and_where_a_network_was_asked() -> None:
+    steps = [_step(0, 1), _step(1, 2, is_network=False), _step(0, 1)]
+    episodes = [_episode(4), _episode(5)._replace(steps=steps)]
+    piece = BytesIO(trajectories.encode_episodes(episodes, FORM))
+    assert trajectories.read_values(piece, 5) == {0: steps[0].value, 2: steps[2].value}
+    assert trajectories.read_values(piece, 6) == {}
+    with pytest.raises(TrajectoryError, match="no file of trajectories"):
+        trajectories.read_values(BytesIO(b"no parquet"), 5)

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils.html import escape
 from redis import Redis
 
+from arena.trajectories import Episode
 from matches.artifacts.agents import register_spelled_agent
 from matches.models import Match, Outcome
-from matches.tests import boards, factories
+from matches.tests import boards, factories, pieces
 from pages.seating import list_seats
 from pages.tests.test_replays import _played
 
@@ -41,7 +43,7 @@ def test_it_opens_on_the_last_position(client: Client, played: Match) -> None:
     page, last = _get(client, f"/matches/{played.pk}/"), _n_steps(played)
     assert f"Step {last} of {last}" in page
     assert "The game is over" in page
-    assert page.count("<rect") == 42
+    assert page.count('class="fill-paper"') == 42
 
 
 def test_every_step_has_an_address_with_its_neighbours(client: Client, played: Match) -> None:
@@ -97,8 +99,94 @@ def test_queries_do_not_grow_with_moves_or_matches(
     client: Client, played: Match, django_assert_num_queries: Any
 ) -> None:
     for step in ("", "?step=0", "?step=5"):
-        with django_assert_num_queries(4):
+        with django_assert_num_queries(7):
             _get(client, f"/matches/{played.pk}/{step}")
+    with django_assert_num_queries(3):
+        _get(client, f"/matches/{played.pk}/frames/")
+
+
+def test_all_frames_come_at_once_as_the_pages_of_the_steps_show_them(
+    client: Client, played: Match
+) -> None:
+    sent = client.get(f"/matches/{played.pk}/frames/").json()
+    last = _n_steps(played)
+    assert len(sent["frames"]) == last + 1
+    for step in (0, 3, last):
+        page = _get(client, f"/matches/{played.pk}/?step={step}")
+        said, [[box, words, drawn]] = sent["frames"][step].values()
+        numbers = [*sent["ground"], *drawn]
+        assert f">{''.join(sent['shapes'][n] for n in numbers)}</svg>" in page
+        assert f'viewBox="{box}"' in page
+        assert escape(said) in page
+        assert escape(words) in page
+    assert len(sent["ground"]) >= 42, "the empty board is sent once"
+
+
+def test_each_seat_may_be_looked_over_the_shoulder(client: Client, broker: Redis) -> None:
+    agents = [register_spelled_agent("random", game="kuhn_poker", copy=copy) for copy in (1, 2)]
+    tournament = factories.planned(2, agents=agents, game="kuhn_poker", board="kuhn")
+    boards.play_some(tournament, 2, boards.by_strength(forfeits=0))
+    Outcome.objects.update(actions="0 0")
+    match = Match.objects.earliest("pk")
+    assert "fill-back" not in _get(client, f"/matches/{match.pk}/?step=1")
+    page = _get(client, f"/matches/{match.pk}/?step=1&seat=1")
+    assert page.count("fill-back") == 1
+    assert 'href="?step=2&amp;seat=1#replay"' in page
+    _get(client, f"/matches/{match.pk}/?step=1&seat=2", status=404)
+
+
+def test_it_leads_to_its_neighbours_and_to_the_same_start_with_seats_changed(
+    client: Client, played: Match
+) -> None:
+    page = _get(client, f"/matches/{played.pk}/")
+    after = Match.objects.get(tournament=played.tournament, sequence=played.sequence + 1)
+    sister = Match.objects.get(
+        tournament=played.tournament,
+        block=played.block,
+        lineup=",".join(map(str, reversed(played.agent_ids))),
+    )
+    assert f'rel="next" href="/matches/{after.pk}/"' in page
+    assert 'rel="prev" href="/matches/' not in page
+    assert f'href="/matches/{sister.pk}/">Same start, seats changed' in page
+
+
+@pytest.mark.parametrize("path", ["frames/", "download.json"])
+def test_a_match_without_moves_has_no_frames_and_no_file(
+    client: Client, broker: Redis, path: str
+) -> None:
+    factories.planned()
+    _get(client, f"/matches/{Match.objects.earliest('pk').pk}/{path}", status=404)
+
+
+def test_a_form_that_its_game_has_not_is_a_404_that_names_those_it_has(
+    client: Client, played: Match
+) -> None:
+    page = _get(client, f"/matches/{played.pk}/download.pgn", status=404)
+    assert "json" in page
+
+
+def test_a_match_is_downloaded_as_json(client: Client, played: Match) -> None:
+    answer = client.get(f"/matches/{played.pk}/download.json")
+    assert answer["Content-Disposition"] == f'attachment; filename="match-{played.pk}.json"'
+    sent = answer.json()
+    assert (sent["game"], sent["match"]) == ("connect_four", played.pk)
+    assert " ".join(str(move["action"]) for move in sent["moves"]) == played.outcome.actions
+    assert sent["moves"][0]["name"].startswith("column ")
+
+
+def test_what_networks_expected_is_shown_beside_the_moves(client: Client, broker: Redis) -> None:
+    tournament = factories.planned(2, keeps_trajectories=True)
+    pieces.play(tournament, 1, spoil=_expect)
+    match = Match.objects.get(state=Match.State.DONE)
+    page = _get(client, f"/matches/{match.pk}/")
+    assert 'class="line-of-0"' in page
+    assert ">0.50</span>" in page
+    Outcome.objects.update(trajectory="0" * 64)
+    assert 'class="line-of-0"' not in _get(client, f"/matches/{match.pk}/")
+
+
+def _expect(episode: Episode) -> Episode:
+    return episode._replace(steps=[step._replace(value=0.5) for step in episode.steps])
 
 
 def test_team_mates_stand_together(client: Client, broker: Redis) -> None:

@@ -1,18 +1,17 @@
 """Replays and drawings: every position of every game, and what does not fit the rules."""
 
+from html.parser import HTMLParser
 from random import Random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from arena.games import registry as games
 from arena.games.base import OVER
+from arena.games.pictures import Circle, Picture, Text
 from pages import drawings, replays
-from pages.replays import Recorded
-
-SIZES = {
-    "tic_tac_toe": (3, 3), "connect_four": (6, 7), "othello": (8, 8), "breakthrough": (8, 8),
-    "hex": (11, 11), "chess": (8, 8), "go_9x9": (9, 9),
-}  # fmt: skip
+from pages.replays import Recorded, Replay
 
 
 def _played(game: str, *, seed: int = 7, most: int = 150) -> Recorded:
@@ -30,59 +29,144 @@ def test_every_move_of_a_game_can_be_shown(game: str) -> None:
     assert replay.problem == ""
     assert replay.last_step == len(recorded.actions.split())
     assert len(replay.opening) == games.get(game).spec.opening_plies
-    assert all(frame.text for frame in replay.frames)
+    assert sorted(replay.frames) == list(range(replay.last_step + 1))
     assert [move.number for move in replay.moves] == list(range(1, replay.last_step + 1))
 
 
-@pytest.mark.parametrize("game", sorted(SIZES))
-def test_every_position_of_a_board_game_is_drawn(game: str) -> None:
+def _new_marks(replay: Replay, step: int) -> list[str]:
+    return [shape for shape in replay.frames[step].views[0].shapes if "fill-new" in shape]
+
+
+@pytest.mark.parametrize("game", sorted(games.names()))
+def test_every_position_of_every_game_is_drawn(game: str) -> None:
     replay = replays.replay_match(_played(game))
-    n_rows, n_columns = SIZES[game]
-    for step in range(replay.last_step + 1):
-        board = replay.draw_board(step)
-        assert board is not None
-        assert len(board.cells) == n_rows * n_columns
-        assert len(board.labels) == n_rows + n_columns
-        assert any(cell.is_new for cell in board.cells) == (step > 0) or game in PASSING
+    for frame in replay.frames.values():
+        for view in frame.views:
+            assert view.box.startswith("0 0 ")
+            assert view.shapes
 
 
-PASSING = ("othello", "go_9x9")
+@pytest.mark.parametrize("game", ["tic_tac_toe", "connect_four", "hex", "breakthrough", "chess"])
+def test_what_is_new_is_marked(game: str) -> None:
+    replay = replays.replay_match(_played(game))
+    has_moving_pieces = game in ("breakthrough", "chess")
+    assert not _new_marks(replay, 0)
+    for step in range(1, replay.last_step):  # at the end the winning line may cover it
+        assert len(_new_marks(replay, step)) >= 1 + has_moving_pieces
 
 
-def test_a_hex_board_of_another_size_is_drawn() -> None:
-    recorded = Recorded("hex", {"board_size": 5}, 2, 1, "")
-    board = replays.replay_match(recorded).draw_board(0)
-    assert board is not None
-    assert len(board.cells) == 25
+@pytest.mark.parametrize(
+    ("game", "actions", "n_winning"),
+    [
+        ("connect_four", "0 1 0 1 0 1 0", 4),
+        ("tic_tac_toe", "0 3 1 4 2", 3),
+        ("hex", "0 1 3 4 6", 3),
+    ],
+)
+def test_the_winning_line_is_marked(game: str, actions: str, n_winning: int) -> None:
+    parameters = {"board_size": 3} if game == "hex" else {}
+    replay = replays.replay_match(Recorded(game, parameters, 0, 1, actions))
+    marks = [sum("fill-win" in shape for shape in replay.frames[n].views[0].shapes)
+             for n in (replay.last_step - 1, replay.last_step)]  # fmt: skip
+    assert marks == [0, n_winning]
 
 
-def test_the_seat_of_a_piece_is_the_one_that_played_it() -> None:
-    for game in ("connect_four", "hex", "go_9x9", "tic_tac_toe"):
-        replay = replays.replay_match(_played(game))
-        board = replay.draw_board(1)
-        assert board is not None
-        (new,) = [cell for cell in board.cells if cell.is_new]
-        assert new.seat == replay.moves[0].seat, game
+def test_only_the_positions_that_were_asked_for_are_drawn() -> None:
+    recorded = _played("othello")
+    every, one = replays.replay_match(recorded), replays.replay_match(recorded, steps=(4, 5))
+    assert sorted(one.frames) == [4, 5, one.last_step]
+    assert one.frames[5] == every.frames[5]
+    assert len(every.frames) == every.last_step + 1
 
 
 def test_white_moves_first_in_chess_from_seat_1() -> None:
     replay = replays.replay_match(Recorded("chess", {}, 0, 1, "89"))
-    board = replay.draw_board(1)
-    assert board is not None
-    assert {cell.seat for cell in board.cells if cell.is_new and cell.seat >= 0} == {1}
     assert replay.moves[0].seat == 1
-
-
-def test_a_game_without_a_drawing_is_shown_as_text() -> None:
-    replay = replays.replay_match(_played("backgammon"))
-    assert replay.draw_board(0) is None
-    assert "Turn:" in replay.frames[0].text
+    assert [side.name for side in replay.sides] == ["black", "white"]
+    assert replay.frames[1].views[0].words.startswith("Black is to move.")
 
 
 def test_each_seat_of_a_game_with_hidden_cards_has_its_own_view() -> None:
-    frame = replays.replay_match(_played("kuhn_poker_3")).frames[0]
-    assert len(frame.views) == len(set(frame.views)) == 3
-    assert replays.replay_match(_played("chess")).frames[0].views == []
+    everything, *seats = replays.replay_match(_played("kuhn_poker_3")).frames[0].views
+    assert len(seats) == len({view.words for view in seats}) == 3
+    n_backs = [sum("fill-back" in shape for shape in view.shapes) for view in (everything, *seats)]
+    assert n_backs == [0, 2, 2, 2]
+    assert len(replays.replay_match(_played("chess")).frames[0].views) == 1
+
+
+class Elements(HTMLParser):
+    """Collects the elements and the words of some markup."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.words: list[str] = []
+        self.feed(markup)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def test_words_of_a_drawing_are_no_markup() -> None:
+    evil = '</text><script>alert("1")</script>'
+    found = Elements(drawings.draw_shape(Text(1, 1, evil, 3)))
+    assert found.tags == ["text"]
+    assert "".join(found.words) == evil
+
+
+class Lying:
+    """A game whose drawing is not what it must be, and which is right in all else."""
+
+    def __init__(self, picture: Any) -> None:
+        self._game = games.get("tic_tac_toe")
+        self._picture = picture
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._game, name)
+
+    def configured(self, parameters: object) -> "Lying":
+        del parameters
+        return self
+
+    def picture(self, state: object, seat: object) -> Any:
+        del state, seat
+        if isinstance(self._picture, Exception):
+            raise self._picture
+        return self._picture
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        "<svg onload=alert(1)>",
+        Picture(10, 10, (Circle(1, 1, 1, '"><script>'),)),
+        Picture(10, 10, (Circle(float("nan"), 1, 1, "red"),)),
+        Picture(10, 10, ("<circle/>",)),  # type: ignore[arg-type]
+        Picture(0, 10, ()),
+        Picture(10, 10, (Text(1, 1, "a" * 1_000, 3),)),
+        Picture(10, 10, (Circle(1, 1, 1, "red"),) * 5_000),
+        ZeroDivisionError("by zero"),
+    ],
+)
+def test_a_drawing_that_cannot_be_shown_is_told_in_words(
+    picture: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    liar = Lying(picture)
+    monkeypatch.setattr(games, "get", lambda _: liar)
+    replay = replays.replay_match(Recorded("tic_tac_toe", {}, 0, 1, "0 1"))
+    assert replay.problem.startswith("its game cannot draw it: ")
+    assert replay.last_step == 2
+    assert all(not view.shapes and view.words for view in replay.frames[2].views)
+
+
+def test_a_plug_in_of_before_words_were_asked_for_is_still_shown() -> None:
+    state: Any = SimpleNamespace(actions=[3, 1], legal_actions=lambda: [1, 2])
+    assert replays.describe_state(state, None) == "2 moves were made."
+    assert replays.name_action(state, 1) == "action 1"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +175,7 @@ def test_each_seat_of_a_game_with_hidden_cards_has_its_own_view() -> None:
         ("0 9", "move 2 does not fit the rules"),
         ("0 x", "move 2 is no number: 'x'"),
         ("0 1,2", "move 2 is no number: '1,2'"),
-        ("0 99999999999999999999", "move 2 does not fit the rules"),
+        ("0 99999999999999999999", "move 2 is no number"),
     ],
 )
 def test_moves_that_cannot_be_played_end_the_replay_in_words(actions: str, words: str) -> None:
@@ -116,9 +200,5 @@ def test_a_very_long_match_is_shown_in_part(monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_what_cannot_start_says_why(recorded: Recorded) -> None:
     replay = replays.replay_match(recorded)
-    assert replay.frames == []
+    assert (replay.frames, replay.last_step) == ({}, -1)
     assert replay.problem
-
-
-def test_a_game_without_rows_is_not_drawn() -> None:
-    assert drawings.draw_position("backgammon", "anything") is None

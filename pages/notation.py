@@ -1,0 +1,132 @@
+"""Replays as files: PGN and SGF for the games that have such a form, JSON for every game.
+
+Written here and not by a library: the engine already names moves as PGN wants them, python-chess is
+under the GPL, and sgfmill writes Go alone.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from textwrap import wrap
+from typing import Any, Final, NamedTuple
+
+from pages.replays import Move, Replay
+
+PGN_WIDTH: Final = 79
+_COLUMNS: Final = "ABCDEFGHJ"  # of a go board: without I
+_SIZE: Final = 9
+_PGN_SPECIAL, _SGF_SPECIAL = '"\\', "]\\"
+
+
+class Heading(NamedTuple):
+    """What a file says of the match besides its moves; agents and ranks by seat."""
+
+    match: int
+    game_seed: int
+    event: str
+    round: int
+    date: str
+    agents: Sequence[str]
+    ranks: Sequence[int]
+    reason: str
+
+
+def write_pgn(replay: Replay, heading: Heading) -> str:
+    """Return a game of chess in Portable Game Notation; seat 1 is white."""
+    black, white = heading.ranks
+    result = "1/2-1/2" if white == black else "1-0" if white < black else "0-1"
+    tags = {
+        "Event": heading.event,
+        "Site": "evalsite",
+        "Date": heading.date.replace("-", "."),
+        "Round": str(heading.round),
+        "White": heading.agents[1],
+        "Black": heading.agents[0],
+        "Result": result,
+        "Termination": heading.reason or "normal",
+    }
+    lines = [f'[{name} "{_escape(text, _PGN_SPECIAL)}"]' for name, text in tags.items()]
+    words = []
+    for n, move in enumerate((*replay.opening, *replay.moves)):
+        words += [f"{n // 2 + 1}."] if n % 2 == 0 else []
+        words.append(move.name)
+        if n + 1 == len(replay.opening):
+            words.append("{the opening, drawn from the game seed}")
+    return "\n".join((*lines, "", *wrap(" ".join((*words, result)), PGN_WIDTH), ""))
+
+
+def write_sgf(replay: Replay, heading: Heading) -> str:
+    """Return a game of go, othello or hex in Smart Game Format; seat 0 is black, or red."""
+    number, size, point = _SGF[replay.game]
+    black, white = heading.ranks
+    properties = {
+        "FF": "4",
+        "CA": "UTF-8",
+        "AP": "evalsite",
+        "GM": number,
+        "SZ": size or str(replay.parameters["board_size"]),
+        "EV": heading.event,
+        "RO": str(heading.round),
+        "DT": heading.date,
+        "PB": heading.agents[0],
+        "PW": heading.agents[1],
+        "RE": "0" if black == white else f"{'B' if black < white else 'W'}+",
+    }
+    if replay.game == "go_9x9":
+        properties["KM"] = "7.5"
+    root = "".join(f"{name}[{_escape(text, _SGF_SPECIAL)}]" for name, text in properties.items())
+    moves = (*replay.opening, *replay.moves)
+    nodes = "".join(f";{'BW'[move.seat]}[{point(move)}]" for move in moves)
+    return f"(;{root}\n{nodes})\n"
+
+
+def write_json(replay: Replay, heading: Heading) -> str:
+    """Return any match: who played, every move with its name, and how it ended."""
+    document: dict[str, Any] = {
+        "game": replay.game,
+        "parameters": dict(replay.parameters),
+        **heading._asdict(),
+        "opening": [_list_move(move) for move in replay.opening],
+        "moves": [_list_move(move) for move in replay.moves],
+        "returns": list(replay.returns),
+        "problem": replay.problem,
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def _list_move(move: Move) -> dict[str, Any]:
+    return {"seat": move.seat, "action": move.action, "name": move.name}
+
+
+def _escape(text: str, special: str) -> str:
+    """Return the text with a backslash before what would end it, on one line."""
+    safe = "".join(f"\\{letter}" if letter in special else letter for letter in text)
+    return " ".join(safe.split())
+
+
+def _go_point(move: Move) -> str:
+    if move.name == "pass":
+        return ""
+    return chr(97 + _COLUMNS.index(move.name[0])) + chr(97 + _SIZE - int(move.name[1:]))
+
+
+def _othello_point(move: Move) -> str:
+    return "" if move.name == "pass" else move.name[0] + chr(96 + int(move.name[1:]))
+
+
+_SGF: Final[dict[str, tuple[str, str, Callable[[Move], str]]]] = {
+    "go_9x9": ("1", "9", _go_point),
+    "othello": ("2", "8", _othello_point),
+    "hex": ("11", "", lambda move: move.name),
+}
+WRITERS: Final[dict[str, tuple[Callable[[Replay, Heading], str], str]]] = {
+    "pgn": (write_pgn, "application/x-chess-pgn"),
+    "sgf": (write_sgf, "application/x-go-sgf"),
+    "json": (write_json, "application/json"),
+}
+
+
+def list_forms(game: str) -> list[str]:
+    """Return the forms in which a match of the game can be had, the usual one first."""
+    if game == "chess":
+        return ["pgn", "json"]
+    return ["sgf", "json"] if game in _SGF else ["json"]
