@@ -16,6 +16,7 @@ from matches.store.catalog import game_title, policy_title
 from matches.store.clock import db_now
 from pages import agent_history, agentmatches, campaignpages, lineages, records
 from pages.paging import read_optional_number
+from pages.seating import name_record
 
 MAX_BOARDS = 20
 OPPONENTS_A_PAGE = 25
@@ -30,6 +31,7 @@ def show_agent(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "agent": agent,
         "game": game_title(agent.game),
+        "record": name_record(agent.game),
         "policy": policy_title(agent.policy),
         "lineage": lineages.trace_lineage(agent),
         "older": lineages.list_older_versions(agent),

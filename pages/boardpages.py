@@ -30,6 +30,7 @@ from pages.agents import describe_interval
 from pages.columns import list_columns
 from pages.filters import View
 from pages.paging import HIGHEST, cut_page, read_number
+from pages.seating import name_record
 
 N_RECENT_BOARDS = 12
 N_SEASONS = 12
@@ -83,6 +84,7 @@ def show_season(request: HttpRequest, name: str, pk: int) -> HttpResponse:
         "season": season,
         "board": season.leaderboard,
         "game": game_title(season.leaderboard.game),
+        "record": name_record(season.leaderboard.game),
         "rows": [{"row": row, **describe_interval(row)} for row in page],
         "next": last and last.rank,
     }
@@ -91,6 +93,7 @@ def show_season(request: HttpRequest, name: str, pk: int) -> HttpResponse:
 
 def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, Any]:
     now, start = db_now(), max(page - 1, 0) * TOP
+    record = name_record(board.game)
     if view.is_plain:
         n_rows = Rating.objects.filter(leaderboard=board).count()
         rows = standings.load_rows(board.pk, start=start)
@@ -104,10 +107,11 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
         "game": game_title(board.game),
         "problem": game_problem(board.game),
         "rows": rows,
-        "row_texts": rowtexts.render_rows(rows),
+        "row_texts": rowtexts.render_rows(rows, record.label),
         "view": view,
         "n_found": f"{n_rows:,}",
-        "columns": list_columns(view, address),
+        "columns": list_columns(view, address, record),
+        "record": record,
         "choices": filters.list_choices(board, view),
         **(_draw_board(board, rows) if view.is_plain and page == 1 else {}),
         "status": standings.describe_board(board, rows, now=now),

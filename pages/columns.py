@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from pages.filters import View
+from pages.seating import Record
 
 
 class Column(NamedTuple):
@@ -25,12 +26,12 @@ _COLUMNS = (
     ("number best", "P(best)", "Probability of being the best of the first 200 ranks", "best"),
     ("number trend", "Trend", "Change in about an hour", "trend"),
     ("number matches", "Matches", "", "matches"),
-    ("number record", "W / D / L", "Wins, draws, losses", "wins"),
+    ("number record", "", "", "wins"),
     ("number forfeits", "Forfeits", "", "forfeits"),
 )
 
 
-def list_columns(view: View, address: str) -> list[Column]:
+def list_columns(view: View, address: str, record: Record) -> list[Column]:
     """Return the headings of the board at the address; that of the sort in force reverses it."""
     direction = "descending" if view.is_descending else "ascending"
     columns = []
@@ -39,5 +40,7 @@ def list_columns(view: View, address: str) -> list[Column]:
         if sort:
             # A second click on the same heading turns the order round.
             link = address + view.make_query(sort=f"-{sort}" if view.sort == sort else sort)
+        if sort == "wins":
+            title, label = record
         columns.append(Column(style, label, title, link, direction if is_chosen else ""))
     return columns

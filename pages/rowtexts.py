@@ -17,9 +17,12 @@ TEMPLATE = "pages/_row.html"
 _AGENT = 987_654_321
 
 
-def render_rows(rows: Iterable[Row]) -> SafeString:
-    """Return the rows as their template would render them one by one."""
-    parts, texts = _split_template(), []
+def render_rows(rows: Iterable[Row], record: str) -> SafeString:
+    """Return the rows as their template would render them one by one.
+
+    record: what the counts of results are called.
+    """
+    parts, texts = _split_template(record), []
     for row in rows:
         values = {name: conditional_escape(str(value)) for name, value in row.items()}
         texts += [values[part] if at % 2 else part for at, part in enumerate(parts)]
@@ -27,11 +30,13 @@ def render_rows(rows: Iterable[Row]) -> SafeString:
 
 
 @cache
-def _split_template() -> tuple[str, ...]:
+def _split_template(record: str) -> tuple[str, ...]:
     """Return the template in parts: text and, between, names of fields."""
     names = get_type_hints(Row)
     marks = {name: f"{{{name}}}" for name in names} | {"agent": str(_AGENT)}
-    text = render_to_string(TEMPLATE, {"row": {**marks, "agent": _AGENT}})
+    text = render_to_string(
+        TEMPLATE, {"row": {**marks, "agent": _AGENT}, "record": {"label": record}}
+    )
     fields = {mark: name for name, mark in marks.items()}
     # The brackets make `split` return the marks too: every second part is the name of a field.
     parts = re.split(f"({'|'.join(re.escape(mark) for mark in fields)})", text)

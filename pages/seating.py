@@ -1,6 +1,6 @@
 """Games and seats in words, the same on every page."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from arena.errors import ArenaError
 from arena.games import registry as games
@@ -9,6 +9,26 @@ from matches.models import Match
 from matches.models.match import parse_numbers
 
 PAIR = 2
+
+
+class Record(NamedTuple):
+    """What the three counts of an agent's results are called: in full, and in a narrow column."""
+
+    title: str
+    label: str
+
+
+_OF_TWO = Record("Wins, draws, losses", "W / D / L")
+# Who shares the first place of three has not drawn: somebody did worse.
+_OF_MORE = Record("First place alone, first place shared, a lower place", "1st / =1st / lower")
+
+
+def name_record(game: str) -> Record:
+    """Return what wins, draws and losses are called in a game of so many sides."""
+    try:
+        return _OF_TWO if games.get(game).spec.n_sides == PAIR else _OF_MORE
+    except ArenaError:
+        return _OF_TWO  # the file of the game is gone or broken: its results are still shown
 
 
 def list_seats(match: Match, *, game: str) -> list[dict[str, Any]]:
@@ -42,4 +62,5 @@ def _describe_rank(ranks: list[int], seat: int, size: int) -> str:
     if len(ranks) == PAIR * size:
         return "lost" if rank else "won"
     # Mates share a rank, so that places are counted in teams.
-    return f"place {rank // size + 1}"
+    place = f"place {rank // size + 1}"
+    return f"{place}, shared" if ranks.count(rank) > size else place

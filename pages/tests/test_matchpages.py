@@ -206,5 +206,27 @@ def test_team_mates_stand_together(client: Client, broker: Redis) -> None:
     assert '<th scope="col">Team</th>' in page
 
 
+@pytest.mark.parametrize(
+    ("ranks", "results"),
+    [
+        ([0, 0, 2], ["place 1, shared", "place 1, shared", "place 3"]),
+        ([0, 1, 1], ["place 1", "place 2, shared", "place 2, shared"]),
+        ([0, 0, 0], ["draw", "draw", "draw"]),
+    ],
+)
+def test_who_shares_the_first_place_of_three_has_not_drawn(
+    client: Client, broker: Redis, ranks: list[int], results: list[str]
+) -> None:
+    agents = [register_spelled_agent("random", game="kuhn_poker_3", copy=n) for n in (1, 2, 3)]
+    tournament = factories.planned(3, agents=agents, game="kuhn_poker_3", board="three")
+    boards.play_some(tournament, 3, lambda row: factories.result(row, ranks=ranks))
+    match = Match.objects.earliest("pk")
+    assert [seat["result"] for seat in list_seats(match, game="kuhn_poker_3")] == results
+    for address in ("/leaderboards/three/", f"/agents/{agents[0].pk}/"):
+        page = _get(client, address)
+        assert "1st / =1st / lower" in page
+        assert "W / D / L" not in page.partition("<caption>Those with most matches")[0]
+
+
 def test_seats_of_a_game_whose_file_is_gone_are_still_shown(client: Client, played: Match) -> None:
     assert [seat["team"] for seat in list_seats(played, game="gone")] == [None, None]
