@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from arena.games.base import OVER
 from arena.pairing.base import rotate_seats
-from matches.models import Match
+from matches.models import Attempt, Match
 from matches.models.match import join_numbers, parse_numbers
 from matches.operations import explain
 from matches.store.catalog import game_title
@@ -19,7 +19,7 @@ from matches.store.clock import db_now
 from pages import drawings, notation, replays, values
 from pages.paging import read_optional_number
 from pages.replays import Recorded, Replay
-from pages.seating import list_seats
+from pages.seating import list_seats, weigh_result
 
 FRAMES_KEPT_S = 600
 """A browser keeps the frames so long: an outcome never changes, only how it is drawn."""
@@ -30,12 +30,20 @@ def show_match(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a match: who sat where, every attempt with its reason, the outcome and a replay."""
     match = find_match(pk)
     board = match.tournament.leaderboard
+    worth = weigh_result(match)
+    attempts = list(match.attempts.all())
+    played = [each for each in attempts if each.n_steps and each.ending == Attempt.Ending.DONE]
     context = {
         "match": match,
         "board": board,
         "game": game_title(board.game),
-        "seats": list_seats(match, game=board.game),
-        "attempts": match.attempts.all(),
+        "seats": [
+            {**seat, "worth": worth.get(seat["seat"])}
+            for seat in list_seats(match, game=board.game)
+        ],
+        "attempts": attempts,
+        # Nodes report the time of an attempt, not of each move: that would be a number a move.
+        "ms_a_move": next((each.duration_ms / each.n_steps for each in played), None),
         "explanation": None if has_outcome(match) else explain.of_match(match, now=db_now()),
         **find_neighbours(match),
         **show_step(
@@ -129,7 +137,9 @@ def find_neighbours(match: Match) -> dict[str, Any]:
     return {
         "match_before": planned.filter(sequence__lt=match.sequence).order_by("-sequence").first(),
         "match_after": planned.filter(sequence__gt=match.sequence).order_by("sequence").first(),
-        "sister_matches": list(planned.filter(block=match.block, lineup__in=turned)),
+        "sister_matches": list(
+            planned.filter(block=match.block, lineup__in=turned).order_by("sequence")
+        ),
     }
 
 

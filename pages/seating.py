@@ -4,11 +4,14 @@ from typing import Any, NamedTuple
 
 from arena.errors import ArenaError
 from arena.games import registry as games
+from arena.ratings.base import Constants
+from arena.ratings.live import update_ranked
 from arena.teams import NO_TEAMS, are_mates, team_size
-from matches.models import Match
+from matches.models import Match, Rating
 from matches.models.match import parse_numbers
 
 PAIR = 2
+_LIVE = ("live_mu", "live_sigma")
 
 
 class Record(NamedTuple):
@@ -53,6 +56,27 @@ def list_seats(match: Match, *, game: str) -> list[dict[str, Any]]:
         }
         for before, row in zip([None, *rows], rows, strict=False)
     ]
+
+
+def weigh_result(match: Match) -> dict[int, float]:
+    """Return by seat how far such a result moves the live ratings as they are now.
+
+    What it moved when it came cannot be told from later ones: ratings are kept by the minute. Empty
+    for a match that is not rated, or whose agents have no rating yet.
+    """
+    board = match.tournament.leaderboard
+    if not match.tournament.is_rated or match.state != Match.State.DONE:
+        return {}
+    rows = Rating.objects.filter(leaderboard=board, agent__in=match.agent_ids)
+    ratings = {agent: live for agent, *live in rows.values_list("agent_id", *_LIVE)}
+    try:
+        before = [(mu, sigma) for mu, sigma in map(ratings.__getitem__, match.agent_ids)]
+        constants = Constants(draw_probability=board.draw_probability)
+        teams = games.get(board.game).spec.teams
+        after = update_ranked(before, parse_numbers(match.outcome.ranks), constants, teams)
+    except (KeyError, ArenaError):
+        return {}
+    return {seat: mu - before[seat][0] for seat, (mu, _) in enumerate(after)}
 
 
 def _describe_rank(ranks: list[int], seat: int, size: int) -> str:

@@ -9,7 +9,8 @@ HIDDEN: Final = ""
 """A card whose face is not seen."""
 _WIDTH, _HEIGHT, _GAP, _COLUMN = 15.0, 21.0, 2.0, 44.0
 _TOP, _LINE = 8.0, 6.5
-_RED = ("♥", "♦")
+_IN_A_ROW: Final = 3
+_RED: Final = ("♥", "♦")
 
 
 class Hand(NamedTuple):
@@ -24,27 +25,32 @@ class Hand(NamedTuple):
 def draw_table(
     hands: Sequence[Hand], shared: Sequence[str] = (), lines: Sequence[str] = ()
 ) -> Picture:
-    """Return the hands side by side, the shared cards above them and lines of words below."""
-    width = _COLUMN * max(len(hands), 2)
+    """Return the hands side by side, of four two and two; shared cards above, words below."""
+    n_columns = len(hands) if len(hands) <= _IN_A_ROW else 2
+    width = _COLUMN * n_columns
     hands_top = _TOP + (_HEIGHT + 8 if shared else 0)
-    n_notes = max(len(hand.notes) for hand in hands)
-    notes_top = hands_top + _HEIGHT + 15
-    lines_top = notes_top + n_notes * _LINE
-    height = lines_top + len(lines) * _LINE + 4
+    hand_height = _HEIGHT + 14 + max(len(hand.notes) for hand in hands) * _LINE
+    lines_top = hands_top + -(-len(hands) // n_columns) * hand_height + 3
+    height = lines_top + len(lines) * _LINE + 2
     shapes: list[Shape] = [Rect(0, 0, width, height, "felt", 3)]
     shapes += _draw_cards(shared, width / 2, _TOP)
     for n, hand in enumerate(hands):
-        middle = _COLUMN * (n + 0.5 + (max(len(hands), 2) - len(hands)) / 2)
-        if hand.is_to_move:
-            frame = (middle - _COLUMN / 2 + 2, hands_top - 3, _COLUMN - 4, lines_top - hands_top)
-            shapes.append(Rect(*frame, "new", 2))
-        shapes.append(Text(middle, hands_top + 3, hand.title, 5))
-        shapes += _draw_cards(hand.cards, middle, hands_top + 8)
-        shapes += [
-            Text(middle, notes_top + at * _LINE, note, 4.6) for at, note in enumerate(hand.notes)
-        ]
+        row, column = divmod(n, n_columns)
+        shapes += _draw_hand(hand, column * _COLUMN, hands_top + row * hand_height, hand_height)
     shapes += [Text(width / 2, lines_top + at * _LINE, line, 4.6) for at, line in enumerate(lines)]
     return Picture(width, height, tuple(shapes))
+
+
+def _draw_hand(hand: Hand, left: float, top: float, height: float) -> list[Shape]:
+    middle = left + _COLUMN / 2
+    shapes: list[Shape] = []
+    if hand.is_to_move:
+        shapes.append(Rect(left + 2, top - 3, _COLUMN - 4, height - 2, "new", 2))
+    shapes.append(Text(middle, top + 2, hand.title, 5))
+    shapes += _draw_cards(hand.cards, middle, top + 6)
+    notes_top = top + _HEIGHT + 11
+    notes = enumerate(hand.notes)
+    return [*shapes, *(Text(middle, notes_top + at * _LINE, note, 4.6) for at, note in notes)]
 
 
 def _draw_cards(cards: Sequence[str], middle: float, top: float) -> list[Shape]:

@@ -10,9 +10,9 @@ from redis import Redis
 
 from arena.trajectories import Episode
 from matches.artifacts.agents import register_spelled_agent
-from matches.models import Match, Outcome
+from matches.models import Match, Outcome, Rating, Tournament
 from matches.tests import boards, factories, pieces
-from pages.seating import list_seats
+from pages.seating import list_seats, weigh_result
 from pages.tests.test_replays import _played
 
 pytestmark = pytest.mark.django_db
@@ -99,7 +99,7 @@ def test_queries_do_not_grow_with_moves_or_matches(
     client: Client, played: Match, django_assert_num_queries: Any
 ) -> None:
     for step in ("", "?step=0", "?step=5"):
-        with django_assert_num_queries(7):
+        with django_assert_num_queries(8):
             _get(client, f"/matches/{played.pk}/{step}")
     with django_assert_num_queries(3):
         _get(client, f"/matches/{played.pk}/frames/")
@@ -147,7 +147,7 @@ def test_it_leads_to_its_neighbours_and_to_the_same_start_with_seats_changed(
     )
     assert f'rel="next" href="/matches/{after.pk}/"' in page
     assert 'rel="prev" href="/matches/' not in page
-    assert f'href="/matches/{sister.pk}/">Same start, seats changed' in page
+    assert f'Same start, seats changed: <a href="/matches/{sister.pk}/">' in page
 
 
 @pytest.mark.parametrize("path", ["frames/", "download.json"])
@@ -187,6 +187,25 @@ def test_what_networks_expected_is_shown_beside_the_moves(client: Client, broker
 
 def _expect(episode: Episode) -> Episode:
     return episode._replace(steps=[step._replace(value=0.5) for step in episode.steps])
+
+
+def test_it_tells_how_it_ended_and_what_the_result_is_worth(client: Client, played: Match) -> None:
+    page = _get(client, f"/matches/{played.pk}/")
+    assert "by the rules" in page
+    assert "ms on average" in page
+    worth = weigh_result(Match.objects.select_related("outcome").get(pk=played.pk))
+    best = played.outcome.ranks.split(",").index("0")
+    assert worth[best] > 0 > worth[1 - best]
+    assert f'<td class="number">+{worth[best]:.2f}</td>' in page
+
+
+@pytest.mark.parametrize("left_out", ["rating", "is_rated"])
+def test_a_result_that_moves_no_rating_is_worth_nothing(played: Match, left_out: str) -> None:
+    if left_out == "rating":
+        Rating.objects.filter(agent=played.agent_ids[0]).delete()
+    else:
+        Tournament.objects.update(is_rated=False)
+    assert weigh_result(Match.objects.get(pk=played.pk)) == {}
 
 
 def test_team_mates_stand_together(client: Client, broker: Redis) -> None:
