@@ -24,7 +24,7 @@ N_ON_SMALL = 6
 # So far apart the matches of the main board ended.
 MATCH_MS = 20
 # Of the matches, by tournament of the main board; the rest is under way.
-SHARES = (0.6, 0.35, 0.049)
+SHARES = (0.6, 0.35, 0.04)
 # Of the last tournament's matches.
 OPEN_SHARE = 0.4
 # As many as in five hours; so many are really packed, the others are the same again.

@@ -53,6 +53,8 @@ def draw_matches(n_agents: int, n_matches: int, *, seed: int) -> Drawn:
     result = np.where(rng.random(n_matches) < chance, FIRST_WINS, SECOND_WINS)
     result[rng.random(n_matches) < DRAWS] = DRAW
     is_void = rng.random(n_matches) < VOIDS
+    # One for sure: pages of few matches must ask as much as those of many.
+    is_void[0] = True
     return Drawn(
         skills=skills,
         first=first,
