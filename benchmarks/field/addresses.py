@@ -62,6 +62,12 @@ PAGES: Mapping[str, Sequence[str]] = {
         "/matches/{chess}/?step=2",
         "/matches/{go}/?step=2",
     ),
+    "match-frames": (
+        "/matches/{match}/frames/",
+        "/matches/{chess}/frames/",
+        "/matches/{go}/frames/",
+    ),
+    "match-file": ("/matches/{match}/download.json", "/matches/{chess}/download.pgn"),
     "system": ("/system/",),
     "node": ("/system/nodes/{worker}/",),
     "healthz": ("/healthz",),
