@@ -71,7 +71,7 @@ def draw_games() -> list[str]:
         game, before, after = play(name)
         if isinstance(after, Grid):
             assert isinstance(before, Grid)
-            after = after.picture(before)
+            after = after.draw_cells(before)
         picture = check_picture(after)
         inner = "".join(drawings.draw_shape(shape) for shape in picture.shapes)
         box = f'viewBox="{drawings.box_of(picture)}" width="{WIDTH}" height="{HEIGHT - TITLE}"'

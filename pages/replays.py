@@ -87,23 +87,23 @@ def replay_match(recorded: Recorded, *, steps: Collection[int] | None = None) ->
         state = game.start(recorded.game_seed, opening_plies=plies)
     except ArenaError as error:
         return empty._replace(problem=str(error))
-    camera = Camera(game, steps)
-    camera.look(state)
-    moves, problem = _play(state, recorded.actions, camera)
+    frame_maker = FrameMaker(game, steps)
+    frame_maker.add_frame(state)
+    moves, problem = _play_moves(state, recorded.actions, frame_maker)
     return empty._replace(
         opening=_name_opening(game, recorded.game_seed, state.opening),
         moves=moves,
-        problem=problem or camera.problem,
-        frames=camera.frames | {len(moves): camera.take_last(state)},
+        problem=problem or frame_maker.problem,
+        frames=frame_maker.frames | {len(moves): frame_maker.make_last(state)},
         last_step=len(moves),
-        sides=camera.sides,
+        sides=frame_maker.sides,
         parameters=game.parameters,
         returns=tuple(state.returns()) if state.to_move() == OVER else (),
     )
 
 
-class Camera:
-    """Takes the positions of a game as it is played, each with what is new since the one before."""
+class FrameMaker:
+    """Makes the frames of a game as it is played, each with what is new since the one before."""
 
     def __init__(self, game: Game, steps: Collection[int] | None) -> None:
         self._draw = getattr(game, "picture", None)
@@ -111,37 +111,37 @@ class Camera:
         self._seats: list[int | None] = [None, *hidden_from]
         self._steps = steps
         self._before: dict[int | None, Grid] = {}
-        self._n_looks = -1
+        self._step = -1
         self.frames: dict[int, Frame] = {}
         self.sides: tuple[Side, ...] = ()
         self.problem = ""
 
-    def look(self, state: State) -> None:
-        """Take the next position, if it was asked for."""
-        self._n_looks += 1
-        if self._steps is None or self._n_looks in self._steps:
-            self.frames[self._n_looks] = self._take(state)
+    def add_frame(self, state: State) -> None:
+        """Make the frame of the next step, if it was asked for."""
+        self._step += 1
+        if self._steps is None or self._step in self._steps:
+            self.frames[self._step] = self._make_frame(state)
 
-    def take_last(self, state: State) -> Frame:
-        """Return the position after all moves."""
-        return self.frames.get(self._n_looks) or self._take(state)
+    def make_last(self, state: State) -> Frame:
+        """Return the frame after all moves."""
+        return self.frames.get(self._step) or self._make_frame(state)
 
-    def _take(self, state: State) -> Frame:
+    def _make_frame(self, state: State) -> Frame:
         views = []
         for seat in self._seats:
-            drawn = self._picture(state, seat)
+            drawn = self._draw_view(state, seat)
             shapes = [drawings.draw_shape(shape) for shape in drawn.shapes] if drawn else []
             box = drawings.box_of(drawn) if drawn else ""
             views.append(View(describe_state(state, seat), box, shapes))
         return Frame(state.to_move(), views)
 
-    def _picture(self, state: State, seat: int | None) -> Picture | None:
+    def _draw_view(self, state: State, seat: int | None) -> Picture | None:
         """Return what the game draws; what cannot be shown is told instead, and said once."""
         try:
             drawn = self._draw(state, seat) if self._draw else None
             if isinstance(drawn, Grid):
                 before, self._before[seat] = self._before.get(seat), drawn
-                drawn = drawn.picture(before)
+                drawn = drawn.draw_cells(before)
             if drawn is not None:
                 self.sides = check_picture(drawn).sides
         # Whatever the code of a plug-in raises: its match is still told in words.
@@ -151,7 +151,7 @@ class Camera:
         return drawn
 
 
-def _play(state: State, actions: str, camera: Camera) -> tuple[list[Move], str]:
+def _play_moves(state: State, actions: str, frame_maker: FrameMaker) -> tuple[list[Move], str]:
     """Play the moves; return them and what kept the rest of them from being played."""
     texts = actions.split()
     moves: list[Move] = []
@@ -165,7 +165,7 @@ def _play(state: State, actions: str, camera: Camera) -> tuple[list[Move], str]:
         except ArenaError as error:
             return moves, f"move {number} does not fit the rules: {error}"
         moves.append(move)
-        camera.look(state)
+        frame_maker.add_frame(state)
     n_left = len(texts) - MAX_STEPS
     return moves, f"{n_left:,} more moves are not shown: the API has them" if n_left > 0 else ""
 

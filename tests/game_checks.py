@@ -232,7 +232,7 @@ def draws_what_can_be_shown(game: Game) -> None:
             drawn = draw(game, state, seat)
             assert drawn == draw(game, state, seat), "the same position, the same picture"
             if drawn is not None:
-                picture = check_picture(drawn.picture() if isinstance(drawn, Grid) else drawn)
+                picture = check_picture(drawn.draw_cells() if isinstance(drawn, Grid) else drawn)
                 assert len(picture.sides) in (0, game.spec.n_seats)
 
 

@@ -25,7 +25,7 @@ class Look:
     describe: Describe | None = None
     name_action: NameAction | None = None
 
-    def tell(self, native: Any, seat: int | None, to_move: int, spec: GameSpec) -> str:
+    def describe_position(self, native: Any, seat: int | None, to_move: int, spec: GameSpec) -> str:
         """Return whose turn it is or who has won, and then what stands or lies where."""
         drawn = self.draw(native, seat) if self.draw else None
         names = [side.name for side in drawn.sides] if drawn else []
@@ -35,12 +35,12 @@ class Look:
         if self.describe:
             parts.append(self.describe(native, seat))
         elif isinstance(drawn, Grid):
-            parts.append(drawn.words())
+            parts.append(drawn.list_pieces())
         else:
             parts.append(f"{len(native.history())} moves were made, those of chance included.")
         return " ".join(part for part in parts if part)
 
-    def call(self, native: Any, to_move: int, action: int) -> str:
+    def name_legal_action(self, native: Any, to_move: int, action: int) -> str:
         """Return what players call an action."""
         if self.name_action:
             return self.name_action(native, to_move, action)

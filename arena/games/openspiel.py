@@ -165,11 +165,11 @@ class OpenSpielState:
 
     def describe(self, seat: int | None = None) -> str:
         """Return the position in plain words: all of it, or only what one seat knows."""
-        return self._game.look.tell(self.native, seat, self._seat, self._game.spec)
+        return self._game.look.describe_position(self.native, seat, self._seat, self._game.spec)
 
     def action_name(self, action: int) -> str:
         """Return what players call a legal action, never its bare number."""
-        return self._game.look.call(self.native, self._seat, action)
+        return self._game.look.name_legal_action(self.native, self._seat, action)
 
     def _settle(self) -> None:
         """Let chance move until a seat decides or the episode is over."""

@@ -130,11 +130,11 @@ class Grid(NamedTuple):
     has_moving_pieces: bool = False
     extra: tuple[Shape, ...] = ()
 
-    def place(self, row: int, column: int) -> str:
+    def name_cell(self, row: int, column: int) -> str:
         """Return the name of a cell."""
         return f"{self.columns[column]}{self.numbers[row]}"
 
-    def words(self) -> str:
+    def list_pieces(self) -> str:
         """Return where which pieces stand, a sentence for each kind of piece."""
         standing = sorted(
             (cell.seat, cell.name or self.sides[cell.seat].name, column, row)
@@ -144,11 +144,11 @@ class Grid(NamedTuple):
         )
         kinds = groupby(standing, key=lambda each: each[:2])
         return " ".join(
-            f"{name.capitalize()}: {', '.join(self.place(row, at) for *_, at, row in kind)}."
+            f"{name.capitalize()}: {', '.join(self.name_cell(row, at) for *_, at, row in kind)}."
             for (_, name), kind in kinds
         )
 
-    def picture(self, before: "Grid | None" = None) -> Picture:
+    def draw_cells(self, before: "Grid | None" = None) -> Picture:
         """Return the grid as shapes; what is new since the grid before is marked."""
         n_rows, n_columns = len(self.rows), len(self.rows[0])
         lean = (n_rows - 1) * _CELL / 2 if self.form == HEXES else 0
@@ -167,43 +167,47 @@ class Grid(NamedTuple):
                 shapes.append(
                     _draw_cell(row, column, self.form, "win" if cell.is_winning else "new")
                 )
-        shapes += [shape for row, column, cell in cells for shape in self._piece(row, column, cell)]
+        shapes += [
+            shape for row, column, cell in cells for shape in self._draw_piece(row, column, cell)
+        ]
         width = _CELL * n_columns + lean + 2 * _EDGE
-        height = _step_down(self.form) * (n_rows - 1) + _CELL + 2 * _EDGE
+        height = _measure_step(self.form) * (n_rows - 1) + _CELL + 2 * _EDGE
         return Picture(width, height, tuple(shapes), self.sides)
 
-    def corner(self, row: int, column: int) -> tuple[float, float]:
+    def find_corner(self, row: int, column: int) -> tuple[float, float]:
         """Return the upper left corner of a cell in the drawing."""
-        return _corner(row, column, self.form)
+        return _find_corner(row, column, self.form)
 
     def _is_new(self, old: Cell, new: Cell) -> bool:
         if self.has_moving_pieces:
             return old[:2] != new[:2]
         return old.seat < 0 <= new.seat
 
-    def _piece(self, row: int, column: int, cell: Cell) -> Sequence[Shape]:
+    def _draw_piece(self, row: int, column: int, cell: Cell) -> Sequence[Shape]:
         if cell.seat < 0:
             return ()
         side = self.sides[cell.seat]
-        return draw_piece(*_centre(row, column, self.form), cell.piece or side.piece, side.tint)
+        return draw_piece(
+            *_find_centre(row, column, self.form), cell.piece or side.piece, side.tint
+        )
 
 
-def _step_down(form: str) -> float:
+def _measure_step(form: str) -> float:
     return _HEX_HEIGHT if form == HEXES else _CELL
 
 
-def _corner(row: int, column: int, form: str) -> tuple[float, float]:
+def _find_corner(row: int, column: int, form: str) -> tuple[float, float]:
     lean = row * _CELL / 2 if form == HEXES else 0
-    return _EDGE + _CELL * column + lean, _EDGE + _step_down(form) * row
+    return _EDGE + _CELL * column + lean, _EDGE + _measure_step(form) * row
 
 
-def _centre(row: int, column: int, form: str) -> tuple[float, float]:
-    x, y = _corner(row, column, form)
+def _find_centre(row: int, column: int, form: str) -> tuple[float, float]:
+    x, y = _find_corner(row, column, form)
     return x + _CELL / 2, y + _CELL / 2
 
 
 def _draw_cell(row: int, column: int, form: str, tint: str) -> Shape:
-    x, y = _corner(row, column, form)
+    x, y = _find_corner(row, column, form)
     if form == HEXES:
         return Polygon(tuple((x + dx, y + dy) for dx, dy in _HEX), tint)
     return Rect(x, y, _CELL, _CELL, tint)
@@ -224,21 +228,21 @@ def _draw_ground(
             for column, shade in enumerate(line)
         ]
     for n, name in enumerate(columns[:n_columns]):
-        y = _corner(last, n, form)[1] + _CELL + _EDGE / 2
-        shapes.append(Text(_centre(last, n, form)[0], y, name, _LABEL, "muted"))
+        y = _find_corner(last, n, form)[1] + _CELL + _EDGE / 2
+        shapes.append(Text(_find_centre(last, n, form)[0], y, name, _LABEL, "muted"))
     for n, name in enumerate(numbers):
-        x = _corner(n, 0, form)[0] - _EDGE / 2
-        shapes.append(Text(x, _centre(n, 0, form)[1], name, _LABEL, "muted"))
+        x = _find_corner(n, 0, form)[0] - _EDGE / 2
+        shapes.append(Text(x, _find_centre(n, 0, form)[1], name, _LABEL, "muted"))
     return tuple(shapes)
 
 
 def _draw_crossings(shades: tuple[tuple[str, ...], ...]) -> list[Shape]:
     n_rows, n_columns = len(shades), len(shades[0])
-    centre = partial(_centre, form=POINTS)
-    across = [(centre(row, 0), centre(row, n_columns - 1)) for row in range(n_rows)]
-    down = [(centre(0, n), centre(n_rows - 1, n)) for n in range(n_columns)]
+    find_centre = partial(_find_centre, form=POINTS)
+    across = [(find_centre(row, 0), find_centre(row, n_columns - 1)) for row in range(n_rows)]
+    down = [(find_centre(0, n), find_centre(n_rows - 1, n)) for n in range(n_columns)]
     dots = [
-        Circle(*centre(row, column), 0.9, "grain")
+        Circle(*find_centre(row, column), 0.9, "grain")
         for row, line in enumerate(shades)
         for column, shade in enumerate(line)
         if shade == "dark"

@@ -27,24 +27,26 @@ _PIPS: Final = {
 }
 
 
-def draw(native: Any, seat: int | None) -> Picture:
+def draw_position(native: Any, seat: int | None) -> Picture:
     """Return the board with its points, the bar, the pieces borne off and the dice."""
     del seat
     shapes = [*_draw_ground()]
     for point in range(N_POINTS):
         for side in range(2):
-            shapes += _stack(_x(point), side, native.board(side, point), is_top=point >= HALF)
+            shapes += _draw_stack(
+                _find_middle(point), side, native.board(side, point), is_top=point >= HALF
+            )
     bar_x = _EDGE + 6 * _STEP + _MIDDLE / 2
     off_x = _WIDTH - _EDGE - _OFF / 2 + 2
     for side, n_off in enumerate(read_borne_off(native)):
-        shapes += _stack(bar_x, side, native.board(side, BAR), is_top=side == 1)
-        shapes += _stack(off_x, side, n_off, is_top=side == 1)
+        shapes += _draw_stack(bar_x, side, native.board(side, BAR), is_top=side == 1)
+        shapes += _draw_stack(off_x, side, n_off, is_top=side == 1)
     for n, die in enumerate(read_dice(native)):
         shapes += _draw_die(_EDGE + (9 + 1.4 * n) * _STEP + _MIDDLE - 6, _HEIGHT / 2, die)
     return Picture(_WIDTH, _HEIGHT, tuple(shapes), SIDES)
 
 
-def _x(point: int) -> float:
+def _find_middle(point: int) -> float:
     """Return the middle of a point; point 0 is at the lower right, 23 at the upper right."""
     column = HALF - 1 - point if point < HALF else point - HALF
     return _EDGE + (column + 0.5) * _STEP + (_MIDDLE if column >= HALF // 2 else 0)
@@ -58,7 +60,7 @@ def _draw_ground() -> list[Shape]:
         Text(_WIDTH - _EDGE - _OFF / 2 + 2, _HEIGHT / 2, "off", 4, "muted"),
     ]
     for point in range(N_POINTS):
-        x, is_top = _x(point), point >= HALF
+        x, is_top = _find_middle(point), point >= HALF
         base, tip = (_EDGE, 46.0) if is_top else (_HEIGHT - _EDGE, _HEIGHT - 46)
         corners = ((x - _STEP / 2, base), (x + _STEP / 2, base), (x, tip))
         shapes.append(Polygon(corners, "dark" if point % 2 else "light"))
@@ -68,7 +70,7 @@ def _draw_ground() -> list[Shape]:
     return shapes
 
 
-def _stack(x: float, side: int, n_pieces: int, *, is_top: bool) -> list[Shape]:
+def _draw_stack(x: float, side: int, n_pieces: int, *, is_top: bool) -> list[Shape]:
     shapes: list[Shape] = []
     y = 0.0
     for n in range(min(n_pieces, SHOWN)):
@@ -96,13 +98,15 @@ def read_borne_off(native: Any) -> list[int]:
     return [int(n) for n in re.findall(r"[XO]: (\d+)", str(native).partition("Scores")[2])]
 
 
-def describe(native: Any, seat: int | None) -> str:
+def describe_position(native: Any, seat: int | None) -> str:
     """Return the dice, then what stands on the points of each side by its own count."""
     del seat
     dice, off = read_dice(native), read_borne_off(native)
     parts = [f"The dice show {' and '.join(map(str, dice))}."] if dice else []
     for side, (name, *_) in enumerate(SIDES):
-        counts = {_own_count(side, point): native.board(side, point) for point in range(N_POINTS)}
+        counts = {
+            _count_from_home(side, point): native.board(side, point) for point in range(N_POINTS)
+        }
         points = [f"{n} on {point}" for point, n in sorted(counts.items()) if n]
         points += [f"{n} on the bar" for n in [native.board(side, BAR)] if n]
         points += [f"{off[side]} borne off"] if off[side] else []
@@ -110,7 +114,7 @@ def describe(native: Any, seat: int | None) -> str:
     return " ".join(parts)
 
 
-def _own_count(side: int, point: int) -> int:
+def _count_from_home(side: int, point: int) -> int:
     return point + 1 if side else N_POINTS - point
 
 
@@ -123,5 +127,5 @@ GAME = OpenSpielGame(
     "backgammon",
     title="Backgammon",
     opening_plies=0,
-    look=Look(draw, describe, name_action),
+    look=Look(draw_position, describe_position, name_action),
 )

@@ -9,7 +9,7 @@ SIDES = (Side("black", "black"), Side("white", "white"))
 ROWS = ("8", "7", "6", "5", "4", "3", "2", "1")
 
 
-def draw(native: NativeState, seat: int | None) -> Grid:
+def draw_position(native: NativeState, seat: int | None) -> Grid:
     """Return the board; black comes from above."""
     del seat
     rows = [line[1:] for line in str(native).splitlines() if line[:1].isdigit()]
@@ -17,4 +17,6 @@ def draw(native: NativeState, seat: int | None) -> Grid:
     return Grid(cells, "abcdefgh", ROWS, SIDES, has_moving_pieces=True)
 
 
-GAME = OpenSpielGame("breakthrough", title="Breakthrough", opening_plies=4, look=Look(draw))
+GAME = OpenSpielGame(
+    "breakthrough", title="Breakthrough", opening_plies=4, look=Look(draw_position)
+)

@@ -16,7 +16,7 @@ PIECES = {
 }
 
 
-def draw(native: NativeState, seat: int | None) -> Grid:
+def draw_position(native: NativeState, seat: int | None) -> Grid:
     """Return the board as its Forsyth-Edwards notation has it."""
     del seat
     rows = (tuple(_read_rank(rank)) for rank in str(native).split()[0].split("/"))
@@ -37,4 +37,4 @@ def _read_rank(rank: str) -> list[Cell]:
 
 # The engine's bound stays (17,695 plies, what the rule of 50 moves allows): a lower one would let
 # a losing seat drag a legal match into a fault of the platform.
-GAME = OpenSpielGame("chess", title="Chess", opening_plies=4, look=Look(draw))
+GAME = OpenSpielGame("chess", title="Chess", opening_plies=4, look=Look(draw_position))

@@ -9,7 +9,7 @@ SIDES = (Side("yellow", "yellow"), Side("red", "red", RING))
 ROWS = ("6", "5", "4", "3", "2", "1")
 
 
-def draw(native: NativeState, seat: int | None) -> Grid:
+def draw_position(native: NativeState, seat: int | None) -> Grid:
     """Return the columns with what was dropped into them; four in a row are marked."""
     del seat
     cells = read_cells(str(native).splitlines(), "xo")
@@ -23,5 +23,8 @@ def name_action(native: NativeState, seat: int, action: int) -> str:
 
 
 GAME = OpenSpielGame(
-    "connect_four", title="Connect Four", opening_plies=4, look=Look(draw, name_action=name_action)
+    "connect_four",
+    title="Connect Four",
+    opening_plies=4,
+    look=Look(draw_position, name_action=name_action),
 )

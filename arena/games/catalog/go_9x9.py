@@ -11,7 +11,7 @@ ROWS = ("9", "8", "7", "6", "5", "4", "3", "2", "1")
 STARS = {(2, 2), (2, 6), (4, 4), (6, 2), (6, 6)}
 
 
-def draw(native: NativeState, seat: int | None) -> Grid:
+def draw_position(native: NativeState, seat: int | None) -> Grid:
     """Return the crossings with their stones."""
     del seat
     rows = [line.split()[1] for line in str(native).splitlines() if line.strip()[:1].isdigit()]
@@ -37,5 +37,5 @@ GAME = OpenSpielGame(
     fixed={"board_size": 9},
     title="Go 9 x 9",
     opening_plies=4,
-    look=Look(draw, name_action=name_action),
+    look=Look(draw_position, name_action=name_action),
 )

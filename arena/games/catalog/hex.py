@@ -14,7 +14,7 @@ NEIGHBOURS = ((0, 1), (0, -1), (1, 0), (-1, 0), (-1, 1), (1, -1))
 LETTERS = str.maketrans("yzXpqO", "xxxooo")
 
 
-def draw(native: NativeState, seat: int | None) -> Grid:
+def draw_position(native: NativeState, seat: int | None) -> Grid:
     """Return the rhombus of cells; the chain that has won is marked."""
     del seat
     lines = str(native).splitlines()
@@ -51,24 +51,24 @@ def _draw_sides(grid: Grid) -> tuple[Line, ...]:
     last = len(grid.rows) - 1
     lines = []
     for n in range(last + 1):
-        top, bottom = grid.corner(0, n), grid.corner(last, n)
-        left, right = grid.corner(n, 0), grid.corner(n, last)
+        top, bottom = grid.find_corner(0, n), grid.find_corner(last, n)
+        left, right = grid.find_corner(n, 0), grid.find_corner(n, last)
         lines += [
-            _edge(top, (0, 2.11), (5, -0.77), "red"),
-            _edge(top, (5, -0.77), (10, 2.11), "red"),
+            _make_edge(top, (0, 2.11), (5, -0.77), "red"),
+            _make_edge(top, (5, -0.77), (10, 2.11), "red"),
         ]
-        lines += [_edge(bottom, (0, 7.89), (5, 10.77), "red")]
-        lines += [_edge(bottom, (5, 10.77), (10, 7.89), "red")]
+        lines += [_make_edge(bottom, (0, 7.89), (5, 10.77), "red")]
+        lines += [_make_edge(bottom, (5, 10.77), (10, 7.89), "red")]
         lines += [
-            _edge(left, (0, 2.11), (0, 7.89), "blue"),
-            _edge(left, (0, 7.89), (5, 10.77), "blue"),
+            _make_edge(left, (0, 2.11), (0, 7.89), "blue"),
+            _make_edge(left, (0, 7.89), (5, 10.77), "blue"),
         ]
-        lines += [_edge(right, (10, 2.11), (10, 7.89), "blue")]
-        lines += [_edge(right, (5, -0.77), (10, 2.11), "blue")]
+        lines += [_make_edge(right, (10, 2.11), (10, 7.89), "blue")]
+        lines += [_make_edge(right, (5, -0.77), (10, 2.11), "blue")]
     return tuple(lines)
 
 
-def _edge(
+def _make_edge(
     corner: tuple[float, float], start: tuple[float, float], end: tuple[float, float], tint: str
 ) -> Line:
     x, y = corner
@@ -80,5 +80,5 @@ GAME = OpenSpielGame(
     title="Hex",
     opening_plies=2,
     parameters=(Parameter("board_size", 11, "cells along each side", 3, 19),),
-    look=Look(draw),
+    look=Look(draw_position),
 )

@@ -9,7 +9,7 @@ FACES, NAMES = "JQKA", ("jack", "queen", "king", "ace")
 PASS = 0
 
 
-def draw(native: NativeState, seat: int | None) -> Picture:
+def draw_position(native: NativeState, seat: int | None) -> Picture:
     """Return the table: each seat's card if it is seen, its chips and what it did."""
     cards, paid, deeds = read_table(native)
     mover = -1 if native.is_terminal() else native.current_player()
@@ -25,7 +25,7 @@ def draw(native: NativeState, seat: int | None) -> Picture:
     return draw_table(hands, lines=(f"pot: {_count_chips(sum(paid))}",))
 
 
-def describe(native: NativeState, seat: int | None) -> str:
+def describe_position(native: NativeState, seat: int | None) -> str:
     """Return who holds what, as far as the seat sees it, and what each did."""
     cards, paid, deeds = read_table(native)
     held = [
@@ -64,5 +64,5 @@ def _count_chips(n: int) -> str:
     return f"{n} chip{'s' if n > 1 else ''}"
 
 
-LOOK = Look(draw, describe, name_action)
+LOOK = Look(draw_position, describe_position, name_action)
 GAME = OpenSpielGame("kuhn_poker", title="Kuhn poker", opening_plies=0, look=LOOK)

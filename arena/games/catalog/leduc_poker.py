@@ -15,7 +15,7 @@ WORDS: Final = ("fold", "call", "raise")
 CALL, RAISE = 1, 2
 
 
-def draw(native: Any, seat: int | None) -> Picture:
+def draw_position(native: Any, seat: int | None) -> Picture:
     """Return the table: the public card, each seat's card if it is seen, and its chips."""
     mover = -1 if native.is_terminal() else native.current_player()
     hands = [
@@ -31,7 +31,7 @@ def draw(native: Any, seat: int | None) -> Picture:
     return draw_table(hands, shared, [text for text in list_rounds(native) if text])
 
 
-def describe(native: Any, seat: int | None) -> str:
+def describe_position(native: Any, seat: int | None) -> str:
     """Return who holds what, as far as the seat sees it, and what was bet."""
     held = [
         f"Seat {n} holds the {name_card(card)}."
@@ -49,14 +49,14 @@ def list_rounds(native: Any) -> list[str]:
     """Return what was said in each round of betting; empty where nothing was."""
     rounds = (native.round1(), native.round2())
     return [
-        f"round {n}: {', '.join(_say(actions[: at + 1]) for at in range(len(actions)))}"
+        f"round {n}: {', '.join(_name_call(actions[: at + 1]) for at in range(len(actions)))}"
         if actions
         else ""
         for n, actions in enumerate(rounds, 1)
     ]
 
 
-def _say(actions: list[int]) -> str:
+def _name_call(actions: list[int]) -> str:
     """Return the last action of a round in words: who calls before anybody raised checks."""
     return "check" if actions[-1] == CALL and RAISE not in actions else WORDS[actions[-1]]
 
@@ -82,12 +82,12 @@ def name_action(native: Any, seat: int, action: int) -> str:
     """Return fold, call or raise; a call that costs nothing is a check."""
     del seat
     actions = native.round1() if native.round() == 1 else native.round2()
-    return _say([*actions, action])
+    return _name_call([*actions, action])
 
 
 GAME = OpenSpielGame(
     "leduc_poker",
     title="Leduc poker",
     opening_plies=0,
-    look=Look(draw, describe, name_action),
+    look=Look(draw_position, describe_position, name_action),
 )

@@ -9,7 +9,7 @@ SIDES = (Side("black", "black"), Side("white", "white"))
 ROWS = ("1", "2", "3", "4", "5", "6", "7", "8")
 
 
-def draw(native: NativeState, seat: int | None) -> Grid:
+def draw_position(native: NativeState, seat: int | None) -> Grid:
     """Return the board; its first row is the upper one."""
     del seat
     rows = [line.split() for line in str(native).splitlines() if line[:1].isdigit()]
@@ -18,4 +18,4 @@ def draw(native: NativeState, seat: int | None) -> Grid:
     return Grid(felt, "abcdefgh", ROWS, SIDES)
 
 
-GAME = OpenSpielGame("othello", title="Othello", opening_plies=4, look=Look(draw))
+GAME = OpenSpielGame("othello", title="Othello", opening_plies=4, look=Look(draw_position))

@@ -9,7 +9,7 @@ SIDES = (Side("x", "blue", CROSS), Side("o", "red", RING))
 ROWS = ("3", "2", "1")
 
 
-def draw(native: NativeState, seat: int | None) -> Grid:
+def draw_position(native: NativeState, seat: int | None) -> Grid:
     """Return the nine cells; three in a row are marked. Nothing is hidden from a seat."""
     del seat
     cells = read_cells(str(native).splitlines(), "xo")
@@ -23,5 +23,8 @@ def name_action(native: NativeState, seat: int, action: int) -> str:
 
 
 GAME = OpenSpielGame(
-    "tic_tac_toe", title="Tic-tac-toe", opening_plies=2, look=Look(draw, name_action=name_action)
+    "tic_tac_toe",
+    title="Tic-tac-toe",
+    opening_plies=2,
+    look=Look(draw_position, name_action=name_action),
 )

@@ -24,7 +24,7 @@ SPOKEN: Final = dict(CALLS)
 N_DEALS: Final = 4
 
 
-def draw(native: NativeState, seat: int | None) -> Picture:
+def draw_position(native: NativeState, seat: int | None) -> Picture:
     """Return the four hands, those that the seat sees face up, and what each has called."""
     mover = -1 if native.is_terminal() else native.current_player()
     calls = list_calls(native)
@@ -40,7 +40,7 @@ def draw(native: NativeState, seat: int | None) -> Picture:
     return draw_table(hands)
 
 
-def describe(native: NativeState, seat: int | None) -> str:
+def describe_position(native: NativeState, seat: int | None) -> str:
     """Return the hands that the seat sees and the calls in their order."""
     held = [
         f"{PLACES[n].capitalize()} (seat {n}) holds the {' and the '.join(map(_name_card, cards))}."
@@ -85,5 +85,5 @@ GAME = OpenSpielGame(
     title="Tiny bridge, two against two",
     opening_plies=0,
     teams=(0, 1, 0, 1),
-    look=Look(draw, describe, name_action),
+    look=Look(draw_position, describe_position, name_action),
 )

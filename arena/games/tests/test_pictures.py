@@ -31,27 +31,27 @@ def _grid(text: str, **options: Any) -> Grid:
 
 
 def test_a_grid_tells_where_its_pieces_stand() -> None:
-    assert _grid("x.x .o.").words() == "Black: a2, c2. White: b1."
-    assert _grid("... ...").words() == ""
+    assert _grid("x.x .o.").list_pieces() == "Black: a2, c2. White: b1."
+    assert _grid("... ...").list_pieces() == ""
 
 
 @pytest.mark.parametrize(("form", "kind"), [(SQUARES, Rect), (HEXES, Polygon)])
 def test_cells_are_squares_or_hexes(form: str, kind: type[Any]) -> None:
-    shapes = check_picture(_grid("x.x .o.", form=form).picture()).shapes
+    shapes = check_picture(_grid("x.x .o.", form=form).draw_cells()).shapes
     assert sum(isinstance(shape, kind) for shape in shapes) == 6
     assert sum(isinstance(shape, Circle) for shape in shapes) == 3
     assert [shape.text for shape in shapes if isinstance(shape, Text)] == ["a", "b", "c", "2", "1"]
 
 
 def test_crossings_are_lines_on_one_board_with_dots() -> None:
-    shapes = check_picture(_grid("x.# ...", form=POINTS).picture()).shapes
+    shapes = check_picture(_grid("x.# ...", form=POINTS).draw_cells()).shapes
     assert sum(isinstance(shape, Line) for shape in shapes) == 5
     assert sum(isinstance(shape, Rect) for shape in shapes) == 1
     assert sum(isinstance(shape, Circle) for shape in shapes) == 2
 
 
 def _count_new(before: Grid, after: Grid) -> int:
-    return sum(getattr(shape, "tint", "") == "new" for shape in after.picture(before).shapes)
+    return sum(getattr(shape, "tint", "") == "new" for shape in after.draw_cells(before).shapes)
 
 
 def test_a_new_piece_is_marked_and_one_that_changed_sides_is_not() -> None:
