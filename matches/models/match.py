@@ -58,6 +58,7 @@ class Match(models.Model):
     OPEN = (State.PENDING, State.QUEUED, State.RUNNING)
     IN_FLIGHT = (State.QUEUED, State.RUNNING)
     CLOSED = (State.DONE, State.VOID, State.CANCELLED)
+    UNPLAYED = (State.VOID, State.CANCELLED)
     TRANSITIONS = {
         State.PENDING: (State.QUEUED, State.DONE, State.VOID, State.CANCELLED),
         State.QUEUED: (State.RUNNING, State.PENDING, State.DONE, State.VOID, State.CANCELLED),
@@ -149,6 +150,12 @@ class Match(models.Model):
                 condition=models.Q(state__in=("done", "void", "cancelled")),
                 name="match_closed",
             ),
+            # Query: the matches that are void or cancelled, newest first, of whatever tournament.
+            models.Index(
+                fields=("state", "id"),
+                condition=models.Q(state__in=("void", "cancelled")),
+                name="match_unplayed",
+            ),
         )
 
     def __str__(self) -> str:
@@ -173,6 +180,11 @@ class Match(models.Model):
     def is_closed(cls) -> RawSQL:
         """Return the condition of the index match_closed."""
         return is_in_state("matches_match", cls.CLOSED)
+
+    @classmethod
+    def is_unplayed(cls) -> RawSQL:
+        """Return the condition of the index match_unplayed."""
+        return is_in_state("matches_match", cls.UNPLAYED)
 
     @property
     def is_differing(self) -> bool:
