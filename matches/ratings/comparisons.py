@@ -43,38 +43,52 @@ class Comparison:
     """The first against the second, by their settled ratings.
 
     p_above: P(the skill of the first is above that of the second), by the joint posterior of the
-    two: what they have in common, such as opponents, makes no doubt about their gap.
+    two: what they have in common, such as opponents, makes no doubt about their gap. gap_sd: the
+    doubt about it.
     """
 
     first: Rating
     second: Rating
     p_above: float
+    gap_sd: float
     expected: Expected
     head_to_head: HeadToHead
 
 
 def compare_agents(first: Rating, second: Rating) -> Comparison:
     """Return how two agents of one leaderboard stand to each other."""
-    board = first.leaderboard
-    # In a game of teams the others of both sides count as equally strong, and add their chance.
-    n_performances = 2 * games.get(board.game).spec.team_size
-    gap = (first.mu - second.mu) / (sqrt(n_performances) * BETA)
-    margin = unit_draw_margin(board.draw_probability)
-    win, loss = _NORMAL.cdf(gap - margin), _NORMAL.cdf(-gap - margin)
+    gap, gap_sd = first.mu - second.mu, _find_gap_sd(first, second)
     return Comparison(
         first=first,
         second=second,
-        p_above=p_above(first, second),
-        # Rounding may leave the two a little above 1 where the margin is nothing.
-        expected=Expected(win=win, draw=max(0.0, 1 - win - loss), loss=loss),
+        p_above=_NORMAL.cdf(gap / gap_sd) if gap_sd else 0.5,
+        gap_sd=gap_sd,
+        expected=predict_match(first.leaderboard, gap),
         head_to_head=count_head_to_head(first, second),
     )
 
 
+def predict_match(board: Leaderboard, gap: float) -> Expected:
+    """Return how a match probably ends for an agent whose rating is higher by gap."""
+    # In a game of teams the others of both sides count as equally strong, and add their chance.
+    n_performances = 2 * games.get(board.game).spec.team_size
+    lead = gap / (sqrt(n_performances) * BETA)
+    margin = unit_draw_margin(board.draw_probability)
+    win, loss = _NORMAL.cdf(lead - margin), _NORMAL.cdf(-lead - margin)
+    # Rounding may leave the two a little above 1 where the margin is nothing.
+    return Expected(win=win, draw=max(0.0, 1 - win - loss), loss=loss)
+
+
 def p_above(first: Rating, second: Rating) -> float:
     """Return P(the first is better); one half for an agent and itself."""
+    gap_sd = _find_gap_sd(first, second)
+    return _NORMAL.cdf((first.mu - second.mu) / gap_sd) if gap_sd else 0.5
+
+
+def _find_gap_sd(first: Rating, second: Rating) -> float:
+    """Return the doubt about the gap of two ratings; none for an agent and itself."""
     if first.pk == second.pk:
-        return 0.5
+        return 0.0
     board, pair = first.leaderboard, (first.agent_id, second.agent_id)
     rated = Rating.objects.filter(leaderboard=board).order_by("agent_id")
     agents = list(rated.values_list("agent_id", flat=True)[: MOST_FITTED + 1])
@@ -89,8 +103,7 @@ def p_above(first: Rating, second: Rating) -> float:
         variance = first.sd**2 + second.sd**2
     else:
         variance = _estimate_variance(board, pair)
-    gap = first.mu - second.mu
-    return _NORMAL.cdf(gap / sqrt(variance)) if variance else 0.5
+    return sqrt(variance)
 
 
 def _estimate_variance(board: Leaderboard, pair: tuple[int, int]) -> float:
