@@ -1,5 +1,6 @@
 """Campaigns on the pages: the question, how sure its answer is, what it costs, how it ended."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -127,6 +128,11 @@ def list_newest(**filters: Any) -> list[Listed]:
     newest = chosen.select_related("tournament__leaderboard").order_by("-pk")
     # Two queries: what runs is found by the index of open campaigns, however many have ended.
     under_way, ended = newest.filter(decided_at=None), newest.exclude(decided_at=None)
+    return list_campaigns([*under_way[:N_LISTED], *ended[:N_LISTED]])
+
+
+def list_campaigns(campaigns: Sequence[Campaign]) -> list[Listed]:
+    """Return campaigns as a list shows them. Two queries for each."""
     return [
         Listed(
             campaign,
@@ -134,7 +140,7 @@ def list_newest(**filters: Any) -> list[Listed]:
             _describe_standing(campaign),
             campaign.decided_at is None,
         )
-        for campaign in [*under_way[:N_LISTED], *ended[:N_LISTED]]
+        for campaign in campaigns
     ]
 
 

@@ -1,5 +1,6 @@
 """Who beat whom among the entrants of a tournament."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from matches.models import Agent, Rating, Tournament
@@ -46,11 +47,19 @@ def build_crosstable(tournament: Tournament, *, n_entrants: int) -> Crosstable |
     rated = Rating.objects.filter(leaderboard=board, agent__entrant__tournament=tournament)
     best = rated.order_by("-mu", "agent_id").select_related("agent")[:MAX_ENTRANTS]
     agents = [rating.agent for rating in best]
-    records = count_records(board, [agent.pk for agent in agents])
-    if not records:
+    rows = build_rows(board, agents)
+    if not any(cell.record for row in rows for cell in row.cells):
         return None
+    # Pairs are counted per leaderboard: the page says so where other tournaments played on it.
+    others = Tournament.objects.filter(leaderboard=board, is_rated=True).exclude(pk=tournament.pk)
+    return Crosstable(rows, n_entrants, others.exists())
+
+
+def build_rows(board: int, agents: Sequence[Agent]) -> list[Row]:
+    """Return each agent's record against each of the others on a leaderboard: one query."""
+    records = count_records(board, [agent.pk for agent in agents])
     numbered = list(enumerate(agents, 1))
-    rows = [
+    return [
         Row(
             number,
             agent,
@@ -61,6 +70,3 @@ def build_crosstable(tournament: Tournament, *, n_entrants: int) -> Crosstable |
         )
         for number, agent in numbered
     ]
-    # Pairs are counted per leaderboard: the page says so where other tournaments played on it.
-    others = Tournament.objects.filter(leaderboard=board, is_rated=True).exclude(pk=tournament.pk)
-    return Crosstable(rows, n_entrants, others.exists())

@@ -4,7 +4,17 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from pages import agents, boardpages, campaignpages, matchpages, system, tournamentpages
+from pages import (
+    agents,
+    boardpages,
+    campaignpages,
+    compare_page,
+    match_list,
+    matchpages,
+    pair_page,
+    system,
+    tournamentpages,
+)
 
 urlpatterns = [
     path("", boardpages.show_home, name="home"),
@@ -16,9 +26,12 @@ urlpatterns = [
     path("agents/<int:pk>/", agents.show_agent, name="agent"),
     path("tournaments/<int:pk>/", tournamentpages.show_tournament, name="tournament"),
     path("tournaments/<int:pk>/campaign/", campaignpages.show_campaign, name="campaign"),
+    path("matches/", match_list.show_matches, name="matches"),
     path("matches/<int:pk>/", matchpages.show_match, name="match"),
     path("matches/<int:pk>/frames/", matchpages.send_frames, name="match-frames"),
     path("matches/<int:pk>/download.<str:form>", matchpages.send_file, name="match-file"),
+    path("compare/", compare_page.show_comparison, name="compare"),
+    path("compare/<int:first>/<int:second>/", pair_page.show_pair, name="pair"),
     path("system/", system.show_overview, name="system"),
     path("system/nodes/<int:pk>/", system.show_node, name="node"),
 ]

@@ -64,6 +64,10 @@ class StartForm(PlanForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Say with every agent which game it plays."""
         super().__init__(*args, **kwargs)
+        named = self.initial.get("agents")
+        if isinstance(named, str):
+            # Pages lead here with the agents in the address: ids with commas between.
+            self.initial["agents"] = [pk for pk in named.split(",") if pk.isdecimal()]
         search_if_many(self, Tournament)
         self.fields["agents"].label_from_instance = lambda agent: f"{agent.game}: {agent.name}"  # type: ignore[attr-defined]
         self.fields["parameters"].help_text = PARAMETERS_HELP

@@ -89,9 +89,9 @@ def test_what_does_not_exist_is_a_page_of_its_own(
 def test_a_tournament_lists_its_matches_in_pages_by_key(client: Client, broker: Redis) -> None:
     tournament = factories.planned(60)
     first = _get(client, f"/tournaments/{tournament.pk}/")
-    assert first.count('<a href="/matches/') == 50
+    assert len(re.findall(r'<a href="/matches/\d', first)) == 50
     rest = _get(client, f"/tournaments/{tournament.pk}/?after=50")
-    assert rest.count('<a href="/matches/') == 10
+    assert len(re.findall(r'<a href="/matches/\d', rest)) == 10
     assert "?after=50" in first
     assert "?after" not in rest
 

@@ -1,0 +1,113 @@
+"""Up to twelve agents of a game side by side: ratings, who beat whom, strength by step."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from matches.models import Agent, Leaderboard, Rating
+from matches.ratings import standings
+from matches.ratings.rank_ranges import RankRange, find_rank_ranges
+from matches.store.catalog import game_title
+from pages.crosstables import Crosstable, build_rows
+from pages.match_list import BAD_REQUEST, BadAddressError, Chip, find_agents
+from pages.run_plots import draw_runs
+
+MAX_AGENTS = 12
+MAX_BOARDS = 20
+FEWEST = 2
+
+
+class RatedAgent(NamedTuple):
+    """An agent with its row of the leaderboard; None where it is not rated there."""
+
+    agent: Agent
+    row: standings.Row | None
+    range: RankRange | None
+
+
+@require_safe
+def show_comparison(request: HttpRequest) -> HttpResponse:
+    """Show the agents of the address side by side; without any, how to name them."""
+    try:
+        agents = read_agents(request.GET)
+        boards = _list_boards(agents)
+        board = _choose_board(boards, request.GET.get("leaderboard", ""))
+    except BadAddressError as error:
+        context = {"problem": str(error), "chips": [], "most": MAX_AGENTS}
+        return render(request, "pages/compare.html", context, status=BAD_REQUEST)
+    context = {
+        "agents": agents,
+        "game": game_title(agents[0].game) if agents else "",
+        "boards": boards,
+        "board": board,
+        "chips": _list_chips(agents, board),
+        "most": MAX_AGENTS,
+        "is_full": len(agents) == MAX_AGENTS,
+        **(_compare(agents, board) if board else {}),
+    }
+    return render(request, "pages/compare.html", context)
+
+
+def read_agents(given: QueryDict) -> list[Agent]:
+    """Return the agents that an address names, each once. Raises BadAddressError."""
+    words = [word for text in given.getlist("agents") for word in text.split(",") if word.strip()]
+    if len(words) > MAX_AGENTS:
+        raise BadAddressError(f"at most {MAX_AGENTS} agents fit on a page, got {len(words)}")
+    agents = list(dict.fromkeys(find_agents(words)))
+    played = sorted({game_title(agent.game) for agent in agents})
+    if len(played) > 1:
+        raise BadAddressError(f"only agents of one game can be compared, got {', '.join(played)}")
+    return agents
+
+
+def _list_boards(agents: Sequence[Agent]) -> list[Leaderboard]:
+    """Return the listed leaderboards that rate two of these agents or more, those of most first."""
+    rated = Rating.objects.filter(agent__in=agents, leaderboard__is_listed=True).order_by()
+    counted = rated.values("leaderboard").annotate(n=Count("pk")).filter(n__gte=FEWEST)
+    pks = list(counted.order_by("-n", "-leaderboard").values_list("leaderboard", flat=True))
+    boards = Leaderboard.objects.in_bulk(pks[:MAX_BOARDS])
+    return [boards[pk] for pk in pks[:MAX_BOARDS]]
+
+
+def _choose_board(boards: Sequence[Leaderboard], name: str) -> Leaderboard | None:
+    chosen = [board for board in boards if name in ("", board.name)]
+    if name and not chosen:
+        raise BadAddressError(f"no two of these agents are on a leaderboard {name[:80]!r}")
+    return chosen[0] if chosen else None
+
+
+def _list_chips(agents: Sequence[Agent], board: Leaderboard | None) -> list[Chip]:
+    """Return the agents, each with the address of the page without it."""
+    named = {"leaderboard": board.name} if board else {}
+    chips = []
+    for agent in agents:
+        others = ",".join(str(other.pk) for other in agents if other != agent)
+        kept = {"agents": others, **named} if others else {}
+        chips.append(Chip("Agent", agent.name, f"{reverse('compare')}?{urlencode(kept)}"))
+    return chips
+
+
+def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any]:
+    pks = [agent.pk for agent in agents]
+    ranges = find_rank_ranges(board.pk, pks)
+    rated = Rating.objects.filter(leaderboard=board, agent__in=pks)
+    rows = {one.agent: one for one in standings.read_rated(rated)}
+    shown = {pk: standings.format_row(rows[pk], ranges[pk].rank) for pk in pks if pk in ranges}
+    ordered = sorted(
+        agents,
+        key=lambda agent: ranges[agent.pk].rank if agent.pk in ranges else len(ranges) + 10**9,
+    )
+    runs = {rating.run for rating in rows.values() if rating.run and rating.step is not None}
+    return {
+        "rated": [RatedAgent(one, shown.get(one.pk), ranges.get(one.pk)) for one in ordered],
+        "axis": standings.fit_axis(shown.values()),
+        "n_ranked": Rating.objects.filter(leaderboard=board).count(),
+        "crosstable": Crosstable(build_rows(board.pk, ordered), len(agents), has_others=False),
+        "plot": draw_runs(board.pk, runs) if runs else None,
+    }

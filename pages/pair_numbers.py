@@ -1,0 +1,154 @@
+"""What the games of two agents say, from one side: by seat, by tournament and by opening."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from arena.errors import ArenaError
+from arena.games import registry as games
+from arena.games.base import OVER, State
+from arena.ratings.base import Z95
+from arena.verdicts.scale import elo_of_score
+from matches.models import Leaderboard, Match, PairCount, Tournament
+from matches.models.match import parse_numbers
+from matches.ratings.comparisons import Comparison, predict_match
+from matches.store.bulk import among
+from matches.store.match_search import find_pair_matches
+from pages.records import Record
+
+# Games that are read for the tables: some 20 ms, however often the two met.
+MAX_GAMES = 2_000
+MAX_TOURNAMENTS = 20
+MAX_OPENINGS = 12
+# Openings are played again to be named: 0.01 to 0.2 ms each.
+MAX_SEEDS = 300
+_NEARLY = 1e-4
+
+
+class Played(NamedTuple):
+    """A game of the two: seats and ranks of both, the first agent first."""
+
+    match: int
+    tournament: int
+    leaderboard: int
+    game_seed: int
+    seats: tuple[int, int]
+    ranks: tuple[int, int]
+
+
+class RecordRow(NamedTuple):
+    """A row of a table of results."""
+
+    label: str
+    record: Record
+    tournament: Tournament | None = None
+
+
+class EloGap(NamedTuple):
+    """The difference in points of Elo with its interval of 95 %; at the ends of the scale cut."""
+
+    elo: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.elo:+.0f} ({self.low:+.0f} to {self.high:+.0f})"
+
+
+def compute_elo(found: Comparison, board: Leaderboard) -> EloGap:
+    """Return how many points of Elo the first agent is ahead, by the expected score."""
+    gap, half = found.first.mu - found.second.mu, Z95 * found.gap_sd
+    ends = (_elo_of_gap(board, gap + shift) for shift in (0.0, -half, half))
+    return EloGap(*ends)
+
+
+def _elo_of_gap(board: Leaderboard, gap: float) -> float:
+    expected = predict_match(board, gap)
+    score = expected.win + expected.draw / 2
+    # Beyond 1,600 points a score cannot be told from 0 or 1 any more.
+    return elo_of_score(min(max(score, _NEARLY), 1 - _NEARLY))
+
+
+def read_games(first: int, second: int) -> list[Played]:
+    """Return the newest games of two agents that are over, the newest first: four queries."""
+    ids = find_pair_matches(first, second, limit=MAX_GAMES)
+    over = Match.objects.filter(pk__in=among(ids), state=Match.State.DONE)
+    columns = ("pk", "tournament_id", "leaderboard_id", "game_seed", "lineup", "outcome__ranks")
+    rows = over.exclude(outcome=None).order_by("-pk").values_list(*columns)
+    played = []
+    for pk, tournament, board, seed, lineup, ranks in rows:
+        agents, places = parse_numbers(lineup), parse_numbers(ranks)
+        seats = (agents.index(first), agents.index(second))
+        both = (places[seats[0]], places[seats[1]])
+        played.append(Played(pk, tournament, board, seed, seats, both))
+    return played
+
+
+def sum_records(played: Iterable[Played]) -> Record:
+    """Return who ended in front how often."""
+    ranks = [game.ranks for game in played]
+    wins = sum(mine < theirs for mine, theirs in ranks)
+    draws = sum(mine == theirs for mine, theirs in ranks)
+    return Record(wins, draws, len(ranks) - wins - draws)
+
+
+def group_by_seat(board: Leaderboard, first: int, second: int) -> list[RecordRow]:
+    """Return what both did in the earlier and in the later seat, as the board has counted it."""
+    both = (first, second)
+    counts = PairCount.objects.filter(leaderboard=board, first__in=both, second__in=both)
+    columns = ("first_id", "n_first_wins", "n_draws", "n_second_wins")
+    rows = {row[0]: row[1:] for row in counts.values_list(*columns)}
+    earlier, later = Record(*rows.get(first, ())), Record(*rows.get(second, ())[::-1])
+    is_for_two = _count_seats(board) == len(both)
+    words = ("sits first", "sits second") if is_for_two else ("sits before", "sits after")
+    shown = zip(words, (earlier, later), strict=True)
+    return [RecordRow(label, record) for label, record in shown if record.n]
+
+
+def _count_seats(board: Leaderboard) -> int:
+    try:
+        return games.get(board.game).spec.n_seats
+    except ArenaError:
+        return 0
+
+
+def group_by_tournament(played: Sequence[Played]) -> list[RecordRow]:
+    """Return the results in each tournament, the newest first: one query."""
+    groups = defaultdict[int, list[Played]](list)
+    for game in played:
+        groups[game.tournament].append(game)
+    newest = sorted(groups, reverse=True)[:MAX_TOURNAMENTS]
+    named = Tournament.objects.select_related("leaderboard").in_bulk(newest)
+    return [RecordRow(str(named[pk]), sum_records(groups[pk]), named[pk]) for pk in newest]
+
+
+def group_by_opening(played: Sequence[Played], board: Leaderboard) -> list[RecordRow]:
+    """Return the results after each opening on a board, the most frequent first; none without."""
+    seeds = list(dict.fromkeys(game.game_seed for game in played))[:MAX_SEEDS]
+    try:
+        named = {seed: _name_opening(board, seed) for seed in seeds} if board.plies else {}
+    except ArenaError:
+        return []  # the file of the game cannot be used: its openings have no names
+    groups = defaultdict[str, list[Played]](list)
+    for game in played:
+        if game.game_seed in named:
+            groups[named[game.game_seed]].append(game)
+    frequent = sorted(groups, key=lambda name: (-len(groups[name]), name))[:MAX_OPENINGS]
+    return [RecordRow(name, sum_records(groups[name])) for name in frequent]
+
+
+def _name_opening(board: Leaderboard, seed: int) -> str:
+    game = games.get(board.game).configured(board.game_parameters)
+    state = game.start(seed, opening_plies=0)
+    names = []
+    for action in game.start(seed, opening_plies=board.plies).opening:
+        names.append(_name_action(state, action))
+        state.apply(action)
+    return " ".join(names)
+
+
+def _name_action(state: State, action: int) -> str:
+    native = getattr(state, "native", None)
+    if native is None or state.to_move() == OVER:
+        return str(action)
+    return str(native.action_to_string(state.to_move(), action))

@@ -1,0 +1,161 @@
+"""The page of two agents: which is better, how sure that is, and every game between them."""
+
+from collections.abc import Sequence
+from shlex import quote
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Count, Exists, F, OuterRef
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from matches.models import Agent, Campaign, Entrant, Leaderboard, PairCount, Rating
+from matches.models.choices import question_choices
+from matches.ratings.comparisons import compare_agents
+from matches.store.catalog import game_problem, game_title
+from matches.store.explanation import format_percent
+from matches.store.match_search import MatchQuery, find_matches
+from pages import campaignpages, pair_numbers
+from pages.match_list import seat_matches
+from pages.paging import HIGHEST, read_optional_number
+from pages.records import Record
+
+PAIR = 2
+MAX_BOARDS = 20
+MAX_CAMPAIGNS = 6
+GAMES_A_PAGE = 25
+MORE = 200
+"""Matches that are offered to be played."""
+MAY_PLAY = "matches.add_tournament"
+
+
+@require_safe
+def show_pair(request: HttpRequest, first: int, second: int) -> HttpResponse:
+    """Show two agents against each other. Raises Http404 where they cannot meet."""
+    agents = _agents(first, second)
+    boards = _shared_boards(agents)
+    board = _chosen(boards, request.GET.get("leaderboard", ""), agents)
+    played = pair_numbers.read_games(first, second)
+    of_board = [game for game in played if board and game.leaderboard == board.pk]
+    context = {
+        "first": agents[0],
+        "second": agents[1],
+        "game": game_title(agents[0].game),
+        "boards": boards,
+        "board": board,
+        "comparison": _compare(agents, board) if board else None,
+        "by_seat": pair_numbers.group_by_seat(board, first, second) if board else [],
+        "by_tournament": pair_numbers.group_by_tournament(played),
+        "by_opening": pair_numbers.group_by_opening(of_board, board) if board else [],
+        "n_read": len(played),
+        "is_cut": len(played) >= pair_numbers.MAX_GAMES,
+        "campaigns": _campaigns(agents),
+        "more": _play_more(request, agents, board),
+        **_games(agents, before=read_optional_number(request, "before")),
+    }
+    return render(request, "pages/pair.html", context)
+
+
+def _agents(first: int, second: int) -> list[Agent]:
+    if first == second:
+        raise Http404(f"agent {first} cannot be compared with itself: give the number of another")
+    # A longer number fits no key of the database.
+    found = Agent.objects.in_bulk([pk for pk in (first, second) if pk <= HIGHEST])
+    for pk in (first, second):
+        if pk not in found:
+            raise Http404(f"there is no agent {pk}")
+    one, other = found[first], found[second]
+    if one.game != other.game:
+        said = f"{one} plays {game_title(one.game)}, {other} plays {game_title(other.game)}"
+        raise Http404(f"{said}: only agents of one game can be compared")
+    return [one, other]
+
+
+def _shared_boards(agents: Sequence[Agent]) -> list[Leaderboard]:
+    """Return the listed leaderboards that rate all of these agents, the newest first."""
+    rated = Rating.objects.filter(agent__in=agents, leaderboard__is_listed=True).order_by()
+    shared = rated.values("leaderboard").annotate(n=Count("pk")).filter(n=len(agents))
+    newest = shared.order_by("-leaderboard").values_list("leaderboard", flat=True)[:MAX_BOARDS]
+    found = Leaderboard.objects.in_bulk(list(newest))
+    return [found[pk] for pk in sorted(found, reverse=True)]
+
+
+def _chosen(boards: list[Leaderboard], name: str, agents: Sequence[Agent]) -> Leaderboard | None:
+    """Return the leaderboard that was asked for, else that of most of their matches."""
+    if name:
+        for board in boards:
+            if board.name == name:
+                return board
+        raise Http404(f"the two are not both on a leaderboard {name[:80]!r}")
+    if len(boards) <= 1:
+        return boards[0] if boards else None
+    pks = [agent.pk for agent in agents]
+    met = PairCount.objects.filter(leaderboard__in=boards, first__in=pks, second__in=pks)
+    counted = met.annotate(n=F("n_first_wins") + F("n_draws") + F("n_second_wins"))
+    n_met = dict.fromkeys((board.pk for board in boards), 0)
+    for pk, n in counted.values_list("leaderboard_id", "n"):
+        n_met[pk] += n
+    return max(boards, key=lambda board: (n_met[board.pk], board.pk))
+
+
+def _compare(agents: Sequence[Agent], board: Leaderboard) -> dict[str, Any] | None:
+    """Return which of the two is better on a board, as the API's comparison says it."""
+    if game_problem(board.game):
+        return None
+    rated = Rating.objects.filter(leaderboard=board, agent__in=agents).select_related("leaderboard")
+    ratings = {rating.agent_id: rating for rating in rated}
+    found = compare_agents(ratings[agents[0].pk], ratings[agents[1].pk])
+    count = found.head_to_head
+    record = Record(count.n_wins, count.n_draws, count.n_losses)
+    return {
+        "p_above": format_percent(found.p_above),
+        "elo": pair_numbers.compute_elo(found, board),
+        "record": record,
+        "expected": [
+            (label, format_percent(chance))
+            for label, chance in (
+                ("wins", found.expected.win),
+                ("draws", found.expected.draw),
+                ("loses", found.expected.loss),
+            )
+        ],
+        "share": round(100 * found.p_above, 1),
+    }
+
+
+def _campaigns(agents: Sequence[Agent]) -> list[campaignpages.Listed]:
+    """Return the campaigns and gates that both entered; those of the two alone come first."""
+    # Looked up by its position: a field of ten thousand would take a tenth of a second to count.
+    third = Entrant.objects.filter(tournament=OuterRef("tournament"), position=PAIR)
+    shared = Campaign.objects.select_related("tournament__leaderboard")
+    for agent in agents:
+        shared = shared.filter(tournament__entrant__agent=agent)
+    newest = list(shared.annotate(has_others=Exists(third)).order_by("-pk")[: 5 * MAX_CAMPAIGNS])
+    newest.sort(key=lambda campaign: campaign.has_others)
+    return campaignpages.list_campaigns(newest[:MAX_CAMPAIGNS])
+
+
+def _games(agents: Sequence[Agent], *, before: int | None) -> dict[str, Any]:
+    query = MatchQuery(agents=(agents[0].pk, agents[1].pk))
+    page = find_matches(query, before=before, limit=GAMES_A_PAGE)
+    return {"matches": seat_matches(page.matches), "next_match": page.before}
+
+
+def _play_more(
+    request: HttpRequest, agents: Sequence[Agent], board: Leaderboard | None
+) -> dict[str, Any]:
+    """Return where more games of the two are asked for: a form of the admin, or a command."""
+    name = board.name if board else "NAME"
+    command = f"evalsite campaign {' '.join(quote(agent.name) for agent in agents)}"
+    gone = [agent for agent in agents if agent.is_retired]
+    return {
+        "n": MORE,
+        "may": board is not None and request.user.has_perm(MAY_PLAY),
+        "address": reverse("admin:matches_campaign_add"),
+        "questions": [one for one in question_choices() if one[0] in ("best", "sprt")],
+        "command": f"{command} -l {name} --max-matches {MORE}",
+        "login": f"{reverse('admin:login')}?{urlencode({'next': request.get_full_path()})}",
+        "retired": gone[0] if gone else None,
+    }

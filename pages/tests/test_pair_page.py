@@ -1,0 +1,232 @@
+"""The page of two agents."""
+
+import re
+from html import unescape
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from redis import Redis
+
+from matches.api.ratings import ComparisonSerializer
+from matches.campaigns.starting import start_campaign
+from matches.ledger import planning
+from matches.ledger.tournaments import open_leaderboard, schedule_tournament
+from matches.models import Agent, Leaderboard, Match, PairCount, Rating, Tournament
+from matches.plans import CampaignPlan, TournamentPlan
+from matches.ratings import rater
+from matches.ratings.comparisons import compare_agents
+from matches.store.explanation import format_percent
+from matches.tests import boards
+from matches.tests.factories import NOW, later
+from pages import pair_numbers, pair_page
+
+pytestmark = pytest.mark.django_db
+
+
+def _get(client: Client, address: str, *, status: int = 200) -> str:
+    response = client.get(address)
+    assert response.status_code == status, address
+    return unescape(response.content.decode())
+
+
+def _pair() -> list[Agent]:
+    return [Agent.objects.get(name=name) for name in ("mcts:100", "random")]
+
+
+def _address(*agents: Agent) -> str:
+    return f"/compare/{agents[0].pk}/{agents[1].pk}/"
+
+
+def _second_board(first: Tournament, *, n_matches: int = 42, name: str = "second") -> Leaderboard:
+    board = open_leaderboard(name, game="connect_four")
+    more = schedule_tournament(
+        TournamentPlan(name=f"on {name}", n_matches=n_matches, seed=7),
+        leaderboard=board,
+        agents=list(first.agents.all()),
+    )
+    planning.plan_tournament(more, now=NOW)
+    boards.play_some(more, n_matches, boards.by_strength())
+    rater.rate(board.pk, now=later(2))
+    return board
+
+
+def test_it_says_what_the_api_says(client: Client, broker: Redis) -> None:
+    tournament = boards.played_board()
+    one, other = _pair()
+    ratings = [Rating.objects.select_related("leaderboard").get(agent=a) for a in (one, other)]
+    found = ComparisonSerializer(compare_agents(*ratings)).data
+    page = _get(client, _address(one, other))
+    assert f"<b>{format_percent(found['p_above'])}</b>" in page
+    count = found["head_to_head"]
+    said = f"{count['n_wins']} / {count['n_draws']} / {count['n_losses']}"
+    assert len(re.findall(said, page)) >= 2
+    assert f"?leaderboard={tournament.leaderboard.name}&agent={one.pk}&agent={other.pk}" in page
+
+
+def test_elo_is_the_same_from_both_sides_and_its_interval_holds_it(broker: Redis) -> None:
+    board = boards.played_board().leaderboard
+    rows = {r.agent.name: r for r in board.rating_set.select_related("agent", "leaderboard")}
+    there = pair_numbers.compute_elo(compare_agents(rows["mcts:20"], rows["greedy"]), board)
+    back = pair_numbers.compute_elo(compare_agents(rows["greedy"], rows["mcts:20"]), board)
+    assert there.elo == pytest.approx(-back.elo)
+    assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
+    assert there.low < there.elo < there.high
+
+
+def test_a_gap_beyond_all_scores_has_a_number(broker: Redis) -> None:
+    board = boards.played_board().leaderboard
+    assert pair_numbers._elo_of_gap(board, 500) == pytest.approx(1_600, abs=1)
+    assert pair_numbers._elo_of_gap(board, -500) == pytest.approx(-1_600, abs=1)
+
+
+def test_seats_tournaments_and_openings_hold_the_same_games(broker: Redis) -> None:
+    tournament = boards.played_board()
+    one, other = _pair()
+    played = pair_numbers.read_games(one.pk, other.pk)
+    assert len(played) == 20
+    whole = pair_numbers.sum_records(played)
+    for rows in (
+        pair_numbers.group_by_seat(tournament.leaderboard, one.pk, other.pk),
+        pair_numbers.group_by_tournament(played),
+        pair_numbers.group_by_opening(played, tournament.leaderboard),
+    ):
+        sums = [sum(part) for part in zip(*(row.record for row in rows), strict=True)]
+        assert sums == list(whole)
+    seats = pair_numbers.group_by_seat(tournament.leaderboard, one.pk, other.pk)
+    assert [(row.label, row.record.n) for row in seats] == [("sits first", 10), ("sits second", 10)]
+
+
+def test_openings_are_named_by_their_moves(client: Client, broker: Redis) -> None:
+    board = boards.played_board().leaderboard
+    one, other = _pair()
+    (first, *_) = pair_numbers.group_by_opening(pair_numbers.read_games(one.pk, other.pk), board)
+    assert re.fullmatch(r"(\w+ ?){4}", first.label)
+    assert first.label in _get(client, _address(one, other))
+
+
+def test_its_games_come_newest_first_in_pages(
+    client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pair_page, "GAMES_A_PAGE", 12)
+    boards.played_board()
+    one, other = _pair()
+    first = _get(client, _address(one, other))
+    (before,) = re.findall(r'href="\?before=(\d+)#games"', first)
+    rest = _get(client, f"{_address(one, other)}?before={before}")
+    links = [re.findall(r'scope="row"><a href="/matches/(\d+)/"', page) for page in (first, rest)]
+    met = [m.pk for m in Match.objects.order_by("-pk") if {one.pk, other.pk} == set(m.agent_ids)]
+    assert [len(some) for some in links] == [12, 8]
+    assert list(map(int, links[0] + links[1])) == met
+
+
+def test_where_they_meet_on_several_boards_one_is_chosen(client: Client, broker: Redis) -> None:
+    first = boards.played_board()
+    _second_board(first)
+    one, other = _pair()
+    page = _get(client, _address(one, other))
+    assert '?leaderboard=connect-four" aria-current="true"' in page
+    chosen = _get(client, f"{_address(one, other)}?leaderboard=second")
+    assert '?leaderboard=second" aria-current="true"' in chosen
+    assert "on second" in page
+    words = "both on a leaderboard 'third'"
+    assert words in _get(client, f"{_address(one, other)}?leaderboard=third", status=404)
+
+
+def test_two_of_no_common_board_are_told_so(client: Client, broker: Redis) -> None:
+    boards.played_board()
+    one, _ = _pair()
+    third = Agent.objects.create(name="alone", game="connect_four", policy="random")
+    page = _get(client, _address(one, third))
+    assert "No leaderboard rates both of them" in page
+    assert "They have been in no match together" in page
+
+
+def test_campaigns_of_the_two_come_before_those_of_more(client: Client, broker: Redis) -> None:
+    board = boards.played_board().leaderboard
+    one, other = _pair()
+    for name, agents in (("of two", [one, other]), ("of all", list(Agent.objects.all()))):
+        plan = CampaignPlan(name=name, question="best", max_matches=100)
+        start_campaign(plan, leaderboard=board, agents=agents)
+    page = _get(client, _address(one, other))
+    assert page.index("of two</a>") < page.index("of all</a>")
+
+
+def test_two_who_never_met_are_compared_by_others(client: Client, broker: Redis) -> None:
+    boards.played_board()
+    one, other = _pair()
+    PairCount.objects.filter(first__in=(one, other), second__in=(one, other)).delete()
+    page = _get(client, _address(one, other))
+    assert "The two have not met there yet" in page
+    assert "Elo difference" in page
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("/compare/{one}/{one}/", "cannot be compared with itself"),
+        ("/compare/{one}/99999/", "there is no agent 99999"),
+        ("/compare/{one}/{stranger}/", "only agents of one game can be compared"),
+        ("/compare/{one}/99999999999999999999/", "there is no agent"),
+        ("/compare/{one}/{other}/?before=x", "before must be a number"),
+    ],
+)
+def test_what_cannot_meet_is_refused_with_a_sentence(
+    client: Client, broker: Redis, address: str, words: str
+) -> None:
+    boards.played_board()
+    one, other = _pair()
+    stranger = Agent.objects.create(name="stranger", game="chess", policy="random")
+    path = address.format(one=one.pk, other=other.pk, stranger=stranger.pk)
+    assert words in _get(client, path, status=404)
+
+
+def test_visitors_get_a_command_and_operators_a_form(client: Client, broker: Redis) -> None:
+    board = boards.played_board().leaderboard
+    one, other = _pair()
+    page = _get(client, _address(one, other))
+    assert "evalsite campaign mcts:100 random -l connect-four --max-matches 200" in page
+    client.force_login(User.objects.create_superuser("ada"))
+    page = _get(client, _address(one, other))
+    assert "evalsite campaign" not in page
+    form = f"/admin/matches/campaign/add/?leaderboard={board.pk}&agents={one.pk},{other.pk}"
+    filled = _get(client, f"{form}&max_matches=200&question=best")
+    assert len(re.findall(r'<option value="\d+"\s+selected', filled)) == 3
+    assert 'value="200"' in filled
+
+
+def test_a_retired_agent_plays_no_more(client: Client, broker: Redis) -> None:
+    boards.played_board()
+    one, other = _pair()
+    Agent.objects.filter(pk=other.pk).update(is_retired=True)
+    assert "random is retired" in _get(client, _address(one, other))
+
+
+def test_a_board_whose_game_is_gone_still_lists_games(
+    client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boards.played_board()
+    monkeypatch.setattr(pair_page, "game_problem", lambda game: "its file is gone")
+    page = _get(client, _address(*_pair()))
+    assert "its game is not installed here" in page
+    assert "Their games" in page
+
+
+def test_queries_do_not_grow_with_games(client: Client, broker: Redis) -> None:
+    first = boards.played_board(n_matches=84)
+    one, other = _pair()
+    with CaptureQueriesContext(connection) as few:
+        _get(client, _address(one, other))
+    more = schedule_tournament(
+        TournamentPlan(name="more", n_matches=840, seed=5),
+        leaderboard=first.leaderboard,
+        agents=list(first.agents.all()),
+    )
+    planning.plan_tournament(more, now=NOW)
+    boards.play_some(more, 840, boards.by_strength())
+    rater.rate(first.leaderboard_id, now=later(9))
+    with CaptureQueriesContext(connection) as many:
+        _get(client, _address(one, other))
+    assert len(many) == len(few) <= 32

@@ -1,0 +1,109 @@
+"""The list of matches and the comparisons in a real browser, in every size and light."""
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from redis import Redis
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+
+from matches.models import Agent, Match
+from matches.tests import boards
+from pages.tests.test_strength_plots import trained
+from tests import axe
+from tests.browser import (
+    chromium,
+    complaints,
+    free_port,
+    keep_picture,
+    look,
+    run,
+    scripts,
+    texts,
+    wait_for,
+    web_server,
+)
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+EVERY_LOOK = tuple(product((390, 1440), ("light", "dark")))
+WIDER = """
+const scrolling = ".table-sheet, .scrolls, .visually-hidden, pre, svg";
+return [...document.querySelectorAll("body *")]
+    .filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(scrolling))
+    .map((e) => e.outerHTML.slice(0, 80))"""
+
+
+class Site(NamedTuple):
+    """A browser, the address of the site, and the pages to look at."""
+
+    chrome: webdriver.Chrome
+    address: str
+    pages: dict[str, str]
+
+
+@pytest.fixture
+def site(transactional_db: None, broker: Redis, tmp_path: Path) -> Iterator[Site]:
+    """Run a browser and a site with a played tournament; leave it before the site ends."""
+    board = boards.played_board().leaderboard
+    for run_name, steps in (("selfplay", (0, 500, 1_000, 2_000)), ("distilled", (0, 800, 1_600))):
+        trained(board, steps, run=run_name)
+    Match.objects.filter(pk=Match.objects.latest("pk").pk).update(
+        state="void", void_reason="expired"
+    )
+    best, other = (Agent.objects.get(name=name) for name in ("mcts:100", "alphabeta:2"))
+    names = ("mcts:100", "alphabeta:4", "random", "selfplay@1000", "distilled@800")
+    chosen = ",".join(str(Agent.objects.get(name=name).pk) for name in names)
+    pages = {
+        "matches": "/matches/",
+        "matches-filtered": f"/matches/?agent={best.pk}&result=forfeit&node=node-1",
+        "matches-none": "/matches/?game=chess",
+        "matches-refused": "/matches/?agent=nobody",
+        "pair": f"/compare/{best.pk}/{other.pk}/",
+        "compare": f"/compare/?agents={chosen}",
+        "compare-empty": "/compare/",
+    }
+    with web_server(free_port()) as address, chromium(tmp_path) as chrome:
+        yield Site(chrome, address, pages)
+        chrome.get("about:blank")
+
+
+def test_lists_and_comparisons_are_sound_in_every_size_and_light(site: Site) -> None:
+    problems = []
+    for (width, scheme), (name, path) in product(EVERY_LOOK, site.pages.items()):
+        look(site.chrome, width=width, scheme=scheme)
+        site.chrome.get(site.address + path)
+        keep_picture(site.chrome, f"{name}-{width}-{scheme}", is_whole=True)
+        # After the first look only colours are another.
+        rules = () if scheme == "light" else axe.OF_COLOURS
+        found = [str(one) for one in axe.violations(site.chrome, only=rules)]
+        found += [f"{part} is wider than the page" for part in run(site.chrome, WIDER)]
+        found += [line for line in complaints(site.chrome) if "400 (Bad Request)" not in line]
+        problems += [f"{name} {width} {scheme}: {one}" for one in found]
+    assert not problems, "\n".join(problems)
+
+
+def test_the_games_of_a_pair_are_three_clicks_from_the_home_page(site: Site) -> None:
+    look(site.chrome, width=1440)
+    site.chrome.get(site.address)
+    cell = site.chrome.find_element(By.CSS_SELECTOR, ".matrix td a")
+    run(site.chrome, "arguments[0].click()", cell)
+    wait_for(site.chrome, "Which is better?")
+    assert len(texts(site.chrome, "#games tbody th a")) == 20
+    run(site.chrome, "document.querySelector('#games tbody th a').click()")
+    wait_for(site.chrome, "Attempts that have ended")
+
+
+def test_a_filter_is_used_without_scripts(site: Site) -> None:
+    with scripts(site.chrome, is_on=False):
+        site.chrome.get(site.address + "/matches/")
+        site.chrome.find_element(By.NAME, "agent").send_keys("mcts:100")
+        site.chrome.find_element(By.NAME, "result").send_keys("lost")
+        site.chrome.find_element(By.CSS_SELECTOR, ".filter button").click()
+        wait_for(site.chrome, "Show all")
+        shown = texts(site.chrome, "#matches .seat")
+    assert any("mcts:100 lost" in text for text in shown)
+    assert not any("mcts:100 won" in text for text in shown)
