@@ -107,7 +107,7 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
         "game": game_title(board.game),
         "problem": game_problem(board.game),
         "rows": rows,
-        "row_texts": rowtexts.render_rows(rows, record.label),
+        "row_texts": rowtexts.render_rows(rows, record.label, board=board.name),
         "view": view,
         "n_found": f"{n_rows:,}",
         "columns": list_columns(view, address, record),

@@ -17,14 +17,15 @@ TEMPLATE = "pages/_row.html"
 _AGENT = 987_654_321
 
 
-def render_rows(rows: Iterable[Row], record: str) -> SafeString:
+def render_rows(rows: Iterable[Row], record: str, *, board: str) -> SafeString:
     """Return the rows as their template would render them one by one.
 
-    record: what the counts of results are called.
+    record: what the counts of results are called. board: the name of the leaderboard.
     """
     parts, texts = _split_template(record), []
     for row in rows:
-        values = {name: conditional_escape(str(value)) for name, value in row.items()}
+        shown = {**row, "board": board}
+        values = {name: conditional_escape(str(value)) for name, value in shown.items()}
         texts += [values[part] if at % 2 else part for at, part in enumerate(parts)]
     return mark_safe("".join(texts))  # every value is escaped
 
@@ -32,11 +33,10 @@ def render_rows(rows: Iterable[Row], record: str) -> SafeString:
 @cache
 def _split_template(record: str) -> tuple[str, ...]:
     """Return the template in parts: text and, between, names of fields."""
-    names = get_type_hints(Row)
+    names = [*get_type_hints(Row), "board"]
     marks = {name: f"{{{name}}}" for name in names} | {"agent": str(_AGENT)}
-    text = render_to_string(
-        TEMPLATE, {"row": {**marks, "agent": _AGENT}, "record": {"label": record}}
-    )
+    context = {"record": {"label": record}, "board": {"name": marks["board"]}}
+    text = render_to_string(TEMPLATE, {"row": {**marks, "agent": _AGENT}, **context})
     fields = {mark: name for name, mark in marks.items()}
     # The brackets make `split` return the marks too: every second part is the name of a field.
     parts = re.split(f"({'|'.join(re.escape(mark) for mark in fields)})", text)

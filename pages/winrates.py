@@ -11,8 +11,9 @@ EVEN = 50
 
 
 class Cell(NamedTuple):
-    """The score of the row's agent against the column's: wins and half of the draws, in percent."""
+    """The score of the row's agent against this one: wins and half of the draws, in percent."""
 
+    agent: int
     n: int
     score: int
     title: str
@@ -41,8 +42,8 @@ def build_matrix(board_id: int, rows: Sequence[Row]) -> list[Line]:
         record = records.get((row["agent"], other["agent"]), Record())
         names = f"{row['name']} against {other['name']}"
         if not record.n:
-            return Cell(0, 0, f"{names}: not met")
+            return Cell(other["agent"], 0, 0, f"{names}: not met")
         counts = f"{record.wins:,} won, {record.draws:,} drawn, {record.losses:,} lost"
-        return Cell(record.n, record.percent, f"{names}: {counts}")
+        return Cell(other["agent"], record.n, record.percent, f"{names}: {counts}")
 
     return [Line(row, [describe_pair(row, other) for other in top]) for row in top]

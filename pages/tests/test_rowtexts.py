@@ -12,13 +12,13 @@ from pages import rowtexts
 
 pytestmark = pytest.mark.django_db
 RECORD = "won & lost"
+BOARD = "a-board"
 
 
 def _slow(rows: list[Row]) -> str:
-    return "".join(
-        render_to_string(rowtexts.TEMPLATE, {"row": row, "record": {"label": RECORD}})
-        for row in rows
-    )
+    context = {"record": {"label": RECORD}, "board": {"name": BOARD}}
+    texts = (render_to_string(rowtexts.TEMPLATE, {"row": row, **context}) for row in rows)
+    return "".join(texts)
 
 
 def test_rows_are_as_their_template_renders_them(broker: Redis) -> None:
@@ -28,14 +28,14 @@ def test_rows_are_as_their_template_renders_them(broker: Redis) -> None:
         Agent.objects.filter(pk=agent.pk).update(name=name)
     rows = standings.load_rows(board.pk)
     assert {row["name"] for row in rows} >= set(names)
-    assert rowtexts.render_rows(rows, RECORD) == _slow(rows)
+    assert rowtexts.render_rows(rows, RECORD, board=BOARD) == _slow(rows)
 
 
 def test_no_row_is_no_text() -> None:
-    assert rowtexts.render_rows([], RECORD) == ""
+    assert rowtexts.render_rows([], RECORD, board=BOARD) == ""
 
 
 def test_every_field_that_the_template_shows_has_its_value() -> None:
     row: Row = {name: f"value of {name}" for name in Row.__annotations__}  # type: ignore[assignment]
     row["agent"], row["rank"] = 7, 3
-    assert rowtexts.render_rows([row], RECORD) == _slow([row])
+    assert rowtexts.render_rows([row], RECORD, board=BOARD) == _slow([row])

@@ -44,6 +44,9 @@ function drawRow(element, row) {
   fill(element, row);
   const link = element.querySelector("a.name");
   link.href = link.getAttribute("href").replace(/\d+\/$/, `${Number(row.agent)}/`);
+  for (const count of element.querySelectorAll("td a")) {
+    count.href = count.getAttribute("href").replace(/agent=\d+/, `agent=${Number(row.agent)}`);
+  }
   for (const name of ["mu", "low", "high"]) element.style.setProperty(`--${name}`, row[name]);
   element.querySelector("[data-zero]").dataset.zero = row.forfeits;
 }
@@ -157,6 +160,9 @@ function drawTournament(element, tournament) {
   fill(element, tournament);
   const link = element.querySelector("a");
   link.href = link.getAttribute("href").replace(/\d+\/$/, `${Number(tournament.id)}/`);
+  for (const count of element.querySelectorAll(".counts a")) {
+    count.href = count.getAttribute("href").replace(/tournament=\d+/, `tournament=${Number(tournament.id)}`);
+  }
   const bar = element.querySelector(".bar");
   bar.setAttribute("aria-valuenow", tournament.percent_completed);
   bar.setAttribute("aria-label", `Progress of ${tournament.name}`);

@@ -44,16 +44,17 @@ function drawRow(line, row, columns) {
       cell.dataset.label = columns[index]; // narrow screens show rows as cards
       line.append(cell);
     }
-    if (!index && row.node !== undefined) drawLink(cell, text, row.node);
+    if (!index && row.node !== undefined) drawLink(cell, text, `${nodePage}${Number(row.node)}/`);
+    else if (!index && row.matches) drawLink(cell, text, `${page.dataset.matches}?${row.matches}`);
     else setText(cell, text);
   });
 }
 
-function drawLink(cell, text, node) {
+function drawLink(cell, text, address) {
   let link = cell.querySelector("a");
   if (!link) cell.replaceChildren((link = document.createElement("a")));
   setText(link, text);
-  link.href = `${nodePage}${Number(node)}/`;
+  link.href = address;
 }
 
 function drawTable(table) {

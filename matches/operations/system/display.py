@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import NotRequired, TypedDict
+from urllib.parse import urlencode
 
 from arena import plugins
 from arena.messages import Serving
@@ -43,11 +44,15 @@ class Chart(TypedDict):
 
 
 class TableRow(TypedDict):
-    """Texts of a row; the first names it. tone: good, bad or nothing; node: whose page it has."""
+    """Texts of a row; the first names it. tone: good, bad or nothing; node: whose page it has.
+
+    matches: the filter of the list of matches that it counts, as an address has it.
+    """
 
     tone: str
     cells: list[str]
     node: NotRequired[int]
+    matches: NotRequired[str]
 
 
 class Table(TypedDict):
@@ -267,7 +272,11 @@ def _list_failures(sample: Sample) -> Table:
         "caption": f"Attempts of the last hour that were not simply done{cut}",
         "columns": ["Ending", "Reason", "Attempts"],
         "rows": [
-            {"tone": "", "cells": [row.ending, row.reason or NONE, f"{row.n:,}"]}
+            {
+                "tone": "",
+                "matches": urlencode({"ending": row.ending, "reason": row.reason}),
+                "cells": [row.ending, row.reason or NONE, f"{row.n:,}"],
+            }
             for row in failures.rows
         ],
         "empty": "None within the last hour.",
