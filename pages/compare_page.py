@@ -17,6 +17,7 @@ from matches.store.catalog import game_title
 from pages.crosstables import Crosstable, build_rows
 from pages.match_list import BAD_REQUEST, BadAddressError, Chip, find_agents
 from pages.run_plots import draw_runs
+from pages.seating import name_record
 
 MAX_AGENTS = 12
 MAX_BOARDS = 20
@@ -44,6 +45,7 @@ def show_comparison(request: HttpRequest) -> HttpResponse:
     context = {
         "agents": agents,
         "game": game_title(agents[0].game) if agents else "",
+        "record": name_record(agents[0].game) if agents else None,
         "boards": boards,
         "board": board,
         "chips": _list_chips(agents, board),

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from arena.errors import ArenaError
 from arena.games import registry as games
-from arena.games.base import OVER, State
 from arena.ratings.base import Z95
 from arena.verdicts.scale import elo_of_score
 from matches.models import Leaderboard, Match, PairCount, Tournament
@@ -15,6 +14,7 @@ from matches.ratings.comparisons import Comparison, predict_match
 from matches.store.bulk import among
 from matches.store.match_search import find_pair_matches
 from pages.records import Record
+from pages.replays import name_action
 
 # Games that are read for the tables: some 20 ms, however often the two met.
 MAX_GAMES = 2_000
@@ -142,13 +142,6 @@ def _name_opening(board: Leaderboard, seed: int) -> str:
     state = game.start(seed, opening_plies=0)
     names = []
     for action in game.start(seed, opening_plies=board.plies).opening:
-        names.append(_name_action(state, action))
+        names.append(name_action(state, action))
         state.apply(action)
-    return " ".join(names)
-
-
-def _name_action(state: State, action: int) -> str:
-    native = getattr(state, "native", None)
-    if native is None or state.to_move() == OVER:
-        return str(action)
-    return str(native.action_to_string(state.to_move(), action))
+    return ", ".join(names)

@@ -103,7 +103,7 @@ def test_openings_are_named_by_their_moves(client: Client, broker: Redis) -> Non
     board = boards.played_board().leaderboard
     one, other = _pair()
     (first, *_) = pair_numbers.group_by_opening(pair_numbers.read_games(one.pk, other.pk), board)
-    assert re.fullmatch(r"(\w+ ?){4}", first.label)
+    assert first.label.count(", ") == 3
     assert first.label in _get(client, _address(one, other))
 
 
