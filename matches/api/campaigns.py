@@ -155,9 +155,9 @@ class CampaignDetailSerializer(CampaignSerializer):
 
     @extend_schema_field(CampaignPointSerializer(allow_null=True))
     def get_latest_point(self, campaign: Campaign) -> dict[str, Any] | None:
-        """Return the end of its curve."""
-        newest = campaign.points.order_by("-n_results").first()
-        return None if newest is None else dict(CampaignPointSerializer(newest).data)
+        """Return the point of the results that it was judged by last."""
+        latest = results.find_latest_point(campaign)
+        return None if latest is None else dict(CampaignPointSerializer(latest).data)
 
     def get_saved(self, campaign: Campaign) -> str:
         """Return how many results were known before."""

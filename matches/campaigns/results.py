@@ -7,7 +7,7 @@ from typing import NamedTuple
 from arena.verdicts.paired_blocks import PairedResult, compare_blocks
 from matches.campaigns.starting import NAMED
 from matches.ledger import costs
-from matches.models import Agent, Campaign
+from matches.models import Agent, Campaign, CampaignPoint
 from matches.ratings.entrants import entrants_of
 from matches.store.bulk import among
 
@@ -64,6 +64,12 @@ def sum_spent(campaign: Campaign) -> Spent:
     gpu_s = costs.measure_gpu_s(tournament) * (tournament.n_done - tournament.n_known)
     price = costs.price_seconds_played(tournament.played_s, gpu_s)
     return Spent(tournament.n_done, tournament.played_s, gpu_s, price)
+
+
+def find_latest_point(campaign: Campaign) -> CampaignPoint | None:
+    """Return what it said at its latest judgement, None before the first."""
+    # Not the end of the curve: with matches that are struck the number of results falls.
+    return campaign.points.filter(n_results=campaign.n_judged).first()
 
 
 def read_pairs(campaign: Campaign) -> Pairs | None:

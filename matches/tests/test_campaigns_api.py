@@ -12,6 +12,7 @@ from matches.campaigns import judging
 from matches.ledger import pairing_warnings
 from matches.ledger.tournaments import cancel_tournament
 from matches.models import Alarm, AuditRow, Campaign, Tournament
+from matches.operations import explain
 from matches.tests import boards, callers, factories, operating
 from matches.tests.factories import later
 from matches.tests.test_campaigns import campaign_of, ended, go_on
@@ -123,6 +124,22 @@ def test_a_campaign_says_what_it_saved_where_it_stands_and_why_it_ended(client: 
     assert shown["latest_point"] == points[-1]
     assert shown["why_in_words"] == "decided: it is as sure as was asked for"
     assert shown["saved"] == ""
+
+
+def test_the_latest_point_is_of_the_latest_judgement_also_after_matches_were_struck(
+    client: Client,
+) -> None:
+    campaign = campaign_of()
+    for n_results, probability in ((10, 0.9), (6, 0.7)):
+        campaign.points.create(
+            n_results=n_results, at=later(20 - n_results), probability=probability
+        )
+    Campaign.objects.filter(pk=campaign.pk).update(n_judged=6, probability=0.7)
+    assert get(client, f"campaigns/{campaign.pk}/")["latest_point"]["n_results"] == 6
+    notes = explain.of_campaign(Campaign.objects.get(pk=campaign.pk), now=later(30)).notes
+    assert "judged last after 6 results: the likeliest answer is true with 70 %" in [
+        note.replace("\N{NO-BREAK SPACE}", " ") for note in notes
+    ]
 
 
 def test_what_was_played_of_the_game_prices_a_forecast(client: Client, settings: Any) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 
-from matches.campaigns import texts
+from matches.campaigns import results, texts
 from matches.campaigns.forecasting import LIMIT
 from matches.campaigns.judging import count_to_next_look
 from matches.campaigns.starting import IS_SPRT
@@ -57,11 +57,11 @@ def _describe_remaining(campaign: Campaign) -> str:
 def _list_notes(campaign: Campaign) -> tuple[str, ...]:
     notes = [f"saved: {saved}"] if (saved := texts.describe_saved(campaign)) else []
     if campaign.n_judged:
-        certainty, newest = "", campaign.points.order_by("-n_results").first()
-        if newest is not None and campaign.question != IS_SPRT:
-            chance = format_percent(newest.probability)
+        certainty, latest = "", results.find_latest_point(campaign)
+        if latest is not None and campaign.question != IS_SPRT:
+            chance = format_percent(latest.probability)
             certainty = f": the likeliest answer is true with {chance}"
-        elif newest is not None and newest.llr is not None:
-            certainty = f": log-likelihood ratio {newest.llr:+.2f}"
+        elif latest is not None and latest.llr is not None:
+            certainty = f": log-likelihood ratio {latest.llr:+.2f}"
         notes.append(f"judged last after {format_count(campaign.n_judged, 'result')}{certainty}")
     return tuple(notes)
