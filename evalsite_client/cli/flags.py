@@ -78,7 +78,9 @@ def flags_from_plan(
 def _write_value(option: Option, value: Any) -> str:
     if option.kind == "json":
         return json.dumps(value)
-    return value if option.kind == "text" else f"{value / option.scale:.15g}"
+    # A seed may have more digits than a float.
+    is_exact = option.kind == "text" or (isinstance(value, int) and option.scale == 1)
+    return str(value) if is_exact else f"{value / option.scale:.15g}"
 
 
 def _add_flag(

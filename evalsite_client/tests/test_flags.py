@@ -39,6 +39,10 @@ OTHER: dict[str, Any] = {
 }
 
 
+def test_a_whole_number_is_written_to_its_last_digit() -> None:
+    assert flags_from_plan({"seed": 2**63 - 1}) == ["--seed", "9223372036854775807"]
+
+
 WRITTEN = [
     (plan, option) for plan in ("tournament", "campaign", "schedule") for option in PLANS[plan]
 ]
