@@ -13,7 +13,8 @@ ICON: Final = 10
 """The width of a piece that stands beside a name, in the units of a cell."""
 
 
-@lru_cache(maxsize=20_000)
+# By type, too: a rectangle and a line of the same numbers are equal tuples.
+@lru_cache(maxsize=20_000, typed=True)
 def draw_shape(shape: Shape) -> str:
     """Return a checked shape as an element; most of a frame's shapes were in the one before."""
     return _WRITERS[type(shape)](shape)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.games.base import OVER, Game, State
-from arena.games.pictures import Grid, Picture, Side, check_picture
+from arena.games.pictures import Grid, Side, check_picture
 from arena.parameters import parse_number
 from pages import drawings
 
@@ -129,26 +129,27 @@ class FrameMaker:
     def _make_frame(self, state: State) -> Frame:
         views = []
         for seat in self._seats:
-            drawn = self._draw_view(state, seat)
-            shapes = [drawings.draw_shape(shape) for shape in drawn.shapes] if drawn else []
-            box = drawings.box_of(drawn) if drawn else ""
+            box, shapes = self._draw_view(state, seat)
             views.append(View(describe_state(state, seat), box, shapes))
         return Frame(state.to_move(), views)
 
-    def _draw_view(self, state: State, seat: int | None) -> Picture | None:
-        """Return what the game draws; what cannot be shown is told instead, and said once."""
+    def _draw_view(self, state: State, seat: int | None) -> tuple[str, list[str]]:
+        """Return box and elements of what the game draws; what cannot be shown is said once."""
         try:
             drawn = self._draw(state, seat) if self._draw else None
             if isinstance(drawn, Grid):
                 before, self._before[seat] = self._before.get(seat), drawn
                 drawn = drawn.draw_cells(before)
-            if drawn is not None:
-                self.sides = check_picture(drawn).sides
+            if drawn is None:
+                return "", []
+            picture = check_picture(drawn)
+            shapes = [drawings.draw_shape(shape) for shape in picture.shapes]
         # Whatever the code of a plug-in raises: its match is still told in words.
         except Exception as error:
             self.problem = f"its game cannot draw it: {error}"
-            return None
-        return drawn
+            return "", []
+        self.sides = picture.sides
+        return drawings.box_of(picture), shapes
 
 
 def _play_moves(state: State, actions: str, frame_maker: FrameMaker) -> tuple[list[Move], str]:

@@ -9,7 +9,7 @@ import pytest
 
 from arena.games import registry as games
 from arena.games.base import OVER
-from arena.games.pictures import Circle, Picture, Text
+from arena.games.pictures import Circle, Line, Picture, Polygon, Rect, Text
 from pages import drawings, replays
 from pages.replays import Recorded, Replay
 
@@ -118,6 +118,12 @@ def test_words_of_a_drawing_are_no_markup() -> None:
     assert "".join(found.words) == evil
 
 
+def test_shapes_of_equal_numbers_are_told_apart() -> None:
+    numbers = (1, 2, 3, 4, "red", 1)
+    drawn = [drawings.draw_shape(kind(*numbers)) for kind in (Rect, Line)]
+    assert [text.partition(" ")[0] for text in drawn] == ["<rect", "<line"]
+
+
 class Lying:
     """A game whose drawing is not what it must be, and which is right in all else."""
 
@@ -149,6 +155,8 @@ class Lying:
         Picture(0, 10, ()),
         Picture(10, 10, (Text(1, 1, "a" * 1_000, 3),)),
         Picture(10, 10, (Circle(1, 1, 1, "red"),) * 5_000),
+        Picture(10, 10, (Polygon([(1, 1), (2, 2), (3, 1)], "red"),)),  # type: ignore[arg-type]
+        Picture(10, 10, (Polygon(((1, 1, 1), (2, 2, 2)), "red"),)),  # type: ignore[arg-type]
         ZeroDivisionError("by zero"),
     ],
 )
