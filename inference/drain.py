@@ -38,8 +38,6 @@ def drain(tools: DrainTools, shard: int, lease: str) -> dict[str, int]:
 def _engine_counts(engine: Answerer) -> Counter[str]:
     return Counter({name: engine.counts.get(name, 0) for name in ENGINE_COUNTS})
 
-    # The broker is away: to go on without a message is better than to stand still.
-
 
 def _take_lease(tools: DrainTools, shard: int, lease: str) -> float | None:
     """Return the time of the fast store if the lease is held now; None: nothing is to be done."""

@@ -18,7 +18,6 @@ class Failures:
     """The errors of duties, kept until all of them have been tried."""
 
     def __init__(self) -> None:
-
         self._errors: list[Exception] = []
 
     @contextmanager

@@ -26,7 +26,6 @@ def pack_rows(ratings: Iterable[Sequence[float]]) -> bytes:
 
 
 def unpack_rows(snapshot: RatingSnapshot) -> list[list[float]]:
-
     table: list[list[float]] = json.loads(zlib.decompress(snapshot.table))
     return table
 
