@@ -2,9 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from matches.models import Agent, Attempt, Match, Seat
-from matches.store import selectors
-from pages.paging import cut_page
+from matches.models import Agent, Attempt, Seat
+from matches.store.match_search import MatchQuery, find_matches
 from pages.seating import list_seats
 
 MATCHES_A_PAGE = 25
@@ -23,21 +22,13 @@ class Failures(NamedTuple):
 
 
 def list_matches(agent: Agent, *, before: int | None) -> dict[str, Any]:
-    """Return a page of matches with their seats, newest first by key: three queries by index."""
-    ids = selectors.filter_matches_of_agent(agent.pk)
-    if before is not None:
-        ids = ids.filter(match_id__lt=before)
-    # Keys first, by the index of seats; whole rows only for the page.
-    keys = [row["match_id"] for row in ids.order_by("-match_id")[: MATCHES_A_PAGE + 1]]
-    page, last = cut_page(keys, MATCHES_A_PAGE)
-    matches = Match.objects.filter(pk__in=page).order_by("-pk")
-    matches = matches.select_related("outcome", "tournament", "leaderboard")
+    """Return a page of matches with their seats, newest first by key: four queries by index."""
+    page = find_matches(MatchQuery(agents=(agent.pk,)), before=before, limit=MATCHES_A_PAGE)
     return {
         "matches": [
-            {"match": match, "seats": list_seats(match, game=agent.game)}
-            for match in matches.prefetch_related("seat_rows__agent")
+            {"match": match, "seats": list_seats(match, game=agent.game)} for match in page.matches
         ],
-        "next_match": last,
+        "next_match": page.before,
     }
 
 
