@@ -134,12 +134,12 @@ def find_neighbours(match: Match) -> dict[str, Any]:
     planned = Match.objects.filter(tournament=match.tournament_id).only("pk", "sequence")
     lineup = tuple(match.agent_ids)
     turned = [join_numbers(seating) for seating in rotate_seats(lineup) if seating != lineup]
+    sisters = planned.filter(block=match.block, lineup__in=turned)
     return {
         "match_before": planned.filter(sequence__lt=match.sequence).order_by("-sequence").first(),
         "match_after": planned.filter(sequence__gt=match.sequence).order_by("sequence").first(),
-        "sister_matches": list(
-            planned.filter(block=match.block, lineup__in=turned).order_by("sequence")
-        ),
+        # Sorted here: for an order SQLite would read all matches of the tournament.
+        "sister_matches": sorted(sisters, key=lambda sister: sister.sequence),
     }
 
 
