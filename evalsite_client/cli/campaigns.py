@@ -3,6 +3,7 @@
 import sys
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from evalsite_client.cli.saving import save_json
 from evalsite_client.cli.show import Answer, format_pairs, format_table
 from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
-from evalsite_client.errors import InputError
+from evalsite_client.errors import ClientError, InputError
 from evalsite_client.options import CAMPAIGN
 from evalsite_client.progress import format_duration
 
@@ -103,7 +104,10 @@ def ask_question(client: Client, options: Namespace) -> Answer:
     try:
         found = _follow_campaign(client, made, is_shown=True)
     except KeyboardInterrupt:
-        save_campaign(options.json, client.campaigns.get(made.id), INTERRUPTED)
+        # While the server is away: what was known at the start.
+        with suppress(ClientError):
+            made = client.campaigns.get(made.id)
+        save_campaign(options.json, made, INTERRUPTED)
         raise
     answer = _describe_verdict(found)
     save_campaign(options.json, found, answer.status)

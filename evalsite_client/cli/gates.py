@@ -2,6 +2,7 @@
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from evalsite_client.cli.show import Answer, round_matches
 from evalsite_client.cli.spelled import upload_files
 from evalsite_client.cli.stopping import INTERRUPTED
 from evalsite_client.client import Client
+from evalsite_client.errors import ClientError
 from evalsite_client.retries import ask_again
 
 WORDS: Final = {"accept": "PASS", "reject": "FAIL", "continue": "UNDECIDED"}
@@ -82,7 +84,10 @@ def test_candidate(client: Client, options: Namespace) -> Answer:
     try:
         wait_for_gate(client, before.campaign, following.Lines(client, out))
     except KeyboardInterrupt:
-        now = client.gates.get(before.campaign, with_forecast=True)
+        now = before
+        # While the server is away: where it stood at the start.
+        with suppress(ClientError):
+            now = client.gates.get(before.campaign, with_forecast=True)
         answer = _tell_standing(now, before, names, options, said="INTERRUPTED")
         why = "interrupted: the test goes on, and the same call follows it again"
         return Answer(answer.value, "", INTERRUPTED, why)

@@ -9,6 +9,7 @@ import pytest
 
 from evalsite_client import Clock
 from evalsite_client.cli import following
+from evalsite_client.errors import UnreachableError
 from evalsite_client.tests.commands import Evalsite, ok
 from matches.campaigns import judging
 from matches.ledger import pairing_warnings
@@ -134,6 +135,24 @@ def test_after_ctrl_c_the_campaign_goes_on_and_what_is_known_is_written(
     saved = json.loads(path.read_text())
     assert (saved["exit_code"], saved["why"]) == (130, "")
     assert "level:95" in saved["chances"]
+
+
+def test_after_ctrl_c_while_the_server_is_away_what_was_known_is_written(
+    campaign: Evalsite, works: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_away(*_: object, **__: object) -> None:
+        raise UnreachableError("nobody answers")
+
+    def interrupt(_: Campaign, __: int) -> None:
+        monkeypatch.setattr("evalsite_client.nouns.Campaigns.get", is_away)
+        raise KeyboardInterrupt
+
+    works(interrupt)
+    file = tmp_path / "campaign.json"
+    status, _, complaint = campaign("--json", file)
+    assert status == 130, complaint
+    saved = json.loads(file.read_text())
+    assert (saved["exit_code"], saved["campaign"]) == (130, Campaign.objects.latest("pk").pk)
 
 
 def test_a_forecast_starts_nothing(campaign: Evalsite, tmp_path: Path) -> None:

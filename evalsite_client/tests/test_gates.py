@@ -88,6 +88,27 @@ def test_stopped_it_writes_where_it_stands(
     assert "LLR" in printed
 
 
+def test_stopped_while_the_server_is_away_it_writes_where_it_stood(
+    evalsite: Evalsite, broker: Redis, tmp_path: Path, monkeypatch: Any
+) -> None:
+    board = undecided().tournament.leaderboard.name
+
+    def is_away(*_: object, **__: object) -> None:
+        raise UnreachableError("nobody answers")
+
+    def stop_at_once(*_: object, **__: object) -> None:
+        monkeypatch.setattr("evalsite_client.api.gates.Gates.get", is_away)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(following, "wait_for_cluster", lambda _: "a cluster")
+    monkeypatch.setattr(gates, "wait_for_gate", stop_at_once)
+    pair = ("--candidate", PAIR[0], "--baseline", PAIR[1], "--bounds", "0,3")
+    saved = tmp_path / "gate.json"
+    status, _, complaint = evalsite("gate", *pair, "--leaderboard", board, "--json", saved)
+    assert (status, "the test goes on" in complaint) == (130, True), complaint
+    assert json.loads(saved.read_text())["result"] == "interrupted"
+
+
 @pytest.mark.parametrize("command", ["gate a b", "watch runs/ppo"])
 def test_a_server_that_is_away_is_no_verdict(
     command: str, evalsite: Evalsite, monkeypatch: pytest.MonkeyPatch
