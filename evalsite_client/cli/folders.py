@@ -13,6 +13,10 @@ WRITTEN_FOR_S: Final = 2.0
 N_LENGTH: Final = 8
 """Bytes of the length of a safetensors header."""
 WRITTEN: Final = "it is being written"
+NOT_WHOLE: Final = (
+    "this is no whole safetensors file; "
+    "`evalsite checkpoints convert` makes such files of .pt files"
+)
 
 
 class Files(NamedTuple):
@@ -77,12 +81,17 @@ def _check_header(path: Path) -> None:
         n_bytes = int.from_bytes(file.read(N_LENGTH), "little")
         is_json = file.read(1) == b"{"
     if not is_json or n_bytes > path.stat().st_size - N_LENGTH:
-        wanted = "`evalsite checkpoints convert` makes such files of .pt files"
-        raise InputError("file", f"{path}: this is no whole safetensors file; {wanted}")
+        raise InputError("file", f"{path}: {NOT_WHOLE}")
 
 
 def read_game(path: Path) -> str:
-    """Return the game that a sealed file names; empty: it is not sealed. It begins as it should."""
+    """Return the game that a sealed file names; empty: it is not sealed. It begins as it should.
+
+    Raises InputError where what follows cannot be read.
+    """
     with path.open("rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(N_LENGTH), "little")))
-    return str(header.get("__metadata__", {}).get("game", ""))
+        header = file.read(int.from_bytes(file.read(N_LENGTH), "little"))
+    try:
+        return str(json.loads(header).get("__metadata__", {}).get("game", ""))
+    except (ValueError, AttributeError) as error:
+        raise InputError("file", f"{path}: {NOT_WHOLE}") from error

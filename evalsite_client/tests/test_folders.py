@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from arena import checkpoints
-from evalsite_client.cli.folders import find_files, find_run
+from evalsite_client.cli.folders import find_files, find_run, read_game
 from evalsite_client.cli.spelled import read_step
 from evalsite_client.errors import InputError
 
@@ -44,3 +44,14 @@ def test_a_folder_that_is_none_or_names_a_step_twice_is_refused(tmp_path: Path) 
 )
 def test_the_step_of_a_name_is_read_as_the_server_reads_it(name: str) -> None:
     assert read_step(name) == checkpoints.read_step(name)
+
+
+@pytest.mark.parametrize("header", [b"{x}", b'{"__metadata__":[]}', b"{\xff}"])
+def test_a_header_that_cannot_be_read_is_named_and_no_traceback(
+    header: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "step_1.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    assert find_run(tmp_path) == [(1, path)]
+    with pytest.raises(InputError, match="no whole safetensors file"):
+        read_game(path)
