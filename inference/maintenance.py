@@ -106,7 +106,7 @@ class MaintenanceThread:
                 )
             if not self._calls.is_idle():
                 continue
-            # Where something waits too few come, as nobody is busy: call somebody.
+            # Something may wait where nobody comes: all are idle, so somebody is called.
             wake = ("inf_wake", shard, PATIENCE_MS, self._own.max_drainers)
             lease = redis_functions.run_function(self._connection, *wake)
             if isinstance(lease, bytes):

@@ -14,7 +14,6 @@ from matches.models import AuditRow
 N_USERS = 50
 N_NEWEST = 5_000
 """Of the newest rows, those whose acts the filter offers."""
-# More digits are no key: a database would end the query with an error.
 
 
 class ActionFilter(admin.SimpleListFilter):

@@ -137,7 +137,7 @@ def _resolve_agent(field: str, name: str, game: str) -> Agent:
     if not game:
         raise BadInputError(field, describe_unknown(name))
     try:
-        # Spelled, or named by a hash: then it is registered here.
+        # Spelled, which registers it, or named by a hash.
         return find_agent(name, game=game)
     except (ArenaError, BadInputError) as error:
         reason = error.args[0].removeprefix("agents: ")
