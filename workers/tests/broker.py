@@ -88,7 +88,7 @@ def free_port() -> int:
         return port
 
 
-def wait_until(holds: Callable[[], object], what: str, *, limit_s: float = 20) -> None:
+def wait_until(holds: Callable[[], object], what: str, *, limit_s: float = 60) -> None:
     """Return once it holds; fail after limit_s."""
     until = time.monotonic() + limit_s
     while not holds():
