@@ -104,12 +104,13 @@ def main(arguments: Sequence[str]) -> int:
     which.add_argument("--gpu", action="store_true", help="kill the server of networks")
     which.add_argument("--all", action="store_true", help="kill and stop every program")
     add("--on", choices=DATABASES, help="sqlite; with --all both")
-    add("--matches", type=whole_number(10), help="2000, or 1000 with --gpu or --all")
+    add("--matches", type=whole_number(10), help="2000, 10000 with --gpu, 1000 with --all")
     add("--every", type=number_of_seconds(0.1), metavar="S", help="2, 5 with --gpu, 4 with --all")
     add("--seed", type=whole_number(0), default=0, help="of the storm of --all (0)")
     options = parser.parse_args(arguments)
     is_plain = not options.all and not options.gpu
-    options.matches = options.matches or (2_000 if is_plain else 1_000)
+    # Networks play 700 matches a second: fewer would be over before a few kills.
+    options.matches = options.matches or (2_000 if is_plain else 10_000 if options.gpu else 1_000)
     options.every = options.every or (2.0 if is_plain else 5.0 if options.gpu else 4.0)
     databases = [options.on] if options.on else DATABASES if options.all else DATABASES[:1]
     figures = {database: measure(database, options) for database in databases}
