@@ -199,7 +199,8 @@ def generate_run(n_matches: int) -> Iterator[tuple[Path, float]]:
             # Ten workers ask one server, as the seed's ten workers had a copy each.
             pair = ("--agent-a", "late", "--agent-b", "early")
             size = ("--matches", str(n_matches), "--num-workers", str(N_WORKERS))
-            run_python(stack, "manage.py", "generate", *pair, *size, "--out", str(out))
+            command = ("-m", "evalsite_client", "generate", *pair, *size)
+            run_python(stack, *command, "--out", str(out))
             seconds = perf_counter() - began
         yield out, seconds
 

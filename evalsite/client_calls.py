@@ -62,19 +62,20 @@ class Operation:
         content = {}
         if "requestBody" in node:
             content = node["requestBody"]["content"]
-        # A file is sent as it is read: that is written by hand.
-        self.is_upload = "multipart/form-data" in content
+        answer = next(of for code, of in node["responses"].items() if code[0] == "2")
+        self.answered = answer.get("content", {})
+        is_download = bool(self.answered) and "application/json" not in self.answered
+        # A file goes as it is read: that is written by hand.
+        self.is_file = "multipart/form-data" in content or is_download
         self.is_plain = self.name == f"{self.noun}_{self.verb}"
         body = next(iter(content.values()))["schema"] if content else None
         self.body = types.components[find_name(body)] if body else {"properties": {}}
 
     def find_answer(self) -> str:
         """Return the component that is answered, of a list that of its rows; empty for none."""
-        answer = next(of for code, of in self.node["responses"].items() if code[0] == "2")
-        if "content" not in answer:
+        if "application/json" not in self.answered:
             return ""
-        (content,) = answer["content"].values()
-        name = find_name(content["schema"])
+        name = find_name(self.answered["application/json"]["schema"])
         if not name.startswith("Paginated"):
             return name
         return find_name(self.types.components[name]["properties"]["results"]["items"])

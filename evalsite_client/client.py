@@ -14,6 +14,7 @@ from evalsite_client.api.attempts import Attempts
 from evalsite_client.api.audit import Audits
 from evalsite_client.api.evaluations import Evaluations
 from evalsite_client.api.gates import Gates
+from evalsite_client.api.generations import Generations
 from evalsite_client.api.leaderboards import Leaderboards
 from evalsite_client.api.matches import Matches
 from evalsite_client.api.outcomes import Outcomes
@@ -77,6 +78,7 @@ class Client:
         self.checkpoints = Checkpoints(transport)
         self.evaluations = Evaluations(transport)
         self.gates = Gates(transport)
+        self.generations = Generations(transport)
         self.leaderboards = Leaderboards(transport)
         self.matches = Matches(transport)
         self.outcomes = Outcomes(transport)

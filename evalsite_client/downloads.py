@@ -1,6 +1,7 @@
 """Files of the server: written as they come, kept only with the right SHA-256."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -32,6 +33,28 @@ def download_file(
     if path.is_file() and compute_sha256(path) == digest:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
+    download_stream(
+        transport,
+        lambda: transport.open_stream(link()),
+        path,
+        digest=digest,
+        progress=progress,
+    )
+    return path
+
+
+def download_stream(
+    transport: Transport,
+    open_stream: Callable[[], AbstractContextManager[requests.Response]],
+    path: Path,
+    *,
+    digest: str = "",
+    progress: Received | None = None,
+) -> Mapping[str, str]:
+    """Write the body of an answer to a path; return its headers. Raises as download_file does.
+
+    digest: what the SHA-256 must be; empty: what the ETag says.
+    """
     # Under a name of its own until its hash is right: nobody takes half a file for a whole one.
     part = path.with_name(f"{path.name}.part")
     n_tried = 0
@@ -39,9 +62,10 @@ def download_file(
         while True:
             n_tried += 1
             # Begun anew rather than continued: a torn file may be torn anywhere.
-            error = _fetch_once(transport, link(), part, digest=digest, progress=progress)
+            headers, error = _fetch_once(open_stream(), part, digest=digest, progress=progress)
             if error is None:
-                return part.replace(path)
+                part.replace(path)
+                return headers
             if not transport.pause_before_retry(n_tried, None):
                 raise error
     finally:
@@ -49,13 +73,18 @@ def download_file(
 
 
 def _fetch_once(
-    transport: Transport, href: str, part: Path, *, digest: str, progress: Received | None
-) -> UnreachableError | ChecksumError | None:
-    """Write what is at a link; return what is wrong with it, None if nothing."""
-    hashed = sha256()
-    n_read = 0
+    stream: AbstractContextManager[requests.Response],
+    part: Path,
+    *,
+    digest: str,
+    progress: Received | None,
+) -> tuple[Mapping[str, str], UnreachableError | ChecksumError | None]:
+    """Write what a stream has; return its headers and what is wrong with it, None if nothing."""
+    hashed, n_read = sha256(), 0
+    headers: Mapping[str, str] = {}
     try:
-        with transport.open_stream(href) as response, part.open("wb") as file:
+        with stream as response, part.open("wb") as file:
+            headers = response.headers  # not a dict of them: servers write names in any case
             for chunk in response.iter_content(CHUNK):
                 file.write(chunk)
                 hashed.update(chunk)
@@ -64,7 +93,8 @@ def _fetch_once(
                     progress(n_read)
     except requests.RequestException as error:
         cause = find_cause(error)
-        return UnreachableError(f"{part.stem} broke off after {n_read:,} bytes: {cause}")
-    if (found := hashed.hexdigest()) == digest:
-        return None
-    return ChecksumError(f"{part.stem} has the SHA-256 {found} instead of {digest}")
+        return headers, UnreachableError(f"{part.stem} broke off after {n_read:,} bytes: {cause}")
+    expected = digest or headers.get("ETag", "").removeprefix("W/").strip('"')
+    if (actual := hashed.hexdigest()) == expected:
+        return headers, None
+    return headers, ChecksumError(f"{part.stem} has the SHA-256 {actual} instead of {expected}")

@@ -83,6 +83,15 @@ class Transport:
         asked = f"?{urlencode(given)}" if given else ""
         return _read_json(self._send(self._make_call("GET", path, asked)))
 
+    @contextmanager
+    def open_file(self, path: str, query: Mapping[str, Any]) -> Iterator[Response]:
+        """Give the answer to a GET that is a file, whose body is read as it comes."""
+        call = self._make_call("GET", path, f"?{urlencode(query)}")
+        # The server makes the file before it answers.
+        timeout_s = max(self.timeout_s, UPLOAD_TIMEOUT_S)
+        with self._send(replace(call, timeout_s=timeout_s, is_streamed=True)) as response:
+            yield response
+
     def post(self, path: str, body: Any = None, *, key: str | None = None) -> Any:
         """Return the JSON that a POST answers; `key` makes it done once, one is made if missing."""
         headers = {**_make_key_header(key), "Content-Type": "application/json"}

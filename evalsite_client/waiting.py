@@ -1,16 +1,30 @@
-"""Waiting for a tournament to end, and showing how far it is meanwhile."""
+"""Waiting for a tournament to end, showing how far it is meanwhile, and what it leaves."""
 
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from evalsite_client.api import tournaments
 from evalsite_client.api.tournaments import TournamentDetail
+from evalsite_client.downloads import download_stream
 from evalsite_client.errors import WaitTimeoutError
 from evalsite_client.progress import Pace, Progress, ProgressLine
 from evalsite_client.retries import ask_again
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A whole file; `matches` counts those with an outcome, also without any row."""
+
+    file: str
+    sha256: str
+    matches: int
+    rows: int
+    first_episode: int
+    last_episode: int
 
 
 class Tournaments(tournaments.Tournaments):
@@ -59,6 +73,28 @@ class Tournaments(tournaments.Tournaments):
             yield look
             if look.tournament.is_over:
                 break
+
+    def download_shard(
+        self, tournament: int, number: int, path: Path | str, *, matches_per_shard: int
+    ) -> Shard:
+        """Fetch the matches at the places from number x matches_per_shard on, as Parquet.
+
+        Raises ConflictError while one of them is open, ChecksumError, UnreachableError.
+        """
+        headers = download_stream(
+            self._transport,
+            lambda: self._transport.open_file(
+                f"tournaments/{tournament}/shards/{number}",
+                {"matches_per_shard": matches_per_shard},
+            ),
+            Path(path),
+        )
+        counts = ("Matches", "Rows", "First-Episode", "Last-Episode")
+        return Shard(
+            Path(path).name,
+            headers["ETag"].removeprefix("W/").strip('"'),
+            *(int(headers[f"Evalsite-{name}"]) for name in counts),
+        )
 
     def _look_once(
         self, tournament: int, pace: Pace, begun_s: float, *, before: Progress | None

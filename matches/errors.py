@@ -26,6 +26,10 @@ class ConflictError(MatchError):
     """What is asked for does not fit the state that something is in. HTTP 409."""
 
 
+class GoneError(MatchError):
+    """What was kept is there no more, or not as it was. HTTP 410."""
+
+
 class ForbiddenError(MatchError):
     """The caller may not do this. HTTP 403."""
 

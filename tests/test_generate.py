@@ -19,7 +19,7 @@ WORK = ("--num-workers", "15", "--matches-per-worker", "8", "--matches-per-shard
 
 
 def _command(stack: Stack, out: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "manage.py", "generate", *PAIR, *WORK, "--out", str(out)]
+    command = [sys.executable, "-m", "evalsite_client", "generate", *PAIR, *WORK, "--out", str(out)]
     return subprocess.Popen(
         command,
         cwd=ROOT,

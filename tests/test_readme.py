@@ -42,7 +42,7 @@ TYPED = {
     "./run compare",
     "./run evaluate",
     "./run gate",
-    "./run manage",
+    "./run generate",
     "./run schedule",
     "./run stop",
 }

@@ -213,3 +213,11 @@ class Outcome:
     actions: str
     trajectory: str
     recorded_at: datetime
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the files."""
+
+    name: str
+    type: str

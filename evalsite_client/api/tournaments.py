@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from evalsite_client.api.shared import AgentName, Explanation
+from evalsite_client.api.shared import AgentName, Column, Explanation
 from evalsite_client.calls import Calls
 from evalsite_client.figures import TournamentFigures
 
@@ -84,6 +84,49 @@ class Entrant:
 
     position: int
     agent: AgentName
+
+
+@dataclass(frozen=True)
+class ShardAgent:
+    """An agent of a run, and its wins, draws and losses by seat."""
+
+    name: str
+    policy: str
+    parameters: Mapping[str, Any]
+    checkpoint: str
+    architecture: str
+    run: str
+    step: int | None
+    seats: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ShardManifest:
+    """What is in the shards of a tournament that can be had.
+
+    is_complete: False: more shards will come.
+    trajectories: The format of the files.
+    versions: Of the packages that the content depends on.
+    """
+
+    format: str
+    is_complete: bool
+    game: str
+    game_parameters: Mapping[str, Any]
+    rules_version: int
+    opening_plies: int
+    seed: int
+    is_self_play: bool
+    agents: tuple[ShardAgent, ...]
+    matches: int
+    matches_without_outcome: int
+    forfeits: int
+    illegal_actions: int
+    trajectories: str
+    observation_shape: tuple[int, ...]
+    n_actions: int
+    schema: tuple[Column, ...]
+    versions: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -258,6 +301,14 @@ class Tournaments(Calls):
         """
         return self._post(
             TournamentDetail, f"tournaments/{tournament}/extend", {"n_matches": n_matches}, key=key
+        )
+
+    def manifest(self, tournament: int, matches_per_shard: int) -> ShardManifest:
+        """Say what is in the shards that can be had."""
+        return self._get(
+            ShardManifest,
+            f"tournaments/{tournament}/manifest",
+            {"matches_per_shard": matches_per_shard},
         )
 
     def pause(self, tournament: int, *, key: str | None = None) -> TournamentDetail:

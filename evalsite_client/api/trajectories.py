@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from evalsite_client.api.shared import Column
 from evalsite_client.calls import Calls
 
 
@@ -23,14 +24,6 @@ class Piece:
     created_at: datetime
     expires_at: datetime | None
     href: str
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of the files."""
-
-    name: str
-    type: str
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from evalsite_client.cli import (
     evaluate,
     explanations,
     gates,
+    generate,
     leaderboards,
     operating,
     options,
@@ -73,6 +74,7 @@ ADDING: Final = (
     *(
         evaluate.add_commands,
         gates.add_commands,
+        generate.add_commands,
         agents.add_commands,
         checkpoints.add_commands,
         leaderboards.add_commands,

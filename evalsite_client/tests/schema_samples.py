@@ -102,4 +102,4 @@ class Schema:
 
 def _is_own(operation: Operation, path: str) -> bool:
     """Tell /trajectories/manifest/ from /trajectories/{id}/, should that come."""
-    return "[^/]+" not in operation.pattern.pattern or "/manifest/" not in path
+    return "[^/]+" not in operation.pattern.pattern or "/trajectories/manifest/" not in path

@@ -78,6 +78,9 @@ TABLE: Final = {
     ("tournament", "explanation"): _PUBLIC,
     ("tournament", "agents"): _PUBLIC,
     ("tournament", "report"): _PUBLIC,
+    # What was decided in matches is for callers with a login, like its pieces.
+    ("tournament", "shard"): _OWN,
+    ("tournament", "manifest"): _OWN,
     ("tournament", "create"): _SCHEDULES,
     ("tournament", "start"): _OPERATES,
     ("tournament", "pause"): _OPERATES,
@@ -92,6 +95,8 @@ TABLE: Final = {
     ("campaign", "create"): _SCHEDULES,
     ("evaluation", "create"): _ENTERS,
     ("evaluation", "check"): _ENTERS,
+    ("generation", "create"): _ENTERS,
+    ("generation", "check"): _ENTERS,
     ("gate", "create"): _ENTERS,
     ("gate", "retrieve"): _PUBLIC,
     ("watch", "look"): _SCHEDULES,

@@ -14,6 +14,7 @@ from matches.api.base import ID, Endpoints, answer_created, read_body
 from matches.api.evaluations import ReportSerializer
 from matches.api.explanations import ExplainsRows
 from matches.api.fields import AgentNameSerializer, find_agents
+from matches.api.generations import ExportsShards
 from matches.api.options import PlanSerializer
 from matches.api.pagination import ByPosition, NewestFirst
 from matches.ledger import tournaments
@@ -108,7 +109,11 @@ class ExtensionSerializer(serializers.Serializer[Any]):
 
 
 class TournamentView(
-    mixins.ListModelMixin, mixins.RetrieveModelMixin, ExplainsRows, Endpoints[Tournament]
+    mixins.ListModelMixin,
+    mixins.RetrieveModelMixin,
+    ExplainsRows,
+    ExportsShards,
+    Endpoints[Tournament],
 ):
     """Tournaments: creating one schedules it, and starts it unless it is to wait."""
 

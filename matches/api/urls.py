@@ -11,6 +11,7 @@ from matches.api.checkpoints import CheckpointView
 from matches.api.errors import answer_no_such_address
 from matches.api.evaluations import EvaluationView
 from matches.api.gates import GateView
+from matches.api.generations import GenerationView
 from matches.api.leaderboards import LeaderboardView
 from matches.api.matches import AttemptView, MatchView, OutcomeView
 from matches.api.operating import AuditView
@@ -44,6 +45,7 @@ router.register("leaderboards", LeaderboardView)
 router.register("tournaments", TournamentView)
 router.register("campaigns", CampaignView)
 router.register("evaluations", EvaluationView, basename="evaluation")
+router.register("generations", GenerationView, basename="generation")
 router.register("gates", GateView, basename="gate")
 router.register("watches", WatchView, basename="watch")
 router.register("alarms", AlarmView)

@@ -1,30 +1,19 @@
 """The file beside the shards: how they were made and what is in them, the same for every run."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from arena import trajectories
 from arena.games.base import GameSpec
 from arena.trajectories import TrajectorySpec
-from matches.artifacts.shards import Exporter, Shard
-from matches.errors import MatchError
+from matches.artifacts.shards import count_results
 from matches.models import Agent, Tournament
 from matches.models.validation import check_game
 
-NAME = "manifest.json"
 FORMAT = "evalsite generation/1"
 PACKAGES = ("evalsite", "numpy", "open_spiel", "pyarrow", "torch")
 _RESULTS = ("wins", "draws", "losses")
-
-
-class ManifestError(MatchError):
-    """The manifest of a folder cannot be read."""
 
 
 def read_form(tournament: Tournament) -> TrajectorySpec:
@@ -32,24 +21,16 @@ def read_form(tournament: Tournament) -> TrajectorySpec:
     return TrajectorySpec.of_game(_read_game_spec(tournament))
 
 
-def write_manifest(exporter: Exporter, tournament: Tournament, folder: Path) -> None:
-    """Write the manifest of what is exported so far, whole or not at all."""
-    # A reader sees the manifest before or the one after, never half of one.
-    draft = folder / f".{NAME}.part"
-    text = json.dumps(build_manifest(exporter, tournament), indent=2)
-    draft.write_text(f"{text}\n", encoding="utf-8")
-    draft.replace(folder / NAME)
-
-
-def build_manifest(exporter: Exporter, tournament: Tournament) -> dict[str, Any]:
-    """Return the manifest."""
+def build_manifest(tournament: Tournament, *, matches_per_shard: int) -> dict[str, Any]:
+    """Return the manifest of the shards that can be had, but for the list of them."""
     # Nothing in it tells when, where or how often something was played: two runs with one seed
     # have one manifest.
-    board, tally, spec = tournament.leaderboard, exporter.tally, _read_game_spec(tournament)
+    board, spec = tournament.leaderboard, _read_game_spec(tournament)
+    tally, is_complete = count_results(tournament, matches_per_shard)
     agents = list(tournament.agents.select_related("checkpoint").order_by("entrant__position"))
     return {
         "format": FORMAT,
-        "is_complete": exporter.is_complete,
+        "is_complete": is_complete,
         "game": board.game,
         "game_parameters": board.game_parameters,
         "rules_version": spec.rules_version,
@@ -61,11 +42,9 @@ def build_manifest(exporter: Exporter, tournament: Tournament) -> dict[str, Any]
         "matches_without_outcome": tally.n_without_outcome,
         "forfeits": tally.n_forfeits,
         "illegal_actions": tally.n_illegal,
-        "steps": sum(shard.rows for shard in exporter.shards),
         "trajectories": trajectories.FORMAT,
         **_describe_columns(read_form(tournament)),
         "versions": list_package_versions(),
-        "shards": [asdict(shard) for shard in exporter.shards],
     }
 
 
@@ -128,19 +107,3 @@ def list_package_versions() -> dict[str, str]:
         except PackageNotFoundError:
             versions[package] = "not installed"
     return versions
-
-
-def read_finished_shards(folder: Path) -> list[Shard]:
-    """Return the shards that the manifest of a folder names, none without one.
-
-    Raises ManifestError for a manifest of another form.
-    """
-    path = folder / NAME
-    if not path.exists():
-        return []
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        shards: list[Shard] = msgspec.convert(manifest["shards"], list[Shard])
-    except (KeyError, TypeError, ValueError) as error:
-        raise ManifestError(f"{path} is no manifest of ours: {error}") from error
-    return shards

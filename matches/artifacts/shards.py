@@ -4,14 +4,15 @@ An episode is the place of a match in the tournament, from 0 on; a VOID match le
 unused. So what a shard holds depends neither on the nodes nor on how often they were lost.
 """
 
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
+from django.db.models import Count
 
 from arena import trajectories
 from arena.checkpoints import hash_file
@@ -19,7 +20,7 @@ from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.trajectories import TrajectoryError, TrajectorySpec
 from matches.artifacts.trajectories import STORAGE
-from matches.errors import MatchError
+from matches.errors import ConflictError, GoneError
 from matches.models import Match, Tournament, TrajectoryPiece
 from matches.models.match import parse_numbers
 from matches.store import blobs
@@ -28,15 +29,18 @@ from matches.store import blobs
 MAX_PIECES = 32
 
 
-class ExportError(MatchError):
+class ExportError(GoneError):
     """A shard cannot be written: a piece is gone or is not what its outcome says."""
+
+
+class NotClosedError(ConflictError):
+    """A match of a shard is not planned yet or still open."""
 
 
 @dataclass(frozen=True)
 class Shard:
     """A finished file; `matches` counts those with an outcome, also without any row."""
 
-    file: str
     sha256: str
     matches: int
     rows: int
@@ -78,131 +82,122 @@ class Tally:
     n_illegal: int = 0
     n_without_outcome: int = 0
 
-    def count_match(self, match: Played, names: Sequence[str]) -> None:
-        if match.ranks is None:
-            self.n_without_outcome += 1
+    def count_result(
+        self, names: Sequence[str], ranks: str | None, *, is_forfeit: bool, reason: str, n: int = 1
+    ) -> None:
+        """Add `n` matches that ended alike; names: of the agents by seat; no ranks: no outcome."""
+        if ranks is None:
+            self.n_without_outcome += n
             return
-        self.n_matches += 1
-        self.n_forfeits += bool(match.is_forfeit)
-        self.n_illegal += match.reason == "illegal"
-        ranks = parse_numbers(match.ranks)
-        for seat, rank in enumerate(ranks):
+        self.n_matches += n
+        self.n_forfeits += n * is_forfeit
+        self.n_illegal += n * (reason == "illegal")
+        places = parse_numbers(ranks)
+        for seat, rank in enumerate(places):
             counts = self.seats.setdefault(names[seat], {}).setdefault(seat, [0, 0, 0])
             # Team mates share a rank anyhow: a draw is shared by more seats than a team has.
-            is_shared = rank == 0 and ranks.count(0) > self.team_size
-            counts[1 if is_shared else 2 * (rank > 0)] += 1
+            is_shared = rank == 0 and places.count(0) > self.team_size
+            counts[1 if is_shared else 2 * (rank > 0)] += n
 
 
-class Exporter:
-    """Writes the shards of a tournament into a folder, one after the other."""
+def write_shard(
+    tournament: Tournament, number: int, size: int, path: Path, form: TrajectorySpec
+) -> Shard:
+    """Write the matches at the places from `number` x `size` on, in planned order, to a path.
 
-    def __init__(
-        self,
-        tournament: Tournament,
-        folder: Path,
-        form: TrajectorySpec,
-        *,
-        matches_per_shard: int,
-        finished: Sequence[Shard] = (),
-    ) -> None:
-        """Begin at the first match; shards of an earlier run that are still whole are kept."""
-        self._tournament, self._folder, self._form = tournament, folder, form
-        self._size = matches_per_shard
-        self._finished = {shard.file: shard for shard in finished}
-        self._names = dict(tournament.agents.values_list("pk", "name"))
-        self._pieces: OrderedDict[str, Mapping[int, pa.Table]] = OrderedDict()
-        self._after = 0
-        self.n_episodes = 0
-        self.tally = Tally(games.get(tournament.leaderboard.game).spec.team_size)
-        self.shards: list[Shard] = []
-
-    @property
-    def is_complete(self) -> bool:
-        """True when every planned match is behind."""
-        return self.n_episodes >= self._tournament.n_matches
-
-    def write_next_shard(self) -> bool:
-        """Write the next shard if its matches are closed; say whether there was one.
-
-        Raises ExportError, OSError.
-        """
-        n_due = min(self._size, self._tournament.n_matches - self.n_episodes)
-        later = Match.objects.filter(tournament=self._tournament, sequence__gt=self._after)
-        rows = later.order_by("sequence").values_list(*_COLUMNS)
-        page = [Played(*row) for row in rows[: self._size]]
-        # Whole matches in planned order: what is closed behind an open match waits for it.
-        if not page or len(page) < n_due or any(m.state in Match.OPEN for m in page):
-            return False
-        name = f"shard-{len(self.shards):05d}.parquet"
-        # A shard of an earlier run stays if its file is still what it was.
-        shard, path = self._finished.get(name), self._folder / name
-        if shard is None or not path.is_file() or hash_file(path) != shard.sha256:
-            shard = self._write_shard(name, page)
-        self.shards.append(shard)
-        for match in page:
-            self.tally.count_match(match, self._list_seat_names(match))
-        self.n_episodes += len(page)
-        self._after = page[-1].sequence
-        return True
-
-    def _write_shard(self, name: str, page: Sequence[Played]) -> Shard:
-        # Renamed when it is whole: who finds a shard finds all of it.
-        draft = self._folder / f".{name}.part"
-        try:
-            n_rows = trajectories.write_parquet(draft, self._read_episodes(page), self._form)
-            digest = hash_file(draft)
-            draft.replace(self._folder / name)
-        finally:
-            draft.unlink(missing_ok=True)
-        return Shard(
-            file=name,
-            sha256=digest,
-            matches=sum(match.ranks is not None for match in page),
-            rows=n_rows,
-            first_episode=self.n_episodes,
-            last_episode=self.n_episodes + len(page) - 1,
+    The bytes depend on nothing else. Raises NotClosedError, ExportError, OSError.
+    """
+    first = number * size
+    n_due = min(size, tournament.n_matches - first)
+    in_order = Match.objects.filter(tournament=tournament).order_by("sequence")
+    page = [Played(*row) for row in in_order.values_list(*_COLUMNS)[first : first + n_due]]
+    # Planning lasts: what is not there yet is as open as what is still played.
+    if len(page) < n_due or any(match.state in Match.OPEN for match in page):
+        raise NotClosedError(
+            f"shard {number} waits for matches: {first} to {first + n_due - 1} of "
+            f"tournament {tournament.pk} are not all closed"
         )
+    n_rows = trajectories.write_parquet(path, _read_episodes(tournament, first, page, form), form)
+    return Shard(
+        sha256=hash_file(path),
+        matches=sum(match.ranks is not None for match in page),
+        rows=n_rows,
+        first_episode=first,
+        last_episode=first + len(page) - 1,
+    )
 
-    def _read_episodes(self, page: Sequence[Played]) -> Iterator[pa.Table]:
-        for place, match in enumerate(page):
-            if match.trajectory:
-                rows = self._read_piece(match.trajectory).get(match.pk)
-                if rows is None:
-                    raise _make_export_error(match, "it has no rows of it")
-                try:
-                    _check_rows(rows, match)
-                    names = dict(enumerate(self._list_seat_names(match)))
-                    yield trajectories.renumber_episode(rows, self.n_episodes + place, names)
-                except ArenaError as error:
-                    raise _make_export_error(match, str(error)) from error
 
-    def _list_seat_names(self, match: Played) -> list[str]:
-        return [self._names[agent] for agent in parse_numbers(match.lineup)]
+def count_results(tournament: Tournament, size: int) -> tuple[Tally, bool]:
+    """Return the results of the shards that can be had, and whether those are all."""
+    in_order = Match.objects.filter(tournament=tournament).order_by("sequence")
+    first_open = in_order.filter(Match.is_open()).values_list("sequence", flat=True).first()
+    before = in_order if first_open is None else in_order.filter(sequence__lt=first_open)
+    n_closed = before.count()
+    is_complete = n_closed >= tournament.n_matches
+    if not is_complete and n_closed % size:
+        # Whole shards only: what is closed behind their last match is in no file yet.
+        end = before.values_list("sequence", flat=True)[n_closed - n_closed % size]
+        before = before.filter(sequence__lt=end)
+    # Grouped by the database: a run has millions of matches, but few ways to end.
+    kinds = before.order_by().values_list(
+        "lineup", "outcome__ranks", "outcome__is_forfeit", "outcome__reason"
+    )
+    names = _read_names(tournament)
+    tally = Tally(games.get(tournament.leaderboard.game).spec.team_size)
+    for lineup, ranks, is_forfeit, reason, n in kinds.annotate(n=Count("pk")):
+        by_seat = _list_seat_names(lineup, names)
+        tally.count_result(by_seat, ranks, is_forfeit=bool(is_forfeit), reason=reason or "", n=n)
+    return tally, is_complete
 
-    def _read_piece(self, digest: str) -> Mapping[int, pa.Table]:
-        """Return the episodes of a piece by match; the last pieces are kept in memory."""
-        if digest in self._pieces:
-            self._pieces.move_to_end(digest)
-            return self._pieces[digest]
-        path = TrajectoryPiece(tournament=self._tournament, sha256=digest).path
-        file = blobs.open_file(path, storage=STORAGE)
-        if file is None:
-            days = self._tournament.trajectory_days
-            why = f"pieces are deleted after {days} days" if days else "its file was deleted"
-            raise ExportError(f"the trajectories {digest[:12]} are gone: {why}")
-        with file:
-            content = file.read()
-        try:
-            rows = trajectories.read_parquet(BytesIO(content))
-            form = trajectories.read_spec(rows.schema)
-            if form != self._form:
-                raise TrajectoryError(f"it is of {form}, not of {self._form}")
-            self._pieces[digest] = trajectories.split_episodes(rows)
-        except TrajectoryError as error:
-            raise ExportError(f"the trajectories {digest[:12]} cannot be used: {error}") from error
-        if len(self._pieces) > MAX_PIECES:
-            self._pieces.popitem(last=False)
-        return self._pieces[digest]
+
+def _read_names(tournament: Tournament) -> dict[int, str]:
+    return dict(tournament.agents.values_list("pk", "name"))
+
+
+def _list_seat_names(lineup: str, names: Mapping[int, str]) -> list[str]:
+    return [names[agent] for agent in parse_numbers(lineup)]
+
+
+def _read_episodes(
+    tournament: Tournament, first: int, page: Sequence[Played], form: TrajectorySpec
+) -> Iterator[pa.Table]:
+    names = _read_names(tournament)
+    # Matches of one piece lie near each other: the last few are kept in memory.
+    read_piece: Callable[[str], Mapping[int, pa.Table]] = lru_cache(MAX_PIECES)(
+        partial(_read_piece, tournament, form)
+    )
+    for episode, match in enumerate(page, first):
+        if match.trajectory:
+            rows = read_piece(match.trajectory).get(match.pk)
+            if rows is None:
+                raise _make_export_error(match, "it has no rows of it")
+            try:
+                _check_rows(rows, match)
+                by_seat = dict(enumerate(_list_seat_names(match.lineup, names)))
+                yield trajectories.renumber_episode(rows, episode, by_seat)
+            except ArenaError as error:
+                raise _make_export_error(match, str(error)) from error
+
+
+def _read_piece(
+    tournament: Tournament, form: TrajectorySpec, digest: str
+) -> Mapping[int, pa.Table]:
+    """Return the episodes of a piece by match. Raises ExportError."""
+    path = TrajectoryPiece(tournament=tournament, sha256=digest).path
+    file = blobs.open_file(path, storage=STORAGE)
+    if file is None:
+        days = tournament.trajectory_days
+        why = f"pieces are deleted after {days} days" if days else "its file was deleted"
+        raise ExportError(f"the trajectories {digest[:12]} are gone: {why}")
+    with file:
+        content = file.read()
+    try:
+        rows = trajectories.read_parquet(BytesIO(content))
+        if (piece_form := trajectories.read_spec(rows.schema)) != form:
+            raise TrajectoryError(f"it is of {piece_form}, not of {form}")
+        return trajectories.split_episodes(rows)
+    except TrajectoryError as error:
+        raise ExportError(f"the trajectories {digest[:12]} cannot be used: {error}") from error
 
 
 def _check_rows(rows: pa.Table, match: Played) -> None:

@@ -1,13 +1,10 @@
 """Files under signed links: checkpoints for gpu workers and play nodes, pieces of trajectories."""
 
-import asyncio
 import re
-from collections.abc import AsyncIterator
 from http import HTTPStatus
 from uuid import UUID
 
-from django.core.files import File
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_http_methods
 
@@ -17,8 +14,6 @@ from matches.models import Checkpoint, TrajectoryPiece
 from matches.store import blobs, signing
 from matches.store.clock import db_now
 
-FOREVER = "public, max-age=31536000, immutable"
-PIECE_BYTES = 2**20
 _HASH = re.compile("[0-9a-f]{64}")
 
 
@@ -34,7 +29,7 @@ def serve_checkpoint(request: HttpRequest, sha256: str) -> HttpResponseBase:
     if file is None:
         reason = f"there is no file of checkpoint {sha256}: it may be refused"
         return _answer_text(HTTPStatus.NOT_FOUND, reason)
-    return _stream_file(file, sha256, content_type="application/octet-stream")
+    return blobs.stream_file(file, sha256, content_type="application/octet-stream")
 
 
 # Players are no browsers and have no session: the signed link is what lets them in.
@@ -54,7 +49,7 @@ def serve_piece(request: HttpRequest, order: str, sha256: str) -> HttpResponseBa
     if file is None:
         reason = f"there is no piece {sha256}: its time may be over"
         return _answer_text(HTTPStatus.NOT_FOUND, reason)
-    return _stream_file(file, sha256, content_type="application/vnd.apache.parquet")
+    return blobs.stream_file(file, sha256, content_type="application/vnd.apache.parquet")
 
 
 def _store_piece(request: HttpRequest, order: str, sha256: str) -> HttpResponse:
@@ -80,21 +75,6 @@ def _store_piece(request: HttpRequest, order: str, sha256: str) -> HttpResponse:
     except OSError as error:
         return _answer_text(HTTPStatus.INSUFFICIENT_STORAGE, f"not stored: {error}")
     return _answer_text(HTTPStatus.CREATED if is_new else HTTPStatus.OK, "stored")
-
-
-def _stream_file(file: "File[bytes]", sha256: str, *, content_type: str) -> StreamingHttpResponse:
-    async def read_pieces() -> AsyncIterator[bytes]:
-        with file:
-            while piece := await asyncio.to_thread(file.read, PIECE_BYTES):
-                yield piece
-
-    headers = {
-        "Cache-Control": FOREVER,
-        "Content-Length": str(file.size),
-        "ETag": f'"{sha256}"',
-    }
-    # Not FileResponse: under ASGI, Django reads a file that is no asynchronous iterator whole.
-    return StreamingHttpResponse(read_pieces(), content_type=content_type, headers=headers)
 
 
 def _answer_text(status: int, text: str) -> HttpResponse:

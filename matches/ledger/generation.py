@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from arena.errors import ArenaError
 from arena.games import registry as games
 from arena.pairing.base import COUPLE
+from arena.trajectories import TrajectorySpec
 from matches.artifacts.agents import register_spelled_agent
 from matches.errors import BadInputError
 from matches.ledger.naming import is_spelled
@@ -27,6 +28,9 @@ _HASH = re.compile("[0-9a-f]{6,64}")
 _SHOWN_STEPS = 20
 _KNOWN_NAMES = 10_000
 """So many names are searched for one that is meant."""
+# Disk space is asked for by a guess: so many steps, compressed by so much.
+TYPICAL_STEPS = 200
+COMPRESSED = 8
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Side:
 
     name: str
     checkpoint: str = ""
-    field: str = "agent-a"
+    field: str = "agent_a"
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def start_generation(generation: Generation) -> Tournament:
     try:
         check_game(board.game, board.game_parameters).start(0, opening_plies=board.plies)
     except ArenaError as error:
-        raise BadInputError("opening-plies", str(error)) from error
+        raise BadInputError("opening_plies", str(error)) from error
     return schedule_tournament(generation.plan, leaderboard=board, agents=agents)
 
 
@@ -81,13 +85,20 @@ def check_generation(generation: Generation) -> tuple[list[Agent], Match.Needs]:
     return agents, Match.Needs.of_placements(places)
 
 
+def estimate_bytes(generation: Generation, *, game: str) -> int:
+    """Return about how much room the files of a run take: a guess, before anything is played."""
+    spec = games.get(game).spec
+    n_steps = generation.plan.n_matches * min(spec.max_steps, TYPICAL_STEPS)
+    return n_steps * TrajectorySpec.of_game(spec).row_bytes // COMPRESSED
+
+
 def find_agents(generation: Generation) -> list[Agent]:
     """Return the agents of both sides; register a spelled one. Raises BadInputError."""
     game = generation.game or _find_common_game(generation.sides)
     n_seats = check_game(game, generation.game_parameters).spec.n_seats
     if len({(side.name, side.checkpoint) for side in generation.sides}) == COUPLE != n_seats:
         reason = f"{game} has {n_seats} seats: only self-play fills them, leave it out"
-        raise BadInputError("agent-b", reason)
+        raise BadInputError("agent_b", reason)
     agents = [_find_agent(side, game) for side in generation.sides]
     # The same agent twice is self-play, which is entered as one.
     if len({agent.pk for agent in agents}) == 1:
@@ -114,7 +125,7 @@ def _find_common_game(sides: Sequence[Side]) -> str:
         return common.pop()
     both = " and ".join(repr(side.name) for side in sides)
     if named and not common:
-        raise BadInputError("agent-b", f"{both} play no game in common")
+        raise BadInputError("agent_b", f"{both} play no game in common")
     raise BadInputError("game", f"say which {both} shall play: {', '.join(sorted(common))}")
 
 

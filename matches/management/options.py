@@ -1,13 +1,8 @@
-"""What commands share: types of options, whose refusal is exit code 2, and how one is stopped."""
+"""What commands share: types of options, whose refusal is exit code 2."""
 
 import argparse
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from math import isfinite
-
-INTERRUPTED = 130
-"""The exit code after Ctrl-C or SIGTERM."""
 
 
 def int_in(minimum: int, maximum: int) -> Callable[[str], int]:
@@ -38,23 +33,3 @@ def float_in(minimum: float, maximum: float) -> Callable[[str], float]:
         return value
 
     return read_number
-
-
-def name_value(text: str) -> tuple[str, str]:
-    """Take NAME=VALUE."""
-    name, equals, value = text.partition("=")
-    if not (name and equals):
-        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {text!r}")
-    return name, value
-
-
-@contextmanager
-def stop_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM raise KeyboardInterrupt, as SIGINT does: what was done is still told."""
-    # None: another library handles it, which cannot be put back.
-    before = signal.getsignal(signal.SIGTERM) or signal.SIG_DFL
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

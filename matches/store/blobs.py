@@ -1,15 +1,20 @@
 """Files named by the hash of their content, in the storages of the settings, and their uploads."""
 
+import asyncio
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from django.core.files import File
 from django.core.files.storage import storages
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
+from django.http import StreamingHttpResponse
 
 from arena.checkpoints import MAX_BYTES
 
 CHECKPOINTS = "checkpoints"
+FOREVER = "public, max-age=31536000, immutable"
+PIECE_BYTES = 2**20
 
 
 class Staged(File):  # type: ignore[type-arg]  # generic for the type checker only
@@ -47,6 +52,23 @@ def open_file(name: str, *, storage: str = CHECKPOINTS) -> "File[bytes] | None":
 def delete_file(name: str, *, storage: str = CHECKPOINTS) -> None:
     """Delete a file; one that is not there is no error."""
     storages[storage].delete(name)
+
+
+def stream_file(file: "File[bytes]", sha256: str, *, content_type: str) -> StreamingHttpResponse:
+    """Return the answer that sends a file of that hash and then closes it."""
+
+    async def read_pieces() -> AsyncIterator[bytes]:
+        with file:
+            while piece := await asyncio.to_thread(file.read, PIECE_BYTES):
+                yield piece
+
+    headers = {
+        "Cache-Control": FOREVER,
+        "Content-Length": str(file.size),
+        "ETag": f'"{sha256}"',
+    }
+    # Not FileResponse: under ASGI, Django reads a file that is no asynchronous iterator whole.
+    return StreamingHttpResponse(read_pieces(), content_type=content_type, headers=headers)
 
 
 class BoundedUpload(TemporaryFileUploadHandler):

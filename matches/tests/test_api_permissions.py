@@ -1,5 +1,6 @@
 """The table of rights: each endpoint for each kind of caller, as it is answered."""
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -58,6 +59,8 @@ EXPECTED = {
     "get /leaderboards/": ALL,
     "post /leaderboards/": SUBMITS,
     "post /gates/": SUBMITS,
+    "post /generations/": SUBMITS,
+    "post /generations/check/": SUBMITS,
     "get /gates/{pk}/": "404 404 404 404 404 404 401",
     "get /watches/look/": SUBMITS,
     "post /watches/": SUBMITS,
@@ -98,6 +101,9 @@ EXPECTED = {
     "get /tournaments/{pk}/agents/": ALL,
     "get /tournaments/{pk}/explanation/": ALL,
     "get /tournaments/{pk}/report/": ALL,
+    "get /tournaments/{pk}/manifest/": OWN,
+    # Its matches are open.
+    "get /tournaments/{pk}/shards/{number}/": "401 409 409 409 403 409 401",
     "post /tournaments/{pk}/pause/": OPERATES,
     "post /tournaments/{pk}/start/": OPERATES,
     "post /tournaments/{pk}/resume/": OPERATES,
@@ -129,7 +135,7 @@ def _routes() -> Iterator[tuple[str, str, tuple[str, str]]]:
 
 def _plain(address: str) -> str:
     """Return an address with the names of its parts only."""
-    return address.replace(r"(?P<agent>\d{1,18})", "{agent}")
+    return re.sub(r"\(\?P<(\w+)>[^/]*\)", r"{\1}", address)
 
 
 def test_every_endpoint_stands_in_both_tables() -> None:
@@ -185,6 +191,7 @@ def parts(broker: Redis) -> dict[str, Any]:
         "agent": first.pk,
         "second": second.pk,
         "sha256": SHA,
+        "number": 0,
     }
 
 
@@ -193,6 +200,8 @@ QUERIES = {
     "/outcomes/": "?tournament={tournaments}",
     "/trajectories/": "?tournament={tournaments}",
     "/trajectories/manifest/": "?tournament={tournaments}",
+    "/tournaments/{pk}/manifest/": "?matches_per_shard=4",
+    "/tournaments/{pk}/shards/{number}/": "?matches_per_shard=4",
     "/leaderboards/{name}/comparison/": "?first={agent}&second={second}",
 }
 
@@ -231,12 +240,12 @@ def test_nothing_is_read_without_a_login_where_that_is_closed(
             address = _address(address, parts)
             assert clients["anonymous"].get(address).status_code == 401, endpoint
             assert clients["worker"].get(address).status_code in (403, 404), endpoint
-            assert clients["admin"].get(address).status_code in (200, 400, 404), endpoint
+            assert clients["admin"].get(address).status_code in (200, 400, 404, 409), endpoint
 
 
 def test_other_methods_are_not_there(clients: dict[str, Client]) -> None:
     nouns = {endpoint.split("/")[1] for endpoint in EXPECTED}
-    named = dict.fromkeys(nouns | {"name", "sha256", "agent", "second"}, 1)
+    named = dict.fromkeys(nouns | {"name", "sha256", "agent", "second", "number"}, 1)
     for address in {endpoint.partition(" ")[2] for endpoint in EXPECTED}:
         for method in sorted(METHODS | {"options"}):
             if f"{method} {address}" not in EXPECTED:

@@ -1,6 +1,5 @@
-"""Shards: the same files whatever the pieces, kept when a run goes on, refused when not right."""
+"""Shards: the same files whatever the pieces, refused while open or when not right."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ from redis import Redis
 from arena import trajectories
 from arena.trajectories import Episode, TrajectoryError
 from matches.artifacts import manifests, shards
-from matches.artifacts.manifests import ManifestError
-from matches.artifacts.shards import Exporter, ExportError
+from matches.artifacts.shards import ExportError, NotClosedError, Shard
 from matches.models import Match, Tournament, TrajectoryPiece
 from matches.store import blobs
 from matches.tests import factories as make
@@ -33,18 +31,15 @@ def _tournament(n_matches: int = 10, board: str = "board", **plan: object) -> To
     return make.planned(n_matches, board=board, **plan)
 
 
-def _exporter(tournament: Tournament, folder: Path, *, size: int = 4) -> Exporter:
+def _write(tournament: Tournament, folder: Path, number: int = 0, *, size: int = 4) -> Shard:
     folder.mkdir(exist_ok=True)
-    finished = manifests.read_finished_shards(folder)
-    form = manifests.read_form(tournament)
-    return Exporter(tournament, folder, form, matches_per_shard=size, finished=finished)
+    path = folder / f"shard-{number:05d}.parquet"
+    return shards.write_shard(tournament, number, size, path, manifests.read_form(tournament))
 
 
-def _export(tournament: Tournament, folder: Path, *, size: int = 4) -> Exporter:
-    exporter = _exporter(tournament, folder, size=size)
-    while exporter.write_next_shard():
-        manifests.write_manifest(exporter, tournament, folder)
-    return exporter
+def _export(tournament: Tournament, folder: Path, *, size: int = 4) -> list[Shard]:
+    n_shards = -(-tournament.n_matches // size)
+    return [_write(tournament, folder, number, size=size) for number in range(n_shards)]
 
 
 def _content(folder: Path) -> dict[str, bytes]:
@@ -55,11 +50,11 @@ def test_episodes_are_the_places_of_matches_and_stand_in_order(
     tournament: Tournament, tmp_path: Path
 ) -> None:
     pieces.play(tournament)
-    exporter = _export(tournament, tmp_path / "out")
-    assert [(s.file, s.matches, s.first_episode, s.last_episode) for s in exporter.shards] == [
-        ("shard-00000.parquet", 4, 0, 3),
-        ("shard-00001.parquet", 4, 4, 7),
-        ("shard-00002.parquet", 2, 8, 9),
+    made = _export(tournament, tmp_path / "out")
+    assert [(s.matches, s.rows, s.first_episode, s.last_episode) for s in made] == [
+        (4, 8, 0, 3),
+        (4, 8, 4, 7),
+        (2, 4, 8, 9),
     ]
     rows = trajectories.read_parquet(tmp_path / "out" / "shard-00001.parquet").to_pylist()
     assert [(row["episode"], row["step"]) for row in rows] == [
@@ -86,38 +81,22 @@ def test_the_files_do_not_depend_on_pieces_orders_or_the_database(
 
 def test_a_shard_waits_for_its_matches(tournament: Tournament, tmp_path: Path) -> None:
     pieces.play(tournament, 5)
-    exporter = _exporter(tournament, tmp_path)
-    assert [exporter.write_next_shard(), exporter.write_next_shard(), exporter.is_complete] == [
-        True,
-        False,
-        False,
-    ]
+    _write(tournament, tmp_path, 0)
+    with pytest.raises(NotClosedError, match="shard 1 waits for matches: 4 to 7"):
+        _write(tournament, tmp_path, 1)
+    early = manifests.build_manifest(tournament, matches_per_shard=4)
+    assert (early["is_complete"], early["matches"]) == (False, 4)
     pieces.play(tournament)
-    assert [exporter.write_next_shard(), exporter.write_next_shard(), exporter.is_complete] == [
-        True,
-        True,
-        True,
-    ]
-    assert not exporter.write_next_shard()
+    assert _write(tournament, tmp_path, 2).matches == 2
+    whole = manifests.build_manifest(tournament, matches_per_shard=4)
+    assert (whole["is_complete"], whole["matches"]) == (True, 10)
 
 
 def test_nothing_is_written_before_all_is_planned(broker: Redis, tmp_path: Path) -> None:
     tournament = make.scheduled(10, agents=LEVELS, is_rated=False, keeps_trajectories=True)
-    assert not _exporter(tournament, tmp_path).write_next_shard()
-
-
-def test_finished_shards_are_kept_and_spoiled_ones_written_again(
-    tournament: Tournament, tmp_path: Path
-) -> None:
-    pieces.play(tournament)
-    _export(tournament, tmp_path)
-    whole = _content(tmp_path)
-    (tmp_path / "shard-00001.parquet").write_bytes(b"spoiled")
-    (tmp_path / "shard-00002.parquet").unlink()
-    before = (tmp_path / "shard-00000.parquet").stat().st_mtime_ns
-    _export(tournament, tmp_path)
-    assert _content(tmp_path) == whole
-    assert (tmp_path / "shard-00000.parquet").stat().st_mtime_ns == before
+    with pytest.raises(NotClosedError):
+        _write(tournament, tmp_path)
+    assert not manifests.build_manifest(tournament, matches_per_shard=4)["is_complete"]
 
 
 def test_few_pieces_stay_in_memory(
@@ -125,17 +104,16 @@ def test_few_pieces_stay_in_memory(
 ) -> None:
     monkeypatch.setattr(shards, "MAX_PIECES", 1)
     pieces.play(tournament)
-    assert _export(tournament, tmp_path).is_complete
+    assert sum(shard.matches for shard in _export(tournament, tmp_path)) == 10
 
 
 def test_the_manifest_says_what_the_shards_hold(tournament: Tournament, tmp_path: Path) -> None:
     pieces.play(tournament, 8)
     pieces.forfeit(tournament, 2)
-    exporter = _export(tournament, tmp_path)
-    found: dict[str, Any] = json.loads((tmp_path / "manifest.json").read_text())
-    assert found == manifests.build_manifest(exporter, tournament)
+    found = manifests.build_manifest(tournament, matches_per_shard=4)
     assert (found["game"], found["seed"], found["is_self_play"]) == ("skill_game", 0, False)
-    assert (found["matches"], found["steps"], found["is_complete"]) == (10, 16, True)
+    assert (found["matches"], found["is_complete"]) == (10, True)
+    assert sum(shard.rows for shard in _export(tournament, tmp_path)) == 16
     assert (found["forfeits"], found["illegal_actions"]) == (2, 0)
     assert found["matches_without_outcome"] == 0
     weak, strong = found["agents"]
@@ -146,7 +124,6 @@ def test_the_manifest_says_what_the_shards_hold(tournament: Tournament, tmp_path
     }
     assert strong["seats"]["0"]["wins"] == 5
     assert [column["name"] for column in found["schema"]][:3] == ["episode", "step", "seat"]
-    assert found["shards"][2]["sha256"] == exporter.shards[2].sha256
     assert "pyarrow" in found["versions"]
 
 
@@ -154,35 +131,34 @@ def test_a_void_match_leaves_its_number_unused(tournament: Tournament, tmp_path:
     first = Match.objects.filter(tournament=tournament).order_by("sequence")[:1].get()
     Match.objects.filter(pk=first.pk).update(state=Match.State.VOID)
     pieces.play(tournament)
-    exporter = _export(tournament, tmp_path)
+    made = _export(tournament, tmp_path)
     rows = trajectories.read_parquet(tmp_path / "shard-00000.parquet")
     assert set(rows.column("episode").to_pylist()) == {1, 2, 3}
-    assert (exporter.shards[0].matches, exporter.tally.n_without_outcome) == (3, 1)
+    manifest = manifests.build_manifest(tournament, matches_per_shard=4)
+    assert (made[0].matches, manifest["matches_without_outcome"]) == (3, 1)
 
 
-def test_draws_are_counted(tmp_path: Path) -> None:
+def test_draws_are_counted() -> None:
     tally = shards.Tally()
-    played = shards.Played(1, 1, "done", 1, "1,2", "0,0", False, "", "", "")
-    tally.count_match(played, ["a", "b"])
-    tally.count_match(played._replace(ranks="1,0", reason="illegal"), ["a", "b"])
-    assert tally.seats == {"a": {0: [0, 1, 1]}, "b": {1: [1, 1, 0]}}
-    assert tally.n_illegal == 1
+    tally.count_result(["a", "b"], "0,0", is_forfeit=False, reason="", n=3)
+    tally.count_result(["a", "b"], "1,0", is_forfeit=False, reason="illegal")
+    assert tally.seats == {"a": {0: [0, 3, 1]}, "b": {1: [1, 3, 0]}}
+    assert (tally.n_matches, tally.n_illegal) == (4, 1)
 
 
 def test_a_side_that_wins_alone_did_not_draw() -> None:
     tally = shards.Tally(team_size=2)
-    played = shards.Played(1, 1, "done", 1, "1,2,3,4", "0,2,0,2", False, "", "", "")
-    tally.count_match(played, ["a", "b", "c", "d"])
-    tally.count_match(played._replace(ranks="0,0,0,0"), ["a", "b", "c", "d"])
+    names = ["a", "b", "c", "d"]
+    tally.count_result(names, "0,2,0,2", is_forfeit=False, reason="")
+    tally.count_result(names, "0,0,0,0", is_forfeit=False, reason="")
     assert tally.seats["a"] == {0: [1, 1, 0]}
     assert tally.seats["d"] == {3: [0, 1, 1]}
 
 
-def test_self_play_fills_both_seats_with_one_agent(broker: Redis, tmp_path: Path) -> None:
+def test_self_play_fills_both_seats_with_one_agent(broker: Redis) -> None:
     tournament = _tournament(agents=LEVELS[:1])
     pieces.play(tournament)
-    exporter = _export(tournament, tmp_path)
-    found = manifests.build_manifest(exporter, tournament)
+    found = manifests.build_manifest(tournament, matches_per_shard=4)
     (agent,) = found["agents"]
     assert found["is_self_play"]
     assert {sum(counts.values()) for counts in agent["seats"].values()} == {10}
@@ -193,11 +169,11 @@ def test_a_piece_that_is_gone_is_named(tournament: Tournament, tmp_path: Path) -
     piece = TrajectoryPiece.objects.order_by("pk")[0]
     blobs.delete_file(piece.path, storage="trajectories")
     with pytest.raises(ExportError, match=f"{piece.sha256[:12]} are gone: its file was deleted"):
-        _exporter(tournament, tmp_path).write_next_shard()
+        _write(tournament, tmp_path)
     Tournament.objects.update(trajectory_days=3)
     tournament.refresh_from_db()
     with pytest.raises(ExportError, match="after 3 days"):
-        _exporter(tournament, tmp_path).write_next_shard()
+        _write(tournament, tmp_path)
 
 
 def _other_seed(played: Episode) -> Episode:
@@ -232,18 +208,14 @@ def test_a_piece_that_is_not_what_was_recorded_is_refused(
 ) -> None:
     pieces.play(tournament, spoil=spoil)
     with pytest.raises(ExportError, match=wanted):
-        _exporter(tournament, tmp_path).write_next_shard()
-    assert list(tmp_path.iterdir()) == []
+        _write(tournament, tmp_path)
 
 
-def test_a_piece_of_another_game_is_refused(
-    tournament: Tournament, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_piece_of_another_game_is_refused(tournament: Tournament, tmp_path: Path) -> None:
     pieces.play(tournament)
-    exporter = _exporter(tournament, tmp_path)
-    monkeypatch.setattr(exporter, "_form", trajectories.TrajectorySpec("chess", (2,), 100))
+    form = trajectories.TrajectorySpec("chess", (2,), 100)
     with pytest.raises(ExportError, match=r"not of .*chess"):
-        exporter.write_next_shard()
+        shards.write_shard(tournament, 0, 4, tmp_path / "shard", form)
 
 
 def test_what_is_no_parquet_is_refused(
@@ -255,11 +227,4 @@ def test_what_is_no_parquet_is_refused(
     pieces.play(tournament)
     monkeypatch.setattr(trajectories, "read_parquet", refuse)
     with pytest.raises(ExportError, match="cannot be used: no Parquet"):
-        _exporter(tournament, tmp_path).write_next_shard()
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"shards": 1}', '{"shards": [{"file": 1}]}'])
-def test_a_manifest_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "manifest.json").write_text(text)
-    with pytest.raises(ManifestError, match=r"manifest\.json"):
-        manifests.read_finished_shards(tmp_path)
+        _write(tournament, tmp_path)

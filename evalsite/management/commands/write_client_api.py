@@ -115,7 +115,7 @@ def _write_class(operations: Sequence[Operation], types: Types) -> str:
     name = operations[0].noun.capitalize()
     name += "s" if name in types.components else ""  # the audit's rows are called as it is
     doc = write_doc(operations[0].node["description"], {})
-    methods = [one.write() for one in operations if not one.is_upload]
+    methods = [one.write() for one in operations if not one.is_file]
     return f"class {name}(Calls):\n{doc}\n\n" + "\n\n".join(methods)
 
 
