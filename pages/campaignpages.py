@@ -1,9 +1,10 @@
 """Campaigns on the pages: the question, how sure its answer is, what it costs, how it ended."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
@@ -89,6 +90,7 @@ def render_campaign(campaign: Campaign, *, now: datetime) -> SafeString:
 def describe_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
     """Return what the template shows of a campaign: a bounded number of bounded queries."""
     tournament, board = campaign.tournament, campaign.tournament.leaderboard
+    names = _read_names([campaign])[tournament.pk]
     waits = stop = foreseen = None
     if not campaign.decided_at:
         foreseen = campaign.forecast
@@ -100,10 +102,10 @@ def describe_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
         "campaign": campaign,
         "tournament": tournament,
         "board": board,
-        "asked": _describe_question(campaign),
+        "asked": texts.describe_question(campaign, names),
         "terms": texts.describe_terms(campaign),
         "why": texts.describe_end(campaign),
-        "says": _describe_verdict(campaign),
+        "says": _describe_verdict(campaign, names),
         "probability": _format_probability(campaign),
         "subjects": [subjects[pk] for pk in campaign.subjects[:N_CHANCES]],
         "saved": texts.describe_saved(campaign),
@@ -123,7 +125,7 @@ def describe_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
 
 
 def list_newest(**filters: Any) -> list[Listed]:
-    """Return the campaigns under way, then the newest verdicts. Two queries for each, and two."""
+    """Return the campaigns under way, then the newest verdicts: three queries."""
     chosen = Campaign.objects.filter(tournament__leaderboard__is_listed=True, **filters)
     newest = chosen.select_related("tournament__leaderboard").order_by("-pk")
     # Two queries: what runs is found by the index of open campaigns, however many have ended.
@@ -132,12 +134,13 @@ def list_newest(**filters: Any) -> list[Listed]:
 
 
 def list_campaigns(campaigns: Sequence[Campaign]) -> list[Listed]:
-    """Return campaigns as a list shows them. Two queries for each."""
+    """Return campaigns as a list shows them, in one query more."""
+    names = _read_names(campaigns)
     return [
         Listed(
             campaign,
-            _describe_question(campaign),
-            _describe_standing(campaign),
+            texts.describe_question(campaign, names[campaign.tournament_id]),
+            _describe_standing(campaign, names[campaign.tournament_id]),
             campaign.decided_at is None,
         )
         for campaign in campaigns
@@ -151,28 +154,44 @@ def list_open_alarms(**filters: Any) -> list[OpenAlarm]:
     return [OpenAlarm(alarm, format_percent(alarm.probability)) for alarm in related[:N_ALARMS]]
 
 
-def _describe_question(campaign: Campaign) -> str:
+def _read_names(campaigns: Sequence[Campaign]) -> dict[int, dict[int, str]]:
+    """Return the names that the lines of campaigns need, by tournament and position: one query."""
+    # Only the entrants that a line names: a campaign may have thousands.
+    places = {campaign.tournament_id: _list_positions(campaign) for campaign in campaigns}
+    named = Q(pk=None)
+    for tournament, positions in places.items():
+        named |= Q(tournament=tournament, position__in=positions)
+    names: dict[int, dict[int, str]] = {tournament: {} for tournament in places}
+    entered = Entrant.objects.filter(named) if any(places.values()) else Entrant.objects.none()
+    for tournament, place, name in entered.values_list("tournament", "position", "agent__name"):
+        names[tournament][place] = name
+    return names
+
+
+def _list_positions(campaign: Campaign) -> list[int]:
+    """Return the positions of the entrants that its question names, and of the likeliest best."""
     if campaign.question == IS_SPRT:
-        positions = [0, 1]
-    else:
-        positions = [campaign.parameters[name] for name in "ab" if name in campaign.parameters]
-    names: dict[int, str] = {}
-    # Only the entrants that the question names: a campaign may have thousands.
-    if positions:
-        entered = Entrant.objects.filter(tournament=campaign.tournament_id, position__in=positions)
-        names = dict(entered.values_list("position", "agent__name"))
-    return texts.describe_question(campaign, names)
+        return [0, 1]
+    asked = [campaign.parameters[name] for name in "ab" if name in campaign.parameters]
+    return [*asked, *_find_likeliest(campaign)]
 
 
-def _describe_verdict(campaign: Campaign) -> str:
-    """Return the verdict, or what would be said now."""
+def _find_likeliest(campaign: Campaign) -> list[int]:
+    """Return the position of the agent that is most likely the best; none without a chance."""
+    chances = campaign.chances
+    likeliest = max(range(len(chances)), key=chances.__getitem__, default=0)
+    return [likeliest] if chances and chances[likeliest] > 0 else []
+
+
+def _describe_verdict(campaign: Campaign, names: Mapping[int, str]) -> str:
+    """Return the verdict, or what would be said now. names: of the likeliest best, by position."""
     # Where there is no verdict, the statement repeats why it ended, which has its own line.
     if campaign.statement and campaign.statement != campaign.why:
         return campaign.statement
-    likely = _rank_chances(campaign)[:1]
+    likely = _find_likeliest(campaign)
     if campaign.question == "best" and likely:
         so_far = "" if campaign.decided_at else " so far"
-        return f"Most likely{so_far}: {likely[0].agent}"
+        return f"Most likely{so_far}: {names[likely[0]]}"
     return "Not decided" if campaign.decided_at else "Not decided yet"
 
 
@@ -185,10 +204,10 @@ def _format_probability(campaign: Campaign) -> str:
     return format_percent(campaign.probability)
 
 
-def _describe_standing(campaign: Campaign) -> str:
+def _describe_standing(campaign: Campaign, names: Mapping[int, str]) -> str:
     chance = _format_probability(campaign)
     if campaign.decided_at:
-        return f"{_describe_verdict(campaign)}{f' ({chance})' if chance else ''}"
+        return f"{_describe_verdict(campaign, names)}{f' ({chance})' if chance else ''}"
     n_done = campaign.tournament.n_done
     played = f"{n_done:,} of at most {campaign.max_matches:,} matches played"
     if not campaign.n_judged:
