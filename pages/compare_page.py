@@ -15,7 +15,7 @@ from matches.ratings import standings
 from matches.ratings.rank_ranges import RankRange, find_rank_ranges
 from matches.store.catalog import game_title
 from pages.crosstables import Crosstable, build_rows
-from pages.match_list import BAD_REQUEST, BadAddressError, Chip, find_agents
+from pages.lists.address import BAD_REQUEST, BadAddressError, Chip, find_agents
 from pages.run_plots import draw_runs
 from pages.seating import name_record
 

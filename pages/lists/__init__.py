@@ -1,0 +1,1 @@
+"""Lists by filters in the address, and the search over everything that has a page."""

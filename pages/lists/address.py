@@ -1,0 +1,208 @@
+"""What the address of a list asks for: its filters, the form that offers them, its next page."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlencode
+
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.urls import reverse
+
+from arena.parameters import parse_number
+from matches.models import Agent, Leaderboard, Tournament
+from pages.paging import HIGHEST, cut_page
+
+MAX_TEXT = 120
+BAD_REQUEST = 400
+ROWS_A_PAGE = 50
+Row = TypeVar("Row", bound=Model)
+
+
+class BadAddressError(Exception):
+    """The address asks for what there cannot be; the message says what to do."""
+
+
+class Choice(NamedTuple):
+    """A list to choose from: values with their words."""
+
+    name: str
+    label: str
+    chosen: str
+    options: Sequence[tuple[str, str]]
+
+
+class Chip(NamedTuple):
+    """A filter in force in words, and the address without it."""
+
+    label: str
+    says: str
+    without: str
+
+
+class ListAddress:
+    """The address of one list: what it says of each filter, and addresses that differ from it."""
+
+    def __init__(
+        self,
+        given: QueryDict,
+        route: str,
+        names: Sequence[str],
+        *,
+        labels: Mapping[str, str] | None = None,
+        repeated: str = "",
+    ) -> None:
+        """route: the name of the list's address. names: its filters, as the chips are ordered.
+
+        labels: of those whose name does not say it. repeated: the filter that may stand twice.
+        """
+        self._given, self._path, self._names = given, reverse(route), names
+        self._labels, self._repeated = labels or {}, repeated
+
+    @property
+    def is_first(self) -> bool:
+        """True for the first page."""
+        return "before" not in self._given
+
+    @property
+    def typed(self) -> dict[str, str]:
+        """What is given for each filter, as the form shows it."""
+        return {name: self.read_text(name) for name in self._names}
+
+    def read_texts(self, name: str) -> list[str]:
+        """Return all values of a filter that are not empty."""
+        return [text for text in self._given.getlist(name) if text.strip()]
+
+    def read_text(self, name: str) -> str:
+        """Return the value of a filter; empty where it is not given."""
+        text = self._given.get(name, "").strip()[:MAX_TEXT]
+        # PostgreSQL takes no NUL.
+        return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+    def read_one_of(self, name: str, options: Sequence[str]) -> str:
+        """Return one of the options, or nothing. Raises BadAddressError."""
+        text = self.read_text(name)
+        if text and text not in options:
+            raise BadAddressError(f"{name} must be one of {', '.join(options)}, got {text[:40]!r}")
+        return text
+
+    def read_number(self, name: str) -> int | None:
+        """Return a number, 0 or more. Raises BadAddressError."""
+        text = self.read_text(name)
+        number = parse_number(text, highest=HIGHEST)
+        if text and number is None:
+            raise BadAddressError(f"{name} must be a number, got {text[:40]!r}")
+        return number
+
+    def read_day(self, name: str) -> date | None:
+        """Return a day. Raises BadAddressError."""
+        text = self.read_text(name)
+        try:
+            day = date.fromisoformat(text) if text else None
+        except ValueError as error:
+            wrong = f"{name} must be a day such as 2026-11-22, got {text[:40]!r}"
+            raise BadAddressError(wrong) from error
+        # Beyond these no time can be reckoned with.
+        if day and not date.min.year < day.year < date.max.year:
+            raise BadAddressError(f"{name} must be a day of the years 2 to 9998")
+        return day
+
+    def read_tournament(self) -> int | None:
+        """Return the number of a tournament. Raises BadAddressError where there is none."""
+        number = self.read_number("tournament")
+        if number and not Tournament.objects.filter(pk=number).exists():
+            raise BadAddressError(f"there is no tournament {number}")
+        return number
+
+    def read_leaderboard(self) -> int | None:
+        """Return the key of the leaderboard that is named. Raises BadAddressError without one."""
+        if not (name := self.read_text("leaderboard")):
+            return None
+        board = Leaderboard.objects.filter(name=name).values_list("pk", flat=True).first()
+        if board is None:
+            raise BadAddressError(f"there is no leaderboard {name!r}")
+        return board
+
+    def make(self, **changes: str | list[str]) -> str:
+        """Return the address of the list, changed; it begins anew unless `before` is given."""
+        same: dict[str, Any] = dict(self.typed)
+        if self._repeated:
+            same.pop(self._repeated, None)
+            same[self._repeated] = self.read_texts(self._repeated)
+        kept = {name: value for name, value in (same | changes).items() if value}
+        return f"{self._path}?{urlencode(kept, doseq=True)}" if kept else self._path
+
+    def make_chip(self, name: str, says: str, **changes: str | list[str]) -> Chip:
+        """Return the chip of a filter; changes: what the address without it gives instead."""
+        return Chip(self.label(name), says, self.make(**(changes or {name: ""})))
+
+    def list_chips(self, words: Mapping[str, str] | None = None) -> list[Chip]:
+        """Return a chip per filter in force. words: what a value means where it does not say it."""
+        texts = {name: text for name, text in self.typed.items() if name != self._repeated and text}
+        return [self.make_chip(name, (words or {}).get(name, texts[name])) for name in texts]
+
+    def offer(self, name: str, options: Sequence[tuple[str, str]]) -> Choice:
+        """Return the choice of a filter: any, the options, and what is chosen if it is neither."""
+        chosen = self.read_text(name)
+        strange = [(chosen, chosen)] if chosen and chosen not in dict(options) else []
+        return Choice(name, self.label(name), chosen, [("", "any"), *options, *strange])
+
+    def label(self, name: str) -> str:
+        """Return what a filter is called."""
+        return self._labels.get(name, name.capitalize())
+
+
+def show_list(
+    request: HttpRequest,
+    template: str,
+    form: Mapping[str, Any],
+    list_rows: Callable[[], Mapping[str, Any]],
+) -> HttpResponse:
+    """Render a list with its form; what cannot be asked is said above the form, with status 400."""
+    try:
+        return render(request, template, {**form, **list_rows()})
+    except BadAddressError as error:
+        return render(request, template, {**form, "problem": str(error)}, status=BAD_REQUEST)
+
+
+def cut_by_key(rows: QuerySet[Row], address: ListAddress) -> tuple[list[Row], str]:
+    """Return a page of rows, the newest first, and the address of the next one, if any."""
+    before = address.read_number("before")
+    older = rows.order_by("-pk") if before is None else rows.filter(pk__lt=before).order_by("-pk")
+    page, last = cut_page(list(older[: ROWS_A_PAGE + 1]), ROWS_A_PAGE)
+    return list(page), address.make(before=str(last.pk)) if last else ""
+
+
+def filter_days(rows: QuerySet[Any], address: ListAddress, column: str) -> QuerySet[Any]:
+    """Return the rows whose column lies within the days `from` to `to`, both included, in UTC."""
+    first, last = address.read_day("from"), address.read_day("to")
+    if first is not None:
+        rows = rows.filter(**{f"{column}__gte": datetime.combine(first, time.min, UTC)})
+    if last is not None:
+        end = datetime.combine(last, time.min, UTC) + timedelta(days=1)
+        rows = rows.filter(**{f"{column}__lt": end})
+    return rows
+
+
+def find_agents(texts: Sequence[str], game: str = "") -> list[Agent]:
+    """Return the agents of these ids or names, in their order. Raises BadAddressError."""
+    words = [text.strip()[:MAX_TEXT].replace("\0", "") for text in texts]
+    numbers = {word: parse_number(word, highest=HIGHEST) for word in words}
+    by_id = Agent.objects.in_bulk([number for number in numbers.values() if number is not None])
+    by_name: dict[str, list[Agent]] = {}
+    named = Agent.objects.filter(name__in=[word for word in words if numbers[word] is None])
+    for agent in named.filter(game=game) if game else named:
+        by_name.setdefault(agent.name, []).append(agent)
+    return [_only(word, by_id.get(numbers[word] or 0), by_name.get(word, [])) for word in words]
+
+
+def _only(word: str, of_number: Agent | None, named: Sequence[Agent]) -> Agent:
+    if of_number is not None:
+        return of_number
+    if not named:
+        raise BadAddressError(f"there is no agent called {word!r}")
+    if len(named) > 1:
+        choice = ", ".join(f"{agent.pk} of {agent.game}" for agent in named)
+        raise BadAddressError(f"several agents are called {word!r}: give the number ({choice})")
+    return named[0]
