@@ -15,53 +15,29 @@ from matches.artifacts.agents import register_spelled_agent, retire_agent
 from matches.campaigns import overdue_schedules, scheduling
 from matches.errors import BadInputError, ConflictError
 from matches.ledger import planning, quarantine
-from matches.ledger.tournaments import cancel_tournament, enter_agents, open_leaderboard
+from matches.ledger.tournaments import cancel_tournament, enter_agents
 from matches.models import (
-    Agent,
     AuditRow,
-    Leaderboard,
-    Outcome,
     Schedule,
     ScheduleRun,
-    Season,
     Tournament,
 )
-from matches.operations import explain
-from matches.ratings import rater, rerating
-from matches.store.auditing import Actor
 from matches.tests import factories as make
+from matches.tests.schedules import (
+    ANNA,
+    HOUR,
+    explain_schedule,
+    open_hourly_board,
+    register_levels,
+    save_hourly,
+    start_due,
+)
 
 pytestmark = pytest.mark.django_db
-ANNA = Actor("anna")
-HOUR = 3_600
-
-
-def _board() -> Leaderboard:
-    board = Leaderboard.objects.filter(name="board").first()
-    return board or open_leaderboard("board", game="skill_game")
-
-
-def _agents() -> list[Agent]:
-    return [register_spelled_agent(text, game="skill_game") for text in make.LEVELS]
-
-
-def _schedule(agents: list[Agent] | None = None, **options: Any) -> Schedule:
-    """Return one that is due at every full hour; it is half past eleven, NOW is twelve."""
-    wanted = {"name": "hourly", "crontab": "0 * * * *", "n_matches": 6, **options}
-    return scheduling.save_schedule(
-        Schedule(leaderboard=_board(), **wanted),
-        agents=_agents() if agents is None else agents,
-        actor=ANNA,
-        now=make.later(-HOUR / 2),
-    )
-
-
-def _due(schedule: Schedule, *, hours: float = 0) -> Any:
-    return scheduling.start_due(schedule.pk, now=make.later(hours * HOUR + 3))
 
 
 def test_beat_is_told_in_the_same_transaction(db: None) -> None:
-    schedule = _schedule(timezone="Europe/Berlin")
+    schedule = save_hourly(timezone="Europe/Berlin")
     task = PeriodicTask.objects.get(pk=schedule.periodic_task_id)
     assert (task.task, task.queue) == (dispatch.SCHEDULE_TOURNAMENT, dispatch.CONTROL_QUEUE)
     assert (json.loads(task.args), task.enabled, task.one_off) == ([schedule.pk], True, False)
@@ -71,14 +47,14 @@ def test_beat_is_told_in_the_same_transaction(db: None) -> None:
 
 
 def test_what_was_due_and_has_no_run_is_started_by_the_tick_once(broker: Redis) -> None:
-    once = _schedule(name="once", crontab="", once_at=make.NOW)
-    hourly = _schedule(name="hourly")
+    once = save_hourly(name="once", crontab="", once_at=make.NOW)
+    hourly = save_hourly(name="hourly")
     for seconds, n_started in ((-1, 0), (3, 0), (6, 2), (7, 0), (HOUR + 4, 0), (HOUR + 6, 1)):
         assert overdue_schedules.start_overdue(now=make.later(seconds)) == n_started
         Tournament.objects.update(state="done")
     # Beat's message, late or doubled, finds nothing to do.
-    assert _due(once) is None
-    assert _due(hourly, hours=1) is None
+    assert start_due(once) is None
+    assert start_due(hourly, hours=1) is None
     assert sorted(Tournament.objects.values_list("name", flat=True)) == [
         "hourly 2026-01-01 12:00",
         "hourly 2026-01-01 13:00",
@@ -87,7 +63,7 @@ def test_what_was_due_and_has_no_run_is_started_by_the_tick_once(broker: Redis) 
 
 
 def test_the_tick_makes_up_for_no_time_before_a_schedule_was_enabled(broker: Redis) -> None:
-    schedule = _schedule()
+    schedule = save_hourly()
     scheduling.switch_schedule(schedule, is_enabled=False, actor=ANNA, now=make.later(-60))
     scheduling.switch_schedule(schedule, is_enabled=True, actor=ANNA, now=make.later(60))
     assert overdue_schedules.start_overdue(now=make.later(70)) == 0
@@ -97,7 +73,7 @@ def test_the_tick_makes_up_for_no_time_before_a_schedule_was_enabled(broker: Red
 def test_one_schedule_that_fails_keeps_no_other_from_being_started(
     broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken, _ = _schedule(name="broken"), _schedule(name="sound")
+    broken, _ = save_hourly(name="broken"), save_hourly(name="sound")
     start_due = scheduling.start_due
 
     def fail(schedule_id: int, *, now: datetime) -> object:
@@ -112,20 +88,20 @@ def test_one_schedule_that_fails_keeps_no_other_from_being_started(
 
 
 def test_a_time_that_is_due_has_its_tournament(broker: Redis) -> None:
-    schedule = _schedule(move_s=1.5)
-    tournament = _due(schedule)
+    schedule = save_hourly(move_s=1.5)
+    tournament = start_due(schedule)
     assert tournament is not None
     assert (tournament.name, tournament.n_matches) == ("hourly 2026-01-01 12:00", 6)
     assert (tournament.seed, tournament.move_s, tournament.state) == (0, 1.5, "scheduled")
-    assert list(tournament.agents.order_by("pk")) == _agents()
+    assert list(tournament.agents.order_by("pk")) == register_levels()
     schedule.refresh_from_db()
     assert (schedule.last_tournament, schedule.n_started) == (tournament, 1)
     assert planning.plan_scheduled(now=make.NOW) == 6
 
 
 def test_a_time_that_is_told_twice_has_one_tournament(broker: Redis) -> None:
-    schedule = _schedule()
-    assert _due(schedule) is not None
+    schedule = save_hourly()
+    assert start_due(schedule) is not None
     assert scheduling.start_due(schedule.pk, now=make.later(300)) is None
     assert Tournament.objects.count() == 1
     assert ScheduleRun.objects.get().due_at == make.NOW
@@ -133,13 +109,13 @@ def test_a_time_that_is_told_twice_has_one_tournament(broker: Redis) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_two_that_come_at_once_make_one_tournament(broker: Redis) -> None:
-    schedule = _schedule()
+    schedule = save_hourly()
     barrier = Barrier(2)
 
     def work() -> None:
         try:
             barrier.wait()
-            _due(schedule)
+            start_due(schedule)
         finally:
             connection.close()
 
@@ -152,65 +128,65 @@ def test_two_that_come_at_once_make_one_tournament(broker: Redis) -> None:
 
 
 def test_the_next_tournament_has_other_games(broker: Redis) -> None:
-    schedule = _schedule(seed=7)
+    schedule = save_hourly(seed=7)
     for hours in (0, 1):
-        tournament = _due(schedule, hours=hours)
+        tournament = start_due(schedule, hours=hours)
         assert tournament is not None
         assert tournament.seed == 7 + hours
         cancel_tournament(tournament, now=make.NOW)
 
 
 def test_a_time_is_passed_over_while_the_tournament_before_is_not_over(broker: Redis) -> None:
-    schedule = _schedule()
-    first = _due(schedule)
+    schedule = save_hourly()
+    first = start_due(schedule)
     assert first is not None
-    assert _due(schedule, hours=1) is None
+    assert start_due(schedule, hours=1) is None
     schedule.refresh_from_db()
     wanted = f"tournament: the one before, {first.pk}, is still scheduled"
     assert (schedule.problem, schedule.n_skipped) == (wanted, 1)
     assert ScheduleRun.objects.latest("due_at").problem == wanted
     assert AuditRow.objects.filter(action="schedule.skip").exists()
     cancel_tournament(first, now=make.NOW)
-    assert _due(schedule, hours=2) is not None
+    assert start_due(schedule, hours=2) is not None
     schedule.refresh_from_db()
     assert schedule.problem == ""
 
 
 def test_without_agents_all_of_the_board_take_part(broker: Redis) -> None:
-    agents = [*_agents(), register_spelled_agent("level:70", game="skill_game")]
-    enter_agents(_board(), agents)
-    schedule = _schedule(agents=[])
+    agents = [*register_levels(), register_spelled_agent("level:70", game="skill_game")]
+    enter_agents(open_hourly_board(), agents)
+    schedule = save_hourly(agents=[])
     retire_agent(agents[0])
     quarantine.quarantine_agent(agents[1], actor=ANNA, reason="it stalls", now=make.NOW)
-    tournament = _due(schedule)
+    tournament = start_due(schedule)
     assert tournament is not None
     assert list(tournament.agents.order_by("pk")) == agents[2:]
 
 
 def test_too_few_agents_are_a_reason_to_pass_over(broker: Redis) -> None:
-    schedule = _schedule(agents=[])
-    assert _due(schedule) is None
+    schedule = save_hourly(agents=[])
+    assert start_due(schedule) is None
     schedule.refresh_from_db()
     assert "needs 2 agents or more" in schedule.problem
 
 
 def test_a_chosen_agent_in_quarantine_is_a_reason_to_pass_over(broker: Redis) -> None:
-    schedule = _schedule()
-    quarantine.quarantine_agent(_agents()[0], actor=ANNA, reason="it stalls", now=make.NOW)
-    assert _due(schedule) is None
+    schedule = save_hourly()
+    quarantine.quarantine_agent(register_levels()[0], actor=ANNA, reason="it stalls", now=make.NOW)
+    assert start_due(schedule) is None
     schedule.refresh_from_db()
     assert "'level:10' is in quarantine" in schedule.problem
 
 
 def test_a_single_time_is_due_once(broker: Redis) -> None:
-    schedule = _schedule(crontab="", once_at=make.NOW)
+    schedule = save_hourly(crontab="", once_at=make.NOW)
     task = PeriodicTask.objects.get(pk=schedule.periodic_task_id)
     assert task.one_off
     assert task.clocked is not None
     assert task.clocked.clocked_time == make.NOW
     assert scheduling.next_due(schedule, now=make.later(-9)) == make.NOW
     assert scheduling.start_due(schedule.pk, now=make.later(-9)) is None
-    assert _due(schedule) is not None
+    assert start_due(schedule) is not None
     schedule.refresh_from_db()
     assert not schedule.is_enabled
     assert scheduling.next_due(schedule, now=make.later(9)) is None
@@ -233,7 +209,7 @@ def test_a_single_time_is_due_once(broker: Redis) -> None:
 )
 def test_what_cannot_be_is_refused_and_leaves_nothing(options: Any, wanted: str, db: None) -> None:
     with pytest.raises(BadInputError, match=wanted):
-        _schedule(**options)
+        save_hourly(**options)
     assert not Schedule.objects.exists()
     assert not PeriodicTask.objects.filter(task=dispatch.SCHEDULE_TOURNAMENT).exists()
 
@@ -241,13 +217,13 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(options: Any, wanted: str,
 def test_agents_of_another_game_are_refused(db: None) -> None:
     others = [register_spelled_agent(text, game="chess") for text in ("random", "random")]
     with pytest.raises(BadInputError, match="plays chess"):
-        _schedule(agents=[*_agents(), *others[:1]])
+        save_hourly(agents=[*register_levels(), *others[:1]])
 
 
 def test_a_change_reaches_beat(db: None) -> None:
-    schedule = _schedule()
+    schedule = save_hourly()
     schedule.crontab = "15 3 * * *"
-    scheduling.save_schedule(schedule, agents=_agents()[:2], actor=ANNA, now=make.NOW)
+    scheduling.save_schedule(schedule, agents=register_levels()[:2], actor=ANNA, now=make.NOW)
     task = PeriodicTask.objects.get(pk=schedule.periodic_task_id)
     assert task.crontab is not None
     assert (task.crontab.minute, task.crontab.hour) == ("15", "3")
@@ -262,34 +238,34 @@ def test_a_change_reaches_beat(db: None) -> None:
 
 
 def test_a_disabled_schedule_starts_nothing(broker: Redis) -> None:
-    schedule = _schedule()
+    schedule = save_hourly()
     for _ in range(2):
         scheduling.switch_schedule(schedule, is_enabled=False, actor=ANNA, now=make.NOW)
     assert not PeriodicTask.objects.get(pk=schedule.periodic_task_id).enabled
     assert scheduling.next_due(schedule, now=make.NOW) is None
-    assert _due(schedule) is None
+    assert start_due(schedule) is None
     assert scheduling.switch_schedule(schedule, is_enabled=True, actor=ANNA, now=make.NOW)
-    assert _due(schedule, hours=1) is not None
+    assert start_due(schedule, hours=1) is not None
     actions = list(AuditRow.objects.order_by("pk").values_list("action", flat=True))
     assert actions == ["schedule.add", "schedule.disable", "schedule.enable", "schedule.start"]
 
 
 def test_a_time_that_is_over_is_not_enabled_again(broker: Redis) -> None:
-    schedule = _schedule(crontab="", once_at=make.NOW)
-    _due(schedule)
+    schedule = save_hourly(crontab="", once_at=make.NOW)
+    start_due(schedule)
     with pytest.raises(BadInputError, match="is over"):
         scheduling.switch_schedule(schedule, is_enabled=True, actor=ANNA, now=make.later(60))
 
 
 def test_nothing_is_due_that_was_due_before_the_schedule_was_made(broker: Redis) -> None:
-    schedule = _schedule()
+    schedule = save_hourly()
     assert scheduling.start_due(schedule.pk, now=make.later(-HOUR / 3)) is None
     assert scheduling.start_due(77, now=make.NOW) is None
 
 
 def test_a_schedule_that_is_deleted_leaves_its_tournaments(broker: Redis) -> None:
-    schedule = _schedule()
-    _due(schedule)
+    schedule = save_hourly()
+    start_due(schedule)
     scheduling.delete_schedule(schedule, actor=ANNA, reason="the season is over", now=make.NOW)
     assert Tournament.objects.count() == 1
     left = (Schedule.objects, ScheduleRun.objects, CrontabSchedule.objects.filter(hour="*"))
@@ -302,118 +278,30 @@ def test_a_schedule_that_is_deleted_leaves_its_tournaments(broker: Redis) -> Non
 def test_the_task_does_it_and_names_the_tournament(
     broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    schedule = _schedule()
+    schedule = save_hourly()
     monkeypatch.setattr(tasks, "db_now", lambda: make.later(2))
     assert tasks.schedule_tournament(schedule.pk) == Tournament.objects.get().pk
     assert tasks.schedule_tournament(schedule.pk) is None
 
 
-def _explained(schedule: Schedule, now: datetime) -> explain.Explanation:
-    schedule.refresh_from_db()
-    return explain.of_schedule(schedule, now=now)
-
-
 def test_a_schedule_says_what_it_waits_for(broker: Redis) -> None:
-    schedule = _schedule()
-    before = _explained(schedule, make.later(-60))
+    schedule = save_hourly()
+    before = explain_schedule(schedule, make.later(-60))
     assert before.next_at == make.NOW
     assert "its time: 2026-01-01 12:00 UTC" in before.waits_for
-    first = _due(schedule)
+    first = start_due(schedule)
     assert first is not None
-    _due(schedule, hours=1)
-    after = _explained(schedule, make.later(HOUR + 60))
+    start_due(schedule, hours=1)
+    after = explain_schedule(schedule, make.later(HOUR + 60))
     assert f"tournament {first.pk} to end: it is scheduled" in after.waits_for
     assert "passed over" in after.summary
     assert after.notes == ("1 tournament started, 1 time passed over",)
     scheduling.switch_schedule(schedule, is_enabled=False, actor=ANNA, now=make.NOW)
-    disabled = _explained(schedule, make.NOW)
+    disabled = explain_schedule(schedule, make.NOW)
     assert (disabled.state, disabled.waits_for) == ("disabled", ("somebody to enable it",))
 
 
 def test_a_single_time_that_is_over_waits_for_nothing(broker: Redis) -> None:
-    schedule = _schedule(crontab="", once_at=make.NOW)
-    _due(schedule)
-    assert _explained(schedule, make.later(60)).waits_for == ()
-
-
-def test_a_schedule_with_a_question_starts_campaigns_from_all_that_is_known(broker: Redis) -> None:
-    options: Any = {
-        "question": "best",
-        "error": 0.02,
-        "margin": 0.5,
-        "max_core_s": 60.0,
-        "weight": 4,
-    }
-    schedule = _schedule(n_matches=40, **options)
-    first = _due(schedule)
-    assert isinstance(first, Tournament)
-    campaign = first.campaign
-    assert (campaign.question, campaign.error, campaign.margin) == ("best", 0.02, 0.5)
-    assert (campaign.max_matches, campaign.max_core_s, campaign.n_known) == (40, 60.0, 0)
-    assert (first.pairing, first.weight) == ("posterior_sample", 4)
-    assert _due(schedule, hours=1) is None
-    schedule.refresh_from_db()
-    assert f"the one before, {first.pk}, is still scheduled" in schedule.problem
-    assert "control starts a campaign" in _explained(schedule, make.later(HOUR + 9)).next
-    planning.plan_scheduled(now=make.NOW)
-    make.play_all(broker)
-    cancel_tournament(first, now=make.later(HOUR))
-    rater.rate(schedule.leaderboard_id, now=make.later(HOUR))
-    second = _due(schedule, hours=2)
-    assert isinstance(second, Tournament)
-    assert second.campaign.n_known == Outcome.objects.count() > 0
-    assert second.seed != first.seed
-
-
-def test_a_schedule_of_seasons_begins_one_after_the_other(broker: Redis) -> None:
-    enter_agents(_board(), _agents())
-    schedule = _schedule(agents=[], name="monthly", n_matches=None, season="reset")
-    assert scheduling.describe_what(schedule) == "a season of board (reset)"
-    rater.settle_board(schedule.leaderboard_id, now=make.NOW)
-    first = _due(schedule)
-    assert isinstance(first, Season)
-    assert first.name == "before monthly 2026-01-01 12:00"
-    rerating.request_rerating(_board(), actor=ANNA, reason="sure", now=make.NOW)
-    with pytest.raises(ConflictError, match="in a moment"):
-        _due(schedule, hours=1)
-    rerating.rerate_due(now=make.NOW)
-    second = _due(schedule, hours=1)
-    assert isinstance(second, Season)
-    assert (second.name, second.actor) == ("monthly 2026-01-01 12:00", "control")
-    assert [run.season for run in schedule.runs.all()] == [second, first]
-    assert _board().season_name == "monthly 2026-01-01 13:00"
-    assert _explained(schedule, make.later(HOUR)).notes == (
-        "2 seasons started, 0 times passed over",
-    )
-
-
-def test_a_tournament_of_a_schedule_has_its_weight_and_parameters(broker: Redis) -> None:
-    schedule = _schedule(pairing="knockout", pairing_parameters={"best_of": 4}, weight=7)
-    tournament = _due(schedule)
-    assert isinstance(tournament, Tournament)
-    assert (tournament.weight, tournament.pairing_parameters) == (7, {"best_of": 4})
-    assert _schedule(name="plain").pairing == "double_round_robin"
-
-
-@pytest.mark.parametrize(
-    ("options", "wanted"),
-    [
-        ({"question": "which"}, "question: "),
-        ({"question": "best", "error": 2.0}, "error: .*between"),
-        ({"question": "best", "is_rated": False}, "is_rated: a question is answered"),
-        ({"question": "best", "order_limit": 3}, "order_limit: leave it empty"),
-        ({"question": "sprt"}, "agents: sprt compares two agents"),
-        ({"n_matches": None}, "n_matches: say how many"),
-        ({"season": "reset"}, "agents: leave it empty"),
-        ({"season": "reset", "question": "best"}, "question: leave it empty"),
-        ({"season": "rest"}, "season: "),
-        ({"weight": 0}, "weight: "),
-        ({"pairing": "knockout", "pairing_parameters": {"best": 1}}, "pairing_parameters: "),
-    ],
-)
-def test_a_campaign_or_season_that_cannot_be_is_refused(
-    options: Any, wanted: str, db: None
-) -> None:
-    with pytest.raises(BadInputError, match=wanted):
-        _schedule(**options)
-    assert not Schedule.objects.exists()
+    schedule = save_hourly(crontab="", once_at=make.NOW)
+    start_due(schedule)
+    assert explain_schedule(schedule, make.later(60)).waits_for == ()

@@ -42,3 +42,9 @@ def test_it_reads_for_a_year_unless_told_otherwise() -> None:
 def test_an_unknown_scope_is_refused() -> None:
     with pytest.raises(CommandError, match="invalid choice"):
         _token("a", "-s", "everything")
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "1.5", "soon", "99999"])
+def test_days_out_of_range_are_refused_by_their_range(days: str) -> None:
+    with pytest.raises(CommandError, match=f"whole number in 1.*got '{days}'"):
+        _token("a", f"--days={days}")

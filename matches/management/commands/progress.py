@@ -1,12 +1,10 @@
 """`manage.py progress`, which `./run` shows: how far the tournaments under way are."""
 
 import time
-from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from matches.management.options import float_in
 from matches.store import selectors
 from matches.store.clock import db_now
 
@@ -18,17 +16,13 @@ class Command(BaseCommand):
 
     help = "Follow the tournaments that are under way."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the options."""
-        parser.add_argument("--every", type=float_in(0.1, 3600), default=EVERY_S, metavar="S")
-
-    def handle(self, *_args: Any, **options: Any) -> None:
+    def handle(self, *_args: Any, **_options: Any) -> None:
         """Print until Ctrl-C."""
         shown: dict[int, str] = {}
         try:
             while True:
                 self._print_changes(shown)
-                time.sleep(options["every"])
+                time.sleep(EVERY_S)
         except KeyboardInterrupt:
             return
 

@@ -1,16 +1,21 @@
 """`./run manage token`: make a token of the API, for a program or a node."""
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand
 
 from matches.access import tokens
-from matches.management.options import int_in
 from matches.models import Scope
 
 DAYS = 365
+
+
+def read_days(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= tokens.MAX_DAYS:
+        raise ArgumentTypeError(f"must be a whole number in 1..{tokens.MAX_DAYS}, got {text!r}")
+    return int(text)
 
 
 class Command(BaseCommand):
@@ -32,7 +37,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--name", default="", help="what it is for; the user's name if empty")
         lasting = parser.add_mutually_exclusive_group()
-        lasting.add_argument("--days", type=int_in(1, tokens.MAX_DAYS), default=DAYS)
+        lasting.add_argument("--days", type=read_days, default=DAYS)
         lasting.add_argument("--for-ever", action="store_true", help="it never ends")
 
     def handle(self, *_args: Any, user: str, **options: Any) -> None:
