@@ -6,9 +6,11 @@ from django.views.generic import RedirectView
 
 from pages import (
     agents,
+    board_list,
     boardpages,
     campaignpages,
     compare_page,
+    home,
     match_list,
     matchpages,
     pair_page,
@@ -17,10 +19,10 @@ from pages import (
 )
 
 urlpatterns = [
-    path("", boardpages.show_home, name="home"),
+    path("", home.show_home, name="home"),
     # Asked for by every browser that shows a page of the admin or the API.
     path("favicon.ico", RedirectView.as_view(url=static("evalsite/mark.svg")), name="favicon"),
-    path("leaderboards/", boardpages.show_boards, name="boards"),
+    path("leaderboards/", board_list.show_boards, name="boards"),
     path("leaderboards/<slug:name>/", boardpages.show_board, name="board"),
     path("leaderboards/<slug:name>/seasons/<int:pk>/", boardpages.show_season, name="season"),
     path("agents/<int:pk>/", agents.show_agent, name="agent"),
