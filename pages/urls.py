@@ -6,7 +6,6 @@ from django.views.generic import RedirectView
 
 from pages import (
     agents,
-    board_list,
     boardpages,
     campaignpages,
     compare_page,
@@ -17,12 +16,13 @@ from pages import (
     system,
     tournamentpages,
 )
+from pages.lists import boards
 
 urlpatterns = [
     path("", home.show_home, name="home"),
     # Asked for by every browser that shows a page of the admin or the API.
     path("favicon.ico", RedirectView.as_view(url=static("evalsite/mark.svg")), name="favicon"),
-    path("leaderboards/", board_list.show_boards, name="boards"),
+    path("leaderboards/", boards.show_boards, name="boards"),
     path("leaderboards/<slug:name>/", boardpages.show_board, name="board"),
     path("leaderboards/<slug:name>/seasons/<int:pk>/", boardpages.show_season, name="season"),
     path("agents/<int:pk>/", agents.show_agent, name="agent"),

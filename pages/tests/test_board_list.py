@@ -10,7 +10,7 @@ from redis import Redis
 from matches.ledger import tournaments
 from matches.models import Leaderboard
 from matches.tests import boards, factories
-from pages import board_list
+from pages.lists import address
 
 pytestmark = pytest.mark.django_db
 
@@ -58,22 +58,22 @@ def test_boards_are_found_by_whether_they_play(client: Client, broker: Redis) ->
 
 
 def test_pages_follow_each_other_by_key(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(board_list, "BOARDS_A_PAGE", 2)
+    monkeypatch.setattr(address, "ROWS_A_PAGE", 2)
     _open("a", "b", "c", "pinned")
     Leaderboard.objects.filter(name="pinned").update(is_pinned=True)
     first = client.get("/leaderboards/?game=connect_four").content.decode()
     following = re.search(r'rel="next" href="([^"]+)"', first)
     assert following is not None
     assert _listed(client, "?game=connect_four") == ["pinned", "c", "b"]
-    address = following[1].replace("&amp;", "&")
-    assert _listed(client, address.removeprefix("/leaderboards/")) == ["a"]
+    query = following[1].replace("&amp;", "&").removeprefix("/leaderboards/")
+    assert _listed(client, query) == ["a"]
 
 
-@pytest.mark.parametrize("query", ["?state=closed", "?game=draughts"])
-def test_a_wrong_address_says_what_there_is(client: Client, query: str) -> None:
+@pytest.mark.parametrize("query", ["?state=closed", "?game=draughts", "?before=-1"])
+def test_a_wrong_address_says_what_is_wrong(client: Client, query: str) -> None:
     response = client.get(f"/leaderboards/{query}")
     assert response.status_code == 400
-    assert "must be one of" in response.content.decode()
+    assert f"{query[1:].split('=')[0]} must be" in response.content.decode()
 
 
 def test_an_empty_list_says_what_to_do(client: Client) -> None:
