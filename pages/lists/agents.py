@@ -92,14 +92,15 @@ def _list_page(address: ListAddress) -> dict[str, Any]:
 
 
 def _form(address: ListAddress) -> dict[str, Any]:
+    choices = {
+        "game": address.offer("game", game_choices()),
+        "kind": address.offer("kind", policy_choices()),
+        "state": address.offer("state", [(name, name) for name in STATES]),
+    }
     return {
         "typed": address.typed,
-        "choices": {
-            "game": address.offer("game", game_choices()),
-            "kind": address.offer("kind", policy_choices()),
-            "state": address.offer("state", [(name, name) for name in STATES]),
-        },
-        "chips": address.list_chips(),
+        "choices": choices,
+        "chips": address.list_chips(choices),
         "is_open": any(address.read_text(name) for name in NAMES if name not in OFTEN),
         "is_first": address.is_first,
     }

@@ -99,14 +99,15 @@ def _list_page(address: ListAddress) -> dict[str, Any]:
 
 
 def _form(address: ListAddress) -> dict[str, Any]:
+    choices = {
+        "game": address.offer("game", game_choices()),
+        "state": address.offer("state", list_states()),
+        "pairing": address.offer("pairing", pairing_choices()),
+    }
     return {
         "typed": address.typed,
-        "choices": {
-            "game": address.offer("game", game_choices()),
-            "state": address.offer("state", list_states()),
-            "pairing": address.offer("pairing", pairing_choices()),
-        },
-        "chips": address.list_chips(),
+        "choices": choices,
+        "chips": address.list_chips(choices),
         "is_open": any(address.read_text(name) for name in NAMES if name not in OFTEN),
         "is_first": address.is_first,
     }
