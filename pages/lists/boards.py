@@ -22,10 +22,14 @@ def show_boards(request: HttpRequest) -> HttpResponse:
     """List the leaderboards that the address asks for."""
     address = ListAddress(request.GET, "boards", NAMES, labels={"q": "Name"})
     games = [(name, str(title)) for name, title in game_choices()]
+    choices = {
+        "game": address.offer("game", games),
+        "state": address.offer("state", [*STATES.items()]),
+    }
     form = {
         "typed": address.typed,
-        "chips": address.list_chips({"state": STATES.get(address.read_text("state"), "?")}),
-        "choices": [address.offer("game", games), address.offer("state", [*STATES.items()])],
+        "chips": address.list_chips(choices),
+        "choices": choices.values(),
     }
     return show_list(request, "pages/boards.html", form, lambda: _list_boards(address))
 

@@ -89,7 +89,8 @@ def _group(
 
 def _find_boards(text: str) -> QuerySet[Leaderboard]:
     named = Q(name__icontains=text) | Q(title__icontains=text)
-    return _rank(Leaderboard.objects.filter(named, is_listed=True), "name", text)
+    # Unlisted ones, too: whoever knows the name of a board made by an evaluation looks for it.
+    return _rank(Leaderboard.objects.filter(named, is_rated=True), "name", text)
 
 
 def _find_named(model: type[Row], text: str, number: int | None) -> QuerySet[Row]:
@@ -141,7 +142,7 @@ def _find_checkpoints(text: str) -> list[Hit]:
 
 def _find_matches(number: int) -> list[Hit]:
     """Return the match of this id, and those of this number on the newest leaderboards."""
-    newest = Leaderboard.objects.filter(is_listed=True).values_list("pk", flat=True)
+    newest = Leaderboard.objects.filter(is_rated=True).values_list("pk", flat=True)
     boards = list(newest[:N_BOARDS])
     related = Match.objects.select_related("leaderboard")
     numbered = related.filter(leaderboard__in=boards, sequence=number).order_by("-pk")

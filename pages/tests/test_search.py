@@ -67,6 +67,8 @@ def test_boards_tournaments_and_campaigns_are_found(client: Client, played: Tour
     found = _hits(client, played.name)["Tournaments and campaigns"]
     assert found == [f"/tournaments/{played.pk}/"]
     Leaderboard.objects.update(is_listed=False)
+    assert "Leaderboards" in _hits(client, "in a ro")
+    Leaderboard.objects.update(is_rated=False)
     assert "Leaderboards" not in _hits(client, "in a ro")
 
 
