@@ -19,7 +19,7 @@ from matches.api.permissions import MayRead
 OPEN: Final = {
     "login": "how to get in",
     "logout": "how to leave",
-    "admin:login": "how to get in",
+    "admin-login": "how to get in",
     "favicon": "a picture, as all of static/",
     "healthz": "for machines: this process answers, nothing else is said",
     "readyz": "for machines: tells a stranger yes or no, not why",

@@ -180,6 +180,7 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 # Counts by address and by account, too, before anything is hashed: see there for the way back in.
 AXES_HANDLER = "matches.access.login_limits.LoginHandler"
+AXES_LOCKOUT_CALLABLE = "evalsite.signing_in.answer_lockout"
 AXES_CLIENT_IP_CALLABLE = "matches.access.visitors.find_counted_address"
 # Trying on does not make it longer: it ends a quarter of an hour after the last password.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False

@@ -1,22 +1,25 @@
 """Addresses of the pages, the admin and the API."""
 
 from django.contrib import admin
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from evalsite.health import healthz, readyz, show_health
 from evalsite.metrics import show_metrics
+from evalsite.signing_in import SignIn
 from matches.api.document import SchemaView
 
 urlpatterns = [
     path("", include("pages.urls")),
-    path("login/", LoginView.as_view(template_name="pages/login.html"), name="login"),
+    path("login/", SignIn.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("health/", show_health, name="health"),
     path("metrics", show_metrics, name="metrics"),
+    # Before the admin's own, which knows neither the way back nor who is in.
+    path("admin/login/", SignIn.as_view(next_page="admin:index"), name="admin-login"),
     path("admin/", admin.site.urls),
     path("files/", include("matches.files.urls")),
     path("api/v1/", include("matches.api.urls")),

@@ -63,7 +63,7 @@ def test_a_stranger_reads_nothing_at_any_address(client: Client) -> None:
         if not is_login and answer.status_code not in REFUSED:
             answered[resolve(address).view_name] = answer.status_code
     assert answered.keys() <= OPEN.keys(), answered
-    assert answered["healthz"] == answered["login"] == answered["admin:login"] == 200
+    assert answered["healthz"] == answered["login"] == answered["admin-login"] == 200
 
 
 def test_pages_lead_to_the_login_and_the_api_says_401(client: Client) -> None:

@@ -13,12 +13,12 @@ A quarter of an hour after the last wrong one (AXES_COOLOFF_TIME) all of it is f
 `./run manage axes_reset` forgets it at once.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from axes.attempts import get_cool_off_threshold
 from axes.handlers.database import AxesDatabaseHandler
-from axes.helpers import get_client_username
+from axes.helpers import get_client_username, get_cool_off
 from axes.models import AccessAttempt, AccessLog
 from django.conf import settings
 from django.db.models import QuerySet, Sum
@@ -29,6 +29,9 @@ WRONG_OF_ADDRESS: Final = 30
 WRONG_OF_ACCOUNT: Final = 50
 USUAL_FOR: Final = timedelta(days=90)
 """For so long an address from which an account was logged in to counts as its usual one."""
+
+SHORTEST_WAIT: Final = timedelta(minutes=1)
+"""Of who was too fast: passwords are counted by the minute."""
 
 
 class LoginHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no types
@@ -47,6 +50,22 @@ class LoginHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no ty
         n_wrong: int = super().get_failures(request, credentials)
         limit: int = settings.AXES_FAILURE_LIMIT
         return limit if n_wrong < limit and _is_over_limit(request, credentials) else n_wrong
+
+
+def find_wait(request: Any, credentials: dict[str, Any] | None, *, now: datetime) -> timedelta:
+    """Return after how long a password that is refused unseen is looked at again, at the latest."""
+    recent = AccessAttempt.objects.filter(attempt_time__gte=get_cool_off_threshold(request))
+    account = get_client_username(request, credentials)
+    of_address = recent.filter(ip_address=request.axes_ip_address)
+    for attempts, limit in (
+        (of_address.filter(username=account), settings.AXES_FAILURE_LIMIT),
+        (of_address, WRONG_OF_ADDRESS),
+        (recent.filter(username=account), WRONG_OF_ACCOUNT),
+    ):
+        if _sum_wrong(attempts) >= limit:
+            last: datetime = attempts.latest("attempt_time").attempt_time
+            return max(last + (get_cool_off(request) or timedelta()) - now, timedelta())
+    return SHORTEST_WAIT
 
 
 def _is_over_limit(request: Any, credentials: dict[str, Any] | None) -> bool:

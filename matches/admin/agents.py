@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
+from django.urls import reverse
 
 from matches.admin.acts import agents
 from matches.admin.offering import OffersActs
@@ -13,7 +14,7 @@ from matches.artifacts.agents import choose_placement
 from matches.models import Agent
 from matches.operations import explain
 
-STANDING = ("version", "newer", "placement", "is_retired", "quarantined_at", "quarantine_reason")
+STANDING = ("standing", "version", "newer", "placement", "quarantined_at", "quarantine_reason")
 
 
 @admin.register(Agent)
@@ -27,7 +28,7 @@ class AgentAdmin(OffersActs):
         "parameters",
         "checkpoint",
         "shown_version",
-        "is_retired",
+        "standing",
     )
     list_filter = ("game", "policy", "is_retired")
     search_fields = ("name",)
@@ -44,6 +45,17 @@ class AgentAdmin(OffersActs):
     def get_readonly_fields(self, _: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """Return what cannot change any more."""
         return (*self.fields[1:], *STANDING) if obj else ()
+
+    def view_on_site(self, obj: Model) -> str:
+        """Return the address of its page."""
+        return reverse("agent", args=[obj.pk])
+
+    @admin.display(description="state")
+    def standing(self, obj: Agent) -> str:
+        """Return in words whether it may play: a cross would look like a fault."""
+        if obj.quarantined_at is not None:
+            return "in quarantine"
+        return "retired" if obj.is_retired else "may play"
 
     def explain_row(self, row: Agent, *, now: datetime) -> explain.Explanation:
         """Return what it waits for."""

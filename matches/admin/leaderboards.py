@@ -11,7 +11,6 @@ from matches.admin.base import ReadOnlyAdmin
 from matches.admin.offering import OffersActs
 from matches.models import Leaderboard, Season, SeasonRow
 
-PLACES = ("is_listed", "is_pinned")
 COUNTED = ("game_version", "n_counted", "n_settled", "rated_at", "results_hash")
 
 
@@ -20,13 +19,10 @@ class LeaderboardAdmin(OffersActs):
     """The rules of a leaderboard are fixed when it is opened: its results are comparable."""
 
     list_display = ("name", "title", "game", "n_counted", "rated_at", "created_at")
-    list_filter = ("game", *PLACES)
+    list_filter = ("game",)
     search_fields = ("name", "title")
     acts = leaderboards.ACTS
-    fields = (
-        *("title", "name", "game", "game_parameters", "opening_plies", "draw_probability"),
-        *PLACES,
-    )
+    fields = ("title", "name", "game", "game_parameters", "opening_plies", "draw_probability")
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """Return what is entered, and of an open one how far it is."""
@@ -34,7 +30,7 @@ class LeaderboardAdmin(OffersActs):
 
     def get_readonly_fields(self, _: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """Return what cannot change any more."""
-        return (*self.fields[1 : -len(PLACES)], *COUNTED) if obj else ()
+        return (*self.fields[1:], *COUNTED) if obj else ()
 
     def get_prepopulated_fields(
         self, _: HttpRequest, obj: Model | None = None
@@ -81,3 +77,7 @@ class SeasonAdmin(ReadOnlyAdmin):
         *("name", "leaderboard", "frozen_at", "actor", "reason"),
         *("n_agents", "n_counted", "results_hash", "spread"),
     )
+
+    def view_on_site(self, obj: Season) -> str:
+        """Return the address of its page."""
+        return reverse("season", args=[obj.leaderboard.name, obj.pk])

@@ -1,0 +1,37 @@
+"""How pages write times and numbers: the only filters for that, so that all pages write alike."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from django import template
+from django.utils.html import format_html
+
+from matches.store.explanation import format_span
+
+register = template.Library()
+FORMS: Final = {
+    "minute": "%Y-%m-%d %H:%M",
+    "second": "%Y-%m-%d %H:%M:%S",
+    "day": "%Y-%m-%d",
+    "clock": "%H:%M:%S",
+}
+"""By the finest part that is shown; static/evalsite/times.js knows the same names."""
+
+
+@register.filter
+def moment(at: datetime | str | None, form: str = "minute") -> str:
+    """Return a time in UTC, which a script writes in the zone of the viewer; "" for none."""
+    # Django hands over "" for what a row has not.
+    if not isinstance(at, datetime):
+        return ""
+    at = at.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" data-form="{}" title="{} UTC">{}</time>',
+        *(f"{at:%Y-%m-%dT%H:%M:%SZ}", form, f"{at:{FORMS['second']}}", f"{at:{FORMS[form]}}"),
+    )
+
+
+@register.filter
+def span(seconds: float | None) -> str:
+    """Return a length of time, such as 12 min; "" for None."""
+    return "" if seconds is None else format_span(seconds)
