@@ -1,6 +1,7 @@
 """Endpoints of tournaments: schedule, start, pause, resume, extend, cancel."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema, extend_schema_field
@@ -18,12 +19,14 @@ from matches.api.generations import ExportsShards
 from matches.api.options import PlanSerializer
 from matches.api.pagination import ByPosition, NewestFirst
 from matches.ledger import tournaments
+from matches.ledger.noted_changes import change_with_audit
 from matches.ledger.reporting import build_report
 from matches.models import Entrant, Leaderboard, Tournament
 from matches.operations import explain
 from matches.operations.explain import Explanation
 from matches.options import options_of
 from matches.plans import TournamentPlan
+from matches.store.auditing import Actor
 from matches.store.clock import db_now
 
 SHOWN_AGENTS = 200
@@ -158,28 +161,31 @@ class TournamentView(
     def start(self, request: Request, pk: str) -> Response:
         """Begin with a tournament that was scheduled as paused; the same as resume."""
         del request, pk
-        return self._answer_changed(tournaments.resume_tournament, now=db_now())
+        now = db_now()
+        return self._answer_changed("resume", partial(tournaments.resume_tournament, now=now))
 
     @extend_schema(request=None, responses=TournamentDetailSerializer)
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, pk: str) -> Response:
         """Send no more of its matches; those sent already are played to their end."""
         del request, pk
-        return self._answer_changed(tournaments.pause_tournament)
+        return self._answer_changed("pause", tournaments.pause_tournament)
 
     @extend_schema(request=None, responses=TournamentDetailSerializer)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
         """Go on with a paused tournament."""
         del request, pk
-        return self._answer_changed(tournaments.resume_tournament, now=db_now())
+        now = db_now()
+        return self._answer_changed("resume", partial(tournaments.resume_tournament, now=now))
 
     @extend_schema(request=None, responses=TournamentDetailSerializer)
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
         """Cancel every match that is still open; cancelling again changes nothing."""
         del request, pk
-        return self._answer_changed(tournaments.cancel_tournament, now=db_now())
+        now = db_now()
+        return self._answer_changed("cancel", partial(tournaments.cancel_tournament, now=now))
 
     @extend_schema(request=ExtensionSerializer, responses=TournamentDetailSerializer)
     @action(detail=True, methods=["post"])
@@ -187,14 +193,16 @@ class TournamentView(
         """Let it have so many matches in all; one that was done goes on."""
         del pk
         n_matches = read_body(ExtensionSerializer, request)["n_matches"]
-        return self._answer_changed(tournaments.extend_tournament, n_matches=n_matches)
+        change = partial(tournaments.extend_tournament, n_matches=n_matches)
+        return self._answer_changed("extend", change)
 
     def explain_row(self, row: Tournament, **clock: Any) -> Explanation:
         """Return what it waits for."""
         return explain.of_tournament(row, **clock)
 
-    def _answer_changed(self, change: Callable[..., object], **options: Any) -> Response:
-        change(tournament := self.get_object(), **options)
+    def _answer_changed(self, act: str, change: Callable[[Tournament], object]) -> Response:
+        tournament, actor = self.get_object(), Actor.of(self.request.user)
+        change_with_audit(tournament, act, change, actor=actor, now=db_now())
         # The services change rows by conditional UPDATE: this object is as it was before.
         tournament.refresh_from_db()
         return Response(TournamentDetailSerializer(tournament).data)

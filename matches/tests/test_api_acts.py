@@ -155,3 +155,23 @@ def test_the_audit_is_read_by_target_and_action(operator: Client, rated: Tournam
     assert (row["action"], row["actor"], row["reason"]) == ("match.void", "anna", WHY)
     (row,) = _get(operator, "audit/?action=leaderboard.rerate")["results"]
     assert row["target_id"] == Leaderboard.objects.get().pk
+
+
+def test_acts_on_a_tournament_leave_the_audit_rows_of_the_admin(
+    operator: Client, broker: Redis
+) -> None:
+    tournament = factories.planned()
+    address, size = f"tournaments/{tournament.pk}", tournament.n_matches
+    for act in ("pause", "pause", "start"):
+        _post(operator, f"{address}/{act}")
+    _post(operator, f"{address}/extend", n_matches=size + 12)
+    for _ in range(2):
+        _post(operator, f"{address}/cancel")
+    rows = AuditRow.objects.filter(target_kind="tournament", target_id=tournament.pk)
+    assert list(rows.order_by("pk").values_list("actor", "action", "touched")) == [
+        ("anna", "tournament.pause", {}),
+        ("anna", "tournament.resume", {}),
+        ("anna", "tournament.extend", {"n_matches": size + 12, "n_before": size}),
+        ("anna", "tournament.cancel", {"n_cancelled": size}),
+    ]
+    assert set(rows.values_list("target_label", flat=True)) == {str(tournament)}
