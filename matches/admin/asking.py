@@ -171,7 +171,8 @@ def _report_tally(question: Question, form: forms.Form, tally: Tally) -> HttpRes
 
 def _add_messages(request: HttpRequest, level: int, texts: Sequence[str]) -> None:
     for text in texts[:MAX_MESSAGES]:
-        messages.add_message(request, level, f"{text[:1].upper()}{text[1:]}.")
+        # They begin with names, which stay as they were typed.
+        messages.add_message(request, level, f"{text}.")
     if len(texts) > MAX_MESSAGES:
         messages.add_message(request, level, f"And {len(texts) - MAX_MESSAGES:,} more.")
 

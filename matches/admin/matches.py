@@ -113,7 +113,12 @@ class OutcomeAdmin(FoundByNumber, ReadOnlyAdmin):
     """The append-only log; nobody edits or deletes it."""
 
     # No filters: there are too many rows to look for the few that fit.
-    list_display = ("match_id", "ranks", "is_forfeit", "guilty_seat", "reason", "recorded_at")
+    list_display = ("match_id", "ranks", "ending", "recorded_at")
     search_fields = ("=match__id",)
     search_help_text = "The number of a match."
     ordering = ("-pk",)
+
+    @admin.display(description="ending")
+    def ending(self, obj: Outcome) -> str:
+        """Return how it ended, in words."""
+        return f"seat {obj.guilty_seat} forfeits: {obj.reason}" if obj.is_forfeit else obj.reason

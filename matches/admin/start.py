@@ -8,6 +8,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest
+from django.utils.text import capfirst
 from redis.exceptions import RedisError
 
 from matches.admin.audit import find_target_address
@@ -135,9 +136,9 @@ def _write_headline(
     failed = [check for check in checks if check.is_needed and not check.is_ok]
     if failed:
         says = "; ".join(f"{check.name} {check.detail}" for check in failed)
-        return Headline("bad", says, [f"{check.hint}" for check in failed if check.hint])
+        return Headline("bad", capfirst(says), [f"{check.hint}" for check in failed if check.hint])
     if shown["trouble"]:
-        return Headline("bad", shown["trouble"], [])
+        return Headline("bad", capfirst(shown["trouble"]), [])
     # Of the newest only: each takes queries of its own.
     explained = [explain.of_tournament(t, now=now) for t in active[:N_EXPLAINED]]
     if explained:
@@ -145,7 +146,7 @@ def _write_headline(
         more = [f"waits for {wait}" for wait in one.waits_for] or [one.next] * bool(one.next)
         return Headline("warn" if one.waits_for else "good", f"{one.name}: {one.summary}", more)
     paused = f"; paused: {n_paused}" if n_paused else ""
-    return Headline("good", f"nothing is to be played: no tournament is under way{paused}", [])
+    return Headline("good", f"Nothing is to be played: no tournament is under way{paused}", [])
 
 
 def _shorten_table(table: Table) -> dict[str, Any]:

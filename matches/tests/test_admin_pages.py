@@ -13,6 +13,7 @@ from matches.errors import BadInputError
 from matches.ledger.tournaments import open_leaderboard
 from matches.models import Agent, Leaderboard, Outcome, Rating, Tournament
 from matches.tests import boards, factories
+from matches.tests.admin_acts import form_on
 
 pytestmark = pytest.mark.django_db
 
@@ -219,3 +220,36 @@ def test_the_list_of_matches_is_filtered_and_counts_nothing(
     assert not [q for q in queries.captured_queries if "COUNT(" in q["sql"].upper()]
     for odd in ("x", "99999999999999999999999", "-1"):
         assert admin_client.get(f"/admin/matches/match/?tournament={odd}").status_code in {200, 302}
+
+
+def test_an_agent_that_may_play_bears_no_cross(admin_client: Client) -> None:
+    agent = register_spelled_agent("level:30", game="skill_game")
+    for address in ("", f"{agent.pk}/change/"):
+        page = admin_client.get(f"/admin/matches/agent/{address}").content.decode()
+        assert "may play" in page
+        assert ">close<" not in page.partition("<main")[2].partition("</main")[0]
+
+
+def test_a_message_writes_a_name_as_it_was_typed(admin_client: Client) -> None:
+    agent = register_spelled_agent("level:31", game="skill_game")
+    address = f"/admin/matches/agent/ask/retire/?pk={agent.pk}"
+    form = form_on(admin_client.get(address).content.decode())
+    page = admin_client.post(address, form, follow=True).content.decode()
+    assert "level:31 is retired." in page
+
+
+def test_beginning_a_season_has_nothing_chosen(admin_client: Client) -> None:
+    board = open_leaderboard("calm", game="skill_game")
+    address = f"/admin/matches/leaderboard/ask/begin/?pk={board.pk}"
+    page = admin_client.get(address).content.decode()
+    assert 'value="reset" selected' not in page
+    assert 'value="carry" selected' not in page
+    answer = admin_client.post(address, {**form_on(page), "name": "spring", "mode": ""})
+    assert "This field is required" in answer.content.decode()
+    assert Leaderboard.objects.get(pk=board.pk).season_name == ""
+
+
+def test_the_heading_of_a_row_writes_its_name_as_it_was_typed(admin_client: Client) -> None:
+    agent = register_spelled_agent("level:32", game="skill_game")
+    page = admin_client.get(f"/admin/matches/agent/{agent.pk}/change/").content.decode()
+    assert "Level:32" not in page

@@ -93,7 +93,10 @@ class BeginForm(SeasonForm):
     """The season that begins, and what becomes of the results so far."""
 
     mode = forms.ChoiceField(
-        label="Results so far", choices=SeasonMode.choices, widget=UnfoldAdminSelectWidget
+        label="Results so far",
+        # Nothing is chosen before: a reset cannot be taken back.
+        choices=[("", "Choose what becomes of them"), *SeasonMode.choices],
+        widget=UnfoldAdminSelectWidget,
     )
 
 
