@@ -75,7 +75,7 @@ def rank_on_boards(agent: Agent) -> Sequence[Any]:
         counted = rows.order_by().values("leaderboard").annotate(n=Count("pk")).values("n")
         return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
-    listed = Rating.objects.filter(agent=agent, leaderboard__is_listed=True)
+    listed = Rating.objects.filter(agent=agent, leaderboard__is_rated=True)
     others = Rating.objects.filter(leaderboard=OuterRef("leaderboard"))
     # Two counts instead of one with OR: each of them follows the index of the ranking.
     rank = 1 + count_rows(others.filter(mu__gt=OuterRef("mu")))

@@ -14,11 +14,11 @@ from django.views.decorators.http import require_safe
 from matches.models import Leaderboard, Rating, Season, SeasonRow
 from matches.ratings import standings
 from matches.ratings.standings import TOP, Row
-from matches.store import selectors
 from matches.store.catalog import game_problem, game_title
 from matches.store.clock import db_now
 from pages import (
     board_history,
+    board_list,
     campaignpages,
     filters,
     rowtexts,
@@ -29,23 +29,12 @@ from pages import (
 from pages.agents import describe_interval
 from pages.columns import list_columns
 from pages.filters import View
-from pages.paging import HIGHEST, cut_page, read_number
+from pages.paging import cut_page, read_number
 from pages.seating import name_record
 
 N_RECENT_BOARDS = 12
 N_SEASONS = 12
-BOARDS_A_PAGE = 50
 SEASON_ROWS_A_PAGE = 200
-
-
-@require_safe
-def show_home(request: HttpRequest) -> HttpResponse:
-    """Show the newest leaderboard, or what to type first."""
-    newest = selectors.find_newest_board()
-    if newest is None:
-        context = {"nodes": standings.count_nodes(now=db_now())}
-        return render(request, "pages/empty.html", context)
-    return render(request, "pages/board.html", _describe_page(newest, View(), page=1))
 
 
 @require_safe
@@ -55,21 +44,6 @@ def show_board(request: HttpRequest, name: str) -> HttpResponse:
     page = read_number(request, "page", default=1)
     context = _describe_page(board, filters.read_view(request), page=page)
     return render(request, "pages/board.html", context)
-
-
-@require_safe
-def show_boards(request: HttpRequest) -> HttpResponse:
-    """List the leaderboards, the newest first, a page at a time by key."""
-    # By key rather than by page number: a board made meanwhile moves no row to the next page.
-    before = read_number(request, "before", default=HIGHEST)
-    boards = Leaderboard.objects.filter(is_listed=True, pk__lt=before)[: BOARDS_A_PAGE + 1]
-    page, last = cut_page(list(boards), BOARDS_A_PAGE)
-    context = {
-        "boards": _add_titles(page),
-        "next": last and last.pk,
-        "campaigns": campaignpages.list_newest(),
-    }
-    return render(request, "pages/boards.html", context)
 
 
 @require_safe
@@ -116,7 +90,7 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
         **(_draw_board(board, rows) if view.is_plain and page == 1 else {}),
         "status": standings.describe_board(board, rows, now=now),
         "nodes": standings.count_nodes(now=now),
-        "boards": _add_titles(Leaderboard.objects.filter(is_listed=True)[:N_RECENT_BOARDS]),
+        "boards": _add_titles(board_list.list_first(N_RECENT_BOARDS)),
         "is_live": page == 1,
         "here": address + view.make_query(page),
         "previous": address + view.make_query(page - 1) if page > 1 else "",

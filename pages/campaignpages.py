@@ -126,7 +126,7 @@ def describe_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
 
 def list_newest(**filters: Any) -> list[Listed]:
     """Return the campaigns under way, then the newest verdicts: three queries."""
-    chosen = Campaign.objects.filter(tournament__leaderboard__is_listed=True, **filters)
+    chosen = Campaign.objects.filter(tournament__leaderboard__is_rated=True, **filters)
     newest = chosen.select_related("tournament__leaderboard").order_by("-pk")
     # Two queries: what runs is found by the index of open campaigns, however many have ended.
     under_way, ended = newest.filter(decided_at=None), newest.exclude(decided_at=None)

@@ -70,7 +70,7 @@ def read_agents(given: QueryDict) -> list[Agent]:
 
 def _list_boards(agents: Sequence[Agent]) -> list[Leaderboard]:
     """Return the listed leaderboards that rate two of these agents or more, those of most first."""
-    rated = Rating.objects.filter(agent__in=agents, leaderboard__is_listed=True).order_by()
+    rated = Rating.objects.filter(agent__in=agents, leaderboard__is_rated=True).order_by()
     counted = rated.values("leaderboard").annotate(n=Count("pk")).filter(n__gte=FEWEST)
     pks = list(counted.order_by("-n", "-leaderboard").values_list("leaderboard", flat=True))
     boards = Leaderboard.objects.in_bulk(pks[:MAX_BOARDS])

@@ -88,7 +88,7 @@ def _form(address: ListAddress, agents: Sequence[Agent]) -> dict[str, Any]:
     """Return what the form shows: choices, what is typed, and the filters in force."""
     typed = address.typed
     named = [agent.name for agent in agents] or address.read_texts("agent")[:MAX_AGENTS]
-    choices = {
+    options = {
         "game": [(name, str(title)) for name, title in game_choices()],
         "state": [
             (OPEN, "not over yet"),
@@ -98,12 +98,13 @@ def _form(address: ListAddress, agents: Sequence[Agent]) -> dict[str, Any]:
         "ending": [(name, str(label).lower()) for name, label in Attempt.Ending.choices],
         "reason": [(name, name) for name in (*filter(None, Reason), *VOID_REASONS)],
     }
+    choices = {name: address.offer(name, offered) for name, offered in options.items()}
     return {
         "typed": typed,
         "first_agent": named[0] if named else "",
         "second_agent": named[1] if len(named) > 1 else "",
-        "choices": {name: address.offer(name, options) for name, options in choices.items()},
-        "chips": [*_chips_of_agents(address, agents), *address.list_chips()],
+        "choices": choices,
+        "chips": [*_chips_of_agents(address, agents), *address.list_chips(choices)],
         "is_open": any(typed[name] for name in NAMES if name not in OFTEN),
         "is_first": address.is_first,
     }

@@ -75,7 +75,7 @@ def _agents(first: int, second: int) -> list[Agent]:
 
 def _shared_boards(agents: Sequence[Agent]) -> list[Leaderboard]:
     """Return the listed leaderboards that rate all of these agents, the newest first."""
-    rated = Rating.objects.filter(agent__in=agents, leaderboard__is_listed=True).order_by()
+    rated = Rating.objects.filter(agent__in=agents, leaderboard__is_rated=True).order_by()
     shared = rated.values("leaderboard").annotate(n=Count("pk")).filter(n=len(agents))
     newest = shared.order_by("-leaderboard").values_list("leaderboard", flat=True)[:MAX_BOARDS]
     found = Leaderboard.objects.in_bulk(list(newest))

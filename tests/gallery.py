@@ -76,8 +76,10 @@ def pages_of_a_board() -> dict[str, str]:
     _strike(struck, match)
     Leaderboard.objects.filter(pk=board.pk).update(n_counted=F("n_settled"))
     words = "The rules change tomorrow."
+    Leaderboard.objects.filter(pk=board.pk).update(is_pinned=True)
     season = seasons.freeze(board, "autumn 2026", actor=Actor("ada"), reason=words, now=NOW)
     return {
+        "home": "/",
         "board": f"/leaderboards/{board.name}/",
         "board-chosen": f"/leaderboards/{board.name}/?q=a&sort=forfeits",
         "board-nothing-found": f"/leaderboards/{board.name}/?q=zzz",

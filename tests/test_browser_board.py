@@ -29,6 +29,7 @@ from tests.browser import (
 )
 
 BACK_WITHIN_S = 5
+BOARD = "/leaderboards/connect-four/"
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -97,7 +98,7 @@ def _wait_for_attempts(browser: webdriver.Chrome, n: int) -> None:
 def test_rows_move_without_a_reload(browser: webdriver.Chrome, site: str) -> None:
     tournament = _running_board()
     look(browser, width=1440)
-    browser.get(site)
+    browser.get(f"{site}{BOARD}")
     before = _shown(browser)
     assert before == _wanted(tournament)
     wait_until(browser, lambda: _is_live(browser))
@@ -121,7 +122,7 @@ def test_a_reconnect_shows_what_was_missed(
     port = free_port()
     with web_server(port) as address:
         tournament = _running_board()
-        browser.get(address)
+        browser.get(f"{address}{BOARD}")
         wait_until(browser, lambda: _is_live(browser))
     wait_until(browser, lambda: not _is_live(browser))
     run(browser, "Math.random = () => 0.999")  # it waits as long as it ever does
@@ -170,7 +171,7 @@ def test_the_filter_works_by_keyboard_and_without_javascript(
     _running_board()
     look(browser, width=1440)
     with scripts(browser, is_on=False):
-        browser.get(site)
+        browser.get(f"{site}{BOARD}")
         browser.find_element(By.NAME, "q").send_keys("alpha", Keys.ENTER)
         wait_until(browser, lambda: "q=alpha" in browser.current_url)
         wanted = ["alphabeta:1", "alphabeta:2", "alphabeta:4"]
@@ -187,7 +188,7 @@ def test_a_lost_push_is_noticed_by_its_number(
     browser: webdriver.Chrome, site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tournament = _running_board()
-    browser.get(site)
+    browser.get(f"{site}{BOARD}")
     wait_until(browser, lambda: _is_live(browser))
     _play_on(tournament)
     with monkeypatch.context() as lossy:
@@ -202,7 +203,7 @@ def test_a_lost_push_is_noticed_by_its_number(
 def test_the_page_is_complete_without_javascript(browser: webdriver.Chrome, site: str) -> None:
     tournament = _running_board()
     with scripts(browser, is_on=False):
-        browser.get(site)
+        browser.get(f"{site}{BOARD}")
         names = [name for name, *_ in _wanted(tournament)]
         assert texts(browser, "#board tbody tr .name") == names
         assert texts(browser, ".connection .words") == ["as loaded"]
@@ -211,7 +212,7 @@ def test_the_page_is_complete_without_javascript(browser: webdriver.Chrome, site
 def test_the_board_fits_a_width_between(browser: webdriver.Chrome, site: str) -> None:
     _running_board()
     look(browser, width=820, height=1000)
-    for name, address in {"board": "/", "board-chosen": "/?q=a&sort=forfeits"}.items():
+    for name, address in {"board": BOARD, "board-chosen": f"{BOARD}?q=a&sort=forfeits"}.items():
         browser.get(f"{site}{address}")
         keep_picture(browser, f"{name}-820-light", is_whole=True)
         assert run(browser, "return document.documentElement.scrollWidth") <= 820
@@ -220,7 +221,7 @@ def test_the_board_fits_a_width_between(browser: webdriver.Chrome, site: str) ->
 def test_a_walk_by_keyboard_shows_where_it_is(browser: webdriver.Chrome, site: str) -> None:
     _running_board()
     look(browser, width=1440)
-    browser.get(site)
+    browser.get(f"{site}{BOARD}")
     visited = []
     for _ in range(34):
         browser.switch_to.active_element.send_keys(Keys.TAB)
@@ -240,7 +241,7 @@ def test_a_walk_by_keyboard_shows_where_it_is(browser: webdriver.Chrome, site: s
 def test_the_skip_link_leads_past_the_navigation(browser: webdriver.Chrome, site: str) -> None:
     _running_board()
     look(browser, width=1440)
-    browser.get(site)
+    browser.get(f"{site}{BOARD}")
     browser.switch_to.active_element.send_keys(Keys.TAB)
     browser.switch_to.active_element.send_keys(Keys.ENTER)
     browser.switch_to.active_element.send_keys(Keys.TAB)
@@ -251,7 +252,7 @@ def test_nothing_glides_for_who_wants_no_motion(browser: webdriver.Chrome, site:
     tournament = _running_board()
     for n, (motion, is_moving) in enumerate((("no-preference", True), ("reduce", False)), start=1):
         look(browser, width=1440, motion=motion)
-        browser.get(site)
+        browser.get(f"{site}{BOARD}")
         wait_until(browser, lambda: _is_live(browser))
         run(
             browser,
@@ -273,7 +274,7 @@ def test_news_are_told_now_and_then_not_with_every_push(
 ) -> None:
     tournament = _running_board()
     look(browser, width=1440)
-    browser.get(site)
+    browser.get(f"{site}{BOARD}")
     wait_until(browser, lambda: _is_live(browser))
     told = "return document.querySelector('.news[role=status]').textContent"
     assert run(browser, told) == ""
@@ -291,7 +292,7 @@ def test_news_are_told_now_and_then_not_with_every_push(
 def test_form_and_address_ask_for_the_same(browser: webdriver.Chrome, site: str) -> None:
     _running_board()
     look(browser, width=1440)
-    browser.get(site)
+    browser.get(f"{site}{BOARD}")
     browser.find_element(By.NAME, "q").send_keys("a")
     Select(browser.find_element(By.NAME, "sort")).select_by_visible_text("name")
     browser.find_element(By.CSS_SELECTOR, ".filter button").click()

@@ -9,8 +9,9 @@ import pytest
 from redis import Redis
 from selenium import webdriver
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
-from matches.models import Agent, Match
+from matches.models import Agent, Campaign, Match
 from matches.tests import boards
 from pages.tests.test_strength_plots import trained
 from tests import axe
@@ -56,12 +57,24 @@ def site(transactional_db: None, broker: Redis, tmp_path: Path) -> Iterator[Site
     )
     best, other = (Agent.objects.get(name=name) for name in ("mcts:100", "alphabeta:2"))
     names = ("mcts:100", "alphabeta:4", "random", "selfplay@1000", "distilled@800")
+    Campaign.objects.create(
+        tournament=board.tournaments.earliest("pk"),
+        question="best",
+        max_matches=420,
+        chances=[0.1] * 6 + [0.4],
+    )
     chosen = ",".join(str(Agent.objects.get(name=name).pk) for name in names)
     pages = {
         "matches": "/matches/",
         "matches-filtered": f"/matches/?agent={best.pk}&result=forfeit&node=node-1",
         "matches-none": "/matches/?game=chess",
         "matches-refused": "/matches/?agent=nobody",
+        "agents": "/agents/",
+        "agents-filtered": f"/agents/?q=a&state=playing&leaderboard={board.name}",
+        "tournaments": "/tournaments/",
+        "campaigns": "/campaigns/",
+        "search": "/search/?q=a",
+        "search-nothing": "/search/?q=zzz",
         "pair": f"/compare/{best.pk}/{other.pk}/",
         "compare": f"/compare/?agents={chosen}",
         "compare-empty": "/compare/",
@@ -107,3 +120,24 @@ def test_a_filter_is_used_without_scripts(site: Site) -> None:
         shown = texts(site.chrome, "#matches .seat")
     assert any("mcts:100 lost" in text for text in shown)
     assert not any("mcts:100 won" in text for text in shown)
+
+
+def test_the_search_is_reached_by_a_key_and_works_without_scripts(site: Site) -> None:
+    look(site.chrome, width=1440)
+    site.chrome.get(site.address + "/agents/")
+    page = site.chrome.find_element(By.TAG_NAME, "body")
+    page.send_keys("/")
+    box = site.chrome.switch_to.active_element
+    assert box.get_attribute("type") == "search"
+    # Within a text the key writes itself.
+    box.send_keys("mcts/", Keys.BACKSPACE, Keys.ENTER)
+    wait_for(site.chrome, "found for mcts")
+    with scripts(site.chrome, is_on=False):
+        look(site.chrome, width=360)
+        site.chrome.get(site.address + "/system/")
+        site.chrome.find_element(By.CSS_SELECTOR, ".menu summary").click()
+        site.chrome.find_element(By.CSS_SELECTOR, ".menu a[href='/tournaments/']").click()
+        wait_for(site.chrome, "Part of the name")
+        site.chrome.find_element(By.CSS_SELECTOR, ".search input").send_keys("mcts", Keys.ENTER)
+        wait_for(site.chrome, "found for mcts")
+        assert texts(site.chrome, ".hits h2") == ["Agents"]

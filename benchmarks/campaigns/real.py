@@ -38,10 +38,10 @@ class RealField(NamedTuple):
     levels: tuple[float, ...] = (0.9, 0.95, 1.0)
 
     def open_board(self, what: str, seed: int) -> Any:
-        """Return a board, not listed: what the others know is no evidence here."""
+        """Return a board, not rated: what the others know is no evidence here."""
         name = f"{self.name} {what} {seed}"
         words = "".join(letter if letter.isalnum() else " " for letter in name).lower().split()
-        return open_board("-".join(words), GAME, is_listed=False)
+        return open_board("-".join(words), GAME, is_rated=False)
 
 
 DEPTHS = ("random", "greedy", "alphabeta:2", "alphabeta:4", "alphabeta:6")

@@ -21,7 +21,9 @@ class Leaderboard:
         file.
     opening_plies: Seeded random plies; empty: the game's own number.
     draw_probability: Of a match between equals.
-    is_listed: Unrated play has boards that no page lists.
+    is_rated: False: only unrated play is kept here, and no page shows its ratings.
+    is_listed: Stands on the home page and in the list of leaderboards.
+    is_pinned: Stands before the others there.
     n_settled: Outcomes behind the settled ratings shown.
     spread: Fitted sd of skill.
     is_rerating: Its ratings are being computed again from all outcomes.
@@ -35,7 +37,9 @@ class Leaderboard:
     game_parameters: Mapping[str, Any]
     opening_plies: int | None
     draw_probability: float
+    is_rated: bool
     is_listed: bool
+    is_pinned: bool
     created_at: datetime
     n_counted: int
     n_settled: int
@@ -144,13 +148,14 @@ class Leaderboards(Calls):
         *,
         game: str | None = None,
         is_listed: bool | None = None,
+        is_pinned: bool | None = None,
         page_size: int | None = None,
     ) -> Iterator[Leaderboard]:
         """Yield leaderboards, fetched page by page as they are asked for."""
         return self._rows(
             Leaderboard,
             "leaderboards",
-            {"game": game, "is_listed": is_listed, "page_size": page_size},
+            {"game": game, "is_listed": is_listed, "is_pinned": is_pinned, "page_size": page_size},
         )
 
     def open(

@@ -46,7 +46,7 @@ class StartForm(PlanForm):
     """What is asked of whom, and what it may cost; what that takes is shown before it starts."""
 
     leaderboard = forms.ModelChoiceField(
-        queryset=Leaderboard.objects.filter(is_listed=True), widget=UnfoldAdminSelectWidget
+        queryset=Leaderboard.objects.filter(is_rated=True), widget=UnfoldAdminSelectWidget
     )
     agents = forms.ModelMultipleChoiceField(
         queryset=Agent.objects.filter(is_retired=False).order_by("game", "name"),

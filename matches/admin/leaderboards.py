@@ -11,6 +11,7 @@ from matches.admin.base import ReadOnlyAdmin
 from matches.admin.offering import OffersActs
 from matches.models import Leaderboard, Season, SeasonRow
 
+PLACES = ("is_listed", "is_pinned")
 COUNTED = ("game_version", "n_counted", "n_settled", "rated_at", "results_hash")
 
 
@@ -19,10 +20,13 @@ class LeaderboardAdmin(OffersActs):
     """The rules of a leaderboard are fixed when it is opened: its results are comparable."""
 
     list_display = ("name", "title", "game", "n_counted", "rated_at", "created_at")
-    list_filter = ("game",)
+    list_filter = ("game", *PLACES)
     search_fields = ("name", "title")
     acts = leaderboards.ACTS
-    fields = ("title", "name", "game", "game_parameters", "opening_plies", "draw_probability")
+    fields = (
+        *("title", "name", "game", "game_parameters", "opening_plies", "draw_probability"),
+        *PLACES,
+    )
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """Return what is entered, and of an open one how far it is."""
@@ -30,7 +34,7 @@ class LeaderboardAdmin(OffersActs):
 
     def get_readonly_fields(self, _: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """Return what cannot change any more."""
-        return (*self.fields[1:], *COUNTED) if obj else ()
+        return (*self.fields[1 : -len(PLACES)], *COUNTED) if obj else ()
 
     def get_prepopulated_fields(
         self, _: HttpRequest, obj: Model | None = None

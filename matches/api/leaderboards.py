@@ -49,7 +49,7 @@ class LeaderboardSerializer(serializers.ModelSerializer[Leaderboard]):
         model = Leaderboard
         fields: tuple[str, ...] = (
             *("id", "name", "title", "game", "game_version", "game_parameters", "opening_plies"),
-            *("draw_probability", "is_listed", "created_at"),
+            *("draw_probability", "is_rated", "is_listed", "is_pinned", "created_at"),
             *("n_counted", "n_settled", "spread", "rated_at", "is_rerating"),
             *("season_name", "season_began_at"),
         )
@@ -85,7 +85,7 @@ class LeaderboardView(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
 
     queryset = Leaderboard.objects.all()
     pagination_class = NewestFirst
-    filterset_fields = ("game", "is_listed")
+    filterset_fields = ("game", "is_listed", "is_pinned")
     lookup_field = "name"
     lookup_value_regex = r"[-\w]+"
 

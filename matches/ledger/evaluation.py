@@ -72,6 +72,8 @@ def _find_or_open_board(evaluation: Evaluation, *, now: datetime) -> Leaderboard
             title=f"{game}, {now:%Y-%m-%d %H:%M}",
             game=game,
             game_parameters=_read_parameters(game, given),
+            # After an hour of evaluations nobody would find their own board among them.
+            is_listed=False,
         )
     board = Leaderboard.objects.filter(name=name).first()
     if board is None:

@@ -187,6 +187,7 @@ def _find_or_open_board(
         game=game,
         game_parameters=rules,
         opening_plies=opening_plies,
+        is_rated=False,
         is_listed=False,
     )
 

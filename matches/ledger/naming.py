@@ -50,7 +50,7 @@ def describe_unknown(text: str, *, game: str = "") -> str:
 
 def describe_no_board(name: str) -> str:
     """Return that no leaderboard has this name, and the names that are near, else the newest."""
-    boards = Leaderboard.objects.filter(is_listed=True).order_by("-pk")
+    boards = Leaderboard.objects.filter(is_rated=True).order_by("-pk")
     names = list(boards.values_list("name", flat=True)[:MOST_NAMES])
     near = get_close_matches(name, names, n=N_NEAR)
     if near:

@@ -48,6 +48,7 @@ def open_leaderboard(
     game_parameters: Mapping[str, object] | None = None,
     title: str = "",
     opening_plies: int | None = None,
+    is_rated: bool = True,
     is_listed: bool = True,
 ) -> Leaderboard:
     """Return a new leaderboard. Raises BadInputError naming the field that is refused."""
@@ -57,6 +58,7 @@ def open_leaderboard(
         game=game,
         game_parameters=dict(game_parameters or {}),
         opening_plies=opening_plies,
+        is_rated=is_rated,
         is_listed=is_listed,
     )
     _clean_row(board)

@@ -32,11 +32,20 @@ class Leaderboard(models.Model):
         validators=(validate_finite, MinValueValidator(0.001), MaxValueValidator(0.9)),
         help_text="Of a match between equals.",
     )
-    is_listed = models.BooleanField(
+    is_rated = models.BooleanField(
         default=True,
         db_default=True,
         editable=False,
-        help_text="Unrated play has boards that no page lists.",
+        help_text="False: only unrated play is kept here, and no page shows its ratings.",
+    )
+    is_listed = models.BooleanField(
+        "listed",
+        default=True,
+        db_default=True,
+        help_text="Stands on the home page and in the list of leaderboards.",
+    )
+    is_pinned = models.BooleanField(
+        "pinned", default=False, db_default=False, help_text="Stands before the others there."
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -79,6 +88,14 @@ class Leaderboard(models.Model):
 
     class Meta:
         ordering = ("-id",)
+        indexes = (
+            # Query: the listed boards, pinned first. Those of single evaluations may be thousands.
+            models.Index(
+                fields=("-is_pinned", "-id"),
+                condition=models.Q(is_listed=True),
+                name="board_listed",
+            ),
+        )
 
     def __str__(self) -> str:
         return self.title or self.name

@@ -159,7 +159,7 @@ def find_listed_boards(board: Leaderboard) -> QuerySet[Leaderboard]:
         ~Q(rules_version=version) | Q(faults__isnull=False)
     )
     alike = Leaderboard.objects.filter(game=board.game, game_version=board.game_version)
-    return alike.filter(~Exists(odd), is_listed=True)
+    return alike.filter(~Exists(odd), is_rated=True)
 
 
 def are_alike(board: Leaderboard, other: Leaderboard) -> bool:

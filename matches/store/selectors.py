@@ -178,11 +178,6 @@ def list_ratings(board: Leaderboard) -> Sequence[Rating]:
     )
 
 
-def find_newest_board() -> Leaderboard | None:
-    """Return the leaderboard that was opened last."""
-    return Leaderboard.objects.filter(is_listed=True).order_by("-pk").first()
-
-
 def list_matches(tournament: Tournament, *, after: int, limit: int) -> Sequence[Match]:
     """Return matches of a tournament with their seats and outcomes, in planned order by key."""
     planned = Match.objects.filter(tournament=tournament, sequence__gt=after)

@@ -79,7 +79,7 @@ def test_any_split_over_leaderboards_says_the_same_as_one(split: int) -> None:
     pairs = [[agents[place] for place in pair] for pair in ((0, 1), (1, 2), (2, 0))]
     digest = gather_all_evidence(whole, agents).counts.digest
     alone, found = judged(asked(whole)), [paired_blocks.load_blocks(whole, *pair) for pair in pairs]
-    Leaderboard.objects.filter(pk=whole.pk).update(is_listed=False)
+    Leaderboard.objects.filter(pk=whole.pk).update(is_rated=False)
     rng = Random(split)
     for seed in seeds:
         play(rng.choice(parts), seed)
@@ -102,7 +102,7 @@ def test_a_campaign_says_how_much_is_known_from_elsewhere() -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [{"game_parameters": {"duration_s": 0.5}}, {"opening_plies": 3}, {"is_listed": False}],
+    [{"game_parameters": {"duration_s": 0.5}}, {"opening_plies": 3}, {"is_rated": False}],
 )
 def test_what_is_not_comparable_is_not_known(other: dict[str, object]) -> None:
     play(board_of("other", **other), 1)

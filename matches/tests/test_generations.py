@@ -99,7 +99,7 @@ def test_the_same_key_is_the_same_tournament_and_no_secret_of_it(submitter: Clie
     assert tournament.order_limit == 2
     assert tournament.key != KEY["run_key"]
     assert not tournament.is_rated
-    assert not tournament.leaderboard.is_listed
+    assert not tournament.leaderboard.is_rated
 
 
 @pytest.mark.parametrize(

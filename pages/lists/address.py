@@ -137,10 +137,14 @@ class ListAddress:
         """Return the chip of a filter; changes: what the address without it gives instead."""
         return Chip(self.label(name), says, self.make(**(changes or {name: ""})))
 
-    def list_chips(self, words: Mapping[str, str] | None = None) -> list[Chip]:
-        """Return a chip per filter in force. words: what a value means where it does not say it."""
+    def list_chips(self, choices: Mapping[str, Choice]) -> list[Chip]:
+        """Return a chip per filter in force; a choice in the words in which it is offered."""
         texts = {name: text for name, text in self.typed.items() if name != self._repeated and text}
-        return [self.make_chip(name, (words or {}).get(name, texts[name])) for name in texts]
+        words = {name: dict(choice.options) for name, choice in choices.items()}
+        return [
+            self.make_chip(name, words.get(name, {}).get(text, text))
+            for name, text in texts.items()
+        ]
 
     def offer(self, name: str, options: Sequence[tuple[str, str]]) -> Choice:
         """Return the choice of a filter: any, the options, and what is chosen if it is neither."""

@@ -11,7 +11,7 @@ from redis import Redis
 
 from matches.board import broadcast
 from matches.ledger import tournaments
-from matches.models import Match, Tournament
+from matches.models import Leaderboard, Match, Tournament
 from matches.store.clock import db_now
 from matches.tests import boards, factories
 
@@ -32,24 +32,6 @@ def _shown_rows(page: str) -> list[dict[str, str]]:
         {name: unescape(text) for name, text in FIELD.findall(row)}
         for row in body.split("<tr ")[1:]
     ]
-
-
-def test_an_empty_database_says_what_to_type(client: Client) -> None:
-    page = _get(client, "/")
-    assert "./run evaluate" in page
-    assert "No play node is alive" in page
-    assert "There is none yet" in _get(client, "/leaderboards/")
-
-
-def test_the_first_page_shows_the_newest_leaderboard_and_lists_all(
-    client: Client, broker: Redis
-) -> None:
-    for name in ("older", "newer"):
-        factories.planned(board=name)
-    page = _get(client, "/")
-    assert "<h1>newer</h1>" in page
-    assert 'href="/leaderboards/older/"' in page
-    assert 'rel="canonical" href="/leaderboards/newer/"' in page
 
 
 def test_page_and_snapshot_show_the_same_numbers(client: Client, broker: Redis) -> None:
@@ -73,7 +55,6 @@ def test_a_board_without_agents_says_so(client: Client) -> None:
         "/leaderboards/board/?page=0",
         "/leaderboards/board/?page=x",
         "/leaderboards/board/?page=9999999999999",
-        "/leaderboards/?before=-1",
         "/tournaments/0/",
         "/tournaments/99999999999999999999999/",
         "/matches/99999999999999999999999/",
@@ -116,7 +97,7 @@ def test_a_match_that_waits_has_no_result(client: Client, broker: Redis) -> None
 def test_names_are_shown_as_text(client: Client, broker: Redis) -> None:
     factories.planned()
     Tournament.objects.update(name="<script>alert(1)</script>")
-    assert "<script>alert" not in _get(client, "/")
+    assert "<script>alert" not in _get(client, f"/leaderboards/{Leaderboard.objects.get().name}/")
 
 
 def test_no_page_asks_more_of_the_database_for_more_rows(
@@ -124,9 +105,8 @@ def test_no_page_asks_more_of_the_database_for_more_rows(
 ) -> None:
     boards.planned_board(n_matches=84)
     for address, most in (
-        ("/", 20),
+        ("/leaderboards/connect-four/", 20),
         ("/leaderboards/connect-four/?q=mcts&sort=trend", 15),
-        ("/leaderboards/", 3),
     ):
         with django_assert_max_num_queries(most):
             _get(client, address)

@@ -1,0 +1,104 @@
+"""The home page: what this is for, what runs now, who leads, and whether the cluster is well."""
+
+import logging
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db.models import F, Sum
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+from redis.exceptions import RedisError
+
+from matches.models import Campaign, Leaderboard, Tournament
+from matches.operations.system import pushing
+from matches.operations.system.display import format_state
+from matches.operations.system.sample import SystemState
+from matches.ratings import standings
+from matches.store.clock import db_now
+from matches.store.explanation import format_span
+from pages import board_list, campaignpages
+
+log = logging.getLogger(__name__)
+
+N_BOARDS = 12
+N_CAMPAIGNS = 4
+N_TOURNAMENTS = 6
+N_ENDED = 4
+
+
+class Cluster(NamedTuple):
+    """The cluster in a line, as words; trouble: what is wrong with it, empty while nothing is."""
+
+    nodes: str
+    slots: str
+    pace: str
+    waiting: str
+    remaining: str
+    trouble: str
+
+
+@require_safe
+def show_home(request: HttpRequest) -> HttpResponse:
+    """Show what can be done here, what runs, the first boards and the state of the cluster."""
+    now = db_now()
+    boards = board_list.describe_boards(board_list.list_first(N_BOARDS), now=now)
+    # A campaign is shown by its own row, which says more.
+    plain = Tournament.objects.filter(campaign=None).select_related("leaderboard").order_by("-pk")
+    running = plain.filter(state__in=Tournament.ACTIVE)[:N_TOURNAMENTS]
+    ended = plain.filter(state__in=Tournament.OVER)[:N_ENDED]
+    context = {
+        "boards": boards,
+        "example": boards[0].board.name if boards else "",
+        "has_unlisted": Leaderboard.objects.filter(is_listed=False, is_rated=True).exists(),
+        "campaigns": _list_open_campaigns(),
+        "running": [_describe_tournament(tournament, now=now) for tournament in running],
+        "ended": [_describe_tournament(tournament, now=now) for tournament in ended],
+        "cluster": describe_cluster(now=now),
+        "alarms": campaignpages.list_open_alarms(),
+    }
+    return render(request, "pages/home.html", context)
+
+
+def describe_cluster(*, now: datetime) -> Cluster:
+    """Return the cluster in a line: what control looked at last, once a second for everybody."""
+    state = _read_state(now=now)
+    sample = state.sample
+    unplayed = F("n_matches") - F("n_done") - F("n_void") - F("n_cancelled")
+    active = Tournament.objects.filter(state__in=Tournament.ACTIVE)
+    n_waiting = active.aggregate(n=Sum(unplayed))["n"] or 0
+    pace = sample.point.matches_per_s
+    trouble = format_state(state)["trouble"]
+    if not trouble and n_waiting and not sample.counts.n_slots:
+        trouble = "no play node is alive, so nothing can play: start the system with ./run"
+    remaining = ""
+    if n_waiting:
+        remaining = f"about {format_span(n_waiting / pace)}" if pace else "not known"
+    return Cluster(
+        nodes=f"{sample.counts.n_play:,}",
+        slots=f"{sample.counts.n_slots:,}",
+        pace=f"{pace:,.1f}",
+        waiting=f"{n_waiting:,}",
+        remaining=remaining,
+        trouble=trouble,
+    )
+
+
+def _read_state(*, now: datetime) -> SystemState:
+    try:
+        return pushing.read_newest(now=now)
+    except RedisError as error:
+        log.warning("the home page is made from the database alone: %s", error)
+        return pushing.look_alone(now=now)
+
+
+def _list_open_campaigns() -> list[campaignpages.Listed]:
+    undecided = Campaign.objects.filter(decided_at=None).select_related("tournament__leaderboard")
+    return campaignpages.list_campaigns(list(undecided.order_by("-pk")[:N_CAMPAIGNS]))
+
+
+def _describe_tournament(tournament: Tournament, *, now: datetime) -> dict[str, Any]:
+    return {
+        "board": tournament.leaderboard,
+        "shown": standings.describe_tournament(tournament, now=now),
+    }

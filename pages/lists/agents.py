@@ -1,0 +1,106 @@
+"""The list of agents."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from django.db.models import QuerySet, Sum
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from matches.models import Agent, Entrant, Rating
+from matches.models.choices import game_choices, policy_choices
+from matches.store.catalog import game_title, policy_title
+from pages.lists.address import ListAddress, cut_by_key, filter_days, show_list
+
+NAMES = ("q", "game", "kind", "run", "state", "leaderboard", "tournament", "from", "to")
+OFTEN = ("q", "game", "kind", "run", "state")
+LABELS = {"q": "Name has", "from": "Registered from", "to": "Registered until"}
+PLAYING, RETIRED, QUARANTINED = STATES = ("playing", "retired", "in quarantine")
+
+
+class ListedAgent(NamedTuple):
+    """An agent of the list; n_matches: rated ones, on all leaderboards."""
+
+    agent: Agent
+    game: str
+    kind: str
+    state: str
+    n_matches: int
+
+
+@require_safe
+def show_agents(request: HttpRequest) -> HttpResponse:
+    """List the agents that the address asks for, the newest first."""
+    address = ListAddress(request.GET, "agents", NAMES, labels=LABELS)
+    return show_list(request, "pages/agents.html", _form(address), lambda: _list_page(address))
+
+
+def filter_agents(address: ListAddress) -> QuerySet[Agent]:
+    """Return the agents that an address asks for. Raises BadAddressError."""
+    agents = Agent.objects.select_related("checkpoint")
+    if text := address.read_text("q"):
+        agents = agents.filter(name__icontains=text)
+    if game := address.read_one_of("game", [name for name, _ in game_choices()]):
+        agents = agents.filter(game=game)
+    if kind := address.read_text("kind"):
+        agents = agents.filter(policy=kind)
+    if run := address.read_text("run"):
+        agents = agents.filter(checkpoint__run=run)
+    if tournament := address.read_tournament():
+        entered = Entrant.objects.filter(tournament=tournament)
+        agents = agents.filter(pk__in=entered.order_by().values("agent"))
+    if board := address.read_leaderboard():
+        agents = agents.filter(pk__in=Rating.objects.filter(leaderboard=board).values("agent"))
+    agents = _filter_state(agents, address.read_one_of("state", STATES))
+    return filter_days(agents, address, "created_at")
+
+
+def describe_state(agent: Agent) -> str:
+    """Return which of the states of the list an agent is in."""
+    if agent.quarantined_at is not None:
+        return QUARANTINED
+    return RETIRED if agent.is_retired else PLAYING
+
+
+def describe_agents(agents: Sequence[Agent]) -> list[ListedAgent]:
+    """Return agents as the list shows them: one query for all of them."""
+    rated = Rating.objects.filter(agent__in=agents).order_by()
+    counts = dict(rated.values_list("agent").annotate(n=Sum("n_matches")))
+    return [
+        ListedAgent(
+            agent,
+            game_title(agent.game),
+            policy_title(agent.policy),
+            describe_state(agent),
+            counts.get(agent.pk, 0),
+        )
+        for agent in agents
+    ]
+
+
+def _filter_state(agents: QuerySet[Agent], state: str) -> QuerySet[Agent]:
+    if not state:
+        return agents
+    if state == QUARANTINED:
+        return agents.filter(quarantined_at__isnull=False)
+    return agents.filter(quarantined_at=None, is_retired=state == RETIRED)
+
+
+def _list_page(address: ListAddress) -> dict[str, Any]:
+    page, following = cut_by_key(filter_agents(address), address)
+    return {"rows": describe_agents(page), "next": following}
+
+
+def _form(address: ListAddress) -> dict[str, Any]:
+    choices = {
+        "game": address.offer("game", game_choices()),
+        "kind": address.offer("kind", policy_choices()),
+        "state": address.offer("state", [(name, name) for name in STATES]),
+    }
+    return {
+        "typed": address.typed,
+        "choices": choices,
+        "chips": address.list_chips(choices),
+        "is_open": any(address.read_text(name) for name in NAMES if name not in OFTEN),
+        "is_first": address.is_first,
+    }

@@ -1,0 +1,63 @@
+"""The list of leaderboards: the pinned ones, then the newest; found by name, game and state."""
+
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from matches.models import Leaderboard, Tournament
+from matches.models.choices import game_choices
+from matches.store.clock import db_now
+from pages import board_list
+from pages.lists.address import ListAddress, cut_by_key, show_list
+
+NAMES = ("q", "game", "state")
+STATES = {"playing": "playing", "resting": "at rest", "unlisted": "unlisted"}
+MOST_PINNED = 50
+
+
+@require_safe
+def show_boards(request: HttpRequest) -> HttpResponse:
+    """List the leaderboards that the address asks for."""
+    address = ListAddress(request.GET, "boards", NAMES, labels={"q": "Name"})
+    games = [(name, str(title)) for name, title in game_choices()]
+    choices = {
+        "game": address.offer("game", games),
+        "state": address.offer("state", [*STATES.items()]),
+    }
+    form = {
+        "typed": address.typed,
+        "chips": address.list_chips(choices),
+        "choices": choices.values(),
+    }
+    return show_list(request, "pages/boards.html", form, lambda: _list_boards(address))
+
+
+def _list_boards(address: ListAddress) -> dict[str, Any]:
+    """Return a page of boards, pinned ones above the first. Raises BadAddressError."""
+    matching = _filter_boards(address)
+    page, following = cut_by_key(matching.filter(is_pinned=False), address)
+    # Above the first page only, and all of them: somebody has chosen them by hand.
+    pinned = matching.filter(is_pinned=True).order_by("-pk")[:MOST_PINNED]
+    boards = [*pinned, *page] if address.is_first else page
+    return {
+        "boards": board_list.describe_boards(boards, now=db_now()),
+        "next": following,
+        "is_first": address.is_first,
+    }
+
+
+def _filter_boards(address: ListAddress) -> QuerySet[Leaderboard]:
+    """Return the boards that are asked for: the listed ones unless the address says unlisted."""
+    state = address.read_one_of("state", list(STATES))
+    boards = Leaderboard.objects.filter(is_listed=state != "unlisted", is_rated=True)
+    if text := address.read_text("q"):
+        boards = boards.filter(Q(name__icontains=text) | Q(title__icontains=text))
+    if game := address.read_one_of("game", [name for name, _ in game_choices()]):
+        boards = boards.filter(game=game)
+    if state in ("playing", "resting"):
+        active = Tournament.objects.filter(state__in=Tournament.ACTIVE).values("leaderboard")
+        is_playing = Q(pk__in=active)
+        boards = boards.filter(is_playing if state == "playing" else ~is_playing)
+    return boards

@@ -1,0 +1,111 @@
+"""The list of campaigns: what was asked, and what the answer is."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from arena.verdicts.base import StopReason
+from matches.models import Campaign, Entrant, Tournament
+from matches.models.choices import game_choices, question_choices
+from matches.store.catalog import game_title
+from pages.campaignpages import list_campaigns
+from pages.lists.address import ListAddress, cut_by_key, filter_days, find_agents, show_list
+
+NAMES = ("q", "game", "state", "question", "agent", "leaderboard", "from", "to")
+OFTEN = ("q", "game", "state", "question")
+LABELS = {"q": "Name has", "from": "Made from", "to": "Made until"}
+STATES = {
+    "open": "not over yet",
+    "answered": "answered",
+    "budget": "ended by its budget",
+    "stopped": "stopped without an answer",
+}
+ANSWERED = (StopReason.DECIDED, StopReason.WITHIN_MARGIN)
+
+
+class ListedCampaign(NamedTuple):
+    """A campaign of the list: its question, what is known of the answer, where it stands."""
+
+    campaign: Campaign
+    tournament: Tournament
+    game: str
+    asked: str
+    says: str
+    state: str
+
+
+@require_safe
+def show_campaigns(request: HttpRequest) -> HttpResponse:
+    """List the campaigns that the address asks for, the newest first."""
+    address = ListAddress(request.GET, "campaigns", NAMES, labels=LABELS)
+    return show_list(request, "pages/campaigns.html", _form(address), lambda: _list_page(address))
+
+
+def filter_campaigns(address: ListAddress) -> QuerySet[Campaign]:
+    """Return the campaigns that an address asks for. Raises BadAddressError."""
+    campaigns = _filter_state(address.read_one_of("state", [*STATES]))
+    if text := address.read_text("q"):
+        campaigns = campaigns.filter(tournament__name__icontains=text)
+    game = address.read_one_of("game", [name for name, _ in game_choices()])
+    if game:
+        campaigns = campaigns.filter(tournament__leaderboard__game=game)
+    if question := address.read_text("question"):
+        campaigns = campaigns.filter(question=question)
+    if agents := find_agents(address.read_texts("agent")[:1], game):
+        entered = Entrant.objects.filter(agent=agents[0]).order_by()
+        campaigns = campaigns.filter(tournament__in=entered.values("tournament"))
+    if board := address.read_leaderboard():
+        campaigns = campaigns.filter(tournament__leaderboard=board)
+    related = campaigns.select_related("tournament__leaderboard")
+    return filter_days(related, address, "tournament__created_at")
+
+
+def describe_campaigns(campaigns: Sequence[Campaign]) -> list[ListedCampaign]:
+    """Return campaigns as the list shows them: one query for all of them."""
+    return [
+        ListedCampaign(
+            item.campaign,
+            item.campaign.tournament,
+            game_title(item.campaign.tournament.leaderboard.game),
+            item.asked,
+            item.says,
+            item.campaign.tournament.shown_state if item.is_open else "ended",
+        )
+        for item in list_campaigns(campaigns)
+    ]
+
+
+def _filter_state(state: str) -> QuerySet[Campaign]:
+    if not state:
+        return Campaign.objects.all()
+    if state == "open":
+        return Campaign.objects.filter(decided_at=None)
+    ended = Campaign.objects.filter(decided_at__isnull=False)
+    if state == "answered":
+        return ended.filter(why__in=ANSWERED)
+    if state == "budget":
+        return ended.filter(why=StopReason.OUT_OF_BUDGET)
+    return ended.exclude(why__in=[*ANSWERED, StopReason.OUT_OF_BUDGET])
+
+
+def _list_page(address: ListAddress) -> dict[str, Any]:
+    page, following = cut_by_key(filter_campaigns(address), address)
+    return {"rows": describe_campaigns(page), "next": following}
+
+
+def _form(address: ListAddress) -> dict[str, Any]:
+    choices = {
+        "game": address.offer("game", game_choices()),
+        "state": address.offer("state", [*STATES.items()]),
+        "question": address.offer("question", question_choices()),
+    }
+    return {
+        "typed": address.typed,
+        "choices": choices,
+        "chips": address.list_chips(choices),
+        "is_open": any(address.read_text(name) for name in NAMES if name not in OFTEN),
+        "is_first": address.is_first,
+    }

@@ -1,0 +1,113 @@
+"""The list of tournaments."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from django.db.models import IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from matches.models import Entrant, Tournament
+from matches.models.choices import game_choices, pairing_choices
+from matches.store.catalog import game_title
+from pages.lists.address import ListAddress, cut_by_key, filter_days, find_agents, show_list
+
+NAMES = ("q", "game", "state", "agent", "leaderboard", "pairing", "from", "to")
+OFTEN = ("q", "game", "state", "agent")
+LABELS = {"q": "Name has", "from": "Made from", "to": "Made until"}
+OPEN = "open"
+# As pages show it, one that is planned while it plays is running.
+RUNNING = Q(state=Tournament.State.RUNNING) | Q(state=Tournament.State.PLANNING, n_planned__gt=0)
+
+
+class ListedTournament(NamedTuple):
+    """A tournament of the list."""
+
+    tournament: Tournament
+    game: str
+    pairing: str
+    n_agents: int
+
+
+@require_safe
+def show_tournaments(request: HttpRequest) -> HttpResponse:
+    """List the tournaments that the address asks for, the newest first."""
+    address = ListAddress(request.GET, "tournaments", NAMES, labels=LABELS)
+    return show_list(request, "pages/tournaments.html", _form(address), lambda: _list_page(address))
+
+
+def filter_tournaments(address: ListAddress) -> QuerySet[Tournament]:
+    """Return the tournaments that an address asks for. Raises BadAddressError."""
+    tournaments = _filter_state(address.read_one_of("state", [OPEN, *Tournament.State.values]))
+    if text := address.read_text("q"):
+        tournaments = tournaments.filter(name__icontains=text)
+    game = address.read_one_of("game", [name for name, _ in game_choices()])
+    if game:
+        tournaments = tournaments.filter(leaderboard__game=game)
+    if agents := find_agents(address.read_texts("agent")[:1], game):
+        entered = Entrant.objects.filter(agent=agents[0]).order_by()
+        tournaments = tournaments.filter(pk__in=entered.values("tournament"))
+    if board := address.read_leaderboard():
+        tournaments = tournaments.filter(leaderboard=board)
+    if pairing := address.read_text("pairing"):
+        tournaments = tournaments.filter(pairing=pairing)
+    return filter_days(tournaments.select_related("leaderboard"), address, "created_at")
+
+
+def add_sizes(tournaments: QuerySet[Tournament]) -> QuerySet[Tournament]:
+    """Return the tournaments with `n_agents`: by the last position, not by a count of entrants."""
+    last = Entrant.objects.filter(tournament=OuterRef("pk")).order_by("-position")
+    position = Subquery(last.values("position")[:1], output_field=IntegerField())
+    return tournaments.annotate(n_agents=1 + Coalesce(position, -1))
+
+
+def _filter_state(state: str) -> QuerySet[Tournament]:
+    tournaments = Tournament.objects.all()
+    if state == OPEN:
+        return tournaments.filter(state__in=Tournament.UNDER_WAY)
+    if state == Tournament.State.RUNNING:
+        return tournaments.filter(RUNNING)
+    if state == Tournament.State.PLANNING:
+        return tournaments.filter(state=state, n_planned=0)
+    return tournaments.filter(state=state) if state else tournaments
+
+
+def describe_tournaments(tournaments: Sequence[Tournament]) -> list[ListedTournament]:
+    """Return tournaments of `add_sizes` as the list shows them."""
+    pairings = dict(pairing_choices())
+    return [
+        ListedTournament(
+            tournament,
+            game_title(tournament.leaderboard.game),
+            pairings.get(tournament.pairing, tournament.pairing),
+            vars(tournament)["n_agents"],
+        )
+        for tournament in tournaments
+    ]
+
+
+def list_states() -> list[tuple[str, str]]:
+    """Return the states of a tournament that a form offers."""
+    states = [(name, str(label).lower()) for name, label in Tournament.State.choices]
+    return [(OPEN, "not over yet"), *states]
+
+
+def _list_page(address: ListAddress) -> dict[str, Any]:
+    page, following = cut_by_key(add_sizes(filter_tournaments(address)), address)
+    return {"rows": describe_tournaments(page), "next": following}
+
+
+def _form(address: ListAddress) -> dict[str, Any]:
+    choices = {
+        "game": address.offer("game", game_choices()),
+        "state": address.offer("state", list_states()),
+        "pairing": address.offer("pairing", pairing_choices()),
+    }
+    return {
+        "typed": address.typed,
+        "choices": choices,
+        "chips": address.list_chips(choices),
+        "is_open": any(address.read_text(name) for name in NAMES if name not in OFTEN),
+        "is_first": address.is_first,
+    }

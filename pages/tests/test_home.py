@@ -1,0 +1,110 @@
+"""The home page: what to do first, what runs, who leads, and how the cluster is."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from redis import Redis
+
+from matches.ledger.evaluation import Evaluation, start_evaluation
+from matches.models import Rating, Tournament
+from matches.plans import TournamentPlan
+from matches.store.clock import db_now
+from matches.tests import boards, factories
+
+pytestmark = pytest.mark.django_db
+
+
+def _home(client: Client) -> str:
+    response = client.get("/")
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_an_empty_installation_says_what_to_do_first(client: Client, broker: Redis) -> None:
+    page = _home(client)
+    assert "Nothing is rated yet: begin with the first of these" in page
+    for words in ("./run evaluate", "./run campaign", "./run watch"):
+        assert words in page
+    for form in ("tournament", "agent", "campaign", "schedule"):
+        assert f'href="/admin/matches/{form}/add/"' in page
+    assert "Running now" not in page
+
+
+def test_boards_stand_with_leader_interval_matches_and_state(client: Client, broker: Redis) -> None:
+    board = boards.played_board().leaderboard
+    page = " ".join(_home(client).split())
+    best = Rating.objects.select_related("agent").order_by("-mu").first()
+    assert best is not None
+    assert f"<b>{best.mu:.2f}</b>" in page
+    assert f">{best.agent.name}</a>" in page
+    assert f"leaderboard={board.name}&amp;state=done" in page
+    assert "at rest" in page
+    assert "Nothing is rated yet" not in page
+
+
+def test_a_board_whose_agents_have_not_played_has_no_leader(client: Client, broker: Redis) -> None:
+    boards.planned_board()
+    assert "none rated yet" in _home(client)
+
+
+def test_what_an_evaluation_opens_is_found_but_not_among_the_boards(
+    client: Client, broker: Redis
+) -> None:
+    boards.played_board("standing", n_matches=42)
+    plan = TournamentPlan(name="quick", n_matches=42)
+    asked = Evaluation(game="connect_four", plan=plan, agents=["random", "greedy"])
+    started = start_evaluation(asked, now=db_now())
+    board = started.leaderboard
+    assert (board.is_rated, board.is_listed) == (True, False)
+    page = _home(client)
+    boards_listed = page[page.index('id="boards-title"') :]
+    assert "standing" in boards_listed
+    assert f'href="/leaderboards/{board.name}/"' not in boards_listed
+    assert f'href="/tournaments/{started.pk}/"' in page[: page.index('id="boards-title"')]
+    assert "/leaderboards/?state=unlisted" in page
+
+
+def test_what_runs_stands_with_its_progress(client: Client, broker: Redis) -> None:
+    running = boards.planned_board(n_matches=84)
+    boards.play_some(running, 42, boards.by_strength(), now=db_now())
+    page = " ".join(_home(client).split())
+    assert "<b>42</b> of 84 matches" in page
+    assert 'aria-valuenow="50.0"' in page
+
+
+def test_the_cluster_stands_in_a_line(client: Client, broker: Redis) -> None:
+    boards.planned_board(n_matches=84)
+    factories.alive(now=db_now(), slots=3)
+    line = _home(client).split('id="cluster"')[1].split("</p>")[0]
+    assert "<b>1</b> play node</span>" in line
+    assert "<b>84</b> to play" in line
+    assert 'href="/system/"' in line
+
+
+def test_it_says_why_nothing_can_play(client: Client, broker: Redis) -> None:
+    boards.planned_board()
+    factories.alive(now=db_now() - timedelta(hours=2))
+    line = _home(client).split('id="cluster"')[1].split("</p>")[0]
+    assert "Trouble: " in line
+
+
+def test_it_asks_no_more_for_more_rows(
+    client: Client, broker: Redis, django_assert_max_num_queries: Any
+) -> None:
+    def count() -> int:
+        client.get("/")  # looks at the system, once a second for all
+        with django_assert_max_num_queries(60) as asked:
+            client.get("/")
+        return len(asked.captured_queries)
+
+    boards.played_board("first", n_matches=42)
+    factories.planned(20, board="waits")
+    few = count()
+    for number in range(9):
+        for name in ("ended", "waits"):
+            factories.planned(20, board=f"{name}-{number}")
+    ended = Tournament.objects.filter(leaderboard__name__startswith="ended")
+    assert ended.update(state=Tournament.State.DONE) == 9
+    assert count() <= few + 1

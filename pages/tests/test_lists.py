@@ -1,0 +1,215 @@
+"""The lists of agents, tournaments and campaigns: filters in the address, pages by key, counts."""
+
+import re
+from datetime import UTC, datetime
+from html import unescape
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from redis import Redis
+
+from matches.models import Agent, Campaign, Checkpoint, Entrant, Leaderboard, Tournament
+from matches.tests import boards, factories
+from pages.lists import address
+
+pytestmark = pytest.mark.django_db
+LISTS = ("agents", "tournaments", "campaigns")
+
+
+def _get(client: Client, path: str, *, status: int = 200) -> str:
+    response = client.get(path)
+    assert response.status_code == status, path
+    return unescape(response.content.decode())
+
+
+def _names(page: str) -> list[str]:
+    return re.findall(r'rowheader" scope="row"><a href="[^"]+">([^<]+)</a>', page)
+
+
+def _campaign(tournament: Tournament, **fields: object) -> Campaign:
+    values = {"question": "best", "max_matches": 100, "chances": [0.7, 0.3], **fields}
+    return Campaign.objects.create(tournament=tournament, **values)
+
+
+def _make_tournaments(n: int, *, board: str = "lists") -> list[Tournament]:
+    one = factories.planned(2, board=board)
+    agents = list(one.agents.order_by("entrant__position"))
+    rows = [
+        Tournament(leaderboard=one.leaderboard, name=f"cup {place}", n_matches=4)
+        for place in range(n)
+    ]
+    made = Tournament.objects.bulk_create(rows)
+    Entrant.objects.bulk_create(
+        Entrant(tournament=row, agent=agent, position=place)
+        for row in made
+        for place, agent in enumerate(agents)
+    )
+    return made
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_an_empty_list_says_what_to_do(client: Client, name: str) -> None:
+    page = _get(client, f"/{name}/")
+    assert "./run" in page
+    assert _names(page) == []
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_every_list_and_the_search_stand_in_the_navigation(client: Client, name: str) -> None:
+    page = _get(client, f"/{name}/")
+    for other in ("leaderboards", *LISTS, "matches", "compare", "system"):
+        assert f'href="/{other}/"' in page
+    assert 'action="/search/"' in page
+
+
+def test_tournaments_go_in_pages_that_keep_the_filter(
+    client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(address, "ROWS_A_PAGE", 3)
+    _make_tournaments(5)
+    first = _get(client, "/tournaments/?q=cup")
+    (following,) = re.findall(r'rel="next" href="([^"]+)"', first)
+    assert "q=cup" in following
+    rest = _get(client, following)
+    assert _names(first) + _names(rest) == ["cup 4", "cup 3", "cup 2", "cup 1", "cup 0"]
+    assert 'rel="next"' not in rest
+
+
+def test_tournaments_are_filtered(client: Client, broker: Redis) -> None:
+    one, other = _make_tournaments(2)
+    Tournament.objects.filter(pk=one.pk).update(state=Tournament.State.DONE, pairing="swiss")
+    # Planned while it plays: it runs.
+    Tournament.objects.filter(pk=other.pk).update(state=Tournament.State.PLANNING, n_planned=2)
+    Tournament.objects.filter(pk=one.pk).update(created_at=datetime(2020, 5, 1, 23, 59, tzinfo=UTC))
+    agent = one.agents.first()
+    assert agent is not None
+    for query, names in (
+        ("state=done", ["cup 0"]),
+        ("q=cup&state=running", ["cup 1"]),
+        ("q=cup&state=planning", []),
+        ("q=CUP&state=open", ["cup 1"]),
+        ("pairing=swiss", ["cup 0"]),
+        ("from=2020-05-01&to=2020-05-01", ["cup 0"]),
+        ("to=2020-04-30", []),
+        (f"q=cup&agent={agent.pk}", ["cup 1", "cup 0"]),
+        (f"q=cup&agent={agent.name}&game={agent.game}", ["cup 1", "cup 0"]),
+        ("q=cup&leaderboard=lists", ["cup 1", "cup 0"]),
+        ("q=cup&game=chess", []),
+    ):
+        assert _names(_get(client, f"/tournaments/?{query}")) == names, query
+
+
+def test_counts_of_a_tournament_lead_to_what_they_count(client: Client, broker: Redis) -> None:
+    tournament = boards.played_board(n_matches=84)
+    page = _get(client, "/tournaments/")
+    counted = f"{tournament.n_closed} of {tournament.n_matches}"
+    assert f'<a href="/matches/?tournament={tournament.pk}">{counted}</a>' in page
+    (entered,) = re.findall(r'<a href="(/agents/\?tournament=\d+)">7</a>', page)
+    assert len(_names(_get(client, entered))) == 7
+    (forfeits,) = re.findall(r'<a href="(/matches/[^"]+result=forfeit)">', page)
+    assert _get(client, forfeits).count('scope="row"') == tournament.n_forfeits
+
+
+def test_agents_are_filtered(client: Client, broker: Redis) -> None:
+    tournament = boards.played_board(n_matches=84)
+    weights = Checkpoint.objects.create(
+        sha256="ab" * 32, game="connect_four", run="self play", step=7, n_bytes=1,
+        created_at=factories.NOW, source_name="x", architecture="none",
+    )  # fmt: skip
+    network = Agent.objects.create(
+        name="net@7", game="connect_four", policy="network", checkpoint=weights
+    )
+    Agent.objects.filter(name="greedy").update(is_retired=True)
+    Agent.objects.filter(name="random").update(quarantined_at=factories.NOW)
+    for query, names in (
+        ("q=ET%407", ["net@7"]),
+        ("kind=network", ["net@7"]),
+        ("run=self+play", ["net@7"]),
+        ("state=retired", ["greedy"]),
+        ("state=in+quarantine", ["random"]),
+        ("q=mcts&state=playing", ["mcts:100", "mcts:20"]),
+        ("game=chess", []),
+        ("to=2001-01-01", []),
+    ):
+        assert _names(_get(client, f"/agents/?{query}")) == names, query
+    on_board = _names(_get(client, f"/agents/?leaderboard={tournament.leaderboard.name}"))
+    assert len(on_board) == 7
+    assert network.name not in on_board
+
+
+def test_the_matches_of_an_agent_are_a_link(client: Client, broker: Redis) -> None:
+    boards.played_board(n_matches=84)
+    page = _get(client, "/agents/?q=mcts:100")
+    ((link, count),) = re.findall(r'<a href="(/matches/\?agent=[^"]+)">(\d+)</a>', page)
+    assert _get(client, link).count('rowheader" scope="row"') == int(count) > 0
+
+
+def test_campaigns_say_what_was_asked_and_found(client: Client, broker: Redis) -> None:
+    one, other, third = _make_tournaments(3)
+    _campaign(one)
+    _campaign(other, why="decided", statement="A is the best", probability=0.97,
+              decided_at=factories.NOW)  # fmt: skip
+    _campaign(third, question="rank_all", why="cancelled", statement="cancelled",
+              decided_at=factories.NOW)  # fmt: skip
+    page = _get(client, "/campaigns/")
+    assert _names(page) == ["cup 2", "cup 1", "cup 0"]
+    assert "A is the best (97" in page
+    for query, names in (
+        ("state=open", ["cup 0"]),
+        ("state=answered", ["cup 1"]),
+        ("state=stopped", ["cup 2"]),
+        ("state=budget", []),
+        ("question=best", ["cup 1", "cup 0"]),
+        (f"agent={one.agents.earliest('pk').pk}&q=cup+1", ["cup 1"]),
+        ("leaderboard=lists&game=chess", []),
+    ):
+        assert _names(_get(client, f"/campaigns/?{query}")) == names, query
+
+
+@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("state=odd", "state must be one of"),
+        ("game=none", "game must be one of"),
+        ("leaderboard=none", "there is no leaderboard 'none'"),
+        ("before=x", "before must be a number, got 'x'"),
+        ("from=yesterday", "from must be a day such as"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_above_the_form(
+    client: Client, name: str, query: str, words: str
+) -> None:
+    page = _get(client, f"/{name}/?{query}", status=400)
+    assert words in page
+    assert 'name="q"' in page
+
+
+def test_a_filter_in_force_has_an_address_without_it(client: Client, broker: Redis) -> None:
+    _make_tournaments(1)
+    page = _get(client, "/tournaments/?q=cup&state=open&before=900")
+    without = re.findall(r'<a href="([^"]+)" aria-label="Without', page)
+    assert without == ["/tournaments/?state=open", "/tournaments/?q=cup"]
+
+
+def test_queries_do_not_grow_with_rows(
+    client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = _make_tournaments(12)
+    for place, tournament in enumerate(made):
+        _campaign(tournament, chances=[0.2, 0.8] if place % 2 else [])
+    Leaderboard.objects.update(title="One board")
+    counts: dict[str, set[int]] = {name: set() for name in LISTS}
+    for size in (2, 12):
+        monkeypatch.setattr(address, "ROWS_A_PAGE", size)
+        for name, query in product_of_queries():
+            with CaptureQueriesContext(connection) as queries:
+                _get(client, f"/{name}/?{query}")
+            counts[name].add(len(queries))
+    assert all(len(found) == 1 and max(found) <= 3 for found in counts.values()), counts
+
+
+def product_of_queries() -> list[tuple[str, str]]:
+    return [(name, "from=2001-01-01") for name in LISTS]
