@@ -33,15 +33,12 @@ class Examination:
         """Return a warning where one number misleads, else None. names: of the agents, [n]."""
         if self.deviance.p_value > level:
             return None
-        text = (
-            "One number misleads here: the results depart from every ranking "
-            f"(deviance {self.deviance.deviance:.0f} on {self.deviance.df} degrees of freedom, "
-            f"p <= {self.deviance.p_value:.2g})."
-        )
         if not self.cycles:
-            return text
+            return (
+                "No single order fits: the results depart from every ranking by more than chance."
+            )
         first, second, third = (names[agent] for agent in self.cycles[0].agents)
-        return f"{text} {first} beats {second}, {second} beats {third}, {third} beats {first}."
+        return f"No single order fits: {first} beats {second} beats {third} beats {first}."
 
 
 def examine_results(
