@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from redis.exceptions import RedisError
 
-from matches.models import Campaign, Leaderboard, Tournament
+from matches.models import Leaderboard, Tournament
 from matches.operations.system import pushing
 from matches.operations.system.display import format_state
 from matches.operations.system.sample import SystemState
@@ -47,11 +47,13 @@ def show_home(request: HttpRequest) -> HttpResponse:
     plain = Tournament.objects.filter(campaign=None).select_related("leaderboard").order_by("-pk")
     running = plain.filter(state__in=Tournament.ACTIVE)[:N_TOURNAMENTS]
     ended = plain.filter(state__in=Tournament.OVER)[:N_ENDED]
+    campaigns = campaignpages.list_newest()
     context = {
         "boards": boards,
         "example": boards[0].board.name if boards else "",
         "has_unlisted": Leaderboard.objects.filter(is_listed=False, is_rated=True).exists(),
-        "campaigns": _list_open_campaigns(),
+        "campaigns": [item for item in campaigns if item.is_open][:N_CAMPAIGNS],
+        "answered": [item for item in campaigns if not item.is_open][:N_CAMPAIGNS],
         "running": [_describe_tournament(tournament, now=now) for tournament in running],
         "ended": [_describe_tournament(tournament, now=now) for tournament in ended],
         "cluster": describe_cluster(now=now),
@@ -90,11 +92,6 @@ def _read_state(*, now: datetime) -> SystemState:
     except RedisError as error:
         log.warning("the home page is made from the database alone: %s", error)
         return pushing.look_alone(now=now)
-
-
-def _list_open_campaigns() -> list[campaignpages.Listed]:
-    undecided = Campaign.objects.filter(decided_at=None).select_related("tournament__leaderboard")
-    return campaignpages.list_campaigns(list(undecided.order_by("-pk")[:N_CAMPAIGNS]))
 
 
 def _describe_tournament(tournament: Tournament, *, now: datetime) -> dict[str, Any]:

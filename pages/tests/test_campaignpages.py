@@ -201,7 +201,7 @@ def test_lists_show_what_runs_before_what_has_ended(client: Client) -> None:
     others = tuple(f"level:{level}" for level in (6, 41, 61, 96))
     running = campaign_of(name="second", agents=others)
     test = campaign_of("sprt", agents=("level:6", "level:96"), name="third")
-    page = _text(client, "/leaderboards/")
+    page = _text(client, "/")
     assert page.index("third") < page.index("second") < page.index("level:95 is the best")
     assert "0 of at most 400 matches played" in page
     board = _text(client, f"/leaderboards/{decided.tournament.leaderboard.name}/")
@@ -209,7 +209,7 @@ def test_lists_show_what_runs_before_what_has_ended(client: Client) -> None:
     assert "Is level:6 better" not in board
     go_on(running, 0, boards.by_strength())
     go_on(test, 10, boards.by_strength())
-    page = _text(client, "/leaderboards/")
+    page = _text(client, "/")
     assert "the likeliest answer is true with" in page
     assert "results judged" in page
 
