@@ -3,6 +3,7 @@
 A season is a leaderboard as it stood when it was frozen.
 """
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,6 +21,7 @@ from pages import (
     board_history,
     board_list,
     campaignpages,
+    elo,
     filters,
     rowtexts,
     strength_plots,
@@ -76,19 +78,29 @@ def _describe_page(board: Leaderboard, view: View, *, page: int) -> dict[str, An
     if page < 1 or (page > 1 and not rows):
         raise Http404(f"{board} has no page {page}")
     address = reverse("board", args=[board.name])
+    status = standings.describe_board(board, rows, now=now)
+    shown_rows, axis, scale = rows, status["axis"], None
+    if view.scale:
+        scale = elo.describe_scale(board)
+        shown_rows = [elo.convert_row(row, scale) for row in rows]
+        axis = elo.convert_axis(axis, scale)
+    played = [row for row in rows if standings.has_played(row)]
     return {
         "board": board,
         "game": game_title(board.game),
         "problem": game_problem(board.game),
         "rows": rows,
-        "row_texts": rowtexts.render_rows(rows, record.label, board=board.name),
+        "row_texts": rowtexts.render_rows(shown_rows, record.label, board=board.name),
         "view": view,
         "n_found": f"{n_rows:,}",
         "columns": list_columns(view, address, record),
         "record": record,
         "choices": filters.list_choices(board, view),
-        **(_draw_board(board, rows) if view.is_plain and page == 1 else {}),
-        "status": standings.describe_board(board, rows, now=now),
+        **(_draw_board(board, played) if view.is_plain and page == 1 else {}),
+        "status": status,
+        "axis": axis,
+        "scale": scale and json.dumps(scale),
+        "other_scale": address + view.make_query(page, scale="" if scale else filters.ELO),
         "nodes": standings.count_nodes(now=now),
         "boards": _add_titles(board_list.list_first(N_RECENT_BOARDS)),
         "is_live": page == 1,

@@ -16,15 +16,21 @@ class Column(NamedTuple):
     order: str
 
 
+_BEST = "Probability of being the best of the first 200 ranks; below it: of its training run"
 # Style, label, title and sort (of filters.SORTS) of each, in the order of the cells of _row.html.
 _COLUMNS = (
-    ("rank", "#", "Rank by rating", ""),
+    ("rank", "Rank", "Ranks that the 95 % intervals leave open; rows stand by rating", ""),
     ("agent", "Agent", "", "name"),
     ("rating", "Rating", "", "rating"),
     ("interval", "", "", ""),
     ("number live", "Live", "TrueSkill, match by match", "live"),
-    ("number best", "P(best)", "Probability of being the best of the first 200 ranks", "best"),
-    ("number trend", "Trend", "Change in about an hour", "trend"),
+    (
+        "number best",
+        "P(best)",
+        _BEST,
+        "best",
+    ),
+    ("number trend", "Trend", "Change in about an hour, or since enough matches", "trend"),
     ("number matches", "Matches", "", "matches"),
     ("number record", "", "", "wins"),
     ("number forfeits", "Forfeits", "", "forfeits"),

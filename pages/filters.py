@@ -16,6 +16,7 @@ from matches.store.catalog import policy_title
 from pages.paging import read_number
 
 MAX_TEXT = 120
+ELO = "elo"
 # So many are offered at most; the newest tournaments.
 N_RUNS, N_TOURNAMENTS = 200, 50
 
@@ -67,7 +68,7 @@ SORTS: Mapping[str, Sort] = {
 class View:
     """What is asked for: agents by part of the name, policy kind, run and tournament; an order.
 
-    A sort with "-" before it is the other way round.
+    A sort with "-" before it is the other way round. scale: elo, or empty for ratings.
     """
 
     q: str = ""
@@ -75,16 +76,17 @@ class View:
     run: str = ""
     tournament: str = ""
     sort: str = "rating"
+    scale: str = ""
 
     @property
     def is_plain(self) -> bool:
         """True for the whole board by rank, which is what is pushed."""
-        return self == View()
+        return replace(self, scale="") == View()
 
     @property
     def is_whole(self) -> bool:
         """True for all agents of the board, in whatever order."""
-        return replace(self, sort=View().sort) == View()
+        return replace(self, sort=View().sort, scale="") == View()
 
     @property
     def order(self) -> Sort:
@@ -125,6 +127,8 @@ def read_view(request: HttpRequest) -> View:
     fields["sort"] = fields["sort"] or "rating"
     if fields["sort"].removeprefix("-") not in SORTS:
         raise Http404(f"sort must be one of {', '.join(SORTS)}, got {fields['sort'][:40]!r}")
+    if fields["scale"] not in ("", ELO):
+        raise Http404(f"scale must be {ELO} or left out, got {fields['scale'][:40]!r}")
     if fields["tournament"]:
         read_number(request, "tournament", default=0)
     return View(**fields)
@@ -137,14 +141,19 @@ def find_rows(board: Leaderboard, view: View, *, start: int) -> tuple[list[Row],
     """
     field, order = standings.load_field(board.pk), view.order
     ratings = standings.rank_ratings(board.pk).select_related(None)
-    # In the order of rank, which equal values keep.
-    rows = [Light(*row) for row in ratings.values_list("agent_id", "mu", order.column)]
+    columns = ("agent_id", "mu", order.column, "n_matches")
+    ranked = list(ratings.values_list(*columns))
+    played = {agent for agent, _, _, n_matches in ranked if n_matches}
+    # In the order of rank, which equal values keep; who has not played stands below all others.
+    ranked.sort(key=lambda row: row[0] not in played)
+    rows = [Light(*row[:-1]) for row in ranked]
     # Ranks before anything is left out: an agent keeps its rank whatever is asked for.
     ranks = {row.agent: rank for rank, row in enumerate(rows, 1)}
     if not view.is_whole:
         matching = set(_filter_agents(board, view))
         rows = [row for row in rows if row.agent in matching]
     ordered = sorted(rows, key=lambda row: order.key(row, field), reverse=view.is_descending)
+    ordered.sort(key=lambda row: row.agent not in played)
     page = [row.agent for row in ordered[start : start + TOP]]
     whole = {row.agent: row for row in standings.read_rated(ratings.filter(agent__in=page))}
     return [standings.format_row(whole[pk], ranks[pk], field) for pk in page], len(rows)

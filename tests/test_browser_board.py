@@ -172,7 +172,7 @@ def test_the_filter_works_by_keyboard_and_without_javascript(
     look(browser, width=1440)
     with scripts(browser, is_on=False):
         browser.get(f"{site}{BOARD}")
-        browser.find_element(By.NAME, "q").send_keys("alpha", Keys.ENTER)
+        browser.find_element(By.CSS_SELECTOR, "main [name=q]").send_keys("alpha", Keys.ENTER)
         wait_until(browser, lambda: "q=alpha" in browser.current_url)
         wanted = ["alphabeta:1", "alphabeta:2", "alphabeta:4"]
         wait_until(browser, lambda: sorted(texts(browser, "#board tbody .name")) == wanted)
@@ -223,19 +223,19 @@ def test_a_walk_by_keyboard_shows_where_it_is(browser: webdriver.Chrome, site: s
     look(browser, width=1440)
     browser.get(f"{site}{BOARD}")
     visited = []
-    for _ in range(34):
+    for _ in range(42):
         browser.switch_to.active_element.send_keys(Keys.TAB)
         focused = browser.switch_to.active_element
         assert focused.value_of_css_property("outline-style") != "none", focused.text
         visited.append(focused.get_attribute("name") or focused.text)
     assert visited == [
-        "Skip to the content", "evalsite", "Leaderboards", "Matches", "Compare",
-        "System", "API", "Admin",
+        "Skip to the content", "evalsite", "q", *texts(browser, "header.site > :not(.menu) a"),
         "Who beats whom", "Does one number do justice?",
         "test", *texts(browser, ".counts a"), "q", "kind", "run", "tournament", "sort", "Show",
+        "How to read this", "Elo",
         "Agent", "Rating", "Live", "P(best)", "Trend", "Matches", "W / D / L", "Forfeits",
-        *texts(browser, "#board tbody a")[:4],
-    ]  # fmt: skip
+        *texts(browser, "#board tbody a"),
+    ][:42]  # fmt: skip
 
 
 def test_the_skip_link_leads_past_the_navigation(browser: webdriver.Chrome, site: str) -> None:
@@ -293,7 +293,7 @@ def test_form_and_address_ask_for_the_same(browser: webdriver.Chrome, site: str)
     _running_board()
     look(browser, width=1440)
     browser.get(f"{site}{BOARD}")
-    browser.find_element(By.NAME, "q").send_keys("a")
+    browser.find_element(By.CSS_SELECTOR, "main [name=q]").send_keys("a")
     Select(browser.find_element(By.NAME, "sort")).select_by_visible_text("name")
     browser.find_element(By.CSS_SELECTOR, ".filter button").click()
     wait_until(browser, lambda: "sort=name" in browser.current_url)
@@ -304,5 +304,22 @@ def test_form_and_address_ask_for_the_same(browser: webdriver.Chrome, site: str)
     names = [name for name, *_ in by_form]
     assert names == sorted(names)
     assert names
-    assert browser.find_element(By.NAME, "q").get_attribute("value") == "a"
+    assert browser.find_element(By.CSS_SELECTOR, "main [name=q]").get_attribute("value") == "a"
+    assert complaints(browser) == []
+
+
+def test_points_of_elo_follow_as_ratings_do(browser: webdriver.Chrome, site: str) -> None:
+    tournament = _running_board()
+    look(browser, width=1440)
+    browser.get(f"{site}{BOARD}?scale=elo")
+    before = _shown(browser), texts(browser, ".board .tick")
+    wait_until(browser, lambda: _is_live(browser))
+    assert (_shown(browser), texts(browser, ".board .tick")) == before
+    _play_on(tournament)
+    _push(tournament)
+    wait_until(browser, lambda: _shown(browser) != before[0])
+    pushed = _shown(browser), texts(browser, ".board .tick")
+    assert all(1000 < int(mu) < 2000 for _, mu, _ in pushed[0])
+    browser.get(f"{site}{BOARD}?scale=elo")
+    assert (_shown(browser), texts(browser, ".board .tick")) == pushed
     assert complaints(browser) == []

@@ -30,7 +30,7 @@ def browser(transactional_db: None, broker: Redis, tmp_path: Path) -> Iterator[w
     with web_server(free_port()) as address, chromium(tmp_path) as chrome:
         look(chrome, width=1440)
         trained(boards.played_board().leaderboard, GEOMETRIC)
-        chrome.get(f"{address}/#strength")
+        chrome.get(f"{address}/leaderboards/connect-four/#strength")
         yield chrome
         chrome.get("about:blank")
 

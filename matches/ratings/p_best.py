@@ -1,6 +1,9 @@
 """How probably each of some agents is the best of them, by their settled ratings."""
 
+from collections import defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +17,35 @@ _QUANTILES = ndtri(np.linspace(1e-7, 1 - 1e-7, 65))
 _N_NODES = 1_000
 _END = 3.5
 _SMALLEST = 1e-300
+_N_KEPT = 16
+
+
+class Chances(NamedTuple):
+    """P(best) of each agent: of all that are compared, and of those of its training run.
+
+    of_run: None for an agent without a run, and for one whose run has no other.
+    """
+
+    of_all: tuple[float, ...]
+    of_run: tuple[float | None, ...]
+
+
+@lru_cache(maxsize=_N_KEPT)
+def compute_chances(
+    mu: tuple[float, ...], sd: tuple[float, ...], runs: tuple[str | None, ...]
+) -> Chances:
+    """Return the chances of these agents; kept by the ratings, so they are never out of date."""
+    members: dict[str, list[int]] = defaultdict(list)
+    for place, run in enumerate(runs):
+        if run:
+            members[run].append(place)
+    of_run: list[float | None] = [None] * len(runs)
+    for places in members.values():
+        if len(places) > 1:
+            chances = compute_p_best([mu[n] for n in places], [sd[n] for n in places])
+            for place, chance in zip(places, chances.tolist(), strict=True):
+                of_run[place] = chance
+    return Chances(tuple(compute_p_best(mu, sd).tolist()), tuple(of_run))
 
 
 def compute_p_best(mu: Sequence[float] | Floats, sd: Sequence[float] | Floats) -> Floats:

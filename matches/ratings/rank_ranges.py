@@ -1,12 +1,18 @@
 """Between which ranks an agent may stand: its rank says more than its interval allows alone."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arena.ratings.base import Z95
-from matches.models import Rating
+from matches.models import Leaderboard, Rating
+
+Floats = NDArray[np.float64]
+_N_KEPT = 8
 
 
 class RankRange(NamedTuple):
@@ -20,23 +26,51 @@ class RankRange(NamedTuple):
         return f"{self.best}" if self.best == self.worst else f"{self.best}-{self.worst}"
 
 
-def find_rank_ranges(board_id: int, agents: Collection[int]) -> dict[int, RankRange]:
-    """Return the ranks of these agents on a leaderboard: one query that reads the field once.
+class Ladder(NamedTuple):
+    """The ends of the intervals of all agents that have played, each in ascending order."""
 
-    Surely above an agent are those whose whole interval lies above its own.
-    """
-    ranked = Rating.objects.filter(leaderboard=board_id).order_by("-mu", "agent_id")
-    rows = list(ranked.values_list("agent_id", "mu", "sd"))
-    ratings = np.array([row[1:] for row in rows]).reshape(-1, 2)
-    low, high = ratings[:, 0] - Z95 * ratings[:, 1], ratings[:, 0] + Z95 * ratings[:, 1]
-    lows, highs = np.sort(low), np.sort(high)
-    wanted = set(agents)
+    lows: Floats
+    highs: Floats
+
+    def place(self, rank: int, mu: float, sd: float) -> RankRange:
+        """Return the ranks that are left open to an agent of the ladder.
+
+        Surely above it are those whose whole interval lies above its own.
+        """
+        low, high = mu - Z95 * sd, mu + Z95 * sd
+        if not (n := len(self.lows)):
+            return RankRange(rank, rank, rank)
+        best = 1 + n - int(np.searchsorted(self.lows, high, side="right"))
+        return RankRange(rank, best, n - int(np.searchsorted(self.highs, low, side="left")))
+
+
+def find_rank_ranges(board_id: int, agents: Collection[int]) -> dict[int, RankRange]:
+    """Return the ranks of these agents on a leaderboard: one query that reads the field once."""
+    played = Rating.objects.filter(leaderboard=board_id, n_matches__gt=0)
+    rows = list(played.order_by("-mu", "agent_id").values_list("agent_id", "mu", "sd"))
+    ladder, wanted = build_ladder([row[1:] for row in rows]), set(agents)
     return {
-        agent: RankRange(
-            rank=place + 1,
-            best=1 + len(rows) - int(np.searchsorted(lows, high[place], side="right")),
-            worst=len(rows) - int(np.searchsorted(highs, low[place], side="left")),
-        )
-        for place, (agent, _, _) in enumerate(rows)
+        agent: ladder.place(rank, mu, sd)
+        for rank, (agent, mu, sd) in enumerate(rows, 1)
         if agent in wanted
     }
+
+
+def read_ladder(board: Leaderboard) -> Ladder:
+    """Return the ladder of a board, read anew when it was rated again."""
+    if board.rated_at is None:
+        return build_ladder([])
+    return _read_ladder(board.pk, board.rated_at, board.results_hash, board.n_settled)
+
+
+@lru_cache(maxsize=_N_KEPT)
+def _read_ladder(board_id: int, _rated_at: datetime, _hash: str, _n_settled: int) -> Ladder:
+    played = Rating.objects.filter(leaderboard=board_id, n_matches__gt=0)
+    return build_ladder(list(played.values_list("mu", "sd")))
+
+
+def build_ladder(ratings: Sequence[tuple[float, float]]) -> Ladder:
+    """Return the ladder of these ratings: mu and sd of each agent."""
+    pairs = np.array(ratings, np.float64).reshape(-1, 2)
+    half = Z95 * pairs[:, 1]
+    return Ladder(np.sort(pairs[:, 0] - half), np.sort(pairs[:, 0] + half))

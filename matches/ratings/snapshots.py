@@ -14,6 +14,8 @@ from matches.store.clock import is_within
 
 INTERVAL = timedelta(minutes=1)
 TREND_WINDOW = timedelta(hours=1)
+ENOUGH_OUTCOMES = 20
+"""Outcomes for each agent, after which a movement within the first hour counts as a trend."""
 COLUMNS = snapshot_tables.COLUMNS
 NOTHING: Mapping[int, float] = MappingProxyType({})
 _N_KEPT = 16
@@ -72,18 +74,28 @@ def read_row(snapshot: RatingSnapshot, agent: int) -> list[float] | None:
 
 
 def read_mu_before(board: Leaderboard) -> Mapping[int, float]:
-    """Return mu by agent id an hour before the last rating; of the first snapshot if it is younger.
+    """Return mu by agent id an hour before the last rating.
 
-    Counted from the last rating and not from now, so that what a quiet board shows does not change.
+    Of a younger board it is that of the first snapshot with enough results: what moved before them
+    was no trend but the doubt of the beginning. Counted from the last rating and not from now, so
+    that what a quiet board shows does not change.
     """
     if board.rated_at is None:
         return NOTHING
     taken = RatingSnapshot.objects.filter(leaderboard=board).defer("table")
     past = taken.filter(taken_at__lte=board.rated_at - TREND_WINDOW).order_by("-taken_at").first()
-    snapshot = past or taken.order_by("taken_at").first()
+    snapshot = past or _find_first_settled(board)
     if snapshot is None:
         return NOTHING
     return _read_mu(snapshot.pk, snapshot.taken_at, snapshot.results_hash)
+
+
+def _find_first_settled(board: Leaderboard) -> RatingSnapshot | None:
+    n_agents = Rating.objects.filter(leaderboard=board, n_matches__gt=0).count()
+    taken = RatingSnapshot.objects.filter(leaderboard=board).defer("table")
+    settled = taken.filter(n_outcomes__gte=ENOUGH_OUTCOMES * n_agents)
+    # Of a board younger than an hour there are few.
+    return settled.order_by("taken_at").first()
 
 
 # A snapshot never changes once it is taken. Time and hash are part of the key, so that another row

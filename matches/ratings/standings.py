@@ -6,7 +6,6 @@ change too small to be seen is no change.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from math import ceil, floor, log10
 from typing import NamedTuple, TypedDict
 
@@ -14,7 +13,9 @@ from django.db.models import QuerySet
 
 from arena.ratings.base import MU, Z95
 from matches.models import Leaderboard, Rating, Tournament
-from matches.ratings import p_best, snapshots
+from matches.ratings import snapshots
+from matches.ratings.p_best import compute_chances
+from matches.ratings.rank_ranges import Ladder, build_ladder, read_ladder
 from matches.store import selectors
 from matches.store.catalog import policy_title
 from matches.store.explanation import format_percent
@@ -26,19 +27,21 @@ N_TOURNAMENTS = 4
 _N_TICKS = 6
 _N_PARTS = 5  # of a step: how finely the ends of the axis are rounded
 _ROUNDING = 1e-9
-_N_KEPT = 16
 _STATES = Tournament.State
 
 
 class Row(TypedDict):
     """One agent as it is shown; low and high end the 95 % interval of mu.
 
-    lineage: training run, step and parent; best: P(it is the best of the first TOP ranks), empty
-    below them; trend: change of mu in about an hour, empty for an agent that is newer.
+    rank: by rating, those without a match come after all others; place: the ranks that the
+    intervals leave open, empty without a match; lineage: training run, step and parent; best: P(it
+    is the best of the first TOP ranks), of_run: of its training run among them, both empty below
+    them; trend: change of mu in about an hour, empty for an agent that is newer.
     """
 
     agent: int
     rank: int
+    place: str
     name: str
     kind: str
     lineage: str
@@ -48,6 +51,7 @@ class Row(TypedDict):
     high: str
     live: str
     best: str
+    of_run: str
     trend: str
     matches: str
     wins: str
@@ -112,7 +116,9 @@ class Field(NamedTuple):
     """What rows are compared with, by agent id."""
 
     p_best: Mapping[int, float]
+    p_best_of_run: Mapping[int, float | None]
     mu_before: Mapping[int, float]
+    ladder: Ladder
 
 
 class Rated(NamedTuple):
@@ -135,7 +141,7 @@ class Rated(NamedTuple):
     parent_step: int | None
 
 
-ALONE = Field({}, {})
+ALONE = Field({}, {}, {}, build_ladder([]))
 _WEIGHTS = "agent__checkpoint"
 _COLUMNS = (
     *("agent_id", "mu", "sd", "live_mu"),
@@ -151,30 +157,46 @@ def rank_ratings(board_id: int) -> QuerySet[Rating]:
     return ratings.order_by("-mu", "agent_id")
 
 
+def rank_played(board_id: int) -> QuerySet[Rating]:
+    """Return those of agents that have played, in the order of rank."""
+    return rank_ratings(board_id).filter(n_matches__gt=0)
+
+
 def find_rank(rating: Rating) -> int:
     """Return the rank of an agent, 1 the best: how many are above it, and one."""
     others = Rating.objects.filter(leaderboard_id=rating.leaderboard_id)
+    if rating.n_matches:
+        others = others.filter(n_matches__gt=0)
     ties = others.filter(mu=rating.mu, agent_id__lt=rating.agent_id)
     return others.filter(mu__gt=rating.mu).count() + ties.count() + 1
 
 
 def load_field(board_id: int) -> Field:
     """Return what the rows of a board are compared with; bounded, whatever was played."""
-    top = list(rank_ratings(board_id).values_list("agent_id", "mu", "sd")[:TOP])
-    agents, mu, sd = zip(*top, strict=True) if top else ((), (), ())
-    board = Leaderboard.objects.only("rated_at").get(pk=board_id)
-    return Field(dict(zip(agents, _p_best(mu, sd), strict=True)), snapshots.read_mu_before(board))
-
-
-@lru_cache(maxsize=_N_KEPT)
-def _p_best(mu: tuple[float, ...], sd: tuple[float, ...]) -> tuple[float, ...]:
-    """Return P(best) of each; kept by the ratings themselves, so it is never out of date."""
-    return tuple(p_best.compute_p_best(mu, sd).tolist())
+    columns = ("agent_id", "mu", "sd", "agent__checkpoint__run")
+    top = list(rank_played(board_id).values_list(*columns)[:TOP])
+    agents, mu, sd, runs = zip(*top, strict=True) if top else ((), (), (), ())
+    chances = compute_chances(mu, sd, runs)
+    columns_of_board = ("rated_at", "results_hash", "n_settled")
+    board = Leaderboard.objects.only(*columns_of_board).get(pk=board_id)
+    return Field(
+        dict(zip(agents, chances.of_all, strict=True)),
+        dict(zip(agents, chances.of_run, strict=True)),
+        snapshots.read_mu_before(board),
+        read_ladder(board),
+    )
 
 
 def load_rows(board_id: int, *, start: int = 0) -> list[Row]:
     """Return the rows of ranks start + 1 to start + TOP."""
-    page = read_rated(rank_ratings(board_id)[start : start + TOP])
+    played = rank_played(board_id)
+    page = read_rated(played[start : start + TOP])
+    if len(page) < TOP:
+        # Two queries rather than one order by whether they have played, which has no index.
+        n_played = start + len(page) if page or not start else played.count()
+        others = Rating.objects.filter(leaderboard_id=board_id, n_matches=0).order_by("agent_id")
+        first = max(0, start - n_played)
+        page += read_rated(others[first : first + TOP - len(page)])
     among = load_field(board_id)
     return [format_row(rating, rank, among) for rank, rating in enumerate(page, start + 1)]
 
@@ -187,10 +209,14 @@ def read_rated(ratings: QuerySet[Rating]) -> list[Rated]:
 
 def format_row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
     """Return one rating as it is shown."""
-    half, p_best = Z95 * rating.sd, among.p_best.get(rating.agent)
+    half = Z95 * rating.sd
+    is_rated = rating.n_matches > 0
+    place = among.ladder.place(rank, rating.mu, rating.sd) if is_rated else ""
+    before = among.mu_before.get(rating.agent) if is_rated else None
     return {
         "agent": rating.agent,
         "rank": rank,
+        "place": str(place),
         "name": rating.name,
         "kind": policy_title(rating.policy),
         "lineage": describe_lineage(rating),
@@ -199,14 +225,24 @@ def format_row(rating: Rated, rank: int, among: Field = ALONE) -> Row:
         "low": f"{rating.mu - half:.2f}",
         "high": f"{rating.mu + half:.2f}",
         "live": f"{rating.live_mu:.2f}",
-        "best": "" if p_best is None else format_percent(p_best, is_column=True),
-        "trend": format_change(rating.mu, among.mu_before.get(rating.agent)),
+        "best": _format_chance(among.p_best.get(rating.agent)),
+        "of_run": _format_chance(among.p_best_of_run.get(rating.agent)),
+        "trend": format_change(rating.mu, before),
         "matches": f"{rating.n_matches:,}",
         "wins": f"{rating.n_wins:,}",
         "draws": f"{rating.n_draws:,}",
         "losses": f"{rating.n_losses:,}",
         "forfeits": f"{rating.n_forfeits:,}",
     }
+
+
+def _format_chance(chance: float | None) -> str:
+    return "" if chance is None else format_percent(chance, is_column=True)
+
+
+def has_played(row: Row) -> bool:
+    """Say whether a row's agent has a match that counts: without one its rating says nothing."""
+    return row["matches"] != "0"
 
 
 def describe_lineage(rating: Rated) -> str:
@@ -236,7 +272,7 @@ def describe_board(board: Leaderboard, shown: Iterable[Row], *, now: datetime) -
     return {
         "n_outcomes": f"{board.n_counted:,}",
         "n_agents": f"{Rating.objects.filter(leaderboard=board).count():,}",
-        "axis": fit_axis(shown),
+        "axis": fit_axis(row for row in shown if has_played(row)),
         "tournaments": [describe_tournament(t, now=board.rated_at or now) for t in tournaments],
     }
 

@@ -23,8 +23,10 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def board(broker: Redis) -> Leaderboard:
-    """Return a board of two agents that nobody has pushed."""
-    return factories.planned(agents=("level:10", "level:90")).leaderboard
+    """Return a board of two agents that have played, which nobody has pushed."""
+    board = factories.planned(agents=("level:10", "level:90")).leaderboard
+    Rating.objects.update(n_matches=9)
+    return board
 
 
 def _state(board: Leaderboard, *, now: datetime) -> dict[str, Any]:
@@ -147,6 +149,7 @@ def test_only_the_top_rows_are_live_and_who_falls_out_is_taken_out(broker: Redis
         Agent(name=f"a{n}", game="skill_game", policy="level") for n in range(202)
     )
     tournaments.enter_agents(board, agents)
+    Rating.objects.update(n_matches=9)
     _publish(board, now=NOW)
     _move(board, "a201", 1)
     assert broadcast.publish(board.pk, now=later(1)) is None

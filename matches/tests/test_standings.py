@@ -40,6 +40,7 @@ def test_without_rows_the_axis_is_that_of_the_prior() -> None:
 @pytest.mark.django_db
 def test_rank_is_by_settled_rating_and_ties_are_by_agent_id(broker: Redis) -> None:
     board = factories.scheduled(agents=("level:1", "level:2", "level:3")).leaderboard
+    Rating.objects.update(n_matches=1)
     Rating.objects.filter(agent__name="level:3").update(mu=30, sd=50)
     shown = standings.load_rows(board.pk)
     assert [(row["rank"], row["name"]) for row in shown] == [
@@ -73,3 +74,41 @@ def test_tournaments_under_way_come_before_those_that_have_ended(broker: Redis) 
     assert [shown["name"] for shown in status["tournaments"]] == [
         "test", "ended 4", "ended 3", "ended 2",
     ]  # fmt: skip
+
+
+@pytest.mark.django_db
+def test_agents_without_a_match_stand_below_and_have_no_place(broker: Redis) -> None:
+    board = factories.scheduled(agents=("level:1", "level:2", "level:3", "level:4")).leaderboard
+    Rating.objects.filter(agent__name__in=("level:2", "level:4")).update(n_matches=5)
+    Rating.objects.filter(agent__name="level:4").update(mu=20)
+    Rating.objects.filter(agent__name="level:3").update(mu=24)
+    shown = standings.load_rows(board.pk)
+    assert [row["name"] for row in shown] == ["level:2", "level:4", "level:1", "level:3"]
+    assert [row["rank"] for row in shown] == [1, 2, 3, 4]
+    assert [bool(row["place"]) for row in shown] == [True, True, False, False]
+    # Of two that have played: the others take no part of the chances, and set no axis.
+    assert [row["best"] for row in shown[2:]] == ["", ""]
+    ranks = {rating.agent.name: standings.find_rank(rating) for rating in Rating.objects.all()}
+    assert (ranks["level:2"], ranks["level:4"]) == (1, 2)
+
+
+@pytest.mark.django_db
+def test_pages_of_a_board_go_on_with_those_that_have_not_played(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(standings, "TOP", 2)
+    board = factories.scheduled(agents=[f"level:{n}" for n in range(1, 7)]).leaderboard
+    Rating.objects.filter(agent__name__in=("level:3", "level:5", "level:6")).update(n_matches=1)
+    pages = [standings.load_rows(board.pk, start=start) for start in (0, 2, 4, 6)]
+    names = [[row["name"] for row in page] for page in pages]
+    assert names == [["level:3", "level:5"], ["level:6", "level:1"], ["level:2", "level:4"], []]
+    assert [row["rank"] for page in pages for row in page] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.django_db
+def test_a_place_is_the_ranks_that_the_intervals_leave_open(broker: Redis) -> None:
+    board = factories.scheduled(agents=("level:1", "level:2", "level:3")).leaderboard
+    for name, mu in (("level:1", 40), ("level:2", 25.5), ("level:3", 25)):
+        Rating.objects.filter(agent__name=name).update(mu=mu, sd=1, n_matches=50)
+    type(board).objects.update(rated_at=NOW, results_hash="of this test")
+    assert [row["place"] for row in standings.load_rows(board.pk)] == ["1", "2-3", "2-3"]

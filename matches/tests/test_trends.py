@@ -18,6 +18,7 @@ pytestmark = pytest.mark.django_db
 def board(broker: Redis) -> Leaderboard:
     """Return a board whose ratings were kept two hours, one hour and half an hour ago."""
     board = factories.planned().leaderboard
+    Rating.objects.update(n_matches=40)
     for minutes, mu in ((120, 20), (70, 21), (30, 22)):
         Rating.objects.update(mu=mu)
         at = NOW - timedelta(minutes=minutes)
@@ -36,9 +37,18 @@ def test_a_rating_is_compared_with_that_of_an_hour_ago(board: Leaderboard) -> No
     assert _trends(board) == {"+4.00"}
 
 
-def test_a_young_board_is_compared_with_its_first_snapshot(board: Leaderboard) -> None:
+def test_a_young_board_has_a_trend_once_there_are_enough_matches(board: Leaderboard) -> None:
     RatingSnapshot.objects.filter(results_hash__in=("120", "70")).delete()
+    enough = snapshots.ENOUGH_OUTCOMES * Rating.objects.count()
+    RatingSnapshot.objects.update(n_outcomes=enough - 1)
+    assert _trends(board) == {""}
+    RatingSnapshot.objects.update(n_outcomes=enough)
     assert _trends(board) == {"+3.00"}
+
+
+def test_an_agent_without_a_match_has_no_trend(board: Leaderboard) -> None:
+    Rating.objects.update(n_matches=0)
+    assert _trends(board) == {""}
 
 
 def test_an_agent_that_is_new_has_no_trend(board: Leaderboard) -> None:

@@ -48,7 +48,7 @@ def trained(
         agents.append(agent)
     enter_agents(board, agents)
     for place, agent in enumerate(agents):
-        Rating.objects.filter(agent=agent).update(mu=20 + place, sd=0.5)
+        Rating.objects.filter(agent=agent).update(mu=20 + place, sd=0.5, n_matches=50)
     return agents
 
 
@@ -180,3 +180,16 @@ def test_a_board_without_checkpoints_has_no_plot(
     client: Client, broker: Redis, board: Leaderboard
 ) -> None:
     assert "strength" not in client.get("/leaderboards/board/").content.decode()
+
+
+def test_the_best_of_a_run_is_told_from_the_best_of_all(board: Leaderboard) -> None:
+    trained(board, (10, 20, 30))
+    trained(board, (10,), run="alone")
+    Rating.objects.update(n_matches=50, sd=1)
+    rows = standings.load_rows(board.pk)
+    of_run = {row["name"]: row["of_run"] for row in rows if row["of_run"]}
+    assert set(of_run) == {"selfplay@10", "selfplay@20", "selfplay@30"}
+    shares = [float(text.strip("<> %")) for text in of_run.values()]
+    assert sum(shares) == pytest.approx(100, abs=0.3)
+    best = {row["name"]: row["best"] for row in rows}
+    assert float(best["selfplay@30"].strip("<> %")) < max(shares)

@@ -14,6 +14,7 @@ const SNAPSHOT_REQUEST = JSON.stringify({ type: "snapshot" });
 const page = document.querySelector("[data-live]");
 const table = document.querySelector("#board");
 const tbody = table.tBodies[0];
+const ELO = page.dataset.elo ? JSON.parse(page.dataset.elo) : null; // what one unit is worth, if Elo is shown
 const isChosen = page.dataset.view !== undefined; // by a filter or a sort
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -38,8 +39,32 @@ function clone(id) {
   return document.querySelector(id).content.firstElementChild.cloneNode(true);
 }
 
-function drawRow(element, row) {
+/** Turns ratings into points of Elo where the page shows those, as pages/elo.py does. */
+function toElo(rating) {
+  return Math.floor(ELO.at + ELO.per * (Number(rating) - ELO.mu) + 0.5);
+}
+
+function inScale(row) {
+  if (!ELO) return row;
+  const [mu, low, high, live] = [row.mu, row.low, row.high, row.live].map(toElo);
+  const [half, trend] = [row.half, row.trend].map((text) => (text === "" ? "" : Math.floor(ELO.per * Number(text) + 0.5)));
+  return { ...row, mu, low, high, live, half, trend: trend > 0 ? `+${trend}` : trend };
+}
+
+/** The same axis with marks at round numbers of points. */
+function axisInScale(axis) {
+  if (!ELO) return axis;
+  const [low, high] = [axis.low, axis.high].map(toElo);
+  const step = ELO.steps.find((points) => (high - low) / points <= ELO.marks) ?? ELO.steps.at(-1);
+  const ticks = [];
+  for (let at = Math.ceil(low / step) * step; at <= high; at += step) ticks.push({ at, label: `${at}` });
+  return { low, high, step, ticks };
+}
+
+function drawRow(element, raw) {
+  const row = inScale(raw);
   element.dataset.agent = row.agent;
+  element.dataset.played = row.matches;
   element.id = `agent-${row.agent}`;
   fill(element, row);
   const link = element.querySelector("a.name");
@@ -130,7 +155,8 @@ function isInOrder() {
   const isDescending = page.dataset.view.startsWith("-");
   const field = page.dataset.view.replace("-", "");
   if (field === "name") return true;
-  const values = [...tbody.rows].map((row) => parseValue(row.querySelector(`[data-field="${field}"]`).textContent));
+  const played = [...tbody.rows].filter((row) => row.dataset.played !== "0"); // the others stand below
+  const values = played.map((row) => parseValue(row.querySelector(`[data-field="${field}"]`).textContent));
   return values.every((value, i) => i === 0 || (isDescending ? values[i - 1] >= value : values[i - 1] <= value));
 }
 
@@ -171,7 +197,7 @@ function drawTournament(element, tournament) {
 
 function drawStatus(status) {
   fill(page, status, "status");
-  if (!isChosen) drawAxis(status.axis); // a part of the board has a scale of its own
+  if (!isChosen) drawAxis(axisInScale(status.axis)); // a part of the board has a scale of its own
   drawStrength(status.axis);
   const list = document.querySelector("#tournaments");
   const elements = status.tournaments.map((tournament) => {
