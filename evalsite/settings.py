@@ -83,6 +83,7 @@ MIDDLEWARE = [
     "evalsite.gate.Gate",  # after who it is has been found out
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "pages.downloads.middleware.FilesOfPages",
     "pages.system.UnknownKinds",
     "axes.middleware.AxesMiddleware",  # last: it turns a locked-out login into its answer
 ]

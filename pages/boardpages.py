@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -20,6 +21,7 @@ from matches.store.clock import db_now
 from pages import (
     board_history,
     board_list,
+    board_table,
     campaignpages,
     elo,
     filters,
@@ -30,6 +32,7 @@ from pages import (
 )
 from pages.agents import describe_interval
 from pages.columns import list_columns
+from pages.downloads.files import MAX_ROWS, read_form, send_table
 from pages.filters import View
 from pages.paging import cut_page, read_number
 from pages.seating import name_record
@@ -40,19 +43,23 @@ SEASON_ROWS_A_PAGE = 200
 
 
 @require_safe
-def show_board(request: HttpRequest, name: str) -> HttpResponse:
+def show_board(request: HttpRequest, name: str) -> HttpResponseBase:
     """Show one leaderboard; its first page is live."""
-    board = get_object_or_404(Leaderboard, name=name)
+    board, view = get_object_or_404(Leaderboard, name=name), filters.read_view(request)
+    if form := read_form(request):
+        return send_table(request, board_table.make_table(board, view), form)
     page = read_number(request, "page", default=1)
-    context = _describe_page(board, filters.read_view(request), page=page)
+    context = {**_describe_page(board, view, page=page), "most_lines": MAX_ROWS}
     return render(request, "pages/board.html", context)
 
 
 @require_safe
-def show_season(request: HttpRequest, name: str, pk: int) -> HttpResponse:
+def show_season(request: HttpRequest, name: str, pk: int) -> HttpResponseBase:
     """Show the ranks of a season, a page at a time by rank."""
     seasons = Season.objects.select_related("leaderboard")
     season = get_object_or_404(seasons, pk=pk, leaderboard__name=name)
+    if form := read_form(request):
+        return send_table(request, board_table.make_season_table(season), form)
     after = read_number(request, "after", default=0)
     ranked = SeasonRow.objects.filter(season=season, rank__gt=after).order_by("rank")
     page, last = cut_page(list(ranked[: SEASON_ROWS_A_PAGE + 1]), SEASON_ROWS_A_PAGE)
@@ -63,6 +70,7 @@ def show_season(request: HttpRequest, name: str, pk: int) -> HttpResponse:
         "record": name_record(season.leaderboard.game),
         "rows": [{"row": row, **describe_interval(row)} for row in page],
         "next": last and last.rank,
+        "most_lines": MAX_ROWS,
     }
     return render(request, "pages/season.html", context)
 

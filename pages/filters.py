@@ -150,7 +150,7 @@ def find_rows(board: Leaderboard, view: View, *, start: int) -> tuple[list[Row],
     # Ranks before anything is left out: an agent keeps its rank whatever is asked for.
     ranks = {row.agent: rank for rank, row in enumerate(rows, 1)}
     if not view.is_whole:
-        matching = set(_filter_agents(board, view))
+        matching = set(filter_agents(board, view))
         rows = [row for row in rows if row.agent in matching]
     ordered = sorted(rows, key=lambda row: order.key(row, field), reverse=view.is_descending)
     ordered.sort(key=lambda row: row.agent not in played)
@@ -179,7 +179,7 @@ def list_choices(board: Leaderboard, view: View) -> list[Choice]:
     ]
 
 
-def _filter_agents(board: Leaderboard, view: View) -> QuerySet[Rating, int]:
+def filter_agents(board: Leaderboard, view: View) -> QuerySet[Rating, int]:
     """Return the ids of the agents that are asked for."""
     conditions = Q(leaderboard=board)
     if view.q:

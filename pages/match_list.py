@@ -1,34 +1,87 @@
 """The list of matches: the address says which ones, a form asks for others, pages go by key."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
 from arena.messages import Reason
 from matches.models import Agent, Attempt, Match
 from matches.models.choices import game_choices
 from matches.store.match_search import MAX_AGENTS, OPEN, RESULTS, MatchQuery, find_matches
+from pages.downloads.files import Column, Line, Table
 from pages.lists.address import BadAddressError, Chip, ListAddress, find_agents, show_list
 from pages.seating import list_seats
 
 MATCHES_A_PAGE = 50
+# A file goes through as many pages: where few of the matches fit, it ends before it is full.
+MATCHES_A_LOOK, MAX_LOOKS = 500, 400
 VOID_REASONS = ("operator",)
 NAMES = (
     *("game", "state", "agent", "result", "reason", "seat", "ending"),
     *("from", "to", "tournament", "leaderboard", "node"),
 )
+COLUMNS = (
+    Column("id", int),
+    Column("leaderboard", str),
+    Column("game", str),
+    Column("number", int),
+    Column("tournament", int),
+    Column("state", str),
+    Column("agents", str),
+    Column("names", str),
+    Column("ranks", str),
+    Column("guilty_seat", int),
+    Column("recorded_at", datetime),
+    Column("reason", str),
+)
+"""Agents, names and ranks by seat; the best rank is 0."""
 OFTEN = ("agent", "game", "state", "result")
 """What the form shows at once; the rest of it opens."""
 LABELS = {"from": "Played from", "to": "Played until", "ending": "An attempt at it"}
 
 
 @require_safe
-def show_matches(request: HttpRequest) -> HttpResponse:
+def show_matches(request: HttpRequest) -> HttpResponseBase:
     """List the matches that the address asks for, the newest first."""
     address = ListAddress(request.GET, "matches", NAMES, labels=LABELS, repeated="agent")
-    return show_list(request, "pages/matches.html", _form(address, []), lambda: _list_rows(address))
+    return show_list(
+        request,
+        "pages/matches.html",
+        _form(address, []),
+        lambda: _list_rows(address),
+        lambda: _make_table(address),
+    )
+
+
+def _make_table(address: ListAddress) -> Table:
+    query, _ = read_query(address)
+    return Table("matches", COLUMNS, _walk_matches(query))
+
+
+def _walk_matches(query: MatchQuery) -> Iterator[Line]:
+    """Yield a line per match, the newest first, as long as MAX_LOOKS allows."""
+    before = None
+    for _ in range(MAX_LOOKS):
+        page = find_matches(query, before=before, limit=MATCHES_A_LOOK)
+        yield from map(_describe_match, page.matches)
+        if (before := page.before) is None:
+            return
+
+
+def _describe_match(match: Match) -> Line:
+    outcome = getattr(match, "outcome", None)
+    seats = sorted(match.seat_rows.all(), key=lambda seat: seat.seat)
+    ended = (outcome.ranks, outcome.guilty_seat, outcome.recorded_at) if outcome else (None,) * 3
+    return (
+        *(match.pk, match.leaderboard.name, match.leaderboard.game, match.sequence),
+        *(match.tournament_id, match.state, ",".join(str(seat.agent_id) for seat in seats)),
+        *("; ".join(seat.agent.name for seat in seats), *ended),
+        match.void_reason or (outcome.reason if outcome else None) or None,
+    )
 
 
 def _list_rows(address: ListAddress) -> dict[str, Any]:

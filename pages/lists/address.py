@@ -1,17 +1,19 @@
 """What the address of a list asks for: its filters, the form that offers them, its next page."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, QueryDict
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 
 from arena.parameters import parse_number
 from matches.models import Agent, Leaderboard, Tournament
+from pages.downloads.files import MAX_ROWS, ROWS_A_PIECE, Table, read_form, send_table
 from pages.paging import HIGHEST, cut_page
 
 MAX_TEXT = 120
@@ -162,12 +164,30 @@ def show_list(
     template: str,
     form: Mapping[str, Any],
     list_rows: Callable[[], Mapping[str, Any]],
-) -> HttpResponse:
-    """Render a list with its form; what cannot be asked is said above the form, with status 400."""
+    table: Callable[[], Table],
+) -> HttpResponseBase:
+    """Render a list with its form, or send all that it lists as a file.
+
+    What cannot be asked is said above the form, with status 400.
+    """
     try:
-        return render(request, template, {**form, **list_rows()})
+        if file_form := read_form(request):
+            return send_table(request, table(), file_form)
+        context = {"most_lines": MAX_ROWS, **form, **list_rows()}
     except BadAddressError as error:
-        return render(request, template, {**form, "problem": str(error)}, status=BAD_REQUEST)
+        context = {**form, "problem": str(error)}
+        return render(request, template, context, status=BAD_REQUEST)
+    return render(request, template, context)
+
+
+def walk_by_key(
+    rows: QuerySet[Row], describe: Callable[[list[Row]], Iterable[Sequence[Any]]]
+) -> Iterator[Sequence[Any]]:
+    """Yield the lines of all rows, the newest first, read a piece at a time by key."""
+    rows, last = rows.order_by("-pk"), None
+    while piece := list((rows if last is None else rows.filter(pk__lt=last))[:ROWS_A_PIECE]):
+        yield from describe(piece)
+        last = piece[-1].pk
 
 
 def cut_by_key(rows: QuerySet[Row], address: ListAddress) -> tuple[list[Row], str]:

@@ -1,21 +1,37 @@
 """The list of agents."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet, Sum
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from matches.models import Agent, Entrant, Rating
+from matches.models import Agent, Checkpoint, Entrant, Rating
 from matches.models.choices import game_choices, policy_choices
 from matches.store.catalog import game_title, policy_title
-from pages.lists.address import ListAddress, cut_by_key, filter_days, show_list
+from pages.downloads.files import Column, Line, Table
+from pages.lists.address import ListAddress, cut_by_key, filter_days, show_list, walk_by_key
 
 NAMES = ("q", "game", "kind", "run", "state", "leaderboard", "tournament", "from", "to")
 OFTEN = ("q", "game", "kind", "run", "state")
 LABELS = {"q": "Name has", "from": "Registered from", "to": "Registered until"}
 PLAYING, RETIRED, QUARANTINED = STATES = ("playing", "retired", "in quarantine")
+
+COLUMNS = (
+    Column("id", int),
+    Column("name", str),
+    Column("game", str),
+    Column("policy", str),
+    Column("run", str),
+    Column("step", int),
+    Column("checkpoint", str),
+    Column("state", str),
+    Column("n_rated_matches", int),
+    Column("created_at", datetime),
+)
 
 
 class ListedAgent(NamedTuple):
@@ -29,10 +45,16 @@ class ListedAgent(NamedTuple):
 
 
 @require_safe
-def show_agents(request: HttpRequest) -> HttpResponse:
+def show_agents(request: HttpRequest) -> HttpResponseBase:
     """List the agents that the address asks for, the newest first."""
     address = ListAddress(request.GET, "agents", NAMES, labels=LABELS)
-    return show_list(request, "pages/agents.html", _form(address), lambda: _list_page(address))
+    return show_list(
+        request,
+        "pages/agents.html",
+        _form(address),
+        lambda: _list_page(address),
+        lambda: _make_table(address),
+    )
 
 
 def filter_agents(address: ListAddress) -> QuerySet[Agent]:
@@ -84,6 +106,25 @@ def _filter_state(agents: QuerySet[Agent], state: str) -> QuerySet[Agent]:
     if state == QUARANTINED:
         return agents.filter(quarantined_at__isnull=False)
     return agents.filter(quarantined_at=None, is_retired=state == RETIRED)
+
+
+def _make_table(address: ListAddress) -> Table:
+    return Table("agents", COLUMNS, walk_by_key(filter_agents(address), _list_lines))
+
+
+def _list_lines(agents: Sequence[Agent]) -> list[Line]:
+    return [
+        (
+            *(item.agent.pk, item.agent.name, item.agent.game, item.agent.policy),
+            *_describe_weights(item.agent.checkpoint),
+            *(item.state, item.n_matches, item.agent.created_at),
+        )
+        for item in describe_agents(agents)
+    ]
+
+
+def _describe_weights(checkpoint: Checkpoint | None) -> tuple[str | None, int | None, str | None]:
+    return (checkpoint.run, checkpoint.step, checkpoint.sha256) if checkpoint else (None,) * 3
 
 
 def _list_page(address: ListAddress) -> dict[str, Any]:

@@ -1,24 +1,38 @@
 """The list of leaderboards: the pinned ones, then the newest; found by name, game and state."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
 from matches.models import Leaderboard, Tournament
 from matches.models.choices import game_choices
 from matches.store.clock import db_now
 from pages import board_list
-from pages.lists.address import ListAddress, cut_by_key, show_list
+from pages.downloads.files import Column, Line, Table
+from pages.lists.address import ListAddress, cut_by_key, show_list, walk_by_key
 
 NAMES = ("q", "game", "state")
 STATES = {"playing": "playing", "resting": "at rest", "unlisted": "unlisted"}
 MOST_PINNED = 50
+COLUMNS = (
+    Column("name", str),
+    Column("title", str),
+    Column("game", str),
+    Column("is_pinned", bool),
+    Column("is_listed", bool),
+    Column("n_rated_matches", int),
+    Column("created_at", datetime),
+    Column("rated_at", datetime),
+)
 
 
 @require_safe
-def show_boards(request: HttpRequest) -> HttpResponse:
+def show_boards(request: HttpRequest) -> HttpResponseBase:
     """List the leaderboards that the address asks for."""
     address = ListAddress(request.GET, "boards", NAMES, labels={"q": "Name"})
     games = [(name, str(title)) for name, title in game_choices()]
@@ -31,7 +45,13 @@ def show_boards(request: HttpRequest) -> HttpResponse:
         "chips": address.list_chips(choices),
         "choices": choices.values(),
     }
-    return show_list(request, "pages/boards.html", form, lambda: _list_boards(address))
+    return show_list(
+        request,
+        "pages/boards.html",
+        form,
+        lambda: _list_boards(address),
+        lambda: Table("leaderboards", COLUMNS, walk_by_key(_filter_boards(address), _list_lines)),
+    )
 
 
 def _list_boards(address: ListAddress) -> dict[str, Any]:
@@ -46,6 +66,16 @@ def _list_boards(address: ListAddress) -> dict[str, Any]:
         "next": following,
         "is_first": address.is_first,
     }
+
+
+def _list_lines(boards: Sequence[Leaderboard]) -> list[Line]:
+    return [
+        (
+            *(board.name, board.title or None, board.game, board.is_pinned, board.is_listed),
+            *(board.n_settled, board.created_at, board.rated_at),
+        )
+        for board in boards
+    ]
 
 
 def _filter_boards(address: ListAddress) -> QuerySet[Leaderboard]:

@@ -1,10 +1,12 @@
 """The list of campaigns: what was asked, and what the answer is."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
 from arena.verdicts.base import StopReason
@@ -12,7 +14,15 @@ from matches.models import Campaign, Entrant, Tournament
 from matches.models.choices import game_choices, question_choices
 from matches.store.catalog import game_title
 from pages.campaignpages import list_campaigns
-from pages.lists.address import ListAddress, cut_by_key, filter_days, find_agents, show_list
+from pages.downloads.files import Column, Line, Table
+from pages.lists.address import (
+    ListAddress,
+    cut_by_key,
+    filter_days,
+    find_agents,
+    show_list,
+    walk_by_key,
+)
 
 NAMES = ("q", "game", "state", "question", "agent", "leaderboard", "from", "to")
 OFTEN = ("q", "game", "state", "question")
@@ -24,6 +34,24 @@ STATES = {
     "stopped": "stopped without an answer",
 }
 ANSWERED = (StopReason.DECIDED, StopReason.WITHIN_MARGIN)
+
+COLUMNS = (
+    Column("tournament", int),
+    Column("name", str),
+    Column("leaderboard", str),
+    Column("game", str),
+    Column("question", str),
+    Column("asked", str),
+    Column("says", str),
+    Column("state", str),
+    Column("why", str),
+    Column("probability", float),
+    Column("n_judged", int),
+    Column("n_matches", int),
+    Column("n_done", int),
+    Column("created_at", datetime),
+    Column("decided_at", datetime),
+)
 
 
 class ListedCampaign(NamedTuple):
@@ -38,10 +66,16 @@ class ListedCampaign(NamedTuple):
 
 
 @require_safe
-def show_campaigns(request: HttpRequest) -> HttpResponse:
+def show_campaigns(request: HttpRequest) -> HttpResponseBase:
     """List the campaigns that the address asks for, the newest first."""
     address = ListAddress(request.GET, "campaigns", NAMES, labels=LABELS)
-    return show_list(request, "pages/campaigns.html", _form(address), lambda: _list_page(address))
+    return show_list(
+        request,
+        "pages/campaigns.html",
+        _form(address),
+        lambda: _list_page(address),
+        lambda: _make_table(address),
+    )
 
 
 def filter_campaigns(address: ListAddress) -> QuerySet[Campaign]:
@@ -89,6 +123,23 @@ def _filter_state(state: str) -> QuerySet[Campaign]:
     if state == "budget":
         return ended.filter(why=StopReason.OUT_OF_BUDGET)
     return ended.exclude(why__in=[*ANSWERED, StopReason.OUT_OF_BUDGET])
+
+
+def _make_table(address: ListAddress) -> Table:
+    return Table("campaigns", COLUMNS, walk_by_key(filter_campaigns(address), _list_lines))
+
+
+def _list_lines(campaigns: Sequence[Campaign]) -> list[Line]:
+    return [
+        (
+            *(item.tournament.pk, item.tournament.name, item.tournament.leaderboard.name),
+            *(item.tournament.leaderboard.game, item.campaign.question, item.asked, item.says),
+            *(item.state, item.campaign.why or None, item.campaign.probability),
+            *(item.campaign.n_judged, item.tournament.n_matches, item.tournament.n_done),
+            *(item.tournament.created_at, item.campaign.decided_at),
+        )
+        for item in describe_campaigns(campaigns)
+    ]
 
 
 def _list_page(address: ListAddress) -> dict[str, Any]:

@@ -1,17 +1,27 @@
 """The list of tournaments."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db.models import IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
 from matches.models import Entrant, Tournament
 from matches.models.choices import game_choices, pairing_choices
 from matches.store.catalog import game_title
-from pages.lists.address import ListAddress, cut_by_key, filter_days, find_agents, show_list
+from pages.downloads.files import Column, Line, Table
+from pages.lists.address import (
+    ListAddress,
+    cut_by_key,
+    filter_days,
+    find_agents,
+    show_list,
+    walk_by_key,
+)
 
 NAMES = ("q", "game", "state", "agent", "leaderboard", "pairing", "from", "to")
 OFTEN = ("q", "game", "state", "agent")
@@ -19,6 +29,24 @@ LABELS = {"q": "Name has", "from": "Made from", "to": "Made until"}
 OPEN = "open"
 # As pages show it, one that is planned while it plays is running.
 RUNNING = Q(state=Tournament.State.RUNNING) | Q(state=Tournament.State.PLANNING, n_planned__gt=0)
+
+COLUMNS = (
+    Column("id", int),
+    Column("name", str),
+    Column("leaderboard", str),
+    Column("game", str),
+    Column("pairing", str),
+    Column("state", str),
+    Column("n_agents", int),
+    Column("n_matches", int),
+    Column("n_done", int),
+    Column("n_forfeits", int),
+    Column("n_void", int),
+    Column("n_cancelled", int),
+    Column("created_at", datetime),
+    Column("started_at", datetime),
+    Column("finished_at", datetime),
+)
 
 
 class ListedTournament(NamedTuple):
@@ -31,10 +59,16 @@ class ListedTournament(NamedTuple):
 
 
 @require_safe
-def show_tournaments(request: HttpRequest) -> HttpResponse:
+def show_tournaments(request: HttpRequest) -> HttpResponseBase:
     """List the tournaments that the address asks for, the newest first."""
     address = ListAddress(request.GET, "tournaments", NAMES, labels=LABELS)
-    return show_list(request, "pages/tournaments.html", _form(address), lambda: _list_page(address))
+    return show_list(
+        request,
+        "pages/tournaments.html",
+        _form(address),
+        lambda: _list_page(address),
+        lambda: _make_table(address),
+    )
 
 
 def filter_tournaments(address: ListAddress) -> QuerySet[Tournament]:
@@ -91,6 +125,22 @@ def list_states() -> list[tuple[str, str]]:
     """Return the states of a tournament that a form offers."""
     states = [(name, str(label).lower()) for name, label in Tournament.State.choices]
     return [(OPEN, "not over yet"), *states]
+
+
+def _make_table(address: ListAddress) -> Table:
+    lines = walk_by_key(add_sizes(filter_tournaments(address)), _list_lines)
+    return Table("tournaments", COLUMNS, lines)
+
+
+def _list_lines(tournaments: Sequence[Tournament]) -> list[Line]:
+    return [
+        (
+            *(row.pk, row.name, row.leaderboard.name, row.leaderboard.game, row.pairing),
+            *(row.shown_state, vars(row)["n_agents"], row.n_matches, row.n_done, row.n_forfeits),
+            *(row.n_void, row.n_cancelled, row.created_at, row.started_at, row.finished_at),
+        )
+        for row in tournaments
+    ]
 
 
 def _list_page(address: ListAddress) -> dict[str, Any]:

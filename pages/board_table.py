@@ -1,0 +1,47 @@
+"""The ratings of a leaderboard or a season as a file: by rank, with the filters of the page."""
+
+from collections.abc import Iterator
+
+from arena.ratings.base import Z95
+from matches.models import Leaderboard, Rating, Season, SeasonRow
+from matches.ratings import standings
+from pages.downloads.files import MAX_ROWS, Column, Line, Table
+from pages.filters import View, filter_agents
+
+_NUMBERS = (
+    *(Column(name, float) for name in ("mu", "sd", "low", "high", "live_mu", "live_sigma")),
+    *(Column(f"n_{name}", int) for name in ("matches", "wins", "draws", "losses", "forfeits")),
+)
+_AGENT = (Column("rank", int), Column("agent", int), Column("name", str))
+_KIND = (Column("kind", str), Column("run", str), Column("step", int))
+
+
+def make_table(board: Leaderboard, view: View) -> Table:
+    """Return the ratings of the agents that the view asks for, by their rank on the whole board."""
+    return Table(board.name, (*_AGENT, *_KIND, *_NUMBERS), _list_ratings(board, view))
+
+
+def make_season_table(season: Season) -> Table:
+    """Return the ranks of a season: names and numbers as they were then."""
+    ranked = season.rows.order_by("rank")[:MAX_ROWS]
+    lines = ((row.rank, row.agent_id, row.name, *_list_numbers(row)) for row in ranked)
+    name = f"{season.leaderboard.name}-season-{season.pk}"
+    return Table(name, (*_AGENT, *_NUMBERS), lines)
+
+
+def _list_ratings(board: Leaderboard, view: View) -> Iterator[Line]:
+    matching = None if view.is_whole else set(filter_agents(board, view))
+    rated = standings.rank_ratings(board.pk).select_related("agent__checkpoint")
+    for rank, rating in enumerate(rated[:MAX_ROWS], 1):
+        if matching is None or rating.agent_id in matching:
+            agent, weights = rating.agent, rating.agent.checkpoint
+            trained = (weights.run, weights.step) if weights else (None, None)
+            yield (rank, agent.pk, agent.name, agent.policy, *trained, *_list_numbers(rating))
+
+
+def _list_numbers(row: Rating | SeasonRow) -> Line:
+    half = Z95 * row.sd
+    return (
+        *(row.mu, row.sd, row.mu - half, row.mu + half, row.live_mu, row.live_sigma),
+        *(row.n_matches, row.n_wins, row.n_draws, row.n_losses, row.n_forfeits),
+    )

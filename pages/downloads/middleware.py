@@ -1,0 +1,104 @@
+"""Answers for every page that is asked for its tables and plots as files.
+
+`?files` lists them; `?table=2&format=csv` (or parquet) and `?plot=1&format=svg` send one. The page
+is made as ever and read: what a visitor may see, and nothing else, can be fetched.
+"""
+
+from http import HTTPStatus
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils.deprecation import MiddlewareMixin
+from django.utils.text import slugify
+
+from arena.parameters import parse_number
+from pages.downloads.files import FORMS, Table, send_table
+from pages.downloads.markup import PageTable, read_tables, type_table
+from pages.downloads.plots import Plot, read_plots
+
+FILES, TABLE, PLOT = "files", "table", "plot"
+SVG: Final = "svg"
+
+
+class FilesOfPages(MiddlewareMixin):
+    """Turns a page into the list of its files, or one of them, where the address says so."""
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Return what the address asks for of this page."""
+        asked = [name for name in (FILES, TABLE, PLOT) if name in request.GET]
+        if not asked or not isinstance(response, HttpResponse) or not _is_page(request, response):
+            return response
+        html = response.content.decode()
+        if asked[0] == FILES:
+            return _list_files(request, html)
+        if asked[0] == TABLE:
+            return _send_table(request, read_tables(html))
+        return _send_plot(request, read_plots(html))
+
+
+def _is_page(request: HttpRequest, response: HttpResponse) -> bool:
+    """Say whether this is one of our pages: the admin and the API have files of their own."""
+    match = request.resolver_match
+    is_ours = match is not None and not match.namespaces and match.url_name != "login"
+    is_html = response.headers.get("Content-Type", "").startswith("text/html")
+    return is_ours and is_html and response.status_code == HTTPStatus.OK
+
+
+def _list_files(request: HttpRequest, html: str) -> HttpResponse:
+    tables = [
+        {"number": number, "caption": table.caption, "n_rows": len(table.rows)}
+        for number, table in enumerate(read_tables(html), 1)
+        if table.rows
+    ]
+    plots = [{"number": n, "title": plot.title} for n, plot in enumerate(read_plots(html), 1)]
+    return render(request, "pages/files.html", {"tables": tables, "plots": plots})
+
+
+def _send_table(request: HttpRequest, tables: list[PageTable]) -> HttpResponseBase:
+    form = request.GET.get("format", "")
+    if form not in FORMS:
+        return _refuse(request, f"format must be one of {', '.join(FORMS)}, got {form[:40]!r}")
+    number = _read_place(request, TABLE, len(tables))
+    if number is None:
+        return _refuse(request, _describe_range(request, TABLE, len(tables)))
+    table = tables[number - 1]
+    columns, lines = type_table(table)
+    return send_table(request, Table(_name_file(request, table.caption), columns, lines), form)
+
+
+def _send_plot(request: HttpRequest, plots: list[Plot]) -> HttpResponse:
+    form = request.GET.get("format", SVG)
+    if form != SVG:
+        return _refuse(request, f"format of a plot must be {SVG}, got {form[:40]!r}")
+    number = _read_place(request, PLOT, len(plots))
+    if number is None:
+        return _refuse(request, _describe_range(request, PLOT, len(plots)))
+    plot = plots[number - 1]
+    name = _name_file(request, plot.title)
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{SVG}"'}
+    return HttpResponse(plot.svg, content_type="image/svg+xml", headers=headers)
+
+
+def _read_place(request: HttpRequest, name: str, highest: int) -> int | None:
+    return parse_number(request.GET[name], highest=highest) or None
+
+
+def _describe_range(request: HttpRequest, name: str, n: int) -> str:
+    got = request.GET[name][:40]
+    if not n:
+        return f"this page has no {name}"
+    return f"{name} must be a number from 1 to {n}, got {got!r}"
+
+
+def _refuse(request: HttpRequest, problem: str) -> HttpResponse:
+    context: dict[str, Any] = {"problem": problem}
+    return render(request, "pages/files.html", context, status=HTTPStatus.NOT_FOUND)
+
+
+def _name_file(request: HttpRequest, title: str) -> str:
+    """Return a name of a file: where it comes from, and what it is."""
+    return "-".join(filter(None, (slugify(request.path.replace("/", "-")), slugify(title)[:60])))

@@ -1,0 +1,134 @@
+"""The plots of a page as pictures that stand alone, in light colours and a style of their own.
+
+A page paints its plots by style sheets, with measures that a script sets; programs that draw or
+print take neither, so both are written into the picture.
+"""
+
+import re
+from html import escape
+from html.parser import HTMLParser
+from typing import Final, NamedTuple
+
+WIDTH, NAMES, HEIGHT, HEAD = 960, 150, 120, 28
+"""Pixels: the drawing, names beside it, the height of a plot that does not say it, the title."""
+SERIES: Final = ("#0f766e", "#b4532a", "#4c5fb8", "#96650a", "#a33f7f", "#4d6b1f")
+STYLE: Final = (
+    "text{font:12px system-ui,sans-serif;fill:#625f58}.head{font-size:14px;fill:#1d1c1a}"
+    ".step{text-anchor:middle}line{stroke:#e3e0d8}"
+    ".compared line{stroke:#625f58;stroke-dasharray:2 5}"
+    "polyline,path{fill:none;stroke:#0f766e;stroke-width:2;vector-effect:non-scaling-stroke}"
+    "polygon,.band{fill:#0f766e;stroke:none;opacity:.12}.pace{fill:#9fd3cb}"
+    ".way line{stroke:#0f766e;stroke-width:1.5;opacity:.55}.range{stroke:#9fd3cb;stroke-width:8}"
+    ".mode,.judged{fill:#0f766e;stroke:#fffefb;stroke-width:1.5}"
+    ".bound line{stroke:#8a5c06;stroke-dasharray:5 4}.bound text{fill:#8a5c06}"
+) + "".join(
+    f"polyline.series-{n}{{stroke:{colour}}}polygon.series-{n}{{fill:{colour}}}"
+    f".series-{n} line{{stroke:{colour}}}.series-{n} .mode,text.series-{n}{{fill:{colour}}}"
+    f".series-{n} .range{{stroke:{colour};opacity:.22}}"
+    for n, colour in enumerate(SERIES, 1)
+)
+# The reader of HTML writes names small; a picture by itself is XML.
+CAPITALS: Final = {"viewbox": "viewBox", "preserveaspectratio": "preserveAspectRatio"}
+SHAPES: Final = re.compile("svg|g|a|line|text|tspan|poly(line|gon)|path|rect|circle|ellipse|title")
+KEPT: Final = re.compile(
+    "[xyrd]|[xy][12]|[dcr][xy]|width|height|points|class|viewbox|transform|preserveaspectratio"
+    "|vector-effect|stroke-width|font-size|text-anchor"
+)
+MEASURE: Final = re.compile(r"--at:\s*(-?[\d.]+)px")
+PICTURE_CLASS: Final = "drawn"
+"""Of positions in a replay: those are no plots."""
+
+
+class Plot(NamedTuple):
+    """A plot of a page: what it shows, and the picture of it."""
+
+    title: str
+    svg: str
+
+
+def read_plots(html: str) -> list[Plot]:
+    """Return the plots of a page in their order."""
+    reader = _Reader()
+    reader.feed(html)
+    return [Plot(title, _frame(title, height, parts)) for title, height, parts in reader.plots]
+
+
+def _frame(title: str, height: float, parts: list[str]) -> str:
+    whole, tall = WIDTH + NAMES, height + HEAD
+    head = f'<text class="head" x="4" y="18">{escape(title)}</text>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="{tall:g}" '
+        f'viewBox="0 0 {whole} {tall:g}" role="img"><title>{escape(title)}</title>'
+        f'<style>{STYLE}</style><rect width="100%" height="100%" fill="#fffefb"/>{head}'
+        f'<g transform="translate(0 {HEAD})">{"".join(parts)}</g></svg>\n'
+    )
+
+
+class _Reader(HTMLParser):
+    """Gathers the plots: title, height, and their elements as XML."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plots: list[tuple[str, float, list[str]]] = []
+        self._captions: dict[str, str] = {}
+        self._caption = ""
+        self._open: list[tuple[str, str]] = []
+        """The open elements of a plot: tag on the page and in the picture, empty: left out."""
+        self._is_skipped = False
+        self._name = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if self._open:
+            self._open_shape(tag, given)
+        elif tag == "svg":
+            self._begin_plot(given)
+        elif tag in ("figcaption", "h2") and "id" in given:
+            self._caption = given["id"]
+            self._captions[self._caption] = ""
+        elif tag == "span" and self.plots and (at := MEASURE.search(given.get("data-vars", ""))):
+            hidden = "hidden" in given
+            self._name = "" if hidden else f'class="{escape(given.get("class", ""))}" y="{at[1]}"'
+
+    def handle_data(self, data: str) -> None:
+        if self._open:
+            if self._open[-1][1] and not self._is_skipped:
+                self.plots[-1][2].append(escape(data.strip()))
+        elif self._name:
+            text = f'<text x="{WIDTH + 8}" dy="4" {self._name}>{escape(data.strip())}</text>'
+            self.plots[-1][2].append(text)
+            self._name = ""
+        elif self._caption:
+            self._captions[self._caption] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self._open:
+            self._caption = "" if tag in ("figcaption", "h2") else self._caption
+        elif self._open[-1][0] == tag:
+            _, written = self._open.pop()
+            if written and not self._is_skipped:
+                self.plots[-1][2].append(f"</{written}>")
+
+    def _begin_plot(self, given: dict[str, str]) -> None:
+        self._is_skipped = PICTURE_CLASS in given.get("class", "").split()
+        title = given.get("aria-label") or self._captions.get(given.get("aria-labelledby", ""), "")
+        title = " ".join((title or next(reversed(self._captions.values()), "")).split())
+        height = given.get("height", "")
+        is_known = re.fullmatch(r"[\d.]+", height) is not None
+        if not self._is_skipped:
+            self.plots.append((title, float(height) if is_known else HEIGHT, []))
+        size = {"width": str(WIDTH), "height": height if is_known else str(HEIGHT)}
+        self._open_shape("svg", given | size)
+
+    def _open_shape(self, tag: str, given: dict[str, str]) -> None:
+        is_left_out = not SHAPES.fullmatch(tag) or "hidden" in given
+        is_left_out = is_left_out or bool(self._open and not self._open[-1][1])
+        written = "" if is_left_out else "g" if tag == "a" else tag
+        self._open.append((tag, written))
+        if not written or self._is_skipped:
+            return
+        kept = {CAPITALS.get(name, name): given[name] for name in given if KEPT.fullmatch(name)}
+        if at := MEASURE.search(given.get("data-vars", "")):
+            kept["transform"] = f"translate(0 {at[1]})"
+        texts = "".join(f' {name}="{escape(value)}"' for name, value in kept.items())
+        self.plots[-1][2].append(f"<{written}{texts}>")
