@@ -46,6 +46,7 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     )
     listed = add_command(commands, "boards", show_boards)
     listed.add_argument("--game")
+    listed.add_argument("--all", action="store_true", help="those of single evaluations too")
     add_limit(listed)
     shown = add_command(
         commands,
@@ -82,7 +83,9 @@ def open_board(client: Client, options: Namespace) -> Answer:
 
 def show_boards(client: Client, options: Namespace) -> Answer:
     """List leaderboards, the newest first."""
-    boards = client.leaderboards.list(game=options.game, page_size=page_size(options))
+    boards = client.leaderboards.list(
+        game=options.game, is_listed=None if options.all else True, page_size=page_size(options)
+    )
     found = take_rows(boards, options)
     rows = [(b.name, b.game, b.title, b.n_counted, b.rated_at) for b in found]
     return Answer(found, format_table(BOARD_HEAD, rows))

@@ -18,7 +18,7 @@ from evalsite_client.cli.show import format_table
 from evalsite_client.progress import ProgressLine
 from evalsite_client.retries import NEVER
 from evalsite_client.tests.commands import Evalsite, as_json, ok
-from matches.models import Match, Tournament, TrajectoryPiece, Worker
+from matches.models import Leaderboard, Match, Tournament, TrajectoryPiece, Worker
 from matches.tests import boards, callers, factories
 from matches.tests.weights import weights
 
@@ -67,6 +67,9 @@ def test_a_tournament_is_scheduled_by_names_and_changed(evalsite: Evalsite) -> N
 def test_a_board_is_shown_and_two_of_it_are_compared(evalsite: Evalsite) -> None:
     boards.played_board(n_matches=84)
     assert "connect-four" in ok(evalsite("boards", "--game", "connect_four"))
+    Leaderboard.objects.update(is_listed=False)
+    assert "connect-four" not in ok(evalsite("boards"))
+    assert "connect-four" in ok(evalsite("boards", "--all"))
     assert len(as_json(evalsite("board", "connect-four", "--limit", 3, "--json"))) == 3
     best, *_, worst = (
         line.split()[2] for line in ok(evalsite("board", "connect-four")).splitlines()[1:]

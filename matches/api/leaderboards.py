@@ -66,7 +66,7 @@ class RatedLeaderboardSerializer(LeaderboardSerializer):
     @extend_schema_field(RatingSerializer(many=True))
     def get_ratings(self, board: Leaderboard) -> list[dict[str, Any]]:
         """Return as many ratings as the page shows."""
-        top = enumerate(standings.rank_ratings(board.pk)[: standings.TOP], 1)
+        top = enumerate(standings.read_first(board.pk), 1)
         return serialize_ratings(rank_rating(rank, rating) for rank, rating in top)
 
 

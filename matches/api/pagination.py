@@ -85,15 +85,18 @@ class NewestSnapshots(NewestFirst):
 
 
 class _Place(NamedTuple):
-    """Where a page of ratings begins: after this rank, at this mu and agent."""
+    """Where a page of ratings begins: after this rank, at this mu and agent.
+
+    mu: None among the agents without a match, who come last.
+    """
 
     rank: int
-    mu: float
+    mu: float | None
     agent: int
 
 
 class ByRank(NewestFirst):
-    """Ratings in the order of rank: settled mu, ties by agent id. It only goes on, never back."""
+    """Ratings in the order of rank, agents without a match last. It only goes on, never back."""
 
     _next: str | None = None
 
@@ -104,17 +107,14 @@ class ByRank(NewestFirst):
         del view
         size = self.get_page_size(request) or self.page_size
         place = _decode_place(request.query_params.get(self.cursor_query_param))
-        if place:
-            # A range of the index rating_top less ties: an OR would read the board from its top.
-            ties = Q(mu=place.mu, agent_id__lte=place.agent)
-            queryset = queryset.filter(Q(mu__lte=place.mu) & ~ties)
-        rows = list(queryset[: size + 1])  # one more: is there a next page?
+        rows = _read_ranked(queryset.order_by(), place, size + 1)  # one more: is there a next page?
         first = (place.rank if place else 0) + 1
         page = [rank_rating(rank, rating) for rank, rating in enumerate(rows[:size], first)]
         if len(rows) > size:
             last = page[-1]
             # With the rank: to count those above would read the board down to the page.
-            text = json.dumps([first + len(page) - 1, last.mu, last.agent_id])
+            mu = last.mu if last.n_matches else None
+            text = json.dumps([first + len(page) - 1, mu, last.agent_id])
             cursor = urlsafe_b64encode(text.encode()).decode().rstrip("=")
             address = request.build_absolute_uri()
             self._next = replace_query_param(address, self.cursor_query_param, cursor)
@@ -128,17 +128,31 @@ class ByRank(NewestFirst):
         return None
 
 
+def _read_ranked(ratings: Any, place: _Place | None, n: int) -> list[Any]:
+    """Return n ratings after a place: of those who have played, then of those who have not."""
+    played = ratings.filter(n_matches__gt=0).order_by("-mu", "agent_id")
+    others = ratings.filter(n_matches=0).order_by("agent_id")
+    if place and place.mu is None:
+        return list(others.filter(agent_id__gt=place.agent)[:n])
+    if place:
+        # A range of the index rating_top less ties: an OR would read the board from its top.
+        ties = Q(mu=place.mu, agent_id__lte=place.agent)
+        played = played.filter(Q(mu__lte=place.mu) & ~ties)
+    rows = list(played[:n])
+    return [*rows, *others[: n - len(rows)]] if len(rows) < n else rows
+
+
 def _decode_place(text: str | None) -> _Place | None:
     """Return the place that a cursor names. Raises NotFound."""
     if text is None:
         return None
     try:
         rank, mu, agent = json.loads(urlsafe_b64decode(text.encode() + b"=="))
-        place = _Place(int(rank), float(mu), int(agent))
+        place = _Place(int(rank), None if mu is None else float(mu), int(agent))
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise NotFound("Invalid cursor") from error
     # NaN and Infinity are read by json as numbers, and compared by each database as it likes.
     limit = 10**MAX_DIGITS
-    if not (isfinite(place.mu) and 0 <= place.rank < limit and 0 <= place.agent < limit):
+    if not (isfinite(place.mu or 0.0) and 0 <= place.rank < limit and 0 <= place.agent < limit):
         raise NotFound("Invalid cursor")
     return place

@@ -9,7 +9,7 @@ from datetime import datetime
 from math import ceil, floor, log10
 from typing import NamedTuple, TypedDict
 
-from django.db.models import QuerySet
+from django.db.models import Case, QuerySet, When
 
 from arena.ratings.base import MU, Z95
 from matches.models import Leaderboard, Rating, Tournament
@@ -152,23 +152,39 @@ _COLUMNS = (
 
 
 def rank_ratings(board_id: int) -> QuerySet[Rating]:
-    """Return the ratings of a board in the order of rank: settled mu, ties by agent id."""
+    """Return the ratings of a board in the order of rank: settled mu, ties by agent id.
+
+    Agents without a match come after all others. No index has this order: for the first rows take
+    `read_first`.
+    """
     ratings = Rating.objects.filter(leaderboard_id=board_id).select_related("agent")
-    return ratings.order_by("-mu", "agent_id")
+    return ratings.order_by(Case(When(n_matches=0, then=1), default=0), "-mu", "agent_id")
 
 
 def rank_played(board_id: int) -> QuerySet[Rating]:
-    """Return those of agents that have played, in the order of rank."""
-    return rank_ratings(board_id).filter(n_matches__gt=0)
+    """Return those of agents that have played, in the order of rank, by an index."""
+    return rank_ratings(board_id).filter(n_matches__gt=0).order_by("-mu", "agent_id")
+
+
+def list_unplayed(board_id: int) -> QuerySet[Rating]:
+    """Return those of agents without a match, which come after all others."""
+    return rank_ratings(board_id).filter(n_matches=0).order_by("agent_id")
+
+
+def read_first(board_id: int) -> list[Rating]:
+    """Return the first TOP ratings in the order of rank."""
+    first = list(rank_played(board_id)[:TOP])
+    return [*first, *list_unplayed(board_id)[: TOP - len(first)]] if len(first) < TOP else first
 
 
 def find_rank(rating: Rating) -> int:
     """Return the rank of an agent, 1 the best: how many are above it, and one."""
-    others = Rating.objects.filter(leaderboard_id=rating.leaderboard_id)
-    if rating.n_matches:
-        others = others.filter(n_matches__gt=0)
-    ties = others.filter(mu=rating.mu, agent_id__lt=rating.agent_id)
-    return others.filter(mu__gt=rating.mu).count() + ties.count() + 1
+    played = rank_played(rating.leaderboard_id).order_by()
+    if not rating.n_matches:
+        before = list_unplayed(rating.leaderboard_id).filter(agent_id__lt=rating.agent_id)
+        return played.count() + before.count() + 1
+    ties = played.filter(mu=rating.mu, agent_id__lt=rating.agent_id)
+    return played.filter(mu__gt=rating.mu).count() + ties.count() + 1
 
 
 def load_field(board_id: int) -> Field:
@@ -194,9 +210,8 @@ def load_rows(board_id: int, *, start: int = 0) -> list[Row]:
     if len(page) < TOP:
         # Two queries rather than one order by whether they have played, which has no index.
         n_played = start + len(page) if page or not start else played.count()
-        others = Rating.objects.filter(leaderboard_id=board_id, n_matches=0).order_by("agent_id")
         first = max(0, start - n_played)
-        page += read_rated(others[first : first + TOP - len(page)])
+        page += read_rated(list_unplayed(board_id)[first : first + TOP - len(page)])
     among = load_field(board_id)
     return [format_row(rating, rank, among) for rank, rating in enumerate(page, start + 1)]
 

@@ -56,9 +56,13 @@ def test_ratings_are_paged_in_the_order_of_rank(
     # Ties, as of agents that have not played, must neither be lost nor come twice.
     tied = Rating.objects.order_by("-mu")[2:5]
     Rating.objects.filter(pk__in=[rating.pk for rating in tied]).update(mu=25.0)
+    unplayed = Rating.objects.order_by("-mu")[:2]
+    Rating.objects.filter(pk__in=[rating.pk for rating in unplayed]).update(n_matches=0)
     found = _pages(client, f"{BOARD}/ratings/?page_size={page_size}")
-    wanted = Rating.objects.order_by("-mu", "agent_id").values_list("agent_id", flat=True)
-    assert [row["agent"]["id"] for row in found] == list(wanted)
+    ranked = Rating.objects.order_by("-mu", "agent_id").values_list("agent_id", flat=True)
+    last = sorted(Rating.objects.filter(n_matches=0).values_list("agent_id", flat=True))
+    wanted = [agent for agent in ranked if agent not in last] + last
+    assert [row["agent"]["id"] for row in found] == wanted
     assert [row["rank"] for row in found] == list(range(1, 8))
 
 
