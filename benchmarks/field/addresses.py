@@ -295,6 +295,7 @@ DEEP: Mapping[str, str] = {
 # More examples.
 API_NOT_ASKED: Mapping[str, str] = {
     "/api/v1/tournaments/{id}/manifest/": "what a generation wrote; the field has none",
+    "/api/v1/tournaments/{id}/shards/{number}/": "a file of a generation; the field has none",
     "/api/v1/gates/{id}/": "one test that a CI waits for; the field has none",
     "/api/v1/watches/look/": "what a training machine asks before it uploads",
 }
