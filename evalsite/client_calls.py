@@ -90,7 +90,7 @@ class Operation:
         named += ["key: str | None = None"] if self.method == "post" else []
         signature = ", ".join(["self", *first, *(["*", *named] if named else [])])
         answer = self.find_answer() or "None"
-        shown = f"Iterator[{answer}]" if self.verb == "list" else answer
+        shown = f"Rows[{answer}]" if self.verb == "list" else answer
         general = DOCS.get(self.verb, "") if self.is_plain else ""
         general = general.format(self.noun if self.verb == "list" else self.subject)
         text = DOCS.get(self.name) or general or self.node["description"]

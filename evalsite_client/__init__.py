@@ -22,7 +22,7 @@ from evalsite_client.errors import (
     WaitTimeoutError,
 )
 from evalsite_client.progress import Progress
-from evalsite_client.records import to_records
+from evalsite_client.records import Rows, to_records
 from evalsite_client.retries import NEVER, Clock, Retries
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "Progress",
     "Refusal",
     "Retries",
+    "Rows",
     "ThrottledError",
     "UnreachableError",
     "WaitTimeoutError",

@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from evalsite_client.decoding import decode
 from evalsite_client.errors import AnswerError
+from evalsite_client.records import Rows
 from evalsite_client.transport import Transport
 
 T = TypeVar("T")
@@ -39,8 +40,11 @@ class Calls:
         }
         return decode(kind, self._transport.post(path, given, key=key))
 
-    def _rows(self, kind: type[T], path: str, query: Mapping[str, Any]) -> Iterator[T]:
-        """Yield every row of a list in the order of the server."""
+    def _rows(self, kind: type[T], path: str, query: Mapping[str, Any]) -> Rows[T]:
+        """Return every row of a list in the order of the server."""
+        return Rows(self._fetch_rows(kind, path, query))
+
+    def _fetch_rows(self, kind: type[T], path: str, query: Mapping[str, Any]) -> Iterator[T]:
         page_query = dict(query)
         while True:
             page = self._transport.get(path, page_query)

@@ -2,13 +2,14 @@
 
 # Written by `./run manage write_client_api` from the schema of the API: change that, not this.
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from evalsite_client.api.shared import Explanation, Placement
 from evalsite_client.calls import Calls
+from evalsite_client.records import Rows
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Agents(Calls):
         name: str | None = None,
         policy: str | None = None,
         page_size: int | None = None,
-    ) -> Iterator[Agent]:
+    ) -> Rows[Agent]:
         """Yield agents, fetched page by page as they are asked for."""
         return self._rows(
             Agent,

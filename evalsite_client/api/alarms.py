@@ -2,10 +2,9 @@
 
 # Written by `./run manage write_client_api` from the schema of the API: change that, not this.
 
-from collections.abc import Iterator
-
 from evalsite_client.api.shared import Alarm
 from evalsite_client.calls import Calls
+from evalsite_client.records import Rows
 
 
 class Alarms(Calls):
@@ -17,7 +16,7 @@ class Alarms(Calls):
         leaderboard: str | None = None,
         open: bool | None = None,
         page_size: int | None = None,
-    ) -> Iterator[Alarm]:
+    ) -> Rows[Alarm]:
         """Yield alarms, fetched page by page as they are asked for."""
         return self._rows(
             Alarm, "alarms", {"leaderboard": leaderboard, "open": open, "page_size": page_size}

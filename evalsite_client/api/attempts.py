@@ -2,11 +2,11 @@
 
 # Written by `./run manage write_client_api` from the schema of the API: change that, not this.
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evalsite_client.api.shared import Attempt, Ending
 from evalsite_client.calls import Calls
+from evalsite_client.records import Rows
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Attempts(Calls):
         match: int | None = None,
         tournament: int | None = None,
         page_size: int | None = None,
-    ) -> Iterator[ListedAttempt]:
+    ) -> Rows[ListedAttempt]:
         """Yield attempts, fetched page by page as they are asked for."""
         return self._rows(
             ListedAttempt,

@@ -2,12 +2,13 @@
 
 # Written by `./run manage write_client_api` from the schema of the API: change that, not this.
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from evalsite_client.calls import Calls
+from evalsite_client.records import Rows
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Audits(Calls):
         target_id: int | None = None,
         target_kind: str | None = None,
         page_size: int | None = None,
-    ) -> Iterator[Audit]:
+    ) -> Rows[Audit]:
         """Yield what was done, the newest first."""
         return self._rows(
             Audit,

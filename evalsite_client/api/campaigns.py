@@ -2,7 +2,7 @@
 
 # Written by `./run manage write_client_api` from the schema of the API: change that, not this.
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from evalsite_client.api.shared import AgentName, Explanation, Forecast, Pairs
 from evalsite_client.calls import Calls
 from evalsite_client.figures import CampaignFigures
+from evalsite_client.records import Rows
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ class Campaigns(Calls):
         question: str | None = None,
         tournament: int | None = None,
         page_size: int | None = None,
-    ) -> Iterator[Campaign]:
+    ) -> Rows[Campaign]:
         """Yield campaigns, fetched page by page as they are asked for."""
         return self._rows(
             Campaign,
@@ -238,7 +239,7 @@ class Campaigns(Calls):
         """Return one campaign."""
         return self._get(CampaignDetail, f"campaigns/{campaign}")
 
-    def curve(self, campaign: int, *, page_size: int | None = None) -> Iterator[CampaignPoint]:
+    def curve(self, campaign: int, *, page_size: int | None = None) -> Rows[CampaignPoint]:
         """List what it said as the evidence grew."""
         return self._rows(CampaignPoint, f"campaigns/{campaign}/curve", {"page_size": page_size})
 

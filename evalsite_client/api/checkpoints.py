@@ -2,7 +2,7 @@
 
 # Written by `./run manage write_client_api` from the schema of the API: change that, not this.
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from evalsite_client.api.shared import AgentName, Placement
 from evalsite_client.calls import Calls
+from evalsite_client.records import Rows
 
 CheckpointState = Literal["checking", "ready", "refused"]
 
@@ -74,7 +75,7 @@ class Checkpoints(Calls):
         run: str | None = None,
         state: CheckpointState | None = None,
         page_size: int | None = None,
-    ) -> Iterator[Checkpoint]:
+    ) -> Rows[Checkpoint]:
         """Yield checkpoints, fetched page by page as they are asked for."""
         return self._rows(
             Checkpoint,

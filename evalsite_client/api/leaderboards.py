@@ -2,7 +2,7 @@
 
 # Written by `./run manage write_client_api` from the schema of the API: change that, not this.
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,6 +11,7 @@ from urllib.parse import quote
 from evalsite_client.api.shared import AgentName, Season, SeasonMode
 from evalsite_client.calls import Calls
 from evalsite_client.figures import ComparisonFigures, HeadToHeadFigures, RatingFigures
+from evalsite_client.records import Rows
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class Leaderboards(Calls):
         is_listed: bool | None = None,
         is_pinned: bool | None = None,
         page_size: int | None = None,
-    ) -> Iterator[Leaderboard]:
+    ) -> Rows[Leaderboard]:
         """Yield leaderboards, fetched page by page as they are asked for."""
         return self._rows(
             Leaderboard,
@@ -222,7 +223,7 @@ class Leaderboards(Calls):
             key=key,
         )
 
-    def history(self, leaderboard: str, *, page_size: int | None = None) -> Iterator[Snapshot]:
+    def history(self, leaderboard: str, *, page_size: int | None = None) -> Rows[Snapshot]:
         """List when the ratings were kept, at most once a minute, the newest first."""
         return self._rows(
             Snapshot,
@@ -230,7 +231,7 @@ class Leaderboards(Calls):
             {"page_size": page_size},
         )
 
-    def ratings(self, leaderboard: str, *, page_size: int | None = None) -> Iterator[Rating]:
+    def ratings(self, leaderboard: str, *, page_size: int | None = None) -> Rows[Rating]:
         """List the ratings of a leaderboard in the order of rank."""
         return self._rows(
             Rating, f"leaderboards/{quote(leaderboard, safe='')}/ratings", {"page_size": page_size}
@@ -242,7 +243,7 @@ class Leaderboards(Calls):
 
     def rating_history(
         self, leaderboard: str, agent: int, *, page_size: int | None = None
-    ) -> Iterator[Point]:
+    ) -> Rows[Point]:
         """List the ratings that an agent had, the newest first; a page may lack some."""
         return self._rows(
             Point,
@@ -259,7 +260,7 @@ class Leaderboards(Calls):
             key=key,
         )
 
-    def seasons(self, leaderboard: str, *, page_size: int | None = None) -> Iterator[Season]:
+    def seasons(self, leaderboard: str, *, page_size: int | None = None) -> Rows[Season]:
         """List the seasons of a leaderboard, the newest first."""
         return self._rows(
             Season, f"leaderboards/{quote(leaderboard, safe='')}/seasons", {"page_size": page_size}

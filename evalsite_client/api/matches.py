@@ -2,13 +2,14 @@
 
 # Written by `./run manage write_client_api` from the schema of the API: change that, not this.
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from evalsite_client.api.shared import Attempt, Explanation, Outcome
 from evalsite_client.calls import Calls
+from evalsite_client.records import Rows
 
 Needs = Literal["cpu", "torch", "cpu+gpu", "torch+gpu"]
 
@@ -114,7 +115,7 @@ class Matches(Calls):
         state: MatchState | None = None,
         tournament: int | None = None,
         page_size: int | None = None,
-    ) -> Iterator[Match]:
+    ) -> Rows[Match]:
         """Yield matches, fetched page by page as they are asked for."""
         return self._rows(
             Match,

@@ -2,11 +2,11 @@
 
 # Written by `./run manage write_client_api` from the schema of the API: change that, not this.
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evalsite_client.api.shared import Outcome
 from evalsite_client.calls import Calls
+from evalsite_client.records import Rows
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ListedOutcome(Outcome):
 class Outcomes(Calls):
     """The results of a tournament in planned order."""
 
-    def list(self, *, tournament: int, page_size: int | None = None) -> Iterator[ListedOutcome]:
+    def list(self, *, tournament: int, page_size: int | None = None) -> Rows[ListedOutcome]:
         """Yield outcomes, fetched page by page as they are asked for."""
         return self._rows(
             ListedOutcome, "outcomes", {"tournament": tournament, "page_size": page_size}

@@ -2,13 +2,14 @@
 
 # Written by `./run manage write_client_api` from the schema of the API: change that, not this.
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 from evalsite_client.api.shared import Explanation, SeasonMode
 from evalsite_client.calls import Calls
+from evalsite_client.records import Rows
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Schedules(Calls):
         is_enabled: bool | None = None,
         leaderboard: str | None = None,
         page_size: int | None = None,
-    ) -> Iterator[Schedule]:
+    ) -> Rows[Schedule]:
         """Yield schedules, fetched page by page as they are asked for."""
         return self._rows(
             Schedule,

@@ -2,11 +2,11 @@
 
 # Written by `./run manage write_client_api` from the schema of the API: change that, not this.
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evalsite_client.api.shared import Season
 from evalsite_client.calls import Calls
+from evalsite_client.records import Rows
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,6 @@ class Seasons(Calls):
         """Return one season."""
         return self._get(RankedSeason, f"seasons/{season}")
 
-    def rows(self, season: int, *, page_size: int | None = None) -> Iterator[SeasonRow]:
+    def rows(self, season: int, *, page_size: int | None = None) -> Rows[SeasonRow]:
         """List where everybody stood, the best first."""
         return self._rows(SeasonRow, f"seasons/{season}/rows", {"page_size": page_size})

@@ -2,12 +2,13 @@
 
 # Written by `./run manage write_client_api` from the schema of the API: change that, not this.
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from evalsite_client.calls import Calls
+from evalsite_client.records import Rows
 
 Scopes = Literal["read", "submit", "operate", "worker"]
 
@@ -44,7 +45,7 @@ class IssuedToken(Token):
 class Tokens(Calls):
     """One's own tokens, the newest first; an administrator sees all."""
 
-    def list(self, *, page_size: int | None = None) -> Iterator[Token]:
+    def list(self, *, page_size: int | None = None) -> Rows[Token]:
         """Yield tokens, fetched page by page as they are asked for."""
         return self._rows(Token, "tokens", {"page_size": page_size})
 

@@ -2,7 +2,7 @@
 
 # Written by `./run manage write_client_api` from the schema of the API: change that, not this.
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -10,6 +10,7 @@ from typing import Any, Literal
 from evalsite_client.api.shared import AgentName, Column, Explanation
 from evalsite_client.calls import Calls
 from evalsite_client.figures import TournamentFigures
+from evalsite_client.records import Rows
 
 TournamentState = Literal["scheduled", "planning", "running", "paused", "done", "cancelled"]
 
@@ -203,7 +204,7 @@ class Tournaments(Calls):
         leaderboard: str | None = None,
         state: TournamentState | None = None,
         page_size: int | None = None,
-    ) -> Iterator[Tournament]:
+    ) -> Rows[Tournament]:
         """Yield tournaments, fetched page by page as they are asked for."""
         return self._rows(
             Tournament,
@@ -280,7 +281,7 @@ class Tournaments(Calls):
         """Return one tournament."""
         return self._get(TournamentDetail, f"tournaments/{tournament}")
 
-    def agents(self, tournament: int, *, page_size: int | None = None) -> Iterator[Entrant]:
+    def agents(self, tournament: int, *, page_size: int | None = None) -> Rows[Entrant]:
         """List who takes part, by position."""
         return self._rows(Entrant, f"tournaments/{tournament}/agents", {"page_size": page_size})
 

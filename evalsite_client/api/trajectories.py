@@ -2,13 +2,14 @@
 
 # Written by `./run manage write_client_api` from the schema of the API: change that, not this.
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from evalsite_client.api.shared import Column
 from evalsite_client.calls import Calls
+from evalsite_client.records import Rows
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Manifest:
 class Trajectories(Calls):
     """List the pieces of a tournament with a link to each."""
 
-    def list(self, *, tournament: int, page_size: int | None = None) -> Iterator[Piece]:
+    def list(self, *, tournament: int, page_size: int | None = None) -> Rows[Piece]:
         """Yield trajectories, fetched page by page as they are asked for."""
         return self._rows(Piece, "trajectories", {"tournament": tournament, "page_size": page_size})
 

@@ -2,13 +2,14 @@
 
 # Written by `./run manage write_client_api` from the schema of the API: change that, not this.
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from evalsite_client.api.shared import Explanation
 from evalsite_client.calls import Calls
+from evalsite_client.records import Rows
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Worker:
 class Workers(Calls):
     """Nodes, the newest first."""
 
-    def list(self, *, node: str | None = None, page_size: int | None = None) -> Iterator[Worker]:
+    def list(self, *, node: str | None = None, page_size: int | None = None) -> Rows[Worker]:
         """Yield workers, fetched page by page as they are asked for."""
         return self._rows(Worker, "workers", {"node": node, "page_size": page_size})
 

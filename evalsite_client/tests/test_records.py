@@ -2,7 +2,11 @@
 
 import csv
 import io
+import sys
 from collections.abc import Mapping
+from types import SimpleNamespace
+
+import pytest
 
 from evalsite_client import to_records
 from evalsite_client.tests import fakes
@@ -32,3 +36,21 @@ def test_records_are_written_as_csv() -> None:
     writer.writeheader()
     writer.writerows(records)
     assert file.getvalue().splitlines()[0].startswith("rank,agent,name,mu,sd")
+
+
+def test_a_list_is_a_frame_where_pandas_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = SimpleNamespace(DataFrame=lambda records: ("frame", records))
+    monkeypatch.setitem(sys.modules, "pandas", frames)
+    client, _ = fakes.client(Schema().answer)
+    rows = client.leaderboards.ratings("connect-four")
+    kind, records = rows.to_pandas()
+    assert kind == "frame"
+    assert records[0]["agent_name"] == "a"
+    assert rows.to_records() == []
+
+
+def test_without_pandas_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    client, _ = fakes.client(Schema().answer)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        client.agents.list().to_pandas()

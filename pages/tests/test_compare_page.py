@@ -44,9 +44,11 @@ def test_agents_are_named_with_commas_repeated_or_by_name(
     client: Client, board: Leaderboard
 ) -> None:
     one, other = _ids(2)
-    # The head of a page has its own address, to which the login leads back.
+    # Head and foot of a page have its own address, to which the login and the files lead.
     pages = [
-        _get(client, f"/compare/?{query}").partition('<main id="content"')[2]
+        _get(client, f"/compare/?{query}")
+        .partition('<main id="content"')[2]
+        .partition("</main>")[0]
         for query in (
             f"agents={one},{other}",
             f"agents={one}&agents={other}",

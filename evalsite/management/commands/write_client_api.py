@@ -25,7 +25,6 @@ NOTE: Final = (
     "Written by `./run manage write_client_api` from the schema of the API: change that, not this."
 )
 IMPORTS: Final = {
-    "Iterator": "collections.abc",
     "Mapping": "collections.abc",
     "Sequence": "collections.abc",
     "dataclass": "dataclasses",
@@ -34,6 +33,7 @@ IMPORTS: Final = {
     "Literal": "typing",
     "quote": "urllib.parse",
     "Calls": "evalsite_client.calls",
+    "Rows": "evalsite_client.records",
 }
 
 
