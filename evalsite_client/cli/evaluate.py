@@ -53,7 +53,9 @@ def add_commands(commands: "_SubParsersAction[ArgumentParser]") -> None:
     add_argument(
         "--num-agents", type=read_whole(2, 10_000), default=10, help="drawn for skill_game"
     )
-    add_argument("-l", "--leaderboard", default="", help="a standing one; else one of their own")
+    add_argument(
+        "-l", "--leaderboard", default="", help="a standing one; else an unlisted one of their own"
+    )
     add_argument(
         "--game-parameter", type=read_pair, action="append", default=[], metavar="NAME=VALUE"
     )

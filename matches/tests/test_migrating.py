@@ -108,6 +108,17 @@ def test_what_was_under_way_goes_on(before: Any) -> None:
     assert not Leaderboard.objects.get(name="own").game_version
 
 
+def test_boards_of_unrated_play_are_told_from_those_that_are_only_unlisted(before: Any) -> None:
+    boards = before.get_model("matches", "Leaderboard").objects
+    boards.create(name="generated", game="othello", is_listed=False)
+    boards.create(name="rated", game="othello")
+    migrate()
+    assert dict(Leaderboard.objects.values_list("name", "is_rated")) == {
+        "generated": False,
+        "rated": True,
+    }
+
+
 def test_orders_of_a_queue_that_nobody_consumes_any_more_are_sent_to_a_node(
     before: Any, broker: Redis
 ) -> None:

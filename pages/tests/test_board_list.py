@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from redis import Redis
 
@@ -87,3 +88,18 @@ def test_it_asks_no_more_for_more_boards(
         factories.planned(4, board=f"board-{number}")
     with django_assert_max_num_queries(5):
         assert len(_listed(client)) == 6
+
+
+def test_a_person_pins_lists_and_hides_a_board(client: Client, admin_user: User) -> None:
+    _open("single", is_listed=False)
+    _open("standing")
+    single = Leaderboard.objects.get(name="single")
+    change = f"/admin/matches/leaderboard/{single.pk}/change/"
+    assert f'href="{change}"' in client.get("/leaderboards/single/").content.decode()
+    client.force_login(admin_user)
+    response = client.post(change, {"title": "Ours", "is_listed": "on", "is_pinned": "on"})
+    assert response.status_code == 302
+    assert _listed(client) == ["single", "standing"]
+    assert "Unlisted" not in client.get("/leaderboards/single/").content.decode()
+    client.post(change, {"title": "Ours"})
+    assert _listed(client) == ["standing"]
