@@ -71,6 +71,11 @@ def find_style(_: HttpRequest) -> str:
     return static("evalsite/admin.css")
 
 
+def find_times_script(_: HttpRequest) -> str:
+    """Return the address of the script that writes times in the zone of the viewer."""
+    return static("evalsite/times.js")
+
+
 def describe_list(title: str, place: Place) -> dict[str, Any]:
     """Return a list as an entry of the menu, for who may see it."""
     app, model = place.model.split(".")
@@ -100,6 +105,7 @@ ADMIN_LOOK = {
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": find_mark}],
     "COLORS": {"primary": TEAL},
     "STYLES": [find_style],
+    "SCRIPTS": [find_times_script],
     "SITE_URL": "/",
     "SHOW_HISTORY": False,  # the audit has it
     "DASHBOARD_CALLBACK": "evalsite.start.complete_start_page",

@@ -12,6 +12,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from matches.admin import picker
 from matches.campaigns import scheduling
 from matches.ledger import quarantine
 from matches.models import Agent, Checkpoint, Schedule, Tournament, Worker
@@ -26,6 +27,24 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 NAME, PASSWORD = "operator", "a long pass phrase"
 REFUSED = "SEVERE"
+# Words of tables that are written on two lines; long names may be.
+BROKEN_WORDS = """
+const broken = [];
+for (const cell of document.querySelectorAll(".ev-table td, .ev-table th")) {
+  const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    for (const word of walk.currentNode.data.matchAll(/[A-Za-z]{2,16}/g)) {
+      const range = document.createRange();
+      range.setStart(walk.currentNode, word.index);
+      range.setEnd(walk.currentNode, word.index + word[0].length);
+      if (new Set([...range.getClientRects()].map((rect) => Math.round(rect.top))).size > 1) {
+        broken.push(word[0]);
+      }
+    }
+  }
+}
+return broken;
+"""
 
 
 class Site(NamedTuple):
@@ -56,7 +75,7 @@ def test_an_operator_pauses_a_tournament_and_finds_it_in_the_audit(site: Site) -
     tournament.refresh_from_db()
     assert tournament.state == "running"
     site.chrome.find_element(By.NAME, "confirmed").click()
-    wait_for(site.chrome, f"{tournament} is paused".capitalize())
+    wait_for(site.chrome, f"{tournament} is paused")
     tournament.refresh_from_db()
     assert tournament.state == "paused"
     site.chrome.get(f"{site.address}/admin/matches/auditrow/")
@@ -76,6 +95,32 @@ def test_a_list_offers_acts_for_chosen_rows(site: Site) -> None:
     site.chrome.find_element(By.CSS_SELECTOR, "button[name=index]").click()
     wait_for(site.chrome, "Retire agents?")
     assert len(texts(site.chrome, ".ev-lines li")) == 2
+    _no_complaints(site)
+
+
+def test_agents_are_picked_for_the_leaderboard_that_is_chosen(site: Site) -> None:
+    _log_in(site)
+    board = Tournament.objects.get(state="running").leaderboard
+    site.chrome.get(f"{site.address}/admin/matches/tournament/add/")
+    choice = site.chrome.find_element(By.NAME, "leaderboard")
+    choice.find_element(By.CSS_SELECTOR, f"option[value='{board.pk}']").click()
+    wait_for(site.chrome, f"Others of {board.game}")
+    site.chrome.find_element(By.CSS_SELECTOR, "button[value=all]").click()
+    n_playing = picker.list_playing(board).count()
+    wait_for(site.chrome, f"Chosen: {n_playing} of {board.game}")
+    assert len(site.chrome.find_elements(By.CSS_SELECTOR, "[name=agents]:checked")) == n_playing
+    pairing = site.chrome.find_element(By.NAME, "pairing")
+    pairing.find_element(By.CSS_SELECTOR, "option[value=knockout]").click()
+    assert texts(site.chrome, ".ev-parameters fieldset:not([hidden]) legend") == ["knockout"]
+    keep_picture(site.chrome, "admin-picker")
+    site.chrome.find_element(By.NAME, "name").send_keys("cup")
+    site.chrome.find_element(By.NAME, "n_matches").send_keys("300")
+    site.chrome.find_element(By.NAME, "estimate").send_keys(Keys.ENTER)
+    wait_for(site.chrome, "Nothing is started yet")
+    assert not Tournament.objects.filter(name="cup").exists()
+    site.chrome.find_element(By.NAME, "_save").click()
+    wait_for(site.chrome, "successfully")
+    assert Tournament.objects.get(name="cup").pairing == "knockout"
     _no_complaints(site)
 
 
@@ -116,6 +161,7 @@ def test_every_page_fits_its_width_in_both_schemes(site: Site) -> None:
             across = run(site.chrome, "return document.documentElement.scrollWidth")
             keep_picture(site.chrome, f"admin-{name}-{width}-{scheme}")
             assert across <= width, (name, width, scheme)
+            assert run(site.chrome, BROKEN_WORDS) == [], (name, width, scheme)
     _no_complaints(site)
 
 

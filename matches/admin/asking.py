@@ -130,7 +130,6 @@ def _perform_all(question: Question, form: forms.Form) -> HttpResponse:
                 _perform_one(question, line, form.cleaned_data, tally)
         except BadInputError as error:
             tally.errors.append(error)
-            tally.refused.append(f"{line.row}: {error}")
         except ConflictError as error:
             tally.refused.append(f"{line.row}: {error}")
     return _report_tally(question, form, tally)
@@ -158,11 +157,13 @@ def _report_tally(question: Question, form: forms.Form, tally: Tally) -> HttpRes
     """Say what became of it; where nothing was done, ask again with all that was entered."""
     request = question.request
     _add_messages(request, messages.SUCCESS, tally.done)
-    _add_messages(request, messages.WARNING, tally.refused)
-    _add_messages(request, messages.WARNING, tally.changed)
     again = _read_question(question.page, request, question.act)
-    is_over = all(line.effect.is_refused for line in again.lines)
-    if tally.done or is_over:
+    is_over = bool(tally.done) or all(line.effect.is_refused for line in again.lines)
+    # Where the form is shown again, its fields say what was refused: not twice.
+    refused = [*tally.refused, *(str(error) for error in tally.errors if is_over)]
+    _add_messages(request, messages.WARNING, refused)
+    _add_messages(request, messages.WARNING, tally.changed)
+    if is_over:
         return HttpResponseRedirect(_find_way_back(question))
     for error in tally.errors:
         form.add_error(error.field if error.field in form.fields else None, str(error))

@@ -1,10 +1,11 @@
 """What the admin pages share: read-only pages, errors with a place in the form, audited changes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import messages
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db.models import Model
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -42,11 +43,14 @@ class ModelFormWithAllErrors(AnyModelForm):
 
     def add_error(self, field: str | None, error: Any) -> None:
         """Put errors of fields that are not shown above the form."""
-        by_field: Mapping[str, Any] = getattr(error, "error_dict", {})
+        by_field: Mapping[str | None, Any] = getattr(error, "error_dict", {}) or {field: error}
         for name, errors in by_field.items():
-            super().add_error(name if name in self.fields else None, errors)
-        if not by_field:
-            super().add_error(field if field in self.fields else None, error)
+            place = name if name in self.fields else None
+            # Model, form and service may refuse the same thing in the same words: once is enough.
+            before: Sequence[Any] = self.errors.get(place or NON_FIELD_ERRORS, [])
+            fresh = [text for text in ValidationError(errors).messages if text not in before]
+            if fresh:
+                super().add_error(place, errors)
 
 
 class Admin(ModelAdmin):  # type: ignore[misc]  # unfold has no types

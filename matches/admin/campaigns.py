@@ -10,18 +10,18 @@ from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from unfold.widgets import UnfoldAdminSelectMultipleWidget, UnfoldAdminSelectWidget
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from matches.admin.acts import campaigns
 from matches.admin.base import ModelFormWithAllErrors
-from matches.admin.many import search_if_many
-from matches.admin.offering import OffersActs, ReadOnlyWithActs
-from matches.admin.options import PlanForm, add_options, list_names, map_titles
+from matches.admin.offering import ReadOnlyWithActs
+from matches.admin.options import add_options, map_titles
+from matches.admin.parameter_fields import DECLARED
+from matches.admin.plan_forms import PlanAdmin, PlanForm
 from matches.campaigns import forecasting, texts
 from matches.campaigns.starting import start_campaign
-from matches.errors import BadInputError
 from matches.ledger.tournaments import check_agents
-from matches.models import Agent, Alarm, Campaign, Leaderboard, Tournament
+from matches.models import Agent, Alarm, Campaign, Leaderboard
 from matches.options import options_of
 from matches.plans import CampaignPlan, columns_of
 from matches.store.clock import db_now
@@ -34,12 +34,6 @@ STANDING = (
     *("statement", "probability", "why", "decided_at", "n_known", "n_played", "n_round_robin"),
     *("n_judged", "judged_at", "forecast_said"),
 )
-UNSEEN = "not shown yet"
-PARAMETERS_HELP = (
-    'Of the question: {"k": 3} for the best three, '
-    '{"a": "one", "b": "other", "lead": 1} for whether one beats the other, '
-    '{"elo0": 0, "elo1": 20} for the test.'
-)
 
 
 class StartForm(PlanForm):
@@ -50,7 +44,6 @@ class StartForm(PlanForm):
     )
     agents = forms.ModelMultipleChoiceField(
         queryset=Agent.objects.filter(is_retired=False).order_by("game", "name"),
-        widget=UnfoldAdminSelectMultipleWidget(attrs={"size": 12}),
         help_text="Two or more, all of the leaderboard's game.",
     )
     foreseen = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -61,36 +54,18 @@ class StartForm(PlanForm):
         model = Campaign
         fields = ()
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Say with every agent which game it plays."""
-        super().__init__(*args, **kwargs)
-        named = self.initial.get("agents")
-        if isinstance(named, str):
-            # Pages lead here with the agents in the address: ids with commas between.
-            self.initial["agents"] = [pk for pk in named.split(",") if pk.isdecimal()]
-        search_if_many(self, Tournament)
-        self.fields["agents"].label_from_instance = lambda agent: f"{agent.game}: {agent.name}"  # type: ignore[attr-defined]
-        self.fields["parameters"].help_text = PARAMETERS_HELP
-        self.ahead: list[texts.LabelledText] = []
-
     def _post_clean(self) -> None:
         """Leave the row alone: it is the service that writes it."""
 
-    def clean(self) -> dict[str, Any]:
+    def full_clean(self) -> None:
         """Refuse what cannot be asked; show the forecast of what was entered before it starts."""
-        cleaned = super().clean() or self.cleaned_data
-        if self.errors:
-            return cleaned
-        try:
-            ahead = self._describe_forecast()
-        except BadInputError as error:
-            self.add_error(error.field, str(error))
-            return cleaned
+        super().full_clean()
+        if self.is_shown_again or self.errors or not self.is_bound:
+            return
         # Shown again until what is sent is what the shown forecast was made for.
-        if cleaned["foreseen"] != self.hash_entries():
-            self.ahead = ahead
-            self.add_error(None, UNSEEN)
-        return cleaned
+        if self.cleaned_data["foreseen"] != self.hash_entries():
+            self.is_shown_again = True
+            self.show_estimate()
 
     def read_plan(self) -> CampaignPlan:
         """Return the plan that was entered."""
@@ -99,10 +74,13 @@ class StartForm(PlanForm):
     def hash_entries(self) -> str:
         """Return what stands for all that was entered."""
         sent: Any = self.data
-        shown = {name: sent.getlist(name) for name in sorted(self.fields) if name != "foreseen"}
+        parts = tuple(f"{name}-" for name in DECLARED)
+        names = {*self.fields, *(name for name in sent if name.startswith(parts))} - {"foreseen"}
+        shown = {name: sent.getlist(name) for name in sorted(names)}
         return sha256(json.dumps(shown).encode()).hexdigest()[:16]
 
-    def _describe_forecast(self) -> list[texts.LabelledText]:
+    def estimate(self) -> list[texts.LabelledText]:
+        """Return the forecast of the verdict, and what it costs."""
         board, agents = self.cleaned_data["leaderboard"], list(self.cleaned_data["agents"])
         check_agents(board, agents)
         forecast = forecasting.forecast_start(
@@ -115,7 +93,7 @@ class StartForm(PlanForm):
 
 
 @admin.register(Campaign)
-class CampaignAdmin(OffersActs):
+class CampaignAdmin(PlanAdmin):
     """A campaign is started and stopped, never edited: its verdict is written once."""
 
     list_display = ("campaign", "leaderboard", "question", "standing", "chance", "progress")
@@ -125,7 +103,6 @@ class CampaignAdmin(OffersActs):
     ordering = ("-pk",)
     acts = campaigns.ACTS
     options = OPTIONS
-    change_form_before_template = "admin/acts/foreseen.html"
 
     def get_form(
         self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
@@ -140,8 +117,7 @@ class CampaignAdmin(OffersActs):
         """Return what is entered, and of one that was started also how it stands."""
         if obj is None:
             first = ("leaderboard", "name", "agents", *ASKED)
-            more = (name for name in list_names(self.options) if name not in first)
-            return (*first, *more, "foreseen")
+            return (*self.list_entered(first), "foreseen")
         return ("campaign", "leaderboard", *ASKED, *LIMITS, *STANDING)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
@@ -158,11 +134,9 @@ class CampaignAdmin(OffersActs):
         """Show the forecast of what was entered; that it was not shown before is no error."""
         form = context["adminform"].form
         if getattr(form, "ahead", None):
-            form.errors.pop("__all__")
             # The data of a request cannot be changed.
             form.data = form.data.copy()
             form.data["foreseen"] = form.hash_entries()
-            context = {**context, "ahead": form.ahead, "errors": []}
         response: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
         return response
 

@@ -16,6 +16,7 @@ from unfold.widgets import (
 )
 
 from arena.checkpoints import MAX_BYTES
+from matches.admin.agents import offer_tournament
 from matches.admin.base import Admin, ModelFormWithAllErrors
 from matches.artifacts.checkpoints import MAX_STEP, New, add_checkpoint
 from matches.errors import BadInputError
@@ -136,6 +137,12 @@ class CheckpointAdmin(Admin):
         """Take the row that the service has written."""
         obj.pk = Checkpoint.objects.get(agents=form.agent).pk
         obj.refresh_from_db()
+
+    def response_add(self, request: HttpRequest, obj: Checkpoint, *args: Any, **kwargs: Any) -> Any:
+        """Lead on to a tournament with its agent."""
+        for agent in obj.agents.order_by("-pk")[:1]:
+            offer_tournament(request, agent)
+        return super().response_add(request, obj, *args, **kwargs)
 
     @admin.display(description="agents")
     def agent_names(self, obj: Checkpoint) -> str:

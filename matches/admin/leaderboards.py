@@ -1,5 +1,7 @@
 """Leaderboards: open one, retitle it, rate it again; and the seasons frozen of them."""
 
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
@@ -9,6 +11,7 @@ from unfold.admin import TabularInline
 from matches.admin.acts import leaderboards
 from matches.admin.base import ReadOnlyAdmin
 from matches.admin.offering import OffersActs
+from matches.admin.parameter_fields import ParametersField, list_game_parameters
 from matches.models import Leaderboard, Season, SeasonRow
 
 PLACES = ("is_listed", "is_pinned")
@@ -35,6 +38,15 @@ class LeaderboardAdmin(OffersActs):
     def get_readonly_fields(self, _: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """Return what cannot change any more."""
         return (*self.fields[1 : -len(PLACES)], *COUNTED) if obj else ()
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Return the parameters as fields of the chosen game."""
+        if db_field.name != "game_parameters":
+            return super().formfield_for_dbfield(db_field, request, **kwargs)
+        help_text = "Of the game; left empty, each is as by default."
+        return ParametersField(
+            owner="game", declare=list_game_parameters, required=False, help_text=help_text
+        )
 
     def get_prepopulated_fields(
         self, _: HttpRequest, obj: Model | None = None

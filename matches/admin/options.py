@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from unfold.widgets import (
@@ -16,27 +16,10 @@ from unfold.widgets import (
 )
 
 from matches.admin.base import ModelFormWithAllErrors
+from matches.admin.parameter_fields import DECLARED, ParametersField
 from matches.options import Option
 
 Form = type[ModelFormWithAllErrors]
-
-
-class PlanForm(ModelFormWithAllErrors):
-    """A form whose fields are the options of a plan, besides its own."""
-
-    options: ClassVar[Sequence[Option]] = ()
-
-    def clean(self) -> dict[str, Any]:
-        """Take the default of an option that was left empty."""
-        cleaned = super().clean() or self.cleaned_data
-        for option in self.options:
-            if cleaned.get(option.name) is None and option.name not in self.errors:
-                cleaned[option.name] = option.default
-        return cleaned
-
-    def read_options(self) -> dict[str, Any]:
-        """Return the options as they were entered."""
-        return {option.name: self.cleaned_data[option.name] for option in self.options}
 
 
 class NamesAndValues(forms.JSONField):
@@ -95,13 +78,22 @@ def make_field(option: Option) -> forms.Field:
         case "truth":
             return forms.BooleanField(**shared, widget=UnfoldBooleanSwitchWidget)
         case _:
-            return NamesAndValues(**shared, widget=UnfoldAdminTextareaWidget)
+            return _make_object_field(option, shared)
 
 
 def _list_choices(option: Option) -> list[tuple[str, str]]:
     # Asked for whenever a form is shown: a plug-in may have been added since the start.
     choices = (option.choices or list)()
     return [("", option.empty), *choices] if option.default == "" else list(choices)
+
+
+def _make_object_field(option: Option, shared: dict[str, Any]) -> forms.Field:
+    if option.name not in DECLARED:
+        return NamesAndValues(**shared, widget=UnfoldAdminTextareaWidget)
+    owner, declare = DECLARED[option.name]
+    # The example of a JSON text is for who writes one.
+    help_text = f"Of the {owner}; left empty, each is as by default."
+    return ParametersField(owner=owner, declare=declare, **{**shared, "help_text": help_text})
 
 
 def _make_whole_field(option: Option, shared: dict[str, Any]) -> forms.Field:

@@ -13,14 +13,16 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse, reverse_lazy
 from django.utils.html import format_html, format_html_join
 from django_celery_beat.models import CrontabSchedule
-from unfold.widgets import UnfoldAdminSelectMultipleWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from matches.admin.acts import schedules
 from matches.admin.base import ModelFormWithAllErrors
-from matches.admin.many import search_if_many
-from matches.admin.offering import OffersActs
-from matches.admin.options import PlanForm, add_options, list_names, map_titles
+from matches.admin.estimates import describe_estimate
+from matches.admin.options import add_options, list_names, map_titles
+from matches.admin.picker import MOST_AT_ONCE, list_playing
+from matches.admin.plan_forms import PlanAdmin, PlanForm
 from matches.campaigns import crontabs, scheduling
+from matches.campaigns.texts import LabelledText
 from matches.errors import BadInputError
 from matches.models import Agent, Schedule, ScheduleRun
 from matches.plans import schedule_options
@@ -65,7 +67,6 @@ class ScheduleForm(PlanForm):
     agents = ModelMultipleChoiceField(
         queryset=Agent.objects.filter(is_retired=False).order_by("game", "name"),
         required=False,
-        widget=UnfoldAdminSelectMultipleWidget(attrs={"size": 10}),
         help_text="None: all of the leaderboard that play then.",
     )
     crontab = forms.CharField(
@@ -92,13 +93,18 @@ class ScheduleForm(PlanForm):
     def validate_constraints(self) -> None:
         """Leave the database's words unsaid: clean says the same in better ones."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Say with every agent which game it plays."""
-        super().__init__(*args, **kwargs)
-        if "agents" in self.fields:
-            search_if_many(self, Schedule)
-            chosen: Any = self.fields["agents"]
-            chosen.label_from_instance = lambda agent: f"{agent.game}: {agent.name}"
+    def estimate(self) -> list[LabelledText]:
+        """Return what each of those that it starts takes."""
+        given = self.cleaned_data
+        if given["season"] or not given["n_matches"]:
+            return [LabelledText("Matches", "none: it begins a season")]
+        board = given["leaderboard"]
+        rated = list_playing(board).filter(rating__leaderboard=board)[:MOST_AT_ONCE]
+        agents = list(given["agents"] or rated)
+        lines = describe_estimate(
+            given["n_matches"], leaderboard=board, agents=agents, now=db_now()
+        )
+        return [LabelledText(f"{line.label}, each time", line.says) for line in lines]
 
     def clean(self) -> dict[str, Any]:
         """Refuse a crontab that is none; what it needs besides, the service knows."""
@@ -115,7 +121,7 @@ class ScheduleForm(PlanForm):
 
 
 @admin.register(Schedule)
-class ScheduleAdmin(OffersActs):
+class ScheduleAdmin(PlanAdmin):
     """When beat starts what."""
 
     list_display = ("name", "leaderboard", "when", "next_due", "is_enabled", "n_started", "problem")
@@ -149,7 +155,7 @@ class ScheduleAdmin(OffersActs):
 
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and of one that is there also what became of it."""
-        entered = (*FIRST, *(name for name in list_names(self.options) if name not in FIRST))
+        entered = self.list_entered(FIRST)
         return (*entered, *STANDING) if obj else entered
 
     def get_readonly_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:

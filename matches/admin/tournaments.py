@@ -9,19 +9,20 @@ from django.db.models import Model
 from django.forms import ModelMultipleChoiceField
 from django.http import HttpRequest
 from django.urls import reverse
-from unfold.widgets import UnfoldAdminSelectMultipleWidget
 
 from matches.admin.acts import tournaments
 from matches.admin.base import ModelFormWithAllErrors
-from matches.admin.many import search_if_many
-from matches.admin.offering import OffersActs
-from matches.admin.options import PlanForm, add_options, list_names, map_titles
+from matches.admin.estimates import describe_estimate
+from matches.admin.options import add_options, list_names, map_titles
+from matches.admin.plan_forms import PlanAdmin, PlanForm
+from matches.campaigns.texts import LabelledText
 from matches.errors import BadInputError
 from matches.ledger.tournaments import check_agents, schedule_tournament
 from matches.models import Agent, Tournament
 from matches.operations import explain
 from matches.options import options_of
 from matches.plans import TournamentPlan
+from matches.store.clock import db_now
 
 OPTIONS = options_of(TournamentPlan)
 PLANNED = ("leaderboard", *(name for name in list_names(OPTIONS) if name != "is_paused"))
@@ -37,7 +38,6 @@ class ScheduleForm(PlanForm):
 
     agents = ModelMultipleChoiceField(
         queryset=Agent.objects.filter(is_retired=False).order_by("game", "name"),
-        widget=UnfoldAdminSelectMultipleWidget(attrs={"size": 12}),
         help_text="Two or more, all of the leaderboard's game.",
     )
 
@@ -45,12 +45,6 @@ class ScheduleForm(PlanForm):
         # Agents are entered by the service, not by the form
         model = Tournament
         fields = PLANNED
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Say with every agent which game it plays."""
-        super().__init__(*args, **kwargs)
-        search_if_many(self, Tournament)
-        self.fields["agents"].label_from_instance = lambda agent: f"{agent.game}: {agent.name}"  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
         """Refuse agents that cannot meet on this leaderboard."""
@@ -66,13 +60,23 @@ class ScheduleForm(PlanForm):
                 self.add_error(error.field, str(error))
         return cleaned
 
+    def estimate(self) -> list[LabelledText]:
+        """Return matches, time and cost."""
+        given = self.cleaned_data
+        return describe_estimate(
+            given["n_matches"],
+            leaderboard=given["leaderboard"],
+            agents=list(given["agents"]),
+            now=db_now(),
+        )
+
     def read_plan(self) -> TournamentPlan:
         """Return the plan that was entered."""
         return TournamentPlan(**self.read_options())
 
 
 @admin.register(Tournament)
-class TournamentAdmin(OffersActs):
+class TournamentAdmin(PlanAdmin):
     """A tournament is never edited: what was planned is what is played."""
 
     list_display = ("name", "leaderboard", "pairing", "standing", "progress", "created_at")
@@ -94,8 +98,7 @@ class TournamentAdmin(OffersActs):
     def get_fields(self, _: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """Return what is entered, and for a scheduled one also how far it is."""
         if obj is None:
-            first = ("leaderboard", "name", "agents")
-            return (*first, *(name for name in list_names(self.options) if name not in first))
+            return self.list_entered(("leaderboard", "name", "agents"))
         shown = ("standing", "problem", "entrants", "progress", *COUNTED)
         return (*PLANNED, *shown, "started_at", "finished_at")
 

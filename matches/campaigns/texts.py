@@ -113,7 +113,7 @@ def describe_forecast(forecast: Mapping[str, Any] | None) -> list[LabelledText]:
         then = f"the likeliest answer would be true with {chances}"
     outlook = f"bring the verdict in {format_percent(more['verdict'])} of cases; {then}"
     label = f"{more['n_matches']:.0f} more matches"
-    return [*lines, *_describe_costs(forecast["cost"]), LabelledText(label, outlook)]
+    return [*lines, *describe_costs(forecast["cost"]), LabelledText(label, outlook)]
 
 
 def describe_blocks(result: PairedResult) -> list[LabelledText]:
@@ -212,7 +212,7 @@ def _describe_matches(forecast: Mapping[str, Any]) -> str:
     return text
 
 
-def _describe_costs(cost: Mapping[str, float | None]) -> list[LabelledText]:
+def describe_costs(cost: Mapping[str, float | None]) -> list[LabelledText]:
     core_s, gpu_s = cost["core_s"], cost["gpu_s"]
     wall_s, money = cost["wall_s"], cost["money"]
     lines = [LabelledText("Core time", UNMEASURED if core_s is None else format_core_time(core_s))]

@@ -4,7 +4,6 @@ import pytest
 from django.test import Client
 from redis import Redis
 
-from matches.admin import many
 from matches.models import Match
 from matches.tests import boards
 
@@ -22,19 +21,3 @@ def test_results_are_found_by_their_number_and_sorted_by_nothing_else(
         assert page.status_code == 200, term
         assert len(page.context["cl"].result_list) == n, term
     assert "?o=" not in admin_client.get(f"/admin/matches/{name}/").content.decode()
-
-
-def test_few_agents_are_listed_and_many_are_searched_for(
-    admin_client: Client, broker: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    boards.planned_board(n_matches=42)
-    address = "/admin/matches/tournament/add/"
-    listed = admin_client.get(address).content.decode()
-    assert "connect_four: mcts:100" in listed
-    monkeypatch.setattr(many, "MOST_LISTED", 6)
-    searched = admin_client.get(address).content.decode()
-    assert "mcts:100" not in searched
-    assert 'data-field-name="agents"' in searched
-    asked = {"app_label": "matches", "model_name": "tournament", "field_name": "agents"}
-    found = admin_client.get("/admin/autocomplete/", {**asked, "term": "mcts:1"}).json()
-    assert [one["text"] for one in found["results"]] == ["mcts:100"]

@@ -85,7 +85,7 @@ def test_an_agent_is_registered(admin_client: Client) -> None:
         ({"policy": "level"}, "policy: level cannot play connect_four"),
         ({"parameters": '{"depth": 3}'}, "takes simulations"),
         ({"parameters": "{"}, "parameters: Enter a valid JSON."),
-        ({"parameters": "[1]"}, "parameters: must be an object"),
+        ({"parameters": "[1]"}, "parameters: Write names and values"),
         ({"game": "poker"}, "game: Select a valid choice"),
     ],
 )

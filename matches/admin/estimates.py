@@ -1,0 +1,19 @@
+"""What a tournament would take, for the forms that start one."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from matches.campaigns.texts import LabelledText, describe_costs
+from matches.ledger import costs
+from matches.models import Agent, Leaderboard
+from matches.store.explanation import format_count
+
+
+def describe_estimate(
+    n_matches: int, *, leaderboard: Leaderboard, agents: Sequence[Agent], now: datetime
+) -> list[LabelledText]:
+    """Return matches, time and cost in words, by what the game has played so far."""
+    entered = [agent.pk for agent in agents]
+    cost = costs.estimate_match_cost(leaderboard, entered, now=now)
+    text = f"at most {n_matches:,}, among {format_count(len(entered), 'agent')}"
+    return [LabelledText("Matches", text), *describe_costs(cost.of(n_matches))]
